@@ -5,11 +5,12 @@
 //! it may do is in [`Options`]: without `write` it only reads, and the lists of [`Options::repos`]
 //! say where.
 //!
-//! A tool is one file under `tools/`: its name, its arguments, its result and one function. The
-//! server adds the rest: the schemas, forgiving arguments, the checks of what is allowed, the bound
-//! on work in flight, cancellation, and errors as results.
+//! A tool is one file under `tools/`: its name, its arguments, its result and one function. `calls`
+//! adds the rest: the schemas, forgiving arguments, the checks of what is allowed, the bound on work
+//! in flight, cancellation, and errors as results. The handler of the protocol is on top, in `server`.
 
 mod budget;
+mod calls;
 pub mod clients;
 pub mod content;
 pub mod http;
@@ -20,4 +21,85 @@ pub mod safety;
 mod server;
 mod tools;
 
-pub use server::{Extension, Options, Route, Server, serve_stdio};
+pub use calls::{Options, Route};
+pub use server::{Extension, Server, serve_stdio};
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, path::Path};
+
+    /// The modules from the bottom to the top.
+    const LAYERS: &[&str] = &[
+        "clients",
+        "content",
+        "budget",
+        "safety",
+        "calls",
+        "output",
+        "tools",
+        "resources",
+        "prompts",
+        "server",
+        "http",
+    ];
+
+    /// The modules that a source names behind `crate::`, alone or in a list.
+    fn imported(source: &str) -> Vec<String> {
+        let code = source
+            .split("#[cfg(test)]\nmod tests {")
+            .next()
+            .unwrap_or_default();
+        let mut names = Vec::new();
+        for rest in code.split("crate::").skip(1) {
+            let is_list = rest.starts_with('{');
+            let (mut depth, mut name) = (0, String::new());
+            for c in rest.chars() {
+                depth += i32::from(c == '{') - i32::from(c == '}');
+                let is_name = c.is_ascii_alphanumeric() || c == '_';
+                if is_name && depth == i32::from(is_list) {
+                    name.push(c);
+                } else if !name.is_empty() {
+                    names.push(std::mem::take(&mut name));
+                }
+                if depth == 0 && !is_name {
+                    break;
+                }
+            }
+        }
+        names
+    }
+
+    #[test]
+    fn imported_names_are_found() {
+        let source =
+            "use crate::{\n    a::{self, b},\n    c, d::E,\n};\nuse crate::f::G; crate::h()";
+        assert_eq!(imported(source), ["a", "c", "d", "E", "f", "h"]);
+    }
+
+    #[test]
+    fn modules_import_lower_ones_alone() {
+        fn visit(path: &Path, layer: usize, seen: &mut usize) {
+            if path.is_dir() {
+                for entry in fs::read_dir(path).unwrap() {
+                    visit(&entry.unwrap().path(), layer, seen);
+                }
+                return;
+            }
+            for name in imported(&fs::read_to_string(path).unwrap()) {
+                let Some(of) = LAYERS.iter().position(|known| *known == name) else {
+                    continue;
+                };
+                assert!(of <= layer, "{} imports {name}", path.display());
+                *seen += 1;
+            }
+        }
+        let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+        let mut seen = 0;
+        for (layer, name) in LAYERS.iter().enumerate() {
+            let dir = src.join(name);
+            let file = dir.with_extension("rs");
+            visit(if file.exists() { &file } else { &dir }, layer, &mut seen);
+        }
+        assert!(seen > 40, "{seen}");
+    }
+}

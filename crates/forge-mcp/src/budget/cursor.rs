@@ -2,11 +2,13 @@
 
 use std::hash::Hash;
 
-use forge_core::{Error, ErrorKind, Result, fingerprint};
+use forge_core::{Action, Arg, Changed, Error, ErrorKind, Hint, Param, Result, fingerprint};
 
 use super::Position;
 
 const SEPARATOR: char = '~';
+/// The call that failed, from its first page.
+const WITHOUT_CURSOR: Action = Action::again(&[(Param::Cursor, Arg::Omit)]);
 
 /// A cursor that goes on at `position`.
 pub(crate) fn make(tool: &str, of: &impl Hash, head: &str, position: &str) -> String {
@@ -18,12 +20,15 @@ pub(crate) fn make(tool: &str, of: &impl Hash, head: &str, position: &str) -> St
 /// # Errors
 /// `invalid_input` when it belongs to another call; `conflict` when the head has moved since.
 pub(crate) fn read<'a>(tool: &str, of: &impl Hash, head: &str, cursor: &'a str) -> Result<&'a str> {
-    let again = "make the call again without cursor, and pass the same arguments with every cursor";
+    let again = || {
+        let text = "start again without cursor, and pass the same arguments with every cursor";
+        Hint::fixed(text, WITHOUT_CURSOR)
+    };
     let mut parts = cursor.trim().splitn(3, SEPARATOR);
     let (Some(bind), Some(then), Some(position)) = (parts.next(), parts.next(), parts.next())
     else {
         return Err(
-            Error::invalid("cursor", "the cursor is not one of this server").with_hint(again),
+            Error::invalid("cursor", "the cursor is not one of this server").with_hint(again()),
         );
     };
     if bind != bound(tool, of) {
@@ -31,17 +36,21 @@ pub(crate) fn read<'a>(tool: &str, of: &impl Hash, head: &str, cursor: &'a str) 
             "cursor",
             "the cursor belongs to a call with other arguments",
         )
-        .with_hint(again));
+        .with_hint(again()));
     }
     if then != head {
         return Err(Error::new(
             ErrorKind::Conflict {
+                what: Changed::View,
                 expected: then.to_owned(),
                 actual: head.to_owned(),
             },
             format!("the head has moved from {then} to {head} since the first page"),
         )
-        .with_hint("start again without cursor to read the new state"));
+        .with_hint(Hint::fixed(
+            "start again without cursor to read the new state",
+            WITHOUT_CURSOR,
+        )));
     }
     Ok(position)
 }
@@ -67,12 +76,16 @@ pub(crate) fn unpin(text: &str, what: &str, before: impl Fn(Position) -> u64) ->
     if pinned != now {
         return Err(Error::new(
             ErrorKind::Conflict {
+                what: Changed::View,
                 expected: pinned.to_owned(),
                 actual: now,
             },
             format!("{what} has changed since the first page"),
         )
-        .with_hint("start again without cursor to read the new state"));
+        .with_hint(Hint::fixed(
+            "start again without cursor to read the new state",
+            WITHOUT_CURSOR,
+        )));
     }
     Ok(at)
 }
@@ -87,7 +100,7 @@ fn position(text: &str) -> Result<Position> {
 
 fn damaged() -> Error {
     Error::invalid("cursor", "the cursor is damaged")
-        .with_hint("make the call again without cursor")
+        .with_hint(Hint::fixed("start again without cursor", WITHOUT_CURSOR))
 }
 
 fn bound(tool: &str, of: &impl Hash) -> String {
@@ -108,7 +121,7 @@ mod tests {
         assert_eq!(unpin(&text, SHOWN, |_| 42).unwrap(), at);
         let moved = unpin(&text, SHOWN, |_| 43).unwrap_err();
         assert_eq!(moved.code(), "conflict");
-        assert!(moved.hint().unwrap().contains("start again"));
+        assert!(moved.hint().unwrap().text().contains("start again"));
         for damaged in ["3.7", "x~000000000000002a", ""] {
             let e = unpin(damaged, SHOWN, |_| 42).unwrap_err();
             assert_eq!(e.code(), "invalid_input", "{damaged}");

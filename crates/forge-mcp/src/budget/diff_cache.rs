@@ -5,9 +5,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use forge_core::{Warning, fingerprint, model::PullRequest};
-
-use super::diff::File;
+use forge_core::{
+    Warning,
+    diff::FileDiff,
+    fingerprint,
+    model::{FileStatus, PullRequest},
+};
 
 /// How many are kept.
 const KEPT: usize = 4;
@@ -39,12 +42,48 @@ impl Ends {
     }
 }
 
+/// A file of a diff, as text. Bytes that are not UTF-8 are replaced.
+#[derive(Debug)]
+pub(crate) struct File {
+    /// Its path at the head; at the base where it is deleted.
+    pub path: String,
+    pub status: FileStatus,
+    pub additions: u64,
+    pub deletions: u64,
+    /// Its lines are not in the diff: it is binary, or the forge left them out.
+    pub binary: bool,
+    /// It is text, and too large for the forge to send its lines.
+    pub left_out: bool,
+    /// From `diff --git` to the first hunk.
+    pub header: String,
+    /// Each with its `@@` line.
+    pub hunks: Vec<String>,
+}
+
+impl File {
+    pub fn of(file: &FileDiff<'_>) -> Self {
+        let text = |raw: &[u8]| String::from_utf8_lossy(raw).into_owned();
+        Self {
+            path: file.header.path().to_owned(),
+            status: file.header.status,
+            additions: file.additions,
+            deletions: file.deletions,
+            binary: file.header.binary,
+            left_out: file.header.lines_left_out,
+            header: text(file.head),
+            hunks: file.hunks.iter().map(|hunk| text(hunk.raw)).collect(),
+        }
+    }
+}
+
 /// A diff as a whole.
 #[derive(Debug)]
 pub(crate) struct Whole {
     pub ends: Ends,
     pub files: Vec<File>,
     pub warnings: Vec<Warning>,
+    /// Its end was not read, so that other files may be in it.
+    pub cut: bool,
     /// Its length in bytes.
     pub bytes: usize,
 }

@@ -1,7 +1,6 @@
 //! Results of a bounded size that never stop silently.
 
 pub(crate) mod cursor;
-pub(crate) mod diff;
 pub(crate) mod diff_cache;
 
 use std::ops::Range;

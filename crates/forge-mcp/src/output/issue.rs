@@ -1,15 +1,18 @@
 use forge_core::model::{Actor, Issue, IssueState};
 
 use super::{WarningOut, quoted, word};
-use crate::content::{Clean, Cleaner};
+use crate::{
+    calls::About,
+    content::{self, Clean, Cleaner, name, title},
+};
 
 /// A row of a list of open issues.
 pub(crate) fn issue_row(issue: &Issue, cleaner: &Cleaner) -> String {
     let mut line = format!(
-        "#{} \"{}\" @{}",
+        "#{} {} @{}",
         issue.id.key,
-        cleaner.line(&issue.title),
-        cleaner.line(&issue.author.login)
+        title(&cleaner.line(&issue.title)),
+        name(&cleaner.line(&issue.author.login))
     );
     let labels = labels(issue, cleaner);
     if !labels.is_empty() {
@@ -24,14 +27,14 @@ pub(crate) fn issue_row(issue: &Issue, cleaner: &Cleaner) -> String {
 }
 
 /// An issue with its body as a quotation, at the end, where a long one is cut.
-pub(crate) fn issue_text(issue: &Issue, cleaner: &Cleaner) -> String {
+pub(crate) fn issue_text(issue: &Issue, about: &About, cleaner: &Cleaner) -> String {
     let mut text = format!(
-        "#{} {} \"{}\"\n{} by @{}",
+        "#{} {} {}\n{} by @{}",
         issue.id.key,
         state_word(issue.state),
-        cleaner.line(&issue.title),
+        title(&cleaner.line(&issue.title)),
         issue.id.repo,
-        cleaner.line(&issue.author.login)
+        name(&cleaner.line(&issue.author.login))
     );
     if let Some(reason) = &issue.state_reason {
         text.push_str(&format!(" | {}", word(reason)));
@@ -42,7 +45,7 @@ pub(crate) fn issue_text(issue: &Issue, cleaner: &Cleaner) -> String {
         text.push_str(&format!("labels: {labels}\n"));
     }
     if !issue.assignees.is_empty() {
-        let login = |a: &Actor| format!("@{}", cleaner.line(&a.login));
+        let login = |a: &Actor| format!("@{}", name(&cleaner.line(&a.login)));
         let names: Vec<String> = issue.assignees.iter().map(login).collect();
         text.push_str(&format!("assignees: {}\n", names.join(", ")));
     }
@@ -52,7 +55,7 @@ pub(crate) fn issue_text(issue: &Issue, cleaner: &Cleaner) -> String {
         issue.updated_at,
         cleaner.line(&issue.url)
     ));
-    for warning in WarningOut::all(&issue.warnings, cleaner) {
+    for warning in WarningOut::all(&issue.warnings, about, cleaner) {
         text.push_str(&warning.text());
     }
     text.push_str(&quoted(&cleaner.markdown(&issue.body), true, 0, cleaner));
@@ -61,8 +64,7 @@ pub(crate) fn issue_text(issue: &Issue, cleaner: &Cleaner) -> String {
 
 fn labels(issue: &Issue, cleaner: &Cleaner) -> String {
     let names: Vec<Clean> = issue.labels.iter().map(|l| cleaner.line(&l.name)).collect();
-    let names: Vec<&str> = names.iter().map(Clean::as_str).collect();
-    names.join(", ")
+    content::labels(&names)
 }
 
 fn comments(count: u64) -> String {

@@ -1,6 +1,6 @@
 use forge_core::model::{Link, LinkState, Links, SubjectKind};
 
-use crate::content::Cleaner;
+use crate::content::{Cleaner, title};
 
 /// A line for each link. Of one that is not `known` there is the locator alone.
 pub(crate) fn link_lines(
@@ -38,8 +38,8 @@ fn about(link: &Link, cleaner: &Cleaner) -> String {
     if !words.is_empty() {
         text.push_str(&format!(" ({})", words.join(", ")));
     }
-    if let Some(title) = &link.title {
-        text.push_str(&format!(" \"{}\"", cleaner.line(title)));
+    if let Some(text_of) = &link.title {
+        text.push_str(&format!(" {}", title(&cleaner.line(text_of))));
     }
     text
 }

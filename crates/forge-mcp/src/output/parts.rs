@@ -6,7 +6,10 @@ use rmcp::schemars::{self, JsonSchema};
 use serde::Serialize;
 
 use super::word;
-use crate::content::{Clean, Cleaner, as_tools, quote};
+use crate::{
+    calls::{About, Advice, ToolCall},
+    content::{self, Clean, Cleaner, quote},
+};
 
 /// How long a comment is in a concise result, in characters.
 const CONCISE: usize = 1_000;
@@ -56,38 +59,49 @@ pub(crate) struct WarningOut {
     pub message: Clean,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<Clean>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<ToolCall>,
 }
 
 /// How many warnings a result has; those behind them are counted.
 const WARNINGS: usize = 10;
 
-/// How long a warning is, and how long its hint, in characters.
+/// How long a warning is, and how long its hint and its call, in characters.
 const WARNING: usize = 400;
 
 impl WarningOut {
-    pub fn of(warning: &Warning, cleaner: &Cleaner) -> Self {
-        let short = |text: &str| cleaner.line(text).cut(WARNING);
+    pub fn of(warning: &Warning, about: &About, cleaner: &Cleaner) -> Self {
+        let hint = warning.hint.as_ref();
+        let advice = hint.map(|hint| Advice::of(hint, about, cleaner, WARNING));
+        let (hint, next) = advice.map(|a| (a.line, a.call)).unzip();
         Self {
-            message: short(&warning.message),
-            hint: warning.hint.as_deref().map(|hint| short(&as_tools(hint))),
+            message: cleaner.line(&warning.message).cut(WARNING),
+            hint,
+            next: next.flatten(),
         }
     }
 
-    pub fn all(warnings: &[Warning], cleaner: &Cleaner) -> Vec<Self> {
+    pub fn all(warnings: &[Warning], about: &About, cleaner: &Cleaner) -> Vec<Self> {
         let first = warnings.iter().take(WARNINGS);
-        let mut all: Vec<Self> = first.map(|w| Self::of(w, cleaner)).collect();
+        let mut all: Vec<Self> = first.map(|w| Self::of(w, about, cleaner)).collect();
         let more = warnings.len().saturating_sub(WARNINGS);
         if more > 0 {
             let counted = Warning::new(format!("{more} more warnings are left out"));
-            all.push(Self::of(&counted, cleaner));
+            all.push(Self::of(&counted, about, cleaner));
         }
         all
     }
 
     pub fn text(&self) -> String {
-        match &self.hint {
-            Some(hint) => format!("Warning: {}. Recovery: {hint}\n", self.message),
-            None => format!("Warning: {}\n", self.message),
+        let Self {
+            message,
+            hint,
+            next,
+        } = self;
+        match (hint, next) {
+            (Some(hint), Some(next)) => format!("Warning: {message}. Recovery: {hint}: {next}\n"),
+            (Some(hint), None) => format!("Warning: {message}. Recovery: {hint}\n"),
+            (None, _) => format!("Warning: {message}\n"),
         }
     }
 
@@ -197,7 +211,7 @@ impl CommentOut {
 
 impl Part for CommentOut {
     fn text(&self, detailed: bool, cleaner: &Cleaner) -> String {
-        let mut head = format!("comment {} by @{}", self.id, self.author);
+        let mut head = format!("comment {} by @{}", self.id, content::name(&self.author));
         if let Some(role) = self.association.as_ref().filter(|r| r.as_str() != "NONE") {
             head.push_str(&format!(" ({role})"));
         }
@@ -257,7 +271,10 @@ impl Part for ReviewOut {
             .map_or(String::new(), |b| quoted(b, detailed, CONCISE, cleaner));
         format!(
             "review {} by @{}: {} {}{at}\n{body}",
-            self.id, self.author, self.state, self.submitted_at
+            self.id,
+            content::name(&self.author),
+            self.state,
+            self.submitted_at
         )
     }
 
@@ -474,7 +491,8 @@ impl Part for EventOut {
             .detail
             .as_ref()
             .map_or(String::new(), |d| format!(": {d}"));
-        format!("{} {} by @{}{detail}\n", self.at, self.kind, self.actor)
+        let actor = content::name(&self.actor);
+        format!("{} {} by @{actor}{detail}\n", self.at, self.kind)
     }
 }
 
@@ -489,7 +507,8 @@ mod tests {
         let many: Vec<Warning> = (0..400)
             .map(|n| Warning::new(format!("{n} {long}")).with_hint(long.clone()))
             .collect();
-        let all = WarningOut::all(&many, &cleaner);
+        let about = About::default();
+        let all = WarningOut::all(&many, &about, &cleaner);
         assert_eq!(all.len(), WARNINGS + 1);
         assert!(all[10].message.as_str().contains("390 more warnings"));
         let text: String = all.iter().map(WarningOut::text).collect();
@@ -497,6 +516,6 @@ mod tests {
         let lines = WarningOut::lines(&all, 1_000);
         assert!(lines.chars().count() <= 1_040, "{lines}");
         assert!(lines.ends_with("Warning: 10 more in the data\n"), "{lines}");
-        assert_eq!(WarningOut::all(&many[..3], &cleaner).len(), 3);
+        assert_eq!(WarningOut::all(&many[..3], &about, &cleaner).len(), 3);
     }
 }

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::{IngestionDetail, WarningOut, word};
 use crate::{
     budget,
-    content::{Clean, Cleaner},
+    content::{Clean, Cleaner, labels, name, title},
 };
 
 /// What the reviews add up to: the latest opinion of each reviewer.
@@ -88,7 +88,11 @@ impl Reviews {
             }
         }
         if !self.pending.is_empty() {
-            let names: Vec<String> = self.pending.iter().map(|p| format!("@{p}")).collect();
+            let names: Vec<String> = self
+                .pending
+                .iter()
+                .map(|p| format!("@{}", name(p)))
+                .collect();
             parts.push(format!("waiting for {}", names.join(", ")));
         }
         if parts.is_empty() {
@@ -184,8 +188,13 @@ impl RowOut {
 
     pub fn text(&self) -> String {
         let mut line = format!(
-            "#{} {} \"{}\" @{} {} -> {}",
-            self.number, self.state, self.title, self.author, self.head, self.base
+            "#{} {} {} @{} {} -> {}",
+            self.number,
+            self.state,
+            title(&self.title),
+            name(&self.author),
+            name(&self.head),
+            name(&self.base)
         );
         if let Some(checks) = self.checks.as_ref().filter(|c| *c != "neutral") {
             line.push_str(&format!(" | checks: {checks}"));
@@ -195,8 +204,7 @@ impl RowOut {
             line.push_str(&format!(" | reviews: {reviews}"));
         }
         if !self.labels.is_empty() {
-            let labels: Vec<&str> = self.labels.iter().map(Clean::as_str).collect();
-            line.push_str(&format!(" | {}", labels.join(", ")));
+            line.push_str(&format!(" | {}", labels(&self.labels)));
         }
         line.push_str(&format!(" | {}\n", self.updated_at));
         line
@@ -396,8 +404,14 @@ impl PullOut {
     /// The lines above its description.
     pub fn text(&self, checks: Option<&ChecksReport>) -> String {
         let mut text = format!(
-            "#{} {} \"{}\"\n{} by @{}: {} -> {}",
-            self.number, self.state, self.title, self.repo, self.author, self.head, self.base
+            "#{} {} {}\n{} by @{}: {} -> {}",
+            self.number,
+            self.state,
+            title(&self.title),
+            self.repo,
+            name(&self.author),
+            name(&self.head),
+            name(&self.base)
         );
         if let Some(head) = &self.head_oid {
             text.push_str(&format!("\nhead {head}"));
@@ -450,8 +464,7 @@ impl PullOut {
             if items.is_empty() {
                 return String::new();
             }
-            let items: Vec<&str> = items.iter().map(Clean::as_str).collect();
-            format!("{name}: {}\n", items.join(", "))
+            format!("{name}: {}\n", labels(items))
         };
         text.push_str(&list("labels", &self.labels));
         text.push_str(&list("assignees", &self.assignees));

@@ -10,9 +10,9 @@ use rmcp::{
 };
 
 use crate::{
-    budget::{diff, diff_cache::Ends},
+    budget::diff_cache::Ends,
+    calls::{ServerState, diff},
     content::Cleaner,
-    server::Server,
 };
 
 /// At most so many values.
@@ -24,7 +24,7 @@ const PAGES: usize = 3;
 /// The values of one argument that begin with what was typed. An argument that has none, and a
 /// repository that cannot be read, has no values: completing never fails.
 pub(crate) async fn complete(
-    server: &Server,
+    server: &ServerState,
     params: CompleteRequestParams,
 ) -> Result<CompleteResult, ErrorData> {
     let typed = params.argument.value.as_str();
@@ -65,7 +65,7 @@ pub(crate) fn result(mut values: Vec<String>, more: bool) -> Result<CompleteResu
     Ok(CompleteResult::new(info))
 }
 
-async fn repos(server: &Server) -> Vec<String> {
+async fn repos(server: &ServerState) -> Vec<String> {
     let mut repos: Vec<String> = server.options().named().map(str::to_owned).collect();
     repos.extend(server.repo_id(None).await.map(|id| id.to_string()));
     repos.sort();
@@ -84,7 +84,7 @@ fn is_of_issue(reference: &Reference) -> bool {
 /// What names the open pull requests, or the open issues, and begins with `typed`: numbers, or
 /// at-uris where there are none; and whether there are more that were not looked at.
 async fn numbers(
-    server: &Server,
+    server: &ServerState,
     repo: Option<&str>,
     issues: bool,
     typed: &str,
@@ -154,7 +154,7 @@ async fn open_one(repo: &Repo, issues: bool, number: &str) -> Option<String> {
 }
 
 async fn paths(
-    server: &Server,
+    server: &ServerState,
     repo: Option<&str>,
     number: &str,
     cleaner: &Cleaner,

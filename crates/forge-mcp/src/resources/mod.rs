@@ -6,14 +6,15 @@
 //! this machine as `local` and its path; where a forge does not number, an at-uri stands for the
 //! number.
 
-mod address;
 pub(crate) mod complete;
 
 use forge_core::{
-    Error, Page, PageReq, PrId, PrKey, Repo, Result, Warning,
+    Action, Error, Hint, Noun, Op, Page, PageReq, PrId, PrKey, Repo, Result, Warning,
+    locator::{Address, Part},
     model::{
         Issue, IssueFields, IssueId, IssueQuery, Link, PrFields, PullQuery, PullRequest, Subject,
     },
+    text,
 };
 use rmcp::{
     ErrorData,
@@ -24,12 +25,11 @@ use rmcp::{
 };
 use serde_json::json;
 
-use self::address::{Address, Part};
 use crate::{
-    budget::{self, Position, diff, diff_cache::Ends},
-    content::{Cleaner, MESSAGE, as_tools},
+    budget::{self, Position, diff_cache::Ends},
+    calls::{About, Advice, ServerState, diff},
+    content::{Cleaner, MESSAGE},
     output::{PullOut, RowOut, WarningOut, issue_row, issue_text, link_lines, quoted},
-    server::Server,
 };
 
 /// How long a list may be kept, in milliseconds.
@@ -100,14 +100,14 @@ const TEMPLATES: &[(&str, &str, &str, &str)] = &[
 ];
 
 /// The repository that the server was started in, and those that its list names.
-pub(crate) async fn list(server: &Server) -> ListResourcesResult {
+pub(crate) async fn list(server: &ServerState) -> ListResourcesResult {
     let mut repos: Vec<String> = Vec::new();
     if let Ok(id) = server.repo_id(None).await {
-        repos.push(address::of_repo(&id));
+        repos.push(Address::of_repo(&id));
     }
     for named in server.options().named() {
         if let Ok(id) = server.repo_id(Some(named)).await {
-            repos.push(address::of_repo(&id));
+            repos.push(Address::of_repo(&id));
         }
     }
     repos.sort();
@@ -139,12 +139,12 @@ pub(crate) fn templates() -> ListResourceTemplatesResult {
 }
 
 /// A failure of a request that is no tool call.
-pub(crate) fn error(e: &Error) -> ErrorData {
+pub(crate) fn error(e: &Error, about: &About) -> ErrorData {
     let cleaner = Cleaner::new();
     let mut text = cleaner.plain(e.message()).cut(MESSAGE).to_string();
     if let Some(hint) = e.hint() {
-        let hint = cleaner.plain(&as_tools(hint)).cut(MESSAGE);
-        text.push_str(&format!(". Recovery: {hint}"));
+        let advice = Advice::of(hint, about, &cleaner, MESSAGE);
+        text.push_str(&format!(". Recovery: {advice}"));
     }
     let mut data = json!({ "code": e.code() });
     if let Some(data) = data.as_object_mut() {
@@ -160,19 +160,37 @@ pub(crate) fn error(e: &Error) -> ErrorData {
     }
 }
 
+/// What a resource is about, as its address has it.
+fn about(server: &ServerState, uri: &str) -> About {
+    let address = Address::parse(uri);
+    let pull = |part: &Part| match part {
+        Part::Pull(key) | Part::Diff(key) | Part::File(key, _) | Part::PullLinks(key) => {
+            Some(key.to_string())
+        }
+        _ => None,
+    };
+    About {
+        number: address.as_ref().and_then(|address| pull(&address.part)),
+        repo: address.map(|address| address.repo),
+        tools: server.tools().clone(),
+        ..About::default()
+    }
+}
+
 /// Reads one.
-pub(crate) async fn read(server: &Server, uri: &str) -> Result<ReadResourceResult, ErrorData> {
+pub(crate) async fn read(server: &ServerState, uri: &str) -> Result<ReadResourceResult, ErrorData> {
     let cleaner = Cleaner::new();
-    let text = content(server, uri, &cleaner).await.map_err(|e| {
-        let mut error = error(&e);
+    let about = about(server, uri);
+    let text = content(server, uri, &about, &cleaner).await.map_err(|e| {
+        let mut error = error(&e, &about);
         if let Some(data) = error.data.as_mut().and_then(|d| d.as_object_mut()) {
             let uri = Cleaner::new().plain(uri).cut(MESSAGE);
             data.insert("uri".to_owned(), json!(uri));
         }
         error
     })?;
-    let mime = match address::parse(uri).map(|address| address.part) {
-        Ok(Part::Diff(_) | Part::File(..)) => "text/x-diff",
+    let mime = match Address::parse(uri).map(|address| address.part) {
+        Some(Part::Diff(_) | Part::File(..)) => "text/x-diff",
         _ => "text/plain",
     };
     let contents = ResourceContents::text(text, uri)
@@ -184,8 +202,16 @@ pub(crate) async fn read(server: &Server, uri: &str) -> Result<ReadResourceResul
     Ok(result)
 }
 
-async fn content(server: &Server, uri: &str, cleaner: &Cleaner) -> Result<String> {
-    let Address { repo, part } = address::parse(uri)?;
+async fn content(
+    server: &ServerState,
+    uri: &str,
+    about: &About,
+    cleaner: &Cleaner,
+) -> Result<String> {
+    let Address { repo, part } = Address::parse(uri).ok_or_else(|| {
+        let message = format!("there is no resource {}", text::one_line(uri));
+        Error::not_found(Noun::Other, message).with_hint("resources/templates/list has the forms")
+    })?;
     let id = server.repo_id(Some(&repo)).await?;
     let repo = server.open(&id, false).await?;
     if let Some(key) = part.key() {
@@ -201,12 +227,12 @@ async fn content(server: &Server, uri: &str, cleaner: &Cleaner) -> Result<String
     };
     match part {
         Part::Repo => repository(&repo, cleaner).await,
-        Part::Branches => branches(&repo, cleaner).await,
-        Part::Open => open_pulls(&repo, cleaner).await,
-        Part::Issues => open_issues(&repo, cleaner).await,
+        Part::Branches => branches(&repo, about, cleaner).await,
+        Part::Open => open_pulls(&repo, about, cleaner).await,
+        Part::Issues => open_issues(&repo, about, cleaner).await,
         Part::Issue(key) => {
             let issue = repo.issue(&issue(key), IssueFields::default()).await?;
-            let text = issue_text(&issue, cleaner);
+            let text = issue_text(&issue, about, cleaner);
             Ok(budget::beginning(&text, "its page, at the URL above"))
         }
         Part::Pull(key) => {
@@ -219,15 +245,19 @@ async fn content(server: &Server, uri: &str, cleaner: &Cleaner) -> Result<String
             let pull = repo.view(&pr(key), fields).await?;
             let out = PullOut::of(&pull, cleaner);
             let body = quoted(&out.description, true, 0, cleaner);
-            let warnings = warning_lines(&pull.warnings, cleaner);
+            let warnings = warning_lines(&pull.warnings, about, cleaner);
             let top = out.text(pull.checks.as_ref());
             let text = format!("{top}{warnings}\n{body}");
             Ok(budget::beginning(&text, "pr_view format=detailed"))
         }
-        Part::PullLinks(key) => links(server, &repo, Subject::Pull(pr(key)), cleaner).await,
-        Part::IssueLinks(key) => links(server, &repo, Subject::Issue(issue(key)), cleaner).await,
-        Part::Diff(key) => diff_text(server, &repo, &pr(key), None, cleaner).await,
-        Part::File(key, path) => diff_text(server, &repo, &pr(key), Some(&path), cleaner).await,
+        Part::PullLinks(key) => links(server, &repo, Subject::Pull(pr(key)), about, cleaner).await,
+        Part::IssueLinks(key) => {
+            links(server, &repo, Subject::Issue(issue(key)), about, cleaner).await
+        }
+        Part::Diff(key) => diff_text(server, &repo, &pr(key), None, about, cleaner).await,
+        Part::File(key, path) => {
+            diff_text(server, &repo, &pr(key), Some(&path), about, cleaner).await
+        }
     }
 }
 
@@ -258,7 +288,7 @@ async fn repository(repo: &Repo, cleaner: &Cleaner) -> Result<String> {
 /// The most branches that are listed.
 const BRANCHES: usize = 1_000;
 
-async fn branches(repo: &Repo, cleaner: &Cleaner) -> Result<String> {
+async fn branches(repo: &Repo, about: &About, cleaner: &Cleaner) -> Result<String> {
     let (mut lines, mut warnings) = (Vec::new(), Vec::new());
     let mut page = PageReq::first(100);
     let more = loop {
@@ -278,11 +308,11 @@ async fn branches(repo: &Repo, cleaner: &Cleaner) -> Result<String> {
         true => format!("The first {} shown; git has the rest.", fitted.to),
         false => format!("All {} shown.", fitted.to),
     };
-    let warnings = warning_lines(&warnings, cleaner);
+    let warnings = warning_lines(&warnings, about, cleaner);
     Ok(format!("{}{warnings}{rest}", fitted.text))
 }
 
-async fn open_pulls(repo: &Repo, cleaner: &Cleaner) -> Result<String> {
+async fn open_pulls(repo: &Repo, about: &About, cleaner: &Cleaner) -> Result<String> {
     let query = PullQuery {
         fields: PrFields::CHECKS,
         ..PullQuery::default()
@@ -295,10 +325,10 @@ async fn open_pulls(repo: &Repo, cleaner: &Cleaner) -> Result<String> {
             .map(|p| (p.id.key.to_string(), p.warnings.as_slice())),
         &page.warnings,
     );
-    Ok(rows(&page, row, &told, "pr_list", cleaner))
+    Ok(rows(&page, row, &told, "pr_list", about, cleaner))
 }
 
-async fn open_issues(repo: &Repo, cleaner: &Cleaner) -> Result<String> {
+async fn open_issues(repo: &Repo, about: &About, cleaner: &Cleaner) -> Result<String> {
     let page = repo
         .issues(&IssueQuery::default(), first_page(repo))
         .await?;
@@ -309,7 +339,14 @@ async fn open_issues(repo: &Repo, cleaner: &Cleaner) -> Result<String> {
             .map(|i| (i.id.key.to_string(), i.warnings.as_slice())),
         &page.warnings,
     );
-    Ok(rows(&page, row, &told, "`forge issue list`", cleaner))
+    Ok(rows(
+        &page,
+        row,
+        &told,
+        "`forge issue list`",
+        about,
+        cleaner,
+    ))
 }
 
 /// As many as one page of this forge holds.
@@ -319,8 +356,8 @@ fn first_page(repo: &Repo) -> PageReq {
 }
 
 /// What could not be read, a line each.
-fn warning_lines(warnings: &[Warning], cleaner: &Cleaner) -> String {
-    let shown = WarningOut::all(warnings, cleaner);
+fn warning_lines(warnings: &[Warning], about: &About, cleaner: &Cleaner) -> String {
+    let shown = WarningOut::all(warnings, about, cleaner);
     shown.iter().map(WarningOut::text).collect()
 }
 
@@ -331,11 +368,13 @@ fn rows<T>(
     row: impl Fn(&T) -> String,
     told: &[Warning],
     rest: &str,
+    about: &About,
     cleaner: &Cleaner,
 ) -> String {
     let lines: Vec<String> = page.items.iter().map(row).collect();
     let fitted = budget::fit("", &lines, Position::default(), budget::DEFAULT_CHARS);
-    let warnings = warning_lines(&page.warnings, cleaner) + &warning_lines(told, cleaner);
+    let warnings =
+        warning_lines(&page.warnings, about, cleaner) + &warning_lines(told, about, cleaner);
     let tail = match page.next.is_some() || fitted.next.is_some() {
         true => format!("{} shown; {rest} has the rest.", fitted.to),
         false => format!("All {} shown.", fitted.to),
@@ -346,9 +385,10 @@ fn rows<T>(
 /// What is in a repository that this server may not use is shown by its locator alone: that much is
 /// in the text that names it.
 async fn links(
-    server: &Server,
+    server: &ServerState,
     repo: &Repo,
     subject: Subject,
+    about: &About,
     cleaner: &Cleaner,
 ) -> Result<String> {
     let links = repo.links(&subject).await?;
@@ -359,7 +399,7 @@ async fn links(
     };
     let lines = link_lines(&links, known, cleaner);
     let fitted = budget::fit("", &lines, Position::default(), budget::DEFAULT_CHARS);
-    let warnings = warning_lines(&links.warnings, cleaner);
+    let warnings = warning_lines(&links.warnings, about, cleaner);
     let tail = match (lines.len(), fitted.to) {
         (0, _) => format!("No links of {subject} were found."),
         (all, shown) if shown < all => {
@@ -371,10 +411,11 @@ async fn links(
 }
 
 async fn diff_text(
-    server: &Server,
+    server: &ServerState,
     repo: &Repo,
     pr: &PrId,
     path: Option<&str>,
+    about: &About,
     cleaner: &Cleaner,
 ) -> Result<String> {
     let pull = repo.view(pr, PrFields::ROW | PrFields::STATS).await?;
@@ -390,21 +431,27 @@ async fn diff_text(
                 .to_string()
         })
         .collect();
+    let missing = diff::missing(&pull, &whole);
     if let (Some(path), true) = (path, files.is_empty()) {
-        return Err(Error::not_found(
-            forge_core::Noun::Other,
-            format!("{pr} does not change {path}"),
-        )
-        .with_hint("read the diff resource, or call pr_diff with names_only=true"));
+        let why = match &missing {
+            None => format!("{pr} does not change {path}"),
+            Some(missing) => format!("{path} is not in the diff that was read, and {missing}"),
+        };
+        return Err(
+            Error::not_found(forge_core::Noun::Other, why).with_hint(Hint::fixed(
+                "look at the changed files",
+                Action::op(Op::PrFiles),
+            )),
+        );
     }
     // In front of the first file, where whoever applies a diff passes over it.
-    let mut top = warning_lines(&whole.warnings, cleaner);
+    let mut top = warning_lines(&whole.warnings, about, cleaner);
     // The count is of the ends that were looked at, and the diff may be of later ones.
     if path.is_none()
         && whole.ends == ends
-        && let Some(n) = diff::withheld(&pull, &whole.files)
+        && let Some(missing) = &missing
     {
-        top.push_str(&format!("{n} more files are not sent by the forge\n"));
+        top.push_str(&format!("{missing}\n"));
     }
     let fitted = budget::fit(&top, &files, Position::default(), 100_000);
     let rest = match fitted.next {

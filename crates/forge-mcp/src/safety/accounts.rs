@@ -12,7 +12,8 @@ use std::{
 };
 
 use forge_core::{
-    AtUri, Error, ErrorKind, PageReq, PrId, PrKey, Repo, RepoId, RepoPath, Result,
+    Action, AtUri, Error, ErrorKind, Hint, Op, PageReq, PrId, PrKey, Repo, RepoId, RepoPath,
+    Result,
     model::{PrFields, PullQuery, PullRequest, StateFilter},
 };
 
@@ -136,5 +137,8 @@ fn stranger(repo: &RepoId, uri: &AtUri) -> Error {
              {uri} is not read"
         ),
     )
-    .with_hint("pass the number or the at-uri that pr_list shows for this repository")
+    .with_hint(Hint::fixed(
+        "pass the number or the at-uri that the list of this repository has",
+        Action::op(Op::PrList),
+    ))
 }

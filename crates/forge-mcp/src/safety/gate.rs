@@ -279,7 +279,12 @@ mod tests {
         assert!(gate(handle).check(&id(handle), false).is_ok());
         assert!(gate(did).check(&id(did), false).is_ok());
         let e = gate(handle).check(&id(did), false).unwrap_err();
-        assert!(e.hint().unwrap().contains("by a handle for a handle"));
+        assert!(
+            e.hint()
+                .unwrap()
+                .text()
+                .contains("by a handle for a handle")
+        );
         assert!(gate(did).check(&id(handle), false).is_err());
         assert!(
             gate("tangled.org/alice.example/*")

@@ -1,8 +1,8 @@
-//! What a server refuses, and whom it asks first.
+//! What a server refuses, and the seals of what it asks first.
 
 pub(crate) mod accounts;
 pub mod allow;
-pub(crate) mod confirm;
 pub(crate) mod gate;
+pub(crate) mod seals;
 
 pub use allow::AllowList;

@@ -8,7 +8,7 @@ use rmcp::{
     service::SubscriptionContext,
 };
 
-use super::Route;
+use crate::calls::Route;
 
 /// What a program that embeds the server adds to it, beside the server's own tools, prompts and
 /// resources. A method that answers `None` leaves the request to the server.

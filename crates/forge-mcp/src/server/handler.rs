@@ -1,27 +1,45 @@
 //! The protocol: which requests there are, and what they answer.
 
-use forge_core::near;
+use forge_core::{Error, near};
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
         CacheScope, CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult,
-        GetPromptRequestParams, GetPromptResponse, Implementation, ListPromptsResult,
-        ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-        ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig,
-        SubscribeRequestMethod, SubscribeRequestParams, SubscriptionFilter, Tool,
-        UnsubscribeRequestMethod, UnsubscribeRequestParams,
+        CustomRequest, CustomResult, ErrorCode, GetPromptRequestParams, GetPromptResponse,
+        Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+        ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
+        ServerCapabilities, ServerConfig, SubscribeRequestMethod, SubscribeRequestParams,
+        SubscriptionFilter, Tool, UnsubscribeRequestMethod, UnsubscribeRequestParams,
     },
     service::{RequestContext, SubscriptionContext},
 };
 
 use super::Server;
 use crate::{
+    calls::About,
     content::{Cleaner, VALUE},
-    prompts, resources,
+    prompts, resources, tools,
 };
 
 /// How long a client may keep a list that changes only with the program, in milliseconds.
 const LIST_TTL_MS: u64 = 3_600_000;
+
+/// The methods whose parameters are read here.
+const METHODS: [&str; 13] = [
+    "completion/complete",
+    "initialize",
+    "logging/setLevel",
+    "prompts/get",
+    "prompts/list",
+    "resources/list",
+    "resources/read",
+    "resources/subscribe",
+    "resources/templates/list",
+    "resources/unsubscribe",
+    "subscriptions/listen",
+    "tools/call",
+    "tools/list",
+];
 
 const READING: &str = "\
 Pull requests on any forge. `repo` is owner/repo, a URL, a path or an at-uri; without it the \
@@ -88,7 +106,7 @@ impl ServerHandler for Server {
         let Some(route) = self.0.routes.get(params.name.as_ref()) else {
             return Err(self.unknown_tool(&params.name));
         };
-        (route.handler)(self.clone(), params, ctx).await
+        (route.handler)(self.0.state.clone(), params, ctx).await
     }
 
     async fn list_resources(
@@ -96,7 +114,7 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let mut list = resources::list(self).await;
+        let mut list = resources::list(&self.0.state).await;
         if let Some(more) = &self.0.extension {
             list.resources.extend(more.resources());
         }
@@ -124,8 +142,10 @@ impl ServerHandler for Server {
             return read.map(Into::into);
         }
         let read = async {
-            let _turn = self.turn().await.map_err(|e| resources::error(&e))?;
-            resources::read(self, &params.uri).await.map(Into::into)
+            let _turn = self.0.state.turn().await.map_err(|e| self.unread(&e))?;
+            resources::read(&self.0.state, &params.uri)
+                .await
+                .map(Into::into)
         };
         unless_cancelled(&ctx, read).await
     }
@@ -139,8 +159,8 @@ impl ServerHandler for Server {
             return resources::complete::result(values, false);
         }
         let complete = async {
-            let _turn = self.turn().await.map_err(|e| resources::error(&e))?;
-            resources::complete::complete(self, params).await
+            let _turn = self.0.state.turn().await.map_err(|e| self.unread(&e))?;
+            resources::complete::complete(&self.0.state, params).await
         };
         unless_cancelled(&ctx, complete).await
     }
@@ -168,6 +188,26 @@ impl ServerHandler for Server {
             return prompt;
         }
         prompts::get(&params).map(Into::into)
+    }
+
+    /// A request of a method that there is comes here where its parameters are not understood.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let shown = Cleaner::new().line(&request.method).cut(VALUE);
+        if !METHODS.contains(&request.method.as_str()) {
+            return Err(ErrorData::new(
+                ErrorCode::METHOD_NOT_FOUND,
+                shown.to_string(),
+                None,
+            ));
+        }
+        Err(ErrorData::invalid_params(
+            format!("the params of {shown} are not what it takes"),
+            None,
+        ))
     }
 
     /// Nothing that the server has changes while it runs; only an extension's may.
@@ -242,9 +282,18 @@ impl Server {
         }
     }
 
+    /// A failure before anything was read.
+    fn unread(&self, e: &Error) -> ErrorData {
+        let about = About {
+            tools: self.0.state.tools().clone(),
+            ..About::default()
+        };
+        resources::error(e, &about)
+    }
+
     fn unknown_tool(&self, name: &str) -> ErrorData {
         let names: Vec<&str> = self.0.routes.keys().map(String::as_str).collect();
-        let hidden = crate::tools::all()
+        let hidden = tools::all()
             .iter()
             .any(|route| route.definition.name == name);
         let hint = if hidden && (self.options().write || !self.options().offers(name)) {

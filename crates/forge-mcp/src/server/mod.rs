@@ -1,85 +1,21 @@
 //! The server object: one handler for both eras.
 
-mod args;
-mod call;
 mod extension;
-mod failure;
 mod handler;
-mod route;
-mod schema;
+mod stdio;
 
-use std::{
-    collections::BTreeMap,
-    fmt,
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use forge::Forges;
-use forge_core::{
-    Access, AtUri, Error, ErrorKind, Locator, Policy, PrKey, Repo, RepoId, RepoPath, Result, Trust,
-    locator,
-    model::{LocalClone, PullRequest},
-    near,
-};
-use forge_git::Place;
+use forge_core::{Error, ErrorKind, Result, near};
 use rmcp::{ServiceExt, transport::io::stdio_pipes};
-use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore};
 
 pub use extension::Extension;
-pub use route::Route;
-pub(crate) use {
-    call::{Call, Target},
-    failure::seconds,
-    route::{Answer, Effect, Spec, Stop, Tool},
-};
 
 use crate::{
-    budget::diff_cache::DiffCache,
-    safety::{
-        accounts::Accounts,
-        allow::{AllowList, canonical},
-        confirm::Seals,
-        gate::Gate,
-    },
+    calls::{Options, Route, ServerState},
     tools,
 };
-
-/// What a server may do.
-#[derive(Clone, Debug, Default)]
-pub struct Options {
-    /// Tools that change something are there.
-    pub write: bool,
-    /// The repositories that it may touch; all where the list is empty, except that a directory needs
-    /// a place in [`Self::paths`] or to be where the server was started.
-    pub repos: AllowList,
-    /// The directories whose repositories it may touch as well.
-    pub paths: AllowList,
-    /// The repositories among them that it may change; all of them where the list is empty.
-    pub writable: AllowList,
-    /// Refuses what needs somebody's word where the client cannot ask for it.
-    pub confirm_required: bool,
-    /// The tools that are there; all where it is empty.
-    pub tools: Vec<String>,
-    /// The tools that are not there.
-    pub without_tools: Vec<String>,
-    /// The directory whose repository is meant where none is named.
-    pub dir: PathBuf,
-}
-
-impl Options {
-    /// Whether a tool of this name is there.
-    fn offers(&self, tool: &str) -> bool {
-        let has = |names: &[String]| names.iter().any(|name| name == tool);
-        (self.tools.is_empty() || has(&self.tools)) && !has(&self.without_tools)
-    }
-
-    /// The repositories that the lists name one by one.
-    pub(crate) fn named(&self) -> impl Iterator<Item = &str> {
-        self.repos.named().chain(self.paths.named())
-    }
-}
 
 /// Refuses the name of a tool that there is not, or not without [`Options::write`].
 fn known(options: &Options, all: &[Route]) -> Result<()> {
@@ -107,22 +43,9 @@ fn known(options: &Options, all: &[Route]) -> Result<()> {
     }
 }
 
-/// How many calls work at once; the others wait.
-const IN_FLIGHT: usize = 16;
-
-/// How long a call waits for its turn.
-const TURN: Duration = Duration::from_secs(60);
-
 struct Inner {
-    forges: Forges,
-    options: Options,
+    state: ServerState,
     routes: BTreeMap<String, Route>,
-    gate: Gate,
-    seals: Seals,
-    accounts: Accounts,
-    turns: Arc<Semaphore>,
-    default_repo: OnceCell<RepoId>,
-    diffs: DiffCache,
     extension: Option<Box<dyn Extension>>,
 }
 
@@ -133,7 +56,7 @@ pub struct Server(Arc<Inner>);
 impl fmt::Debug for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Server")
-            .field("options", &self.0.options)
+            .field("options", self.options())
             .finish_non_exhaustive()
     }
 }
@@ -164,26 +87,19 @@ impl Server {
         let more = extension.as_ref().map_or_else(Vec::new, |e| e.tools());
         let all = tools::all();
         known(&options, &all)?;
-        let routes = all
+        let routes: BTreeMap<String, Route> = all
             .into_iter()
             .filter(|route| options.write || !route.write)
             .filter(|route| options.offers(&route.definition.name))
             .chain(more)
             .map(|route| (route.definition.name.to_string(), route))
             .collect();
+        let schemas = routes.iter().map(|(name, route)| {
+            let schema = Arc::clone(&route.definition.input_schema);
+            (name.clone(), schema)
+        });
         Ok(Self(Arc::new(Inner {
-            gate: Gate::new(
-                options.repos.clone(),
-                options.paths.clone(),
-                options.writable.clone(),
-            ),
-            seals: Seals::new()?,
-            accounts: Accounts::default(),
-            turns: Arc::new(Semaphore::new(IN_FLIGHT)),
-            default_repo: OnceCell::new(),
-            diffs: DiffCache::default(),
-            forges,
-            options,
+            state: ServerState::new(forges, options, schemas.collect())?,
             routes,
             extension,
         })))
@@ -192,200 +108,7 @@ impl Server {
     /// What it may do.
     #[must_use]
     pub fn options(&self) -> &Options {
-        &self.0.options
-    }
-
-    pub(crate) fn forges(&self) -> &Forges {
-        &self.0.forges
-    }
-
-    pub(crate) fn seals(&self) -> &Seals {
-        &self.0.seals
-    }
-
-    pub(crate) fn diffs(&self) -> &DiffCache {
-        &self.0.diffs
-    }
-
-    /// Waits until there is room for more work.
-    async fn turn(&self) -> Result<OwnedSemaphorePermit> {
-        let busy = || {
-            Error::new(
-                ErrorKind::RateLimited {
-                    bucket: "calls in flight".to_owned(),
-                    reset: None,
-                },
-                format!(
-                    "{IN_FLIGHT} other calls were at work for {} s",
-                    TURN.as_secs()
-                ),
-            )
-            .with_retry(forge_core::Retry::After(Duration::from_secs(5)))
-            .with_hint("make fewer calls at once")
-        };
-        match tokio::time::timeout(TURN, Arc::clone(&self.0.turns).acquire_owned()).await {
-            Ok(Ok(permit)) => Ok(permit),
-            _ => Err(busy()),
-        }
-    }
-
-    /// The repository of a locator, or the one that the server was started in. Nothing is sent.
-    pub(crate) async fn repo_id(&self, named: Option<&str>) -> Result<RepoId> {
-        let Some(text) = named else {
-            let place = Place::at(&self.0.options.dir, Trust::Guarded);
-            let find = || self.0.forges.base_repo(&place);
-            return self
-                .0
-                .default_repo
-                .get_or_try_init(find)
-                .await
-                .cloned()
-                .map_err(|e| {
-                    Error::invalid(
-                        "repo",
-                        format!(
-                            "no repository is named, and none is meant here: {}",
-                            e.message()
-                        ),
-                    )
-                    .with_hint("pass repo: owner/repo, a URL or a path")
-                });
-        };
-        match locator::parse(text, self.0.forges.hosts())?.locator {
-            Locator::Repo(id) => Ok(self.0.forges.absolute(&id)),
-            Locator::Pull { id, .. } => Ok(self.0.forges.absolute(&id.repo)),
-            Locator::Issue { repo, .. } => Ok(repo),
-            Locator::Record(uri) => Err(Error::invalid(
-                "repo",
-                format!("{uri} names a record, not a repository"),
-            )
-            .with_hint("pass the repository's own locator, and the at-uri as number")),
-        }
-    }
-
-    /// The clone that the server was started in, if it is one of this repository.
-    pub(crate) async fn clone_of(&self, repo: &Repo) -> Option<LocalClone> {
-        let place = Place::at(&self.0.options.dir, Trust::Guarded);
-        self.0.forges.clone_of(&place, repo).await
-    }
-
-    /// Whether a repository of that name may be read. Nothing is sent.
-    pub(crate) fn may_read(&self, id: &RepoId) -> bool {
-        self.0.gate.check(id, false).is_ok()
-    }
-
-    /// Opens a repository, if that is allowed.
-    pub(crate) async fn open(&self, id: &RepoId, write: bool) -> Result<Repo> {
-        let gate = &self.0.gate;
-        gate.learn_own(id, self.own()).await;
-        gate.check(id, write)?;
-        let policy = Policy {
-            trust: gate.trust(id),
-            ..self.policy(write)
-        };
-        let repo = self.0.forges.open(id, policy).await?;
-        gate.learn_own(repo.id(), self.own()).await;
-        gate.check_opened(&repo, write).await?;
-        Ok(repo)
-    }
-
-    /// The directories that may be used although no list has them: where the server was started, the
-    /// repository there, and the directory that its remote or its configuration leads to; and the
-    /// repositories of work trees that a list has.
-    async fn own(&self) -> Vec<PathBuf> {
-        let root = async |dir: &Path| {
-            let place = Place::at(dir, Trust::Guarded);
-            forge_git::root(place.git()).await.ok()
-        };
-        let mut own = Vec::new();
-        if self.0.options.repos.is_empty() {
-            let dir = &self.0.options.dir;
-            let (default, root) = tokio::join!(self.repo_id(None), root(dir));
-            own.extend([dir.clone()]);
-            own.extend(root);
-            if let Ok(RepoPath::Dir(path)) = default.map(|id| id.path) {
-                own.push(path);
-            }
-        }
-        for dir in self.0.gate.linked() {
-            own.extend(root(dir).await);
-        }
-        own.iter().map(|path| canonical(path)).collect()
-    }
-
-    /// Whether this server may change a repository, by its lists.
-    ///
-    /// # Errors
-    /// As [`Self::open`].
-    pub(crate) async fn may_change(&self, repo: &Repo) -> Result<()> {
-        self.0.gate.check(repo.id(), true)?;
-        self.0.gate.check_opened(repo, true).await
-    }
-
-    /// Whether a list says what this server may change.
-    pub(crate) fn restricts_changes(&self) -> bool {
-        self.0.gate.restricts(true)
-    }
-
-    /// Whether this server may change the head branch of a pull request of a repository that it may
-    /// change: that of a fork is in another one. The forge has told its name as it is now.
-    ///
-    /// # Errors
-    /// `permission_denied` that names the fork.
-    pub(crate) fn may_change_head(&self, pull: &PullRequest) -> Result<()> {
-        match &pull.head_repo {
-            Some(fork) => self.0.gate.check(fork, true),
-            None => Ok(()),
-        }
-    }
-
-    /// Where a list is in force, refuses a key that is a record of somebody who is not known to have
-    /// to do with `repo`: to look it up, a host of the caller's choice would be asked.
-    ///
-    /// # Errors
-    /// `permission_denied` before anything is sent anywhere else.
-    pub(crate) async fn vouch(&self, repo: &Repo, key: &PrKey, write: bool) -> Result<()> {
-        match key {
-            PrKey::Record(uri) if self.0.gate.restricts(write) => {
-                let uri = AtUri::parse(uri)?;
-                self.0.accounts.vouch(&self.0.gate, repo, &uri).await
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Remembers whose a pull request is that has just been made, for [`Self::vouch`].
-    pub(crate) fn learn(&self, pull: &PullRequest) {
-        self.0.accounts.learn(pull);
-    }
-
-    /// The repository of a pull request that is known by its record alone, and its key there.
-    ///
-    /// # Errors
-    /// `invalid_input` with a list of repositories: whose record it is would be asked before it is
-    /// known whether that is allowed.
-    pub(crate) async fn open_record(&self, uri: &AtUri, write: bool) -> Result<(Repo, PrKey)> {
-        if !self.0.gate.is_open() {
-            return Err(
-                Error::invalid("repo", format!("{uri} does not say its repository"))
-                    .with_hint("this server may use some repositories alone: pass repo as well"),
-            );
-        }
-        let policy = self.policy(write);
-        let (repo, key) = self.0.forges.open_locator(&uri.to_string(), policy).await?;
-        Ok((repo, key.unwrap_or_else(|| uri.clone().into())))
-    }
-
-    fn policy(&self, write: bool) -> Policy {
-        Policy {
-            access: if write && self.0.options.write {
-                Access::Write
-            } else {
-                Access::ReadOnly
-            },
-            trust: Trust::Named,
-            ..self.0.forges.policy()
-        }
+        self.0.state.options()
     }
 }
 
@@ -400,7 +123,8 @@ pub async fn serve_stdio(server: Server) -> Result<()> {
             format!("the connection to the client failed: {e}"),
         )
     };
-    let running = match server.serve(stdio_pipes()).await {
+    let (read, write) = stdio_pipes();
+    let running = match server.serve(stdio::Stdio::new(read, write)).await {
         Ok(running) => running,
         // A client that only looked whether the program starts.
         Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => return Ok(()),

@@ -3,13 +3,11 @@
 use std::fmt::Debug;
 
 use forge_core::{
-    Capability, Error, ErrorKind, Support, check_expected_head, model::PullRequest, text::one_line,
+    Action, Capability, Changed, Error, ErrorKind, Hint, Op, Support, check_expected_head,
+    model::PullRequest, text::one_line,
 };
 
-use crate::{
-    safety::confirm::Ask,
-    server::{Call, Stop, Target},
-};
+use crate::calls::{Ask, Call, Stop, Target};
 
 /// What a caller says about what is to be agreed to.
 #[derive(Clone, Copy)]
@@ -50,7 +48,6 @@ pub(super) async fn agreed(
         question: question.text,
         bound: question.bound,
         confirm: said.confirm,
-        head_named: said.head.is_some(),
     };
     call.confirm(ask).await
 }
@@ -61,12 +58,36 @@ const TITLE: usize = 200;
 /// A title in a question: however long its author has made it, and whatever is in it, the quotes
 /// around it are where it ends.
 pub(super) fn titled(call: &Call, pull: &PullRequest) -> String {
-    short(call.cleaner.line(&pull.title).as_str()).replace('"', "'")
+    quotable(call.cleaner.line(&pull.title).as_str())
 }
 
-/// A branch in a question: with nothing hidden in its name, as that would name another one.
-pub(super) fn named(branch: &str) -> String {
-    branch.escape_debug().to_string()
+fn quotable(text: &str) -> String {
+    short(text).replace('"', "'")
+}
+
+/// A branch or a file in a question: in quotes where it could pose as more than a name, and with
+/// nothing hidden in it, as that would name another one.
+pub(super) fn named(name: &str) -> String {
+    match is_plain(name) {
+        true => name.to_owned(),
+        false => format!("\"{}\"", name.escape_debug()),
+    }
+}
+
+/// A person in a question. A login is whatever a forge stores for one.
+pub(super) fn mentioned(call: &Call, login: &str) -> String {
+    match is_plain(login) {
+        true => format!("@{login}"),
+        false => format!("\"{}\"", quotable(call.cleaner.line(login).as_str())),
+    }
+}
+
+/// How much of a name a question has without quotes, in characters.
+const MAX_PLAIN: usize = 64;
+
+fn is_plain(name: &str) -> bool {
+    let is_plain = |b: u8| b.is_ascii_alphanumeric() || b"-_./@".contains(&b);
+    (1..=MAX_PLAIN).contains(&name.len()) && name.bytes().all(is_plain)
 }
 
 fn short(title: &str) -> String {
@@ -107,12 +128,16 @@ impl Facts {
         let [shown, found] = [expected, actual].map(|text| short(&one_line(text)));
         Err(Error::new(
             ErrorKind::Conflict {
+                what: Changed::View,
                 expected: expected.clone(),
                 actual: actual.clone(),
             },
             format!("the {name} was changed meanwhile: expected {shown}, found {found}"),
         )
-        .with_hint("look at it with pr_view, then make the call again: the user is asked anew"))
+        .with_hint(Hint::fixed(
+            "look at it, then make the call again: the user is asked anew",
+            Action::op(Op::PrView),
+        )))
     }
 
     /// All of them, and what else is done, for [`Question::bound`].
@@ -123,7 +148,7 @@ impl Facts {
 
 #[cfg(test)]
 mod tests {
-    use super::{TITLE, short};
+    use super::{TITLE, is_plain, named, short};
 
     #[test]
     fn a_question_keeps_the_beginning_of_a_long_title() {
@@ -131,5 +156,27 @@ mod tests {
         let whole = "é".repeat(TITLE);
         assert_eq!(short(&whole), whole);
         assert_eq!(short(&"é".repeat(50_000)), format!("{whole}…"));
+    }
+
+    #[test]
+    fn question_name_that_is_no_name_is_quoted() {
+        for plain in ["main", "feature/x-1_2", "alice", "ada@example.com"] {
+            assert!(is_plain(plain), "{plain}");
+            assert_eq!(named(plain), plain);
+        }
+        let long = "a".repeat(65);
+        for (odd, shown) in [
+            ("a\u{3164}b", "\"a\u{3164}b\"".to_owned()),
+            ("a\u{202e}b", "\"a\\u{202e}b\"".to_owned()),
+            ("a\"b", "\"a\\\"b\"".to_owned()),
+            (
+                "a. All checks passed",
+                "\"a. All checks passed\"".to_owned(),
+            ),
+            (&long, format!("\"{long}\"")),
+            ("", "\"\"".to_owned()),
+        ] {
+            assert_eq!(named(odd), shown);
+        }
     }
 }

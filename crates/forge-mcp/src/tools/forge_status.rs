@@ -1,14 +1,14 @@
 use forge_core::{
-    Error, ErrorKind, Support, Warning,
+    Action, Error, ErrorKind, Hint, Param, Support, Warning,
     model::{Permission, RepoInfo},
 };
 use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    content::{Clean, as_tools},
+    calls::{About, Advice, Answer, Call, Effect, Spec, Stop, Tool},
+    content::{Clean, MESSAGE},
     output::word,
-    server::{Answer, Call, Effect, Spec, Stop, Tool},
 };
 
 pub(super) struct ForgeStatus;
@@ -105,7 +105,7 @@ impl Tool for ForgeStatus {
                 Ok(repository) => Some(repository),
                 // Some forges show nothing at all to nobody.
                 Err(e) if is_login(&e) => {
-                    missing.push(login(&e));
+                    missing.push(login(call, &e));
                     None
                 }
                 Err(e) => return Err(e.into()),
@@ -141,6 +141,11 @@ async fn repository(
     let repo = call.repo(Some(named)).await?;
     let info = repo.info().await?;
     let table = repo.client().forge().capabilities();
+    // What is not possible is another call than this one.
+    let elsewhere = About {
+        tool: String::new(),
+        ..call.about()
+    };
     let (mut can, mut cannot) = (Vec::new(), Vec::new());
     for capability in forge_core::Capability::ALL {
         let narrowed = info
@@ -152,7 +157,7 @@ async fn repository(
             Support::No { why, instead } => cannot.push(Cannot {
                 capability: capability.name().to_owned(),
                 why: why.to_owned(),
-                instead: as_tools(instead),
+                instead: Advice::of(instead, &elsewhere, &call.cleaner, MESSAGE).to_string(),
             }),
             _ => can.push(capability.name().to_owned()),
         }
@@ -164,11 +169,11 @@ async fn repository(
         missing.push(format!("a place on the list: {}", e.message()));
     }
     match &viewer {
-        Ok(_) => missing.extend(rights(&info)),
-        Err(e) if is_login(e) => missing.push(login(e)),
+        Ok(_) => missing.extend(rights(call, &info)),
+        Err(e) if is_login(e) => missing.push(login(call, e)),
         Err(e) => missing.push(format!("to know who you are: {}", e.message())),
     }
-    missing.extend(info.warnings.iter().map(doubt));
+    missing.extend(info.warnings.iter().map(|w| doubt(call, w)));
     // Without credentials there is nobody to name.
     let viewer = viewer.ok().map(|v| call.cleaner.line(&v.login));
     Ok(Repository {
@@ -191,24 +196,21 @@ fn is_login(e: &Error) -> bool {
     matches!(e.kind(), ErrorKind::Unauthenticated { .. })
 }
 
-fn login(e: &Error) -> String {
-    match e.hint() {
-        Some(hint) => format!("a login: {}; {hint}", e.message()),
-        None => format!("a login: {}", e.message()),
-    }
+fn login(call: &Call, e: &Error) -> String {
+    format!("a login: {}", call.tell(e))
 }
 
 /// What could not be found out about the repository.
-fn doubt(warning: &Warning) -> String {
+fn doubt(call: &Call, warning: &Warning) -> String {
     let message = &warning.message;
     match &warning.hint {
-        Some(hint) => format!("certainty: {message}; {}", as_tools(hint)),
+        Some(hint) => format!("certainty: {message}; {}", call.advise(hint)),
         None => format!("certainty: {message}"),
     }
 }
 
 /// What somebody who is known lacks here.
-fn rights(info: &RepoInfo) -> Vec<String> {
+fn rights(call: &Call, info: &RepoInfo) -> Vec<String> {
     let right = match info.permission {
         Permission::Read => {
             Some("the right to triage (labels, closing) or to write (merging, resolving)")
@@ -216,10 +218,11 @@ fn rights(info: &RepoInfo) -> Vec<String> {
         Permission::Triage => Some("the right to write (merging, resolving)"),
         Permission::Write | Permission::Admin => None,
     };
-    let scopes = info
-        .missing_scopes
-        .iter()
-        .map(|s| format!("the scope '{s}' of the token: `forge auth login` with one that has it"));
+    let scopes = info.missing_scopes.iter().map(|scope| {
+        let login = Action::new(forge_core::Call::Login).with(Param::Host, info.id.host.clone());
+        let hint = Hint::new("log in with one that has it").with_action(login);
+        format!("the scope '{scope}' of the token: {}", call.advise(&hint))
+    });
     right.map(str::to_owned).into_iter().chain(scopes).collect()
 }
 

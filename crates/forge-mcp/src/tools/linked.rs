@@ -20,8 +20,8 @@ use tokio::sync::OnceCell;
 
 use super::states::{Move, States, Stopped};
 use crate::{
+    calls::{Call, Target},
     content::Clean,
-    server::{Call, Target},
 };
 
 /// How many issues a question names; the others are counted.
@@ -76,13 +76,16 @@ impl Plan {
             } else if needs_info(issue, pull, states) {
                 match info.get_or_init(|| target.repo.info()).await {
                     Ok(info) => Ok(why_not(issue, pull, info, states)),
-                    Err(e) => Err(format!("the repository could not be read: {}", told(e))),
+                    Err(e) => Err(format!(
+                        "the repository could not be read: {}",
+                        call.tell(e)
+                    )),
                 }
             } else {
                 Ok(None)
             };
             match why {
-                Ok(None) => plan.take(target, issue.number).await,
+                Ok(None) => plan.take(call, target, issue.number).await,
                 Ok(Some(why)) => plan.left.push((name(issue, pull), why)),
                 Err(why) => plan.failed.push((name(issue, pull), why)),
             }
@@ -91,7 +94,7 @@ impl Plan {
     }
 
     /// Takes an issue into the plan, or into the list of those that are left.
-    async fn take(&mut self, target: &Target, number: u64) {
+    async fn take(&mut self, call: &Call, target: &Target, number: u64) {
         let mut step = Step {
             number,
             moved: None,
@@ -103,7 +106,7 @@ impl Plan {
                     Ok(moved) => step.moved = Some(moved),
                     Err(why) => return self.left.push((format!("#{number}"), why)),
                 },
-                Err(e) => return self.failed.push((format!("#{number}"), told(&e))),
+                Err(e) => return self.failed.push((format!("#{number}"), call.tell(&e))),
             }
         }
         self.steps.push(step);
@@ -187,7 +190,7 @@ impl Plan {
                 }
                 Err(stopped) => {
                     linked.half_done |= stopped.half_done;
-                    let why = told(&stopped.why);
+                    let why = call.tell(&stopped.why);
                     self.failed.push((format!("#{}", step.number), why));
                 }
             }
@@ -216,12 +219,6 @@ impl Plan {
             }
         }
     }
-}
-
-/// What happened, and what to do next.
-pub(super) fn told(e: &Error) -> String {
-    let hint = e.hint().map_or(String::new(), |hint| format!("; {hint}"));
-    format!("{}{hint}", e.message())
 }
 
 /// `#7`, with its repository where that is another.

@@ -6,6 +6,7 @@ mod forge_status;
 mod linked;
 mod pr_checks;
 mod pr_comment;
+mod pr_context;
 mod pr_create;
 mod pr_diff;
 mod pr_edit;
@@ -21,7 +22,7 @@ mod reviewers;
 mod states;
 mod written;
 
-use crate::server::Route;
+use crate::calls::Route;
 
 /// Every tool, those that write among them.
 pub(crate) fn all() -> Vec<Route> {
@@ -29,6 +30,7 @@ pub(crate) fn all() -> Vec<Route> {
         Route::of::<forge_status::ForgeStatus>(),
         Route::of::<pr_checks::PrChecks>(),
         Route::of::<pr_comment::PrComment>(),
+        Route::of::<pr_context::PrContext>(),
         Route::of::<pr_create::PrCreate>(),
         Route::of::<pr_diff::PrDiff>(),
         Route::of::<pr_edit::PrEdit>(),

@@ -1,15 +1,16 @@
 use forge_core::{
     Error, ErrorKind, Retry, fingerprint,
     model::{Check, CheckStatus},
+    text::strip_ansi,
 };
 use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
 use crate::{
     budget::{self, Lengths, Position, cursor},
+    calls::{Answer, Call, Effect, Spec, Stop, Target, Tool, seconds},
     content::quote,
     output::{CheckCounts, CheckOut, Format, Part, checks_word, word},
-    server::{Answer, Call, Effect, Spec, Stop, Target, Tool, seconds},
 };
 
 pub(super) struct PrChecks;
@@ -165,12 +166,13 @@ async fn log(call: &Call, target: &Target, check: &Check, n: usize) -> Result<St
             } else {
                 "its log"
             };
-            let text = call.cleaner.plain(without_colours(&log.text).trim_end());
+            let text = call.cleaner.plain(strip_ansi(&log.text).trim_end());
             Ok(format!("  {what}:\n{}", quote(&text)))
         }
         Ok(None) => Ok("  log: this check keeps none here; see its page\n".to_owned()),
         Err(e) if is_of_the_log(&e) => {
-            let why = call.cleaner.line(&why_no_log(&e));
+            let hint = e.hint().map(|hint| call.advise(hint).to_string());
+            let why = call.cleaner.line(&why_no_log(&e, hint));
             Ok(format!("  log: {why}\n"))
         }
         Err(e) => Err(e),
@@ -178,12 +180,12 @@ async fn log(call: &Call, target: &Target, check: &Check, n: usize) -> Result<St
 }
 
 /// What happened, how long to wait where the forge says so, and what to do next.
-fn why_no_log(e: &Error) -> String {
+fn why_no_log(e: &Error, hint: Option<String>) -> String {
     let wait = match e.retry() {
         Retry::After(wait) => format!("; wait {} s", seconds(wait)),
         _ => String::new(),
     };
-    let hint = e.hint().map_or(String::new(), |hint| format!("; {hint}"));
+    let hint = hint.map_or(String::new(), |hint| format!("; {hint}"));
     format!("{}{wait}{hint}", e.message())
 }
 
@@ -201,17 +203,6 @@ fn is_of_the_log(e: &Error) -> bool {
             | ErrorKind::Network
             | ErrorKind::Timeout { .. }
     )
-}
-
-/// A log without the sequences that colour a terminal, which would be left as `[31m`.
-fn without_colours(log: &str) -> String {
-    let mut parts = log.split("\u{1b}[");
-    let mut out = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let end = part.find(|c: char| ('@'..='~').contains(&c));
-        out.push_str(end.and_then(|at| part.get(at + 1..)).unwrap_or(part));
-    }
-    out
 }
 
 #[cfg(test)]
@@ -233,10 +224,9 @@ mod tests {
             bucket: "core".to_owned(),
             reset: None,
         };
-        let limited = Error::new(slow.clone(), "slow down")
-            .with_retry(Retry::After(Duration::from_secs(40)))
-            .with_hint("ask for less");
-        let said = super::why_no_log(&limited);
+        let limited =
+            Error::new(slow.clone(), "slow down").with_retry(Retry::After(Duration::from_secs(40)));
+        let said = super::why_no_log(&limited, Some("ask for less".to_owned()));
         assert_eq!(said, "slow down; wait 40 s; ask for less");
         for (kind, stays) in [
             (upstream, true),
@@ -252,11 +242,5 @@ mod tests {
         // A spindle's, for one.
         let none = Error::unsupported(Capability::CheckLogs, "why", "instead");
         assert!(super::is_of_the_log(&none));
-    }
-
-    #[test]
-    fn colours_are_taken_out_of_a_log() {
-        let log = "\u{1b}[36;1mrun\u{1b}[0m a[1] \u{1b}[K\u{1b}";
-        assert_eq!(super::without_colours(log), "run a[1] \u{1b}");
     }
 }

@@ -6,7 +6,7 @@ use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 
 use super::{closes::with_closing_lines, reviewers};
-use crate::server::{Answer, Call, Effect, Spec, Stop, Tool};
+use crate::calls::{Answer, Call, Effect, Spec, Stop, Tool};
 
 pub(super) struct PrCreate;
 
@@ -86,6 +86,8 @@ impl Tool for PrCreate {
         let repo = call.repo(args.repo.as_deref()).await?;
         let config = call.server.forges().config();
         let head = args.head.unwrap_or_default();
+        // As git writes a branch in full: else the branch would be `refs/heads/refs/heads/x`.
+        let head = head.strip_prefix("refs/heads/").unwrap_or(&head);
         let edits = args.edits.into_iter().map(Edit::read);
         let edits = edits.collect::<Result<Vec<_>, _>>()?;
         if head.is_empty() && args.patch.is_none() && edits.is_empty() {
@@ -94,7 +96,7 @@ impl Tool for PrCreate {
                 .into());
         }
         let hosts = call.server.forges().hosts();
-        let head = match head.as_str() {
+        let head = match head {
             "" => HeadRef::branch(""),
             named => match locator::parse_selector(named, hosts).map_err(Error::from)? {
                 PrSelector::Branch { owner, branch } => HeadRef {

@@ -1,7 +1,8 @@
 use std::sync::Arc;
 
 use forge_core::{
-    Error, Warning,
+    Action, Error, Hint, Op, Warning,
+    diff::is_generated,
     model::{FileStatus, PrFields, PullRequest},
 };
 use rmcp::schemars::{self, JsonSchema};
@@ -9,13 +10,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     budget::{
-        self, Lengths, Position, cursor, diff,
-        diff::File,
-        diff_cache::{Ends, Whole},
+        self, Lengths, Position, cursor,
+        diff_cache::{Ends, File, Whole},
     },
+    calls::{Answer, Call, Effect, Spec, Stop, Target, Tool, diff},
     content::Clean,
     output::{Blocks, Format, WarningOut, files, word},
-    server::{Answer, Call, Effect, Spec, Stop, Target, Tool},
 };
 
 pub(super) struct PrDiff;
@@ -44,8 +44,8 @@ pub(super) struct Out {
     number: String,
     head_oid: String,
     files_total: usize,
-    additions: usize,
-    deletions: usize,
+    additions: u64,
+    deletions: u64,
     /// Files that the forge does not send, where it says how many there are
     #[serde(skip_serializing_if = "Option::is_none")]
     withheld: Option<u64>,
@@ -64,8 +64,8 @@ pub(super) struct Out {
 struct FileRow {
     path: Clean,
     status: String,
-    additions: usize,
-    deletions: usize,
+    additions: u64,
+    deletions: u64,
 }
 
 impl FileRow {
@@ -116,8 +116,9 @@ impl Tool for PrDiff {
             .iter()
             .filter(|f| is_wanted(&f.path, &args.paths))
             .collect();
+        let missing = diff::missing(&pull, &whole);
         if chosen.is_empty() && !args.paths.is_empty() {
-            return Err(unknown_path(&args.paths, &whole).into());
+            return Err(unknown_path(&args.paths, &whole, missing.as_deref()).into());
         }
         let mut warnings = whole.warnings.clone();
         let unknown = args.paths.iter().filter(|path| {
@@ -127,11 +128,15 @@ impl Tool for PrDiff {
         let unknown: Vec<&str> = unknown.map(String::as_str).collect();
         if !unknown.is_empty() {
             let unknown = unknown.join(", ");
-            warnings.push(Warning::new(format!(
-                "no changed file is at or below {unknown}"
-            )));
+            warnings.push(match &missing {
+                None => Warning::new(format!("no changed file is at or below {unknown}")),
+                Some(missing) => Warning::new(format!(
+                    "no file at or below {unknown} is in the diff that was read, and {missing}"
+                ))
+                .with_hint(all_files()),
+            });
         }
-        let warnings = WarningOut::all(&warnings, &call.cleaner);
+        let warnings = WarningOut::all(&warnings, &call.about(), &call.cleaner);
         let mut blocks = Blocks::default();
         blocks.push(
             warnings.iter().map(WarningOut::text).collect(),
@@ -147,7 +152,7 @@ impl Tool for PrDiff {
                 parts.push((n, row));
             }
         }
-        let sum = |of: fn(&File) -> usize| chosen.iter().map(|f| of(f)).sum::<usize>();
+        let sum = |of: fn(&File) -> u64| chosen.iter().map(|f| of(f)).sum::<u64>();
         let mut out = Out {
             repo: target.id.repo.to_string(),
             number: target.id.key.to_string(),
@@ -170,8 +175,8 @@ impl Tool for PrDiff {
             out.additions,
             out.deletions
         );
-        if let Some(n) = out.withheld {
-            top.push_str(&format!("{n} more files are not sent by the forge\n"));
+        if let Some(missing) = &missing {
+            top.push_str(&format!("{missing}\n"));
         }
         let lengths = Lengths {
             always: budget::length(&out),
@@ -190,6 +195,9 @@ impl Tool for PrDiff {
         });
         let mut text = fitted.text;
         text.push_str(&match &out.next_cursor {
+            None if from == Position::default() && missing.is_some() => {
+                "All that was read of them shown.".to_owned()
+            }
             None if from == Position::default() => {
                 format!("All of {} shown.", files(chosen.len() as u64))
             }
@@ -234,13 +242,22 @@ fn is_wanted(path: &str, wanted: &[String]) -> bool {
     wanted.is_empty() || wanted.iter().any(|w| below(w.trim_start_matches("./")))
 }
 
-fn unknown_path(paths: &[String], whole: &Whole) -> Error {
+/// Where a diff lacks files, their names are known all the same.
+fn all_files() -> Hint {
+    Hint::fixed("look at the list of changed files", Action::op(Op::PrFiles))
+}
+
+fn unknown_path(paths: &[String], whole: &Whole, missing: Option<&str>) -> Error {
     let known = whole.files.iter().map(|f| f.path.as_str());
     let wanted = paths.join(", ");
+    if let Some(missing) = missing {
+        let why =
+            format!("no file at or below {wanted} is in the diff that was read, and {missing}");
+        return Error::invalid("paths", why).with_hint(all_files());
+    }
     let near = forge_core::near::did_you_mean(&wanted, known);
-    Error::invalid("paths", format!("no changed file is at or below {wanted}")).with_hint(
-        near.unwrap_or_else(|| "pass names_only=true to see the changed files".to_owned()),
-    )
+    Error::invalid("paths", format!("no changed file is at or below {wanted}"))
+        .with_hint(near.map_or_else(all_files, Hint::from))
 }
 
 /// A file as blocks: its header with the first hunk, then each hunk.
@@ -267,7 +284,7 @@ fn file_blocks(call: &Call, file: &File, args: &Args) -> Vec<String> {
     }
     if args.paths.is_empty()
         && args.format != Some(Format::Detailed)
-        && diff::is_generated(&file.path)
+        && is_generated(&file.path)
         && file.additions + file.deletions > 40
     {
         return vec![format!(

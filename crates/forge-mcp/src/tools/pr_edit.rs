@@ -1,5 +1,5 @@
 use forge_core::{
-    Capability, Error, Outcome, Retry,
+    Action, Capability, Error, Hint, Op, Outcome, Param, Retry,
     model::{EditPull, PrFields, PullRequest, Reviewer, SetChange},
 };
 use rmcp::schemars::{self, JsonSchema};
@@ -7,8 +7,8 @@ use serde::Deserialize;
 
 use super::{agreed::can, reviewers};
 use crate::{
+    calls::{Answer, Call, Effect, Spec, Stop, Tool},
     content::{has_comments, has_marker},
-    server::{Answer, Call, Effect, Spec, Stop, Tool},
 };
 
 pub(super) struct PrEdit;
@@ -105,7 +105,7 @@ impl Tool for PrEdit {
             let before = outcome.take();
             let mut after = match target.repo.set_draft(&target.id, draft).await {
                 Ok(after) => after,
-                Err(e) if before.is_some() => return Err(half_done(e).into()),
+                Err(e) if before.is_some() => return Err(half_done(e, draft).into()),
                 Err(e) => return Err(e.into()),
             };
             if let Some(mut before) = before {
@@ -139,9 +139,9 @@ fn lost() -> Error {
 
 /// Why the draft is as it was, where the other changes are written: the same call again would make
 /// them twice.
-fn half_done(e: Error) -> Error {
-    let hint = e.hint().map_or(String::new(), |hint| format!("; {hint}"));
-    e.with_retry(Retry::Never).with_hint(format!(
-        "all but draft is written: call again with draft alone{hint}"
-    ))
+fn half_done(e: Error, draft: bool) -> Error {
+    let more = e.hint().map_or(String::new(), |hint| format!("; {hint}"));
+    let hint = Hint::from(format!("all but draft is written: set draft alone{more}"));
+    let set = Action::op(Op::PrSetDraft).with(Param::Draft, draft.to_string());
+    e.with_retry(Retry::Never).with_hint(hint.with_action(set))
 }

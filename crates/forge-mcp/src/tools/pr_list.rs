@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     budget::{self, Lengths, Position, cursor},
+    calls::{Answer, Call, Effect, Spec, Stop, Tool},
     content::Clean,
     output::{Format, RowOut, WarningOut},
-    server::{Answer, Call, Effect, Spec, Stop, Tool},
 };
 
 pub(super) struct PrList;
@@ -147,7 +147,7 @@ impl Tool for PrList {
             .iter()
             .map(|p| (p.id.key.to_string(), p.warnings.as_slice()));
         warnings.extend(Warning::of_rows(of_rows, &page.warnings));
-        let warnings = WarningOut::all(&warnings, &call.cleaner);
+        let warnings = WarningOut::all(&warnings, &call.about(), &call.cleaner);
         let max = budget::chars(args.max_chars);
         rows.iter_mut().for_each(|row| row.shorten(max));
         let said = WarningOut::lines(&warnings, max / 4);

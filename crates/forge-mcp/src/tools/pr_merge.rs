@@ -1,23 +1,25 @@
-use std::time::Duration;
+use std::fmt::Debug;
 
 use forge_core::{
-    Capability, Error, Outcome, PrId, Precondition, Warning, check_expected_head,
+    Action, Capability, Error, Hint, Op, Outcome, Param, PrId, Precondition, Warning,
+    check_expected_head,
     model::{
-        CheckRollup, Merge, MergeMethod, MergeReq, MergeState, Mergeability, PrFields, PrState,
-        PullRequest, ReviewDecision,
+        Check, CheckRollup, CheckStatus, Merge, MergeMethod, MergeReq, MergeState, Mergeability,
+        PrFields, PrState, PullRequest, ReviewDecision, ReviewState, Thread,
     },
+    settle_mergeability,
 };
 use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    agreed::{Facts, Question, Said, agreed, can, named, titled},
-    linked::{Linked, Plan, told},
+    agreed::{Facts, Question, Said, agreed, can, mentioned, named, titled},
+    linked::{Linked, Plan},
     written,
 };
 use crate::{
+    calls::{Answer, Call, Effect, Spec, Stop, Target, Tool},
     output::{WarningOut, Written, checks_word},
-    server::{Answer, Call, Effect, Spec, Stop, Target, Tool},
 };
 
 pub(super) struct PrMerge;
@@ -44,7 +46,7 @@ pub(super) struct Args {
     require_checks: bool,
     #[serde(default)]
     require_approval: bool,
-    /// Only for clients that cannot ask
+    /// Seal of the question
     confirm: Option<String>,
 }
 
@@ -101,15 +103,13 @@ impl Tool for PrMerge {
             // Whatever shows it is behind: what is merged conflicts with itself.
             pull.state = PrState::Merged;
         }
-        match pull.state {
-            // Somebody may open it again meanwhile: nobody was asked whether that is to be merged.
-            PrState::Closed => return Err(closed(&target).into()),
-            PrState::Merged if !args.delete_branch => {
-                return merged_before(call, &target, &pull, &said).await;
-            }
-            PrState::Merged | PrState::Open => {
-                check_expected_head(&target.id, said.head, pull.head_oid.as_deref())?;
-            }
+        // Somebody may open it again meanwhile: nobody was asked whether that is to be merged.
+        if pull.state == PrState::Closed {
+            return Err(closed(&target).into());
+        }
+        check_expected_head(&target.id, said.head, pull.head_oid.as_deref())?;
+        if pull.state == PrState::Merged && !args.delete_branch {
+            return merged_before(call, &target, &pull, &said).await;
         }
         let mut warnings = unread(&pull);
         let mut plan = Plan::of(call, &target, &pull).await?;
@@ -136,12 +136,14 @@ impl Tool for PrMerge {
             method: by,
             // What was looked at and agreed to is what is merged, and what is deleted.
             expected_head: pull.head_oid.clone(),
+            expected_base: Some(pull.base_branch.clone()),
             subject: args.subject,
             body: args.body,
             delete_branch: args.delete_branch,
             auto: args.auto,
             // Whoever agreed to a deletion has agreed to no merge.
             only_left_over: pull.state == PrState::Merged,
+            skip_wait: is_unknown(&pull),
             clone: call.server.clone_of(&target.repo).await,
             ..MergeReq::default()
         };
@@ -159,7 +161,7 @@ impl Tool for PrMerge {
         out.state = crate::output::state_word(&merge.pull_request).to_owned();
         out.url = Some(call.cleaner.line(&merge.pull_request.url));
         out.id = merge.commit.clone();
-        let mut all = WarningOut::all(&warnings, &call.cleaner);
+        let mut all = WarningOut::all(&warnings, &call.about(), &call.cleaner);
         all.append(&mut out.warnings);
         out.warnings = all;
         if merge.queued {
@@ -189,26 +191,19 @@ const NAMED: PrFields = PrFields::CHECKS.with(PrFields::THREADS);
 /// The pull request once the forge knows whether it can be merged, or after seven seconds.
 async fn settled(call: &Call, target: &Target) -> Result<PullRequest, Error> {
     let fields = NAMED | PrFields::MERGEABILITY | PrFields::LINKED_ISSUES;
-    let mut pull = target.repo.view(&target.id, fields).await?;
-    for (n, wait) in [1, 2, 4].into_iter().enumerate() {
-        let unknown = pull
-            .mergeability
-            .as_ref()
-            .is_some_and(|m| m.state == MergeState::Unknown);
-        if !unknown || pull.state != PrState::Open {
-            break;
-        }
-        let done = u32::try_from(n + 1).unwrap_or(1);
-        call.progress(
-            done,
-            Some(3),
-            "the forge works out whether it can be merged",
-        )
-        .await;
-        tokio::time::sleep(Duration::from_secs(wait)).await;
-        pull = target.repo.view(&target.id, fields).await?;
-    }
-    Ok(pull)
+    let read = || target.repo.view(&target.id, fields);
+    let pause = |number, length| async move {
+        let what = "the forge works out whether it can be merged";
+        call.progress(number, Some(3), what).await;
+        tokio::time::sleep(length).await;
+    };
+    settle_mergeability(read().await?, is_unknown, pause, read).await
+}
+
+/// Whether the forge has not worked out whether it can be merged.
+fn is_unknown(pull: &PullRequest) -> bool {
+    let found = pull.mergeability.as_ref();
+    pull.state == PrState::Open && found.is_some_and(|m| m.state == MergeState::Unknown)
 }
 
 /// One that is merged. The forge says who sees that. What it left open is closed if somebody agrees:
@@ -237,7 +232,7 @@ async fn merged_before(
         };
         match agreed(call, target, pull, said, question).await {
             Ok(()) => {}
-            Err(Stop::Failed(e)) => plan = plan.left_alone(&told(&e)),
+            Err(Stop::Failed(e)) => plan = plan.left_alone(&call.tell(&e)),
             Err(ask @ Stop::Ask(_)) => return Err(ask),
         }
     }
@@ -326,7 +321,10 @@ pub(super) fn is_proved(target: &Target, pull: &PullRequest) -> Result<(), Error
             target.id, doubt.message
         ),
     )
-    .with_hint("if it is to be merged, pr_set_state with state=open opens it again"))
+    .with_hint(Hint::fixed(
+        "if it is to be merged, reopen it first",
+        Action::op(Op::PrReopen),
+    )))
 }
 
 fn closed(target: &Target) -> Error {
@@ -334,7 +332,7 @@ fn closed(target: &Target) -> Error {
         Precondition::Closed,
         format!("{} is closed, and nobody is asked to merge it", target.id),
     )
-    .with_hint("pr_set_state with state=open opens it again")
+    .with_hint(Hint::fixed("reopen it first", Action::op(Op::PrReopen)))
 }
 
 /// The method: named, configured, the repository's own default; else squash where it is allowed,
@@ -413,7 +411,10 @@ fn ready(
     if pull.draft {
         return Err(
             Error::precondition(Precondition::Draft, format!("{} is a draft", target.id))
-                .with_hint("pr_edit with draft=false makes it ready"),
+                .with_hint(
+                    Hint::new("mark it as ready for review first")
+                        .with_action(Action::op(Op::PrSetDraft).with(Param::Draft, "false")),
+                ),
         );
     }
     warnings.extend(mergeable(
@@ -434,9 +435,10 @@ fn ready(
             Precondition::Rule,
             format!("cannot merge {}: {checks}", target.id),
         )
-        .with_hint(
-            "pr_checks has the details; where nothing is checked, leave require_checks away",
-        ));
+        .with_hint(Hint::fixed(
+            "look at the checks; where nothing is checked, leave require_checks away",
+            Action::op(Op::Checks),
+        )));
     }
     if matches!(overall, Some(CheckRollup::Failure | CheckRollup::Pending)) {
         warnings.push(Warning::new(checks));
@@ -446,7 +448,10 @@ fn ready(
             Precondition::Rule,
             format!("cannot merge {}: it is not approved", target.id),
         )
-        .with_hint("pr_view with include=reviews shows who was asked; pr_edit asks more"));
+        .with_hint(Hint::fixed(
+            "look at who was asked for a review, and ask more",
+            Action::op(Op::ReviewList),
+        )));
     }
     if pull.changes_requested > 0 {
         warnings.push(Warning::new(format!(
@@ -469,37 +474,51 @@ fn is_approved(pull: &PullRequest) -> bool {
 /// What the question names beside the head, the method and the issues.
 fn facts(pull: &PullRequest) -> Facts {
     let threads = match pull.threads {
-        Some(_) => unresolved(pull).to_string(),
+        Some(_) => listed(unresolved(pull).map(|thread| &thread.id)),
         None => "not read".to_owned(),
     };
+    let latest = pull.latest_reviews.iter();
+    let against = latest.filter(|review| review.state == ReviewState::ChangesRequested);
     Facts(vec![
         ("base branch", pull.base_branch.clone()),
         ("title", pull.title.clone()),
         ("result of the checks", checks(pull)),
-        ("number of unresolved threads", threads),
+        ("list of unresolved threads", threads),
         (
-            "number of requested changes",
-            pull.changes_requested.to_string(),
+            "list of those who request changes",
+            listed(against.map(|review| &review.author.login)),
         ),
     ])
 }
 
-fn unresolved(pull: &PullRequest) -> usize {
+/// Names in an order of their own: two lists of as many are told apart.
+fn listed(names: impl Iterator<Item = impl Debug + Ord>) -> String {
+    let mut names: Vec<_> = names.collect();
+    names.sort_unstable();
+    format!("{names:?}")
+}
+
+fn unresolved(pull: &PullRequest) -> impl Iterator<Item = &Thread> {
     let threads = pull.threads.as_deref().unwrap_or_default();
-    threads.iter().filter(|thread| !thread.resolved).count()
+    threads.iter().filter(|thread| !thread.resolved)
 }
 
 /// What [`checks`] says where there are none.
 const NONE: &str = "none";
 
-/// What the checks add up to. Those that are still to come are not counted: they would void an answer
-/// each time that one ends.
+/// What the checks add up to, and which failed. Those that are still to come are not named: they would
+/// void an answer each time that one passes.
 fn checks(pull: &PullRequest) -> String {
     let unread = pull.warnings.iter().any(|w| w.section == Some("checks"));
     match &pull.checks {
         Some(report) => match report.overall {
             CheckRollup::Success => "success".to_owned(),
-            CheckRollup::Failure => format!("{} failed", report.counts.failure),
+            CheckRollup::Failure => {
+                let is_bad =
+                    |c: &&Check| matches!(c.status, CheckStatus::Failure | CheckStatus::Cancelled);
+                let failed = report.checks.iter().filter(is_bad);
+                format!("failed {}", listed(failed.map(|c| (&c.workflow, &c.name))))
+            }
             CheckRollup::Pending => "pending".to_owned(),
             CheckRollup::Neutral => NONE.to_owned(),
         },
@@ -540,15 +559,16 @@ fn question(
         ""
     };
     let mut question = format!(
-        "Merge {} into {} by {how}{when}{delete}? Head {}. Title \"{}\", by @{}.",
+        "Merge {} into {} by {how}{when}{delete}? Head {}. Title \"{}\", by {}.",
         target.id,
         named(&pull.base_branch),
         pull.head_oid.as_deref().unwrap_or("unknown"),
         titled(call, pull),
-        call.cleaner.line(&pull.author.login),
+        mentioned(call, &pull.author.login),
     );
-    if unresolved(pull) > 0 {
-        question.push_str(&format!(" Unresolved threads: {}.", unresolved(pull)));
+    let threads = unresolved(pull).count();
+    if threads > 0 {
+        question.push_str(&format!(" Unresolved threads: {threads}."));
     }
     if can(target, &[Capability::Checks]).is_ok() && checks(pull) == NONE {
         question.push_str(" Nothing has checked the head.");

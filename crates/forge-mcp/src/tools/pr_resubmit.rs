@@ -7,8 +7,8 @@ use serde::Deserialize;
 
 use super::written;
 use crate::{
+    calls::{Answer, Call, Effect, Spec, Stop, Tool},
     output::Written,
-    server::{Answer, Call, Effect, Spec, Stop, Tool},
 };
 
 pub(super) struct PrResubmit;

@@ -1,5 +1,5 @@
 use forge_core::{
-    Error, Precondition, check_expected_head,
+    Action, Error, Hint, Op, Param, Precondition, check_expected_head,
     model::{CloseReq, PrFields, PrState, PullRequest},
 };
 use rmcp::schemars::{self, JsonSchema};
@@ -11,8 +11,8 @@ use super::{
     written,
 };
 use crate::{
+    calls::{Answer, Call, Effect, Spec, Stop, Target, Tool},
     output::{Written, state_word},
-    server::{Answer, Call, Effect, Spec, Stop, Target, Tool},
 };
 
 pub(super) struct PrSetState;
@@ -32,7 +32,7 @@ pub(super) struct Args {
     #[serde(default)]
     delete_branch: bool,
     expected_head: Option<String>,
-    /// Only for clients that cannot ask
+    /// Seal of the question
     confirm: Option<String>,
 }
 
@@ -79,6 +79,7 @@ impl Tool for PrSetState {
                 .await?;
             return Ok(written::of_pull(call, "reopened", &outcome));
         }
+        let mut agreed_head = None;
         if args.delete_branch {
             let pull = target.repo.view(&target.id, LOOK).await?;
             can_go(&target, &pull).await?;
@@ -104,10 +105,13 @@ impl Tool for PrSetState {
             let [then, now_at] = [&pull, &now].map(|pull| pull.head_oid.as_deref());
             check_expected_head(&target.id, then, now_at)?;
             facts(&pull).still(&facts(&now))?;
+            agreed_head = pull.head_oid;
         }
         let req = CloseReq {
             comment: args.comment,
             delete_branch: args.delete_branch,
+            // What is pushed from here on stays.
+            expected_head: agreed_head,
         };
         let outcome = target.repo.close(&target.id, &req).await?;
         Ok(written::of_pull(call, "closed", &outcome))
@@ -128,7 +132,10 @@ async fn can_go(target: &Target, pull: &PullRequest) -> Result<(), Error> {
         Precondition::Merged,
         format!("{} is merged, so it cannot be closed", target.id),
     )
-    .with_hint("pr_merge with delete_branch=true deletes the branch that a merge left over"))
+    .with_hint(
+        Hint::new("delete the branch that the merge left over")
+            .with_action(Action::op(Op::PrMerge).with(Param::DeleteBranch, "true")),
+    ))
 }
 
 /// What the question names beside the head: whoever agreed to a deletion has agreed to no closing of

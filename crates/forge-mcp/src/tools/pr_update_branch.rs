@@ -1,6 +1,6 @@
 use forge_core::{
-    Capability, Error, Precondition, Warning,
-    model::{PrFields, PrState, PullRequest, UpdateBranch, UpdateMethod},
+    Action, Capability, Error, ErrorKind, Hint, Op, PageReq, Precondition, Warning,
+    model::{PrFields, PrState, PullQuery, PullRequest, StateFilter, UpdateBranch, UpdateMethod},
 };
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
@@ -11,8 +11,8 @@ use super::{
     written,
 };
 use crate::{
+    calls::{Answer, Call, Effect, Spec, Stop, Target, Tool},
     output::Written,
-    server::{Answer, Call, Effect, Spec, Stop, Target, Tool},
 };
 
 pub(super) struct PrUpdateBranch;
@@ -26,7 +26,7 @@ pub(super) struct Args {
     method: Option<Method>,
     /// Full id that the head must be
     expected_head: Option<String>,
-    /// Only for clients that cannot ask
+    /// Seal of the question
     confirm: Option<String>,
 }
 
@@ -55,48 +55,120 @@ impl Tool for PrUpdateBranch {
             leave_checkout: false,
             ..UpdateBranch::default()
         };
+        can(&target, &[Capability::PrUpdateBranch])?;
         let rebases = args.method == Some(Method::Rebase);
-        if rebases || call.server.restricts_changes() {
-            can(&target, &[Capability::PrUpdateBranch])?;
-            let fields = match rebases {
-                true => PrFields::ROW | PrFields::MERGEABILITY,
-                false => PrFields::ROW,
-            };
-            let pull = target.repo.view(&target.id, fields).await?;
-            call.server.may_change_head(&pull)?;
-            if rebases {
-                req.method = UpdateMethod::Rebase;
-                req.expected_head = agreed_head(call, &target, &args, pull).await?;
+        let fields = match rebases {
+            true => PrFields::ROW | PrFields::MERGEABILITY,
+            false => PrFields::ROW,
+        };
+        let pull = target.repo.view(&target.id, fields).await?;
+        call.server.may_change_head(&pull)?;
+        // Nothing is looked up, and nobody asked, about what is known to be refused.
+        let doubt = match rebases {
+            true => {
+                is_open(&target, &pull)?;
+                conflicts(&target, &pull)?
             }
+            false => None,
+        };
+        let shared = shared_as(&target, &pull).await?;
+        if let Some(shared) = &shared {
+            may_merge(call, &target, &pull, shared)?;
+        }
+        if rebases {
+            req.method = UpdateMethod::Rebase;
+        }
+        req.expected_base = Some(pull.base_branch.clone());
+        if rebases || shared.is_some() {
+            let shared = shared.as_deref();
+            req.expected_head = agreed_head(call, &target, &args, pull, shared, doubt).await?;
         }
         let outcome = target.repo.update_branch(&target.id, &req).await?;
         Ok(written::of_pull(call, "head branch updated", &outcome))
     }
 }
 
-/// The head that somebody agreed to rewrite.
+/// What the head branch is to others: the default branch, or one that pull requests are for. An update
+/// merges the base branch into it. A fork's branches are not looked at.
+async fn shared_as(target: &Target, pull: &PullRequest) -> Result<Option<String>, Error> {
+    if pull.head_repo.is_some() {
+        return Ok(None);
+    }
+    let info = target.repo.info().await?;
+    if info.default_branch.as_ref() == Some(&pull.head_branch) {
+        return Ok(Some(format!("the default branch of {}", info.id)));
+    }
+    let query = PullQuery {
+        base: Some(pull.head_branch.clone()),
+        // The caller may have closed the open ones.
+        state: StateFilter::All,
+        ..PullQuery::default()
+    };
+    let page = target.repo.list(&query, PageReq::first(1)).await?;
+    let into = |other: &PullRequest| format!("the base branch of {}", other.id);
+    Ok(page.items.first().map(into))
+}
+
+/// Refuses a merge by another name where the server offers none.
+fn may_merge(call: &Call, target: &Target, pull: &PullRequest, shared: &str) -> Result<(), Error> {
+    if call.server.options().offers("pr_merge") {
+        return Ok(());
+    }
+    Err(Error::new(
+        ErrorKind::PermissionDenied {
+            missing: vec!["pr_merge".to_owned()],
+            sso_url: None,
+        },
+        format!(
+            "the head branch of {}, {}, is {shared}: to update it is to merge {} into it, and this \
+             server merges nothing",
+            target.id,
+            named(&pull.head_branch),
+            named(&pull.base_branch)
+        ),
+    )
+    .with_hint("nothing was done. Tell the user, who can do it by hand"))
+}
+
+/// The head that somebody agreed to rewrite, or to merge the base branch into.
 async fn agreed_head(
     call: &Call,
     target: &Target,
     args: &Args,
     pull: PullRequest,
+    shared: Option<&str>,
+    doubt: Option<Warning>,
 ) -> Result<Option<String>, Stop> {
     is_open(target, &pull)?;
-    let doubt = conflicts(target, &pull)?;
-    let question = format!(
-        "Rewrite the branch {} of {} on top of {}? Whoever has it has to fetch it again. Head {}. \
-         Title \"{}\".",
-        named(&pull.head_branch),
-        target.id,
-        named(&pull.base_branch),
+    let head = named(&pull.head_branch);
+    let base = named(&pull.base_branch);
+    let mut question = match args.method {
+        Some(Method::Rebase) => format!(
+            "Rewrite the branch {head} of {} on top of {base}? Whoever has it has to fetch it again.",
+            target.id
+        ),
+        _ => format!(
+            "Merge {base} into {head}, the head branch of {}?",
+            target.id
+        ),
+    };
+    if let Some(shared) = shared {
+        let at = pull.base_oid.as_deref().unwrap_or("unknown");
+        question.push_str(&format!(
+            " {head} is {shared}, and gets all commits of {base} up to {at}."
+        ));
+    }
+    question.push_str(&format!(
+        " Head {}. Title \"{}\".",
         pull.head_oid.as_deref().unwrap_or("unknown"),
-        titled(call, &pull),
-    ) + &warned(call, doubt.as_slice());
+        titled(call, &pull)
+    ));
+    question.push_str(&warned(call, doubt.as_slice()));
     let said = Said {
         head: args.expected_head.as_deref(),
         confirm: args.confirm.as_deref(),
     };
-    let facts = facts(&pull);
+    let facts = facts(&pull, shared);
     let question = Question {
         text: &question,
         bound: &facts.with(()),
@@ -104,30 +176,42 @@ async fn agreed_head(
     agreed(call, target, &pull, &said, question).await?;
     // What was agreed to is what is rewritten, and on top of what it is.
     let now = target.repo.view(&target.id, PrFields::ROW).await?;
-    facts.still(&self::facts(&now))?;
+    facts.still(&self::facts(&now, shared))?;
     Ok(pull.head_oid)
 }
 
 /// What the question names beside the head.
-fn facts(pull: &PullRequest) -> Facts {
-    Facts(vec![
+fn facts(pull: &PullRequest, shared: Option<&str>) -> Facts {
+    let mut facts = vec![
         ("base branch", pull.base_branch.clone()),
         ("title", pull.title.clone()),
-    ])
+    ];
+    if let Some(shared) = shared {
+        facts.push(("base commit", pull.base_oid.clone().unwrap_or_default()));
+        facts.push(("use of the head branch", shared.to_owned()));
+    }
+    Facts(facts)
 }
 
 /// Refuses one whose branch is not brought up to date: nobody is asked about it.
 fn is_open(target: &Target, pull: &PullRequest) -> Result<(), Error> {
-    let why = match pull.state {
+    let (why, hint) = match pull.state {
         PrState::Open => return Ok(()),
-        PrState::Closed => Precondition::Closed,
-        PrState::Merged => Precondition::Merged,
+        PrState::Closed => {
+            let reopen = Action::op(Op::PrReopen);
+            (Precondition::Closed, Hint::fixed("reopen it first", reopen))
+        }
+        PrState::Merged => {
+            let open = Action::op(Op::PrCreate);
+            let hint = Hint::fixed("open another pull request for what is new", open);
+            (Precondition::Merged, hint)
+        }
     };
     Err(Error::precondition(
         why,
         format!("{} is not open: its branch is left as it is", target.id),
     )
-    .with_hint("pr_set_state with state=open opens a closed one again"))
+    .with_hint(hint))
 }
 
 /// How many of the files that conflict a question names; the others are counted.
@@ -145,13 +229,13 @@ fn conflicts(target: &Target, pull: &PullRequest) -> Result<Option<Warning>, Err
     if files.is_empty() {
         return Err(e);
     }
-    let named: Vec<&str> = files.iter().take(NAMED).map(String::as_str).collect();
+    let first: Vec<String> = files.iter().take(NAMED).map(|file| named(file)).collect();
     let more = match files.len().saturating_sub(NAMED) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
     Ok(Some(Warning::new(format!(
         "a merge of the two has conflicts in {}{more}, and a rebase may be refused",
-        named.join(", ")
+        first.join(", ")
     ))))
 }

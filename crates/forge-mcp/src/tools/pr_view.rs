@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     budget::{self, Lengths, Position, cursor},
+    calls::{Answer, Call, Effect, Spec, Stop, Target, Tool},
     content::{Clean, Cleaner},
     output::{
         Blocks, CheckOut, CommentOut, CommitOut, EventOut, FileOut, Format, Listed, Part, PullOut,
         ReviewOut, ThreadOut, WarningOut, quoted,
     },
-    server::{Answer, Call, Effect, Spec, Stop, Target, Tool},
 };
 
 pub(super) struct PrView;
@@ -128,7 +128,7 @@ impl Tool for PrView {
         if include.contains(&Section::Checks) && pull.checks.is_none() && !unread {
             notes.push_str("checks: this forge has none\n");
         }
-        let warnings = WarningOut::all(&warnings, &call.cleaner);
+        let warnings = WarningOut::all(&warnings, &call.about(), &call.cleaner);
         let max = budget::chars(args.max_chars);
         let mut out = PullOut::of(&pull, &call.cleaner);
         let description = std::mem::take(&mut out.description);

@@ -9,9 +9,9 @@ use serde::Serialize;
 
 use super::written;
 use crate::{
+    calls::{Answer, Call},
     content::Clean,
     output::Written,
-    server::{Answer, Call},
 };
 
 /// What a write answers that can ask for reviews.

@@ -1,13 +1,13 @@
 //! The workflow states of issues that a merge moves, where the configuration keeps such states.
 
 use forge_core::{
-    Capability, Error, ErrorKind, Repo, Trust,
+    Action, Capability, Changed, Error, ErrorKind, Hint, Op, Repo, Trust,
     model::{Issue, IssueFields, IssueId, IssueReason, IssueState, SetIssueState},
 };
 use forge_git::Place;
 use forge_workflow::{Definition, LabelStore, Policy, Rule, Terminal};
 
-use crate::server::Server;
+use crate::calls::ServerState;
 
 /// What moves an issue from one state into another.
 pub(super) struct States {
@@ -60,7 +60,7 @@ impl States {
     ///
     /// # Errors
     /// `config` for states that there are not.
-    pub async fn of(server: &Server, repo: &Repo) -> Result<Option<Self>, Error> {
+    pub async fn of(server: &ServerState, repo: &Repo) -> Result<Option<Self>, Error> {
         let place = Place::at(&server.options().dir, Trust::Guarded);
         let config = server.forges().config_for(&place, repo).await?;
         let Some(prefix) = config.workflow_label_prefix() else {
@@ -143,18 +143,28 @@ impl States {
         if standing != step.from {
             return Err(Error::new(
                 ErrorKind::Conflict {
+                    what: Changed::View,
                     expected: step.from.clone(),
                     actual: standing.clone(),
                 },
                 format!("it went from {} to {standing} meanwhile", step.from),
             )
-            .with_hint("pr_merge again looks at it anew")
+            .with_hint(Hint::fixed(
+                "merge again to look at it anew",
+                Action::op(Op::PrMerge),
+            ))
             .into());
         }
         if let Err(why) = self.step(&issue) {
             let expected = step.in_words();
             let actual = why.clone();
-            return Err(Error::new(ErrorKind::Conflict { expected, actual }, why).into());
+            let what = Changed::View;
+            let kind = ErrorKind::Conflict {
+                what,
+                expected,
+                actual,
+            };
+            return Err(Error::new(kind, why).into());
         }
         let definition = &self.definition;
         let moved = match definition.state(&step.to) {
@@ -190,7 +200,9 @@ fn not_closed(state: &str, e: &Error) -> Error {
             e.message()
         ),
     )
-    .with_hint(format!("{first}pr_merge again closes it"))
+    .with_hint(
+        Hint::from(format!("{first}merge again to close it")).with_action(Action::op(Op::PrMerge)),
+    )
 }
 
 /// Whether an issue was closed without being done.

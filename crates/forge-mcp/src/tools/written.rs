@@ -3,8 +3,8 @@
 use forge_core::{Outcome, PrId, model::PullRequest};
 
 use crate::{
+    calls::{Answer, Call},
     output::{IngestionDetail, WarningOut, Written, state_word, word},
-    server::{Answer, Call},
 };
 
 /// What a write to a pull request answers.
@@ -31,7 +31,7 @@ pub(super) fn of<T>(call: &Call, pr: &PrId, did: &str, outcome: &Outcome<T>) -> 
         head_oid: None,
         url: None,
         id: None,
-        warnings: WarningOut::all(&outcome.warnings, &call.cleaner),
+        warnings: WarningOut::all(&outcome.warnings, &call.about(), &call.cleaner),
     }
 }
 

@@ -14,7 +14,7 @@ use rmcp::{
 };
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::{Call, Server, args, failure, schema};
+use super::{Call, ServerState, args, failure, schema};
 
 /// What a tool says of itself.
 #[derive(Clone, Copy, Debug)]
@@ -93,14 +93,14 @@ impl From<Error> for Stop {
 
 type Called = Pin<Box<dyn Future<Output = Result<CallToolResponse, ErrorData>> + Send>>;
 type Handler =
-    dyn Fn(Server, CallToolRequestParams, RequestContext<RoleServer>) -> Called + Send + Sync;
+    dyn Fn(ServerState, CallToolRequestParams, RequestContext<RoleServer>) -> Called + Send + Sync;
 
 /// A tool in a server's list.
 #[derive(Clone)]
 pub struct Route {
-    pub(super) definition: Definition,
-    pub(super) write: bool,
-    pub(super) handler: Arc<Handler>,
+    pub(crate) definition: Definition,
+    pub(crate) write: bool,
+    pub(crate) handler: Arc<Handler>,
 }
 
 impl std::fmt::Debug for Route {
@@ -131,7 +131,7 @@ impl Route {
             .with_title(spec.title)
             .with_raw_output_schema(schema::of_output::<T::Out>())
             .with_annotations(spec.effect.hints());
-        let handler = move |server: Server, params: CallToolRequestParams, ctx| {
+        let handler = move |server: ServerState, params: CallToolRequestParams, ctx| {
             let input = Arc::clone(&input);
             let called: Called =
                 Box::pin(async move { Ok(run::<T>(server, params, ctx, &input).await) });
@@ -146,7 +146,7 @@ impl Route {
 }
 
 async fn run<T: Tool>(
-    server: Server,
+    server: ServerState,
     params: CallToolRequestParams,
     ctx: RequestContext<RoleServer>,
     input: &JsonObject,
@@ -155,7 +155,9 @@ async fn run<T: Tool>(
     let sent = params.arguments.clone();
     let call = Call::new(server, T::SPEC, params, ctx);
     let work = async {
-        let args: T::Args = args::read(sent, input)?;
+        let args = args::fit(sent, input)?;
+        call.learn_arguments(&args);
+        let args: T::Args = args::read(args, input)?;
         call.take_turn().await?;
         T::run(&call, args).await
     };

@@ -1,36 +1,36 @@
 //! One call of a tool: which repository, whether it is allowed, whom to ask, whom to tell.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use forge::{SelectedPull, WorkingCopy};
 use forge_core::{
-    AtUri, Error, Locator, PageReq, PrId, PrKey, PrSelector, Repo, RepoId, Result, locator,
-    model::CommentId,
+    Action, AtUri, Error, Hint, Locator, Op, PageReq, PrId, PrKey, PrSelector, Repo, RepoId,
+    Result, locator,
+    model::{CommentId, HeadRef, PrFields},
 };
 use rmcp::{
     RoleServer,
-    model::{CallToolRequestParams, ProgressNotificationParam},
+    model::{CallToolRequestParams, JsonObject, ProgressNotificationParam},
     service::RequestContext,
 };
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::{
-    Server,
-    failure::About,
+    ServerState,
+    action::{About, Advice},
+    confirm::{self, Ask},
     route::{Spec, Stop},
 };
-use crate::{
-    content::Cleaner,
-    safety::confirm::{self, Ask},
-};
+use crate::content::{Cleaner, MESSAGE};
 
 /// A call under way.
 pub(crate) struct Call {
-    pub server: Server,
+    pub server: ServerState,
     /// Cleans and counts what the answer quotes.
     pub cleaner: Cleaner,
     spec: Spec,
-    pub(crate) params: CallToolRequestParams,
-    pub(crate) ctx: RequestContext<RoleServer>,
+    pub params: CallToolRequestParams,
+    pub ctx: RequestContext<RoleServer>,
     about: Mutex<About>,
     turn: Mutex<Option<OwnedSemaphorePermit>>,
 }
@@ -44,13 +44,14 @@ pub(crate) struct Target {
 
 impl Call {
     pub fn new(
-        server: Server,
+        server: ServerState,
         spec: Spec,
         params: CallToolRequestParams,
         ctx: RequestContext<RoleServer>,
     ) -> Self {
         let about = About {
             tool: spec.name.to_owned(),
+            tools: server.tools().clone(),
             ..About::default()
         };
         Self {
@@ -89,6 +90,25 @@ impl Call {
             .clone()
     }
 
+    /// Remembers its arguments, by the names of the schema.
+    pub fn learn_arguments(&self, arguments: &JsonObject) {
+        let arguments = Arc::new(arguments.clone());
+        self.note(|about| about.arguments = Some(arguments));
+    }
+
+    /// A hint in the words of the tools.
+    pub fn advise(&self, hint: &Hint) -> Advice {
+        Advice::of(hint, &self.about(), &self.cleaner, MESSAGE)
+    }
+
+    /// What happened, and what to do next.
+    pub fn tell(&self, e: &Error) -> String {
+        match e.hint() {
+            Some(hint) => format!("{}; {}", e.message(), self.advise(hint)),
+            None => e.message().to_owned(),
+        }
+    }
+
     fn note(&self, change: impl FnOnce(&mut About)) {
         change(&mut self.about.lock().unwrap_or_else(PoisonError::into_inner));
     }
@@ -120,6 +140,7 @@ impl Call {
             Some(_) => Some(self.server.repo_id(repo).await?),
             None => None,
         };
+        self.note(|about| about.repo = named.as_ref().map(ToString::to_string));
         let (id, key) = match locator::parse_selector(number, hosts)? {
             PrSelector::Number(n) => {
                 let id = match named {
@@ -156,9 +177,30 @@ impl Call {
                     return Ok(Target { repo, id });
                 }
             },
-            _ => {
-                return Err(Error::invalid("number", format!("'{number}' names no pull request"))
-                    .with_hint("pass a number, '#7', its URL or at-uri; pr_list finds one by its head branch"));
+            PrSelector::Branch { owner, branch } => {
+                let head = HeadRef {
+                    owner,
+                    ..HeadRef::branch(branch)
+                };
+                let repo = self.repo(repo).await?;
+                let found = SelectedPull::by_head(repo, &head, PrFields::ROW).await?;
+                return self.found(found).await;
+            }
+            PrSelector::Current => {
+                let repo = self.repo(repo).await?;
+                let place = self.server.place();
+                let here = WorkingCopy::new(self.server.forges(), &place);
+                return self
+                    .found(here.current_pull(repo, PrFields::ROW).await?)
+                    .await;
+            }
+            PrSelector::Locator(_) => {
+                let hint = "pass a number, '#7', its URL or at-uri, a branch, or 'current'; or look for it in the list";
+                let look = Action::op(Op::PrList);
+                return Err(
+                    Error::invalid("number", format!("'{number}' names no pull request"))
+                        .with_hint(Hint::new(hint).with_action(look)),
+                );
             }
         };
         self.note(|about| about.number = Some(key.to_string()));
@@ -170,6 +212,17 @@ impl Call {
             key,
         };
         Ok(Target { repo, id })
+    }
+
+    /// A pull request that its head branch has led to.
+    async fn found(&self, found: SelectedPull) -> Result<Target> {
+        self.note(|about| about.number = Some(found.id.key.to_string()));
+        let write = self.spec.effect.is_write();
+        self.server.vouch(&found.repo, &found.id.key, write).await?;
+        Ok(Target {
+            repo: found.repo,
+            id: found.id,
+        })
     }
 
     /// Another pull request of an open repository, as the argument `field` names it.

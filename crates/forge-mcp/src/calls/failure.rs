@@ -2,85 +2,60 @@
 
 use std::time::Duration;
 
-use forge_core::{Error, ErrorKind, Noun, Retry};
+use forge_core::{Action, Call, Effect, Error, ErrorKind, Noun, Op, Param, Retry};
 use rmcp::model::{CallToolResult, ContentBlock};
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
-use crate::content::{Cleaner, MESSAGE, VALUE, as_tools, last_call};
+use super::action::{About, Advice, ToolCall};
+use crate::content::{Cleaner, MESSAGE, VALUE};
 
-/// The call that a failure was about, as far as it is known.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct About {
-    pub tool: String,
-    pub repo: Option<String>,
-    pub number: Option<String>,
+/// The call that gets further: that of the hint, else what helps with failures of this kind.
+fn next(e: &Error, advice: Option<Advice>, about: &About) -> Option<ToolCall> {
+    // What may have happened is looked at before it is repeated.
+    let reads = |action: &Action| match action.call() {
+        Call::Op(op) => op.effect() == Effect::Read,
+        _ => false,
+    };
+    let action = e.hint().and_then(|hint| hint.action());
+    let is_safe = e.retry() != Retry::Ambiguous || action.is_some_and(reads);
+    let advised = advice.and_then(|advice| advice.call).filter(|_| is_safe);
+    advised.or_else(|| about.call_of(&usual(e, about)?, MESSAGE))
 }
 
-impl About {
-    fn call(&self, tool: &str, more: &[(&str, &str)]) -> String {
-        let mut args = Map::new();
-        if let Some(repo) = &self.repo {
-            args.insert("repo".to_owned(), json!(repo));
-        }
-        if let Some(number) = self
-            .number
-            .as_ref()
-            .filter(|_| tool.starts_with("pr_") && tool != "pr_list")
+/// What helps with failures of a kind.
+fn usual(e: &Error, about: &About) -> Option<Action> {
+    let is_ambiguous = e.retry() == Retry::Ambiguous;
+    let pulls = || Action::op(Op::PrList).with(Param::State, "all");
+    Some(match e.kind() {
+        ErrorKind::NotFound {
+            what: Noun::PullRequest,
+        } => pulls(),
+        ErrorKind::NotFound { what: Noun::Thread } => Action::op(Op::ThreadList),
+        ErrorKind::NotFound {
+            what: Noun::Comment,
+        } => Action::op(Op::CommentList),
+        ErrorKind::Unauthenticated { .. } => Action::new(Call::Capabilities),
+        // What is asked of that repository is refused, whatever it is.
+        ErrorKind::PermissionDenied { missing, .. }
+            if missing
+                .iter()
+                .any(|m| m == "--allow-repo" || m == "--allow-path") =>
         {
-            args.insert("number".to_owned(), json!(number));
+            Action::new(Call::AuthStatus)
         }
-        for (key, value) in more {
-            args.insert((*key).to_owned(), json!(value));
+        ErrorKind::PermissionDenied { .. } if about.repo.is_some() => {
+            Action::new(Call::Capabilities)
         }
-        format!("{tool} {}", Value::Object(args))
-    }
-
-    /// The call that gets further.
-    fn next(&self, e: &Error) -> Option<String> {
-        let ambiguous = e.retry() == Retry::Ambiguous;
-        Some(match e.kind() {
-            ErrorKind::NotFound {
-                what: Noun::PullRequest,
-            } => self.call("pr_list", &[("state", "all")]),
-            ErrorKind::NotFound { what: Noun::Thread } => {
-                self.call("pr_view", &[("include", "threads")])
-            }
-            ErrorKind::NotFound {
-                what: Noun::Comment,
-            } => self.call("pr_view", &[("include", "comments")]),
-            ErrorKind::Unauthenticated { .. } => self.call("forge_status", &[]),
-            // What is asked of that repository is refused, whatever it is.
-            ErrorKind::PermissionDenied { missing, .. }
-                if missing
-                    .iter()
-                    .any(|m| m == "--allow-repo" || m == "--allow-path") =>
-            {
-                "forge_status {}".to_owned()
-            }
-            ErrorKind::PermissionDenied { .. } if self.repo.is_some() => {
-                self.call("forge_status", &[])
-            }
-            // The hint has the nearest thing that works.
-            ErrorKind::Unsupported { .. } => {
-                let tool = last_call(e.hint()?)?;
-                WHOLE
-                    .contains(&tool.as_str())
-                    .then(|| self.call(&tool, &[]))?
-            }
-            ErrorKind::Precondition(_) | ErrorKind::Conflict { .. } if self.number.is_some() => {
-                self.call("pr_view", &[])
-            }
-            _ if ambiguous && self.number.is_some() => {
-                self.call("pr_view", &[("include", "comments,reviews,history")])
-            }
-            _ if ambiguous => self.call("pr_list", &[("state", "all")]),
-            _ => return None,
-        })
-    }
+        // The hint has the nearest thing that works.
+        ErrorKind::Unsupported { .. } => return None,
+        ErrorKind::Precondition(_) | ErrorKind::Conflict { .. } => Action::op(Op::PrView),
+        _ if is_ambiguous && about.number.is_some() => {
+            Action::op(Op::PrView).with(Param::Include, "comments,reviews,history")
+        }
+        _ if is_ambiguous => pulls(),
+        _ => return None,
+    })
 }
-
-/// What can be called with the number alone.
-const WHOLE: [&str; 2] = ["pr_merge", "pr_resubmit"];
 
 /// What happened, why, and the next call; the same as data beside it. What is long in it is cut, each
 /// part alone, so that the others are there: a call that would have to be cut is left out.
@@ -92,8 +67,11 @@ pub(crate) fn result(e: &Error, about: &About) -> CallToolResult {
     };
     let retryable = matches!(e.retry(), Retry::After(_) | Retry::Transient);
     let message = cleaner.plain(e.message()).cut(MESSAGE);
-    let hint = e.hint().map(|h| cleaner.plain(&as_tools(h)).cut(MESSAGE));
-    let next = about.next(e).filter(|call| call.len() <= MESSAGE);
+    let advice = e
+        .hint()
+        .map(|hint| Advice::of(hint, about, &cleaner, MESSAGE));
+    let hint = advice.as_ref().map(|advice| advice.line.clone());
+    let next = next(e, advice, about);
     let mut text = format!("{} failed: {message} [{}]", about.tool, e.code());
     for (key, value) in e.context() {
         text.push_str(&format!("\n{key}: {}", cleaner.line(value).cut(VALUE)));
@@ -124,7 +102,10 @@ pub(crate) fn result(e: &Error, about: &About) -> CallToolResult {
         "hint": hint,
         "next": next,
     });
-    if let (ErrorKind::Conflict { expected, actual }, Some(twin)) = (e.kind(), twin.as_object_mut())
+    if let ErrorKind::Conflict {
+        expected, actual, ..
+    } = e.kind()
+        && let Some(twin) = twin.as_object_mut()
     {
         let value = |text: &str| json!(cleaner.line(text).cut(VALUE));
         twin.insert("expected".to_owned(), value(expected));
@@ -143,22 +124,30 @@ pub(crate) fn seconds(wait: Duration) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use forge_core::Changed;
+
     use super::*;
 
     #[test]
     fn what_is_long_in_a_failure_is_cut_and_counted() {
         let long = "a".repeat(300_000);
         let kind = ErrorKind::Conflict {
+            what: Changed::Head,
             expected: long.clone(),
             actual: long.clone(),
         };
         let e = Error::new(kind, format!("not {long}"))
             .with_hint(long.clone())
             .with_context("path", long.clone());
+        let schema = json!({ "properties": { "number": { "type": "string" } } });
+        let schema = Arc::new(schema.as_object().unwrap().clone());
         let mut about = About {
             tool: "pr_merge".to_owned(),
-            repo: None,
             number: Some("7".to_owned()),
+            tools: [("pr_view".to_owned(), schema)].into_iter().collect(),
+            ..About::default()
         };
         let sent = |about: &About| serde_json::to_value(result(&e, about)).unwrap();
         let failed = sent(&about);

@@ -28,6 +28,8 @@ const ALIASES: &[(&str, &[&str])] = &[
             "pull",
             "pr",
             "pull_id",
+            "pr_identifier",
+            "identifier",
             "id",
             "url",
         ],
@@ -54,6 +56,7 @@ const ALIASES: &[(&str, &[&str])] = &[
             "commit_id",
         ],
     ),
+    ("context_lines", &["diff_context_lines"]),
     ("search", &["query", "q"]),
     ("draft", &["is_draft"]),
     ("method", &["merge_method", "merge_strategy", "strategy"]),
@@ -78,17 +81,14 @@ const ALIASES: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// The arguments of a tool from what was sent.
+/// The arguments of a tool from what was sent, as its schema has them.
 ///
 /// Names may be in camelCase or be [`ALIASES`]; `owner` beside `repo` is put in front of it; where
 /// the schema wants a number, a truth value or a list, a text that reads as one is taken.
 ///
 /// # Errors
-/// `invalid_input` that says which argument is wrong and which there are.
-pub(super) fn read<A: DeserializeOwned>(
-    sent: Option<JsonObject>,
-    schema: &JsonObject,
-) -> Result<A> {
+/// `invalid_input` for one that is given twice, and for an owner that is not the repository's.
+pub(super) fn fit(sent: Option<JsonObject>, schema: &JsonObject) -> Result<JsonObject> {
     let properties = schema.get("properties").and_then(Value::as_object);
     let known = |name: &str| properties.is_some_and(|p| p.contains_key(name));
     let mut sent = sent.unwrap_or_default();
@@ -101,6 +101,16 @@ pub(super) fn read<A: DeserializeOwned>(
     if let Some(owner) = owner.filter(|o| !o.is_null()) {
         put_owner(&mut args, &owner)?;
     }
+    Ok(args)
+}
+
+/// Arguments as the tool takes them.
+///
+/// # Errors
+/// `invalid_input` that says which argument is wrong and which there are.
+pub(super) fn read<A: DeserializeOwned>(args: JsonObject, schema: &JsonObject) -> Result<A> {
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let known = |name: &str| properties.is_some_and(|p| p.contains_key(name));
     let names: Vec<&str> = properties
         .map(|p| p.keys().map(String::as_str).collect())
         .unwrap_or_default();
@@ -199,7 +209,7 @@ fn snake_case(name: &str) -> String {
 ///
 /// # Errors
 /// As [`fitted`], of an object in it.
-fn coerced(value: Value, schema: Option<&Value>) -> Result<Value> {
+pub(super) fn coerced(value: Value, schema: Option<&Value>) -> Result<Value> {
     let wanted = schema.and_then(|s| s.get("type")).and_then(Value::as_str);
     Ok(match (wanted, value) {
         (Some("integer"), Value::String(text)) => {
@@ -323,7 +333,8 @@ mod tests {
                 "side": {"type": "string", "enum": ["left", "right"]}
             }}}
         }});
-        read(sent.as_object().cloned(), schema.as_object().unwrap())
+        let schema = schema.as_object().unwrap();
+        read(fit(sent.as_object().cloned(), schema)?, schema)
     }
 
     #[test]
@@ -334,9 +345,9 @@ mod tests {
             let schema = json!({"properties": {(*name): {"type": "string"}}});
             for other in *also {
                 let sent = json!({(*other): "7"});
-                let got: Value = read(sent.as_object().cloned(), schema.as_object().unwrap())
+                let got = fit(sent.as_object().cloned(), schema.as_object().unwrap())
                     .unwrap_or_else(|e| panic!("{other}: {e}"));
-                assert_eq!(got, json!({(*name): "7"}), "{other}");
+                assert_eq!(Value::from(got), json!({(*name): "7"}), "{other}");
             }
         }
         let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/mcp.md");
@@ -479,6 +490,6 @@ mod tests {
         let e = parse(json!({"repo": "o/r", "number": 1, "teams": ["core"]})).unwrap_err();
         let hint = e.hint().unwrap();
         let both = "pass add_teams or remove_teams for teams; this tool takes ";
-        assert!(hint.starts_with(both), "{hint}");
+        assert!(hint.text().starts_with(both), "{hint}");
     }
 }

@@ -1,0 +1,693 @@
+//! What a hint tells an agent: its sentence, and the tool call that does what the sentence says.
+//!
+//! Two tables render an [`Action`]: one from calls to tools, one from parameters to arguments. A call
+//! that no tool does is a command for the user's terminal. The schemas of the tools that are offered
+//! decide what is a call: one with an argument that the schema lacks, or without one that it requires,
+//! is none.
+
+use std::{collections::BTreeMap, fmt, sync::Arc};
+
+use forge_core::{Action, Arg, Call, Hint, Op, Param, text};
+use forge_git::quoted;
+use rmcp::{
+    model::JsonObject,
+    schemars::{self, JsonSchema},
+};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::args;
+use crate::content::{Clean, Cleaner, VALUE};
+
+/// A call, its tool, and the arguments that it always has.
+type ToolRow = (Call, &'static str, &'static [(&'static str, &'static str)]);
+
+/// The tool of each call.
+const TOOLS: &[ToolRow] = &[
+    (Call::AuthStatus, FORGE_STATUS, &[]),
+    (Call::Capabilities, FORGE_STATUS, &[]),
+    (Call::Op(Op::Viewer), FORGE_STATUS, &[]),
+    (Call::Op(Op::RepoView), FORGE_STATUS, &[]),
+    (Call::Op(Op::PrCreate), "pr_create", &[]),
+    (Call::Op(Op::PrList), "pr_list", &[]),
+    (Call::Op(Op::PrFind), "pr_list", &[("state", "all")]),
+    (Call::Op(Op::PrStatus), "pr_list", &[("author", "@me")]),
+    (Call::Op(Op::PrView), "pr_view", &[]),
+    (Call::Op(Op::PrMergeability), "pr_view", &[]),
+    (Call::Op(Op::PrFiles), "pr_view", &[("include", "files")]),
+    (
+        Call::Op(Op::PrCommits),
+        "pr_view",
+        &[("include", "commits")],
+    ),
+    (
+        Call::Op(Op::PrHistory),
+        "pr_view",
+        &[("include", "history")],
+    ),
+    (
+        Call::Op(Op::CommentList),
+        "pr_view",
+        &[("include", "comments")],
+    ),
+    (
+        Call::Op(Op::ReviewList),
+        "pr_view",
+        &[("include", "reviews")],
+    ),
+    (
+        Call::Op(Op::ThreadList),
+        "pr_view",
+        &[("include", "threads")],
+    ),
+    (Call::Op(Op::PrEdit), PR_EDIT, &[]),
+    (Call::Op(Op::PrSetDraft), PR_EDIT, &[("draft", "true")]),
+    (Call::Op(Op::PrResubmit), "pr_resubmit", &[]),
+    (Call::Op(Op::PrUpdateBranch), "pr_update_branch", &[]),
+    (
+        Call::Op(Op::PrClose),
+        "pr_set_state",
+        &[("state", "closed")],
+    ),
+    (Call::Op(Op::PrReopen), "pr_set_state", &[("state", "open")]),
+    (Call::Op(Op::PrMerge), "pr_merge", &[]),
+    (Call::Op(Op::PrDiff), "pr_diff", &[]),
+    (Call::Op(Op::Comment), "pr_comment", &[]),
+    (Call::Op(Op::ReviewSubmit), "pr_review", &[]),
+    (Call::Op(Op::ThreadResolve), "pr_thread_resolve", &[]),
+    (Call::Op(Op::Checks), "pr_checks", &[]),
+    (Call::Op(Op::CheckLog), "pr_checks", &[("logs", "true")]),
+];
+
+const FORGE_STATUS: &str = "forge_status";
+const PR_EDIT: &str = "pr_edit";
+
+/// The argument of each parameter: the first that the tool has. The others are of no tool.
+const PARAMS: &[(Param, &[&str])] = &[
+    (Param::AddAssignee, &["add_assignees", "assignees"]),
+    (Param::AddLabel, &["add_labels", "labels"]),
+    (Param::AddReviewer, &["add_reviewers", "reviewers"]),
+    (Param::Author, &["author"]),
+    (Param::Auto, &["auto"]),
+    (Param::Base, &["base"]),
+    (Param::Body, &["body", "comment"]),
+    (Param::Cursor, &["cursor"]),
+    (Param::DeleteBranch, &["delete_branch"]),
+    (Param::DependsOn, &["depends_on"]),
+    (Param::Draft, &["draft"]),
+    (Param::Head, &["head"]),
+    (Param::Include, &["include"]),
+    (Param::Limit, &["limit"]),
+    (Param::Method, &["method"]),
+    (Param::Patch, &["patch"]),
+    (Param::Repo, &["repo"]),
+    (Param::Search, &["search"]),
+    (Param::State, &["state"]),
+    (Param::Subject, &["subject"]),
+    (Param::Title, &["title"]),
+    (Param::Verdict, &["verdict"]),
+];
+
+/// The command of each call that no tool does, and whether it names an issue or a record.
+const COMMANDS: &[(Call, &str, bool)] = &[
+    (Call::Login, "auth login", false),
+    (Call::ConfigSet, "config set", false),
+    (Call::ConfigGet, "config get", false),
+    (Call::ConfigValidate, "config validate", false),
+    (Call::Ingestion, "tangled ingestion", true),
+    (Call::Op(Op::IssueList), "issue list", false),
+    (Call::Op(Op::IssueView), "issue view", true),
+    (Call::Op(Op::IssueCreate), "issue create", false),
+    (Call::Op(Op::IssueEdit), "issue edit", true),
+    (Call::Op(Op::IssueSetState), "issue close", true),
+    (Call::Op(Op::IssueComment), "issue comment", true),
+    (Call::Op(Op::LabelList), "label list", false),
+];
+
+/// The flag of each parameter of those commands; an empty one is for a value alone.
+const FLAGS: &[(Param, &str)] = &[
+    (Param::Account, "--account"),
+    (Param::Author, "--author"),
+    (Param::Body, "--body"),
+    (Param::Host, "--host"),
+    (Param::Key, ""),
+    (Param::Kind, "--kind"),
+    (Param::Limit, "--limit"),
+    (Param::PutAgain, "--put-again"),
+    (Param::Repo, "-R"),
+    (Param::State, "--state"),
+    (Param::Title, "--title"),
+    (Param::Value, ""),
+    (Param::WithToken, "--with-token"),
+];
+
+/// The tools that a server offers, each with the schema of its arguments.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tools(Arc<BTreeMap<String, Arc<JsonObject>>>);
+
+impl FromIterator<(String, Arc<JsonObject>)> for Tools {
+    fn from_iter<I: IntoIterator<Item = (String, Arc<JsonObject>)>>(tools: I) -> Self {
+        Self(Arc::new(tools.into_iter().collect()))
+    }
+}
+
+impl Tools {
+    fn schema(&self, tool: &str) -> Option<&JsonObject> {
+        self.0.get(tool).map(Arc::as_ref)
+    }
+}
+
+/// The call that a failure or a warning was about, as far as it is known.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct About {
+    /// Empty where something was read that is no tool's.
+    pub tool: String,
+    pub repo: Option<String>,
+    pub number: Option<String>,
+    /// What was sent, by the names of the schema; `None` until it was read.
+    pub arguments: Option<Arc<JsonObject>>,
+    pub tools: Tools,
+}
+
+/// A call of a tool, for an agent to make.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub(crate) struct ToolCall {
+    pub tool: String,
+    pub arguments: JsonObject,
+}
+
+impl fmt::Display for ToolCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.tool, json!(self.arguments))
+    }
+}
+
+/// A hint in the words of the tools. `Display` is all of it, on one line.
+#[derive(Clone, Debug)]
+pub(crate) struct Advice {
+    /// The sentence, and behind it what is no call: a command for a terminal, or arguments to choose.
+    pub line: Clean,
+    /// The call that does it.
+    pub call: Option<ToolCall>,
+}
+
+impl fmt::Display for Advice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.call {
+            Some(call) => write!(f, "{}: {call}", self.line),
+            None => self.line.fmt(f),
+        }
+    }
+}
+
+impl Advice {
+    /// The sentence has at most `most` characters, and so has the call or the command: one that would
+    /// have to be cut is left out.
+    pub fn of(hint: &Hint, about: &About, cleaner: &Cleaner, most: usize) -> Self {
+        let line = cleaner.line(hint.text()).cut(most);
+        let step = hint.action().and_then(|action| about.step(action, most));
+        match step {
+            None => Self { line, call: None },
+            Some(Step::Call(call)) => Self {
+                line,
+                call: Some(call),
+            },
+            Some(Step::Words(words)) => Self {
+                line: cleaner.line(&format!("{line}{words}")),
+                call: None,
+            },
+        }
+    }
+}
+
+/// An action, rendered.
+enum Step {
+    Call(ToolCall),
+    /// What stands behind the sentence.
+    Words(String),
+}
+
+impl About {
+    /// The call of an action, where it is whole and has at most `most` characters.
+    pub fn call_of(&self, action: &Action, most: usize) -> Option<ToolCall> {
+        match self.step(action, most)? {
+            Step::Call(call) => Some(call),
+            Step::Words(_) => None,
+        }
+    }
+
+    fn step(&self, action: &Action, most: usize) -> Option<Step> {
+        let again = action.call() == Call::Again;
+        let row = TOOLS.iter().find(|(call, ..)| *call == action.call());
+        let (tool, fixed) = match row {
+            Some((_, tool, fixed)) => (*tool, *fixed),
+            None if again => (self.tool.as_str(), &[][..]),
+            None => return Some(Step::Words(self.in_terminal(action, most)?)),
+        };
+        let schema = self.tools.schema(tool)?;
+        let mut arguments = match again {
+            true => JsonObject::clone(self.arguments.as_deref()?),
+            false => self.target(action, schema),
+        };
+        if let Some(target) = action.target().filter(|_| again) {
+            arguments.insert("number".to_owned(), json!(target));
+        }
+        for (name, value) in fixed {
+            arguments.insert((*name).to_owned(), value_of(schema, name, value)?);
+        }
+        let (mut named, mut is_whole) = (Vec::new(), true);
+        if let Some(target) = action.target().filter(|_| arguments.contains_key("number")) {
+            named.push(format!("number={target}"));
+        }
+        for (index, (param, arg)) in action.args().iter().enumerate() {
+            let name = match argument(schema, *param) {
+                Some(name) => name,
+                None if *arg == Arg::Omit => continue,
+                None => return None,
+            };
+            match arg {
+                Arg::Set(value) => {
+                    let mut new = value_of(schema, name, value)?;
+                    let mut given = action.args().iter().take(index);
+                    // A list has a value for each time that its parameter was given.
+                    if let (true, Value::Array(new), Some(Value::Array(old))) = (
+                        given.any(|(of, _)| of == param),
+                        &mut new,
+                        arguments.get(name),
+                    ) {
+                        new.splice(0..0, old.iter().cloned());
+                    }
+                    arguments.insert(name.to_owned(), new);
+                    named.push(match value.chars().count() <= VALUE {
+                        true => format!("{name}={value}"),
+                        false => name.to_owned(),
+                    });
+                }
+                Arg::Choose => {
+                    is_whole = false;
+                    arguments.remove(name);
+                    named.push(name.to_owned());
+                }
+                Arg::Omit => {
+                    arguments.remove(name);
+                    named.push(format!("without {name}"));
+                }
+            }
+        }
+        // None of the changes is one of this tool.
+        if again && named.is_empty() && !action.args().is_empty() {
+            return None;
+        }
+        // To edit nothing is a failure.
+        is_whole &= tool != PR_EDIT || again || !(fixed.is_empty() && action.args().is_empty());
+        for name in required(schema) {
+            if !arguments.contains_key(name) {
+                is_whole = false;
+                if !named.iter().any(|known| known == name) {
+                    named.push(name.to_owned());
+                }
+            }
+        }
+        let tool = tool.to_owned();
+        let call = ToolCall { tool, arguments };
+        if is_whole && is_shown(&call, most) {
+            return Some(Step::Call(call));
+        }
+        let named = match named.as_slice() {
+            [] => None,
+            [one] => Some(format!("argument {one}")),
+            all => Some(format!("arguments {}", all.join(", "))),
+        };
+        let tool = Some(call.tool).filter(|_| !again);
+        let words: Vec<String> = tool.into_iter().chain(named).collect();
+        let words = Some(words.join(", ")).filter(|words| !words.is_empty())?;
+        Some(Step::Words(format!(" ({words})")))
+    }
+
+    /// The repository and the number, where the tool takes them.
+    fn target(&self, action: &Action, schema: &JsonObject) -> JsonObject {
+        // Accounts are not a repository's.
+        let repo = self.repo.as_deref();
+        let repo = repo.filter(|_| action.call() != Call::AuthStatus);
+        let number = action.target().or(self.number.as_deref());
+        let known = [("repo", repo), ("number", number)].into_iter();
+        known
+            .filter(|(name, _)| property(schema, name).is_some())
+            .filter_map(|(name, value)| Some((name.to_owned(), json!(value?))))
+            .collect()
+    }
+
+    /// The command for the user's terminal that does it, with what leads up to it.
+    fn in_terminal(&self, action: &Action, most: usize) -> Option<String> {
+        let call = action.call();
+        let (_, command, has_target) = COMMANDS.iter().find(|(of, ..)| *of == call)?;
+        let has = |wanted: Param| action.args().iter().find(|(param, _)| *param == wanted);
+        let state = has(Param::State).map(|(_, arg)| arg);
+        let sets_state = call == Call::Op(Op::IssueSetState);
+        let command = match (call, state) {
+            (Call::ConfigGet, _) if has(Param::Key).is_none() => "config list",
+            (_, Some(Arg::Set(open))) if sets_state && open == "open" => "issue reopen",
+            _ => command,
+        };
+        let mut words = format!("forge {command}");
+        if *has_target {
+            let target = action.target().map_or("NUMBER".into(), quoted);
+            words.push_str(&format!(" {target}"));
+        }
+        if let (Call::Op(_), Some(repo), None) = (call, &self.repo, has(Param::Repo)) {
+            words.push_str(&format!(" -R {}", quoted(repo)));
+        }
+        for (param, arg) in action.args() {
+            if *arg == Arg::Omit || (sets_state && *param == Param::State) {
+                continue;
+            }
+            let (_, flag) = FLAGS.iter().find(|(of, _)| of == param)?;
+            let value = match arg {
+                Arg::Set(on) if on == "true" && !flag.is_empty() => String::new(),
+                Arg::Set(value) => quoted(value),
+                _ => format!("{param:?}").to_ascii_uppercase(),
+            };
+            for word in [flag, value.as_str()] {
+                if !word.is_empty() {
+                    words.push_str(&format!(" {word}"));
+                }
+            }
+        }
+        let fits = words.chars().count() <= most && text::strip_hidden(&words).1 == 0;
+        fits.then(|| format!("; in a terminal: {words}"))
+    }
+}
+
+/// Whether a call can be shown as it is: it is not too long, and nothing hides in it.
+fn is_shown(call: &ToolCall, most: usize) -> bool {
+    let shown = call.to_string();
+    shown.chars().count() <= most && text::strip_hidden(&shown).1 == 0
+}
+
+fn property<'a>(schema: &'a JsonObject, name: &str) -> Option<&'a Value> {
+    schema.get("properties")?.get(name)
+}
+
+fn required(schema: &JsonObject) -> impl Iterator<Item = &str> {
+    let names = schema.get("required").and_then(Value::as_array);
+    names.into_iter().flatten().filter_map(Value::as_str)
+}
+
+/// The argument of a tool that is this parameter.
+fn argument(schema: &JsonObject, param: Param) -> Option<&'static str> {
+    let (_, names) = PARAMS.iter().find(|(of, _)| *of == param)?;
+    let has = |name: &&&str| property(schema, name).is_some();
+    names.iter().find(has).copied()
+}
+
+/// A value as the schema has it; `None` for one that does not fit.
+fn value_of(schema: &JsonObject, name: &str, value: &str) -> Option<Value> {
+    let of = property(schema, name)?;
+    let value = args::coerced(json!(value), Some(of)).ok()?;
+    fits(&value, of).then_some(value)
+}
+
+fn fits(value: &Value, schema: &Value) -> bool {
+    let choices = schema.get("enum").and_then(Value::as_array);
+    let is_choice = choices.is_none_or(|choices| choices.contains(value));
+    let items = |items: &Vec<Value>| match schema.get("items") {
+        Some(of) => items.iter().all(|item| fits(item, of)),
+        None => true,
+    };
+    is_choice
+        && match schema.get("type").and_then(Value::as_str) {
+            Some("boolean") => value.is_boolean(),
+            Some("integer") => value.is_u64(),
+            Some("string") => value.is_string(),
+            Some("array") => value.as_array().is_some_and(items),
+            _ => false,
+        }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tools;
+
+    fn about(tool: &str, arguments: Value) -> About {
+        let routes = tools::all().into_iter();
+        let schemas = routes.map(|route| {
+            let schema = route.definition.input_schema;
+            (route.definition.name.to_string(), schema)
+        });
+        About {
+            tool: tool.to_owned(),
+            repo: Some("github.com/octo/tools".to_owned()),
+            number: Some("7".to_owned()),
+            arguments: arguments.as_object().cloned().map(Arc::new),
+            tools: schemas.collect(),
+        }
+    }
+
+    fn told(action: Action, about: &About) -> String {
+        let hint = Hint::new("do it").with_action(action);
+        Advice::of(&hint, about, &Cleaner::new(), 2_000).to_string()
+    }
+
+    /// Whether a value is what the schema of an argument asks for.
+    fn is_of(schema: &Value, value: &Value) -> bool {
+        let of_type = match schema["type"].as_str().unwrap() {
+            "boolean" => value.is_boolean(),
+            "integer" => value.is_u64(),
+            "array" => {
+                let mut items = value.as_array().unwrap().iter();
+                items.all(|item| is_of(&schema["items"], item))
+            }
+            _ => value.is_string(),
+        };
+        let choices = schema["enum"].as_array();
+        of_type && choices.is_none_or(|choices| choices.contains(value))
+    }
+
+    fn assert_fits(call: &ToolCall, about: &About) {
+        let schema = about.tools.schema(&call.tool).unwrap();
+        for (name, value) in &call.arguments {
+            let of = &schema["properties"][name];
+            assert!(of.is_object() && is_of(of, value), "{call}: {name}");
+        }
+        for name in required(schema) {
+            assert!(call.arguments.contains_key(name), "{call}: no {name}");
+        }
+    }
+
+    #[test]
+    fn rendered_calls_fit_the_published_schemas() {
+        let known = about("pr_merge", json!({ "number": "7", "auto": true }));
+        let unknown = About {
+            tools: known.tools.clone(),
+            ..About::default()
+        };
+        let values = ["true", "30", "threads", "rebase", "closed", "approve", "x"];
+        let calls = TOOLS.iter().map(|(call, ..)| *call).chain([Call::Again]);
+        let mut rendered: Vec<Param> = Vec::new();
+        for call in calls {
+            let whole = known.call_of(&Action::new(call), MOST);
+            whole.iter().for_each(|call| assert_fits(call, &known));
+            for (param, _) in PARAMS {
+                for (about, value) in values.iter().flat_map(|v| [(&known, v), (&unknown, v)]) {
+                    let mut action = Action::new(call).with(*param, *value);
+                    if call == Call::Op(Op::PrCreate) {
+                        action = action.with(Param::Title, "x");
+                    }
+                    if let Some(call) = about.call_of(&action, MOST) {
+                        assert_fits(&call, about);
+                        rendered.push(*param);
+                    }
+                }
+            }
+        }
+        let unused = PARAMS.iter().find(|(param, _)| !rendered.contains(param));
+        assert_eq!(unused, None, "a parameter that no tool takes");
+        // Each tool is there, and its fixed arguments fit.
+        for (call, tool, fixed) in TOOLS {
+            let schema = known.tools.schema(tool).expect(tool);
+            for (name, value) in *fixed {
+                assert!(value_of(schema, name, value).is_some(), "{call:?}: {name}");
+            }
+        }
+    }
+
+    const MOST: usize = 2_000;
+
+    #[test]
+    fn action_is_a_call_of_a_tool() {
+        let about = about("pr_view", json!({}));
+        let here = r#""repo":"github.com/octo/tools""#;
+        for (action, wanted) in [
+            (
+                Action::op(Op::PrMerge).on(3).with(Param::Method, "squash"),
+                format!(r#"do it: pr_merge {{"method":"squash","number":"3",{here}}}"#),
+            ),
+            (
+                Action::op(Op::PrClose),
+                format!(r#"do it: pr_set_state {{"number":"7",{here},"state":"closed"}}"#),
+            ),
+            (
+                Action::op(Op::PrClose).with(Param::Body, "why"),
+                format!(
+                    r#"do it: pr_set_state {{"comment":"why","number":"7",{here},"state":"closed"}}"#
+                ),
+            ),
+            (
+                Action::op(Op::PrSetDraft).with(Param::Draft, "false"),
+                format!(r#"do it: pr_edit {{"draft":false,"number":"7",{here}}}"#),
+            ),
+            (
+                Action::op(Op::ThreadList),
+                format!(r#"do it: pr_view {{"include":["threads"],"number":"7",{here}}}"#),
+            ),
+            (
+                Action::op(Op::PrList).with(Param::Limit, "5"),
+                format!(r#"do it: pr_list {{"limit":5,{here}}}"#),
+            ),
+            (
+                Action::op(Op::PrEdit)
+                    .with(Param::AddLabel, "a")
+                    .with(Param::AddLabel, "b"),
+                format!(r#"do it: pr_edit {{"add_labels":["a","b"],"number":"7",{here}}}"#),
+            ),
+            (
+                Action::new(Call::Capabilities),
+                format!("do it: forge_status {{{here}}}"),
+            ),
+            (
+                Action::new(Call::AuthStatus),
+                "do it: forge_status {}".to_owned(),
+            ),
+        ] {
+            assert_eq!(told(action, &about), wanted);
+        }
+    }
+
+    #[test]
+    fn action_that_is_no_whole_call_names_arguments() {
+        let sent = json!({ "number": "7", "method": "squash", "auto": true });
+        let merge = about("pr_merge", sent);
+        let base = "\u{202e}main";
+        for (action, wanted) in [
+            (
+                Action::new(Call::Again).choose(Param::Method),
+                "do it (argument method)",
+            ),
+            (
+                Action::new(Call::Again)
+                    .choose(Param::Subject)
+                    .with(Param::Method, "rebase"),
+                "do it (arguments subject, method=rebase)",
+            ),
+            (
+                Action::op(Op::PrCreate).choose(Param::Head),
+                "do it (pr_create, arguments head, title)",
+            ),
+            (
+                Action::op(Op::Comment).with(Param::Body, "x".repeat(2_001)),
+                "do it (pr_comment, argument body)",
+            ),
+            (Action::op(Op::PrEdit), "do it (pr_edit)"),
+            (
+                Action::op(Op::PrEdit).on(3),
+                "do it (pr_edit, argument number=3)",
+            ),
+            (
+                Action::op(Op::PrEdit).on(3).choose(Param::Base),
+                "do it (pr_edit, arguments number=3, base)",
+            ),
+            // What hides cannot be shown, so it is no call.
+            (
+                Action::op(Op::PrEdit).with(Param::Base, base),
+                "do it (pr_edit, argument base=main)",
+            ),
+            // What the tool cannot do is none, and neither is a tool that is not offered.
+            (Action::new(Call::Again).with(Param::Admin, "true"), "do it"),
+            (Action::again(&[(Param::Admin, Arg::Omit)]), "do it"),
+            (Action::op(Op::PrMerge).with(Param::Method, "x"), "do it"),
+            (Action::op(Op::Attach), "do it"),
+        ] {
+            assert_eq!(told(action, &merge), wanted);
+        }
+        let none = About {
+            tools: Tools::default(),
+            ..merge
+        };
+        assert_eq!(told(Action::op(Op::PrView), &none), "do it");
+    }
+
+    #[test]
+    fn action_again_changes_the_sent_arguments() {
+        let sent = json!({ "number": "7", "method": "squash", "auto": true });
+        let merge = about("pr_merge", sent);
+        let again = Action::again(&[
+            (
+                Param::Method,
+                Arg::Set(std::borrow::Cow::Borrowed("rebase")),
+            ),
+            (Param::Auto, Arg::Omit),
+            (Param::Admin, Arg::Omit),
+        ]);
+        let call = r#"do it: pr_merge {"method":"rebase","number":"7"}"#;
+        assert_eq!(told(again.clone(), &merge), call);
+        let long = json!({ "number": "7", "body": "x".repeat(2_000) });
+        let long = about("pr_merge", long);
+        assert_eq!(
+            told(again, &long),
+            "do it (arguments method=rebase, without auto)"
+        );
+    }
+
+    #[test]
+    fn action_of_no_tool_is_a_command() {
+        let about = about("pr_view", json!({}));
+        let here = "-R github.com/octo/tools";
+        let op = |op| Action::op(op);
+        for (action, command) in [
+            (
+                Action::new(Call::Login)
+                    .with(Param::Host, "a host")
+                    .with(Param::WithToken, "true"),
+                "auth login --host 'a host' --with-token".to_owned(),
+            ),
+            (
+                Action::new(Call::ConfigSet)
+                    .with(Param::Key, "pr.base")
+                    .choose(Param::Value),
+                "config set pr.base VALUE".to_owned(),
+            ),
+            (Action::new(Call::ConfigGet), "config list".to_owned()),
+            (
+                Action::new(Call::Ingestion)
+                    .on("at://did:plc:a/c/r")
+                    .with(Param::PutAgain, "true"),
+                "tangled ingestion at://did:plc:a/c/r --put-again".to_owned(),
+            ),
+            (
+                op(Op::IssueList).with(Param::State, "all"),
+                format!("issue list {here} --state all"),
+            ),
+            (
+                op(Op::IssueSetState).on(3).with(Param::State, "open"),
+                format!("issue reopen 3 {here}"),
+            ),
+            (
+                op(Op::IssueComment)
+                    .with(Param::Repo, "o/r")
+                    .with(Param::Body, "it's"),
+                r"issue comment NUMBER -R o/r --body 'it'\''s'".to_owned(),
+            ),
+        ] {
+            let wanted = format!("do it; in a terminal: forge {command}");
+            assert_eq!(told(action, &about), wanted);
+        }
+        // A parameter that the command lacks, and one that would have to be cut.
+        for action in [
+            Action::new(Call::Login).with(Param::Draft, "true"),
+            op(Op::IssueCreate).with(Param::Body, "x".repeat(2_000)),
+        ] {
+            assert_eq!(told(action, &about), "do it");
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! Calls of tools: what they share, how they are routed, whom they ask and how they fail.
+
+mod action;
+mod args;
+mod call;
+mod confirm;
+pub(crate) mod diff;
+mod failure;
+mod options;
+mod route;
+mod schema;
+mod state;
+
+pub use options::Options;
+pub use route::Route;
+pub(crate) use {
+    action::{About, Advice, ToolCall, Tools},
+    call::{Call, Target},
+    confirm::Ask,
+    failure::seconds,
+    route::{Answer, Effect, Spec, Stop, Tool},
+    state::ServerState,
+};

@@ -1,0 +1,827 @@
+use std::ops::Range;
+
+use forge::context::{
+    Clearer, ContextReq, ContextSection, LinkTarget, LinkedItem, LogTail, PackedDiff, PackedFile,
+    PullContext, RelatedPull, Requirement, RequirementStatus, SectionError, context,
+};
+use forge_core::{Warning, fingerprint, model::Thread};
+use rmcp::schemars::{self, JsonSchema};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    budget::{self, Lengths, Position, cursor},
+    calls::{Answer, Call, Effect, Spec, Stop, Tool},
+    content::{self, Clean, Cleaner, quote},
+    output::{
+        Blocks, CheckOut, CommentOut, EventOut, FileOut, Listed, Part, PullOut, ReviewOut,
+        ThreadOut, WarningOut, files, quoted, word,
+    },
+};
+
+pub(super) struct PrContext;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Args {
+    repo: Option<String>,
+    number: String,
+    /// Default comments, reviews, ci, linked_issues, diff
+    #[serde(default)]
+    include: Vec<Section>,
+    context_lines: Option<u32>,
+    /// Default 25000
+    max_chars: Option<u64>,
+    cursor: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Section {
+    Comments,
+    Reviews,
+    Ci,
+    CiLogs,
+    LinkedIssues,
+    RelatedPrs,
+    Diff,
+    Files,
+    History,
+}
+
+impl From<Section> for ContextSection {
+    fn from(section: Section) -> Self {
+        match section {
+            Section::Comments => Self::Comments,
+            Section::Reviews => Self::Reviews,
+            Section::Ci => Self::Ci,
+            Section::CiLogs => Self::CiLogs,
+            Section::LinkedIssues => Self::LinkedIssues,
+            Section::RelatedPrs => Self::RelatedPrs,
+            Section::Diff => Self::Diff,
+            Section::Files => Self::Files,
+            Section::History => Self::History,
+        }
+    }
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Out {
+    pull_request: PullOut,
+    summary: SummaryOut,
+    verdict: VerdictOut,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ci_status: Option<Vec<CheckOut>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ci_logs: Option<Vec<LogOut>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    threads: Option<Vec<ThreadOut>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    comments: Option<Vec<CommentOut>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reviews: Option<Vec<ReviewOut>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    linked_issues: Option<Vec<LinkedOut>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    related_prs: Option<Vec<RelatedOut>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    files: Option<Vec<FileOut>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    history: Option<Vec<EventOut>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    diff: Option<DiffOut>,
+    /// There is more, and this goes on; a section has the items that begin on this page
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_cursor: Option<String>,
+    /// The data is long: description and bodies are in the text alone
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    bodies_in_text: bool,
+    /// Something could not be read, see errors; the rest is right
+    partial: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    errors: Vec<ErrorOut>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<WarningOut>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct SummaryOut {
+    one_liner: Clean,
+    change_type: String,
+    risk_level: String,
+    risk_score: u64,
+    risk_reasons: Vec<Clean>,
+    blockers: Vec<Clean>,
+    /// Absent where nobody can tell
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ready_to_merge: Option<bool>,
+    key_changes: Vec<Clean>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outstanding_threads: Option<usize>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct VerdictOut {
+    /// true, false or unknown
+    ready_to_merge: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    head_sha: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    base_sha: Option<String>,
+    checked_at: String,
+    /// What matters most first: unmet, unknown, met
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    requirements: Vec<RequirementOut>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct RequirementOut {
+    rule: String,
+    /// unmet, unknown or met
+    status: String,
+    /// forge or base_rules stop a merge; own is advice
+    source: String,
+    evidence: Clean,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    cleared_by: Vec<ClearerOut>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct ClearerOut {
+    /// author, reviewer, admin, ci or time
+    who: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    names: Vec<Clean>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct LogOut {
+    check: Clean,
+    cut: bool,
+    /// Not where bodies_in_text
+    #[serde(skip_serializing_if = "Clean::is_empty")]
+    text: Clean,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct LinkedOut {
+    source: String,
+    key: Clean,
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    kind: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<Clean>,
+    /// open, closed, merged or unknown
+    status: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    url: Option<Clean>,
+    /// closes, related or references
+    relationship: String,
+    found_in: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    labels: Vec<Clean>,
+    /// Not where bodies_in_text
+    #[serde(skip_serializing_if = "Clean::is_empty")]
+    body: Clean,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    comments: Vec<CommentOut>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct RelatedOut {
+    number: Clean,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<Clean>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    author: Option<Clean>,
+    state: String,
+    relationship: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    overlap_files: Vec<Clean>,
+}
+
+/// The hunks are in the text.
+#[derive(Debug, Serialize, JsonSchema)]
+struct DiffOut {
+    files_total: usize,
+    additions: u64,
+    deletions: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    context_lines: Option<u32>,
+    /// Something is left out: see omitted of the files; pr_diff with paths has it
+    truncated: bool,
+    files: Vec<PackedOut>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct PackedOut {
+    path: Clean,
+    status: String,
+    class: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    additions: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deletions: Option<u64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    omitted: Vec<OmissionOut>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct OmissionOut {
+    /// budget, file_lines, generated, binary, too_large or unavailable
+    reason: String,
+    lines: usize,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct ErrorOut {
+    section: String,
+    kind: String,
+    message: Clean,
+}
+
+/// How much of a description is quoted, in characters.
+const DESCRIPTION: usize = 4_000;
+/// How much of the text of an issue is quoted.
+const ISSUE: usize = 2_000;
+
+/// The blocks before the sections: what is above the description, and the description.
+const TOP: usize = 0;
+const BODY: usize = 1;
+
+impl Tool for PrContext {
+    const SPEC: Spec = Spec {
+        name: "pr_context",
+        title: "Judge a pull request",
+        description: "All about a pull request in one call: ready to merge or not, each requirement \
+                      and who clears it, risk, threads, checks, linked issues, the diff that says \
+                      most. include never changes the verdict.",
+        effect: Effect::Read,
+    };
+    type Args = Args;
+    type Out = Out;
+
+    async fn run(call: &Call, args: Args) -> Result<Answer<Out>, Stop> {
+        let max = budget::chars(args.max_chars);
+        let target = call.pull(args.repo.as_deref(), &args.number).await?;
+        let mut req = ContextReq::new(call.server.forges().hosts().clone());
+        if !args.include.is_empty() {
+            req.include = args.include.iter().map(|s| (*s).into()).collect();
+        }
+        req.diff_bytes = max;
+        req.context_lines = args.context_lines;
+        req.clone = call.server.clone_of(&target.repo).await;
+        let found = context(&target.repo, &target.id, &req).await?;
+        let c = &call.cleaner;
+        let mut warnings: Vec<Warning> = found.errors.iter().map(as_warning).collect();
+        warnings.extend(found.warnings.iter().cloned());
+        let warnings = WarningOut::all(&warnings, &call.about(), c);
+        let mut pull = PullOut::of(&found.pull, c);
+        let description = std::mem::take(&mut pull.description);
+
+        let mut blocks = Blocks::default();
+        let (summary, mut verdict) = (summary(&found, c), VerdictOut::of(&found));
+        let mut top = pull.text(found.pull.checks.as_ref()) + &head(&summary, &verdict);
+        warnings.iter().for_each(|w| top.push_str(&w.text()));
+        pull.shorten(max);
+        blocks.push(top, budget::length(&warnings));
+        let body = match description.is_empty() {
+            true => String::new(),
+            false => format!(
+                "\ndescription:\n{}",
+                quoted(&description, false, DESCRIPTION, c)
+            ),
+        };
+        blocks.push(body, 0);
+        let of = |r: &Requirement| RequirementOut::of(r, c);
+        let requirements = found.readiness.requirements.iter().map(of).collect();
+        let requirements = blocks.section("requirements", "", requirements, false, c);
+        let sections = Sections::of(&found, c, &mut blocks);
+
+        let oid = found.pull.head_oid.clone().unwrap_or_default();
+        let include: Vec<&str> = req.include.iter().map(|s| s.name()).collect();
+        let bound = (target.id.to_string(), include, args.context_lines);
+        // What was shown must be what it was, or an item could be left out or come twice.
+        let before = |at: Position| {
+            let shown = blocks.texts.get(BODY..at.block).unwrap_or_default();
+            fingerprint(&(found.pull.updated_at.to_string(), shown))
+        };
+        let from = match &args.cursor {
+            None => Position::default(),
+            Some(text) => {
+                let pinned = cursor::read(Self::SPEC.name, &bound, &oid, text)?;
+                cursor::unpin(pinned, cursor::SHOWN, before)?
+            }
+        };
+        let again = match from == Position::default() {
+            true => String::new(),
+            false => format!("#{} (continued)\n", pull.number),
+        };
+        let lengths = Lengths {
+            always: budget::length(&(&pull, &summary, &verdict)),
+            blocks: &blocks.lengths,
+        };
+        let mut fitted = budget::fit_both(&again, &blocks.texts, lengths, from, max);
+        let next = fitted.next.map(|at| {
+            let at = cursor::pin(at, before(at));
+            cursor::make(Self::SPEC.name, &bound, &oid, &at)
+        });
+        let mut text = std::mem::take(&mut fitted.text);
+        let total = blocks.texts.len();
+        text.push_str(&budget::tail("parts", &fitted, total, next.as_deref()));
+        let page = &fitted.begun;
+        if page.contains(&BODY) {
+            pull.description = description;
+        }
+        verdict.requirements = requirements.on(page).unwrap_or_default();
+        let mut data = sections.on(page, found.partial, (pull, summary, verdict));
+        data.next_cursor = next;
+        if page.contains(&TOP) {
+            data.warnings = warnings;
+            data.errors = found.errors.iter().map(|e| ErrorOut::of(e, c)).collect();
+        }
+        if !budget::may_repeat(budget::length(&data), text.chars().count(), max) {
+            data.drop_bodies();
+        }
+        Ok(Answer { text, data })
+    }
+}
+
+fn as_warning(error: &SectionError) -> Warning {
+    let mut warning = Warning::new(format!("{}: {}", error.section, error.message));
+    warning.hint.clone_from(&error.hint);
+    warning
+}
+
+fn summary(found: &PullContext, c: &Cleaner) -> SummaryOut {
+    let lines = |texts: &[String]| texts.iter().map(|t| c.line(t)).collect();
+    let s = &found.summary;
+    let reason = |r: &forge::context::RiskReason| c.line(&format!("{}: {}", r.rule, r.evidence));
+    SummaryOut {
+        one_liner: c.line(&s.one_liner),
+        change_type: s.change_type.name().to_owned(),
+        risk_level: s.risk.level.name().to_owned(),
+        risk_score: s.risk.score,
+        risk_reasons: s.risk.reasons.iter().map(reason).collect(),
+        blockers: lines(&found.readiness.blockers),
+        ready_to_merge: found.readiness.ready_to_merge,
+        key_changes: lines(&s.key_changes),
+        outstanding_threads: s.outstanding_threads,
+    }
+}
+
+impl VerdictOut {
+    /// Without its requirements, which are a list of the pages.
+    fn of(found: &PullContext) -> Self {
+        let r = &found.readiness;
+        Self {
+            ready_to_merge: r
+                .ready_to_merge
+                .map_or("unknown".to_owned(), |ready| ready.to_string()),
+            head_sha: r.head_sha.clone(),
+            base_sha: r.base_sha.clone(),
+            checked_at: r.checked_at.to_string(),
+            requirements: Vec::new(),
+        }
+    }
+}
+
+/// The lines of the verdict.
+fn head(s: &SummaryOut, v: &VerdictOut) -> String {
+    let joined = |texts: &[Clean]| -> String {
+        let texts: Vec<&str> = texts.iter().map(Clean::as_str).collect();
+        texts.join("; ")
+    };
+    let mut text = format!(
+        "ready to merge: {} (checked {})\n",
+        v.ready_to_merge, v.checked_at
+    );
+    for blocker in &s.blockers {
+        text.push_str(&format!("blocker: {blocker}\n"));
+    }
+    text.push_str(&format!("{} | risk {}", s.change_type, s.risk_level));
+    if !s.risk_reasons.is_empty() {
+        text.push_str(&format!(" ({})", joined(&s.risk_reasons)));
+    }
+    text.push('\n');
+    if !s.key_changes.is_empty() {
+        text.push_str(&format!("key changes: {}\n", joined(&s.key_changes)));
+    }
+    text
+}
+
+impl RequirementOut {
+    fn of(r: &Requirement, c: &Cleaner) -> Self {
+        let clearer = |by: &Clearer| ClearerOut {
+            who: by.who.name().to_owned(),
+            names: by.names.iter().map(|name| c.line(name)).collect(),
+        };
+        Self {
+            rule: r.rule.name().to_owned(),
+            status: r.status.name().to_owned(),
+            source: r.source.name().to_owned(),
+            evidence: c.line(&r.evidence),
+            cleared_by: r.cleared_by.iter().map(clearer).collect(),
+        }
+    }
+}
+
+/// A line; of what is met the rule alone.
+impl Part for RequirementOut {
+    fn text(&self, _: bool, _: &Cleaner) -> String {
+        if self.status == RequirementStatus::Met.name() {
+            return format!("met {}\n", self.rule);
+        }
+        let mut line = format!(
+            "{} {} [{}]: {}",
+            self.status, self.rule, self.source, self.evidence
+        );
+        for (n, by) in self.cleared_by.iter().enumerate() {
+            line.push_str(if n == 0 { " -> " } else { " or " });
+            line.push_str(&by.who);
+            for name in &by.names {
+                line.push_str(&format!(" @{}", content::name(name)));
+            }
+        }
+        line.push('\n');
+        line
+    }
+}
+
+impl LogOut {
+    fn of(log: &LogTail, c: &Cleaner) -> Self {
+        Self {
+            check: c.line(&log.check),
+            cut: log.cut,
+            text: c.plain(&log.text),
+        }
+    }
+}
+
+impl Part for LogOut {
+    fn text(&self, _: bool, _: &Cleaner) -> String {
+        let cut = if self.cut { ", its end" } else { "" };
+        format!("log of {}{cut}\n{}", self.check, quote(&self.text))
+    }
+
+    fn bodies(&mut self) -> Vec<&mut Clean> {
+        vec![&mut self.text]
+    }
+}
+
+fn state(state: Option<forge_core::model::LinkState>) -> String {
+    state.map_or("unknown".to_owned(), |state| word(&state))
+}
+
+impl LinkedOut {
+    fn of(item: &LinkedItem, forge: &str, c: &Cleaner) -> Self {
+        let source = match item.target {
+            LinkTarget::Ticket(_) => "jira",
+            LinkTarget::Forge(..) => forge,
+        };
+        let line = |text: &Option<String>| text.as_ref().map(|t| c.line(t));
+        Self {
+            source: source.to_owned(),
+            key: c.line(&item.key),
+            kind: item.kind.map(|kind| word(&kind)),
+            title: line(&item.title),
+            status: state(item.state),
+            url: line(&item.url),
+            relationship: item.relationship.name().to_owned(),
+            found_in: item
+                .found_in
+                .iter()
+                .map(|at| at.name().to_owned())
+                .collect(),
+            labels: item.labels.iter().map(|l| c.line(l)).collect(),
+            body: c.markdown(item.body.as_deref().unwrap_or_default()),
+            comments: item
+                .comments
+                .iter()
+                .map(|one| CommentOut::of(one, c))
+                .collect(),
+        }
+    }
+}
+
+impl Part for LinkedOut {
+    fn text(&self, detailed: bool, cleaner: &Cleaner) -> String {
+        let title = self
+            .title
+            .as_ref()
+            .map_or(String::new(), |t| format!(" {}", content::title(t)));
+        let mut text = format!(
+            "{} {} {}{title} (found in {})\n",
+            self.relationship,
+            self.key,
+            self.status,
+            self.found_in.join(", ")
+        );
+        if !self.body.is_empty() {
+            text.push_str(&quoted(&self.body, detailed, ISSUE, cleaner));
+        }
+        for comment in &self.comments {
+            text.push_str(&comment.text(detailed, cleaner));
+        }
+        text
+    }
+
+    fn bodies(&mut self) -> Vec<&mut Clean> {
+        let comments = self.comments.iter_mut().map(|c| &mut c.body);
+        comments.chain([&mut self.body]).collect()
+    }
+}
+
+impl RelatedOut {
+    fn of(pull: &RelatedPull, c: &Cleaner) -> Self {
+        let line = |text: &Option<String>| text.as_ref().map(|t| c.line(t));
+        Self {
+            number: c.line(&pull.key.to_string()),
+            title: line(&pull.title),
+            author: line(&pull.author),
+            state: state(pull.state),
+            relationship: pull.relationship.name().to_owned(),
+            overlap_files: pull.overlap_files.iter().map(|f| c.line(f)).collect(),
+        }
+    }
+}
+
+impl Part for RelatedOut {
+    fn text(&self, _: bool, _: &Cleaner) -> String {
+        let title = self
+            .title
+            .as_ref()
+            .map_or(String::new(), |t| format!(" {}", content::title(t)));
+        let by = self
+            .author
+            .as_ref()
+            .map_or(String::new(), |a| format!(" @{}", content::name(a)));
+        let files: Vec<&str> = self.overlap_files.iter().map(Clean::as_str).collect();
+        let files = match files.is_empty() {
+            true => String::new(),
+            false => format!(": {}", files.join(", ")),
+        };
+        format!(
+            "#{} {}{title}{by} | {}{files}\n",
+            self.number, self.state, self.relationship
+        )
+    }
+}
+
+impl PackedOut {
+    fn of(file: &PackedFile, c: &Cleaner) -> Self {
+        let omission = |o: &forge::context::Omission| OmissionOut {
+            reason: o.reason.name().to_owned(),
+            lines: o.lines,
+        };
+        Self {
+            path: c.line(&file.path),
+            status: word(&file.status),
+            class: file.class.name().to_owned(),
+            additions: file.additions,
+            deletions: file.deletions,
+            omitted: file.omitted.iter().map(omission).collect(),
+        }
+    }
+
+    /// The line above its hunks, which says what is left out, too.
+    fn head(&self, previous: Option<&String>, c: &Cleaner) -> String {
+        let counts = match (self.additions, self.deletions) {
+            (Some(added), Some(deleted)) => format!("+{added} -{deleted}"),
+            _ => "binary".to_owned(),
+        };
+        let was = previous.map_or(String::new(), |p| format!(" (was {})", c.line(p)));
+        let mut line = format!(
+            "file {}{was} {} {counts} {}",
+            self.path, self.status, self.class
+        );
+        for omission in &self.omitted {
+            let OmissionOut { reason, lines } = omission;
+            line.push_str(&match lines {
+                0 => format!(" [not shown: {reason}]"),
+                lines => format!(" [{lines} lines not shown: {reason}]"),
+            });
+        }
+        line.push('\n');
+        line
+    }
+}
+
+impl ErrorOut {
+    fn of(error: &SectionError, c: &Cleaner) -> Self {
+        Self {
+            section: error.section.to_owned(),
+            kind: error.kind.to_owned(),
+            message: c.line(&error.message).cut(400),
+        }
+    }
+}
+
+/// The lists of the bundle in blocks.
+struct Sections {
+    checks: Option<Listed<CheckOut>>,
+    logs: Option<Listed<LogOut>>,
+    threads: Option<Listed<ThreadOut>>,
+    comments: Option<Listed<CommentOut>>,
+    reviews: Option<Listed<ReviewOut>>,
+    linked: Option<Listed<LinkedOut>>,
+    related: Option<Listed<RelatedOut>>,
+    files: Option<Listed<FileOut>>,
+    history: Option<Listed<EventOut>>,
+    /// The files of the diff, and the block that each begins in.
+    diff: Option<(DiffOut, Vec<usize>)>,
+}
+
+impl Sections {
+    /// The sections, whose blocks are put behind `blocks`.
+    fn of(found: &PullContext, c: &Cleaner, blocks: &mut Blocks) -> Self {
+        fn list<M, T: Part>(
+            name: &str,
+            items: Option<&[M]>,
+            of: impl Fn(&M) -> T,
+            (blocks, c): (&mut Blocks, &Cleaner),
+        ) -> Option<Listed<T>> {
+            let items = items?.iter().map(of).collect();
+            Some(blocks.section(name, "", items, false, c))
+        }
+        let forge = found.pull.id.repo.kind.to_string();
+        let checks = found.ci.as_ref().map(|report| report.checks.as_slice());
+        Self {
+            checks: list(
+                "checks",
+                checks,
+                |check| CheckOut::of(check, c),
+                (&mut *blocks, c),
+            ),
+            logs: list(
+                "logs",
+                found.ci_logs.as_deref(),
+                |log| LogOut::of(log, c),
+                (&mut *blocks, c),
+            ),
+            threads: found
+                .threads
+                .as_ref()
+                .map(|all| threads(all, c, &mut *blocks)),
+            comments: list(
+                "comments",
+                found.comments.as_deref(),
+                |comment| CommentOut::of(comment, c),
+                (&mut *blocks, c),
+            ),
+            reviews: list(
+                "reviews",
+                found.reviews.as_deref(),
+                |review| ReviewOut::of(review, c),
+                (&mut *blocks, c),
+            ),
+            linked: list(
+                "linked issues",
+                found.linked_issues.as_deref(),
+                |item| LinkedOut::of(item, &forge, c),
+                (&mut *blocks, c),
+            ),
+            related: list(
+                "related pull requests",
+                found.related_prs.as_deref(),
+                |pull| RelatedOut::of(pull, c),
+                (&mut *blocks, c),
+            ),
+            files: list(
+                "files",
+                found.files.as_deref(),
+                |file| FileOut::of(file, c),
+                (&mut *blocks, c),
+            ),
+            history: list(
+                "history",
+                found.history.as_deref(),
+                |event| EventOut::of(event, c),
+                (&mut *blocks, c),
+            ),
+            diff: found.diff.as_ref().map(|diff| packed(diff, c, blocks)),
+        }
+    }
+
+    /// The data of a page.
+    fn on(
+        self,
+        page: &Range<usize>,
+        partial: bool,
+        (pull_request, summary, verdict): (PullOut, SummaryOut, VerdictOut),
+    ) -> Out {
+        let diff = self.diff.and_then(|(mut diff, begins)| {
+            let mut begins = begins.into_iter();
+            diff.files
+                .retain(|_| begins.next().is_some_and(|at| page.contains(&at)));
+            (!diff.files.is_empty() || diff.files_total == 0).then_some(diff)
+        });
+        Out {
+            pull_request,
+            summary,
+            verdict,
+            ci_status: self.checks.and_then(|all| all.on(page)),
+            ci_logs: self.logs.and_then(|all| all.on(page)),
+            threads: self
+                .threads
+                .and_then(|all| all.on(page))
+                .map(ThreadOut::joined),
+            comments: self.comments.and_then(|all| all.on(page)),
+            reviews: self.reviews.and_then(|all| all.on(page)),
+            linked_issues: self.linked.and_then(|all| all.on(page)),
+            related_prs: self.related.and_then(|all| all.on(page)),
+            files: self.files.and_then(|all| all.on(page)),
+            history: self.history.and_then(|all| all.on(page)),
+            diff,
+            next_cursor: None,
+            bodies_in_text: false,
+            partial,
+            errors: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+}
+
+/// Open threads with their comments, resolved ones without.
+fn threads(all: &[Thread], c: &Cleaner, blocks: &mut Blocks) -> Listed<ThreadOut> {
+    let resolved = all.iter().filter(|t| t.resolved).count();
+    let note = match resolved {
+        0 => String::new(),
+        n => {
+            format!(", {n} resolved without its comments: pr_view include=threads format=detailed")
+        }
+    };
+    let parts = |t: &Thread| match t.resolved {
+        true => vec![ThreadOut::bare(t, c)],
+        false => ThreadOut::parts(t, c),
+    };
+    let shown = all.iter().flat_map(parts).collect();
+    blocks.section("threads", &note, shown, false, c)
+}
+
+/// The diff: a block for each hunk, the head of its file before the first.
+fn packed(diff: &PackedDiff, c: &Cleaner, blocks: &mut Blocks) -> (DiffOut, Vec<usize>) {
+    let mut head = format!(
+        "\ndiff: {} +{} -{}{}\n",
+        files(diff.files_total as u64),
+        diff.additions,
+        diff.deletions,
+        match diff.truncated {
+            true => ", not all of it: pr_diff with paths has the rest",
+            false => "",
+        }
+    );
+    let (mut rows, mut begins) = (Vec::new(), Vec::new());
+    for file in &diff.files {
+        let row = PackedOut::of(file, c);
+        begins.push(blocks.texts.len());
+        head.push_str(&row.head(file.previous_path.as_ref(), c));
+        let length = budget::length(&row);
+        let mut hunks = file.hunks.iter();
+        if let Some(first) = hunks.next() {
+            head.push_str(&hunk(&first.text, c));
+        }
+        blocks.push(std::mem::take(&mut head), length);
+        for more in hunks {
+            blocks.push(hunk(&more.text, c), 0);
+        }
+        rows.push(row);
+    }
+    if diff.files.is_empty() {
+        blocks.push(head, 0);
+    }
+    let out = DiffOut {
+        files_total: diff.files_total,
+        additions: diff.additions,
+        deletions: diff.deletions,
+        context_lines: diff.context_lines,
+        truncated: diff.truncated,
+        files: rows,
+    };
+    (out, begins)
+}
+
+fn hunk(text: &str, c: &Cleaner) -> String {
+    let mut text = c.diff(text).to_string();
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text
+}
+
+impl Out {
+    fn drop_bodies(&mut self) {
+        let threads = self.threads.iter_mut().flatten().flat_map(Part::bodies);
+        let comments = self.comments.iter_mut().flatten().flat_map(Part::bodies);
+        let linked = self.linked_issues.iter_mut().flatten();
+        let logs = self.ci_logs.iter_mut().flatten().flat_map(Part::bodies);
+        let bodies = threads.chain(comments).chain(logs);
+        let bodies = bodies.chain(linked.flat_map(Part::bodies));
+        for body in bodies.chain([&mut self.pull_request.description]) {
+            self.bodies_in_text |= !body.is_empty();
+            *body = Clean::default();
+        }
+        for review in self.reviews.iter_mut().flatten() {
+            self.bodies_in_text |= review.body.take().is_some();
+        }
+    }
+}
