@@ -224,7 +224,7 @@ pub fn run(extent: Extent) -> Result<bool> {
     let found = peers_found.join().map_err(|_| panicked())?;
     let compiled = compiled.join().map_err(|_| panicked())?;
     for (backend, checked) in compiled.alone {
-        report.said(&format!("the library with {backend} alone"), &checked?);
+        report.said(&format!("the program with {backend} alone"), &checked?);
     }
     if extent == Extent::Quick {
         report.skip("stress", "--quick");
@@ -326,12 +326,13 @@ pub fn run_mcp() -> Result<bool> {
 /// The features of the library, one for each backend.
 const BACKENDS: [&str; 3] = ["github", "local", "tangled"];
 
-/// The library with one backend. It is checked, not built: no other lane uses what comes of it.
+/// The program with one backend and without the MCP server. Checked and not built: no other lane uses
+/// the result.
 fn alone(backend: &str) -> Command {
-    let library = ["check", "--locked", "--package", "forge", "--lib"];
+    let program = ["check", "--locked", "--package", "forge-cli", "--bin=forge"];
     cargo(
         &[
-            &library[..],
+            &program[..],
             &["--no-default-features", "--features", backend],
         ]
         .concat(),
