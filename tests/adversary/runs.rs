@@ -185,7 +185,12 @@ fn commands_that_read(kind: Kind) {
                 match repo {
                     Some(repo) => {
                         let args = [args, &["-R", repo][..]].concat();
-                        run(&mut place, Purpose::PersonReads, &args);
+                        let purpose = match kind {
+                            // Nobody stands in the one that is named.
+                            Kind::EmbeddedBare | Kind::Clone => Purpose::Guarded,
+                            _ => Purpose::PersonReads,
+                        };
+                        run(&mut place, purpose, &args);
                     }
                     // A remote leads to another repository than the one that somebody stands in.
                     None if kind == Kind::Clone => run(&mut place, Purpose::Guarded, args),

@@ -108,3 +108,29 @@ fn agent_diff_of_missing_object_names_the_fetch() {
         assert!(answer.to_string().contains("git fetch"), "{answer}");
     }
 }
+
+/// A partial clone fetches for whoever stands in it, and its remote may be a program.
+#[test]
+fn named_read_fetches_no_missing_object() {
+    let origin = pulls();
+    let mut place = Place::new(&origin, Kind::Repository, Variant::Promisor);
+    let repo = place.named[1].clone().unwrap();
+    let inside = place.cwd.clone();
+    place.cwd = inside.parent().unwrap().to_owned();
+    let named = place
+        .forge(&["pr", "diff", "1", "-R", &repo])
+        .output()
+        .exits(1)
+        .stderr_text();
+    let seen = place.canaries.sightings();
+    assert!(seen.is_empty(), "{seen:?}");
+    assert!(named.contains("git fetch"), "{named}");
+    place.cwd = inside;
+    let _ = place.forge(&["pr", "diff", "1"]).output();
+    let seen = place.canaries.sightings();
+    assert!(!seen.is_empty());
+    assert!(
+        seen.iter().all(|seen| allows(Purpose::PersonReads, seen)),
+        "{seen:?}"
+    );
+}

@@ -5,9 +5,10 @@ use crate::canaries::Sighting;
 /// Who chose the repository, and for what git runs in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// A tool or a resource of the MCP server, or a command in a clone whose remote is a path.
+    /// A tool or a resource of the MCP server, a command in a clone whose remote is a path, or one that
+    /// reads a repository that a person named from elsewhere.
     Guarded,
-    /// A command that reads a repository that a person named or stands in.
+    /// A command that reads a repository that a person stands in.
     PersonReads,
     /// A command that writes there.
     PersonWrites,

@@ -169,9 +169,20 @@ fn task() -> (usize, usize, usize) {
         "pr_thread_resolve",
         json!({"number": number, "thread": thread["id"]}),
     );
-    // This client cannot ask, so it names what it means.
-    let name = format!("github:github.localhost/{REPO}#1");
-    let merge = json!({"number": number, "expected_head": head, "confirm": name});
+    // This client cannot ask: it gets the question with a seal, which the second call brings.
+    let mut merge = json!({"repo": REPO, "number": number, "expected_head": head});
+    let asked = wire.request(
+        "tools/call",
+        json!({"name": "pr_merge", "arguments": merge}),
+    );
+    let asked = &asked["result"];
+    let text = asked["content"][0]["text"].as_str().unwrap();
+    wire.texts.push(text.len());
+    let hint = asked["structuredContent"]["error"]["hint"]
+        .as_str()
+        .unwrap();
+    let (_, seal) = hint.split_once("confirm=\"").unwrap();
+    merge["confirm"] = json!(seal.split('"').next().unwrap());
     assert_eq!(wire.tool("pr_merge", merge)["merged"], true);
     (
         wire.texts.len(),

@@ -31,3 +31,8 @@ fn config() {
 fn capabilities() {
     current("capabilities.md", &forge::capabilities_docs());
 }
+
+#[test]
+fn context() {
+    current("context.md", &forge_cli::context_docs());
+}

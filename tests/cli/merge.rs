@@ -293,3 +293,80 @@ fn delete_of_head_that_cannot_be_left_warns_without_repeating() {
     assert!(!recovery.contains("git switch main"), "{said}");
     assert!(world.git.oid("feature").is_some());
 }
+
+#[test]
+fn merge_keeps_the_directory_that_it_runs_in() {
+    let world = World::new();
+    world.git.commit("main", "Add d", &[("d/f", Some("x\n"))]);
+    world.git.commit("feature", "Go on", &[("d/f", None)]);
+    world.switch("main");
+    world
+        .forge(&["pr", "create", "-H", "feature", "-t", "T", "-b", ""])
+        .ok();
+    let inside = world.git.path().join("d");
+    world.forge(&["pr", "merge", "1", "-s"]).dir(&inside).ok();
+    assert!(inside.is_dir() && !inside.join("f").exists());
+}
+
+#[test]
+fn merge_finds_the_work_tree_that_it_runs_in() {
+    let world = World::with_pull();
+    world.switch("main");
+    let elsewhere = world.scratch.path("elsewhere");
+    let link = world.git.path().join(".git");
+    std::fs::rename(&link, &elsewhere).unwrap();
+    std::fs::write(&link, format!("gitdir: {}\n", elsewhere.display())).unwrap();
+    world.forge(&["pr", "merge", "1", "-s"]).ok();
+    assert!(world.git.path().join("feature.txt").exists());
+    assert_eq!(world.git.run(["status", "--porcelain"]).text(), "");
+}
+
+#[test]
+fn merge_signs_as_the_linked_work_tree_does() {
+    let world = World::with_pull();
+    let linked = world.scratch.path("linked");
+    let at = linked.to_str().unwrap();
+    world
+        .git
+        .run(["config", "extensions.worktreeConfig", "true"])
+        .ok();
+    world
+        .git
+        .run(["worktree", "add", "--quiet", "--detach", at])
+        .ok();
+    for (key, value) in [("commit.gpgsign", "true"), ("gpg.program", "/bin/false")] {
+        world
+            .git
+            .run(["-C", at, "config", "--worktree", key, value])
+            .ok();
+    }
+    let out = world
+        .forge(&["pr", "merge", "1", "-s"])
+        .dir(&linked)
+        .output();
+    assert!(out.exits(1).stderr_text().contains("/bin/false"));
+    world.forge(&["pr", "merge", "1", "-s"]).ok();
+}
+
+#[test]
+fn merge_in_a_moved_work_tree_is_refused() {
+    let world = World::with_pull();
+    world.git.run(["switch", "--quiet", "--detach"]).ok();
+    let [linked, moved] = ["linked", "moved"].map(|name| world.scratch.path(name));
+    let at = linked.to_str().unwrap();
+    world
+        .git
+        .run(["worktree", "add", "--quiet", at, "main"])
+        .ok();
+    std::fs::rename(&linked, &moved).unwrap();
+    let merge = || world.forge(&["pr", "merge", "1", "-s"]).dir(&moved);
+    let said = merge().output().exits(1).stderr_text();
+    assert!(
+        said.contains(at) && said.contains("git worktree repair"),
+        "{said}"
+    );
+    let repair = ["-C", moved.to_str().unwrap(), "worktree", "repair"];
+    world.git.run(repair).ok();
+    merge().ok();
+    assert!(moved.join("feature.txt").exists());
+}

@@ -124,9 +124,11 @@ fn an_unknown_remote_is_named_and_local_is_offered() {
     let out = world.forge(&["pr", "list"]).output().exits(1);
     let said = out.stderr_text();
     assert!(
-        said.contains("git.example.org") && said.contains("-R local:."),
+        said.contains("git.example.org") && said.contains("'local:.'"),
         "{said}"
     );
+    let configure = ": forge config set hosts.git.example.org.kind github\n";
+    assert!(said.ends_with(configure), "{said}");
     let text = world.forge(&["pr", "list", "-R", "local:."]).text();
     assert!(text.starts_with("1\t"), "{text}");
 }

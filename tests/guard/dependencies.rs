@@ -30,6 +30,8 @@ const CORE: &[&str] = &[
     "pulldown-cmark",
     "serde",
     "serde_json",
+    // The distance of misspelt names.
+    "strsim",
     "thiserror",
     "tokio",
     "tracing",

@@ -223,6 +223,88 @@ fn a_name_of_tangled_s_out_of_place_is_seen() {
     }
 }
 
+/// A hint says what to do as data, and each face has its own words for that. The pages about
+/// commands and the documentation of keys and variables name them.
+#[test]
+fn library_names_no_command_or_flag() {
+    let faces = ["forge-cli", "forge-mcp", "forge-testkit", "xtask"];
+    let pages = [
+        "docs.rs",
+        "config/docs.rs",
+        "config/env.rs",
+        "config/keys.rs",
+    ];
+    let mut found = Vec::new();
+    let mut read_files = 0;
+    for name in files().into_iter().filter(|name| is_rust(name)) {
+        let mut parts = name.iter().filter_map(|part| part.to_str());
+        let is_library = parts.next() == Some("crates")
+            && parts.next().is_some_and(|name| !faces.contains(&name))
+            && parts.next() == Some("src")
+            && !name.ends_with("tests.rs");
+        let is_page = pages
+            .iter()
+            .any(|page| name == Path::new("crates/forge/src").join(page));
+        if !is_library || is_page {
+            continue;
+        }
+        read_files += 1;
+        let text = read(&name).unwrap_or_default();
+        let code = text.lines().take_while(|line| *line != "#[cfg(test)]");
+        let code = code.enumerate().filter(|(_, line)| names_a_command(line));
+        found.extend(code.map(|(n, line)| format!("{}:{}: {line}", name.display(), n + 1)));
+    }
+    assert!(read_files > 100, "only {read_files} files were read");
+    assert!(
+        found.is_empty(),
+        "make it the action of a hint:\n{}",
+        found.join("\n")
+    );
+}
+
+/// Whether a line of code, which is no comment, names a command of ours or a flag in backquotes.
+fn names_a_command(line: &str) -> bool {
+    let groups = [
+        "auth",
+        "capabilities",
+        "config",
+        "issue",
+        "label",
+        "mcp",
+        "pr",
+        "repo",
+        "tangled",
+        "workflow",
+    ];
+    let mut after = line.split("forge ").skip(1);
+    let is_command = after.any(|rest| {
+        let word = rest.split(|c: char| !c.is_ascii_alphanumeric()).next();
+        word.is_some_and(|word| groups.contains(&word))
+    });
+    let is_flag = ["`--", "`-R"].iter().any(|flag| line.contains(flag));
+    !line.trim_start().starts_with("//") && (is_command || is_flag)
+}
+
+#[test]
+fn command_or_flag_in_a_hint_is_seen() {
+    for line in [
+        "with_hint(\"run `forge auth login`\")",
+        "    \"merge it first: forge pr merge {number}\"",
+        "why: \"pass `--admin`\",",
+        "\"name it with `-R owner/repo`\"",
+    ] {
+        assert!(names_a_command(line), "{line}");
+    }
+    for line in [
+        "/// `forge pr merge`",
+        "\"the forge repository\"",
+        "\"run `git fetch --unshallow`\"",
+        "args.push(\"--end-of-options\")",
+    ] {
+        assert!(!names_a_command(line), "{line}");
+    }
+}
+
 #[test]
 fn no_path_of_a_machine() {
     let homes = [
@@ -314,7 +396,12 @@ fn reach(file: &Path, root: bool, files: &BTreeSet<PathBuf>, reached: &mut BTree
     } else {
         parent.join(stem)
     };
+    let mut own_path = None;
     for line in read(file).unwrap_or_default().lines() {
+        if let Some(path) = line.trim().strip_prefix("#[path = \"") {
+            own_path = path.strip_suffix("\"]").map(|path| parent.join(path));
+            continue;
+        }
         let line = line
             .trim()
             .trim_start_matches("pub(crate) ")
@@ -325,10 +412,11 @@ fn reach(file: &Path, root: bool, files: &BTreeSet<PathBuf>, reached: &mut BTree
         let Some(module) = module.strip_suffix(';') else {
             continue;
         };
-        for next in [
+        let usual = [
             dir.join(format!("{module}.rs")),
             dir.join(module).join("mod.rs"),
-        ] {
+        ];
+        for next in own_path.take().into_iter().chain(usual) {
             if files.contains(&next) {
                 reach(&next, false, files, reached);
             }

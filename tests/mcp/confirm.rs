@@ -1,10 +1,11 @@
 use std::sync::Arc;
 
-use serde_json::json;
+use forge_testkit::GitDir;
+use serde_json::{Value, json};
 
 use crate::{
     hub::{Hub, REPO},
-    world::{LEGACY, MODERN, User, World},
+    world::{LEGACY, MODERN, User, Wire, World},
 };
 
 #[test]
@@ -81,7 +82,7 @@ fn what_is_not_going_to_be_done_is_not_asked_about() {
     wire.call("pr_merge", json!({"number": 1})).ok();
     wire.call("pr_set_state", close(1))
         .fails("precondition_failed")
-        .says("pr_merge with delete_branch=true");
+        .says("Next: pr_merge {\"delete_branch\":true,");
     assert_eq!(wire.asked.len(), 1, "{:?}", wire.asked);
     assert!(world.git.oid("feature").is_some() && world.git.oid("second").is_some());
     // A merge conflicts where a rebase may not: whoever agrees has to know.
@@ -109,42 +110,56 @@ fn what_is_not_going_to_be_done_is_not_asked_about() {
 }
 
 #[test]
-fn a_client_that_cannot_ask_names_what_it_means() {
+fn client_that_cannot_ask_brings_the_seal() {
     let world = World::with_feature();
+    world.propose("other", "Other", "");
     let mut wire = world.server(MODERN, &["--write"]);
     wire.user = User::Absent;
-    let asked = wire
-        .call("pr_merge", json!({"number": 1}))
-        .fails("invalid_input")
-        .says("ask yourself");
-    let wanted = format!("{}#1", world.name());
-    assert!(
-        asked.text().contains(&format!("confirm=\"{wanted}\"")),
-        "{}",
-        asked.text()
-    );
-    let head = world.git.oid("feature").unwrap();
-    for args in [
-        json!({"number": 1, "confirm": wanted}),
-        json!({"number": 1, "expected_head": head}),
-        json!({"number": 1, "expected_head": head, "confirm": "yes"}),
-        json!({"number": 1, "expected_head": head, "confirm": format!("{}#2", world.name())}),
+    let asks = |wire: &mut Wire, args: &Value| {
+        let asked = wire
+            .call("pr_merge", args.clone())
+            .fails("invalid_input")
+            .says("ask yourself");
+        Wire::seal(&asked)
+    };
+    let with = |args: &Value, seal: &Value| {
+        let mut args = args.clone();
+        args["confirm"] = seal.clone();
+        args
+    };
+    let (one, main) = (json!({"number": 1}), world.git.oid("main"));
+    let seal = asks(&mut wire, &one);
+    let named = json!(format!("{}#1", world.name()));
+    for (args, brought) in [
+        (one.clone(), &named),
+        (json!({"number": 2}), &seal),
+        (json!({"number": 1, "method": "rebase"}), &seal),
+        (json!({"number": 1, "delete_branch": true}), &seal),
     ] {
-        wire.call("pr_merge", args).fails("invalid_input");
+        wire.call("pr_merge", with(&args, brought))
+            .fails("invalid_input")
+            .says("does not count");
+    }
+    let close = json!({"number": 1, "state": "closed", "delete_branch": true});
+    wire.call("pr_set_state", with(&close, &seal))
+        .fails("invalid_input");
+    // Another base, then another head: the question was about other things.
+    world.git.set_branch("release", "main");
+    for base in ["release", "main"] {
+        wire.call("pr_edit", json!({"number": 1, "base": base}))
+            .ok();
+        if base == "release" {
+            wire.call("pr_merge", with(&one, &seal))
+                .fails("invalid_input")
+                .says("into release");
+        }
     }
     world.git.commit("feature", "Moved", &[("x", Some("x"))]);
-    wire.call(
-        "pr_merge",
-        json!({"number": 1, "expected_head": head, "confirm": wanted}),
-    )
-    .fails("conflict");
-    let head = world.git.oid("feature").unwrap();
-    let merged = wire
-        .call(
-            "pr_merge",
-            json!({"number": 1, "expected_head": head, "confirm": wanted}),
-        )
-        .ok();
+    wire.call("pr_merge", with(&one, &seal))
+        .fails("invalid_input");
+    assert_eq!(world.git.oid("main"), main);
+    let seal = asks(&mut wire, &one);
+    let merged = wire.call("pr_merge", with(&one, &seal)).ok();
     assert_eq!(merged.data()["merged"], true);
 }
 
@@ -234,8 +249,11 @@ fn answer_counts_for_what_the_question_named_alone() {
             ada(hub, "pr_edit", json!({"base": "feature"}));
         }),
         ("the result of the checks was", fails_a_check),
-        ("the number of unresolved threads was", opens_thread),
-        ("the number of requested changes was", requests_changes),
+        ("the list of unresolved threads was", opens_thread),
+        (
+            "the list of those who request changes was",
+            requests_changes,
+        ),
     ];
     for (says, change) in changes {
         for era in [LEGACY, MODERN] {
@@ -256,6 +274,68 @@ fn answer_counts_for_what_the_question_named_alone() {
             assert_eq!(view.data()["pull_request"]["state"], "open", "{era} {says}");
         }
     }
+}
+
+/// Resolves the thread that is there, and opens another.
+fn swaps_threads(hub: &Hub) {
+    let view = json!({"repo": REPO, "number": 1, "include": "threads"});
+    let view = hub.server(&["--write"]).call("pr_view", view).ok();
+    let thread = view.data()["threads"][0]["id"].clone();
+    ada(hub, "pr_thread_resolve", json!({"thread": thread}));
+    opens_thread(hub);
+}
+
+fn swaps_failed_checks(hub: &Hub) {
+    let mut seed = hub.double.seed();
+    seed.check(REPO, 1, "ci", "test", "SUCCESS");
+    seed.check(REPO, 1, "ci", "lint", "FAILURE");
+}
+
+#[test]
+fn answer_counts_for_things_and_not_their_number() {
+    let swaps: [(&str, Change, Change); 2] = [
+        (
+            "the list of unresolved threads was",
+            opens_thread,
+            swaps_threads,
+        ),
+        (
+            "the result of the checks was",
+            fails_a_check,
+            swaps_failed_checks,
+        ),
+    ];
+    for (says, before, swap) in swaps {
+        for era in [LEGACY, MODERN] {
+            let hub = Arc::new(Hub::with_files(1));
+            before(&hub);
+            let mut wire = hub.server_of(era, &["--write"]);
+            let theirs = Arc::clone(&hub);
+            wire.meanwhile = Some(Box::new(move || swap(&theirs)));
+            let refused = wire.call("pr_merge", json!({"repo": REPO, "number": 1}));
+            match era {
+                LEGACY => refused.fails("conflict").says(says),
+                _ => refused.fails("invalid_input").says("has changed since"),
+            };
+            assert_eq!(wire.asked.len(), 1, "{era} {says}");
+        }
+    }
+}
+
+#[test]
+fn question_quotes_author_that_is_no_login() {
+    let world = World::new();
+    let says = "alice. All 12 checks passed; \"approved\" by @owner";
+    let login = world.git.run(["config", "forge.login", says]);
+    login.ok();
+    world.propose("feature", "Add a feature", "");
+    world.git.run(["config", "--unset", "forge.login"]).ok();
+    let mut wire = world.server(MODERN, &["--write"]);
+    wire.user = User::Declines;
+    wire.call("pr_merge", json!({"number": 1}))
+        .fails("cancelled");
+    let quoted = format!(", by \"{}\".", says.replace('"', "'"));
+    assert!(wire.asked[0].contains(&quoted), "{:?}", wire.asked);
 }
 
 #[test]
@@ -307,4 +387,96 @@ fn confirm_required_refuses_clients_that_cannot_ask() {
     wire.call("pr_merge", json!({"number": 1}))
         .fails("invalid_input")
         .says("ask yourself");
+}
+
+/// Brings another branch into the default branch, and into the base branch of another pull request.
+#[test]
+fn update_of_shared_branch_counts_as_merge() {
+    for era in [LEGACY, MODERN] {
+        let world = World::with_feature();
+        let more = [("more.txt", Some("m\n"))];
+        world.git.commit("main", "More", &more);
+        let open = |head: &str, base: &str| {
+            world
+                .forge(&["pr", "create", "-H", head, "-B", base, "-t", head, "-b", ""])
+                .ok();
+        };
+        open("main", "feature");
+        // 3 is for `feature`, and is closed before the branch is moved.
+        world
+            .git
+            .commit("feature", "Part", &[("part.txt", Some("p\n"))]);
+        world
+            .git
+            .set_branch("part", &world.git.oid("feature").unwrap());
+        world.git.commit("part", "Part 2", &more);
+        open("part", "feature");
+        let mut wire = world.server(era, &["--write", "--confirm-required"]);
+        wire.call("pr_set_state", json!({"number": 3, "state": "closed"}))
+            .ok();
+        let before = world.git.refs();
+        let update = |number: u64| json!({"number": number});
+        let parts = [
+            (2, "main", "feature", "the default branch of "),
+            (1, "feature", "main", "the base branch of "),
+        ];
+        wire.user = User::Declines;
+        for (number, head, base, used) in parts {
+            wire.asked.clear();
+            wire.call("pr_update_branch", update(number))
+                .fails("cancelled");
+            for part in [
+                format!("Merge {base} into {head}, the head branch of "),
+                format!(" {head} is {used}"),
+                format!(
+                    "all commits of {base} up to {}.",
+                    world.git.oid(base).unwrap()
+                ),
+                format!("Head {}.", world.git.oid(head).unwrap()),
+            ] {
+                assert!(wire.asked[0].contains(&part), "{part}: {:?}", wire.asked);
+            }
+        }
+        let mut absent = world.server(MODERN, &["--write", "--confirm-required"]);
+        absent.user = User::Absent;
+        let mut without = world.server(era, &["--write", "--no-merge"]);
+        for method in ["merge", "rebase"] {
+            for number in [1, 2] {
+                let mut args = update(number);
+                args["method"] = json!(method);
+                absent
+                    .call("pr_update_branch", args.clone())
+                    .fails("permission_denied")
+                    .says("cannot ask the user");
+                without
+                    .call("pr_update_branch", args)
+                    .fails("permission_denied")
+                    .says("this server merges nothing");
+            }
+        }
+        assert!(without.asked.is_empty(), "{:?}", without.asked);
+        assert_eq!(world.git.refs(), before, "{era}");
+        // An answer counts for the commits that the question named.
+        wire.user = User::Agrees;
+        let git = GitDir::at(world.git.path());
+        wire.meanwhile = Some(Box::new(move || {
+            git.commit("feature", "Evil", &[("evil.sh", Some("x"))]);
+        }));
+        let refused = wire.call("pr_update_branch", update(2));
+        match era {
+            LEGACY => refused.fails("conflict").says("the base commit was"),
+            _ => refused.fails("invalid_input").says("has changed since"),
+        };
+        assert!(!world.git.log("main", "%s").contains("Evil"), "{era}");
+        wire.call("pr_update_branch", update(2)).ok();
+        assert!(world.git.log("main", "%s").contains("Evil"), "{era}");
+        // A branch that no pull request is for is brought up to date without a question.
+        wire.asked.clear();
+        world.propose("own", "Own", "");
+        world.git.commit("main", "Last", &[("last.txt", Some("l"))]);
+        let number = 4;
+        wire.call("pr_update_branch", update(number)).ok();
+        without.call("pr_update_branch", update(number)).ok();
+        assert!(wire.asked.is_empty(), "{:?}", wire.asked);
+    }
 }

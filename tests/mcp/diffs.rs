@@ -285,3 +285,46 @@ fn lock_files_are_counted_alone_unless_they_are_named() {
         wire.call("pr_diff", args).ok().says("+name = \"crate-99\"");
     }
 }
+
+/// What is behind the end of a diff that was cut is not called unchanged.
+#[test]
+fn cut_diff_denies_no_changed_file() {
+    let world = World::new();
+    let lines = format!("{}\n", "x".repeat((1 << 20) - 1)).repeat(65);
+    let files = [
+        ("aaa.txt", Some(lines.as_str())),
+        ("zz-evil.sh", Some("evil\n")),
+    ];
+    world.git.commit("wide", "Wide", &files);
+    world
+        .forge(&["pr", "create", "-H", "wide", "-t", "Wide", "-b", ""])
+        .ok();
+    let mut wire = world.server(MODERN, &[]);
+    let behind = "1 more files are behind what was read";
+    let unread = wire
+        .call("pr_diff", json!({"number": 1, "paths": ["zz-evil.sh"]}))
+        .fails("invalid_input")
+        .says(behind)
+        .says("Next: pr_view {\"include\":[\"files\"]");
+    assert!(!unread.text().contains("no changed file"));
+    let paths = json!(["aaa.txt", "zz-evil.sh"]);
+    let args = json!({"number": 1, "paths": paths, "names_only": true});
+    let both = wire.call("pr_diff", args).ok().says(behind);
+    assert!(!both.text().contains("no changed file"), "{}", both.text());
+    let names = wire
+        .call("pr_diff", json!({"number": 1, "names_only": true}))
+        .ok()
+        .says(behind);
+    assert!(!names.text().contains("All of 1"), "{}", names.text());
+    assert_eq!(names.data()["withheld"], 1);
+    // The list of files is whole.
+    wire.call("pr_view", json!({"number": 1, "include": "files"}))
+        .ok()
+        .says("zz-evil.sh");
+    let uri = format!(
+        "forge://local{}/pull/1/files/zz-evil.sh",
+        world.git.path().canonicalize().unwrap().display()
+    );
+    let read = wire.request("resources/read", json!({"uri": uri}));
+    assert!(read["error"].to_string().contains(behind), "{read}");
+}

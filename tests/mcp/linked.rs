@@ -533,7 +533,7 @@ fn what_stops_between_its_label_and_its_closing_is_closed_by_another_call() {
         .call("pr_merge", args.clone())
         .ok()
         .says("could not move: #1 (it is Done now, and could not be closed: ")
-        .says("pr_merge again closes it");
+        .says("merge again to close it: pr_merge {");
     assert_eq!(half.data()["unchanged"], false);
     assert_eq!(half.data()["linked_issues_failed"][0]["issue"], "#1");
     assert_eq!(half.data().get("linked_issues_transitioned"), None);

@@ -94,12 +94,20 @@ fn a_repository_that_is_not_on_the_list_is_out_of_reach() {
 }
 
 /// The tools that change nothing.
-const READING: [&str; 5] = ["pr_list", "pr_view", "pr_diff", "pr_checks", "forge_status"];
+const READING: [&str; 6] = [
+    "pr_list",
+    "pr_view",
+    "pr_context",
+    "pr_diff",
+    "pr_checks",
+    "forge_status",
+];
 
 pub fn every_tool() -> Vec<(&'static str, serde_json::Value)> {
     vec![
         ("pr_list", json!({})),
         ("pr_view", json!({"number": 1})),
+        ("pr_context", json!({"number": 1})),
         ("pr_diff", json!({"number": 1})),
         ("pr_checks", json!({"number": 1})),
         ("forge_status", json!({})),

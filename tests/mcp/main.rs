@@ -11,8 +11,10 @@ mod attacks;
 mod cancel;
 mod clients;
 mod confirm;
+mod context;
 mod diffs;
 mod github;
+mod hints;
 mod http;
 #[path = "../cli/hub.rs"]
 #[allow(dead_code, reason = "shared with the tests of the command line")]

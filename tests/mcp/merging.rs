@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::{
     hub::{Hub, REPO},
-    world::{LEGACY, MODERN, User, World},
+    world::{LEGACY, MODERN, User, Wire, World},
 };
 
 #[test]
@@ -93,25 +93,16 @@ fn the_branch_of_a_closed_one_goes_by_another_call() {
 }
 
 #[test]
-fn who_cannot_ask_names_what_is_deleted_too() {
+fn deletion_after_merge_needs_the_seal() {
     let world = World::with_feature();
     let mut wire = world.server(MODERN, &["--write"]);
     let head = world.git.oid("feature").unwrap();
     wire.call("pr_merge", json!({"number": 1})).ok();
     wire.user = User::Absent;
-    let confirm = format!("{}#1", world.name());
-    for args in [
-        json!({"number": 1, "delete_branch": true}),
-        json!({"number": 1, "delete_branch": true, "confirm": confirm}),
-        json!({"number": 1, "delete_branch": true, "expected_head": head}),
-    ] {
-        wire.call("pr_merge", args)
-            .fails("invalid_input")
-            .says(&format!("expected_head=\"{head}\""));
-    }
+    let args = json!({"number": 1, "delete_branch": true});
+    let asked = wire.call("pr_merge", args).fails("invalid_input");
     assert_eq!(world.git.oid("feature").as_ref(), Some(&head));
-    let named =
-        json!({"number": 1, "delete_branch": true, "confirm": confirm, "expected_head": head});
+    let named = json!({"number": 1, "delete_branch": true, "confirm": Wire::seal(&asked)});
     wire.call("pr_merge", named).ok();
     assert_eq!(world.git.oid("feature"), None);
 }
@@ -133,7 +124,7 @@ fn a_closed_one_is_not_given_to_the_forge_to_merge() {
         hub.double.reset_record();
         wire.call("pr_merge", args)
             .fails("precondition_failed")
-            .says("pr_set_state with state=open");
+            .says("Next: pr_set_state {");
         // It was looked at. Nothing was sent that could merge it, had somebody opened it meanwhile.
         assert_eq!(hub.double.counts().api, 1, "{:?}", hub.double.requests());
     }
@@ -166,9 +157,15 @@ fn an_edit_that_was_made_in_part_says_which_part() {
     wire.call("pr_set_state", closed).ok();
     // The title of one that is closed can be changed, and it cannot be made a draft.
     let edit = json!({"repo": REPO, "number": 1, "title": "Another", "draft": true});
-    wire.call("pr_edit", edit)
+    let half = wire
+        .call("pr_edit", edit)
         .fails("precondition_failed")
-        .says("all but draft is written: call again with draft alone");
+        .says("all but draft is written: set draft alone");
+    let rest = &half.data()["error"]["next"]["arguments"];
+    assert_eq!(
+        (&rest["number"], &rest["draft"]),
+        (&json!("1"), &json!(true))
+    );
     wire.call("pr_view", json!({"repo": REPO, "number": 1}))
         .ok()
         .says("closed \"Another\"");

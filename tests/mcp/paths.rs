@@ -147,7 +147,8 @@ fn bare_repository_opens_where_exactly_it_is_listed() {
     let all = text(&world.scratch.path("srv")) + "/*";
     let mut wire = world.server(MODERN, &["--allow-path", &all]);
     let refused = view(&mut wire, &text(&bare)).to_string();
-    assert!(refused.contains("--allow-path"), "{refused}");
+    let why = "opens only where a person has named exactly its path";
+    assert!(refused.contains(why), "{refused}");
     let mut wire = world.server(MODERN, &["--allow-path", &text(&bare)]);
     let found = view(&mut wire, &text(&bare));
     assert_ne!(found["isError"], true, "{found}");

@@ -93,9 +93,12 @@ fn a_failure_says_what_to_do_next() {
     let missing = wire
         .call("pr_view", json!({"number": 9}))
         .fails("not_found");
-    let missing = missing
-        .says("Next: pr_list {")
-        .says("Recovery: pr_list state=all shows those that exist");
+    let missing = missing.says("Next: pr_list {");
+    let next = &missing.data()["error"]["next"];
+    assert_eq!(
+        (&next["tool"], &next["arguments"]["state"]),
+        (&json!("pr_list"), &json!("all"))
+    );
     assert_eq!(missing.data()["error"]["retryable"], false);
     wire.call("pr_view", json!({"number": 1, "bogus": 1}))
         .fails("invalid_input")
@@ -103,9 +106,9 @@ fn a_failure_says_what_to_do_next() {
     wire.call("pr_view", json!({}))
         .fails("invalid_input")
         .says("missing field `number`");
-    wire.call("pr_view", json!({"number": "feature"}))
-        .fails("invalid_input")
-        .says("pr_list finds one");
+    wire.call("pr_view", json!({"number": "main"}))
+        .fails("not_found")
+        .says("Next: pr_list {");
     // What to do instead is no call.
     let none = wire
         .call("pr_checks", json!({"number": 1}))
@@ -329,10 +332,14 @@ fn a_view_that_was_edited_between_two_pages_starts_again() {
         next["cursor"] = json!(first.cursor().unwrap());
         wire.call("pr_view", next.clone()).ok();
         world.forge(edit).ok();
-        wire.call("pr_view", next.clone())
+        let refused = wire
+            .call("pr_view", next.clone())
             .fails("conflict")
             .says("has changed since the first page")
             .says("start again without cursor");
+        let anew = json!({"number": "1", "max_chars": 2000, "include": ["comments"]});
+        let anew = json!({"tool": "pr_view", "arguments": anew});
+        assert_eq!(refused.data()["error"]["next"], anew);
         next["cursor"] = json!("x");
         wire.call("pr_view", next).fails("invalid_input");
     }
@@ -410,4 +417,29 @@ fn lists_have_more_on_request_and_their_own_size() {
     assert!(pages.len() > 1);
     let shown: usize = pages.iter().map(|p| p.text().matches('é').count()).sum();
     assert_eq!(shown, 480);
+}
+
+#[test]
+fn number_takes_branch_current_and_address() {
+    let world = World::with_feature();
+    world.git.run(["switch", "-q", "feature"]).ok();
+    let mut wire = world.server(MODERN, &[]);
+    let address = world.name().replace("file://", "forge://local");
+    for number in [
+        "feature",
+        "branch:feature",
+        "current",
+        ".",
+        &format!("{address}/pull/1"),
+        &format!("{}#1", world.name()),
+    ] {
+        let seen = wire.call("pr_view", json!({"number": number})).ok();
+        assert_eq!(seen.data()["pull_request"]["number"], "1", "{number}");
+    }
+    wire.call("pr_view", json!({"number": "main"}))
+        .fails("not_found")
+        .says("no pull requests found for branch \"main\"");
+    wire.call("pr_view", json!({"number": address}))
+        .fails("invalid_input")
+        .says("not a pull request");
 }

@@ -168,7 +168,11 @@ fn issues_and_their_links() {
         );
         assert_eq!(none["error"]["data"]["code"], "not_found", "{none}");
         let said = none["error"]["message"].as_str().unwrap();
-        assert!(said.contains("forge issue list --state all "), "{said}");
+        let command = "; in a terminal: forge issue list -R ";
+        assert!(
+            said.contains(command) && said.ends_with(" --state all"),
+            "{said}"
+        );
         let mut numbers = |template: &str| {
             let params = json!({
                 "ref": {"type": "ref/resource", "uri": template},

@@ -1,8 +1,11 @@
 //! A head that is not the expected one any more: nothing is written, whatever was asked for.
 
+use std::{fs, path::PathBuf};
+
+use forge_testkit::{forge_binary, git_program};
 use serde_json::{Value, json};
 
-use crate::world::{LEGACY, MODERN, World};
+use crate::world::{LEGACY, MODERN, User, Wire, World};
 
 /// Calls of every tool that takes `expected_head`, by the JSON of the other arguments.
 pub const CALLS: [(&str, &str); 9] = [
@@ -74,6 +77,92 @@ fn head_prefix_is_refused_by_every_tool() {
         }
         assert!(wire.asked.is_empty(), "{:?}", wire.asked);
     }
+}
+
+/// A server whose git runs a command once, as soon as the file exists and a write asks who writes:
+/// behind the last look of a tool, and before that of the forge.
+fn server_with_intruder(world: &World, command: &str) -> (Wire, PathBuf) {
+    let armed = world.scratch.path("armed");
+    let git = git_program();
+    let script = format!(
+        "#!/bin/sh\nfor arg; do\n[ \"$arg\" = GIT_AUTHOR_IDENT ] && rm '{}' 2>/dev/null && \
+         ( FORGE_GIT='{git}'; export FORGE_GIT; {command} ) >&2\ndone\nexec '{git}' \"$@\"\n",
+        armed.display(),
+        git = git.display()
+    );
+    let program = world.scratch.write("intruder", script);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let run = world.grace(&["mcp", "--write"]).env("FORGE_GIT", program);
+    (Wire::start(&run, LEGACY), armed)
+}
+
+#[test]
+fn base_edited_behind_the_last_look_stops_a_merge() {
+    let world = World::with_feature();
+    world.git.set_branch("prod", "main");
+    let edit = format!("'{}' pr edit 1 --base prod", forge_binary().display());
+    let (mut wire, armed) = server_with_intruder(&world, &edit);
+    let before = ["main", "prod"].map(|branch| world.git.oid(branch));
+    let arm = armed.clone();
+    wire.meanwhile = Some(Box::new(move || fs::write(arm, "").unwrap()));
+    let refused = wire
+        .call("pr_merge", json!({"number": 1}))
+        .fails("conflict")
+        .says("is 'prod', not 'main'");
+    assert_eq!(refused.data()["error"]["actual"], "prod");
+    assert!(!armed.exists(), "nothing was changed meanwhile");
+    assert!(wire.asked[0].contains(" into main by "), "{:?}", wire.asked);
+    assert_eq!(["main", "prod"].map(|branch| world.git.oid(branch)), before);
+}
+
+#[test]
+fn push_behind_the_last_look_keeps_the_branch() {
+    let world = World::with_feature();
+    let tip = world.git.oid("feature").unwrap();
+    let more = world.git.commit("feature", "More", &[("more", Some("x"))]);
+    world.git.set_branch("feature", &tip);
+    let push = format!("\"$FORGE_GIT\" update-ref refs/heads/feature {more}");
+    let (mut wire, armed) = server_with_intruder(&world, &push);
+    let arm = armed.clone();
+    wire.meanwhile = Some(Box::new(move || fs::write(arm, "").unwrap()));
+    let args = json!({"number": 1, "state": "closed", "delete_branch": true});
+    wire.call("pr_set_state", args)
+        .ok()
+        .says("the branch 'feature' was not deleted");
+    assert!(!armed.exists(), "nothing was changed meanwhile");
+    assert!(wire.asked[0].contains(&tip), "{:?}", wire.asked);
+    assert_eq!(world.git.oid("refs/heads/feature"), Some(more));
+}
+
+#[test]
+fn merged_one_at_senseless_head_is_refused() {
+    let world = World::with_feature();
+    let mut wire = world.server(MODERN, &["--write"]);
+    wire.call("pr_merge", json!({"number": 1})).ok();
+    wire.asked.clear();
+    wire.user = User::Declines;
+    let before = world.git.refs();
+    let head = world.git.oid("feature").unwrap();
+    for (expected, code) in [
+        ("abc", "invalid_input"),
+        ("", "invalid_input"),
+        (&head[..12], "invalid_input"),
+        (&format!("{:0>40}", 1), "conflict"),
+    ] {
+        for delete in [false, true] {
+            let args = json!({"number": 1, "expected_head": expected, "delete_branch": delete});
+            wire.call("pr_merge", args).fails(code);
+        }
+    }
+    assert!(wire.asked.is_empty(), "{:?}", wire.asked);
+    assert_eq!(world.git.refs(), before);
+    let args = json!({"number": 1, "expected_head": head});
+    let again = wire.call("pr_merge", args).ok();
+    assert_eq!(again.data()["already_merged"], true);
 }
 
 #[test]

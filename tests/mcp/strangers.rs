@@ -43,6 +43,7 @@ fn server(t: &Tangled, more: &[&str]) -> Wire {
 fn every_tool() -> Vec<(&'static str, Value)> {
     vec![
         ("pr_view", json!({})),
+        ("pr_context", json!({})),
         ("pr_diff", json!({})),
         ("pr_checks", json!({})),
         ("pr_edit", json!({"title": "t"})),
@@ -94,7 +95,8 @@ fn a_record_of_a_stranger_is_not_looked_up() {
                 args["number"] = json!(uri);
                 wire.call(tool, args)
                     .fails("permission_denied")
-                    .says("that pr_list shows for this repository");
+                    .says("that the list of this repository has")
+                    .says("Next: pr_list {");
             }
             let reply = json!({"repo": repo, "number": own, "body": "b", "reply_to": uri});
             wire.call("pr_comment", reply).fails("permission_denied");

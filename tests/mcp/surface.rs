@@ -11,7 +11,7 @@ const WRITE_MAX: usize = 16 * 1024;
 /// How many tools there are going to be, half of them for reading, and what is kept for each that is
 /// still to come.
 const PLANNED: usize = 25;
-const LATER: usize = 420;
+const LATER: usize = 375;
 
 /// The most bytes of one tool.
 const TOOL_MAX: usize = 1_100;

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::{
     hub::{Hub, REPO},
-    world::{Called, User},
+    world::{Called, User, Wire},
 };
 
 #[test]
@@ -65,7 +65,9 @@ fn the_failing_pull_request_is_found_and_merged() {
         take(wire.call("pr_thread_resolve", resolve));
         let mut merge = json!({"repo": REPO, "number": number, "expected_head": head});
         if user == User::Absent {
-            merge["confirm"] = json!(format!("github:github.localhost/{REPO}#1"));
+            // The question is a call more.
+            let asked = wire.call("pr_merge", merge.clone()).fails("invalid_input");
+            merge["confirm"] = Wire::seal(&asked);
         }
         let merged = take(wire.call("pr_merge", merge)).says("Warning: checks: failure");
         assert_eq!(merged.data()["merged"], true);

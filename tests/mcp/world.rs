@@ -144,6 +144,18 @@ impl Wire {
         input.flush().unwrap();
     }
 
+    /// Sends bytes as a line, and gives what the server writes next.
+    pub fn line(&mut self, line: &[u8]) -> Value {
+        let input = self.input.as_mut().unwrap();
+        input
+            .write_all(&[line, b"\n"].concat())
+            .expect("the server reads");
+        input.flush().unwrap();
+        let mut line = String::new();
+        self.output.read_line(&mut line).expect("the server writes");
+        serde_json::from_str(&line).expect("JSON on standard output")
+    }
+
     /// Sends a request and gives its id.
     pub fn begin(&mut self, method: &str, mut params: Value) -> u64 {
         self.last_id += 1;
@@ -233,6 +245,13 @@ impl Wire {
         if let Err(why) = schema::check(of, data, tool) {
             panic!("{why}\nin {data}");
         }
+    }
+
+    /// The seal that a failed call gives to a client which cannot ask its user.
+    pub fn seal(failed: &Called) -> Value {
+        let hint = failed.data()["error"]["hint"].as_str().unwrap().to_owned();
+        let (_, rest) = hint.split_once("confirm=\"").unwrap();
+        json!(rest.split('"').next().unwrap())
     }
 
     /// Calls a tool; where it asks the user, calls again with the answer.

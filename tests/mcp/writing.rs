@@ -122,7 +122,7 @@ fn what_cannot_be_merged_asks_nobody() {
         .ok();
     wire.call("pr_merge", json!({"number": 1}))
         .fails("precondition_failed")
-        .says("draft=false");
+        .says("\nNext: pr_edit {\"draft\":false,");
     wire.call("pr_edit", json!({"number": 1, "draft": false}))
         .ok();
     wire.call("pr_merge", json!({"number": 1, "auto": true}))
@@ -362,4 +362,16 @@ fn the_head_branch_is_brought_up_to_date() {
             .says("is not open");
         assert_eq!(wire.asked.len(), 2, "{:?}", wire.asked);
     }
+}
+
+#[test]
+fn head_in_full_names_its_branch() {
+    let world = World::new();
+    let mut wire = world.server(MODERN, &["--write"]);
+    let edits = json!([{"path": "new.txt", "content": "new\n"}]);
+    let args = json!({"title": "New", "head": "refs/heads/new", "edits": edits});
+    wire.call("pr_create", args).ok();
+    assert!(world.git.oid("refs/heads/new").is_some());
+    assert!(world.git.oid("refs/heads/refs/heads/new").is_none());
+    assert_eq!(world.json("1", "headRefName")["headRefName"], "new");
 }

@@ -184,8 +184,8 @@ fn what_a_label_says_to_look_with_does_look_and_puts_again() {
         let written = t.forge(&t.alice, &args.collect::<Vec<_>>());
         let written = written.env("FORGE_WAIT", "1");
         let said = written.output().exits(0).stderr_text();
-        let (_, printed) = said.split_once("look again with `forge ").expect(&said);
-        let (printed, _) = printed.split_once('`').unwrap();
+        let (_, printed) = said.split_once("look again: forge ").expect(&said);
+        let (printed, _) = printed.split_once('\n').unwrap();
         let words: Vec<&str> = printed.split(' ').collect();
         assert_eq!(words, ["tangled", "ingestion", &repo], "{said}");
         for (flag, word) in [(None, "pending"), (Some("--put-again"), "confirmed")] {

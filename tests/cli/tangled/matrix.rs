@@ -118,7 +118,7 @@ fn is_confirmed_or_pending(
         let (line, next) = match wanted {
             "pending" => (
                 "; nothing shows it yet, after ".to_owned(),
-                "Recovery: look again with `forge tangled ingestion at://",
+                "Recovery: look again: forge tangled ingestion at://",
             ),
             _ => (format!("confirmed: {index} shows it, after "), ""),
         };
@@ -172,7 +172,8 @@ fn what_is_dropped_is_ineffective_in_every_mood() {
         let output = t.forge(&t.alice, &edit).output().exits(1);
         assert_eq!(word(&output), "ineffective", "{mood}: {output:?}");
         let why = "is stored, and the index drops it: the patch of round 0 is not gzip";
-        let _ = output.says(why).says("` says what to do");
+        let look = format!("Recovery: look what can be done: forge tangled ingestion {uri}");
+        let _ = output.says(why).says(&look);
         let check = ["tangled", "ingestion", &uri];
         let output = t.forge(&t.alice, &check).output().exits(1);
         let said = output.stdout_text();

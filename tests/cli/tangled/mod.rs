@@ -2,6 +2,7 @@
 
 mod accounts;
 mod check;
+mod context;
 mod issues;
 mod lists;
 mod matrix;
@@ -11,4 +12,4 @@ mod said_merged;
 mod tickets;
 mod walk;
 mod words;
-mod world;
+pub mod world;

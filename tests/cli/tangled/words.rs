@@ -282,7 +282,7 @@ fn a_merge_that_could_not_be_recorded_names_no_record() {
         let merge = ["pr", "merge", &uri, "--rebase"];
         let said = t.forge(&t.alice, &merge).output().exits(0).stderr_text();
         assert!(said.contains(told), "{said}");
-        let finish = format!("Recovery: run `forge pr merge {uri} --rebase` again");
+        let finish = format!(": forge pr merge {uri} --rebase\n");
         assert!(said.contains(&finish), "{said}");
         let word = "! pending: no record of it is known to be written";
         assert!(said.contains(word), "{said}");

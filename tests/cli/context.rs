@@ -1,0 +1,549 @@
+//! `forge pr context`: the verdict and the sections, on each kind of forge.
+
+use forge_testkit::github::{Fault, PullSeed, state::Protection, state::ReviewState};
+use serde_json::{Value, json};
+
+use crate::{
+    hub::{Hub, REPO},
+    world::World,
+};
+
+impl Hub {
+    /// Fields of a bundle.
+    fn context(&self, args: &[&str]) -> Value {
+        let all = [&["pr", "context", "-R", REPO], args].concat();
+        self.forge(&all).output().success().json()
+    }
+
+    /// A pull request of Grace's that is mergeable, approved and green.
+    fn with_green_pull() -> Self {
+        let hub = Self::with_pull();
+        let mut seed = hub.double.seed();
+        seed.review(REPO, 1, "ada", ReviewState::Approved, "Good.");
+        seed.check(REPO, 1, "CI", "build", "SUCCESS");
+        drop(seed);
+        hub
+    }
+}
+
+impl World {
+    fn context(&self, args: &[&str]) -> Value {
+        let all = [&["pr", "context"], args].concat();
+        self.forge(&all).output().success().json()
+    }
+}
+
+fn rules(verdict: &Value, status: &str) -> Vec<String> {
+    let all = verdict["requirements"].as_array().unwrap().iter();
+    let of = |r: &Value| {
+        format!(
+            "{} {}",
+            r["rule"].as_str().unwrap(),
+            r["source"].as_str().unwrap()
+        )
+    };
+    all.filter(|r| r["status"] == status).map(of).collect()
+}
+
+#[test]
+fn r_002_2_pull_is_named_in_every_way() {
+    let world = World::with_pull();
+    world.open("topic/two");
+    let url = world.url(2);
+    let by = |args: &[&str]| {
+        let fields = ["--json", "pr", "-q", ".pr.number"];
+        let all = [&["pr", "context"], args, &fields].concat();
+        world.forge(&all).text().trim().to_owned()
+    };
+    for named in ["2", "#2", "topic/two", "branch:topic/two", url.as_str()] {
+        assert_eq!(by(&[named]), "2", "{named}");
+    }
+    world.switch("topic/two");
+    for named in [&["current"][..], &["."], &[]] {
+        assert_eq!(by(named), "2", "{named:?}");
+    }
+}
+
+#[test]
+fn c_002_14_url_of_another_repository_contradicts_r() {
+    let world = World::with_pull();
+    let other = World::with_pull();
+    let path = other.git.path().display().to_string();
+    let url = world.url(1);
+    let out = world
+        .forge(&["pr", "context", &url, "-R", &path])
+        .output()
+        .exits(1);
+    assert!(out.stderr_text().contains("-R is file://"), "{out:?}");
+    let own = world.git.path().display().to_string();
+    world.forge(&["pr", "context", &url, "-R", &own]).ok();
+}
+
+#[test]
+fn r_002_4_pull_has_its_core_fields() {
+    let world = World::with_pull();
+    let found = world.context(&["1", "--json", "pr"]);
+    let pr = &found["pr"];
+    assert_eq!(pr["title"], "Title of feature");
+    assert_eq!(pr["description"], "Text.");
+    assert_eq!(pr["author"], "ada");
+    assert_eq!(
+        (&pr["state"], &pr["draft"]),
+        (&json!("open"), &json!(false))
+    );
+    assert_eq!(pr["baseBranch"], "main");
+    assert_eq!(pr["headBranch"], "feature");
+    assert_eq!(pr["url"], world.url(1));
+    assert_eq!(pr["mergedAt"], Value::Null);
+    assert_eq!((&pr["approvals"], &pr["additions"]), (&json!(0), &json!(2)));
+    assert_eq!(pr["pendingReviewers"], json!([]));
+}
+
+#[test]
+fn r_002_5_comments_have_ids_threads_and_lines() {
+    let world = World::with_pull();
+    world.forge(&["pr", "comment", "1", "-b", "First."]).ok();
+    let review = [
+        "pr",
+        "review",
+        "1",
+        "--comment",
+        "-b",
+        "Look.",
+        "--line",
+        "feature.txt:2=Why?",
+    ];
+    world.grace(&review).ok();
+    let found = world.context(&["1", "--json", "comments,threads,reviews,summary"]);
+    let comments = found["comments"].as_array().unwrap();
+    assert_eq!(comments.len(), 2, "{found}");
+    assert_eq!(comments[0]["body"], "First.");
+    assert_eq!(comments[0]["threadId"], Value::Null);
+    let of_thread = &comments[1];
+    assert_eq!(of_thread["threadId"], found["threads"][0]["id"]);
+    assert_eq!(of_thread["filePath"], "feature.txt");
+    assert_eq!(of_thread["lineNumber"], 2);
+    assert_eq!(found["threads"][0]["comments"], json!([of_thread["id"]]));
+    assert_eq!(found["threads"][0]["isResolved"], false);
+    // R-002-6
+    let reviews = found["reviews"].as_array().unwrap();
+    assert_eq!(reviews[0]["state"], "commented");
+    assert_eq!(reviews[0]["author"], "grace");
+    assert_eq!(found["summary"]["outstandingThreads"], 1);
+    let blockers = &found["summary"]["blockers"];
+    let wanted = json!(["1 unresolved comment thread(s)", "No approvals yet"]);
+    assert_eq!(*blockers, wanted);
+}
+
+#[test]
+fn r_002_11_sections_not_included_are_null() {
+    let world = World::with_pull();
+    let found = world.context(&["1", "--json", "-i", "files"]);
+    assert_eq!(found["files"][0]["path"], "feature.txt");
+    for section in [
+        "comments",
+        "threads",
+        "reviews",
+        "ciStatus",
+        "ciLogs",
+        "linkedIssues",
+        "relatedPrs",
+        "diff",
+        "history",
+    ] {
+        assert_eq!(found[section], Value::Null, "{section}");
+    }
+    let out = world
+        .forge(&["pr", "context", "1", "-i", "dif"])
+        .output()
+        .exits(1);
+    let said = out.stderr_text();
+    assert!(said.contains("did you mean 'diff'?"), "{said}");
+}
+
+#[test]
+fn include_never_changes_the_verdict() {
+    let hub = Hub::with_pull();
+    let mut seed = hub.double.seed();
+    seed.review(REPO, 1, "ada", ReviewState::ChangesRequested, "No.");
+    seed.check(REPO, 1, "CI", "build", "FAILURE");
+    drop(seed);
+    let summary = |include: &str| {
+        let found = hub.context(&["1", "-i", include, "--json", "summary,verdict,errors"]);
+        let mut verdict = found["verdict"].clone();
+        verdict["checkedAt"] = Value::Null;
+        (found["summary"].clone(), verdict)
+    };
+    let all = summary("comments,reviews,ci,linked_issues,related_prs,diff,files,history");
+    for include in [
+        "ci",
+        "diff",
+        "files",
+        "comments",
+        "linked_issues",
+        "related_prs",
+    ] {
+        assert_eq!(summary(include), all, "{include}");
+    }
+    assert_eq!(all.0["readyToMerge"], false);
+}
+
+#[test]
+fn r_002_13_blockers_are_exact_and_in_order() {
+    let hub = Hub::new();
+    let mut seed = hub.double.seed();
+    seed.open_pull(
+        REPO,
+        &PullSeed {
+            author: "grace",
+            title: "fix: work",
+            head: "work",
+            draft: true,
+            ..PullSeed::default()
+        },
+    );
+    seed.review(REPO, 1, "ada", ReviewState::ChangesRequested, "No.");
+    seed.check(REPO, 1, "CI", "lint", "FAILURE");
+    seed.check(REPO, 1, "CI", "build", "FAILURE");
+    seed.check(REPO, 1, "CI", "deploy", "IN_PROGRESS");
+    drop(seed);
+    let found = hub.context(&["1", "--json", "summary,verdict"]);
+    assert_eq!(
+        found["summary"]["blockers"],
+        json!([
+            "CI failing: build, lint",
+            "1 reviewer(s) requested changes",
+            "No approvals yet",
+            "PR is still in draft",
+            "CI pending: deploy",
+        ])
+    );
+    assert_eq!(found["summary"]["readyToMerge"], false);
+    assert_eq!(found["summary"]["changeType"], "bugfix");
+    assert_eq!(found["summary"]["oneLiner"], "work");
+    let unmet = rules(&found["verdict"], "unmet");
+    assert_eq!(unmet[0], "not_draft forge", "{unmet:?}");
+    let changes = found["verdict"]["requirements"].as_array().unwrap().iter();
+    let mut changes = changes.filter(|r| r["rule"] == "no_changes_requested");
+    let by = &changes.next().unwrap()["clearedBy"];
+    assert_eq!(*by, json!([{"who": "reviewer", "names": ["ada"]}]));
+}
+
+#[test]
+fn r_002_12_green_pull_is_ready_and_merges() {
+    let hub = Hub::with_green_pull();
+    let found = hub.context(&["1", "--json", "summary,verdict,partial,errors"]);
+    assert_eq!(found["summary"]["readyToMerge"], true, "{found}");
+    assert_eq!(found["summary"]["blockers"], json!([]));
+    assert_eq!(
+        (&found["partial"], &found["errors"]),
+        (&json!(false), &json!([]))
+    );
+    let head = hub.double.seed().pull_of(REPO, 1).head_oid.clone();
+    assert_eq!(found["verdict"]["headSha"], head);
+    assert!(found["verdict"]["checkedAt"].is_string());
+    hub.forge(&["pr", "merge", "1", "-R", REPO, "--merge"]).ok();
+    let found = hub.context(&["1", "--json", "summary,verdict"]);
+    assert_eq!(found["summary"]["readyToMerge"], false);
+    assert_eq!(found["summary"]["blockers"], json!([]));
+    assert_eq!(rules(&found["verdict"], "unmet"), ["open forge"]);
+}
+
+#[test]
+fn missing_checks_are_unknown_and_not_green() {
+    let hub = Hub::with_pull();
+    hub.double
+        .seed()
+        .review(REPO, 1, "ada", ReviewState::Approved, "Good.");
+    let found = hub.context(&["1", "--json", "summary,verdict"]);
+    assert_eq!(found["summary"]["readyToMerge"], Value::Null, "{found}");
+    assert_eq!(rules(&found["verdict"], "unknown"), ["checks_reported own"]);
+}
+
+/// The base branch wants this, of administrators as well.
+fn protect(hub: &Hub, change: fn(&mut Protection)) {
+    let mut wanted = Protection {
+        enforce_admins: true,
+        ..Protection::default()
+    };
+    change(&mut wanted);
+    hub.double.seed().protect(REPO, "main", wanted);
+}
+
+/// A situation of a pull request that was green, and the requirement that it makes unmet or unknown.
+type MergeSituation = (&'static str, fn(&Hub), &'static str);
+
+const SITUATIONS: &[MergeSituation] = &[
+    (
+        "two approvals wanted",
+        |hub| protect(hub, |p| p.approvals = 2),
+        "approved base_rules",
+    ),
+    (
+        "changes requested where an approval is wanted",
+        |hub| {
+            protect(hub, |p| p.approvals = 1);
+            let mut seed = hub.double.seed();
+            seed.review(REPO, 1, "ada", ReviewState::ChangesRequested, "No.");
+        },
+        "no_changes_requested base_rules",
+    ),
+    (
+        "a required check failed",
+        |hub| {
+            protect(hub, |p| p.checks = ["lint".to_owned()].into());
+            hub.double.seed().check(REPO, 1, "CI", "lint", "FAILURE");
+        },
+        "checks_passed base_rules",
+    ),
+    (
+        "a required check runs",
+        |hub| {
+            protect(hub, |p| p.checks = ["lint".to_owned()].into());
+            hub.double
+                .seed()
+                .check(REPO, 1, "CI", "lint", "IN_PROGRESS");
+        },
+        "checks_finished base_rules",
+    ),
+    (
+        "a required check never reported",
+        |hub| protect(hub, |p| p.checks = ["deploy".to_owned()].into()),
+        "not_blocked base_rules",
+    ),
+    (
+        "the head lacks commits of the base",
+        |hub| {
+            protect(hub, |p| p.strict = true);
+            let mut seed = hub.double.seed();
+            seed.commit(REPO, "main", &[("new.txt", Some("x\n"))], "New");
+        },
+        "up_to_date base_rules",
+    ),
+    (
+        "the base changes the same file",
+        |hub| {
+            let mut seed = hub.double.seed();
+            seed.commit(REPO, "main", &[("work.txt", Some("other\n"))], "Other");
+        },
+        "no_conflicts forge",
+    ),
+    (
+        "it is a draft",
+        |hub| hub.forge(&["pr", "ready", "1", "--undo", "-R", REPO]).ok(),
+        "not_draft forge",
+    ),
+    (
+        "it is closed",
+        |hub| hub.forge(&["pr", "close", "1", "-R", REPO]).ok(),
+        "open forge",
+    ),
+];
+
+#[test]
+fn requirements_say_beforehand_whether_a_merge_goes_through() {
+    for (name, arrange, wanted) in SITUATIONS {
+        let hub = Hub::with_green_pull();
+        arrange(&hub);
+        let found = hub.context(&["1", "--json", "summary,verdict"]);
+        let stops = [
+            rules(&found["verdict"], "unmet"),
+            rules(&found["verdict"], "unknown"),
+        ];
+        assert!(
+            stops.concat().contains(&(*wanted).to_owned()),
+            "{name}: {found}"
+        );
+        assert_ne!(found["summary"]["readyToMerge"], true, "{name}");
+        let merge = ["pr", "merge", "1", "-R", REPO, "--merge"];
+        let out = hub.forge(&merge).output();
+        assert_ne!(out.code, Some(0), "{name}: {out:?}");
+    }
+    // What this program alone wants stops no merge.
+    let own: [fn(&Hub); 2] = [
+        |hub| {
+            let mut seed = hub.double.seed();
+            seed.review(REPO, 1, "ada", ReviewState::ChangesRequested, "No.");
+        },
+        |hub| {
+            hub.double.seed().check(REPO, 1, "CI", "lint", "FAILURE");
+        },
+    ];
+    for arrange in own {
+        let hub = Hub::with_green_pull();
+        arrange(&hub);
+        let found = hub.context(&["1", "--json", "summary,verdict"]);
+        let unmet = rules(&found["verdict"], "unmet");
+        assert!(
+            !unmet.is_empty() && unmet.iter().all(|r| r.ends_with(" own")),
+            "{unmet:?}"
+        );
+        hub.forge(&["pr", "merge", "1", "-R", REPO, "--merge"]).ok();
+    }
+}
+
+#[test]
+fn r_002_3_failing_section_does_not_fail_the_call() {
+    let hub = Hub::with_green_pull();
+    hub.double.fault(
+        Fault::status(500)
+            .on_path("/repos/octo/tools/pulls/1")
+            .always(),
+    );
+    let args = ["pr", "context", "1", "-R", REPO, "--json"];
+    let out = hub.forge(&args).output().success();
+    let found = out.json();
+    assert_eq!(found["diff"], Value::Null);
+    assert_eq!(found["partial"], true, "{found}");
+    assert_eq!(found["errors"][0]["section"], "diff", "{found}");
+    assert_eq!(found["summary"]["readyToMerge"], true);
+    assert!(out.stderr_text().contains("warning"), "{out:?}");
+}
+
+#[test]
+fn default_sections_are_two_round_trips_at_most() {
+    let hub = Hub::with_green_pull();
+    let mut seed = hub.double.seed();
+    let number = seed.open_issue(REPO, "ada", "It leaks", "Since May.");
+    drop(seed);
+    let body = format!("Closes #{number}. Fixes PROJ-12.");
+    hub.forge(&["pr", "edit", "1", "-R", REPO, "-b", &body])
+        .ok();
+    hub.double.reset_record();
+    let found = hub.context(&["1", "--json"]);
+    // R-002-8
+    let linked = found["linkedIssues"].as_array().unwrap();
+    assert_eq!(linked.len(), 2, "{found}");
+    assert_eq!(linked[0]["source"], "github");
+    assert_eq!(linked[0]["key"], format!("#{number}"));
+    assert_eq!(linked[0]["title"], "It leaks");
+    assert_eq!(
+        (&linked[0]["status"], &linked[0]["type"]),
+        (&json!("open"), &json!("issue"))
+    );
+    assert_eq!(linked[0]["relationship"], "closes");
+    assert_eq!(linked[0]["body"], "Since May.");
+    // C-002-9
+    assert_eq!(
+        (&linked[1]["source"], &linked[1]["key"]),
+        (&json!("jira"), &json!("PROJ-12"))
+    );
+    assert_eq!(
+        (&linked[1]["status"], &linked[1]["title"]),
+        (&json!("unknown"), &Value::Null)
+    );
+    // The view, the diff and the links; behind the view the issue and what GitHub had to work out,
+    // behind the links what they name.
+    let sent = hub.double.requests().into_iter().map(|r| r.operation);
+    let mut sent: Vec<String> = sent.map(Option::unwrap_or_default).collect();
+    sent.sort();
+    let wanted = [
+        "",
+        "IssueView",
+        "LinksNamed",
+        "PullLinks",
+        "PullView",
+        "PullView",
+    ];
+    assert_eq!(sent, wanted);
+}
+
+#[test]
+fn r_002_10_small_budget_shows_code_before_lock_files() {
+    let world = World::new();
+    let lock = "lock\n".repeat(30);
+    let code = "code\n".repeat(30);
+    let files = [
+        ("Cargo.lock", Some(lock.as_str())),
+        ("src/a.rs", Some(code.as_str())),
+    ];
+    world.git.commit("feature", "Add both", &files);
+    world
+        .forge(&["pr", "create", "-H", "feature", "-t", "T", "-b", "B"])
+        .ok();
+    let found = world.context(&["1", "--json", "diff", "--max-diff", "200"]);
+    let diff = &found["diff"];
+    assert_eq!(
+        diff["stats"],
+        json!({"files": 2, "additions": 60, "deletions": 0})
+    );
+    assert_eq!(diff["truncated"], true);
+    assert_eq!(diff["files"][0]["path"], "src/a.rs");
+    assert_eq!(diff["files"][0]["hunks"].as_array().unwrap().len(), 1);
+    assert_eq!(diff["files"][1]["path"], "Cargo.lock");
+    assert_eq!(diff["files"][1]["class"], "lock");
+    assert_eq!(
+        diff["files"][1]["omitted"],
+        json!([{"reason": "budget", "hunks": 1, "lines": 30}])
+    );
+    assert_eq!(diff["contextLines"], 3);
+    // C-002-12
+    let found = world.context(&["1", "--json", "diff", "-U", "1"]);
+    assert_eq!(found["diff"]["contextLines"], 1);
+}
+
+#[test]
+fn r_002_9_related_pulls_have_their_overlap() {
+    let world = World::new();
+    let both = [("a.txt", Some("one\n")), ("b.txt", Some("one\n"))];
+    world.git.commit("feature", "Add both", &both);
+    world
+        .forge(&["pr", "create", "-H", "feature", "-t", "T", "-b", "B"])
+        .ok();
+    world
+        .git
+        .commit("other", "Add a", &[("a.txt", Some("two\n"))]);
+    world
+        .forge(&["pr", "create", "-H", "other", "-t", "Other", "-b", "B"])
+        .ok();
+    world.open("apart");
+    let found = world.context(&["1", "--json", "relatedPrs"]);
+    let related = found["relatedPrs"].as_array().unwrap();
+    assert_eq!(related.len(), 1, "{found}");
+    assert_eq!(related[0]["number"], 2);
+    assert_eq!(related[0]["relationship"], "same_files");
+    assert_eq!(related[0]["overlapFiles"], json!(["a.txt"]));
+    assert_eq!(related[0]["title"], "Other");
+}
+
+#[test]
+fn local_pull_is_judged_without_checks() {
+    let world = World::with_pull();
+    world.grace(&["pr", "review", "1", "--approve"]).ok();
+    let found = world.context(&["1", "--json", "summary,verdict,ciStatus"]);
+    assert_eq!(found["summary"]["readyToMerge"], true, "{found}");
+    assert_eq!(found["ciStatus"], Value::Null);
+    world
+        .git
+        .commit("main", "Conflict", &[("feature.txt", Some("x\n"))]);
+    let found = world.context(&["1", "--json", "summary,verdict"]);
+    assert_eq!(
+        found["summary"]["blockers"],
+        json!(["Merge conflicts with main"])
+    );
+    let first = &found["verdict"]["requirements"][0];
+    assert_eq!(first["evidence"], "conflicts in feature.txt");
+    assert_eq!(
+        first["clearedBy"],
+        json!([{"who": "author", "names": ["ada"]}])
+    );
+}
+
+#[test]
+fn text_of_the_bundle_is_for_people() {
+    let world = World::with_pull();
+    world
+        .grace(&["pr", "comment", "1", "-b", "Red \u{1b}[31m text"])
+        .ok();
+    let text = world.forge(&["pr", "context", "1"]).text();
+    for part in [
+        "#1 Title of feature [open]\n",
+        "\nReady to merge: no\n  No approvals yet\n",
+        "  ✗ approved [own] 0 approval(s) → reviewer\n",
+        "feature · risk low\n  adds feature.txt (+2)\n",
+        "    │ Red ␛[31m text\n",
+        "\nDiff: 1 file(s) +2 -0\nfeature.txt +2 -0 code\n@@ -0,0 +1,2 @@\n+one\n+two\n",
+    ] {
+        assert!(text.contains(part), "{part:?} is not in\n{text}");
+    }
+}
