@@ -1,0 +1,164 @@
+use super::{
+    line::{DiffLine, HeaderKey, LineReader},
+    path::{halves, shared_path, unquote_path},
+};
+use crate::model::FileStatus;
+
+/// What the header of a file tells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileHeader {
+    /// The path at the base; `None` where the file is added.
+    pub old_path: Option<String>,
+    /// The path at the head; `None` where the file is deleted.
+    pub new_path: Option<String>,
+    /// How the file is changed.
+    pub status: FileStatus,
+    /// The mode at the base, where the header tells it.
+    pub old_mode: Option<u32>,
+    /// The mode at the head, where the header tells it.
+    pub new_mode: Option<u32>,
+    /// How much of a renamed or copied file stayed the same, in percent.
+    pub similarity: Option<u8>,
+    /// The file is binary: its lines are not in the diff, its content perhaps.
+    pub binary: bool,
+    /// The file is text whose lines are left out.
+    pub lines_left_out: bool,
+    /// The names of the first line, where nothing else names the file.
+    names: String,
+}
+
+impl Default for FileHeader {
+    fn default() -> Self {
+        Self {
+            old_path: None,
+            new_path: None,
+            status: FileStatus::Modified,
+            old_mode: None,
+            new_mode: None,
+            similarity: None,
+            binary: false,
+            lines_left_out: false,
+            names: String::new(),
+        }
+    }
+}
+
+impl FileHeader {
+    /// Reads the lines from `diff --git` to the first hunk.
+    #[must_use]
+    pub fn parse(header: &[u8]) -> Self {
+        let mut file = Self::default();
+        let mut names: &[u8] = &[];
+        // A rename is named by its own lines.
+        let (mut old_name, mut new_name) = (None, None);
+        let mut reader = LineReader::default();
+        for line in header.split_inclusive(|b| *b == b'\n') {
+            match reader.read(line) {
+                DiffLine::File(both) => names = both,
+                DiffLine::Combined(name) => {
+                    file.new_path = Some(unquote_path(name));
+                    return file;
+                }
+                DiffLine::Header(HeaderKey::OldName, name) => old_name = side(name, "a/"),
+                DiffLine::Header(HeaderKey::NewName, name) => new_name = side(name, "b/"),
+                DiffLine::Header(key, value) => file.take(key, value),
+                _ => {}
+            }
+        }
+        let shared = shared_path(names).or_else(|| {
+            let (old, new) = halves(names)?;
+            (old == new).then_some(old)
+        });
+        let is = |status| file.status == status;
+        let (is_added, is_deleted) = (is(FileStatus::Added), is(FileStatus::Deleted));
+        file.old_path = file.old_path.or(old_name);
+        file.new_path = file.new_path.or(new_name);
+        if file.old_path.is_none() && !is_added {
+            file.old_path.clone_from(&shared);
+        }
+        if file.new_path.is_none() && !is_deleted {
+            file.new_path = shared;
+        }
+        if file.old_path.is_none() && file.new_path.is_none() {
+            file.names = String::from_utf8_lossy(names).into_owned();
+        }
+        file
+    }
+
+    /// The path at the head; at the base where the file is deleted.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        let path = self.new_path.as_ref().or(self.old_path.as_ref());
+        path.unwrap_or(&self.names)
+    }
+
+    /// The path at the base, where the file is renamed or copied.
+    #[must_use]
+    pub fn previous_path(&self) -> Option<&str> {
+        match self.status {
+            FileStatus::Renamed | FileStatus::Copied => self.old_path.as_deref(),
+            FileStatus::Added | FileStatus::Deleted | FileStatus::Modified => None,
+        }
+    }
+
+    fn take(&mut self, key: HeaderKey, value: &[u8]) {
+        match key {
+            HeaderKey::OldMode => self.old_mode = mode(value),
+            HeaderKey::NewMode => self.new_mode = mode(value),
+            HeaderKey::NewFileMode => {
+                self.status = FileStatus::Added;
+                self.new_mode = mode(value);
+            }
+            HeaderKey::DeletedFileMode => {
+                self.status = FileStatus::Deleted;
+                self.old_mode = mode(value);
+            }
+            HeaderKey::RenameFrom => {
+                self.status = FileStatus::Renamed;
+                self.old_path = Some(unquote_path(value));
+            }
+            HeaderKey::RenameTo => {
+                self.status = FileStatus::Renamed;
+                self.new_path = Some(unquote_path(value));
+            }
+            HeaderKey::CopyFrom => {
+                self.status = FileStatus::Copied;
+                self.old_path = Some(unquote_path(value));
+            }
+            HeaderKey::CopyTo => {
+                self.status = FileStatus::Copied;
+                self.new_path = Some(unquote_path(value));
+            }
+            HeaderKey::Similarity => {
+                let text = String::from_utf8_lossy(value);
+                self.similarity = text.strip_suffix('%').and_then(|n| n.parse().ok());
+            }
+            HeaderKey::Index => {
+                // With a mode only where both sides have it.
+                let modes = value.iter().position(|b| *b == b' ');
+                if let Some(both) = modes.and_then(|at| mode(value.get(at + 1..)?)) {
+                    (self.old_mode, self.new_mode) = (Some(both), Some(both));
+                }
+            }
+            HeaderKey::BinaryFiles | HeaderKey::BinaryPatch => self.binary = true,
+            HeaderKey::LinesLeftOut => self.lines_left_out = true,
+            HeaderKey::OldName | HeaderKey::NewName | HeaderKey::Dissimilarity => {}
+        }
+    }
+}
+
+/// The path of a `---` or `+++` line; `None` for a side that has no file.
+fn side(name: &[u8], prefix: &str) -> Option<String> {
+    let name = unquote_path(name);
+    if name == "/dev/null" {
+        return None;
+    }
+    Some(
+        name.strip_prefix(prefix)
+            .map_or(name.clone(), str::to_owned),
+    )
+}
+
+fn mode(value: &[u8]) -> Option<u32> {
+    u32::from_str_radix(std::str::from_utf8(value).ok()?, 8).ok()
+}

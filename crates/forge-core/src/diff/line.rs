@@ -1,0 +1,245 @@
+/// What a line of a diff is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DiffLine<'a> {
+    /// `diff --git a/x b/x`: a file begins. The value is both names, as they are written.
+    File(&'a [u8]),
+    /// `diff --cc x` or `diff --combined x`: a file of a merge, which is not read further.
+    Combined(&'a [u8]),
+    /// A line of a file's header (git-diff(1), "extended header lines").
+    Header(HeaderKey, &'a [u8]),
+    /// `@@ -1,2 +1,3 @@ fn main`: a hunk begins.
+    Hunk(HunkHeader<'a>),
+    /// A line of both sides, with its numbers.
+    Context {
+        /// Its number in the old file, from 1.
+        old: u64,
+        /// Its number in the new file, from 1.
+        new: u64,
+    },
+    /// A line of the new side.
+    Added {
+        /// Its number in the new file, from 1.
+        new: u64,
+    },
+    /// A line of the old side.
+    Removed {
+        /// Its number in the old file, from 1.
+        old: u64,
+    },
+    /// `\ No newline at end of file`, of the line above.
+    NoNewline,
+    /// Content that is not in lines: of a binary patch or a combined diff.
+    Opaque,
+    /// No part of a diff, such as the message of a mail.
+    Other,
+}
+
+/// What a line of a file's header tells. The value of the line is what follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeaderKey {
+    /// `old mode 100644`
+    OldMode,
+    /// `new mode 100755`
+    NewMode,
+    /// `new file mode 100644`
+    NewFileMode,
+    /// `deleted file mode 100644`
+    DeletedFileMode,
+    /// `rename from x`
+    RenameFrom,
+    /// `rename to x`
+    RenameTo,
+    /// `copy from x`
+    CopyFrom,
+    /// `copy to x`
+    CopyTo,
+    /// `similarity index 90%`
+    Similarity,
+    /// `dissimilarity index 90%`
+    Dissimilarity,
+    /// `index 1a2b3c..4d5e6f 100644`
+    Index,
+    /// `--- a/x`
+    OldName,
+    /// `+++ b/x`
+    NewName,
+    /// `Binary files a/x and b/x differ`
+    BinaryFiles,
+    /// `GIT binary patch`: the lines that follow are opaque.
+    BinaryPatch,
+    /// `Files a/x and b/x differ`: text whose lines are left out, as diff(1) says it.
+    LinesLeftOut,
+}
+
+const HEADERS: [(&[u8], HeaderKey); 16] = [
+    (b"old mode ", HeaderKey::OldMode),
+    (b"new mode ", HeaderKey::NewMode),
+    (b"new file mode ", HeaderKey::NewFileMode),
+    (b"deleted file mode ", HeaderKey::DeletedFileMode),
+    (b"rename from ", HeaderKey::RenameFrom),
+    (b"rename to ", HeaderKey::RenameTo),
+    (b"copy from ", HeaderKey::CopyFrom),
+    (b"copy to ", HeaderKey::CopyTo),
+    (b"similarity index ", HeaderKey::Similarity),
+    (b"dissimilarity index ", HeaderKey::Dissimilarity),
+    (b"index ", HeaderKey::Index),
+    (b"--- ", HeaderKey::OldName),
+    (b"+++ ", HeaderKey::NewName),
+    (b"Binary files ", HeaderKey::BinaryFiles),
+    (b"GIT binary patch", HeaderKey::BinaryPatch),
+    (b"Files ", HeaderKey::LinesLeftOut),
+];
+
+/// Where a hunk stands in both files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HunkHeader<'a> {
+    /// Its first line in the old file; the line before it where it has none there.
+    pub old_start: u64,
+    /// How many lines of the old file it has.
+    pub old_count: u64,
+    /// Its first line in the new file; the line before it where it has none there.
+    pub new_start: u64,
+    /// How many lines of the new file it has.
+    pub new_count: u64,
+    /// The heading behind the second `@@`, such as the function.
+    pub section: &'a [u8],
+}
+
+impl<'a> HunkHeader<'a> {
+    /// Reads `@@ -1,2 +3,4 @@ section`; a count of 1 may be left out.
+    fn parse(line: &'a [u8]) -> Option<Self> {
+        let (old_start, old_count, rest) = range(line.strip_prefix(b"@@ -")?)?;
+        let (new_start, new_count, rest) = range(rest.strip_prefix(b" +")?)?;
+        let section = rest.strip_prefix(b" @@")?;
+        Some(Self {
+            old_start,
+            old_count,
+            new_start,
+            new_count,
+            section: section.strip_prefix(b" ").unwrap_or(section),
+        })
+    }
+}
+
+/// `12,3…` as a first line, a count, and what follows.
+fn range(text: &[u8]) -> Option<(u64, u64, &[u8])> {
+    let (start, rest) = number(text)?;
+    match rest.strip_prefix(b",") {
+        None => Some((start, 1, rest)),
+        Some(count) => number(count).map(|(count, rest)| (start, count, rest)),
+    }
+}
+
+fn number(text: &[u8]) -> Option<(u64, &[u8])> {
+    let digits = text.iter().take_while(|b| b.is_ascii_digit()).count();
+    let (digits, rest) = text.split_at_checked(digits)?;
+    let number = std::str::from_utf8(digits).ok()?.parse().ok()?;
+    Some((number, rest))
+}
+
+/// Tells what each line of a diff is.
+///
+/// The lines of a hunk are counted, so that content that looks like a header is content. A line
+/// that begins with `diff --git` ends even a hunk that lacks lines: content never begins so.
+#[derive(Clone, Debug, Default)]
+pub struct LineReader {
+    /// The number of the next line on each side.
+    old: u64,
+    new: u64,
+    /// How many lines of the hunk are to come on each side.
+    old_left: u64,
+    new_left: u64,
+    /// The line before was content of a hunk.
+    in_content: bool,
+    /// What follows is not in lines, up to the next file.
+    is_opaque: bool,
+}
+
+impl LineReader {
+    /// Reads the next line, with or without its line end.
+    pub fn read<'a>(&mut self, line: &'a [u8]) -> DiffLine<'a> {
+        if let Some(first) = self.file(line) {
+            return first;
+        }
+        if self.is_opaque {
+            return DiffLine::Opaque;
+        }
+        let was_content = std::mem::take(&mut self.in_content);
+        let is_in_hunk = self.old_left > 0 || self.new_left > 0;
+        if line.first() == Some(&b'\\') && (is_in_hunk || was_content) {
+            self.in_content = was_content;
+            return DiffLine::NoNewline;
+        }
+        if is_in_hunk {
+            self.in_content = true;
+            return self.content(line);
+        }
+        let line = without_end(line);
+        if let Some(hunk) = HunkHeader::parse(line) {
+            (self.old, self.new) = (hunk.old_start, hunk.new_start);
+            (self.old_left, self.new_left) = (hunk.old_count, hunk.new_count);
+            return DiffLine::Hunk(hunk);
+        }
+        let header = HEADERS.iter().find_map(|(start, key)| {
+            let value = line.strip_prefix(*start)?;
+            let fits = *key != HeaderKey::LinesLeftOut || value.ends_with(b" differ");
+            fits.then_some((*key, value))
+        });
+        match header {
+            Some((key, value)) => {
+                self.is_opaque = key == HeaderKey::BinaryPatch;
+                DiffLine::Header(key, value)
+            }
+            None => DiffLine::Other,
+        }
+    }
+
+    fn file<'a>(&mut self, line: &'a [u8]) -> Option<DiffLine<'a>> {
+        let rest = without_end(line.strip_prefix(b"diff --")?);
+        let first = if let Some(names) = rest.strip_prefix(b"git ") {
+            DiffLine::File(names)
+        } else {
+            let name = rest.strip_prefix(b"cc ");
+            DiffLine::Combined(name.or_else(|| rest.strip_prefix(b"combined "))?)
+        };
+        *self = Self {
+            is_opaque: matches!(first, DiffLine::Combined(_)),
+            ..Self::default()
+        };
+        Some(first)
+    }
+
+    fn content<'a>(&mut self, line: &[u8]) -> DiffLine<'a> {
+        let (old, new) = (self.old, self.new);
+        let (is_old, is_new) = match line.first() {
+            Some(b'-') => (true, false),
+            Some(b'+') => (false, true),
+            // An empty line is an empty line of both sides without its blank.
+            _ => (true, true),
+        };
+        self.old = old.saturating_add(u64::from(is_old));
+        self.new = new.saturating_add(u64::from(is_new));
+        self.old_left = self.old_left.saturating_sub(u64::from(is_old));
+        self.new_left = self.new_left.saturating_sub(u64::from(is_new));
+        match (is_old, is_new) {
+            (true, false) => DiffLine::Removed { old },
+            (false, true) => DiffLine::Added { new },
+            _ => DiffLine::Context { old, new },
+        }
+    }
+}
+
+fn without_end(line: &[u8]) -> &[u8] {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    line.strip_suffix(b"\r").unwrap_or(line)
+}
+
+/// The commit, full hex, that the first line of a mail of `git format-patch` names:
+/// `From <commit> Mon Sep 17 00:00:00 2001`.
+#[must_use]
+pub fn mail_commit(line: &[u8]) -> Option<&str> {
+    let line = std::str::from_utf8(line).ok()?.strip_prefix("From ")?;
+    let (oid, rest) = line.split_once(' ')?;
+    let is_hex = matches!(oid.len(), 40 | 64) && oid.bytes().all(|b| b.is_ascii_hexdigit());
+    (is_hex && rest.starts_with("Mon Sep 17 00:00:00 2001")).then_some(oid)
+}

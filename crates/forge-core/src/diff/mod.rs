@@ -1,0 +1,110 @@
+//! Reads unified diffs as git writes them, line by line or file by file.
+//!
+//! Every input has a reading: a line that git would not write is [`DiffLine::Other`], a path that is
+//! not UTF-8 has replacement characters, and a number that is too large makes its line an ordinary
+//! one. What is kept borrows the input, or is as long as the header of one file.
+
+mod header;
+mod line;
+mod path;
+
+pub use header::FileHeader;
+pub use line::{DiffLine, HeaderKey, HunkHeader, LineReader, mail_commit};
+pub use path::{quote_path, shared_path, unquote_path};
+
+/// The changes of one file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileDiff<'a> {
+    /// What its header says.
+    pub header: FileHeader,
+    /// The bytes of its header: all that comes before the first hunk.
+    pub head: &'a [u8],
+    /// Its hunks, in order; of a combined diff there are none.
+    pub hunks: Vec<Hunk<'a>>,
+    /// How many lines are added.
+    pub additions: u64,
+    /// How many lines are removed.
+    pub deletions: u64,
+}
+
+/// A hunk of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hunk<'a> {
+    /// Its `@@` line, read.
+    pub header: HunkHeader<'a>,
+    /// Its bytes, from its `@@` line to the next hunk or file.
+    pub raw: &'a [u8],
+}
+
+/// The files of a diff. Text before the first `diff --git` line is left out.
+#[must_use]
+pub fn files(diff: &[u8]) -> Vec<FileDiff<'_>> {
+    let mut files: Vec<FileDiff<'_>> = Vec::new();
+    let mut reader = LineReader::default();
+    let (mut part, mut at) = (0, 0);
+    for line in diff.split_inclusive(|b| *b == b'\n') {
+        let start = at;
+        at += line.len();
+        let kind = reader.read(line);
+        if matches!(kind, DiffLine::File(_) | DiffLine::Combined(_)) {
+            part = start;
+            files.push(FileDiff {
+                header: FileHeader::default(),
+                head: &[],
+                hunks: Vec::new(),
+                additions: 0,
+                deletions: 0,
+            });
+        }
+        let Some(file) = files.last_mut() else {
+            continue;
+        };
+        match kind {
+            DiffLine::Hunk(header) => {
+                part = start;
+                file.hunks.push(Hunk { header, raw: &[] });
+            }
+            DiffLine::Added { .. } => file.additions += 1,
+            DiffLine::Removed { .. } => file.deletions += 1,
+            _ => {}
+        }
+        let raw = diff.get(part..at).unwrap_or_default();
+        match file.hunks.last_mut() {
+            Some(hunk) => hunk.raw = raw,
+            None => file.head = raw,
+        }
+    }
+    for file in &mut files {
+        file.header = FileHeader::parse(file.head);
+    }
+    files
+}
+
+/// Whether nobody reads a file line by line: lock files, and what a program has made or a package
+/// manager has brought.
+#[must_use]
+pub fn is_generated(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    matches!(
+        name,
+        "Cargo.lock"
+            | "package-lock.json"
+            | "yarn.lock"
+            | "pnpm-lock.yaml"
+            | "bun.lock"
+            | "go.sum"
+            | "poetry.lock"
+            | "uv.lock"
+            | "Pipfile.lock"
+            | "composer.lock"
+            | "Gemfile.lock"
+            | "flake.lock"
+    ) || name.ends_with(".min.js")
+        || name.ends_with(".min.css")
+        || name.ends_with(".js.map")
+        || name.ends_with(".pb.go")
+        || path.split('/').any(|part| part == "node_modules")
+}
+
+#[cfg(test)]
+mod tests;

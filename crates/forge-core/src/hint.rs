@@ -1,0 +1,361 @@
+//! What a caller can do next: a sentence, and the call that does it, as data.
+//!
+//! A [`Hint`] names no command, tool or flag: each face renders its [`Action`] in its own words, the
+//! command line as a command to paste, the MCP server as a tool call.
+
+use std::{borrow::Cow, fmt};
+
+use serde::{Serialize, Serializer};
+
+use crate::Op;
+
+/// What to do next.
+///
+/// `Display` is the sentence alone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Hint {
+    text: Cow<'static, str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    action: Option<Action>,
+}
+
+impl Hint {
+    /// An imperative sentence without a full stop, such as `push the branch first`.
+    #[must_use]
+    pub const fn new(text: &'static str) -> Self {
+        Self {
+            text: Cow::Borrowed(text),
+            action: None,
+        }
+    }
+
+    /// Adds the call that does what the sentence says.
+    #[must_use]
+    pub fn with_action(mut self, action: Action) -> Self {
+        self.action = Some(action);
+        self
+    }
+
+    /// As [`Self::with_action`], in a constant.
+    #[must_use]
+    pub const fn fixed(text: &'static str, action: Action) -> Self {
+        Self {
+            text: Cow::Borrowed(text),
+            action: Some(action),
+        }
+    }
+
+    /// The sentence.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The call that does it.
+    #[must_use]
+    pub fn action(&self) -> Option<&Action> {
+        self.action.as_ref()
+    }
+
+    /// The same action behind another sentence.
+    #[must_use]
+    pub fn map_text(self, text: impl FnOnce(&str) -> String) -> Self {
+        Self {
+            text: Cow::Owned(text(&self.text)),
+            action: self.action,
+        }
+    }
+}
+
+impl fmt::Display for Hint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl From<String> for Hint {
+    fn from(text: String) -> Self {
+        Self {
+            text: Cow::Owned(text),
+            action: None,
+        }
+    }
+}
+
+impl From<&str> for Hint {
+    fn from(text: &str) -> Self {
+        text.to_owned().into()
+    }
+}
+
+impl From<&String> for Hint {
+    fn from(text: &String) -> Self {
+        text.clone().into()
+    }
+}
+
+impl From<&Self> for Hint {
+    fn from(hint: &Self) -> Self {
+        hint.clone()
+    }
+}
+
+/// What an [`Action`] calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Call {
+    /// An operation of the forge, in the repository of the call that failed.
+    Op(Op),
+    /// The call that failed, with these arguments changed.
+    Again,
+    /// Logging in to a host.
+    Login,
+    /// The accounts that are stored, and which one is used.
+    AuthStatus,
+    /// What the forge can do here.
+    Capabilities,
+    /// Setting a key of the user's configuration: [`Param::Key`], [`Param::Value`].
+    ConfigSet,
+    /// Reading a key of the configuration, or all of them: [`Param::Key`].
+    ConfigGet,
+    /// Every problem of the configuration files.
+    ConfigValidate,
+    /// Who sees a record: the target is its at-uri.
+    Ingestion,
+}
+
+impl Call {
+    /// The stable name: that of the operation, or `again`, `auth.login` and so on.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Op(op) => op.name(),
+            Self::Again => "again",
+            Self::Login => "auth.login",
+            Self::AuthStatus => "auth.status",
+            Self::Capabilities => "capabilities",
+            Self::ConfigSet => "config.set",
+            Self::ConfigGet => "config.get",
+            Self::ConfigValidate => "config.validate",
+            Self::Ingestion => "ingestion",
+        }
+    }
+}
+
+impl Serialize for Call {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.serialize_str(self.name())
+    }
+}
+
+/// An argument of an [`Action`], by its name in the core vocabulary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Param {
+    /// An account's name at its host.
+    Account,
+    /// One more assignee; given once for each.
+    AddAssignee,
+    /// One more label; given once for each.
+    AddLabel,
+    /// One more project board, by its title; given once for each.
+    AddProject,
+    /// One more account, bot or team that is asked for a review; given once for each.
+    AddReviewer,
+    /// Merging despite the rules.
+    Admin,
+    /// Files to attach.
+    Attach,
+    /// Who opened it.
+    Author,
+    /// The e-mail address of a merge commit's author.
+    AuthorEmail,
+    /// Merging as soon as the rules are met.
+    Auto,
+    /// The base branch.
+    Base,
+    /// A description or a comment.
+    Body,
+    /// Where a page of a list begins.
+    Cursor,
+    /// Deleting the head branch as well.
+    DeleteBranch,
+    /// The pull request that it builds on.
+    DependsOn,
+    /// Draft or not.
+    Draft,
+    /// Changing what exists.
+    Force,
+    /// The head branch.
+    Head,
+    /// A host name.
+    Host,
+    /// Sections to show, by their names in the model.
+    Include,
+    /// A configuration key.
+    Key,
+    /// The kind of a forge.
+    Kind,
+    /// Leaving the files of a work tree as they are.
+    LeaveCheckout,
+    /// How many rows.
+    Limit,
+    /// How to merge: `merge`, `squash` or `rebase`.
+    Method,
+    /// A milestone, by its title.
+    Milestone,
+    /// A patch in place of a branch.
+    Patch,
+    /// Offering a record to the index once more.
+    PutAgain,
+    /// A repository.
+    Repo,
+    /// A round of a pull request, counted from 0.
+    Round,
+    /// A search query.
+    Search,
+    /// The round that another one is compared with.
+    Since,
+    /// `open`, `closed`, `merged` or `all`.
+    State,
+    /// The first line of a merge's message.
+    Subject,
+    /// A title.
+    Title,
+    /// A configuration value.
+    Value,
+    /// `approve`, `request_changes` or `comment`.
+    Verdict,
+    /// A token on standard input.
+    WithToken,
+}
+
+/// The value of a [`Param`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Arg {
+    /// This value; `true` of a switch.
+    Set(Cow<'static, str>),
+    /// A value that the caller has to find.
+    Choose,
+    /// None: the argument is left out.
+    Omit,
+}
+
+/// A call that a caller can make, as data.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Action {
+    call: Call,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    target: Option<String>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    args: Cow<'static, [(Param, Arg)]>,
+}
+
+impl Action {
+    /// A call without a target: of a pull request or an issue, that of the call which failed.
+    #[must_use]
+    pub const fn new(call: Call) -> Self {
+        Self::fixed(call, &[])
+    }
+
+    /// As [`Self::new`], for an operation of the forge.
+    #[must_use]
+    pub const fn op(op: Op) -> Self {
+        Self::new(Call::Op(op))
+    }
+
+    /// The call that failed, once more, with changed arguments.
+    #[must_use]
+    pub const fn again(args: &'static [(Param, Arg)]) -> Self {
+        Self::fixed(Call::Again, args)
+    }
+
+    /// A call with arguments, in a constant.
+    #[must_use]
+    pub const fn fixed(call: Call, args: &'static [(Param, Arg)]) -> Self {
+        Self {
+            call,
+            target: None,
+            args: Cow::Borrowed(args),
+        }
+    }
+
+    /// Names the pull request, issue or record: a number, or an at-uri.
+    #[must_use]
+    pub fn on(mut self, target: impl ToString) -> Self {
+        self.target = Some(target.to_string());
+        self
+    }
+
+    /// Adds an argument.
+    #[must_use]
+    pub fn with(mut self, param: Param, value: impl Into<String>) -> Self {
+        let value = Arg::Set(Cow::Owned(value.into()));
+        self.args.to_mut().push((param, value));
+        self
+    }
+
+    /// Adds an argument whose value the caller has to find.
+    #[must_use]
+    pub fn choose(mut self, param: Param) -> Self {
+        self.args.to_mut().push((param, Arg::Choose));
+        self
+    }
+
+    /// What is called.
+    #[must_use]
+    pub fn call(&self) -> Call {
+        self.call
+    }
+
+    /// The pull request, issue or record; `None` for that of the call which failed.
+    #[must_use]
+    pub fn target(&self) -> Option<&str> {
+        self.target.as_deref()
+    }
+
+    /// The arguments, in the order in which they were given.
+    #[must_use]
+    pub fn args(&self) -> &[(Param, Arg)] {
+        &self.args
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    static MERGE: Hint = Hint::fixed(
+        "merge by rebasing",
+        Action::again(&[(Param::Method, Arg::Set(Cow::Borrowed("rebase")))]),
+    );
+
+    #[test]
+    fn hint_serializes_text_and_action() {
+        let hint = Hint::from(format!("merge #{} first", 7))
+            .with_action(Action::op(Op::PrMerge).on(7).with(Param::Method, "squash"));
+        assert_eq!(hint.to_string(), "merge #7 first");
+        assert_eq!(
+            serde_json::to_value(&hint).unwrap(),
+            serde_json::json!({
+                "text": "merge #7 first",
+                "action": {
+                    "call": "pr.merge",
+                    "target": "7",
+                    "args": [["method", { "set": "squash" }]],
+                },
+            })
+        );
+        let plain = serde_json::to_value(Hint::new("push first")).unwrap();
+        assert_eq!(plain, serde_json::json!({ "text": "push first" }));
+    }
+
+    #[test]
+    fn hint_constant_keeps_its_action() {
+        let action = MERGE.action().unwrap();
+        assert_eq!((action.call(), action.target()), (Call::Again, None));
+        assert_eq!(action.args().len(), 1);
+    }
+}

@@ -1,0 +1,196 @@
+//! Sizes that a forge enforces, and the checks of texts and labels before anything is written.
+//!
+//! A length is counted in characters. A title is trimmed before it is checked, as GitHub's server
+//! does; the text of a description or comment is kept to the byte.
+
+use serde::Serialize;
+
+use crate::{Action, Arg, Error, Hint, Param, Result, text::one_line};
+
+/// The longest description of a label, on every forge whose labels have one.
+const LABEL_DESCRIPTION_MAX: usize = 100;
+
+/// Sizes that a forge enforces; checked before any write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Limits {
+    /// Longest title, in characters.
+    pub title_max: usize,
+    /// Longest description or comment, in characters.
+    pub body_max: usize,
+    /// Most labels on one pull request.
+    pub labels_max: usize,
+    /// Most pull requests that a list returns at once.
+    pub page_max: usize,
+}
+
+static GIVE_TITLE: Hint = Hint::fixed(
+    "give it a title",
+    Action::again(&[(Param::Title, Arg::Choose)]),
+);
+
+static WRITE_SOMETHING: Hint = Hint::fixed(
+    "write something",
+    Action::again(&[(Param::Body, Arg::Choose)]),
+);
+
+impl Limits {
+    /// A title without blanks around it: one line, not empty, not too long.
+    ///
+    /// # Errors
+    /// `invalid_input` (field `title`).
+    pub fn check_title<'t>(&self, title: &'t str) -> Result<&'t str> {
+        let title = title.trim();
+        if title.is_empty() {
+            return Err(Error::invalid("title", "the title is empty").with_hint(&GIVE_TITLE));
+        }
+        if title.contains(['\n', '\r']) {
+            return Err(Error::invalid("title", "the title has more than one line")
+                .with_hint("put all but the first line into the description"));
+        }
+        check_length("title", title, self.title_max)
+            .map_err(|e| e.with_hint("shorten it, and put the rest into the description"))?;
+        Ok(title)
+    }
+
+    /// A text that may be empty, but not too long; `field` is its name.
+    ///
+    /// # Errors
+    /// `invalid_input` (field `field`).
+    pub fn check_text(&self, field: &'static str, text: &str) -> Result<()> {
+        check_length(field, text, self.body_max)
+            .map_err(|e| e.with_hint("shorten it, or commit the long part as a file and name that"))
+    }
+
+    /// A text that must say something; `field` is its name.
+    ///
+    /// # Errors
+    /// `invalid_input` (field `field`).
+    pub fn check_comment(&self, field: &'static str, text: &str) -> Result<()> {
+        if text.trim().is_empty() {
+            let message = format!("the {field} is empty");
+            return Err(Error::invalid(field, message).with_hint(&WRITE_SOMETHING));
+        }
+        self.check_text(field, text)
+    }
+
+    /// How many labels one pull request or issue may have.
+    ///
+    /// # Errors
+    /// `invalid_input` (field `labels`).
+    pub fn check_label_count(&self, count: usize) -> Result<()> {
+        let most = self.labels_max;
+        if count <= most {
+            return Ok(());
+        }
+        let message = format!("{count} labels are too many: {most} is the most");
+        Err(Error::invalid("labels", message).with_hint("name fewer"))
+    }
+}
+
+fn check_length(field: &'static str, text: &str, most: usize) -> Result<()> {
+    let length = text.chars().count();
+    if length <= most {
+        return Ok(());
+    }
+    let message = format!("the {field} has {length} characters, and {most} is the most");
+    Err(Error::invalid(field, message))
+}
+
+/// The name of a label without blanks around it.
+///
+/// # Errors
+/// `invalid_input` (field `name`) for none, one of more than `most` characters, and one with a
+/// control character.
+pub fn check_label_name(name: &str, most: usize) -> Result<&str> {
+    let name = name.trim();
+    let length = name.chars().count();
+    let message = if length == 0 || length > most {
+        format!("a label's name has 1 to {most} characters, and this one has {length}")
+    } else if name.chars().any(char::is_control) {
+        "a label's name has no control character".to_owned()
+    } else {
+        return Ok(name);
+    };
+    Err(Error::invalid("name", message).with_hint("choose another name"))
+}
+
+/// The colour of a label as six hex digits in lower case; a `#` in front is taken off.
+///
+/// # Errors
+/// `invalid_input` (field `color`).
+pub fn check_label_color(color: &str) -> Result<String> {
+    let digits = color.strip_prefix('#').unwrap_or(color);
+    if digits.len() == 6 && digits.bytes().all(|b| b.is_ascii_hexdigit()) {
+        return Ok(digits.to_ascii_lowercase());
+    }
+    let message = format!("'{}' is no colour", one_line(color));
+    Err(Error::invalid("color", message).with_hint("write six hex digits, such as c0392b"))
+}
+
+/// The description of a label without blanks around it: one line of at most 100 characters.
+///
+/// # Errors
+/// `invalid_input` (field `description`).
+pub fn check_label_description(description: &str) -> Result<&str> {
+    let description = description.trim();
+    let length = description.chars().count();
+    if length <= LABEL_DESCRIPTION_MAX && !description.contains(['\n', '\r']) {
+        return Ok(description);
+    }
+    let most = LABEL_DESCRIPTION_MAX;
+    let message = format!("a label's description is one line of at most {most} characters");
+    Err(Error::invalid("description", message).with_hint("shorten it"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: Limits = Limits {
+        title_max: 5,
+        body_max: 7,
+        labels_max: 2,
+        page_max: 1,
+    };
+
+    #[test]
+    fn title_is_trimmed_before_it_is_checked() {
+        assert_eq!(LIMITS.check_title(" \tätsch\n").unwrap(), "ätsch");
+        for (title, problem) in [
+            (" \n", "the title is empty"),
+            ("a\nb", "the title has more than one line"),
+            ("longer", "the title has 6 characters, and 5 is the most"),
+        ] {
+            let e = LIMITS.check_title(title).unwrap_err();
+            assert_eq!((e.code(), e.message()), ("invalid_input", problem));
+        }
+    }
+
+    #[test]
+    fn text_may_be_empty_and_comment_not() {
+        assert!(LIMITS.check_text("body", " ").is_ok());
+        assert!(LIMITS.check_comment("body", " seven ").is_ok());
+        let message = |checked: Result<()>| checked.unwrap_err().message().to_owned();
+        let long = "the body has 8 characters, and 7 is the most";
+        assert_eq!(message(LIMITS.check_text("body", "12345678")), long);
+        assert_eq!(message(LIMITS.check_comment("body", "12345678")), long);
+        assert_eq!(
+            message(LIMITS.check_comment("comment", "\n ")),
+            "the comment is empty"
+        );
+        assert!(LIMITS.check_label_count(2).is_ok() && LIMITS.check_label_count(3).is_err());
+    }
+
+    #[test]
+    fn label_parts_are_normalised_or_refused() {
+        assert_eq!(check_label_name(" bug ", 3).unwrap(), "bug");
+        for name in [" ", "bugs", "a\nb"] {
+            assert!(check_label_name(name, 3).is_err(), "{name}");
+        }
+        assert_eq!(check_label_color("#ABCDEF").unwrap(), "abcdef");
+        assert!(check_label_color("red").is_err() && check_label_color("12345é").is_err());
+        assert_eq!(check_label_description(" a b ").unwrap(), "a b");
+        assert!(check_label_description(&"x".repeat(101)).is_err());
+        assert!(check_label_description("a\nb").is_err());
+    }
+}

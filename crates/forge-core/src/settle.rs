@@ -1,0 +1,66 @@
+use std::{future::Future, time::Duration};
+
+use crate::Result;
+
+/// GitHub works out whether a merge is possible after it was first asked; these are the pauses
+/// before it is asked again.
+const PAUSES: [Duration; 3] = [
+    Duration::from_secs(1),
+    Duration::from_secs(2),
+    Duration::from_secs(4),
+];
+
+/// Reads a pull request again until the forge knows whether it can be merged, or for seven seconds.
+///
+/// `first` is what was read before. `pause` is called before each repetition, with its number from 1.
+///
+/// # Errors
+/// Those of `read`.
+pub async fn settle_mergeability<T, R, P>(
+    first: T,
+    is_unknown: impl Fn(&T) -> bool,
+    pause: impl Fn(u32, Duration) -> P,
+    read: impl Fn() -> R,
+) -> Result<T>
+where
+    R: Future<Output = Result<T>>,
+    P: Future<Output = ()>,
+{
+    let mut found = first;
+    for (number, length) in (1..).zip(PAUSES) {
+        if !is_unknown(&found) {
+            break;
+        }
+        pause(number, length).await;
+        found = read().await?;
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn mergeability_is_read_until_known_or_four_times() {
+        for (known_at, wanted) in [(0, &[][..]), (2, &[1, 2][..]), (9, &[1, 2, 4][..])] {
+            let paused = RefCell::new(Vec::new());
+            let found = settle_mergeability(
+                0,
+                |reads| *reads < known_at,
+                |_, length| {
+                    paused.borrow_mut().push(length.as_secs());
+                    async {}
+                },
+                || {
+                    let reads = paused.borrow().len();
+                    async move { Ok(reads) }
+                },
+            );
+            assert_eq!(found.await.unwrap(), wanted.len());
+            assert_eq!(*paused.borrow(), wanted);
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! The check of a version that a caller has read before a write.
+
+use std::fmt;
+
+use crate::{Action, Changed, Error, ErrorKind, Hint, Result};
+
+/// Checks that `target` still has the version that the caller read; without an expected version
+/// there is nothing to check. `read` is the call that shows the current one.
+///
+/// # Errors
+/// `conflict` with both versions.
+pub fn check_version(
+    target: &dyn fmt::Display,
+    expected: Option<&str>,
+    actual: &str,
+    read: Action,
+) -> Result<()> {
+    match expected {
+        Some(expected) if expected != actual => Err(version_moved(target, expected, actual, read)),
+        _ => Ok(()),
+    }
+}
+
+/// The refusal of [`check_version`].
+#[must_use]
+pub fn version_moved(
+    target: &dyn fmt::Display,
+    expected: &str,
+    actual: &str,
+    read: Action,
+) -> Error {
+    let kind = ErrorKind::Conflict {
+        what: Changed::Record,
+        expected: expected.to_owned(),
+        actual: actual.to_owned(),
+    };
+    let message =
+        format!("{target} has changed: its version is {actual}, and not {expected} as expected");
+    Error::new(kind, message).with_hint(
+        Hint::new("read it again, then make the change on what is there now").with_action(read),
+    )
+}
