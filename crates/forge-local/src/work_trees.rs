@@ -90,6 +90,8 @@ struct Checkout {
     coming: Vec<Touched>,
     /// An older commit of the branch whose files the index has.
     older: Option<String>,
+    /// The index has changes of its own.
+    has_staged: bool,
 }
 
 /// A path that differs between the two commits of a [`Checkout`].
@@ -298,6 +300,7 @@ impl Local {
         let shown = shown_in(&git, from).await;
         let checkout = Checkout {
             coming: touched(&git, from, to).await?,
+            has_staged: shown.as_ref() != Some(from),
             older: shown.filter(|shown| shown != from),
             from: from.clone(),
             to: to.clone(),
@@ -567,6 +570,10 @@ impl Checkout {
         if !deleted.is_empty() {
             return Err(self.refusal(&deleted, "was deleted here, and the deletion is not staged"));
         }
+        let half_staged = self.half_staged().await?;
+        if !half_staged.is_empty() {
+            return Err(self.refusal(&half_staged, "has changes beside those that are staged"));
+        }
         let mut in_the_way = self.overwritten().await?;
         if in_the_way.is_empty() {
             let Err(e) = self.read_tree(&["-u", "-n"], &self.from, &self.to).await else {
@@ -678,6 +685,25 @@ impl Checkout {
         let diff = ["diff-files", "-z", "--name-only", "--diff-filter=D"];
         let listed = self.git.run_ok(diff).await?;
         Ok(&missing & &fields(&listed).map(lossy).collect())
+    }
+
+    /// The files that the merge changes and that differ from an index with changes of its own. Where the
+    /// index has the new content already, as after a checkout that a full disk stopped, git would let
+    /// such a file be, and the next commit of all files would take the merge back.
+    async fn half_staged(&self) -> Result<BTreeSet<String>> {
+        if !self.has_staged {
+            return Ok(BTreeSet::new());
+        }
+        let diff = [
+            "diff-files",
+            "-z",
+            "--name-only",
+            "--ignore-submodules=dirty",
+        ];
+        let listed = self.git.run_ok(diff).await?;
+        let unstaged: BTreeSet<String> = fields(&listed).map(lossy).collect();
+        let coming = self.coming.iter().map(|file| lossy(&file.path));
+        Ok(coming.filter(|file| unstaged.contains(file)).collect())
     }
 
     /// The files that were changed here, staged or not, and change between the two commits as well.

@@ -870,6 +870,22 @@ async fn unstaged_deletion_is_in_the_way_of_a_change() {
 }
 
 #[tokio::test]
+async fn file_behind_an_index_with_the_merge_is_refused() {
+    let (repo, local) = on_base().await;
+    let before = repo.git(&["for-each-ref"]);
+    // A checkout that ended half-way: the index has the merge, and one file does not.
+    let old = fs::read(repo.path.join("changed")).unwrap();
+    repo.git(&["read-tree", "-m", "-u", "main", "topic"]);
+    fs::write(repo.path.join("changed"), &old).unwrap();
+    let e = local.merge(&pr(&local, 1), &squash()).await.unwrap_err();
+    assert_eq!(in_the_way(&e), ["changed"], "{e}");
+    assert_eq!(repo.git(&["for-each-ref"]), before);
+    repo.git(&["checkout", "--quiet", "changed"]);
+    local.merge(&pr(&local, 1), &squash()).await.unwrap();
+    holds(&repo, &repo.path);
+}
+
+#[tokio::test]
 async fn files_left_behind_are_noticed_beside_staged_changes() {
     for staged in ["other", "changed"] {
         let (repo, local) = on_base().await;
