@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use clap::{Arg, ArgAction, Command, CommandFactory as _};
 
-use crate::args::Cli;
+use crate::cli::Cli;
 
 /// What the definitions cannot say.
 const NOTES: &str = r#"

@@ -1,9 +1,10 @@
 //! The `forge` command line: arguments, commands and what they print.
 //!
-//! The path of a command: [`args`] says what was typed (pure, no I/O), [`cmd`] runs it over
+//! The path of a command: `cli` reads what was typed (pure, no I/O), [`cmd`] runs it over
 //! [`ctx::Ctx`], and `ui` is the one place that writes to a terminal or a pipe.
 
 pub mod args;
+mod cli;
 pub mod cmd;
 mod context_docs;
 mod ctx;
@@ -17,10 +18,10 @@ use std::{io::Write as _, process::ExitCode};
 use clap::error::ErrorKind;
 use forge_core::text;
 
+use crate::{cli::Cli, ctx::Ctx, exit::Exit, ui::Ui};
+
 pub use context_docs::context_docs;
 pub use docs::cli_docs;
-
-use crate::{args::Cli, ctx::Ctx, exit::Exit, ui::Ui};
 
 /// Runs the program on the process's arguments.
 #[must_use]
@@ -30,7 +31,7 @@ pub fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(e) => return usage(&e),
     };
-    let ui = Ui::from_env(&cli);
+    let ui = Ui::from_env(cli.global.color.when(), cli.named.clone());
     match run(cli, ui.clone()) {
         Ok(exit) => exit.into(),
         Err(e) => exit::report(&ui, &e).into(),

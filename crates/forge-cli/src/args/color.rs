@@ -40,7 +40,7 @@ impl ColorArg {
     }
 
     /// Reads the flag of `label create`.
-    pub(super) fn label_parser() -> impl TypedValueParser<Value = Self> {
+    pub(crate) fn label_parser() -> impl TypedValueParser<Value = Self> {
         StringValueParser::new().map(Self::Label)
     }
 
@@ -68,7 +68,10 @@ mod tests {
     use clap::Parser as _;
 
     use super::*;
-    use crate::args::{Cli, Command, label::LabelCommand};
+    use crate::{
+        cli::Cli,
+        cmd::{Command, label::LabelCommand},
+    };
 
     fn label_color(args: &[&str]) -> (ColorChoice, Option<String>) {
         let all = ["forge"].iter().chain(args);

@@ -1,16 +1,28 @@
 //! `forge capabilities`: what the forge of a repository can do, and why not.
 
+use clap::Args;
 use forge_core::{Capability, Hint, Result, Support};
 
-use crate::ctx::Ctx;
 use crate::{
-    args::CapabilitiesArgs,
+    args::output::JsonArgs,
+    ctx::Ctx,
     exit::Exit,
     ui::{
         json::{Field, Json, Selection},
         table::{self, Cell, Column},
     },
 };
+
+/// `forge capabilities`
+#[derive(Args, Debug)]
+pub struct CapabilitiesArgs {
+    /// Use another repository: owner/repo, a URL, file:///…, a path, or local:.
+    #[arg(short = 'R', long, value_name = "repository")]
+    pub repo: Option<String>,
+    /// As JSON.
+    #[command(flatten)]
+    pub json: JsonArgs,
+}
 
 /// A row.
 type Row = (Capability, Support);

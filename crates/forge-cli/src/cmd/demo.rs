@@ -9,11 +9,19 @@ use std::{
     process::{Command, Stdio},
 };
 
+use clap::Args;
 use forge_core::{Error, ErrorKind, Result};
 use forge_git::without_secrets;
 
-use crate::ctx::Ctx;
-use crate::{args::DemoArgs, exit::Exit, ui::Ui};
+use crate::{ctx::Ctx, exit::Exit, ui::Ui};
+
+/// `forge demo`
+#[derive(Args, Debug, Default)]
+pub struct DemoArgs {
+    /// Keep the repository, and say where it is
+    #[arg(long)]
+    pub keep: bool,
+}
 
 /// One line of the demo.
 struct Step {

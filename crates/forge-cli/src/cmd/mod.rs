@@ -6,7 +6,7 @@ mod completion;
 mod config;
 mod demo;
 mod issue;
-mod label;
+pub(crate) mod label;
 #[cfg(feature = "mcp")]
 mod mcp;
 mod pages;
@@ -14,9 +14,56 @@ pub(crate) mod pr;
 #[cfg(feature = "tangled")]
 mod tangled;
 
+use std::time::Duration;
+
+use clap::Subcommand;
 use forge_core::Result;
 
-use crate::{args::Command, ctx::Ctx, exit::Exit};
+use crate::{ctx::Ctx, exit::Exit};
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Work with pull requests
+    Pr(pr::PrArgs),
+    /// Work with issues
+    Issue(issue::IssueArgs),
+    /// Work with the labels of a repository
+    Label(label::LabelArgs),
+    /// Work with the records of tangled
+    #[cfg(feature = "tangled")]
+    Tangled(tangled::TangledArgs),
+    /// Show what a repository's forge can do
+    Capabilities(capabilities::CapabilitiesArgs),
+    /// Log in to a host and out of it
+    Auth(auth::AuthArgs),
+    /// Read, set and check the configuration
+    Config(config::ConfigArgs),
+    /// Serve pull requests to agents over MCP
+    #[cfg(feature = "mcp")]
+    Mcp(mcp::McpArgs),
+    /// Print a completion script for a shell
+    Completion(completion::CompletionArgs),
+    /// See a pull request live and merge, in a repository made for it
+    Demo(demo::DemoArgs),
+}
+
+impl Command {
+    /// How long its writes wait for an index to show them, where the command line says so.
+    #[must_use]
+    pub fn wait(&self) -> Option<Duration> {
+        match self {
+            Self::Pr(args) => args.command.wait()?.duration(),
+            Self::Issue(args) => args.command.wait()?.duration(),
+            Self::Label(args) => args.command.wait()?.duration(),
+            #[cfg(feature = "tangled")]
+            Self::Tangled(args) => match &args.command {
+                tangled::TangledCommand::Ingestion(args) => args.wait.duration(),
+            },
+            _ => None,
+        }
+    }
+}
 
 /// Runs a command.
 ///

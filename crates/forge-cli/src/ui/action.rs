@@ -4,11 +4,11 @@
 //! arguments that clap knows. The definitions of the arguments have the rest: the flag, whether it
 //! takes a value, and what that is called. An action that a subcommand cannot carry out is left out.
 
-use clap::{ArgAction, Command, CommandFactory as _};
+use clap::{ArgAction, Command};
 use forge_core::{Action, Arg, Call, Hint, Op, Param, text};
 use forge_git::quoted;
 
-use crate::args::{Cli, Named};
+use crate::args::Named;
 
 /// The subcommand of each call, and the flags that it always has.
 const COMMANDS: &[(Call, &str, &str)] = &[
@@ -111,7 +111,7 @@ const VALUES: &[(Param, &str, &str)] = &[
 
 /// The sentence, and behind it the command that can be pasted, or the arguments to change.
 pub(super) fn advice(hint: &Hint, named: &Named) -> String {
-    let mut cli = Cli::command();
+    let mut cli = named.definition.clone();
     cli.build();
     let words = hint.action().and_then(|action| match action.call() {
         Call::Again => changes(&cli, action, named),
@@ -248,7 +248,10 @@ fn exact(word: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory as _;
+
     use super::*;
+    use crate::cli::Cli;
 
     fn typed(words: &str) -> Named {
         Cli::read(format!("forge {words}").split(' '))

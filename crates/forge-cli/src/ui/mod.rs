@@ -34,7 +34,7 @@ use forge_core::{
 };
 
 use self::{color::Palette, pager::Pager, progress::Writes, term::Term};
-use crate::args::{Cli, Named};
+use crate::args::{ColorChoice, Named};
 
 /// Streams and what they can show. Cheap to clone.
 #[derive(Clone)]
@@ -82,9 +82,9 @@ fn stdout_error(e: io::Error) -> Error {
 impl Ui {
     /// From the process's streams, environment and arguments.
     #[must_use]
-    pub fn from_env(cli: &Cli) -> Self {
+    pub fn from_env(color: ColorChoice, named: Named) -> Self {
         Self {
-            term: Term::from_env(cli.global.color.when()),
+            term: Term::from_env(color),
             out: Arc::new(Mutex::new(BufWriter::with_capacity(
                 64 * 1024,
                 io::stdout(),
@@ -92,7 +92,7 @@ impl Ui {
             writes: Writes::default(),
             now: time::now(),
             pager: None,
-            named: Arc::new(cli.named.clone()),
+            named: Arc::new(named),
         }
     }
 

@@ -1,5 +1,6 @@
 //! `forge issue close`.
 
+use clap::{Args, ValueEnum};
 use forge_core::{
     Result,
     model::{IssueReason, IssueState, SetIssueState},
@@ -7,10 +8,39 @@ use forge_core::{
 
 use super::shared::{select, with_title};
 use crate::{
-    args::issue::{IssueCloseArgs, ReasonArg},
+    args::wait::WaitArgs,
     cmd::{Ctx, pr::shared::given},
     exit::Exit,
 };
+
+/// `--reason`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ReasonArg {
+    /// It is done.
+    Completed,
+    /// Nobody is going to do it.
+    #[value(name = "not planned", alias = "not_planned")]
+    NotPlanned,
+    /// Another one says the same.
+    Duplicate,
+}
+
+/// `forge issue close`
+#[derive(Args, Debug, Default)]
+pub struct IssueCloseArgs {
+    /// Number or URL
+    #[arg(value_name = "issue")]
+    pub selector: String,
+    /// Leave a comment with it
+    #[arg(short, long, value_name = "text")]
+    pub comment: Option<String>,
+    /// Why it is closed
+    #[arg(short, long, value_name = "reason", value_enum, ignore_case = true)]
+    pub reason: Option<ReasonArg>,
+    /// How long to wait.
+    #[command(flatten)]
+    pub wait: WaitArgs,
+}
 
 /// Runs it.
 ///

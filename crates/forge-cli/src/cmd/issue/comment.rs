@@ -1,10 +1,11 @@
 //! `forge issue comment`.
 
+use clap::Args;
 use forge_core::{Error, Result};
 
 use super::shared::select;
 use crate::{
-    args::issue::IssueCommentArgs,
+    args::{output::BodyArgs, wait::WaitArgs},
     cmd::{
         Ctx,
         pr::{body, comment::print},
@@ -12,6 +13,23 @@ use crate::{
     exit::Exit,
     ui::editor,
 };
+
+/// `forge issue comment`
+#[derive(Args, Debug, Default)]
+pub struct IssueCommentArgs {
+    /// Number or URL
+    #[arg(value_name = "issue")]
+    pub selector: String,
+    /// The text.
+    #[command(flatten)]
+    pub body: BodyArgs,
+    /// Write the text in an editor
+    #[arg(short, long, conflicts_with_all = ["body", "body_file"])]
+    pub editor: bool,
+    /// How long to wait.
+    #[command(flatten)]
+    pub wait: WaitArgs,
+}
 
 /// Runs it.
 ///

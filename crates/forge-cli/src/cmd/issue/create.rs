@@ -1,9 +1,10 @@
 //! `forge issue create`.
 
+use clap::Args;
 use forge_core::{Error, Result, model::NewIssue};
 
 use crate::{
-    args::issue::IssueCreateArgs,
+    args::{output::BodyArgs, wait::WaitArgs},
     cmd::{
         Ctx,
         pr::{
@@ -14,6 +15,26 @@ use crate::{
     exit::Exit,
     ui::{editor, prompt},
 };
+
+/// `forge issue create`
+#[derive(Args, Debug, Default)]
+pub struct IssueCreateArgs {
+    /// Assign people by login; "@me" assigns yourself
+    #[arg(short, long, value_name = "login", value_delimiter = ',')]
+    pub assignee: Vec<String>,
+    /// The text.
+    #[command(flatten)]
+    pub body: BodyArgs,
+    /// Add labels by name
+    #[arg(short, long, value_name = "name", value_delimiter = ',')]
+    pub label: Vec<String>,
+    /// The title
+    #[arg(short, long, value_name = "text")]
+    pub title: Option<String>,
+    /// How long to wait.
+    #[command(flatten)]
+    pub wait: WaitArgs,
+}
 
 /// Runs it.
 ///

@@ -1,5 +1,6 @@
 //! `forge issue edit`.
 
+use clap::Args;
 use forge_core::{
     Error, Result,
     model::{EditIssue, SetChange},
@@ -7,13 +8,36 @@ use forge_core::{
 
 use super::shared::select;
 use crate::{
-    args::issue::IssueEditArgs,
+    args::{output::BodyArgs, wait::WaitArgs},
     cmd::{
         Ctx,
         pr::{body, shared::names},
     },
     exit::Exit,
 };
+
+/// `forge issue edit`
+#[derive(Args, Debug, Default)]
+pub struct IssueEditArgs {
+    /// Number or URL
+    #[arg(value_name = "issue")]
+    pub selector: String,
+    /// Add labels by name
+    #[arg(long, value_name = "name", value_delimiter = ',')]
+    pub add_label: Vec<String>,
+    /// The text.
+    #[command(flatten)]
+    pub body: BodyArgs,
+    /// Take labels off
+    #[arg(long, value_name = "name", value_delimiter = ',')]
+    pub remove_label: Vec<String>,
+    /// The new title
+    #[arg(short, long, value_name = "text")]
+    pub title: Option<String>,
+    /// How long to wait.
+    #[command(flatten)]
+    pub wait: WaitArgs,
+}
 
 /// Runs it.
 ///

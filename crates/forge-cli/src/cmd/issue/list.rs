@@ -1,5 +1,6 @@
 //! `forge issue list`.
 
+use clap::{Args, ValueEnum};
 use forge_core::{
     Error, Repo, Result,
     model::{Issue, IssueFilter, IssueQuery, IssueState},
@@ -9,7 +10,7 @@ use futures::{StreamExt as _, TryStreamExt as _, stream};
 
 use super::shared::{label_names, state_word};
 use crate::{
-    args::issue::{IssueListArgs, IssueStateArg},
+    args::output::JsonArgs,
     cmd::{
         Ctx,
         pages::{Found, collect},
@@ -22,6 +23,48 @@ use crate::{
         table::{self, Cell, Column},
     },
 };
+
+/// `--state`
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum IssueStateArg {
+    /// Open.
+    #[default]
+    Open,
+    /// Closed.
+    Closed,
+    /// All.
+    All,
+}
+
+/// `forge issue list`
+#[derive(Args, Debug, Default)]
+pub struct IssueListArgs {
+    /// By assignee
+    #[arg(short, long, value_name = "login")]
+    pub assignee: Option<String>,
+    /// By author
+    #[arg(short = 'A', long, value_name = "login")]
+    pub author: Option<String>,
+    /// By labels, all of which it must have
+    #[arg(short, long, value_name = "name", value_delimiter = ',')]
+    pub label: Vec<String>,
+    /// How many at most
+    #[arg(short = 'L', long, value_name = "number", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
+    pub limit: u32,
+    /// By state
+    #[arg(
+        short,
+        long,
+        value_name = "state",
+        value_enum,
+        ignore_case = true,
+        default_value_t
+    )]
+    pub state: IssueStateArg,
+    /// JSON.
+    #[command(flatten)]
+    pub json: JsonArgs,
+}
 
 /// What a warning about labels is about.
 const LABELS: &str = "labels";

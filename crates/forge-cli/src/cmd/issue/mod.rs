@@ -10,13 +10,58 @@ mod shared;
 mod view;
 mod view_text;
 
+use clap::{Args, Subcommand};
 use forge_core::Result;
 
-use crate::ctx::Ctx;
-use crate::{
-    args::issue::{IssueArgs, IssueCommand},
-    exit::Exit,
-};
+use crate::{args::wait::WaitArgs, ctx::Ctx, exit::Exit};
+
+/// `forge issue`
+#[derive(Args, Debug)]
+#[command(subcommand_required = true, arg_required_else_help = true)]
+pub struct IssueArgs {
+    /// Use another repository: owner/repo, a URL, file:///…, a path, or local:.
+    #[arg(short = 'R', long, global = true, value_name = "repository")]
+    pub repo: Option<String>,
+    /// The command.
+    #[command(subcommand)]
+    pub command: IssueCommand,
+}
+
+/// The commands on issues.
+#[derive(Debug, Subcommand)]
+pub enum IssueCommand {
+    /// Open an issue
+    #[command(alias = "new")]
+    Create(create::IssueCreateArgs),
+    /// List issues
+    #[command(alias = "ls")]
+    List(list::IssueListArgs),
+    /// Show an issue
+    View(view::IssueViewArgs),
+    /// Close an issue
+    Close(close::IssueCloseArgs),
+    /// Comment on an issue
+    Comment(comment::IssueCommentArgs),
+    /// Edit title, body and labels of an issue
+    Edit(edit::IssueEditArgs),
+    /// Reopen an issue
+    Reopen(reopen::IssueReopenArgs),
+}
+
+impl IssueCommand {
+    /// The flags that say how long to wait; `None` for a command that only reads.
+    #[must_use]
+    pub fn wait(&self) -> Option<&WaitArgs> {
+        match self {
+            Self::Create(args) => Some(&args.wait),
+            Self::Close(args) => Some(&args.wait),
+            Self::Comment(args) => Some(&args.wait),
+            Self::Edit(args) => Some(&args.wait),
+            Self::Reopen(args) => Some(&args.wait),
+            Self::List(_) | Self::View(_) => None,
+        }
+    }
+}
 
 /// Runs a command on issues.
 ///

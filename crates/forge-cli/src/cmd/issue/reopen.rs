@@ -1,5 +1,6 @@
 //! `forge issue reopen`.
 
+use clap::Args;
 use forge_core::{
     Result,
     model::{IssueState, SetIssueState},
@@ -7,10 +8,24 @@ use forge_core::{
 
 use super::shared::{select, with_title};
 use crate::{
-    args::issue::IssueReopenArgs,
+    args::wait::WaitArgs,
     cmd::{Ctx, pr::shared::given},
     exit::Exit,
 };
+
+/// `forge issue reopen`
+#[derive(Args, Debug, Default)]
+pub struct IssueReopenArgs {
+    /// Number or URL
+    #[arg(value_name = "issue")]
+    pub selector: String,
+    /// Leave a comment with it
+    #[arg(short, long, value_name = "text")]
+    pub comment: Option<String>,
+    /// How long to wait.
+    #[command(flatten)]
+    pub wait: WaitArgs,
+}
 
 /// Runs it.
 ///

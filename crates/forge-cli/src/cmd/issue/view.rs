@@ -1,5 +1,6 @@
 //! `forge issue view`.
 
+use clap::Args;
 use forge_core::{Result, model::IssueFields};
 
 use super::{
@@ -7,7 +8,7 @@ use super::{
     view_text::{piped, piped_comments, shown},
 };
 use crate::{
-    args::issue::IssueViewArgs,
+    args::output::JsonArgs,
     ctx::Ctx,
     exit::Exit,
     ui::{
@@ -15,6 +16,23 @@ use crate::{
         json::{ISSUE_FIELDS, Selection},
     },
 };
+
+/// `forge issue view`
+#[derive(Args, Debug, Default)]
+pub struct IssueViewArgs {
+    /// Number or URL
+    #[arg(value_name = "issue")]
+    pub selector: String,
+    /// Show the comments too
+    #[arg(short, long)]
+    pub comments: bool,
+    /// Open it in the browser
+    #[arg(short, long, conflicts_with = "json")]
+    pub web: bool,
+    /// JSON.
+    #[command(flatten)]
+    pub json: JsonArgs,
+}
 
 /// Runs it.
 ///

@@ -9,6 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use clap::Args;
 use forge_core::{
     Action, Arg, Call, Capability, Error, Hint, Op, Param, Repo, Result, Support,
     model::{Attachment, NewAttachment},
@@ -17,7 +18,18 @@ use forge_core::{
 use percent_encoding::percent_decode_str;
 use pulldown_cmark::{Event, LinkType, Options, Parser, Tag};
 
-use crate::{args::pr::AttachArgs, ctx::Ctx, exit::Exit};
+use crate::{ctx::Ctx, exit::Exit};
+
+/// `--attach`
+#[derive(Args, Clone, Debug, Default)]
+pub struct AttachArgs {
+    /// Attach an image or a video: a file, or file#alternative-text; may be repeated
+    ///
+    /// Where the text names the file, as in "![alt](./login.png)", the name becomes the address of
+    /// the upload; else the file is added at the end of the text.
+    #[arg(long, value_name = "file")]
+    pub attach: Vec<String>,
+}
 
 /// How many files one command takes.
 const MOST: usize = 50;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use clap::Args;
 use forge::SelectedPull;
 use forge_core::{
     Error, ErrorKind, Result, WebPage,
@@ -10,7 +11,7 @@ use forge_core::{
 };
 
 use crate::{
-    args::pr::ChecksArgs,
+    args::output::JsonArgs,
     ctx::Ctx,
     exit::Exit,
     select::{self, Unnamed},
@@ -22,6 +23,38 @@ use crate::{
         time::elapsed,
     },
 };
+
+/// `forge pr checks`
+#[derive(Args, Debug, Default)]
+pub struct ChecksArgs {
+    /// Number, URL or branch [default: that of the current branch]
+    #[arg(value_name = "pull request")]
+    pub selector: Option<String>,
+    /// Leave the watch at the first failure
+    #[arg(long, requires = "watch")]
+    pub fail_fast: bool,
+    /// Seconds between two looks
+    #[arg(
+        short,
+        long,
+        value_name = "seconds",
+        default_value_t = 10,
+        requires = "watch"
+    )]
+    pub interval: u64,
+    /// Only those that the base branch requires
+    #[arg(long)]
+    pub required: bool,
+    /// Wait until they have finished
+    #[arg(long, conflicts_with = "json")]
+    pub watch: bool,
+    /// Open them in the browser
+    #[arg(short, long, conflicts_with = "json")]
+    pub web: bool,
+    /// JSON.
+    #[command(flatten)]
+    pub json: JsonArgs,
+}
 
 /// Runs it.
 ///

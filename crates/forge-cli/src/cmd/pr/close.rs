@@ -1,5 +1,6 @@
 //! `forge pr close`.
 
+use clap::Args;
 use forge_core::{
     Result,
     model::{CloseReq, PrFields},
@@ -10,11 +11,28 @@ use super::{
     shared::{given, pull_with_title},
 };
 use crate::{
-    args::pr::CloseArgs,
+    args::wait::WaitArgs,
     ctx::Ctx,
     exit::Exit,
     select::{self, Unnamed},
 };
+
+/// `forge pr close`
+#[derive(Args, Debug, Default)]
+pub struct CloseArgs {
+    /// Number, URL or branch
+    #[arg(value_name = "pull request")]
+    pub selector: String,
+    /// Leave a comment with it
+    #[arg(short, long, value_name = "text")]
+    pub comment: Option<String>,
+    /// Delete the head branch afterwards
+    #[arg(short, long)]
+    pub delete_branch: bool,
+    /// How long to wait.
+    #[command(flatten)]
+    pub wait: WaitArgs,
+}
 
 /// Runs it.
 ///

@@ -1,5 +1,6 @@
 //! `forge pr comment`.
 
+use clap::Args;
 use forge::SelectedPull;
 use forge_core::{
     Action, Error, Hint, Noun, Op, PageReq, Repo, Result, WebPage,
@@ -11,12 +12,48 @@ use super::{
     body,
 };
 use crate::{
-    args::pr::CommentArgs,
+    args::{output::BodyArgs, wait::WaitArgs},
+    cmd::pr::attach::AttachArgs,
     ctx::Ctx,
     exit::Exit,
     select::{self, Unnamed},
     ui::{browser, editor, prompt},
 };
+
+/// `forge pr comment`
+#[derive(Args, Debug, Default)]
+pub struct CommentArgs {
+    /// Number, URL or branch [default: that of the current branch]
+    #[arg(value_name = "pull request")]
+    pub selector: Option<String>,
+    /// The text.
+    #[command(flatten)]
+    pub body: BodyArgs,
+    /// The files.
+    #[command(flatten)]
+    pub attach: AttachArgs,
+    /// With --edit-last: comment if you have not commented yet
+    #[arg(long, requires = "edit_last")]
+    pub create_if_none: bool,
+    /// Delete your last comment
+    #[arg(long, conflicts_with_all = ["edit_last", "body", "body_file", "editor", "web"])]
+    pub delete_last: bool,
+    /// Replace your last comment
+    #[arg(long)]
+    pub edit_last: bool,
+    /// Write the text in an editor
+    #[arg(short, long)]
+    pub editor: bool,
+    /// Comment in the browser instead
+    #[arg(short, long)]
+    pub web: bool,
+    /// With --delete-last: do not ask
+    #[arg(long, requires = "delete_last")]
+    pub yes: bool,
+    /// How long to wait.
+    #[command(flatten)]
+    pub wait: WaitArgs,
+}
 
 /// Runs it.
 ///

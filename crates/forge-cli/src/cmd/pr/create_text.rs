@@ -17,7 +17,7 @@ use super::{
     templates,
 };
 use crate::{
-    args::pr::CreateArgs,
+    cmd::pr::create::CreateArgs,
     ctx::Ctx,
     ui::{editor, prompt},
 };

@@ -1,5 +1,6 @@
 //! `forge pr diff`.
 
+use clap::Args;
 use forge::SelectedPull;
 use forge_core::{
     Error, Locator, PageReq, Result, WebPage,
@@ -11,7 +12,6 @@ use forge_core::{
 use futures::StreamExt as _;
 
 use crate::{
-    args::pr::DiffArgs,
     ctx::Ctx,
     exit::Exit,
     select::{self, Unnamed},
@@ -21,6 +21,35 @@ use crate::{
         glob,
     },
 };
+
+/// `forge pr diff`
+#[derive(Args, Debug, Default)]
+pub struct DiffArgs {
+    /// Number, URL or branch [default: that of the current branch]
+    #[arg(value_name = "pull request")]
+    pub selector: Option<String>,
+    /// Write terminal escapes as they are
+    #[arg(long)]
+    pub allow_escape_sequences: bool,
+    /// Leave out files that match these globs, by path or by base name
+    #[arg(short, long, value_name = "patterns", value_delimiter = ',')]
+    pub exclude: Vec<String>,
+    /// Print the names of the changed files alone
+    #[arg(long)]
+    pub name_only: bool,
+    /// Print a patch for each commit, as git format-patch writes it
+    #[arg(long, conflicts_with = "name_only")]
+    pub patch: bool,
+    /// Show this round, counted from 0, in place of the newest
+    #[arg(long, value_name = "number", conflicts_with_all = ["name_only", "web"])]
+    pub round: Option<usize>,
+    /// Leave out the files that this earlier round changed in the same way
+    #[arg(long, value_name = "number", conflicts_with_all = ["name_only", "web", "patch"])]
+    pub since: Option<usize>,
+    /// Open it in the browser
+    #[arg(short, long)]
+    pub web: bool,
+}
 
 /// Runs it.
 ///

@@ -1,5 +1,6 @@
 //! `forge pr edit`.
 
+use clap::Args;
 use forge_core::{
     Error, Result,
     model::{EditPull, PrFields, SetChange},
@@ -11,12 +12,66 @@ use super::{
     shared::{names, reviewers},
 };
 use crate::{
-    args::pr::EditArgs,
+    args::{output::BodyArgs, wait::WaitArgs},
+    cmd::pr::attach::AttachArgs,
     ctx::Ctx,
     exit::Exit,
     select::{self, Unnamed},
     ui::{editor, prompt},
 };
+
+/// `forge pr edit`
+#[derive(Args, Debug, Default)]
+pub struct EditArgs {
+    /// Number, URL or branch [default: that of the current branch]
+    #[arg(value_name = "pull request")]
+    pub selector: Option<String>,
+    /// Assign people by login; "@me" assigns yourself
+    #[arg(long, value_name = "login", value_delimiter = ',')]
+    pub add_assignee: Vec<String>,
+    /// Add labels by name
+    #[arg(long, value_name = "name", value_delimiter = ',')]
+    pub add_label: Vec<String>,
+    /// Add it to projects by title
+    #[arg(long, value_name = "title", value_delimiter = ',')]
+    pub add_project: Vec<String>,
+    /// Ask people or teams for a review
+    #[arg(long, value_name = "handle", value_delimiter = ',')]
+    pub add_reviewer: Vec<String>,
+    /// The files.
+    #[command(flatten)]
+    pub attach: AttachArgs,
+    /// Change the base branch
+    #[arg(short = 'B', long, value_name = "branch")]
+    pub base: Option<String>,
+    /// The description.
+    #[command(flatten)]
+    pub body: BodyArgs,
+    /// Put it on a milestone by name
+    #[arg(short, long, value_name = "name", conflicts_with = "remove_milestone")]
+    pub milestone: Option<String>,
+    /// Take assignees off; "@me" takes yourself off
+    #[arg(long, value_name = "login", value_delimiter = ',')]
+    pub remove_assignee: Vec<String>,
+    /// Take labels off
+    #[arg(long, value_name = "name", value_delimiter = ',')]
+    pub remove_label: Vec<String>,
+    /// Take it off its milestone
+    #[arg(long)]
+    pub remove_milestone: bool,
+    /// Take it out of projects by title
+    #[arg(long, value_name = "title", value_delimiter = ',')]
+    pub remove_project: Vec<String>,
+    /// Take back requests for a review
+    #[arg(long, value_name = "handle", value_delimiter = ',')]
+    pub remove_reviewer: Vec<String>,
+    /// The new title
+    #[arg(short, long, value_name = "text")]
+    pub title: Option<String>,
+    /// How long to wait.
+    #[command(flatten)]
+    pub wait: WaitArgs,
+}
 
 /// Runs it.
 ///

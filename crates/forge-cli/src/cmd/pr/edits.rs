@@ -7,7 +7,7 @@ use std::{
 
 use forge_core::{Error, Result, model::FileEdit};
 
-use crate::args::pr::CreateArgs;
+use crate::cmd::pr::create::CreateArgs;
 
 /// More than any forge takes.
 const MOST: u64 = 64 * 1024 * 1024;

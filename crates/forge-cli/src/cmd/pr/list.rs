@@ -1,5 +1,6 @@
 //! `forge pr list`.
 
+use clap::{Args, ValueEnum};
 use forge_core::{
     Repo, Result, WebPage,
     model::{PrFields, PrState, PullQuery, PullRequest, StateFilter},
@@ -8,7 +9,7 @@ use forge_core::{
 
 use super::shared::{given, head_label, names, repo_name, state_word};
 use crate::{
-    args::pr::{ListArgs, StateArg},
+    args::output::JsonArgs,
     cmd::{
         Ctx,
         pages::{Found, collect},
@@ -21,6 +22,68 @@ use crate::{
         table::{self, Cell, Column},
     },
 };
+
+/// `--state`
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum StateArg {
+    /// Open, drafts among them.
+    #[default]
+    Open,
+    /// Closed, merged or not.
+    Closed,
+    /// Merged.
+    Merged,
+    /// All.
+    All,
+}
+
+/// `forge pr list`
+#[derive(Args, Debug, Default)]
+pub struct ListArgs {
+    /// By the GitHub app that opened it
+    #[arg(long, value_name = "app", conflicts_with = "author")]
+    pub app: Option<String>,
+    /// By assignee
+    #[arg(short, long, value_name = "login")]
+    pub assignee: Option<String>,
+    /// By author
+    #[arg(short = 'A', long, value_name = "login")]
+    pub author: Option<String>,
+    /// By base branch
+    #[arg(short = 'B', long, value_name = "branch")]
+    pub base: Option<String>,
+    /// Drafts alone, or with =false none of them
+    #[arg(short, long, value_name = "bool", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub draft: Option<bool>,
+    /// By head branch
+    #[arg(short = 'H', long, value_name = "branch")]
+    pub head: Option<String>,
+    /// By labels, all of which it must have
+    #[arg(short, long, value_name = "name", value_delimiter = ',')]
+    pub label: Vec<String>,
+    /// How many at most
+    #[arg(short = 'L', long, value_name = "number", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
+    pub limit: u32,
+    /// Words and qualifiers in GitHub's search syntax
+    #[arg(short = 'S', long, value_name = "query")]
+    pub search: Option<String>,
+    /// By state
+    #[arg(
+        short,
+        long,
+        value_name = "state",
+        value_enum,
+        ignore_case = true,
+        default_value_t
+    )]
+    pub state: StateArg,
+    /// Open the list in the browser
+    #[arg(short, long, conflicts_with = "json")]
+    pub web: bool,
+    /// JSON.
+    #[command(flatten)]
+    pub json: JsonArgs,
+}
 
 /// Runs it.
 ///

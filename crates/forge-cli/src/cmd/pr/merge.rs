@@ -1,5 +1,6 @@
 //! `forge pr merge`.
 
+use clap::Args;
 use forge::SelectedPull;
 use forge_core::{
     Error, Repo, Result,
@@ -12,12 +13,59 @@ use super::{
     shared::{given, pull_name, pull_with_title},
 };
 use crate::{
-    args::pr::MergeArgs,
+    args::{output::BodyArgs, wait::WaitArgs},
     ctx::Ctx,
     exit::Exit,
     select::{self, Unnamed},
     ui::prompt,
 };
+
+/// `forge pr merge`
+#[derive(Args, Debug, Default)]
+pub struct MergeArgs {
+    /// Number, URL or branch [default: that of the current branch]
+    #[arg(value_name = "pull request")]
+    pub selector: Option<String>,
+    /// Merge although requirements are not met
+    #[arg(long, conflicts_with = "auto")]
+    pub admin: bool,
+    /// The e-mail address of the merge commit's author
+    #[arg(short = 'A', long, value_name = "text")]
+    pub author_email: Option<String>,
+    /// Merge by itself once the requirements are met
+    #[arg(long)]
+    pub auto: bool,
+    /// The body of the merge commit's message.
+    #[command(flatten)]
+    pub body: BodyArgs,
+    /// Delete the head branch afterwards
+    #[arg(short, long)]
+    pub delete_branch: bool,
+    /// Take back --auto
+    #[arg(long, conflicts_with_all = ["auto", "admin", "merge", "rebase", "squash"])]
+    pub disable_auto: bool,
+    /// Leave the files of a work tree that has the base branch checked out as they are
+    #[arg(long)]
+    pub leave_checkout: bool,
+    /// Refuse unless the head is this commit, given by its full id
+    #[arg(long, value_name = "SHA")]
+    pub match_head_commit: Option<String>,
+    /// Merge with a merge commit
+    #[arg(short, long)]
+    pub merge: bool,
+    /// Rebase the commits onto the base branch
+    #[arg(short, long)]
+    pub rebase: bool,
+    /// Squash the commits into one
+    #[arg(short, long)]
+    pub squash: bool,
+    /// The subject of the merge commit's message
+    #[arg(short = 't', long, value_name = "text")]
+    pub subject: Option<String>,
+    /// How long to wait.
+    #[command(flatten)]
+    pub wait: WaitArgs,
+}
 
 /// Runs it.
 ///

@@ -32,13 +32,89 @@ mod update_branch;
 mod view;
 pub(crate) mod view_text;
 
+use clap::{Args, Subcommand};
 use forge_core::Result;
 
-use crate::ctx::Ctx;
-use crate::{
-    args::pr::{PrArgs, PrCommand},
-    exit::Exit,
-};
+use crate::{args::wait::WaitArgs, ctx::Ctx, exit::Exit};
+
+/// `forge pr`
+#[derive(Args, Debug)]
+#[command(subcommand_required = true, arg_required_else_help = true)]
+pub struct PrArgs {
+    /// Use another repository: owner/repo, a URL, file:///…, a path, or local:.
+    #[arg(short = 'R', long, global = true, value_name = "repository")]
+    pub repo: Option<String>,
+    /// The command.
+    #[command(subcommand)]
+    pub command: PrCommand,
+}
+
+/// The commands on pull requests.
+#[derive(Debug, Subcommand)]
+pub enum PrCommand {
+    /// Open a pull request
+    #[command(alias = "new")]
+    Create(Box<create::CreateArgs>),
+    /// List pull requests
+    #[command(alias = "ls")]
+    List(list::ListArgs),
+    /// Show what concerns you
+    Status(status::StatusArgs),
+    /// Show a pull request
+    View(view::ViewArgs),
+    /// Show the checks of a pull request
+    Checks(checks::ChecksArgs),
+    /// Show everything that is needed to understand or judge a pull request
+    Context(context::ContextArgs),
+    /// Close a pull request
+    Close(close::CloseArgs),
+    /// Comment on a pull request
+    Comment(comment::CommentArgs),
+    /// Show the changes of a pull request
+    Diff(diff::DiffArgs),
+    /// Edit a pull request
+    Edit(Box<edit::EditArgs>),
+    /// Merge a pull request
+    Merge(merge::MergeArgs),
+    /// Mark a draft as ready for review
+    Ready(ready::ReadyArgs),
+    /// Reopen a pull request
+    Reopen(reopen::ReopenArgs),
+    /// Submit another round of changes
+    Resubmit(resubmit::ResubmitArgs),
+    /// Review a pull request, with comments on lines
+    Review(review::ReviewArgs),
+    /// Work with review threads
+    Thread(thread::ThreadArgs),
+    /// Bring the branch of a pull request up to date with its base
+    UpdateBranch(update_branch::UpdateBranchArgs),
+}
+
+impl PrCommand {
+    /// The flags that say how long to wait; `None` for a command that only reads.
+    #[must_use]
+    pub fn wait(&self) -> Option<&WaitArgs> {
+        match self {
+            Self::Create(args) => Some(&args.wait),
+            Self::Close(args) => Some(&args.wait),
+            Self::Comment(args) => Some(&args.wait),
+            Self::Edit(args) => Some(&args.wait),
+            Self::Merge(args) => Some(&args.wait),
+            Self::Ready(args) => Some(&args.wait),
+            Self::Reopen(args) => Some(&args.wait),
+            Self::Resubmit(args) => Some(&args.wait),
+            Self::Review(args) => Some(&args.wait),
+            Self::UpdateBranch(args) => Some(&args.wait),
+            Self::Thread(args) => args.command.wait(),
+            Self::List(_)
+            | Self::Status(_)
+            | Self::View(_)
+            | Self::Checks(_)
+            | Self::Context(_)
+            | Self::Diff(_) => None,
+        }
+    }
+}
 
 /// Runs a command on pull requests.
 ///

@@ -1,14 +1,29 @@
 //! `forge pr ready`.
 
+use clap::Args;
 use forge_core::{Result, model::PrFields};
 
 use super::shared::pull_name;
 use crate::{
-    args::pr::ReadyArgs,
+    args::wait::WaitArgs,
     ctx::Ctx,
     exit::Exit,
     select::{self, Unnamed},
 };
+
+/// `forge pr ready`
+#[derive(Args, Debug, Default)]
+pub struct ReadyArgs {
+    /// Number, URL or branch [default: that of the current branch]
+    #[arg(value_name = "pull request")]
+    pub selector: Option<String>,
+    /// Make it a draft again
+    #[arg(long)]
+    pub undo: bool,
+    /// How long to wait.
+    #[command(flatten)]
+    pub wait: WaitArgs,
+}
 
 /// Runs it.
 ///

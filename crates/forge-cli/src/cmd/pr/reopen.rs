@@ -1,14 +1,29 @@
 //! `forge pr reopen`.
 
+use clap::Args;
 use forge_core::{Result, model::PrFields};
 
 use super::shared::{given, pull_with_title};
 use crate::{
-    args::pr::ReopenArgs,
+    args::wait::WaitArgs,
     ctx::Ctx,
     exit::Exit,
     select::{self, Unnamed},
 };
+
+/// `forge pr reopen`
+#[derive(Args, Debug, Default)]
+pub struct ReopenArgs {
+    /// Number, URL or branch
+    #[arg(value_name = "pull request")]
+    pub selector: String,
+    /// Leave a comment with it
+    #[arg(short, long, value_name = "text")]
+    pub comment: Option<String>,
+    /// How long to wait.
+    #[command(flatten)]
+    pub wait: WaitArgs,
+}
 
 /// Runs it.
 ///

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use clap::Args;
 use forge_core::{
     Result, Warning,
     model::{CheckRollup, MergeState, PrFields, PrState, PullRequest, PullStatus, ReviewDecision},
@@ -10,7 +11,7 @@ use forge_core::{
 
 use super::shared::{has, head_label, repo_name, state_word};
 use crate::{
-    args::pr::StatusArgs,
+    args::output::JsonArgs,
     ctx::Ctx,
     exit::Exit,
     ui::{
@@ -19,6 +20,17 @@ use crate::{
         table::truncate_as_gh,
     },
 };
+
+/// `forge pr status`
+#[derive(Args, Debug, Default)]
+pub struct StatusArgs {
+    /// Show whether each can be merged
+    #[arg(short, long)]
+    pub conflict_status: bool,
+    /// JSON.
+    #[command(flatten)]
+    pub json: JsonArgs,
+}
 
 /// Runs it.
 ///

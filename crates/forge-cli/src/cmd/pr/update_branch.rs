@@ -1,16 +1,34 @@
 //! `forge pr update-branch`.
 
+use clap::Args;
 use forge_core::{
     Result,
     model::{PrFields, UpdateBranch, UpdateMethod},
 };
 
 use crate::{
-    args::pr::UpdateBranchArgs,
+    args::wait::WaitArgs,
     ctx::Ctx,
     exit::Exit,
     select::{self, Unnamed},
 };
+
+/// `forge pr update-branch`
+#[derive(Args, Debug, Default)]
+pub struct UpdateBranchArgs {
+    /// Number, URL or branch [default: that of the current branch]
+    #[arg(value_name = "pull request")]
+    pub selector: Option<String>,
+    /// Put its commits on top of the base branch again, in place of a merge commit
+    #[arg(long)]
+    pub rebase: bool,
+    /// Leave the files of a work tree that has the branch checked out as they are
+    #[arg(long)]
+    pub leave_checkout: bool,
+    /// How long to wait.
+    #[command(flatten)]
+    pub wait: WaitArgs,
+}
 
 /// Runs it.
 ///

@@ -1,5 +1,6 @@
 //! `forge pr view`.
 
+use clap::Args;
 use forge::SelectedPull;
 use forge_core::{
     Capability, PageReq, Repo, Result,
@@ -12,7 +13,7 @@ use super::{
     view_text::{piped, piped_comments, shown},
 };
 use crate::{
-    args::pr::ViewArgs,
+    args::output::JsonArgs,
     ctx::Ctx,
     exit::Exit,
     select::{self, Unnamed},
@@ -21,6 +22,26 @@ use crate::{
         json::{PULL_FIELDS, Selection},
     },
 };
+
+/// `forge pr view`
+#[derive(Args, Debug, Default)]
+pub struct ViewArgs {
+    /// Number, URL or branch [default: that of the current branch]
+    #[arg(value_name = "pull request")]
+    pub selector: Option<String>,
+    /// Show the comments and reviews too
+    #[arg(short, long)]
+    pub comments: bool,
+    /// Show who opened, edited, closed, merged it, and when
+    #[arg(long, conflicts_with_all = ["comments", "json", "web"])]
+    pub history: bool,
+    /// Open it in the browser
+    #[arg(short, long, conflicts_with = "json")]
+    pub web: bool,
+    /// JSON.
+    #[command(flatten)]
+    pub json: JsonArgs,
+}
 
 /// Runs it.
 ///

@@ -1,3 +1,5 @@
+//! How long a write waits for an index: `--wait` and `--no-wait`.
+
 use std::{str::FromStr, time::Duration};
 
 use clap::Args;
