@@ -55,6 +55,27 @@ def repository():
     return repo
 
 
+def trap(repo):
+    """A bare repository as ordinary files in `docs`, whose configuration names a program: what it writes."""
+    canary = os.path.join(tempfile.mkdtemp(prefix="forge-trap-"), "canary")
+    git(repo, "clone", "-q", "--bare", repo, "docs")
+    docs = os.path.join(repo, "docs")
+    settings = f'[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = .\n\tfsmonitor = "touch {canary}; false"\n'
+    write(docs, "config", settings)
+    # git itself runs the program where nothing guards it.
+    git(docs, "-c", "safe.bareRepository=all", "status")
+    os.remove(canary)
+    return canary
+
+
+async def runs_no_trap(client, canary):
+    """The agent is asked about the directory with the trap."""
+    for tool, more in [("pr_view", {"number": "1"}), ("pr_diff", {"number": "1"}), ("pr_list", {})]:
+        refused = await client.call_tool(tool, {"repo": "./docs", **more})
+        assert refused.is_error, refused.content
+    assert not os.path.exists(canary), "a program of the repository ran"
+
+
 def write(repo, name, text):
     with open(os.path.join(repo, name), "w", encoding="utf-8") as file:
         file.write(text)
@@ -101,7 +122,7 @@ def forge(repo, *args):
     subprocess.run([FORGE, *args], cwd=repo, check=True, stdout=subprocess.DEVNULL)
 
 
-async def exercise(connect, log, name):
+async def exercise(connect, log, canary, name):
     asked, told = [], []
 
     async def agree(_, params):
@@ -118,6 +139,7 @@ async def exercise(connect, log, name):
         assert not listed.is_error and len(listed.structured_content["pull_requests"]) == 2
         failed = await client.call_tool("pr_view", {"number": "99"})
         assert failed.is_error and failed.structured_content["error"]["code"] == "not_found"
+        await runs_no_trap(client, canary)
         await is_cancelled(client, log)
         large = await client.call_tool("pr_diff", {"number": "2"}, progress_callback=progress)
         assert large.structured_content["additions"] == 200_000
@@ -138,7 +160,7 @@ async def over_stdio(mode):
     repo = repository()
     env, log = slow_git()
     server = StdioServerParameters(command=FORGE, args=["mcp", "--write"], cwd=repo, env=env)
-    await exercise(lambda agree: Client(server, mode=mode, elicitation_callback=agree), log, f"stdio {mode}")
+    await exercise(lambda agree: Client(server, mode=mode, elicitation_callback=agree), log, trap(repo), f"stdio {mode}")
 
 
 async def over_http(mode):
@@ -160,7 +182,7 @@ async def over_http(mode):
             wire = streamable_http_client(url, http_client=http)
             return Client(wire, mode=mode, elicitation_callback=agree)
 
-        await exercise(connect, log, f"http {mode}")
+        await exercise(connect, log, trap(repo), f"http {mode}")
     finally:
         server.terminate()
         server.wait()
