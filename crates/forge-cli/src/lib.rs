@@ -18,7 +18,7 @@ use std::{io::Write as _, process::ExitCode};
 use clap::error::ErrorKind;
 use forge_core::text;
 
-use crate::{cli::Cli, ctx::Ctx, exit::Exit, ui::Ui};
+use crate::{args::GlobalArgs, cli::Cli, cmd::Command, ctx::Ctx, exit::Exit, ui::Ui};
 
 pub use context_docs::context_docs;
 pub use docs::cli_docs;
@@ -31,20 +31,20 @@ pub fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(e) => return usage(&e),
     };
-    let ui = Ui::from_env(cli.global.color.when(), cli.named.clone());
-    match run(cli, ui.clone()) {
+    let ui = Ui::from_env(cli.global.color.when(), cli.named);
+    match run(cli.global, cli.command, ui.clone()) {
         Ok(exit) => exit.into(),
         Err(e) => exit::report(&ui, &e).into(),
     }
 }
 
-fn run(cli: Cli, ui: Ui) -> forge_core::Result<Exit> {
+fn run(global: GlobalArgs, command: Command, ui: Ui) -> forge_core::Result<Exit> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(ui::io_error)?;
-    let ctx = Ctx::new(ui, cli.global)?.waiting(cli.command.wait());
-    let exit = runtime.block_on(cmd::run(&ctx, cli.command));
+    let ctx = Ctx::new(ui, global)?.waiting(command.wait());
+    let exit = runtime.block_on(cmd::run(&ctx, command));
     // A failure of the command says more than one of its output.
     let printed = ctx.ui.flush();
     exit.and_then(|exit| printed.map(|()| exit))
