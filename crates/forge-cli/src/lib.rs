@@ -1,7 +1,7 @@
 //! The `forge` command line: arguments, commands and what they print.
 //!
 //! The path of a command: `cli` reads what was typed (pure, no I/O), [`cmd`] runs it over
-//! [`ctx::Ctx`], and `ui` is the one place that writes to a terminal or a pipe.
+//! `ctx::Ctx`, and `ui` is the one place that writes to a terminal or a pipe.
 
 pub mod args;
 mod cli;

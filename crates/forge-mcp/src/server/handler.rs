@@ -25,17 +25,13 @@ use crate::{
 const LIST_TTL_MS: u64 = 3_600_000;
 
 /// The methods whose parameters are read here.
-const METHODS: [&str; 13] = [
+const METHODS: [&str; 9] = [
     "completion/complete",
-    "initialize",
-    "logging/setLevel",
     "prompts/get",
     "prompts/list",
     "resources/list",
     "resources/read",
-    "resources/subscribe",
     "resources/templates/list",
-    "resources/unsubscribe",
     "subscriptions/listen",
     "tools/call",
     "tools/list",
