@@ -47,6 +47,8 @@ pub(crate) struct WorkTree {
     pub usage: BranchUse,
     /// Whether it is the main work tree.
     is_main: bool,
+    /// Whether `git worktree lock` keeps it, as on a disk that is not always mounted.
+    is_locked: bool,
 }
 
 /// What is known of the directory of a work tree that has a branch checked out.
@@ -56,6 +58,8 @@ enum Directory {
     Proved,
     /// A linked work tree is not there any more.
     Gone,
+    /// A linked work tree is not there, and `git worktree lock` says that it comes back.
+    Away,
     /// It does not lead to the repository, or not back.
     Unproved,
 }
@@ -146,6 +150,7 @@ impl Local {
                     path,
                     usage,
                     is_main,
+                    is_locked: false,
                 })
             })
             .collect();
@@ -159,10 +164,16 @@ impl Local {
         let list = self.git().run_ok(list).await?;
         let wanted = format!("branch refs/heads/{branch}");
         let mut trees: Vec<PathBuf> = Vec::new();
-        let mut found = Vec::new();
+        let mut found: Vec<WorkTree> = Vec::new();
+        // Each work tree has a line for its directory, then one for its branch, then `locked`.
         for line in list.split(|b| *b == 0) {
             if let Some(dir) = line.strip_prefix(b"worktree ") {
                 trees.push(path_of(dir));
+            } else if line == b"locked" || line.starts_with(b"locked ") {
+                let of = found.last_mut().filter(|f| trees.last() == Some(&f.path));
+                if let Some(tree) = of {
+                    tree.is_locked = true;
+                }
             } else if line == wanted.as_bytes()
                 && let Some(listed) = trees.last()
             {
@@ -176,6 +187,7 @@ impl Local {
                     path,
                     usage: BranchUse::CheckedOut,
                     is_main,
+                    is_locked: false,
                 });
             }
         }
@@ -247,6 +259,7 @@ impl Local {
         };
         match tree.is_main || is_there || is_here() {
             true => Directory::Unproved,
+            false if tree.is_locked => Directory::Away,
             false => Directory::Gone,
         }
     }
@@ -256,7 +269,8 @@ impl Local {
     ///
     /// # Errors
     /// `precondition_failed` with the files that are in the way, where the directory of a work tree is
-    /// not known, or where git has not finished with the branch; with `leave`, in the last case alone.
+    /// not known or a locked work tree is away, or where git has not finished with the branch; with
+    /// `leave`, in the last case alone.
     pub(crate) async fn prepare_move(
         &self,
         branch: &str,
@@ -285,6 +299,7 @@ impl Local {
                     the_move.checkouts.push(checkout);
                 }
                 Directory::Gone => the_move.warnings.push(gone(&the_move, &tree.path)),
+                Directory::Away => return Err(away(branch, &tree.path)),
                 Directory::Unproved => return Err(self.unproved(branch, &tree)),
             }
         }
@@ -375,7 +390,7 @@ impl Local {
         let from = shown.as_deref().unwrap_or(&the_move.from);
         let git = match self.directory_of(tree) {
             Directory::Proved => format!("git -C {}", quote(&tree.path)),
-            Directory::Gone | Directory::Unproved => "git".to_owned(),
+            Directory::Gone | Directory::Away | Directory::Unproved => "git".to_owned(),
         };
         let mut hint = format!(
             "bring them along, local changes kept, with: {git} read-tree -m -u {from} HEAD"
@@ -814,6 +829,23 @@ fn gone(the_move: &BranchMove, path: &Path) -> Warning {
          gone for good: git worktree prune",
         the_move.from
     ))
+}
+
+/// The refusal where a linked work tree that has the branch checked out is away, and comes back.
+fn away(branch: &str, path: &Path) -> Error {
+    let shown = show(path);
+    let message = format!(
+        "'{}' is checked out in {shown}, which is locked and not there: when it comes back, a commit \
+         of all files in it would take the changes back; nothing was changed",
+        text::one_line(branch)
+    );
+    let hint = format!(
+        "mount the disk of {shown}; or, if it never comes back, run git worktree unlock {} and git \
+         worktree prune; or leave its files behind",
+        quote(path)
+    );
+    Error::precondition(Precondition::WorkTree(Vec::new()), message)
+        .with_hint(Hint::from(hint).with_action(LEAVE_CHECKOUT))
 }
 
 /// Whether a key names a program that a checkout runs, or another work tree.

@@ -742,6 +742,27 @@ async fn work_tree_that_is_gone_is_a_warning() {
     holds(&repo, &moved);
 }
 
+#[tokio::test]
+async fn locked_work_tree_that_is_away_refuses_the_merge() {
+    let (repo, local) = on_base().await;
+    repo.git(&["switch", "--quiet", "--detach"]);
+    let linked = repo.path.with_file_name("linked");
+    let path = linked.to_str().unwrap();
+    repo.git(&["worktree", "add", "--quiet", path, "main"]);
+    repo.git(&["worktree", "lock", "--reason", "on a disk", path]);
+    let away = repo.path.with_file_name("away");
+    fs::rename(&linked, &away).unwrap();
+    let before = repo.git(&["rev-parse", "main"]);
+    let error = local.merge(&pr(&local, 1), &squash()).await.unwrap_err();
+    assert!(error.message().contains(path), "{error:?}");
+    assert!(error.message().contains("locked"), "{error:?}");
+    assert_eq!(repo.git(&["rev-parse", "main"]), before);
+    // The disk is there again.
+    fs::rename(&away, &linked).unwrap();
+    local.merge(&pr(&local, 1), &squash()).await.unwrap();
+    holds(&repo, &linked);
+}
+
 /// Puts a hook there that runs `script` once, when the files of a work tree have changed or a
 /// transaction of refs is committed.
 fn meanwhile(repo: &Repo, hook: &str, argument: &str, script: &str) {
