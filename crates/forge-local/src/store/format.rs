@@ -16,6 +16,20 @@ pub(crate) enum Unreadable {
     Newer(u32),
     /// The rest of a sentence.
     Damaged(String),
+    /// The file that the record consists of is not there: it never was, or a partial clone left it
+    /// out, which git does not tell apart.
+    Missing(&'static str),
+    /// git does not give the object out, and says what to do: nothing of it needs to be dropped.
+    Withheld(Error),
+}
+
+impl From<Error> for Unreadable {
+    fn from(error: Error) -> Self {
+        match error.kind() {
+            ErrorKind::Protocol => Self::Damaged(error.message().to_owned()),
+            _ => Self::Withheld(error),
+        }
+    }
 }
 
 impl From<String> for Unreadable {
@@ -47,6 +61,15 @@ impl Unreadable {
     /// The error about `what`, which the ref `name` holds; `undo` is what dropping the ref does.
     pub fn into_error(self, what: &str, name: &str, undo: &str) -> Error {
         let (why, hint) = match self {
+            Self::Withheld(error) => {
+                let message = format!("{what} ({name}) cannot be read: {}", error.message());
+                let hint = error.hint().cloned();
+                let outer = Error::new(error.kind().clone(), message);
+                return hint
+                    .into_iter()
+                    .fold(outer, Error::with_hint)
+                    .with_source(error);
+            }
             Self::Newer(format) => (
                 format!(
                     "it has format {format}, which a newer version of forge wrote (this one reads \
@@ -55,6 +78,14 @@ impl Unreadable {
                 format!(
                     "use the version of forge that wrote {name}, or a later one; this one changes \
                      nothing in it"
+                ),
+            ),
+            Self::Missing(file) => (
+                format!("its {file} is not in this repository"),
+                format!(
+                    "in a partial clone run 'git fetch --refetch --no-filter' and try again; \
+                     elsewhere look at it with 'git log --first-parent {name}', and \
+                     'git update-ref -d {name}' {undo}"
                 ),
             ),
             Self::Damaged(why) => (

@@ -306,8 +306,8 @@ fn decode(number: u64, tip: String, file: Found) -> Result<StoredIssue> {
     let object = match file {
         Found::Object(object) if object.kind == "blob" => object,
         Found::Object(_) => return Err(broken(number, "issue.json is no file")),
-        Found::Missing => return Err(broken(number, "it has no issue.json")),
-        Found::Unreadable(e) => return Err(broken(number, e.message()).with_source(e)),
+        Found::Missing => return Err(broken(number, Unreadable::Missing("issue.json"))),
+        Found::Unreadable(e) => return Err(broken(number, e)),
     };
     match IssueSnapshot::decode(&object.data, number) {
         Ok(snapshot) => Ok(StoredIssue { tip, snapshot }),

@@ -307,8 +307,8 @@ fn decode(number: u64, tip: String, file: Found) -> Read {
     let object = match file {
         Found::Object(object) if object.kind == "blob" => object,
         Found::Object(_) => return Read::Broken(broken(number, "pull.json is no file")),
-        Found::Missing => return Read::Broken(broken(number, "it has no pull.json")),
-        Found::Unreadable(e) => return Read::Broken(broken(number, e.message()).with_source(e)),
+        Found::Missing => return Read::Broken(broken(number, Unreadable::Missing("pull.json"))),
+        Found::Unreadable(e) => return Read::Broken(broken(number, e)),
     };
     match Snapshot::decode(&object.data, number) {
         Ok(snapshot) => Read::Pull(Box::new(Pull {

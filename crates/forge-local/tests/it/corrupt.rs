@@ -1,11 +1,13 @@
 //! Damage under `refs/forge`: reported by ref, and everything else works.
 
 use forge_core::{
-    Labels, PageReq, PullRequests, Reviews,
+    Labels, PageReq, PullRequests, Reviews, Trust,
     model::{CloseReq, NewLabel, PrFields, PullQuery, StateFilter},
 };
 
-use crate::repo::{Repo, create, pr};
+use forge_local::Local;
+
+use crate::repo::{Repo, create, git, pr};
 
 /// Three pull requests.
 async fn three() -> (Repo, std::sync::Arc<forge_local::Local>) {
@@ -130,6 +132,31 @@ async fn the_hint_drops_what_is_left() {
         assert_eq!(e.code(), "not_found", "{e:?}");
     }
     assert_eq!(create(&local, "b4").await.number, Some(4));
+}
+
+#[tokio::test]
+async fn record_that_a_partial_clone_left_out_is_to_be_fetched() {
+    let (repo, _) = three().await;
+    repo.git(&["config", "uploadpack.allowFilter", "true"]);
+    let clone = repo.path.with_file_name("clone");
+    let (from, to) = (format!("file://{}", repo.path.display()), clone.display());
+    repo.git(&[
+        "clone",
+        "--quiet",
+        "--no-checkout",
+        "--filter=blob:none",
+        &from,
+        &to.to_string(),
+    ]);
+    git(
+        &clone,
+        &["fetch", "--quiet", "origin", "refs/forge/*:refs/forge/*"],
+    );
+    let local = Local::open(&clone, Trust::Guarded).await.unwrap();
+    let read = local.view(&pr(&local, 1), PrFields::NONE).await;
+    let error = read.unwrap_err();
+    let hint = error.hint().unwrap().text();
+    assert!(hint.contains("git fetch --refetch"), "{error:?}");
 }
 
 #[tokio::test]
