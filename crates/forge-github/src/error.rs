@@ -8,8 +8,8 @@
 use std::{error::Error as StdError, fmt};
 
 use forge_core::{
-    Action, Arg, Call, Changed, Error, ErrorKind, Hint, Noun, Op, Param, Precondition, Retry,
-    Timestamp, Warning, text,
+    Action, Arg, Call, Changed, Error, ErrorKind, Hint, Noun, Op, Param, PrId, Precondition,
+    RepoId, Retry, Timestamp, Warning, text,
 };
 use forge_http::Http;
 use http::{HeaderMap, StatusCode};
@@ -311,6 +311,20 @@ pub(crate) fn ambiguous(error: Error) -> Error {
     error
         .with_retry(Retry::Ambiguous)
         .with_hint("look whether it happened before trying again: it may have")
+}
+
+/// There is no such pull request, and GitHub did not say so itself.
+pub(crate) fn missing(pr: &PrId) -> Error {
+    Error::not_found(Noun::PullRequest, format!("there is no pull request {pr}")).with_hint(
+        Hint::new("look for its number in the list")
+            .with_action(Action::op(Op::PrList).with(Param::State, "all")),
+    )
+}
+
+/// There is no such repository, as far as the account can see.
+pub(crate) fn no_repository(repo: &RepoId) -> Error {
+    Error::not_found(Noun::Repo, format!("there is no repository {repo}"))
+        .with_hint("look at the name, and whether the account may see it")
 }
 
 /// There is no account for the host.

@@ -167,7 +167,7 @@ fn number(pr: &PrId) -> Result<u64> {
     match &pr.key {
         // GraphQL's numbers have 31 bits.
         PrKey::Number(number) if i32::try_from(*number).is_ok() => Ok(*number),
-        PrKey::Number(_) => Err(paged::missing(pr)),
+        PrKey::Number(_) => Err(error::missing(pr)),
         PrKey::Record(uri) => Err(Error::invalid(
             "pr",
             format!("'{uri}' is not a pull request on GitHub"),

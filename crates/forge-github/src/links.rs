@@ -16,12 +16,12 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::{
-    GitHub,
+    GitHub, error,
     gql::{
         Document,
         types::{LinkEnd, LinkSubject, Nodes},
     },
-    issues, map, paged, pr_variables, repo_variables,
+    issues, map, pr_variables, repo_variables,
 };
 
 /// More numbers are not looked up.
@@ -225,7 +225,7 @@ fn cut<T>(nodes: Nodes<T>, what: &str, warnings: &mut Vec<Warning>) -> Vec<T> {
 
 fn missing(subject: &Subject) -> Error {
     match subject {
-        Subject::Pull(id) => paged::missing(id),
+        Subject::Pull(id) => error::missing(id),
         Subject::Issue(id) => issues::missing(id),
     }
 }

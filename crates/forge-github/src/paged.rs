@@ -1,8 +1,6 @@
 //! Pages of one section of a pull request.
 
-use forge_core::{
-    Action, Cursor, Error, Hint, Noun, Op, Page, PageReq, Param, PrId, RepoId, Result,
-};
+use forge_core::{Cursor, Page, PageReq, PrId, Result};
 use serde_json::json;
 
 use crate::{
@@ -78,20 +76,6 @@ impl GitHub {
             }
         }
     }
-}
-
-/// There is no such pull request, and GitHub did not say so itself.
-pub(crate) fn missing(pr: &PrId) -> Error {
-    Error::not_found(Noun::PullRequest, format!("there is no pull request {pr}")).with_hint(
-        Hint::new("look for its number in the list")
-            .with_action(Action::op(Op::PrList).with(Param::State, "all")),
-    )
-}
-
-/// There is no such repository, as far as the account can see.
-pub(crate) fn no_repository(repo: &RepoId) -> Error {
-    Error::not_found(Noun::Repo, format!("there is no repository {repo}"))
-        .with_hint("look at the name, and whether the account may see it")
 }
 
 /// Gives a page's items another type.

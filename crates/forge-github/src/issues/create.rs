@@ -11,6 +11,7 @@ use crate::{
     GitHub,
     api::Answer,
     caps::LIMITS,
+    error::no_repository,
     gql::{
         Document,
         lookups::{Found, Lookups},
@@ -19,7 +20,6 @@ use crate::{
     },
     map,
     mutate::or_read_back,
-    paged::no_repository,
     pulls::same_text,
     repo_variables,
 };

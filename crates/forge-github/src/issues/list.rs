@@ -12,12 +12,13 @@ use serde_json::{Value, json};
 use crate::{
     GitHub,
     api::Answer,
+    error::no_repository,
     gql::{
         Document,
         types::{self as wire, Nodes},
     },
     map, owner_and_name,
-    paged::{LONGEST, no_repository},
+    paged::LONGEST,
     pulls::quoted,
     repo_variables,
 };

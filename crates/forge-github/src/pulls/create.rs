@@ -23,6 +23,7 @@ use crate::{
     api::Answer,
     caps::LIMITS,
     decorate::Decoration,
+    error::no_repository,
     gql::{
         Document,
         lookups::{self, Found, Lookups},
@@ -32,9 +33,7 @@ use crate::{
     hints::CHOOSE_HEAD,
     map,
     mutate::{Payloads, PullPayload, failed, last_pull, or_read_back},
-    owner_and_name,
-    paged::no_repository,
-    repo_variables,
+    owner_and_name, repo_variables,
 };
 
 #[derive(Deserialize)]

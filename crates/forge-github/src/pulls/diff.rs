@@ -8,7 +8,11 @@ use forge_core::{
 use http_body_util::BodyExt;
 
 use super::{files::route, rebuild};
-use crate::{GitHub, api::chunks, error, paged::missing};
+use crate::{
+    GitHub,
+    api::chunks,
+    error::{self, missing},
+};
 
 impl GitHub {
     pub(super) async fn pull_diff(&self, pr: &PrId, req: &DiffReq) -> Result<Diff> {

@@ -8,12 +8,7 @@ use http::{HeaderMap, Method, header};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use serde::Deserialize;
 
-use crate::{
-    GitHub,
-    api::JSON,
-    error, number, owner_and_name,
-    paged::{LONGEST, missing},
-};
+use crate::{GitHub, api::JSON, error, error::missing, number, owner_and_name, paged::LONGEST};
 
 const SCHEME: &str = "github-files";
 /// The object id of an empty file, which has no lines and is not binary either.

@@ -15,13 +15,14 @@ use crate::{
     GitHub,
     api::{Answer, Call},
     error::GqlError,
+    error::no_repository,
     gql::{
         Document,
         fields::{self, Base, Required, Section},
         types::{self as wire, Nodes},
     },
     map,
-    paged::{LONGEST, no_repository},
+    paged::LONGEST,
     repo_variables,
 };
 

@@ -22,7 +22,6 @@ use super::{
 };
 use crate::{
     GitHub, api::JSON, error, gql::types as wire, mutate::or_read_back, number, owner_and_name,
-    paged,
 };
 
 /// The call that failed, without another pull request below.
@@ -106,7 +105,7 @@ pub(super) fn wanted(repo: &RepoId, req: &CreatePull) -> Result<Option<u64>> {
 impl Below {
     /// What was found under the number; an error unless something can be put on top of it.
     pub fn of(id: &PrId, found: Option<wire::Pull>) -> Result<Self> {
-        let found = found.ok_or_else(|| paged::missing(id))?;
+        let found = found.ok_or_else(|| error::missing(id))?;
         let (why, is) = match found.state.as_str() {
             "OPEN" if found.is_cross_repository => {
                 return Err(Error::invalid(

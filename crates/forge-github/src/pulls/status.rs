@@ -13,13 +13,12 @@ use super::{find::is_head, list, view};
 use crate::{
     GitHub,
     api::{Answer, Call},
+    error::no_repository,
     gql::{
         Document, fields,
         types::{self as wire, Nodes},
     },
-    owner_and_name,
-    paged::no_repository,
-    repo_variables,
+    owner_and_name, repo_variables,
 };
 
 const AUTHOR: &str = "author";

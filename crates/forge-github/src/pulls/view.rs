@@ -16,7 +16,7 @@ use crate::{
         fields::{self, Base, Required, Section},
         types::{self as wire, Nodes},
     },
-    map, paged, pr_variables,
+    map, pr_variables,
 };
 
 /// The answer of a query for one pull request of a repository.
@@ -104,7 +104,7 @@ impl GitHub {
     /// Why an answer has no pull request.
     pub(crate) fn not_found<T>(&self, pr: &PrId, answer: &Answer<T>) -> Error {
         if answer.errors.is_empty() {
-            return paged::missing(pr);
+            return error::missing(pr);
         }
         self.api.first_error(answer)
     }
