@@ -176,6 +176,7 @@ fn read(path: &Path) -> Result<Vec<u8>> {
             ErrorKind::Internal,
             format!("what git made of a patch cannot be read: {e}"),
         )
+        .with_source(e)
     })
 }
 

@@ -118,6 +118,7 @@ pub(crate) fn scratch() -> Result<tempfile::TempDir> {
             ErrorKind::Internal,
             format!("a directory for an index could not be made: {e}"),
         )
+        .with_source(e)
         .with_hint("see that the directory of TMPDIR can be written")
     })
 }

@@ -49,6 +49,7 @@ where
                     ErrorKind::Internal,
                     format!("a request body could not be read: {e}"),
                 )
+                .with_source(e)
             })?;
             http.send(http::Request::from_parts(parts, bytes.to_bytes()))
                 .await

@@ -124,8 +124,9 @@ fn add(store: &mut RootCertStore, found: CertificateResult, from: &str) -> Resul
 
 /// The configuration of every TLS connection.
 pub(crate) fn config(roots: &Roots) -> Result<ClientConfig> {
-    let internal =
-        |e: rustls::Error| Error::new(ErrorKind::Internal, format!("TLS cannot start: {e}"));
+    let internal = |e: rustls::Error| {
+        Error::new(ErrorKind::Internal, format!("TLS cannot start: {e}")).with_source(e)
+    };
     let mut config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
         .map_err(internal)?

@@ -92,6 +92,7 @@ pub(crate) fn pack(patch: &[u8]) -> Result<Vec<u8>> {
             ErrorKind::Internal,
             format!("a patch could not be packed: {e}"),
         )
+        .with_source(e)
     };
     let mut gz = GzEncoder::new(Vec::new(), Compression::default());
     gz.write_all(patch).map_err(failed)?;

@@ -83,7 +83,9 @@ pub(crate) async fn confirm(call: &Call, ask: Ask<'_>) -> Result<(), Stop> {
                     ),
                 )
                 .build()
-                .map_err(|e| Error::new(ErrorKind::Internal, format!("no form: {e}")))?;
+                .map_err(|e| {
+                    Error::new(ErrorKind::Internal, format!("no form: {e}")).with_source(e)
+                })?;
             let form = ElicitRequestParams::FormElicitationParams {
                 meta: None,
                 message: ask.question.to_owned(),
@@ -125,6 +127,7 @@ pub(crate) async fn confirm(call: &Call, ask: Ask<'_>) -> Result<(), Stop> {
             ErrorKind::Cancelled,
             format!("the user could not be asked: {e}"),
         )
+        .with_source(e)
         .with_hint("nothing was done; make the call again when the user is there")
         .into()),
     }

@@ -48,6 +48,7 @@ impl Seals {
                 ErrorKind::Internal,
                 format!("cannot seal confirmations: {e}"),
             )
+            .with_source(e)
         })?;
         Ok(Self {
             codec,
@@ -69,6 +70,7 @@ impl Seals {
                 ErrorKind::Internal,
                 format!("cannot seal a confirmation: {e}"),
             )
+            .with_source(e)
         })
     }
 
