@@ -1,90 +1,235 @@
-//! The file that says what a workflow is: states, intents and commands.
+//! The file that says what a workflow is.
 
 use std::collections::BTreeMap;
 
 use forge_core::{Error, ErrorKind, Result, text::one_line};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// The definitions that come with the program, by name.
-const PRESETS: [(&str, &str); 1] = [("ralph", include_str!("../presets/ralph.toml"))];
+pub const PRESETS: [(&str, &str); 2] = [
+    ("ralph", include_str!("../presets/ralph.toml")),
+    ("small", include_str!("../presets/small.toml")),
+];
 
 /// How work ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Terminal {
-    /// It is done.
+    /// The work is done.
     Completed,
     /// Nobody is going to do it.
     Abandoned,
 }
 
 /// A state that an issue can be in.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
     /// Its name, unique without regard to case.
     pub name: String,
-    /// Set for one that ends the work: its issue is closed.
+    /// Set for a state that ends the work: its issue is closed.
     pub terminal: Option<Terminal>,
-    /// Whether it waits for a person.
+    /// Whether a person is to act.
     #[serde(default)]
     pub human: bool,
+    /// Whether somebody works on an issue in it.
+    #[serde(default)]
+    pub lock: bool,
+    /// Whether a parent waits for all of its children here.
+    #[serde(default)]
+    pub gate: bool,
+    /// Whether it stands beside the order of work.
+    #[serde(default)]
+    pub aside: bool,
+    /// The states that may follow, where transitions are strict.
+    #[serde(default)]
+    pub next: Vec<String>,
+    /// Its value in the built-in field of a project board.
+    pub status: Option<String>,
 }
 
 /// What a caller can want instead of naming a state.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Intent {
+pub struct Intent {
     /// In two words.
     pub gloss: String,
-    /// Whether it means `state` for every command, whatever the command's outputs are.
+    /// The state that it means for every command, whatever the command's outputs are.
+    pub state: Option<String>,
+    /// Whether it means the lock of the command.
     #[serde(default)]
-    global: bool,
-    state: Option<String>,
-}
-
-impl Intent {
-    /// The state that it means for every command.
-    pub fn everywhere(&self) -> Option<&str> {
-        self.state.as_deref()
-    }
+    pub lock: bool,
 }
 
 /// Who moves an issue, and where it may.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Command {
+pub struct Command {
+    /// Who runs it, in the plural.
+    pub role: Option<String>,
+    /// The states that it takes issues from.
+    #[serde(default)]
+    pub inputs: Vec<String>,
     /// The states that it may name.
     pub outputs: Vec<String>,
+    /// The state of an issue that it works on, which it may name as well.
+    pub lock: Option<String>,
+    /// The estimates that it takes; empty: all.
+    #[serde(default)]
+    pub estimates: Vec<String>,
     /// What intents mean for it.
     #[serde(default, rename = "intent")]
     pub intents: BTreeMap<String, String>,
+    /// Intents that mean no single state for it, and why.
+    #[serde(default)]
+    pub ambiguous: BTreeMap<String, String>,
 }
 
-/// What a merge asks for.
-#[derive(Clone, Debug, Deserialize)]
+/// What a merge does with the issues of its pull request.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct OnMerge {
+pub struct OnMerge {
     /// As which command.
     pub command: String,
-    /// Which state or intent.
+    /// The state or intent that it asks for.
     pub to: String,
+    /// The state or intent by the state of an issue; empty: `to` for every state.
+    #[serde(default)]
+    pub from: BTreeMap<String, String>,
+    /// Whether only a merge into the default branch counts.
+    #[serde(default)]
+    pub only_default_branch: bool,
+}
+
+/// A scale of estimates, from small to large.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct EstimateScale {
+    /// The values.
+    pub scale: Vec<String>,
+    /// The largest that is picked unless a caller says otherwise.
+    pub max_pick: Option<String>,
+    /// The values of an issue that is to be split.
+    #[serde(default)]
+    pub oversized: Vec<String>,
+}
+
+/// A scale of priorities, from urgent to not.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct PriorityScale {
+    /// The values.
+    pub scale: Vec<String>,
+}
+
+/// The names of the fields of a project board.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct FieldNames {
+    /// That of the state.
+    pub state: String,
+    /// That of the estimate.
+    pub estimate: String,
+    /// That of the priority.
+    pub priority: String,
+    /// The built-in one.
+    pub status: String,
+}
+
+/// Whether a group has to stand together before one of it is claimed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ConvergenceGate {
+    /// Nobody asks.
+    Off,
+    /// A claim says who is missing.
+    #[default]
+    Warn,
+    /// A claim is refused.
+    Block,
+}
+
+/// Which of the live members have to match.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Quantifier {
+    /// One at least.
+    Any,
+    /// Each, and there is one.
+    All,
+    /// None.
+    None,
+}
+
+/// Whom a group waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Blocking {
+    /// The members that the rule matches.
+    Matching,
+    /// The members behind [`PhaseRule::at`], or beside the order of work.
+    Behind,
+}
+
+/// A phase of a group, and when the group is in it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct PhaseRule {
+    /// The phase.
+    pub name: String,
+    /// Which of the live members have to match.
+    pub when: Quantifier,
+    /// The states that match; `""` is an issue without one. All, where there is no such key.
+    pub states: Option<Vec<String>>,
+    /// Whether only an oversized issue without sub-issues matches.
+    #[serde(default)]
+    pub oversized: bool,
+    /// Whom the group waits for; nobody, where there is no such key.
+    pub blocking: Option<Blocking>,
+    /// The state that [`Blocking::Behind`] means.
+    pub at: Option<String>,
+    /// Why, with `{issues}` and `{states}` for the members that match.
+    pub reason: String,
+    /// The phases that are left.
+    #[serde(default)]
+    pub remaining: Vec<String>,
 }
 
 /// A workflow.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Definition {
     /// What may stand in front of the name of a command.
-    pub(crate) command_prefix: String,
+    #[serde(default)]
+    pub command_prefix: String,
+    /// Whether a group has to stand together before one of it is claimed.
+    #[serde(default)]
+    pub convergence_gate: ConvergenceGate,
+    /// Whether an issue moves along [`State::next`] alone.
+    #[serde(default)]
+    pub strict_transitions: bool,
     /// In the order of work.
     #[serde(rename = "state")]
-    states: Vec<State>,
+    pub states: Vec<State>,
+    /// Estimates.
+    #[serde(default)]
+    pub estimate: EstimateScale,
+    /// Priorities.
+    #[serde(default)]
+    pub priority: PriorityScale,
+    /// Fields of a project board.
+    pub field: FieldNames,
+    /// By name.
     #[serde(rename = "intent")]
-    pub(crate) intents: BTreeMap<String, Intent>,
+    pub intents: BTreeMap<String, Intent>,
+    /// By name, without the prefix.
     #[serde(rename = "command")]
-    pub(crate) commands: BTreeMap<String, Command>,
-    pub(crate) on_merge: OnMerge,
+    pub commands: BTreeMap<String, Command>,
+    /// The first whose rule holds counts.
+    #[serde(rename = "phase")]
+    pub phases: Vec<PhaseRule>,
+    /// What a merge does.
+    pub on_merge: OnMerge,
 }
 
 impl Definition {
@@ -94,8 +239,7 @@ impl Definition {
     /// `config` with the names that there are; never for one of those.
     pub fn preset(name: &str) -> Result<Self> {
         let Some((_, text)) = PRESETS.iter().find(|(known, _)| *known == name) else {
-            let known: Vec<&str> = PRESETS.iter().map(|(known, _)| *known).collect();
-            let known = known.join(", ");
+            let known = PRESETS.map(|(known, _)| known).join(", ");
             return Err(Error::new(
                 ErrorKind::Config,
                 format!(
@@ -108,19 +252,23 @@ impl Definition {
         Self::parse(text)
     }
 
-    /// Reads a definition, and checks that all that it names is there.
+    /// Reads a definition in TOML, or in JSON where it begins with `{`, and checks that all that it
+    /// names is there.
     ///
     /// # Errors
-    /// `config` for a text that is no definition, and for the first name that is wrong, with those
-    /// that are right.
+    /// `config` with every mistake that [`lint`](crate::lint()) finds.
     pub fn parse(text: &str) -> Result<Self> {
-        let definition: Self = toml_edit::de::from_str(text).map_err(|e| {
-            let said = e.to_string();
-            let said = one_line(said.trim());
-            wrong(format!("it is not in the form of one: {said}")).with_source(e)
-        })?;
-        definition.check()?;
-        Ok(definition)
+        crate::lint::read(text).map_err(|mistakes| {
+            let all: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
+            Error::new(
+                ErrorKind::Config,
+                format!(
+                    "the definition of the workflow is wrong: {}",
+                    all.join("; ")
+                ),
+            )
+            .with_hint("correct the definition")
+        })
     }
 
     /// The states, in the order of work.
@@ -136,81 +284,38 @@ impl Definition {
         self.states.iter().find(|s| s.name.to_lowercase() == name)
     }
 
+    /// The place of a state in the order of work, from 0; `None` for one beside it.
+    #[must_use]
+    pub fn order_of(&self, state: &State) -> Option<usize> {
+        let mut ordered = self.states.iter().filter(|s| !s.aside);
+        ordered.position(|s| s == state)
+    }
+
     /// The names of all states, for an error.
     pub(crate) fn state_names(&self) -> String {
         let names: Vec<&str> = self.states.iter().map(|s| s.name.as_str()).collect();
         names.join(", ")
     }
 
-    fn check(&self) -> Result<()> {
-        for (at, state) in self.states.iter().enumerate() {
-            if state.name.trim() != state.name || state.name.is_empty() {
-                return Err(wrong(format!("'{}' is no name of a state", state.name)));
-            }
-            let before = self.states.iter().take(at);
-            let mut before = before.map(|other| other.name.to_lowercase());
-            if before.any(|other| other == state.name.to_lowercase()) {
-                return Err(wrong(format!("the state {} is there twice", state.name)));
-            }
-        }
-        for (name, intent) in &self.intents {
-            match (&intent.state, intent.global) {
-                (Some(state), true) => self.known(state, &format!("intent.{name}"))?,
-                (None, false) => {}
-                _ => {
-                    return Err(wrong(format!(
-                        "intent.{name} needs both of `global` and `state`, or none"
-                    )));
-                }
-            }
-        }
-        for (name, command) in &self.commands {
-            for state in &command.outputs {
-                self.known(state, &format!("command.{name}"))?;
-            }
-            for (intent, state) in &command.intents {
-                let place = format!("command.{name}.intent");
-                if !self.intents.contains_key(intent) {
-                    let known: Vec<&str> = self.intents.keys().map(String::as_str).collect();
-                    return Err(wrong(format!(
-                        "{place} names the intent '{intent}', and there are {}",
-                        known.join(", ")
-                    )));
-                }
-                self.known(state, &place)?;
-            }
-        }
-        let merge = &self.on_merge;
-        crate::resolve(self, &merge.to, &merge.command)
-            .map(drop)
-            .map_err(|e| wrong(format!("on_merge: {}", e.message())).with_source(e))
+    /// The place of an estimate in the scale; `None` for another one.
+    pub(crate) fn estimate_rank(&self, estimate: &str) -> Option<usize> {
+        rank(&self.estimate.scale, estimate)
     }
 
-    /// Refuses a state that there is not.
-    fn known(&self, state: &str, place: &str) -> Result<()> {
-        if self.state(state).is_some() {
-            return Ok(());
-        }
-        Err(wrong(format!(
-            "{place} names the state '{state}', and there are {}",
-            self.state_names()
-        )))
+    /// The place of a priority in the scale; `None` for another one.
+    pub(crate) fn priority_rank(&self, priority: &str) -> Option<usize> {
+        rank(&self.priority.scale, priority)
     }
 }
 
-fn wrong(why: String) -> Error {
-    Error::new(
-        ErrorKind::Config,
-        format!("the definition of the workflow is wrong: {why}"),
-    )
-    .with_hint("correct the definition")
+fn rank(scale: &[String], value: &str) -> Option<usize> {
+    let value = value.trim().to_lowercase();
+    scale.iter().position(|v| v.to_lowercase() == value)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const RALPH: &str = include_str!("../presets/ralph.toml");
 
     #[test]
     fn every_preset_is_a_definition() {
@@ -222,50 +327,27 @@ mod tests {
         assert_eq!(ends, [Some(Terminal::Completed), Some(Terminal::Abandoned)]);
         assert_eq!(ralph.state(" in review ").unwrap().name, "In Review");
         let e = Definition::preset("other").unwrap_err();
-        assert!(e.message().ends_with("there is ralph"), "{e}");
+        assert!(e.message().ends_with("there is ralph, small"), "{e}");
     }
 
     #[test]
-    fn what_a_definition_names_is_there() {
-        for (from, to, why) in [
-            (
-                "state = \"Done\"",
-                "state = \"Dnoe\"",
-                "intent.CLOSE names the state 'Dnoe', and there are Backlog, Research Needed",
-            ),
-            (
-                "outputs = [\"In Review\"",
-                "outputs = [\"Reviewed\"",
-                "command.pr names the state 'Reviewed'",
-            ),
-            (
-                "COMPLETE = \"Done\"",
-                "COMPLETE = \"Over\"",
-                "command.pr.intent names the state 'Over'",
-            ),
-            (
-                "COMPLETE = \"Done\"",
-                "FINISH = \"Done\"",
-                "names the intent 'FINISH', and there are CANCEL, CLOSE",
-            ),
-            ("to = \"__CLOSE__\"", "to = \"__LOCK__\"", "on_merge: "),
-            ("command = \"pr\"", "command = \"push\"", "on_merge: "),
-            (
-                "global = true\nstate = \"Canceled\"",
-                "state = \"Canceled\"",
-                "intent.CANCEL needs both",
-            ),
-            (
-                "name = \"Backlog\"",
-                "name = \"done\"",
-                "the state Done is there twice",
-            ),
-            ("human = true", "humane = true", "not in the form of one"),
-        ] {
-            let text = RALPH.replace(from, to);
-            assert_ne!(text, RALPH, "{from}");
-            let e = Definition::parse(&text).unwrap_err();
-            assert!(e.message().contains(why), "{to}: {e}");
+    fn r_001_8_states_have_their_order() {
+        let ralph = Definition::preset("ralph").unwrap();
+        let order = |name: &str| ralph.order_of(ralph.state(name).unwrap());
+        let ordered = [
+            "Backlog",
+            "Research Needed",
+            "Research in Progress",
+            "Ready for Plan",
+            "Plan in Progress",
+            "Plan in Review",
+            "In Progress",
+            "In Review",
+            "Done",
+        ];
+        for (at, name) in ordered.iter().enumerate() {
+            assert_eq!(order(name), Some(at), "{name}");
         }
+        assert_eq!((order("Human Needed"), order("Canceled")), (None, None));
     }
 }

@@ -1,11 +1,8 @@
 //! From what a caller says to a state: an intent (`__CLOSE__`) or the name of a state, as a command.
 
-use forge_core::{Error, Result, text::one_line};
+use forge_core::{Error, Precondition, Result, near, text::one_line};
 
-use crate::{
-    Definition, State,
-    definition::{Command, Intent},
-};
+use crate::{Command, Definition, Intent, State};
 
 /// What was meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +11,8 @@ pub struct Resolved<'d> {
     pub state: &'d State,
     /// Whether an intent was named, and not the state itself.
     pub was_intent: bool,
+    /// Whether that intent means the same for every command.
+    pub is_global: bool,
 }
 
 /// The state that `state_or_intent` means for `command`.
@@ -41,9 +40,12 @@ pub fn resolve<'d>(
             format!("name one of the states: {}", definition.state_names()),
         )
     })?;
+    let intent = intent_in(said);
+    let known = intent.and_then(|name| definition.intents.get(name));
     Ok(Resolved {
         state,
-        was_intent: intent_in(said).is_some(),
+        was_intent: intent.is_some(),
+        is_global: known.is_some_and(|intent| intent.state.is_some()),
     })
 }
 
@@ -60,17 +62,20 @@ fn command_of<'d>(definition: &'d Definition, said: &str) -> Result<(String, &'d
     if let Some(command) = definition.commands.get(bare) {
         return Ok((format!("{prefix}{bare}"), command));
     }
-    let known = definition.commands.keys();
-    let known: Vec<String> = known.map(|name| format!("{prefix}{name}")).collect();
+    let names = || definition.commands.keys().map(String::as_str);
+    let known: Vec<String> = names().map(|name| format!("{prefix}{name}")).collect();
     let known = known.join(", ");
-    Err(Error::invalid(
+    let error = Error::invalid(
         "command",
         format!(
             "unknown command '{}': the commands are {known}",
             one_line(said)
         ),
-    )
-    .with_hint(format!("retry with one of: {known}")))
+    );
+    Err(match near::near(bare, names()).first() {
+        Some(meant) => error.with_hint(format!("retry with command {prefix}{meant}")),
+        None => error.with_hint(format!("retry with one of: {known}")),
+    })
 }
 
 fn by_intent<'d>(
@@ -94,23 +99,33 @@ fn by_intent<'d>(
         )
         .with_hint(retry(definition, of)));
     };
-    let own = of.intents.get(intent).map(String::as_str);
-    known.everywhere().or(own).ok_or_else(|| {
-        let with = definition.commands.iter().filter_map(|(name, other)| {
-            let to = other.intents.get(intent)?;
-            Some(format!("{}{name} ({to})", definition.command_prefix))
-        });
-        let with: Vec<String> = with.collect();
-        let with = match with.is_empty() {
-            true => "no command has it".to_owned(),
-            false => format!("it is for {}", with.join(", ")),
-        };
-        Error::invalid(
-            "state",
-            format!("the intent __{intent}__ is not for {command}: {with}"),
-        )
-        .with_hint(retry(definition, of))
-    })
+    if let Some(state) = meaning(intent, known, of) {
+        return Ok(state);
+    }
+    if let Some(why) = of.ambiguous.get(intent) {
+        let message = format!("the intent __{intent}__ is ambiguous for {command}: {why}");
+        return Err(Error::invalid("state", message).with_hint(retry(definition, of)));
+    }
+    let with = definition.commands.iter().filter_map(|(name, other)| {
+        let to = meaning(intent, known, other)?;
+        Some(format!("{}{name} ({to})", definition.command_prefix))
+    });
+    let with: Vec<String> = with.collect();
+    let with = match with.is_empty() {
+        true => "no command has it".to_owned(),
+        false => format!("it is for {}", with.join(", ")),
+    };
+    let message = format!("the intent __{intent}__ is not for {command}: {with}");
+    Err(Error::invalid("state", message).with_hint(retry(definition, of)))
+}
+
+/// The state that an intent means for a command.
+fn meaning<'d>(name: &str, intent: &'d Intent, of: &'d Command) -> Option<&'d str> {
+    match (&intent.state, intent.lock) {
+        (Some(everywhere), _) => Some(everywhere),
+        (None, true) => of.lock.as_deref(),
+        (None, false) => of.intents.get(name).map(String::as_str),
+    }
 }
 
 fn by_name<'d>(
@@ -130,8 +145,8 @@ fn by_name<'d>(
         )
         .with_hint(retry(definition, of)));
     };
-    let allowed = |output: &String| definition.state(output) == Some(state);
-    if of.outputs.iter().any(allowed) {
+    let allowed = |output: &&str| definition.state(output) == Some(state);
+    if direct_states(of).any(|output| allowed(&output)) {
         return Ok(&state.name);
     }
     Err(Error::invalid(
@@ -139,22 +154,53 @@ fn by_name<'d>(
         format!(
             "{} is no state for {command}: it has {}",
             state.name,
-            of.outputs.join(", ")
+            direct_states(of).collect::<Vec<_>>().join(", ")
         ),
     )
     .with_hint(retry(definition, of)))
 }
 
+/// The states that a command may name: its outputs, and its lock.
+fn direct_states(of: &Command) -> impl Iterator<Item = &str> {
+    let outputs = of.outputs.iter().map(String::as_str);
+    let lock = of.lock.as_deref();
+    outputs.chain(lock.filter(|lock| !of.outputs.iter().any(|o| o == lock)))
+}
+
+/// Checks that an issue in `from` may go to what was [`resolve()`]d, where transitions are strict: along
+/// [`State::next`], and by a global intent from every state that does not end the work.
+///
+/// # Errors
+/// `precondition_failed` with the states that may follow.
+pub fn check_transition(definition: &Definition, from: &State, to: &Resolved<'_>) -> Result<()> {
+    let follows = from
+        .next
+        .iter()
+        .any(|s| definition.state(s) == Some(to.state));
+    let is_free = to.is_global && from.terminal.is_none();
+    if !definition.strict_transitions || from == to.state || follows || is_free {
+        return Ok(());
+    }
+    let next = match from.next.is_empty() {
+        true => "nothing".to_owned(),
+        false => from.next.join(", "),
+    };
+    let message = format!(
+        "{} does not follow {}: {next} does",
+        to.state.name, from.name
+    );
+    Err(Error::precondition(Precondition::Rule, message)
+        .with_hint(format!("move the issue to one of: {next}")))
+}
+
 /// What a command may be given.
 fn retry(definition: &Definition, of: &Command) -> String {
-    let here = |(name, intent): &(&String, &Intent)| {
-        intent.everywhere().is_some() || of.intents.contains_key(*name)
-    };
+    let here = |(name, intent): &(&String, &Intent)| meaning(name, intent, of).is_some();
     let intents = definition.intents.iter().filter(here);
     let intents: Vec<String> = intents.map(|(name, _)| format!("__{name}__")).collect();
     format!(
         "retry with one of: {}, {}",
-        of.outputs.join(", "),
+        direct_states(of).collect::<Vec<_>>().join(", "),
         intents.join(", ")
     )
 }
@@ -163,72 +209,161 @@ fn retry(definition: &Definition, of: &Command) -> String {
 mod tests {
     use super::*;
 
+    fn ralph() -> Definition {
+        Definition::preset("ralph").unwrap()
+    }
+
+    /// The message and the hint of a refusal.
+    fn refused(said: &str, command: &str) -> (String, String) {
+        let e = resolve(&ralph(), said, command).unwrap_err();
+        assert_eq!(e.code(), "invalid_input");
+        let hint = e.hint().unwrap().text().to_owned();
+        (e.message().to_owned(), hint)
+    }
+
+    /// What each intent means for each command, and which states each may name: written from the
+    /// requirements, and not from the preset.
+    const TABLE: &str = include_str!("../tests/resolve.tsv");
+
     #[test]
-    fn what_a_pull_request_may_ask_for() {
-        let ralph = Definition::preset("ralph").unwrap();
-        for command in ["ralph_pr", "pr"] {
-            for (said, state, was_intent) in [
-                ("__CLOSE__", "Done", true),
-                ("__COMPLETE__", "Done", true),
-                ("__ESCALATE__", "Human Needed", true),
-                // Canceled is none of the command's outputs: a global intent does not ask them.
-                ("__CANCEL__", "Canceled", true),
-                ("Done", "Done", false),
-                ("In Review", "In Review", false),
-                ("human needed", "Human Needed", false),
-            ] {
-                let resolved = resolve(&ralph, said, command).unwrap();
-                assert_eq!(resolved.state.name, state, "{said}");
-                assert_eq!(resolved.was_intent, was_intent, "{said}");
+    fn r_001_12_every_command_intent_and_state_is_in_the_table() {
+        let ralph = ralph();
+        let mut rows = 0;
+        let mut lines = TABLE.lines().filter(|line| !line.starts_with('#'));
+        let commands: Vec<&str> = lines.next().unwrap().split('\t').skip(1).collect();
+        assert_eq!(commands.len(), ralph.commands.len());
+        for line in lines {
+            let mut cells = line.split('\t');
+            let said = cells.next().unwrap();
+            for (command, wanted) in commands.iter().zip(cells.by_ref()) {
+                for command in [(*command).to_owned(), format!("ralph_{command}")] {
+                    let found = resolve(&ralph, said, &command);
+                    let found = found.map_or("-", |r| r.state.name.as_str());
+                    assert_eq!(found, wanted, "{said} as {command}");
+                    assert_eq!(resolve(&ralph, said, &command).is_err(), wanted == "-");
+                }
+                rows += 1;
             }
         }
+        let questions = ralph.intents.len() + ralph.states.len();
+        assert_eq!(rows, questions * ralph.commands.len());
     }
 
     #[test]
-    fn what_is_refused_says_what_is_right() {
-        let ralph = Definition::preset("ralph").unwrap();
-        let instead = "retry with one of: In Review, Done, Human Needed, __CANCEL__, __CLOSE__, __COMPLETE__, __ESCALATE__";
-        for (said, command, why, hint) in [
+    fn r_000_28_direct_states_of_pr() {
+        let ralph = ralph();
+        for (said, state, was_intent) in [
+            ("__CLOSE__", "Done", true),
+            ("__COMPLETE__", "Done", true),
+            ("__ESCALATE__", "Human Needed", true),
+            ("__CANCEL__", "Canceled", true),
+            ("Done", "Done", false),
+            ("in review", "In Review", false),
+        ] {
+            let resolved = resolve(&ralph, said, "pr").unwrap();
+            assert_eq!(
+                (resolved.state.name.as_str(), resolved.was_intent),
+                (state, was_intent)
+            );
+        }
+        assert!(resolve(&ralph, "__LOCK__", "pr").is_err());
+        assert!(resolve(&ralph, "In Progress", "pr").is_err());
+    }
+
+    #[test]
+    fn r_001_15_refusals_name_valid_values_and_the_retry() {
+        for (said, command, why, retry) in [
+            (
+                "Done",
+                "reserch",
+                "the commands are ralph_hero",
+                "retry with command ralph_research",
+            ),
+            (
+                "Done",
+                "zzz",
+                "unknown command 'zzz'",
+                "retry with one of: ralph_hero",
+            ),
             (
                 "__LOCK__",
-                "pr",
-                "the intent __LOCK__ is not for ralph_pr: no command has it",
-                instead,
+                "triage",
+                "it is for ralph_impl (In Progress), ralph_plan (Plan in Progress), ralph_plan_epic \
+                 (Plan in Progress), ralph_research (Research in Progress)",
+                "__CANCEL__, __CLOSE__, __ESCALATE__",
             ),
             (
-                "In Progress",
-                "ralph_pr",
-                "In Progress is no state for ralph_pr: it has In Review, Done, Human Needed",
-                instead,
+                "__LOCK__",
+                "review",
+                "__LOCK__ is not for ralph_review",
+                "__COMPLETE__",
             ),
             (
-                "Canceled",
-                "pr",
-                "Canceled is no state for ralph_pr: it has In Review, Done, Human Needed",
-                instead,
+                "__COMPLETE__",
+                "triage",
+                "__COMPLETE__ is ambiguous for ralph_triage: triage ends in one of several states",
+                "retry with one of: Research Needed, Ready for Plan",
+            ),
+            (
+                "__COMPLETE__",
+                "hero",
+                "is not for ralph_hero: it is for ralph_impl",
+                "In Review",
             ),
             (
                 "__OPEN__",
-                "pr",
-                "unknown intent '__OPEN__': the intents are __CANCEL__ (abandon), __CLOSE__ (mark done), __COMPLETE__ (finish), __ESCALATE__ (needs human), __LOCK__ (claim)",
-                instead,
+                "impl",
+                "__CANCEL__ (abandon), __CLOSE__ (mark done), __COMPLETE__ (finish), __ESCALATE__ \
+                 (needs human), __LOCK__ (claim)",
+                "retry with one of: In Progress",
+            ),
+            (
+                "Ready for Plan",
+                "impl",
+                "Ready for Plan is no state for ralph_impl: it has In Progress, In Review, Human Needed",
+                "__COMPLETE__, __ESCALATE__, __LOCK__",
+            ),
+            (
+                "Done",
+                "research",
+                "Done is no state for ralph_research",
+                "__CLOSE__, __COMPLETE__",
             ),
             (
                 "CLOSE",
                 "pr",
-                "unknown state 'CLOSE': the states are Backlog, Research Needed, Research in Progress, Ready for Plan, Plan in Progress, Plan in Review, In Progress, In Review, Done, Human Needed, Canceled",
-                instead,
-            ),
-            (
-                "Done",
-                "push",
-                "unknown command 'push': the commands are ralph_pr",
-                "retry with one of: ralph_pr",
+                "unknown state 'CLOSE': the states are Backlog,",
+                "__CLOSE__",
             ),
         ] {
-            let e = resolve(&ralph, said, command).unwrap_err();
-            assert_eq!(e.code(), "invalid_input");
-            assert_eq!((e.message(), e.hint().map(|h| h.text())), (why, Some(hint)));
+            let (message, hint) = refused(said, command);
+            assert!(message.contains(why), "{said} as {command}: {message}");
+            assert!(hint.starts_with("retry with"), "{hint}");
+            assert!(hint.contains(retry), "{said} as {command}: {hint}");
+            assert!(!message.contains('\n'));
         }
+        let direct = resolve(&ralph(), "Research in Progress", "research").map(|r| r.was_intent);
+        assert!(!direct.unwrap());
+    }
+
+    #[test]
+    fn strict_transitions_follow_the_graph_or_a_global_intent() {
+        let mut ralph = ralph();
+        let check = |ralph: &Definition, from: &str, said: &str, command: &str| {
+            let to = resolve(ralph, said, command).unwrap();
+            check_transition(ralph, ralph.state(from).unwrap(), &to)
+        };
+        check(&ralph, "Backlog", "__COMPLETE__", "impl").unwrap();
+        ralph.strict_transitions = true;
+        let e = check(&ralph, "Backlog", "__COMPLETE__", "impl").unwrap_err();
+        assert!(
+            e.message()
+                .starts_with("In Review does not follow Backlog: Research Needed"),
+            "{e}"
+        );
+        check(&ralph, "In Progress", "__COMPLETE__", "impl").unwrap();
+        check(&ralph, "Backlog", "__ESCALATE__", "impl").unwrap();
+        check(&ralph, "In Review", "In Review", "impl").unwrap();
+        assert!(check(&ralph, "Done", "__ESCALATE__", "impl").is_err());
     }
 }

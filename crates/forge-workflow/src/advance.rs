@@ -1,0 +1,130 @@
+//! Which children of an issue go along when it moves.
+
+use forge_core::{Result, model::IssueId};
+use serde::Serialize;
+
+use crate::{Definition, Member, State, convergence::ordered_state};
+
+/// What happens to the children of an issue.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct AdvancePlan<'d> {
+    /// The state that they go to.
+    #[serde(skip)]
+    pub target: &'d State,
+    /// Those that move, with the name of the state that they leave; `None` without one.
+    pub moves: Vec<(IssueId, Option<String>)>,
+    /// Those that stay, and why.
+    pub skipped: Vec<SkippedMember>,
+}
+
+/// A child that stays where it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SkippedMember {
+    /// What names it.
+    pub id: IssueId,
+    /// The name of its state; `None` without one.
+    pub current_state: Option<String>,
+    /// Why.
+    pub reason: String,
+}
+
+/// Which of `children` move to `target`: those behind it. One that somebody works on stays, unless
+/// `locks` are to be passed.
+///
+/// # Errors
+/// `invalid_input` (field `target_state`) for a state that is none of the order of work.
+pub fn advance_plan<'d>(
+    definition: &'d Definition,
+    children: &[Member],
+    target: &str,
+    pass_locks: bool,
+) -> Result<AdvancePlan<'d>> {
+    let target = ordered_state(definition, target)?;
+    let wanted = definition.order_of(target);
+    let mut plan = AdvancePlan {
+        target,
+        moves: Vec::new(),
+        skipped: Vec::new(),
+    };
+    for child in children {
+        let state = child.state_in(definition);
+        let reason = match state {
+            Some(s) if s.aside => Some(format!("it is in {}, beside the order of work", s.name)),
+            Some(s) if definition.order_of(s) == wanted => Some("it is there already".to_owned()),
+            Some(s) if definition.order_of(s) > wanted => {
+                Some(format!("it is past it, in {}", s.name))
+            }
+            Some(s) if s.lock && !pass_locks => Some(format!("somebody works on it: {}", s.name)),
+            None if child.state.is_some() => {
+                Some("the workflow does not know its state".to_owned())
+            }
+            _ => None,
+        };
+        match reason {
+            None => plan.moves.push((child.id.clone(), child.state.clone())),
+            Some(reason) => plan.skipped.push(SkippedMember {
+                id: child.id.clone(),
+                current_state: child.state.clone(),
+                reason,
+            }),
+        }
+    }
+    Ok(plan)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::member::tests::{member, members, numbers};
+
+    #[test]
+    fn r_001_7_earlier_children_move_and_others_say_why() {
+        let ralph = Definition::preset("ralph").unwrap();
+        let states = [
+            "",
+            "Backlog",
+            "In Progress",
+            "In Review",
+            "Done",
+            "Human Needed",
+            "Nonsense",
+        ];
+        let plan = advance_plan(&ralph, &members(&states), "In Review", false).unwrap();
+        assert_eq!(numbers(plan.moves.iter().map(|(id, _)| id)), [1, 2]);
+        let skipped: Vec<&str> = plan.skipped.iter().map(|s| s.reason.as_str()).collect();
+        assert_eq!(
+            skipped,
+            [
+                "somebody works on it: In Progress",
+                "it is there already",
+                "it is past it, in Done",
+                "it is in Human Needed, beside the order of work",
+                "the workflow does not know its state",
+            ]
+        );
+        let plan = advance_plan(&ralph, &members(&states), "In Review", true).unwrap();
+        assert_eq!(numbers(plan.moves.iter().map(|(id, _)| id)), [1, 2, 3]);
+        let none = advance_plan(&ralph, &[], "In Review", false).unwrap();
+        assert!(none.moves.is_empty() && none.skipped.is_empty());
+    }
+
+    #[test]
+    fn advance_twice_is_advance_once_and_never_goes_back() {
+        let ralph = Definition::preset("ralph").unwrap();
+        for target in ralph.states.iter().filter(|s| !s.aside) {
+            for from in ralph.states.iter().map(|s| s.name.as_str()).chain([""]) {
+                let child = member(1, from);
+                let plan =
+                    advance_plan(&ralph, std::slice::from_ref(&child), &target.name, true).unwrap();
+                if plan.moves.is_empty() {
+                    continue;
+                }
+                let before = child.state_in(&ralph).and_then(|s| ralph.order_of(s));
+                assert!(before < ralph.order_of(target), "{from} to {}", target.name);
+                let moved = member(1, &target.name);
+                let again = advance_plan(&ralph, &[moved], &target.name, true).unwrap();
+                assert!(again.moves.is_empty());
+            }
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! Whether the issues of a group stand together at a state.
+
+use forge_core::{Error, Result, model::IssueId, near, text::one_line};
+use serde::Serialize;
+
+use crate::{Definition, Member, State};
+
+/// What to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Recommendation {
+    /// Go on.
+    Proceed,
+    /// Wait for the others.
+    Wait,
+    /// Ask a person.
+    Escalate,
+}
+
+/// Whether the members of a group are at a state, or past it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Convergence {
+    /// All are.
+    pub converged: bool,
+    /// The state.
+    pub target_state: String,
+    /// How many members there are whose work was not given up.
+    pub total: usize,
+    /// How many of them are there, or past it.
+    pub ready: usize,
+    /// Those that are not.
+    pub blocking: Vec<Blocker>,
+    /// What to do.
+    pub recommendation: Recommendation,
+}
+
+/// A member that others wait for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Blocker {
+    /// What names it.
+    pub id: IssueId,
+    /// One line.
+    pub title: String,
+    /// The name of its state; `None` without one.
+    pub current_state: Option<String>,
+    /// How many states it is behind, at least 1; `None` beside the order of work or without a state.
+    pub distance_to_target: Option<usize>,
+}
+
+/// Whether `members` stand together at the state `target`, which is one of the order of work.
+///
+/// # Errors
+/// `invalid_input` (field `target_state`) for another, with those that there are.
+pub fn convergence(
+    definition: &Definition,
+    members: &[Member],
+    target: &str,
+) -> Result<Convergence> {
+    let target = ordered_state(definition, target)?;
+    let abandoned = |m: &&Member| {
+        let terminal = m.state_in(definition).and_then(|s| s.terminal);
+        terminal == Some(crate::Terminal::Abandoned)
+    };
+    let counted: Vec<&Member> = members.iter().filter(|m| !abandoned(m)).collect();
+    let behind = counted.iter().filter(|m| is_behind(definition, m, target));
+    let blocking: Vec<Blocker> = behind
+        .map(|member| Blocker {
+            id: member.id.clone(),
+            title: member.title.clone(),
+            current_state: member.state.clone(),
+            distance_to_target: distance(definition, member, target),
+        })
+        .collect();
+    let needs_human = counted.iter().any(|m| m.needs_human(definition));
+    Ok(Convergence {
+        converged: blocking.is_empty(),
+        target_state: target.name.clone(),
+        total: counted.len(),
+        ready: counted.len() - blocking.len(),
+        recommendation: recommend(blocking.is_empty(), needs_human),
+        blocking,
+    })
+}
+
+pub(crate) const fn recommend(met: bool, needs_human: bool) -> Recommendation {
+    match (met, needs_human) {
+        (true, _) => Recommendation::Proceed,
+        (false, true) => Recommendation::Escalate,
+        (false, false) => Recommendation::Wait,
+    }
+}
+
+/// Whether a member is not at `target`, nor past it.
+pub(crate) fn is_behind(definition: &Definition, member: &Member, target: &State) -> bool {
+    let at = member
+        .state_in(definition)
+        .and_then(|s| definition.order_of(s));
+    at.is_none_or(|at| {
+        definition
+            .order_of(target)
+            .is_some_and(|wanted| at < wanted)
+    })
+}
+
+fn distance(definition: &Definition, member: &Member, target: &State) -> Option<usize> {
+    let at = definition.order_of(member.state_in(definition)?)?;
+    definition.order_of(target)?.checked_sub(at)
+}
+
+/// A state of the order of work.
+pub(crate) fn ordered_state<'d>(definition: &'d Definition, name: &str) -> Result<&'d State> {
+    let state = definition.state(name).filter(|s| !s.aside);
+    state.ok_or_else(|| {
+        let ordered = || {
+            definition
+                .states
+                .iter()
+                .filter(|s| !s.aside)
+                .map(|s| s.name.as_str())
+        };
+        let names = ordered().collect::<Vec<_>>().join(", ");
+        let error = Error::invalid(
+            "target_state",
+            format!(
+                "'{}' is no state of the order of work: these are {names}",
+                one_line(name)
+            ),
+        );
+        match near::near(name, ordered()).first() {
+            Some(meant) => error.with_hint(format!("retry with '{meant}'")),
+            None => error.with_hint(format!("retry with one of: {names}")),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::member::tests::{members, numbers};
+
+    fn of(states: &[&str], target: &str) -> Convergence {
+        convergence(
+            &Definition::preset("ralph").unwrap(),
+            &members(states),
+            target,
+        )
+        .unwrap()
+    }
+
+    #[test]
+    fn r_001_5_blockers_have_their_distance() {
+        let states = [
+            "Ready for Plan",
+            "Plan in Review",
+            "Research Needed",
+            "Human Needed",
+            "",
+            "Canceled",
+        ];
+        let found = of(&states, "ready for plan");
+        assert_eq!((found.converged, found.total, found.ready), (false, 5, 2));
+        assert_eq!(numbers(found.blocking.iter().map(|b| &b.id)), [3, 4, 5]);
+        let distances: Vec<_> = found
+            .blocking
+            .iter()
+            .map(|b| b.distance_to_target)
+            .collect();
+        assert_eq!(distances, [Some(2), None, None]);
+        assert_eq!(found.recommendation, Recommendation::Escalate);
+    }
+
+    #[test]
+    fn c_001_10_single_issue_converges_at_its_target() {
+        let found = of(&["In Review"], "In Review");
+        assert_eq!((found.converged, found.total, found.ready), (true, 1, 1));
+        assert_eq!(found.recommendation, Recommendation::Proceed);
+        // C-001-11: past it counts.
+        assert!(of(&["Done"], "In Review").converged);
+        let found = of(&["In Progress"], "In Review");
+        assert_eq!(
+            (found.converged, found.recommendation),
+            (false, Recommendation::Wait)
+        );
+    }
+
+    #[test]
+    fn r_001_6_unknown_target_lists_the_states() {
+        let ralph = Definition::preset("ralph").unwrap();
+        for (target, retry) in [
+            ("Redy for Plan", "retry with 'Ready for Plan'"),
+            ("Canceled", "retry with one of: Backlog"),
+            ("x\u{1b}[31m", "retry with one of: Backlog"),
+        ] {
+            let e = convergence(&ralph, &[], target).unwrap_err();
+            assert_eq!(e.code(), "invalid_input");
+            assert!(e.message().ends_with("In Progress, In Review, Done"), "{e}");
+            assert!(e.hint().unwrap().text().starts_with(retry), "{e:?}");
+            assert!(!e.message().contains('\u{1b}'));
+        }
+    }
+}

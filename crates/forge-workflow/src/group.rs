@@ -1,0 +1,324 @@
+//! Which issues belong together, and in which order.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use forge_core::model::IssueId;
+use serde::Serialize;
+
+use crate::member::order;
+
+/// A group has at most this many members; more are left out, and said so.
+pub const MAX_GROUP: usize = 200;
+
+/// How an issue is linked with others.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct IssueLinks {
+    /// The issue that it is a part of.
+    pub parent: Option<IssueId>,
+    /// Its parts.
+    pub children: Vec<IssueId>,
+    /// What it waits for.
+    pub blocked_by: Vec<IssueId>,
+    /// What waits for it.
+    pub blocking: Vec<IssueId>,
+    /// Whether it is open.
+    pub open: bool,
+}
+
+/// Issues that belong together.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Group {
+    /// The members, in an order in which each comes after what it waits for.
+    pub members: Vec<IssueId>,
+    /// The first of them.
+    pub primary: Option<IssueId>,
+    /// Members that wait for each other; the order goes through them by number.
+    pub cycles: Vec<Vec<IssueId>>,
+    /// There are more than [`MAX_GROUP`], or links that could not be read.
+    pub truncated: bool,
+}
+
+/// The sort key of an issue, by which maps are keyed.
+type Key = (String, u64, String);
+
+/// The links of issues as far as they are known.
+#[derive(Clone, Debug, Default)]
+pub struct LinkMap {
+    known: BTreeMap<Key, (IssueId, IssueLinks)>,
+}
+
+impl LinkMap {
+    /// Keeps what is known of an issue.
+    pub fn insert(&mut self, id: IssueId, links: IssueLinks) {
+        self.known.insert(order(&id), (id, links));
+    }
+
+    /// The issues that the known ones are linked with and that are not known themselves, by number:
+    /// the next layer to be read. None of them, once there are [`MAX_GROUP`].
+    #[must_use]
+    pub fn unknown(&self) -> Vec<IssueId> {
+        if self.known.len() >= MAX_GROUP {
+            return Vec::new();
+        }
+        let linked = self.known.values().flat_map(|(_, links)| neighbours(links));
+        let unknown: BTreeMap<Key, IssueId> = linked
+            .map(|id| (order(id), id.clone()))
+            .filter(|(key, _)| !self.known.contains_key(key))
+            .collect();
+        unknown.into_values().collect()
+    }
+
+    /// The group of `seed`; the same for every member of it.
+    ///
+    /// Members are what can be reached by links in either direction. An issue whose parts are members is
+    /// none itself while one of the parts is open: it is what the group is about.
+    #[must_use]
+    pub fn group_of(&self, seed: &IssueId) -> Group {
+        let reached = self.reach(seed);
+        let is_container = |key: &Key| {
+            self.known.get(key).is_some_and(|(_, links)| {
+                links.children.iter().any(|child| {
+                    let child = order(child);
+                    let open = self.known.get(&child).is_some_and(|(_, links)| links.open);
+                    open && reached.contains(&child)
+                })
+            })
+        };
+        let all: BTreeSet<Key> = reached
+            .iter()
+            .filter(|key| !is_container(key))
+            .cloned()
+            .collect();
+        let truncated =
+            self.known.len() >= MAX_GROUP || all.iter().any(|k| !self.known.contains_key(k));
+        let (ordered, cycles) = self.sort(&all);
+        let ids = |keys: Vec<Key>| -> Vec<IssueId> {
+            keys.iter()
+                .filter_map(|key| Some(self.known.get(key)?.0.clone()))
+                .collect()
+        };
+        let members = ids(ordered);
+        Group {
+            primary: members.first().cloned(),
+            members,
+            cycles: cycles.into_iter().map(ids).collect(),
+            truncated,
+        }
+    }
+
+    fn reach(&self, seed: &IssueId) -> BTreeSet<Key> {
+        // A link that one side alone tells of counts for both.
+        let mut linked: BTreeMap<Key, BTreeSet<Key>> = BTreeMap::new();
+        for (key, (_, links)) in &self.known {
+            for other in neighbours(links).map(order) {
+                linked.entry(other.clone()).or_default().insert(key.clone());
+                linked.entry(key.clone()).or_default().insert(other);
+            }
+        }
+        let mut reached = BTreeSet::from([order(seed)]);
+        let mut open = vec![order(seed)];
+        while let Some(key) = open.pop() {
+            for next in linked.get(&key).into_iter().flatten() {
+                if reached.insert(next.clone()) {
+                    open.push(next.clone());
+                }
+            }
+        }
+        reached
+    }
+
+    /// Kahn's algorithm with the smallest key first; where a cycle leaves none, its smallest member.
+    fn sort(&self, all: &BTreeSet<Key>) -> (Vec<Key>, Vec<Vec<Key>>) {
+        let mut waits: BTreeMap<&Key, BTreeSet<Key>> = BTreeMap::new();
+        for key in all {
+            waits.entry(key).or_default();
+            let Some((_, links)) = self.known.get(key) else {
+                continue;
+            };
+            for before in links
+                .blocked_by
+                .iter()
+                .map(order)
+                .filter(|k| all.contains(k))
+            {
+                waits.entry(key).or_default().insert(before);
+            }
+            for after in links.blocking.iter().map(order) {
+                if let Some(after) = all.get(&after) {
+                    waits.entry(after).or_default().insert(key.clone());
+                }
+            }
+        }
+        let cycles = cycles(&waits);
+        let mut ordered = Vec::new();
+        while !waits.is_empty() {
+            let free = waits.iter().find(|(_, before)| before.is_empty());
+            let next = free.or_else(|| {
+                let in_cycle = |key: &Key| cycles.iter().any(|cycle| cycle.contains(key));
+                waits.iter().find(|(key, _)| in_cycle(key))
+            });
+            let Some(next) = next
+                .or_else(|| waits.iter().next())
+                .map(|(key, _)| (*key).clone())
+            else {
+                break;
+            };
+            waits.remove(&next);
+            for before in waits.values_mut() {
+                before.remove(&next);
+            }
+            ordered.push(next);
+        }
+        (ordered, cycles)
+    }
+}
+
+fn neighbours(links: &IssueLinks) -> impl Iterator<Item = &IssueId> {
+    let family = links.parent.iter().chain(&links.children);
+    family.chain(&links.blocked_by).chain(&links.blocking)
+}
+
+/// The sets of keys that wait for each other, each by key.
+fn cycles(waits: &BTreeMap<&Key, BTreeSet<Key>>) -> Vec<Vec<Key>> {
+    let reach = |from: &Key| {
+        let mut reached = BTreeSet::new();
+        let mut open = vec![from.clone()];
+        while let Some(key) = open.pop() {
+            for next in waits.get(&key).into_iter().flatten() {
+                if reached.insert(next.clone()) {
+                    open.push(next.clone());
+                }
+            }
+        }
+        reached
+    };
+    let reached: BTreeMap<&Key, BTreeSet<Key>> =
+        waits.keys().map(|key| (*key, reach(key))).collect();
+    let mut found: Vec<Vec<Key>> = Vec::new();
+    for (key, from) in &reached {
+        if !from.contains(*key) || found.iter().any(|cycle| cycle.contains(key)) {
+            continue;
+        }
+        let back = |other: &&Key| reached.get(*other).is_some_and(|r| r.contains(*key));
+        found.push(from.iter().filter(back).cloned().collect());
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::member::tests::{id, numbers};
+
+    /// `1<2` is "2 waits for 1", `1/2` is "2 is a part of 1". Each link is told by one side alone.
+    fn map(links: &[&str]) -> LinkMap {
+        let mut all: BTreeMap<u64, IssueLinks> = BTreeMap::new();
+        for link in links {
+            let (a, kind, b) = match (link.split_once('<'), link.split_once('/')) {
+                (Some((a, b)), _) => (a, '<', b),
+                (_, Some((a, b))) => (a, '/', b),
+                _ => panic!("{link}"),
+            };
+            let (a, b): (u64, u64) = (a.parse().unwrap(), b.parse().unwrap());
+            for n in [a, b] {
+                all.entry(n).or_insert(IssueLinks {
+                    open: true,
+                    ..IssueLinks::default()
+                });
+            }
+            match kind {
+                '<' => all.get_mut(&b).unwrap().blocked_by.push(id(a)),
+                _ => all.get_mut(&a).unwrap().children.push(id(b)),
+            }
+        }
+        let mut map = LinkMap::default();
+        for (n, links) in all {
+            map.insert(id(n), links);
+        }
+        map
+    }
+
+    fn group(links: &[&str], seed: u64) -> Vec<u64> {
+        numbers(&map(links).group_of(&id(seed)).members)
+    }
+
+    #[test]
+    fn group_is_the_same_from_every_member() {
+        for (links, wanted) in [
+            (&["10<11", "11<12"][..], vec![10, 11, 12]),
+            (&["20<5"], vec![20, 5]),
+            (&["1/2", "1/3", "3<2"], vec![3, 2]),
+            (&["1/2", "2/3", "2/4", "1/5"], vec![3, 4, 5]),
+            (&["1<2", "1<3", "2<4", "3<4"], vec![1, 2, 3, 4]),
+        ] {
+            for seed in &wanted {
+                assert_eq!(group(links, *seed), wanted, "{links:?} from {seed}");
+            }
+        }
+        // The whole is another seed of the same group.
+        assert_eq!(group(&["1/2", "1/3", "3<2"], 1), [3, 2]);
+    }
+
+    #[test]
+    fn cycle_is_data_and_keeps_an_order() {
+        let found = map(&["1<2", "2<1", "2<3"]).group_of(&id(3));
+        assert_eq!(numbers(&found.members), [1, 2, 3]);
+        assert_eq!(found.cycles.len(), 1);
+        assert_eq!(numbers(&found.cycles[0]), [1, 2]);
+        assert!(!found.truncated);
+    }
+
+    #[test]
+    fn issue_without_links_is_its_own_group() {
+        let mut map = LinkMap::default();
+        map.insert(id(7), IssueLinks::default());
+        let found = map.group_of(&id(7));
+        assert_eq!(
+            (numbers(&found.members), found.primary),
+            (vec![7], Some(id(7)))
+        );
+    }
+
+    #[test]
+    fn next_layer_is_what_is_linked_and_unknown() {
+        let mut map = LinkMap::default();
+        let links = IssueLinks {
+            blocked_by: vec![id(3), id(2)],
+            parent: Some(id(9)),
+            ..IssueLinks::default()
+        };
+        map.insert(id(1), links);
+        assert_eq!(numbers(&map.unknown()), [2, 3, 9]);
+        assert!(map.group_of(&id(1)).truncated);
+        for n in [2, 3, 9] {
+            map.insert(id(n), IssueLinks::default());
+        }
+        assert!(map.unknown().is_empty());
+        assert!(!map.group_of(&id(1)).truncated);
+    }
+
+    #[test]
+    fn random_graphs_give_one_group_for_all_their_members() {
+        let mut seed = 7_u64;
+        let mut next = |below: u64| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (seed >> 33) % below
+        };
+        for _ in 0..300 {
+            let links: Vec<String> = (0..next(9))
+                .map(|_| {
+                    let (a, b) = (next(8), next(8));
+                    format!("{a}{}{b}", if next(3) == 0 { '/' } else { '<' })
+                })
+                .collect();
+            let links: Vec<&str> = links.iter().map(String::as_str).collect();
+            let map = map(&links);
+            for (from, _) in map.known.values() {
+                let whole = map.group_of(from);
+                for member in &whole.members {
+                    assert_eq!(map.group_of(member), whole, "{links:?}");
+                }
+            }
+        }
+    }
+}

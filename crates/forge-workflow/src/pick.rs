@@ -1,0 +1,292 @@
+//! Which issue to work on next.
+
+use forge_core::{Error, Result, Timestamp, model::IssueId, near, text::one_line};
+use serde::Serialize;
+
+use crate::{Definition, Member, State, member::order};
+
+/// An open issue that could be picked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Candidate {
+    /// The issue.
+    pub member: Member,
+    /// Open issues that it waits for.
+    pub blocked_by: Vec<IssueId>,
+    /// Who works on it; `None` where nobody does.
+    pub held_by: Option<String>,
+    /// When it was opened.
+    pub created_at: Timestamp,
+}
+
+/// What is picked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Pick {
+    /// The issue; `None` where none can be worked on.
+    pub issue: Option<Candidate>,
+    /// How many others could be.
+    pub alternatives: usize,
+    /// Why this one, or why none.
+    pub reason: String,
+    /// Those in the state that cannot be worked on, and why.
+    pub skipped: Vec<(IssueId, String)>,
+}
+
+/// The issue in `state` to work on next: the most urgent, then the smallest, then the oldest.
+///
+/// `max_estimate` is [`EstimateScale::max_pick`](crate::EstimateScale::max_pick) unless it is given;
+/// an issue without an estimate passes.
+///
+/// # Errors
+/// `invalid_input` (field `state` or `max_estimate`) for one that there is not, and for the state of
+/// an issue that somebody works on.
+pub fn pick(
+    definition: &Definition,
+    candidates: &[Candidate],
+    state: &str,
+    max_estimate: Option<&str>,
+) -> Result<Pick> {
+    let state = pickable(definition, state)?;
+    let max = max_estimate.or(definition.estimate.max_pick.as_deref());
+    let max = max.map(|max| estimate_rank(definition, max)).transpose()?;
+    let in_state = candidates
+        .iter()
+        .filter(|c| c.member.state_in(definition) == Some(state));
+    let mut skipped = Vec::new();
+    let mut ready = Vec::new();
+    for candidate in in_state {
+        match obstacle(definition, candidate, max) {
+            Some(why) => skipped.push((candidate.member.id.clone(), why)),
+            None => ready.push(candidate),
+        }
+    }
+    skipped.sort_by_key(|(id, _)| order(id));
+    ready.sort_by_key(|c| {
+        let priority = c.member.priority.as_deref();
+        let estimate = c.member.estimate.as_deref();
+        (
+            priority
+                .and_then(|p| definition.priority_rank(p))
+                .unwrap_or(usize::MAX),
+            estimate
+                .and_then(|e| definition.estimate_rank(e))
+                .unwrap_or(usize::MAX),
+            c.created_at,
+            order(&c.member.id),
+        )
+    });
+    let issue = ready.first().copied().cloned();
+    Ok(Pick {
+        reason: match &issue {
+            Some(found) => why(found, state, ready.len()),
+            None if skipped.is_empty() => format!("no open issue is in {}", state.name),
+            None => format!(
+                "none of {} issue(s) in {} can be worked on",
+                skipped.len(),
+                state.name
+            ),
+        },
+        alternatives: ready.len().saturating_sub(1),
+        issue,
+        skipped,
+    })
+}
+
+fn why(found: &Candidate, state: &State, of: usize) -> String {
+    let has = |what: &str, value: &Option<String>| match value {
+        Some(value) => format!("{what} {}", one_line(value)),
+        None => format!("no {what}"),
+    };
+    let member = &found.member;
+    format!(
+        "{} is the first of {of} in {}: {}, {}, opened {}",
+        member.short(),
+        state.name,
+        has("priority", &member.priority),
+        has("estimate", &member.estimate),
+        found.created_at.date(),
+    )
+}
+
+fn obstacle(definition: &Definition, candidate: &Candidate, max: Option<usize>) -> Option<String> {
+    if let Some(holder) = &candidate.held_by {
+        return Some(format!("{} works on it", one_line(holder)));
+    }
+    if !candidate.blocked_by.is_empty() {
+        let by: Vec<String> = candidate
+            .blocked_by
+            .iter()
+            .map(crate::member::short)
+            .collect();
+        return Some(format!("it waits for {}", by.join(", ")));
+    }
+    let estimate = candidate.member.estimate.as_deref()?;
+    let rank = definition.estimate_rank(estimate)?;
+    (max.is_some_and(|max| rank > max)).then(|| format!("its estimate is {}", one_line(estimate)))
+}
+
+fn pickable<'d>(definition: &'d Definition, name: &str) -> Result<&'d State> {
+    let open = || {
+        definition
+            .states
+            .iter()
+            .filter(|s| !s.lock && s.terminal.is_none())
+    };
+    let names: Vec<&str> = open().map(|s| s.name.as_str()).collect();
+    let list = names.join(", ");
+    let roles: Vec<String> = (definition.commands.values())
+        .filter_map(|c| Some((c.role.as_deref()?, c.inputs.first()?)))
+        .map(|(role, state)| format!("{state} for {role}"))
+        .collect();
+    let refused = |message: String| {
+        Error::invalid("state", message)
+            .with_hint(format!("retry with one of: {list} ({})", roles.join(", ")))
+    };
+    match definition.state(name) {
+        Some(state) if state.lock => Err(refused(format!(
+            "issues in {} are worked on already: the states to pick from are {list}",
+            state.name
+        ))),
+        Some(state) if state.terminal.is_some() => Err(refused(format!(
+            "issues in {} have ended: the states to pick from are {list}",
+            state.name
+        ))),
+        Some(state) => Ok(state),
+        None => {
+            let message = format!(
+                "unknown state '{}': the states to pick from are {list}",
+                one_line(name)
+            );
+            Err(match near::near(name, names).first() {
+                Some(meant) => {
+                    Error::invalid("state", message).with_hint(format!("retry with '{meant}'"))
+                }
+                None => refused(message),
+            })
+        }
+    }
+}
+
+fn estimate_rank(definition: &Definition, estimate: &str) -> Result<usize> {
+    definition.estimate_rank(estimate).ok_or_else(|| {
+        let scale = definition.estimate.scale.join(", ");
+        let message = format!(
+            "unknown estimate '{}': the estimates are {scale}",
+            one_line(estimate)
+        );
+        let default = definition.estimate.max_pick.as_deref().unwrap_or("any");
+        Error::invalid("max_estimate", message).with_hint(format!(
+            "retry with one of: {scale}; or without it for the default ({default})"
+        ))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::member::tests::{id, member, numbers};
+
+    fn candidate(number: u64, priority: &str, estimate: &str, opened: i64) -> Candidate {
+        let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        let mut member = member(number, "Research Needed");
+        member.priority = some(priority);
+        member.estimate = some(estimate);
+        Candidate {
+            member,
+            blocked_by: Vec::new(),
+            held_by: None,
+            created_at: Timestamp::from_unix(opened),
+        }
+    }
+
+    fn picked(candidates: &[Candidate]) -> Pick {
+        let ralph = Definition::preset("ralph").unwrap();
+        pick(&ralph, candidates, "research needed", None).unwrap()
+    }
+
+    #[test]
+    fn c_001_14_urgent_then_small_then_old_then_by_number() {
+        let all = [
+            candidate(5, "", "XS", 1),
+            candidate(4, "P1", "S", 1),
+            candidate(3, "P0", "S", 2),
+            candidate(2, "P0", "S", 2),
+            candidate(1, "P0", "", 1),
+            candidate(6, "P0", "S", 1),
+        ];
+        let mut rest = all.to_vec();
+        let mut found = Vec::new();
+        while let Some(next) = picked(&rest).issue {
+            rest.retain(|c| c != &next);
+            found.push(next.member.id);
+        }
+        assert_eq!(numbers(&found), [6, 2, 3, 1, 4, 5]);
+        let first = picked(&all);
+        assert_eq!(first.alternatives, 5);
+        assert_eq!(
+            first.reason,
+            "#6 is the first of 6 in Research Needed: priority P0, estimate S, opened 1970-01-01"
+        );
+    }
+
+    #[test]
+    fn r_001_9_blocked_held_and_large_issues_are_skipped() {
+        let mut blocked = candidate(1, "P0", "XS", 1);
+        blocked.blocked_by = vec![id(9)];
+        let mut held = candidate(2, "P0", "XS", 1);
+        held.held_by = Some("agent-7".to_owned());
+        let large = candidate(3, "P0", "M", 1);
+        let mut elsewhere = candidate(4, "P0", "XS", 1);
+        elsewhere.member.state = Some("Backlog".to_owned());
+        let none = picked(&[large.clone(), held.clone(), blocked.clone(), elsewhere]);
+        assert_eq!((none.issue, none.alternatives), (None, 0));
+        let why: Vec<&str> = none.skipped.iter().map(|(_, why)| why.as_str()).collect();
+        assert_eq!(
+            why,
+            [
+                "it waits for #9",
+                "agent-7 works on it",
+                "its estimate is M"
+            ]
+        );
+        let ralph = Definition::preset("ralph").unwrap();
+        let found = pick(&ralph, &[large], "Research Needed", Some("xl")).unwrap();
+        assert_eq!(found.issue.unwrap().member.id, id(3));
+        assert_eq!(picked(&[]).reason, "no open issue is in Research Needed");
+    }
+
+    #[test]
+    fn r_001_10_refusals_list_what_can_be_picked() {
+        let ralph = Definition::preset("ralph").unwrap();
+        for (state, max, why, retry) in [
+            (
+                "Reserch Needed",
+                None,
+                "unknown state",
+                "retry with 'Research Needed'",
+            ),
+            (
+                "zzz",
+                None,
+                "unknown state 'zzz'",
+                "Research Needed for researchers",
+            ),
+            (
+                "In Progress",
+                None,
+                "worked on already",
+                "retry with one of: Backlog",
+            ),
+            ("Done", None, "have ended", "retry with one of: Backlog"),
+            (
+                "Backlog",
+                Some("Foo"),
+                "unknown estimate 'Foo': the estimates are XS, S, M, L, XL",
+                "without it for the default (S)",
+            ),
+        ] {
+            let e = pick(&ralph, &[], state, max).unwrap_err();
+            assert!(e.message().contains(why), "{e}");
+            assert!(e.hint().unwrap().text().contains(retry), "{e:?}");
+        }
+    }
+}

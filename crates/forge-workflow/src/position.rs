@@ -1,0 +1,269 @@
+//! In which phase a group of issues is.
+
+use std::collections::BTreeMap;
+
+use forge_core::model::IssueId;
+use serde::Serialize;
+
+use crate::{
+    Blocking, Definition, Member, MemberState, PhaseRule, Quantifier, Recommendation,
+    convergence::{is_behind, recommend},
+};
+
+/// In which phase a group is, and whom it waits for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Position {
+    /// The phase.
+    pub phase: String,
+    /// Why, with counts.
+    pub reason: String,
+    /// The phases that are left, this one first.
+    pub remaining_phases: Vec<String>,
+    /// Whether the members have to stand together.
+    pub convergence: PhaseConvergence,
+    /// Whether there is more than one member.
+    pub is_group: bool,
+    /// Members that wait for a person, beside the order of work.
+    pub needs_human: Vec<IssueId>,
+    /// States that the definition does not know; their issues count as having none.
+    pub unknown_states: Vec<String>,
+    /// What to do.
+    pub recommendation: Recommendation,
+}
+
+/// Whether a phase wants the members to stand together.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PhaseConvergence {
+    /// It does, and there is more than one.
+    pub required: bool,
+    /// They do.
+    pub met: bool,
+    /// Those that it waits for.
+    pub blocking: Vec<MemberState>,
+}
+
+/// The phase of a group: the first whose rule holds for the members whose work has not ended.
+#[must_use]
+pub fn position(definition: &Definition, members: &[Member]) -> Position {
+    let live: Vec<&Member> = members.iter().filter(|m| m.is_live(definition)).collect();
+    let found = definition.phases.iter().find_map(|rule| {
+        let matching = matching(definition, rule, &live);
+        holds(rule, matching.len(), live.len()).then_some((rule, matching))
+    });
+    let needs_human: Vec<&Member> = live
+        .iter()
+        .copied()
+        .filter(|m| m.needs_human(definition))
+        .collect();
+    let mut unknown: Vec<String> = live
+        .iter()
+        .filter(|m| m.state_in(definition).is_none())
+        .filter_map(|m| m.state.clone())
+        .collect();
+    unknown.sort();
+    unknown.dedup();
+    let is_group = members.len() > 1;
+    let blocking = match &found {
+        Some((rule, matching)) => blocking(definition, rule, matching, &live),
+        None => Vec::new(),
+    };
+    let wants = found
+        .as_ref()
+        .is_some_and(|(rule, _)| rule.blocking.is_some());
+    let convergence = PhaseConvergence {
+        required: is_group && wants,
+        met: blocking.is_empty(),
+        blocking,
+    };
+    Position {
+        phase: found
+            .as_ref()
+            .map_or_else(String::new, |(rule, _)| rule.name.clone()),
+        reason: found.as_ref().map_or_else(String::new, |(rule, matching)| {
+            let named = if matching.is_empty() { &live } else { matching };
+            reason(&rule.reason, named)
+        }),
+        remaining_phases: found.map_or_else(Vec::new, |(rule, _)| rule.remaining.clone()),
+        recommendation: recommend(convergence.met, !needs_human.is_empty()),
+        convergence,
+        is_group,
+        needs_human: needs_human.into_iter().map(|m| m.id.clone()).collect(),
+        unknown_states: unknown,
+    }
+}
+
+fn matching<'m>(definition: &Definition, rule: &PhaseRule, live: &[&'m Member]) -> Vec<&'m Member> {
+    let in_state = |member: &Member| match &rule.states {
+        None => true,
+        Some(states) => {
+            let state = member.state_in(definition);
+            states.iter().any(|wanted| match wanted.is_empty() {
+                true => state.is_none(),
+                false => state.is_some() && definition.state(wanted) == state,
+            })
+        }
+    };
+    let is_oversized = |member: &Member| {
+        let estimate = member.estimate.as_deref();
+        let estimate = estimate.and_then(|e| definition.estimate_rank(e));
+        let mut oversized = definition.estimate.oversized.iter();
+        let is = oversized.any(|e| estimate.is_some() && definition.estimate_rank(e) == estimate);
+        is && !member.has_children
+    };
+    let matches = |member: &&&Member| in_state(member) && (!rule.oversized || is_oversized(member));
+    live.iter().filter(matches).copied().collect()
+}
+
+fn holds(rule: &PhaseRule, matching: usize, live: usize) -> bool {
+    match rule.when {
+        Quantifier::Any => matching > 0,
+        Quantifier::All => matching == live && live > 0,
+        Quantifier::None => matching == 0,
+    }
+}
+
+fn blocking(
+    definition: &Definition,
+    rule: &PhaseRule,
+    matching: &[&Member],
+    live: &[&Member],
+) -> Vec<MemberState> {
+    let target = rule.at.as_deref().and_then(|at| definition.state(at));
+    match (rule.blocking, target) {
+        (Some(Blocking::Matching), _) => matching.iter().map(|m| MemberState::of(m)).collect(),
+        (Some(Blocking::Behind), Some(target)) => {
+            let behind = live.iter().filter(|m| is_behind(definition, m, target));
+            behind.map(|m| MemberState::of(m)).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// `{issues}` are `Issue #1` or `Issues #1, #2`; `{states}` are counts by state.
+fn reason(text: &str, members: &[&Member]) -> String {
+    let named: Vec<String> = members.iter().map(|m| m.short()).collect();
+    let issues = match named.as_slice() {
+        [one] => format!("Issue {one}"),
+        _ => format!("Issues {}", named.join(", ")),
+    };
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for member in members {
+        *counts
+            .entry(member.state.as_deref().unwrap_or("no state"))
+            .or_default() += 1;
+    }
+    let counts: Vec<String> = counts
+        .iter()
+        .map(|(state, n)| format!("{n} {state}"))
+        .collect();
+    text.replace("{issues}", &issues)
+        .replace("{states}", &counts.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::member::tests::{members, numbers};
+
+    fn at(states: &[&str]) -> Position {
+        position(&Definition::preset("ralph").unwrap(), &members(states))
+    }
+
+    #[test]
+    fn r_001_2_phase_of_every_state() {
+        for (states, phase) in [
+            (&[][..], "TERMINAL"),
+            (&[""], "TRIAGE"),
+            (&["Backlog"], "TRIAGE"),
+            (&["Research Needed"], "RESEARCH"),
+            (&["Research in Progress"], "RESEARCH"),
+            (&["Ready for Plan"], "PLAN"),
+            (&["Plan in Progress"], "REVIEW"),
+            (&["Plan in Review"], "HUMAN_GATE"),
+            (&["In Progress"], "IMPLEMENT"),
+            (&["In Review"], "TERMINAL"),
+            (&["Done"], "TERMINAL"),
+            (&["Canceled"], "TERMINAL"),
+            (&["Human Needed"], "TERMINAL"),
+            (&["Nonsense"], "TRIAGE"),
+            // C-001-1, C-001-5: members that have ended count for nothing.
+            (&["Plan in Review", "Done"], "HUMAN_GATE"),
+            (&["Ready for Plan", "Canceled"], "PLAN"),
+            (&["Plan in Review", "Ready for Plan"], "REVIEW"),
+            (&["In Progress", "Human Needed"], "IMPLEMENT"),
+            (&["In Review", "Backlog"], "TRIAGE"),
+            (&["Ready for Plan", "Human Needed"], "PLAN"),
+            (&["In Review", "Human Needed"], "TRIAGE"),
+        ] {
+            assert_eq!(at(states).phase, phase, "{states:?}");
+        }
+    }
+
+    #[test]
+    fn r_001_3_reason_has_counts() {
+        let found = at(&["Research Needed", "Research in Progress", "Research Needed"]);
+        assert_eq!(
+            found.reason,
+            "to be researched: 2 Research Needed, 1 Research in Progress"
+        );
+        assert_eq!(
+            found.remaining_phases,
+            ["research", "plan", "review", "implement", "pr"]
+        );
+    }
+
+    #[test]
+    fn r_001_4_issue_without_state_is_to_be_triaged() {
+        let found = at(&[""]);
+        assert_eq!(
+            found.reason,
+            "Issue #1 has no workflow state; triage first."
+        );
+        let found = at(&["Nonsense", "Ready for Plan"]);
+        assert_eq!(
+            (found.phase.as_str(), found.unknown_states),
+            ("TRIAGE", vec!["Nonsense".to_owned()])
+        );
+    }
+
+    #[test]
+    fn c_001_6_large_issue_is_split_before_work_alone() {
+        let ralph = Definition::preset("ralph").unwrap();
+        for (state, estimate, has_children, phase) in [
+            ("Backlog", "M", false, "SPLIT"),
+            ("", "xl", false, "SPLIT"),
+            ("Backlog", "S", false, "TRIAGE"),
+            ("Backlog", "M", true, "TRIAGE"),
+            ("In Progress", "L", false, "IMPLEMENT"),
+            ("Done", "L", false, "TERMINAL"),
+        ] {
+            let mut all = members(&[state]);
+            all[0].estimate = Some(estimate.to_owned());
+            all[0].has_children = has_children;
+            assert_eq!(position(&ralph, &all).phase, phase, "{state} {estimate}");
+        }
+    }
+
+    #[test]
+    fn r_001_22_group_converges_when_all_are_ready() {
+        let found = at(&["Ready for Plan", "Ready for Plan", "Research Needed"]);
+        assert!(found.convergence.required && !found.convergence.met && found.is_group);
+        assert_eq!(
+            numbers(found.convergence.blocking.iter().map(|m| &m.id)),
+            [3]
+        );
+        assert_eq!(found.recommendation, Recommendation::Wait);
+        let found = at(&["Ready for Plan"; 3]);
+        assert!(found.convergence.required && found.convergence.met);
+        assert_eq!(found.recommendation, Recommendation::Proceed);
+    }
+
+    #[test]
+    fn c_001_7_human_needed_is_told_and_escalated() {
+        let found = at(&["In Progress", "Human Needed"]);
+        assert_eq!(found.phase, "IMPLEMENT");
+        assert_eq!(numbers(&found.needs_human), [2]);
+        let found = at(&["Research Needed", "Human Needed"]);
+        assert_eq!(found.recommendation, Recommendation::Escalate);
+    }
+}
