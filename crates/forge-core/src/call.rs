@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-use crate::{Error, ErrorKind, Observer, Retry};
+use crate::{Error, ErrorKind, Observer, Retry, SentRequest};
 
 thread_local! {
     /// The call whose future this thread polls.
@@ -119,6 +119,15 @@ pub fn rate_limited(host: &str, wait: Duration) {
     with(|call| {
         if let Some(observer) = &call.observer {
             observer.rate_limited(host, wait);
+        }
+    });
+}
+
+/// The call has sent a request, and it was answered or is lost.
+pub fn requested(request: &SentRequest<'_>) {
+    with(|call| {
+        if let Some(observer) = &call.observer {
+            observer.requested(request);
         }
     });
 }

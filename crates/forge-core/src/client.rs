@@ -7,15 +7,15 @@ use tracing::Instrument;
 
 use crate::{
     Capability, Error, ErrorKind, Forge, Outcome, Page, PageReq, PrId, RepoId, Result, Retry,
-    Support, Trust, WebPage,
+    Support, Timestamp, Trust, WebPage,
     call::CallState,
     model::{
-        Actor, Attachment, Branch, Check, CheckLog, ChecksReport, CloseReq, Comment, CommentId,
-        Commit, CreatePull, Diff, DiffReq, EditIssue, EditPull, FileChange, HeadRef, Issue,
-        IssueFields, IssueId, IssueQuery, Label, Links, Merge, MergeReq, Mergeability,
-        NewAttachment, NewIssue, NewLabel, NewReview, PrFields, PullQuery, PullRequest, PullStatus,
-        RepoInfo, Resubmit, Review, SetIssueState, StateFilter, StatusEvent, Subject, Thread,
-        ThreadFilter, ThreadId, UpdateBranch,
+        Actor, Attachment, BaseRules, Branch, Check, CheckLog, ChecksReport, CloseReq, Comment,
+        CommentId, Commit, ContentsReq, CreatePull, Diff, DiffReq, EditIssue, EditPull, FileChange,
+        FileContent, HeadRef, Issue, IssueFields, IssueId, IssueQuery, Label, Links, Merge,
+        MergeReq, Mergeability, NewAttachment, NewIssue, NewLabel, NewReview, PrFields, PullQuery,
+        PullRequest, PullStatus, RepoInfo, Resubmit, Review, SetIssueState, StateFilter,
+        StatusEvent, Subject, Thread, ThreadFilter, ThreadId, UpdateBranch,
     },
     op::{Effect, Needs, Op},
 };
@@ -40,6 +40,34 @@ pub trait Observer: Send + Sync {
     fn finished(&self, op: Op, target: &str, took: Duration, error: Option<&'static str>);
     /// The call waits because `host` limits the rate of requests.
     fn rate_limited(&self, host: &str, wait: Duration);
+    /// The call has sent a request, and it was answered or is lost.
+    fn requested(&self, _request: &SentRequest<'_>) {}
+}
+
+/// A request that a call has sent. It has no header, no query and no body, and so no credential.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SentRequest<'a> {
+    /// `GET`, `POST`, …
+    pub method: &'a str,
+    /// The host, and the port where it is not the scheme's own.
+    pub host: &'a str,
+    /// The path, without what looks like a credential.
+    pub path: &'a str,
+    /// How long the answer took.
+    pub took: Duration,
+    /// What the answer says of the rate limit of its bucket.
+    pub quota: Option<Quota>,
+}
+
+/// How much is left of a rate limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quota {
+    /// How much the window allows.
+    pub limit: u64,
+    /// How much is left of it.
+    pub remaining: u64,
+    /// When the window ends.
+    pub reset: Timestamp,
 }
 
 /// What holds for every call of a handle.
@@ -96,6 +124,12 @@ impl Client {
     #[must_use]
     pub fn forge(&self) -> &dyn Forge {
         &*self.forge
+    }
+
+    /// What holds for its calls.
+    #[must_use]
+    pub fn policy(&self) -> &Policy {
+        &self.policy
     }
 
     /// The same forge under another policy.
@@ -434,6 +468,15 @@ impl Repo {
             .await
     }
 
+    /// What the base branch of `pull` wants; `pull` is read with [`PrFields::RULES`].
+    pub async fn base_rules(&self, pull: &PullRequest) -> Result<Option<BaseRules>> {
+        self.client
+            .run(Op::PrBaseRules, &pull.id, vec![], || {
+                self.forge().base_rules(pull)
+            })
+            .await
+    }
+
     /// Merges.
     pub async fn merge(&self, pr: &PrId, req: &MergeReq) -> Result<Outcome<Merge>> {
         if let Some(subject) = &req.subject {
@@ -455,6 +498,7 @@ impl Repo {
 
     /// The diff, streamed. The deadline covers the start of it alone.
     pub async fn diff(&self, pr: &PrId, req: &DiffReq) -> Result<Diff> {
+        req.check_since()?;
         self.client
             .run(Op::PrDiff, pr, req.needs(), || self.forge().diff(pr, req))
             .await
@@ -464,6 +508,15 @@ impl Repo {
     pub async fn files(&self, pr: &PrId, page: PageReq) -> Result<Page<FileChange>> {
         self.client
             .run(Op::PrFiles, pr, vec![], || self.forge().files(pr, page))
+            .await
+    }
+
+    /// What each of the paths has at a commit.
+    pub async fn contents(&self, pr: &PrId, req: &ContentsReq) -> Result<Vec<FileContent>> {
+        self.client
+            .run(Op::PrContents, pr, vec![], || {
+                self.forge().contents(pr, req)
+            })
             .await
     }
 
@@ -599,6 +652,16 @@ impl Repo {
         self.client
             .run(Op::CheckLog, pr, vec![], || {
                 self.forge().check_log(pr, check, most)
+            })
+            .await
+    }
+
+    /// Why each of `checks` failed, in their order; `None` where the forge knows no more than
+    /// [`Check::summary`].
+    pub async fn check_reasons(&self, pr: &PrId, checks: &[&Check]) -> Result<Vec<Option<String>>> {
+        self.client
+            .run(Op::CheckReasons, pr, vec![], || {
+                self.forge().check_reasons(pr, checks)
             })
             .await
     }

@@ -16,12 +16,12 @@ use async_trait::async_trait;
 use crate::{
     Capabilities, ForgeKind, Outcome, Page, PageReq, PrId, RepoId, Result, WebPage,
     model::{
-        Actor, Attachment, Branch, Check, CheckLog, ChecksReport, CloseReq, Comment, CommentId,
-        Commit, CreatePull, Diff, DiffReq, EditIssue, EditPull, FileChange, HeadRef, Issue,
-        IssueFields, IssueId, IssueQuery, Label, Links, Merge, MergeReq, Mergeability,
-        NewAttachment, NewIssue, NewLabel, NewReview, PrFields, PullQuery, PullRequest, PullStatus,
-        RepoInfo, Resubmit, Review, SetIssueState, StateFilter, StatusEvent, Subject, Thread,
-        ThreadFilter, ThreadId, UpdateBranch,
+        Actor, Attachment, BaseRules, Branch, Check, CheckLog, ChecksReport, CloseReq, Comment,
+        CommentId, Commit, ContentsReq, CreatePull, Diff, DiffReq, EditIssue, EditPull, FileChange,
+        FileContent, HeadRef, Issue, IssueFields, IssueId, IssueQuery, Label, Links, Merge,
+        MergeReq, Mergeability, NewAttachment, NewIssue, NewLabel, NewReview, PrFields, PullQuery,
+        PullRequest, PullStatus, RepoInfo, Resubmit, Review, SetIssueState, StateFilter,
+        StatusEvent, Subject, Thread, ThreadFilter, ThreadId, UpdateBranch,
     },
 };
 
@@ -218,6 +218,16 @@ pub trait PullRequests: Send + Sync {
     /// `precondition_failed` when it is not open.
     async fn mergeability(&self, pr: &PrId) -> Result<Mergeability>;
 
+    /// What the base branch of `pull` wants, with what [`PrFields::RULES`] has read of it already;
+    /// `None` where a forge has no rules of branches.
+    ///
+    /// # Behavior
+    /// What the viewer may not see is named in [`BaseRules::unread`].
+    ///
+    /// # Errors
+    /// None of its own: a request that fails leaves rules unread.
+    async fn base_rules(&self, pull: &PullRequest) -> Result<Option<BaseRules>>;
+
     /// Merges.
     ///
     /// # Behavior
@@ -248,6 +258,12 @@ pub trait PullRequests: Send + Sync {
     /// # Errors
     /// As [`PullRequests::diff`].
     async fn files(&self, pr: &PrId, page: PageReq) -> Result<Page<FileChange>>;
+
+    /// What each of the paths has at a commit of the pull request, in their order.
+    ///
+    /// # Errors
+    /// As [`PullRequests::diff`].
+    async fn contents(&self, pr: &PrId, req: &ContentsReq) -> Result<Vec<FileContent>>;
 
     /// The commits, oldest first.
     ///
@@ -337,6 +353,13 @@ pub trait Checks: Send + Sync {
     /// # Errors
     /// `not_found` when its log is gone, or not there yet.
     async fn check_log(&self, pr: &PrId, check: &Check, most: usize) -> Result<Option<CheckLog>>;
+
+    /// Why each of `checks` failed, in their order: the messages that it left at lines of files, else
+    /// the step that failed. `None` where the forge knows no more than [`Check::summary`].
+    ///
+    /// # Errors
+    /// As [`Checks::checks`].
+    async fn check_reasons(&self, pr: &PrId, checks: &[&Check]) -> Result<Vec<Option<String>>>;
 }
 
 /// Issues of a repository, and how they and pull requests refer to each other.

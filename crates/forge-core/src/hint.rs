@@ -36,6 +36,15 @@ impl Hint {
         self
     }
 
+    /// As [`Self::with_action`], where there is such a call.
+    #[must_use]
+    pub fn with_any_action(self, action: Option<Action>) -> Self {
+        match action {
+            Some(action) => self.with_action(action),
+            None => self,
+        }
+    }
+
     /// As [`Self::with_action`], in a constant.
     #[must_use]
     pub const fn fixed(text: &'static str, action: Action) -> Self {
@@ -209,6 +218,8 @@ pub enum Param {
     Patch,
     /// Offering a record to the index once more.
     PutAgain,
+    /// One label less; given once for each.
+    RemoveLabel,
     /// A repository.
     Repo,
     /// A round of a pull request, counted from 0.
@@ -241,6 +252,8 @@ pub enum Arg {
     Choose,
     /// None: the argument is left out.
     Omit,
+    /// In the place of the first value, where the call that failed had it, the second one.
+    Replace(Cow<'static, str>, Cow<'static, str>),
 }
 
 /// A call that a caller can make, as data.
@@ -293,6 +306,19 @@ impl Action {
     #[must_use]
     pub fn with(mut self, param: Param, value: impl Into<String>) -> Self {
         let value = Arg::Set(Cow::Owned(value.into()));
+        self.args.to_mut().push((param, value));
+        self
+    }
+
+    /// Corrects a value of the call that failed, alone or in a list.
+    #[must_use]
+    pub fn replace(
+        mut self,
+        param: Param,
+        wrong: impl Into<String>,
+        right: impl Into<String>,
+    ) -> Self {
+        let value = Arg::Replace(Cow::Owned(wrong.into()), Cow::Owned(right.into()));
         self.args.to_mut().push((param, value));
         self
     }

@@ -10,6 +10,7 @@ mod client;
 pub mod diff;
 mod error;
 mod forge;
+pub mod glob;
 mod head;
 mod hint;
 pub mod limits;
@@ -26,12 +27,13 @@ mod secret;
 mod settle;
 pub mod text;
 mod time;
+mod touches;
 mod trust;
 mod version;
 mod web;
 
 pub use capability::{Capabilities, Capability, Support};
-pub use client::{Access, Client, Observer, Policy, Repo};
+pub use client::{Access, Client, Observer, Policy, Quota, Repo, SentRequest};
 pub use error::{Changed, Error, ErrorKind, Noun, Precondition, Result, Retry};
 pub use forge::{
     Attachments, Checks, Forge, ForgeInfo, Issues, Labels, PullRequests, Repos, Reviews,
@@ -46,6 +48,7 @@ pub use page::{Cursor, Page, PageReq, fingerprint};
 pub use secret::Secret;
 pub use settle::settle_mergeability;
 pub use time::Timestamp;
-pub use trust::{SECRET_VARIABLES, Trust};
+pub use touches::{MAX_TOUCH_SCAN, PathFilter};
+pub use trust::{SECRET_VARIABLES, Trust, hidden_variables, hide_variable};
 pub use version::{check_version, version_moved};
 pub use web::WebPage;

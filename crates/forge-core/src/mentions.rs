@@ -155,17 +155,16 @@ pub struct Ticket {
 
 /// The tickets that `text` names outside of code, in order.
 ///
-/// A key is two to ten capitals, digits and underscores, a hyphen and a number. `CVE-2024-1`, which
-/// goes on, is none, and neither are the names of standards such as `UTF-8`.
+/// `key_of` gives the key that a word begins with; [`ticket_key`] is the usual one.
 #[must_use]
-pub fn tickets(text: &str) -> Vec<Ticket> {
+pub fn tickets(text: &str, key_of: impl Fn(&str) -> Option<&str>) -> Vec<Ticket> {
     let prose = prose(text);
     let found = words(&prose).filter_map(|word| {
         let text = word
             .text
             .trim_start_matches(['(', '[', '{', '<', '"', '\'', '*', '_', '~', '|']);
         Some(Ticket {
-            key: ticket_key(text)?.to_owned(),
+            key: key_of(text)?.to_owned(),
             closes: word.closes,
             relates: word.relates,
         })
@@ -174,23 +173,43 @@ pub fn tickets(text: &str) -> Vec<Ticket> {
 }
 
 /// The key of a ticket that a text begins with, unless it goes on as a word.
+///
+/// A key is two to ten capitals, digits and underscores, a hyphen and a number. `CVE-2024-1`, which
+/// goes on, is none, and neither are the names of standards such as `UTF-8`.
 #[must_use]
 pub fn ticket_key(text: &str) -> Option<&str> {
+    ticket_shape(text).filter(|key| !is_standard(key))
+}
+
+/// As [`ticket_key`], and also the names of standards.
+#[must_use]
+pub fn ticket_shape(text: &str) -> Option<&str> {
     let (project, rest) = text.split_once('-')?;
     let is_key = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
     let is_project = project.starts_with(|c: char| c.is_ascii_uppercase())
         && (2..=10).contains(&project.len())
-        && project.chars().all(is_key)
-        && !STANDARDS.contains(&project);
+        && project.chars().all(is_key);
     let digits = rest.find(|c: char| !c.is_ascii_digit());
     let (number, behind) = rest.split_at_checked(digits.unwrap_or(rest.len()))?;
-    let goes_on = behind.starts_with(|c: char| c.is_alphanumeric() || c == '_')
-        || behind
-            .strip_prefix('-')
-            .is_some_and(|more| more.starts_with(|c: char| c.is_ascii_digit()));
-    let is_ticket = is_project && !number.is_empty() && !goes_on;
+    let is_ticket = is_project && !number.is_empty() && !goes_on(behind);
     text.get(..project.len() + 1 + number.len())
         .filter(|_| is_ticket)
+}
+
+/// Whether a key names a standard, such as `UTF-8`.
+#[must_use]
+pub fn is_standard(key: &str) -> bool {
+    let project = key.split_once('-').map_or(key, |(project, _)| project);
+    STANDARDS.contains(&project)
+}
+
+/// Whether what is behind a key belongs to it: `a` of `PROJ-1a`, `-3` of `PROJ-1-3`.
+#[must_use]
+pub fn goes_on(behind: &str) -> bool {
+    behind.starts_with(|c: char| c.is_alphanumeric() || c == '_')
+        || behind
+            .strip_prefix('-')
+            .is_some_and(|more| more.starts_with(|c: char| c.is_ascii_digit()))
 }
 
 /// Every place of a text without code that names something, in order.
@@ -468,7 +487,7 @@ mod tests {
                 (_, true) => format!("relates {}", t.key),
                 _ => t.key,
             };
-            tickets(text).into_iter().map(of).collect()
+            tickets(text, ticket_key).into_iter().map(of).collect()
         };
         assert_eq!(found("Fixes PROJ-123"), ["closes PROJ-123"]);
         assert_eq!(found("see PROJ2-14, (AB-1)."), ["relates PROJ2-14", "AB-1"]);
@@ -597,7 +616,7 @@ mod tests {
 
         #[test]
         fn tickets_of_any_text_are_read(text in "(?s).{0,200}") {
-            for ticket in tickets(&text) {
+            for ticket in tickets(&text, ticket_key) {
                 prop_assert_eq!(ticket_key(&ticket.key), Some(ticket.key.as_str()));
                 prop_assert!(text.contains(&ticket.key));
             }

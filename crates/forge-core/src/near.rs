@@ -1,5 +1,7 @@
 //! "Did you mean": the names that are close to one that does not exist.
 
+use crate::{Action, Param};
+
 /// At most this many are worth reading.
 const MOST: usize = 3;
 /// A list of at most this many names is shown whole.
@@ -78,6 +80,19 @@ pub fn hint<'a>(word: &str, known: impl IntoIterator<Item = &'a str>, what: &str
     }
 }
 
+/// The call that failed, with the name nearest to `word` in its place, whichever of `params` has it.
+#[must_use]
+pub fn corrected<'a>(
+    params: &[Param],
+    word: &str,
+    known: impl IntoIterator<Item = &'a str>,
+) -> Option<Action> {
+    let nearest = near(word, known).into_iter().next()?;
+    let again = Action::again(&[]);
+    let in_place = |action: Action, param: &Param| action.replace(*param, word, nearest);
+    Some(params.iter().fold(again, in_place))
+}
+
 /// Names come from users and forges.
 fn quoted(name: &str) -> String {
     format!("'{}'", crate::text::one_line(name))
@@ -128,6 +143,18 @@ mod tests {
         let branches = ["main", "feature/login", "feature/logout"];
         assert_eq!(near("login", branches), ["feature/login"]);
         assert!(near("in", ["feature/login"]).is_empty());
+    }
+
+    #[test]
+    fn corrected_call_has_the_nearest_name() {
+        let known = ["bug", "docs"];
+        let both = [Param::AddLabel, Param::RemoveLabel];
+        let action = corrected(&both, "bgu", known).unwrap();
+        let wanted = Action::again(&[])
+            .replace(Param::AddLabel, "bgu", "bug")
+            .replace(Param::RemoveLabel, "bgu", "bug");
+        assert_eq!(action, wanted);
+        assert_eq!(corrected(&both, "question", known), None);
     }
 
     #[test]

@@ -79,12 +79,16 @@ ops! {
     PrSetDraft = "pr.set_draft", Write, Some(Capability::PrDraft);
     /// [`PullRequests::mergeability`](crate::PullRequests::mergeability)
     PrMergeability = "pr.mergeability", Read, Some(Capability::PrMergeability);
+    /// [`PullRequests::base_rules`](crate::PullRequests::base_rules)
+    PrBaseRules = "pr.base_rules", Read, None;
     /// [`PullRequests::merge`](crate::PullRequests::merge)
     PrMerge = "pr.merge", Write, None;
     /// [`PullRequests::cancel_merge`](crate::PullRequests::cancel_merge)
     PrCancelMerge = "pr.cancel_merge", Write, Some(Capability::MergeAuto);
     /// [`PullRequests::diff`](crate::PullRequests::diff)
     PrDiff = "pr.diff", Read, Some(Capability::PrDiff);
+    /// [`PullRequests::contents`](crate::PullRequests::contents)
+    PrContents = "pr.contents", Read, Some(Capability::PrDiff);
     /// [`PullRequests::files`](crate::PullRequests::files)
     PrFiles = "pr.files", Read, Some(Capability::PrFiles);
     /// [`PullRequests::commits`](crate::PullRequests::commits)
@@ -113,6 +117,8 @@ ops! {
     Checks = "checks", Read, Some(Capability::Checks);
     /// [`Checks::check_log`](crate::Checks::check_log)
     CheckLog = "check.log", Read, Some(Capability::CheckLogs);
+    /// [`Checks::check_reasons`](crate::Checks::check_reasons)
+    CheckReasons = "check.reasons", Read, Some(Capability::Checks);
     /// [`Issues::issues`](crate::Issues::issues)
     IssueList = "issue.list", Read, Some(Capability::IssueList);
     /// [`Issues::issue`](crate::Issues::issue)

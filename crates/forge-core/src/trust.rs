@@ -1,5 +1,10 @@
 //! Who chose a repository on this machine.
 
+use std::{
+    collections::BTreeSet,
+    sync::{Mutex, PoisonError},
+};
+
 /// Who chose a repository on this machine, and so whose programs git may start in it.
 ///
 /// A repository's own configuration can name programs (hooks, filters, merge drivers, `core.sshCommand`
@@ -28,11 +33,31 @@ impl Trust {
 
 /// The environment variables that hold tokens and passwords. No child process gets them, except a
 /// git process that authenticates to a remote.
-pub const SECRET_VARIABLES: [&str; 6] = [
+pub const SECRET_VARIABLES: [&str; 7] = [
     "GH_TOKEN",
     "GITHUB_TOKEN",
     "GH_ENTERPRISE_TOKEN",
     "GITHUB_ENTERPRISE_TOKEN",
     "TANGLED_PASSWORD",
     "FORGE_MCP_TOKEN",
+    "JIRA_TOKEN",
 ];
+
+/// Variables that hold tokens because a configuration says so.
+static HIDDEN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+
+/// Keeps one more environment variable from every child of this process.
+pub fn hide_variable(name: &str) {
+    // The others have rules of their own.
+    if !SECRET_VARIABLES.contains(&name) {
+        let mut hidden = HIDDEN.lock().unwrap_or_else(PoisonError::into_inner);
+        hidden.insert(name.to_owned());
+    }
+}
+
+/// The variables that [`hide_variable`] was told.
+#[must_use]
+pub fn hidden_variables() -> BTreeSet<String> {
+    let hidden = HIDDEN.lock();
+    hidden.unwrap_or_else(PoisonError::into_inner).clone()
+}

@@ -4,10 +4,12 @@
 //! not UTF-8 has replacement characters, and a number that is too large makes its line an ordinary
 //! one. What is kept borrows the input, or is as long as the header of one file.
 
+mod between;
 mod header;
 mod line;
 mod path;
 
+pub use between::{Between, SeriesCommit, between, changed_commits, changed_lines};
 pub use header::FileHeader;
 pub use line::{DiffLine, HeaderKey, HunkHeader, LineReader, mail_commit};
 pub use path::{quote_path, shared_path, unquote_path};
@@ -78,32 +80,6 @@ pub fn files(diff: &[u8]) -> Vec<FileDiff<'_>> {
         file.header = FileHeader::parse(file.head);
     }
     files
-}
-
-/// Whether nobody reads a file line by line: lock files, and what a program has made or a package
-/// manager has brought.
-#[must_use]
-pub fn is_generated(path: &str) -> bool {
-    let name = path.rsplit('/').next().unwrap_or(path);
-    matches!(
-        name,
-        "Cargo.lock"
-            | "package-lock.json"
-            | "yarn.lock"
-            | "pnpm-lock.yaml"
-            | "bun.lock"
-            | "go.sum"
-            | "poetry.lock"
-            | "uv.lock"
-            | "Pipfile.lock"
-            | "composer.lock"
-            | "Gemfile.lock"
-            | "flake.lock"
-    ) || name.ends_with(".min.js")
-        || name.ends_with(".min.css")
-        || name.ends_with(".js.map")
-        || name.ends_with(".pb.go")
-        || path.split('/').any(|part| part == "node_modules")
 }
 
 #[cfg(test)]

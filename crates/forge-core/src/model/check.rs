@@ -21,6 +21,10 @@ pub enum CheckStatus {
 /// One check run or commit status, the newest of its name.
 #[derive(Clone, Debug, Serialize)]
 pub struct Check {
+    /// The forge's own id, which [`Checks::check_reasons`](crate::Checks::check_reasons) asks by;
+    /// empty where it has none.
+    #[serde(skip)]
+    pub id: String,
     /// Its name.
     pub name: String,
     /// Where it stands.
@@ -44,12 +48,16 @@ pub struct Check {
     pub summary: Option<String>,
     /// The base branch requires it; `None` where the forge does not say.
     pub required: Option<bool>,
+    /// The number of the app that runs it, in the forge's database; `None` where that is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub app: Option<u64>,
 }
 
 impl Check {
     /// One of which nothing else is known.
     pub fn new(name: impl Into<String>, status: CheckStatus) -> Self {
         Self {
+            id: String::new(),
             name: name.into(),
             status,
             progress: None,
@@ -61,6 +69,7 @@ impl Check {
             completed_at: None,
             summary: None,
             required: None,
+            app: None,
         }
     }
 }

@@ -7,6 +7,7 @@
 
 mod actor;
 mod attachment;
+mod base_rules;
 mod board;
 mod change;
 mod check;
@@ -24,10 +25,11 @@ mod review;
 
 pub use actor::{Actor, Reviewer};
 pub use attachment::{Attachment, NewAttachment};
+pub use base_rules::{BaseRule, BaseRuleKind, BaseRules, QueuePlace, RuleSource, UnreadRules};
 pub use board::{Milestone, ProjectItem, ProjectStatus};
 pub use change::{
-    ByteStream, Commit, Diff, DiffFormat, DiffReq, FileChange, FileStatus, LocalClone, Rounds,
-    Signature,
+    ByteStream, ChangedCommit, Commit, ContentsReq, Diff, DiffFormat, DiffReq, FileChange,
+    FileContent, FileStatus, HeadChange, LocalClone, Rounds, Signature, SinceHead,
 };
 pub use check::{Check, CheckCounts, CheckLog, CheckRollup, CheckStatus, ChecksReport};
 pub use comment::{Comment, CommentId};
@@ -40,7 +42,7 @@ pub use issue::{
 pub use label::{Label, NewLabel};
 pub use links::{Link, LinkState, Links, Subject, SubjectKind};
 pub use merge::{AutoMerge, Merge, MergeMethod, MergeReq, MergeState, Mergeability};
-pub use pull::{LinkedIssue, PrFields, PrState, PullRequest, PullStatus};
+pub use pull::{LinkedIssue, PrFields, PrState, PullRequest, PullStatus, RecordIngestion};
 pub use repo::{Branch, Permission, RepoInfo, RepoNode};
 pub use request::{
     CloseReq, CreatePull, EditPull, HeadRef, PullQuery, Resubmit, SetChange, StateFilter,

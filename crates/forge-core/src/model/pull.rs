@@ -6,10 +6,10 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Actor, AutoMerge, ChecksReport, Comment, Commit, FileChange, Label, Mergeability, Milestone,
-    ProjectItem, RepoNode, Review, ReviewCounts, ReviewDecision, Reviewer, Thread,
+    Actor, AutoMerge, BaseRules, ChecksReport, Comment, Commit, FileChange, Label, Mergeability,
+    Milestone, ProjectItem, RepoNode, Review, ReviewCounts, ReviewDecision, Reviewer, Thread,
 };
-use crate::{PrId, PrKey, RepoId, Timestamp};
+use crate::{Hint, Ingestion, PrId, PrKey, RepoId, Timestamp};
 
 /// The state of a pull request. A draft is an open one with `draft` set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -143,6 +143,14 @@ pub struct PullRequest {
     /// or where they could not be read)
     #[serde(skip_serializing_if = "Option::is_none")]
     pub projects: Option<Vec<ProjectItem>>,
+    /// Whether the place that shows it has its record. ([`PrFields::INGESTION`]; stays `None` where
+    /// a forge stores and shows in one place)
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ingestion: Option<RecordIngestion>,
+    /// What its base branch wants. ([`PrFields::RULES`]; stays `None` where a forge has no rules of
+    /// branches)
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base_rules: Option<BaseRules>,
     /// Its head branch is the default branch of its repository. ([`PrFields::TO_CHANGE`]; stays
     /// `None` where that would have to be asked for)
     #[serde(skip)]
@@ -179,6 +187,24 @@ pub struct LinkedIssue {
     pub open: bool,
     /// Its page.
     pub url: String,
+}
+
+/// Whether the place that shows a pull request has its record, in the version that was read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RecordIngestion {
+    /// The record's at-uri.
+    pub uri: String,
+    /// The version of it that was read.
+    pub cid: String,
+    /// The verdict.
+    pub verdict: Ingestion,
+    /// The facts that decide.
+    pub evidence: String,
+    /// The index answered, or need not be asked. Without an answer `pending` proves nothing.
+    pub answered: bool,
+    /// What can be done about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recovery: Option<Hint>,
 }
 
 /// Which costly sections of a pull request are wanted.
@@ -236,6 +262,14 @@ impl PrFields {
     pub const NO_LATEST_REVIEWS: Self = Self(1 << 21);
     /// What it builds on.
     pub const DEPENDS_ON: Self = Self(1 << 22);
+    /// Whether the place that shows it has its record.
+    pub const INGESTION: Self = Self(1 << 24);
+    /// What its base branch wants, as far as that takes no request of its own; the rest is
+    /// [`PullRequests::base_rules`](crate::PullRequests::base_rules).
+    pub const RULES: Self = Self(1 << 25);
+    /// Less than usual: of comments, reviews and commits the newest hundred alone, where reading more
+    /// costs something.
+    pub const NEWEST: Self = Self(1 << 26);
     /// What a change needs to know beforehand. Who searches for a pull request in order to change it
     /// asks for this, and a forge may then spare the change a look of its own.
     pub const TO_CHANGE: Self = Self(1 << 28);

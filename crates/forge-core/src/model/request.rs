@@ -293,6 +293,9 @@ pub struct PullQuery {
     pub draft: Option<bool>,
     /// Words and qualifiers, in GitHub's search syntax.
     pub search: Option<String>,
+    /// By changed files, at least one of them: paths, directories or globs
+    /// ([`PathFilter`](crate::PathFilter)).
+    pub touches: Vec<String>,
     /// Sections that each row needs.
     pub fields: PrFields,
 }

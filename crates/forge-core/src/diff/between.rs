@@ -1,0 +1,208 @@
+//! What changed from one version of a series of changes to another.
+
+use std::collections::BTreeMap;
+
+use crate::{model::ChangedCommit, text::one_line};
+
+/// What a newer diff has that an older one has not in the same way.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Between {
+    /// The files whose changes are not the same, each with all of its newer changes.
+    pub diff: Vec<u8>,
+    /// The files that only the older one changes, as they are named in it.
+    pub gone: Vec<String>,
+}
+
+/// Compares two diffs file by file. Changes that only stand at other lines are the same.
+#[must_use]
+pub fn between(old: &[u8], new: &[u8]) -> Between {
+    let before: BTreeMap<&[u8], Vec<&[u8]>> = sections(old);
+    let after: BTreeMap<&[u8], Vec<&[u8]>> = sections(new);
+    let mut diff = Vec::new();
+    for (file, lines) in &after {
+        let same = before
+            .get(file)
+            .is_some_and(|old| essence(old) == essence(lines));
+        if !same {
+            lines.iter().for_each(|line| diff.extend_from_slice(line));
+        }
+    }
+    let gone = before
+        .keys()
+        .filter(|file| !after.contains_key(*file))
+        .map(|file| name(file))
+        .collect();
+    Between { diff, gone }
+}
+
+/// The lines of each file of a diff, by its first line. A file that several commits change has the
+/// lines of all of them.
+fn sections(diff: &[u8]) -> BTreeMap<&[u8], Vec<&[u8]>> {
+    let mut sections: BTreeMap<&[u8], Vec<&[u8]>> = BTreeMap::new();
+    let mut file: Option<&[u8]> = None;
+    for line in diff.split_inclusive(|b| *b == b'\n') {
+        if line.starts_with(b"diff --git ") {
+            file = Some(line);
+        }
+        if let Some(file) = file {
+            sections.entry(file).or_default().push(line);
+        }
+    }
+    sections
+}
+
+/// The lines of a file without what changes when only the base moved: ids of blobs, and numbers of
+/// lines. Of a binary file that is not shown the ids are all that tells one content from another.
+fn essence<'a>(lines: &[&'a [u8]]) -> Vec<&'a [u8]> {
+    let is_hidden = lines.iter().any(|line| line.starts_with(b"Binary files "));
+    let essence = |line: &'a [u8]| -> &'a [u8] {
+        if line.starts_with(b"index ") && !is_hidden {
+            return b"index";
+        }
+        if line.starts_with(b"@@ ") {
+            return b"@@";
+        }
+        line
+    };
+    lines.iter().copied().map(essence).collect()
+}
+
+/// `b/src/lib.rs` of `diff --git a/src/lib.rs b/src/lib.rs`.
+fn name(first: &[u8]) -> String {
+    let text = String::from_utf8_lossy(first);
+    let text = text.trim_end();
+    let name = text.rsplit_once(" b/").map_or(text, |(_, name)| name);
+    one_line(name).into_owned()
+}
+
+/// A commit of a series, to be found again in another version of the series.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SeriesCommit {
+    /// Full object id, hex.
+    pub oid: String,
+    /// First line of the message.
+    pub headline: String,
+    /// What makes it the same commit in both versions, such as [`changed_lines`] of its diff.
+    pub essence: Vec<u8>,
+}
+
+/// The lines of a diff that name files and change them: without context, line numbers, and the ids of
+/// blobs whose lines are shown.
+#[must_use]
+pub fn changed_lines(diff: &[u8]) -> Vec<u8> {
+    let lines = diff.split_inclusive(|b| *b == b'\n');
+    let is_hidden = lines.clone().any(|line| line.starts_with(b"Binary files "));
+    let is_kept = |line: &&[u8]| {
+        let is_id = line.starts_with(b"index ") && !is_hidden;
+        !is_id && !line.starts_with(b" ") && !line.starts_with(b"@@ ")
+    };
+    lines.filter(is_kept).flatten().copied().collect()
+}
+
+/// The commits that are not in both versions of a series: of those with the same essence nothing is
+/// told, one with the same headline has changed, others are dropped or new. New ones stand in their
+/// order, dropped ones come last.
+#[must_use]
+pub fn changed_commits(old: &[SeriesCommit], new: &[SeriesCommit]) -> Vec<ChangedCommit> {
+    let mut left: Vec<&SeriesCommit> = old.iter().collect();
+    let mut take = |is_it: &dyn Fn(&SeriesCommit) -> bool| {
+        let at = left.iter().position(|commit| is_it(commit))?;
+        Some(left.remove(at))
+    };
+    let mut unknown = Vec::new();
+    for commit in new {
+        if take(&|known| known.essence == commit.essence).is_none() {
+            unknown.push(commit);
+        }
+    }
+    let mut changed: Vec<ChangedCommit> = Vec::new();
+    for commit in unknown {
+        let before = take(&|known| known.headline == commit.headline);
+        changed.push(ChangedCommit {
+            old: before.map(|known| known.oid.clone()),
+            new: Some(commit.oid.clone()),
+            headline: commit.headline.clone(),
+        });
+    }
+    changed.extend(left.into_iter().map(|commit| ChangedCommit {
+        old: Some(commit.oid.clone()),
+        new: None,
+        headline: commit.headline.clone(),
+    }));
+    changed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(name: &str, index: &str, at: u32, line: &str) -> String {
+        format!(
+            "diff --git a/{name} b/{name}\nindex {index}\n--- a/{name}\n+++ b/{name}\n@@ -{at} +{at} @@\n-old\n+{line}\n"
+        )
+    }
+
+    #[test]
+    fn what_only_moved_is_left_out_and_what_is_gone_is_named() {
+        let old =
+            file("a", "1..2", 1, "one") + &file("b", "3..4", 1, "two") + &file("c", "5..6", 1, "x");
+        let new =
+            file("a", "7..8", 9, "one") + &file("b", "3..9", 1, "TWO") + &file("d", "1..1", 1, "y");
+        let found = between(old.as_bytes(), new.as_bytes());
+        let wanted = file("b", "3..9", 1, "TWO") + &file("d", "1..1", 1, "y");
+        assert_eq!(String::from_utf8(found.diff).unwrap(), wanted);
+        assert_eq!(found.gone, ["c"]);
+    }
+
+    #[test]
+    fn a_binary_file_that_was_replaced_is_shown() {
+        let binary = |name: &str, index: &str| {
+            format!(
+                "diff --git a/{name} b/{name}\nindex {index} 100644\nBinary files a/{name} and b/{name} differ\n"
+            )
+        };
+        let same = binary("a", "1..2");
+        let old = same.clone() + &binary("b", "3..4");
+        let new = same + &binary("b", "3..5");
+        let found = between(old.as_bytes(), new.as_bytes());
+        let wanted = binary("b", "3..5");
+        assert_eq!(String::from_utf8(found.diff).unwrap(), wanted);
+    }
+
+    fn commit(oid: &str, headline: &str, essence: &str) -> SeriesCommit {
+        SeriesCommit {
+            oid: oid.to_owned(),
+            headline: headline.to_owned(),
+            essence: essence.into(),
+        }
+    }
+
+    #[test]
+    fn series_that_was_rebased_has_no_changed_commits() {
+        let old = [commit("1", "one", "+a"), commit("2", "two", "+b")];
+        let new = [commit("8", "one", "+a"), commit("9", "two!", "+b")];
+        assert_eq!(changed_commits(&old, &new), []);
+    }
+
+    #[test]
+    fn changed_commits_are_paired_by_headline() {
+        let old = [commit("1", "one", "+a"), commit("2", "two", "+b")];
+        let new = [commit("8", "one", "+A"), commit("9", "three", "+c")];
+        let found = changed_commits(&old, &new);
+        let pairs = found.iter().map(|c| (c.old.as_deref(), c.new.as_deref()));
+        let wanted = [(Some("1"), Some("8")), (None, Some("9")), (Some("2"), None)];
+        assert_eq!(pairs.collect::<Vec<_>>(), wanted);
+    }
+
+    #[test]
+    fn changed_lines_leave_out_what_a_rebase_moves() {
+        let old = file("a", "1..2", 1, "one");
+        let new = file("a", "7..8", 9, "one");
+        assert_eq!(changed_lines(old.as_bytes()), changed_lines(new.as_bytes()));
+        let other = file("a", "7..8", 9, "two");
+        assert_ne!(
+            changed_lines(old.as_bytes()),
+            changed_lines(other.as_bytes())
+        );
+    }
+}

@@ -1,0 +1,112 @@
+//! Globs for file paths.
+
+/// Whether `path` or its base name matches `pattern`.
+///
+/// `*` and `?` stop at a `/`, `**` does not, `[a-z]` and `[!a-z]` are sets, `\` takes the next
+/// character as it is.
+#[must_use]
+pub fn matches(pattern: &str, path: &str) -> bool {
+    let pattern: Vec<char> = pattern.chars().collect();
+    let all: Vec<char> = path.chars().collect();
+    let base: Vec<char> = path.rsplit('/').next().unwrap_or(path).chars().collect();
+    whole(&pattern, &all) || whole(&pattern, &base)
+}
+
+/// Goes back to the last star alone, so that a hostile pattern costs the product of the lengths
+/// and no more. A `**` is remembered beside a `*`, because it can take what the `*` cannot.
+fn whole(pattern: &[char], text: &[char]) -> bool {
+    let (mut p, mut t) = (0, 0);
+    let mut star: Option<(usize, usize)> = None;
+    let mut deep: Option<(usize, usize)> = None;
+    while t < text.len() || p < pattern.len() {
+        if pattern.get(p) == Some(&'*') {
+            if pattern.get(p + 1) == Some(&'*') {
+                p += 2;
+                // `**/x` is also `x`.
+                if pattern.get(p) == Some(&'/') && (t == 0 || text.get(t - 1) == Some(&'/')) {
+                    p += 1;
+                }
+                (deep, star) = (Some((p, t)), None);
+            } else {
+                p += 1;
+                star = Some((p, t));
+            }
+            continue;
+        }
+        if let Some(next) = single(pattern, p, text.get(t).copied()) {
+            (p, t) = (next, t + 1);
+            continue;
+        }
+        match (star, deep) {
+            (Some((sp, st)), _) if text.get(st).is_some_and(|c| *c != '/') => {
+                star = Some((sp, st + 1));
+                (p, t) = (sp, st + 1);
+            }
+            (_, Some((dp, dt))) if dt < text.len() => {
+                (deep, star) = (Some((dp, dt + 1)), None);
+                (p, t) = (dp, dt + 1);
+            }
+            _ => return false,
+        }
+    }
+    true
+}
+
+/// Where the pattern goes on when the element at `p` takes `c`.
+fn single(pattern: &[char], p: usize, c: Option<char>) -> Option<usize> {
+    let c = c?;
+    match *pattern.get(p)? {
+        '?' => (c != '/').then_some(p + 1),
+        '\\' => (pattern.get(p + 1) == Some(&c)).then_some(p + 2),
+        '[' => set(pattern, p + 1, c),
+        literal => (literal == c).then_some(p + 1),
+    }
+}
+
+fn set(pattern: &[char], mut p: usize, c: char) -> Option<usize> {
+    let negated = matches!(pattern.get(p), Some('!' | '^'));
+    p += usize::from(negated);
+    let (first, mut found) = (p, false);
+    loop {
+        let mut low = *pattern.get(p)?;
+        if low == ']' && p != first {
+            return (found != negated && c != '/').then_some(p + 1);
+        }
+        if low == '\\' {
+            p += 1;
+            low = *pattern.get(p)?;
+        }
+        let mut high = low;
+        if pattern.get(p + 1) == Some(&'-') && pattern.get(p + 2).is_some_and(|h| *h != ']') {
+            p += 2;
+            high = *pattern.get(p)?;
+        }
+        found |= (low..=high).contains(&c);
+        p += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn path_or_base_name() {
+        assert!(matches("*.lock", "a/b/Cargo.lock"));
+        assert!(matches("Cargo.lock", "a/Cargo.lock"));
+        assert!(matches("a/*.rs", "a/x.rs") && !matches("a/*.rs", "a/b/x.rs"));
+        assert!(matches("a/**", "a/b/c.rs") && matches("**/c.rs", "a/b/c.rs"));
+        assert!(matches("a/**/c.rs", "a/b/d/c.rs") && matches("a/**/c.rs", "a/c.rs"));
+        assert!(matches("**/*.rs", "a/b/c.rs"));
+        assert!(!matches("b/*", "a/b/c"));
+    }
+
+    #[test]
+    fn sets_escapes_and_broken_patterns() {
+        assert!(matches("[a-c]?.md", "bx.md") && !matches("[!a-c]?.md", "bx.md"));
+        assert!(matches(r"\*.md", "*.md") && !matches(r"\*.md", "x.md"));
+        assert!(!matches("[a", "a") && !matches("\\", "x"));
+        assert!(matches("漢*", "漢字.txt"));
+        assert!(!matches(&"*a".repeat(200), &"a".repeat(150)));
+    }
+}
