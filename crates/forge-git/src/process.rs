@@ -3,7 +3,7 @@
 //! `docs/git-processes.md` has this as a table; `tests/adversary` plants a program in every place that
 //! git reads one from, and holds the table.
 
-use forge_core::{Error, ErrorKind, Result, SECRET_VARIABLES, Trust, text};
+use forge_core::{Error, ErrorKind, Result, SECRET_VARIABLES, Trust, hidden_variables, text};
 use tokio::process::Command;
 
 use crate::{Git, Setting};
@@ -105,8 +105,12 @@ pub(crate) fn restrict(command: &mut Command, trust: Trust, purpose: Purpose, op
     if purpose != (Purpose::Remote { tokens: true }) {
         without_secrets(command.as_std_mut());
     }
-    // No remote asks for it.
+    // No remote asks for these.
     command.env_remove("FORGE_MCP_TOKEN");
+    command.env_remove("JIRA_TOKEN");
+    for key in hidden_variables() {
+        command.env_remove(key);
+    }
 }
 
 /// Keeps a read from fetching what a partial clone has left out.
@@ -120,6 +124,9 @@ pub(crate) fn forbid_fetch(command: &mut Command) {
 /// Takes tokens and passwords out of the environment of `command`.
 pub fn without_secrets(command: &mut std::process::Command) -> &mut std::process::Command {
     for key in SECRET_VARIABLES {
+        command.env_remove(key);
+    }
+    for key in hidden_variables() {
         command.env_remove(key);
     }
     command

@@ -2,11 +2,13 @@ use std::{
     collections::HashSet,
     fmt,
     sync::{Arc, Mutex, PoisonError},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use bytes::{Bytes, BytesMut};
-use forge_core::{Action, Arg, Error, ErrorKind, Hint, Param, Result, Retry, Secret, call};
+use forge_core::{
+    Action, Arg, Error, ErrorKind, Hint, Param, Quota, Result, Retry, Secret, SentRequest, call,
+};
 use http::{HeaderMap, Method, Request, Response, StatusCode, header};
 use tracing::{Instrument, Span, debug_span, field};
 use url::Url;
@@ -95,6 +97,7 @@ impl Http {
                     ErrorKind::Internal,
                     format!("the HTTP client cannot start: {e}"),
                 )
+                .with_source(e)
             })?;
         let gates = Gates::new(settings.in_flight, settings.write_pace);
         Ok(Self(Arc::new(Inner {
@@ -203,6 +206,7 @@ impl Http {
                 ErrorKind::Internal,
                 format!("a request has no absolute URL: {e}"),
             )
+            .with_source(e)
         })?;
         let ends_here = |url: &Url| url.host().is_some_and(|h| proxy::is_loopback(&h));
         match url.scheme() {
@@ -262,10 +266,24 @@ impl Http {
             if writes {
                 call::write_begins();
             }
+            let begun = Instant::now();
             let outcome = self
                 .once(request, url, &host, &span)
                 .instrument(span.clone())
                 .await;
+            let answer = outcome.as_ref().ok();
+            let rate = answer.and_then(|answer| RateLimit::from_headers(answer.headers()));
+            call::requested(&SentRequest {
+                method: request.method().as_str(),
+                host: &host,
+                path: &redact(url.path()),
+                took: begun.elapsed(),
+                quota: rate.map(|rate| Quota {
+                    limit: rate.limit,
+                    remaining: rate.remaining,
+                    reset: rate.reset,
+                }),
+            });
             let pause = match outcome {
                 Ok(response) => {
                     let status = response.status();

@@ -1,0 +1,36 @@
+//! Files at a commit.
+
+use forge_core::{Result, model::FileContent};
+
+use crate::Git;
+
+impl Git {
+    /// What each of the paths has at the commit `oid`, in their order.
+    ///
+    /// # Errors
+    /// `git` when git cannot be run; `protocol` where a file is damaged.
+    pub async fn contents(&self, oid: &str, paths: &[String]) -> Result<Vec<FileContent>> {
+        // A line break would end the question.
+        let name = |path: &String| match path.contains('\n') {
+            true => format!("{oid}:./"),
+            false => format!("{oid}:{path}"),
+        };
+        let names: Vec<String> = paths.iter().map(name).collect();
+        let mut cat = self.cat_file();
+        let infos = cat.info_many(&names).await?;
+        let mut contents = Vec::with_capacity(names.len());
+        for (name, info) in names.iter().zip(infos) {
+            contents.push(match info {
+                Some(info) if info.kind == "blob" && info.size <= FileContent::MAX_BYTES => {
+                    match cat.get(name).await? {
+                        Some(blob) => FileContent::of(&blob.data),
+                        None => FileContent::Missing,
+                    }
+                }
+                Some(info) if info.kind == "blob" => FileContent::TooLarge,
+                _ => FileContent::Missing,
+            });
+        }
+        Ok(contents)
+    }
+}
