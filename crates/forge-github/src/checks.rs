@@ -1,5 +1,7 @@
 //! Checks: check runs and commit statuses of the head, de-duplicated and added up.
 
+use std::collections::BTreeMap;
+
 use async_trait::async_trait;
 use forge_core::{
     Checks, Error, Hint, Noun, PrId, Result,
@@ -8,12 +10,17 @@ use forge_core::{
 };
 use futures::TryStreamExt;
 use http_body_util::BodyExt;
+use serde::Deserialize;
+use serde_json::json;
 
 use crate::{
     GitHub,
     api::{JSON, chunks},
     error,
-    gql::types::{self as wire, Nodes},
+    gql::{
+        Document,
+        types::{self as wire, Nodes},
+    },
     pulls::repo_route,
 };
 
@@ -39,6 +46,23 @@ impl Checks for GitHub {
         }
         pull.checks
             .ok_or_else(|| Error::not_found(Noun::Commit, format!("{pr} has no head commit")))
+    }
+
+    /// One request for all of them.
+    async fn check_reasons(&self, pr: &PrId, checks: &[&Check]) -> Result<Vec<Option<String>>> {
+        let ids = checks.iter().map(|check| check.id.as_str());
+        let ids: Vec<&str> = ids.filter(|id| !id.is_empty()).collect();
+        if ids.is_empty() {
+            return Ok(vec![None; checks.len()]);
+        }
+        repo_route(&pr.repo)?;
+        let text = Document::query("CheckReasons").text();
+        let answer = self.api.query(&text, &json!({ "ids": ids })).await?;
+        let found: RunNodes = self.api.whole(answer)?;
+        let mut reasons: BTreeMap<String, String> = (found.nodes.into_iter().flatten())
+            .filter_map(|mut run| Some((std::mem::take(&mut run.id), run.reason()?)))
+            .collect();
+        Ok(checks.iter().map(|c| reasons.remove(&c.id)).collect())
     }
 
     /// The log is kept in a storage elsewhere, to which the route redirects (docs.github.com, REST,
@@ -75,6 +99,51 @@ impl Checks for GitHub {
             &parts.headers,
             &bytes,
         ))
+    }
+}
+
+/// The messages of a reason, and their length in bytes.
+const MAX_MESSAGES: usize = 10;
+const MAX_MESSAGE: usize = 500;
+/// What GitHub Actions says of every step that fails, whatever failed in it.
+const EXIT_CODE: &str = "Process completed with exit code";
+
+#[derive(Deserialize)]
+struct RunNodes {
+    nodes: Vec<Option<wire::RunDetails>>,
+}
+
+impl wire::RunDetails {
+    /// The messages of level FAILURE, else the steps that failed.
+    fn reason(self) -> Option<String> {
+        let notes = self.annotations.into_vec().into_iter().filter(|note| {
+            note.annotation_level == "FAILURE" && !note.message.starts_with(EXIT_CODE)
+        });
+        let lines: Vec<String> = notes.take(MAX_MESSAGES).map(|note| note.line()).collect();
+        if !lines.is_empty() {
+            return Some(lines.join("\n"));
+        }
+        let failed = self.steps.into_vec().into_iter().filter(|step| {
+            let conclusion = step.conclusion.as_deref().unwrap_or_default();
+            run_status("COMPLETED", Some(conclusion)) == CheckStatus::Failure
+        });
+        let names: Vec<String> = failed.map(|s| one_line(&s.name).into_owned()).collect();
+        (!names.is_empty()).then(|| format!("failed in step: {}", names.join(", ")))
+    }
+}
+
+impl wire::Annotation {
+    fn line(&self) -> String {
+        let message = one_line(self.message.trim());
+        let end = message.floor_char_boundary(MAX_MESSAGE);
+        let message = message.get(..end).unwrap_or_default();
+        let path = one_line(&self.path);
+        match self.location.start.line {
+            // GitHub Actions names this directory where a message belongs to no file.
+            _ if path == ".github" => message.to_owned(),
+            0 => format!("{path}: {message}"),
+            line => format!("{path}:{line}: {message}"),
+        }
     }
 }
 
@@ -161,8 +230,10 @@ fn check(c: wire::Check) -> Check {
             ..Check::new(c.context, status)
         };
     }
+    let app = c.check_suite.app.and_then(|app| app.database_id);
     let run = c.check_suite.workflow_run;
     Check {
+        id: c.id,
         name: c.name,
         status: run_status(&c.status, c.conclusion.as_deref()),
         progress: Some(c.status),
@@ -177,6 +248,7 @@ fn check(c: wire::Check) -> Check {
         completed_at: c.completed_at,
         summary: c.title.filter(|t| !t.is_empty()),
         required: c.is_required,
+        app,
     }
 }
 

@@ -280,7 +280,7 @@ pub(crate) fn from_graphql(about: About<'_>, error: &GqlError, headers: &HeaderM
             );
             match said.to_lowercase().contains("project") {
                 true => unknown.with_source(NoProjects),
-                false => unknown,
+                false => unknown.with_source(UnknownField),
             }
         }
         "" if said.starts_with("Something went wrong while executing your query") => {
@@ -790,6 +790,25 @@ impl fmt::Display for NoProjects {
 }
 
 impl StdError for NoProjects {}
+
+/// A host that lacks a field of a query.
+#[derive(Debug)]
+struct UnknownField;
+
+impl fmt::Display for UnknownField {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the host lacks a field")
+    }
+}
+
+impl StdError for UnknownField {}
+
+/// Whether a query was refused for a field that an older Enterprise Server lacks.
+pub(crate) fn is_unknown_field(error: &Error) -> bool {
+    error
+        .source()
+        .is_some_and(|source| source.is::<UnknownField>())
+}
 
 /// Whether a query was refused for its project boards: they need a scope that most tokens lack, and
 /// an older Enterprise Server has none.

@@ -18,6 +18,7 @@ use crate::{
         fields::is_less,
         types::{self as wire, Nodes},
     },
+    pulls::rules,
     reply, summary,
 };
 
@@ -349,13 +350,13 @@ fn list<T, U>(section: Option<Nodes<T>>, wanted: bool, each: impl FnMut(T) -> U)
 }
 
 /// A pull request of `repo` with the sections of `fields`; `checks_unread` says that something went
-/// wrong with its checks.
+/// wrong with its checks, `rules_unread` the same of what the base branch wants.
 pub(crate) fn pull(
     host: &str,
     repo: &RepoId,
     p: wire::Pull,
     fields: PrFields,
-    checks_unread: bool,
+    (checks_unread, rules_unread): (bool, bool),
 ) -> Result<PullRequest> {
     let (Some(created_at), Some(updated_at)) = (p.created_at, p.updated_at) else {
         return Err(lacks(host, "the times of a pull request"));
@@ -381,6 +382,7 @@ pub(crate) fn pull(
         .contains(PrFields::MERGEABILITY)
         .then(|| mergeability(&p));
     let wants = |f: PrFields| fields.contains(f);
+    let base_rules = wants(PrFields::RULES).then(|| rules::seen(&p, rules_unread));
     let head_repo = p
         .head_repository
         .as_ref()
@@ -495,12 +497,14 @@ pub(crate) fn pull(
         maintainer_can_modify: p.maintainer_can_modify,
         database_id: p.full_database_id.and_then(|id| id.parse().ok()),
         potential_merge_commit: p.potential_merge_commit.map(|c| c.oid),
+        base_rules,
         head_is_default,
         reactions: wants(PrFields::REACTIONS).then(|| reactions(p.reaction_groups)),
         // Boards that could not be read are not the same as none.
         projects: p
             .project_items
             .map(|items| items.into_vec().into_iter().map(project_item).collect()),
+        ingestion: None,
         warnings: vec![],
     };
     if !is_less(fields) {

@@ -10,7 +10,7 @@ macro_rules! files {
 
 /// Every operation, by name.
 pub(super) const QUERIES: &[(&str, &str)] = files!("queries":
-    "Belongs", "Branch", "Branches", "CreatePrepare", "EditPrepare", "IssueLinks", "IssueList", "IssuePrepare",
+    "Belongs", "Branch", "Branches", "CheckReasons", "Contents", "CreatePrepare", "EditPrepare", "IssueLinks", "IssueList", "IssuePrepare",
     "IssueSearch", "IssueView", "Label", "Labels", "LinksNamed", "MergePrepare", "Node", "PullLinks",
     "PullList", "PullMore", "PullSearch", "PullStatus", "PullView", "ReplyPrepare", "Repository", "Threads", "Timeline",
     "Viewer",
@@ -20,7 +20,7 @@ pub(super) const QUERIES: &[(&str, &str)] = files!("queries":
 pub(super) const FRAGMENTS: &[(&str, &str)] = files!("fragments":
     "Account", "Assignee", "AutoMerge", "Boards", "CheckNode", "CommentNode", "CommitNode", "CrossReference", "EventNode", "FileNode", "IssueLink", "IssueNode",
     "LabelNode", "LineComment", "PageEnd", "Person", "ProjectItemNode", "PullAssignees", "PullCore", "PullEdited", "PullLabels", "PullLink", "PullMilestone",
-    "PullOf", "PullRequests", "PullReviews", "PullRow", "PullState",
+    "PullOf", "PullRequests", "PullReviews", "PullRow", "PullRules", "PullState",
     "Reactions", "RepositoryInfo", "RepositoryNode", "Requested", "ReviewNode", "ReviewWithComments", "ThreadNode",
 );
 

@@ -39,6 +39,17 @@ pub(crate) enum Section {
     LatestOpinions,
 }
 
+/// Which part of a section is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part<'a> {
+    /// The first page.
+    First,
+    /// The page behind the position in this variable.
+    After(&'a str),
+    /// The last page, and how many there are.
+    Newest,
+}
+
 impl Section {
     pub const ALL: &'static [Self] = &[
         Self::Comments,
@@ -119,11 +130,17 @@ impl Section {
         Self::ALL.iter().copied().find(|s| s.key() == key)
     }
 
-    /// Its selection; `after` is the variable that holds the position of a further page.
-    fn selection(self, after: Option<&str>, required: Required) -> String {
-        let first = match after {
-            Some(variable) => format!("first: 100, after: ${variable}"),
-            None => "first: 100".to_owned(),
+    /// Whether the newest of it are enough for who asks for [`PrFields::NEWEST`].
+    const fn can_be_newest(self) -> bool {
+        matches!(self, Self::Comments | Self::Reviews | Self::Commits)
+    }
+
+    /// Its selection.
+    fn selection(self, part: Part<'_>, required: Required) -> String {
+        let first = match part {
+            Part::After(variable) => format!("first: 100, after: ${variable}"),
+            Part::First => "first: 100".to_owned(),
+            Part::Newest => "last: 100".to_owned(),
         };
         let node = match self {
             Self::Comments => "CommentNode",
@@ -148,7 +165,12 @@ impl Section {
         } else {
             self.key()
         };
-        format!("{field}({first}{submitted}) {{ nodes {{ ...{node} }} pageInfo {{ ...PageEnd }} }}")
+        let end = match part {
+            // There is nothing to go on with.
+            Part::Newest => "totalCount",
+            _ => "pageInfo { ...PageEnd }",
+        };
+        format!("{field}({first}{submitted}) {{ nodes {{ ...{node} }} {end} }}")
     }
 }
 
@@ -161,7 +183,7 @@ fn checks(first: &str, required: Required) -> String {
                 _ => "pullRequestId: $id",
             };
             format!(
-                " ... on CheckRun {{ isRequired({argument}) }} ... on StatusContext {{ isRequired({argument}) }}"
+                " ... on CheckRun {{ isRequired({argument}) checkSuite {{ app {{ databaseId }} }} }} ... on StatusContext {{ isRequired({argument}) }}"
             )
         }
     };
@@ -185,6 +207,7 @@ pub(super) const PLAIN: &[(PrFields, &str)] = &[
         "baseRepository { defaultBranchRef { name } } baseRef { associatedPullRequests(first: 10, \
          states: [OPEN]) { nodes { __typename ...PullLink } } }",
     ),
+    (PrFields::RULES, "...PullRules"),
     (
         PrFields::TO_CHANGE,
         "headRef { id target { oid } } baseRef { id } \
@@ -235,7 +258,9 @@ pub(crate) fn selection(base: Base, fields: PrFields, required: Required) -> Str
         let _ = write!(text, " {plain}");
     }
     for section in Section::ALL.iter().filter(|s| s.is_in(fields)) {
-        let _ = write!(text, " {}", section.selection(None, required));
+        let is_newest = fields.contains(PrFields::NEWEST) && section.can_be_newest();
+        let part = if is_newest { Part::Newest } else { Part::First };
+        let _ = write!(text, " {}", section.selection(part, required));
     }
     text
 }
@@ -244,7 +269,11 @@ pub(crate) fn selection(base: Base, fields: PrFields, required: Required) -> Str
 pub(crate) fn continuation(sections: &[(Section, String)]) -> String {
     let mut text = "id".to_owned();
     for (section, variable) in sections {
-        let _ = write!(text, " {}", section.selection(Some(variable), Required::Id));
+        let _ = write!(
+            text,
+            " {}",
+            section.selection(Part::After(variable), Required::Id)
+        );
     }
     text
 }

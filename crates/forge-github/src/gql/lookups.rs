@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt::Write};
 
-use forge_core::{Error, Result, model::Reviewer, near};
+use forge_core::{Error, Hint, Param, Result, model::Reviewer, near};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -539,11 +539,20 @@ fn unknown<'a>(
         format!("no {what} was found here at all: correct the name, or leave it out")
     } else {
         near::did_you_mean(name, names.iter().copied())
-            .unwrap_or_else(|| near::hint(name, names, &format!("{what}s here")))
+            .unwrap_or_else(|| near::hint(name, names.iter().copied(), &format!("{what}s here")))
     };
+    let params: &[Param] = match field {
+        "labels" => &[Param::AddLabel, Param::RemoveLabel],
+        "assignees" => &[Param::AddAssignee],
+        "reviewers" => &[Param::AddReviewer],
+        "milestone" => &[Param::Milestone],
+        "projects" => &[Param::AddProject],
+        _ => &[],
+    };
+    let corrected = near::corrected(params, name, names);
     Error::invalid(
         field,
         format!("there is no {what} '{name}'; nothing was changed"),
     )
-    .with_hint(hint)
+    .with_hint(Hint::from(hint).with_any_action(corrected))
 }

@@ -91,10 +91,11 @@ fn the_table_has_every_file() {
 }
 
 /// The fragments that are generated, and the types that they are on.
-const GENERATED: [(&str, &str); 6] = [
+const GENERATED: [(&str, &str); 7] = [
     ("PullSections", "PullRequest"),
     ("PullLookups", "PullRequest"),
     ("IssueSections", "Issue"),
+    ("Contents", "Repository"),
     ("RepositoryLookups", "Repository"),
     ("NamedNumbers", "Repository"),
     ("Lookups", "Query"),
@@ -250,6 +251,13 @@ fn the_numbers_that_a_text_names() {
         let mut document = Document::query("LinksNamed");
         document.fragment("NamedNumbers", "Repository", &links::selection(numbers));
         check(&document.text());
+    }
+}
+
+#[test]
+fn files_at_a_commit() {
+    for blobs in [0, 1, 40] {
+        check(&crate::pulls::contents::document(blobs));
     }
 }
 

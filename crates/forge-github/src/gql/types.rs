@@ -115,7 +115,7 @@ wire! {
         kind: String as "__typename", login: String, user_name: Option<String>,
         team_name: Option<String>, combined_slug: String,
     }
-    ReviewRequest { requested_reviewer: Option<Requested>, }
+    ReviewRequest { requested_reviewer: Option<Requested>, as_code_owner: bool, }
     Count { total_count: u64, }
     ReactionGroup { content: String, reactors: Count, }
     /// An issue comment, or a comment on lines.
@@ -149,10 +149,22 @@ wire! {
     Rollup { contexts: Nodes<Check>, }
     Workflow { name: String, }
     WorkflowRun { event: String, workflow: Workflow, }
-    CheckSuite { workflow_run: Option<WorkflowRun>, }
+    /// An app by its number.
+    App { database_id: Option<u64>, }
+    CheckSuite { workflow_run: Option<WorkflowRun>, app: Option<App>, }
     /// A check run or a commit status.
+    AnnotationPoint { line: u64, }
+    AnnotationSpan { start: AnnotationPoint, }
+    /// A message of a check run at a line of a file.
+    Annotation {
+        annotation_level: String, path: String, location: AnnotationSpan, message: String,
+    }
+    /// A step of a check run.
+    RunStep { name: String, conclusion: Option<String>, }
+    /// What a check run left; all of it is absent on what is no check run.
+    RunDetails { id: String, annotations: Nodes<Annotation>, steps: Nodes<RunStep>, }
     Check {
-        kind: String as "__typename", name: String, status: String, conclusion: Option<String>,
+        kind: String as "__typename", id: String, name: String, status: String, conclusion: Option<String>,
         started_at: Option<Timestamp>, completed_at: Option<Timestamp>, details_url: Option<String>,
         title: Option<String>, check_suite: CheckSuite, context: String, state: String,
         target_url: Option<String>, description: Option<String>, created_at: Option<Timestamp>,
@@ -194,7 +206,8 @@ wire! {
         auto_merge_request: Option<AutoMerge>, maintainer_can_modify: Option<bool>,
         full_database_id: Option<String>, potential_merge_commit: Option<Oid>,
         reaction_groups: Vec<ReactionGroup>,
-        is_merge_queue_enabled: bool, is_in_merge_queue: bool, head_ref: Option<HeadRef>,
+        is_merge_queue_enabled: bool, is_in_merge_queue: bool,
+        merge_queue_entry: Option<QueueEntry>, viewer_can_merge_as_admin: Option<bool>, head_ref: Option<HeadRef>,
         base_ref: Option<BaseRef>, base_repository: Option<Repo>, newest_comment: Nodes<Id>, newest_review: Nodes<Id>,
         recent_comments: Nodes<Comment>, recent_reviews: Nodes<Review>,
         timeline_items: Option<Nodes<Event>>,
@@ -207,8 +220,31 @@ wire! {
     CrossReference { source: Option<LinkEnd>, }
     /// A head branch that is there.
     HeadRef { id: String, target: Option<Oid>, }
-    /// A base branch, and the pull requests whose head it is.
-    BaseRef { associated_pull_requests: Nodes<LinkEnd>, }
+    /// A base branch, the pull requests whose head it is, and what it wants.
+    BaseRef {
+        associated_pull_requests: Nodes<LinkEnd>, ref_update_rule: Option<UpdateRule>,
+        branch_protection_rule: Option<ProtectionRule>,
+    }
+    QueueEntry { position: Option<u64>, state: Option<String>, }
+    /// What everybody who can read a branch may see of its protection.
+    UpdateRule {
+        required_approving_review_count: Option<u64>,
+        required_status_check_contexts: Vec<String>, requires_code_owner_reviews: bool,
+        requires_conversation_resolution: bool, requires_linear_history: bool,
+        requires_signatures: bool, viewer_can_push: Option<bool>,
+    }
+    /// The protection of a branch, for administrators.
+    ProtectionRule {
+        requires_approving_reviews: bool, required_approving_review_count: Option<u64>,
+        requires_code_owner_reviews: bool, require_last_push_approval: bool,
+        dismisses_stale_reviews: bool, requires_conversation_resolution: bool,
+        requires_status_checks: bool, required_status_check_contexts: Vec<String>,
+        requires_strict_status_checks: bool, requires_linear_history: bool,
+        requires_commit_signatures: bool, requires_deployments: bool,
+        required_deployment_environments: Vec<String>, lock_branch: bool, restricts_pushes: bool,
+    }
+    /// A ruleset by its number.
+    RulesetName { database_id: Option<u64>, name: String, }
     /// An issue or a pull request whose links are asked for.
     LinkSubject {
         state: String, body: String, base_ref_name: String, base_ref: Option<BaseRef>,
@@ -220,7 +256,7 @@ wire! {
         is_archived: bool, viewer_permission: Option<String>,
         viewer_default_merge_method: Option<String>, merge_commit_allowed: bool,
         squash_merge_allowed: bool, rebase_merge_allowed: bool, auto_merge_allowed: bool,
-        default_branch_ref: Option<Workflow>, parent: Option<RepoName>,
+        default_branch_ref: Option<Workflow>, parent: Option<RepoName>, rulesets: Nodes<RulesetName>,
     }
     Event {
         kind: String as "__typename", id: String, created_at: Option<Timestamp>,

@@ -14,6 +14,9 @@ use crate::{
     error::{self, missing},
 };
 
+/// The lines of context that GitHub sends.
+pub(super) const SENT_LINES: u32 = 3;
+
 impl GitHub {
     pub(super) async fn pull_diff(&self, pr: &PrId, req: &DiffReq) -> Result<Diff> {
         let accept = match req.format {
@@ -21,17 +24,34 @@ impl GitHub {
             DiffFormat::Patch => "application/vnd.github.patch",
         };
         let mut warnings = Vec::new();
-        if req.context_lines.is_some_and(|n| n != 3) {
-            warnings.push(
-                Warning::new("GitHub sends three lines of context, whatever is asked for")
-                    .with_hint("fetch the head and use `git diff -U<lines>` for more"),
-            );
+        if let Some(since) = &req.since {
+            return self.diff_since(pr, req, since).await;
+        }
+        if req.context_lines.is_some_and(|n| n != SENT_LINES) {
+            let made = match &req.clone {
+                Some(clone) => Some(self.fetched_diff(pr, req, clone).await),
+                None => None,
+            };
+            match made {
+                Some(Ok(diff)) => return Ok(diff),
+                _ if req.prefers_context => {}
+                None => warnings.push(
+                    Warning::new("GitHub sends three lines of context, whatever is asked for")
+                        .with_hint("ask in a clone of the repository, where git makes the diff"),
+                ),
+                Some(Err(e)) => warnings.push(Warning::new(format!(
+                    "GitHub sends three lines of context, and git could not make the diff: {}",
+                    e.message()
+                ))),
+            }
         }
         let (parts, body) = self.api.stream(&route(pr)?, accept).await?.into_parts();
         if parts.status.is_success() {
             return Ok(Diff {
                 base_oid: None,
                 head_oid: String::new(),
+                context_lines: Some(SENT_LINES),
+                since: None,
                 body: chunks(body),
                 warnings,
             });
@@ -44,7 +64,11 @@ impl GitHub {
         let error = error::from_http(self.api.about(false), parts.status, &parts.headers, &bytes);
         let too_large = matches!(parts.status.as_u16(), 406 | 422);
         if too_large && let Some(clone) = &req.clone {
-            match self.fetched_diff(pr, req, clone).await {
+            let fetching = DiffReq {
+                prefers_context: false,
+                ..req.clone()
+            };
+            match self.fetched_diff(pr, &fetching, clone).await {
                 Ok(diff) => return Ok(diff),
                 Err(e) => warnings.push(
                     Warning::new(format!(
@@ -77,6 +101,8 @@ impl GitHub {
                 Ok(Diff {
                     base_oid: None,
                     head_oid: String::new(),
+                    context_lines: Some(SENT_LINES),
+                    since: None,
                     body: rebuild::stream(rebuilt.files),
                     warnings,
                 })

@@ -1,42 +1,92 @@
-//! The diff that GitHub does not send, made by git in a clone.
+//! Diffs that GitHub does not send, made by git in a clone.
 
 use forge_core::{
     Error, ErrorKind, Noun, PrId, Result,
     model::{Diff, DiffFormat, DiffReq, LocalClone, PrFields},
 };
-use forge_git::Git;
+use forge_git::{Git, TwoHeads};
 
 use crate::{GitHub, number};
 
+/// Both ends of a pull request.
+pub(super) struct Ends {
+    /// The tip of the base branch.
+    pub base: String,
+    pub head: String,
+    base_branch: String,
+}
+
 impl GitHub {
-    /// Fetches both ends into the clone, which gets no ref of them, and lets git make the diff.
+    /// The ends of a pull request.
+    pub(super) async fn ends(&self, pr: &PrId) -> Result<Ends> {
+        let pull = self.fetch(pr, PrFields::NONE).await?;
+        match (pull.base_oid, pull.head_oid) {
+            (Some(base), Some(head)) => Ok(Ends {
+                base,
+                head,
+                base_branch: pull.base_branch,
+            }),
+            _ => Err(Error::new(
+                ErrorKind::Protocol,
+                format!("{} does not say what it compares", self.info.host),
+            )),
+        }
+    }
+
+    /// Fetches both ends, and the commit `old`, into the clone as far as it lacks them. It gets no ref
+    /// of them.
+    ///
+    /// # Errors
+    /// `not_found` where it lacks one and nothing may be fetched; as [`Git::fetch_objects`].
+    async fn ends_in_clone(
+        &self,
+        pr: &PrId,
+        ends: &Ends,
+        old: Option<&str>,
+        clone: &LocalClone,
+        may_fetch: bool,
+    ) -> Result<Git> {
+        let git = Git::at(&clone.dir).with_trust(clone.trust);
+        let mut wanted = Vec::new();
+        if !git.has_commit(&ends.head).await {
+            wanted.push(Self::head_ref(number(pr)?));
+        }
+        // The base of a merged one may no longer be reachable from its branch, but was the branch's.
+        if !git.has_commit(&ends.base).await {
+            wanted.push(format!("refs/heads/{}", ends.base_branch));
+        }
+        if let Some(old) = old
+            && !git.has_commit(old).await
+        {
+            wanted.push(old.to_owned());
+        }
+        if !wanted.is_empty() && !may_fetch {
+            return Err(Error::not_found(
+                Noun::Commit,
+                format!("{} has not all commits of {pr}", clone.dir.display()),
+            ));
+        }
+        if !wanted.is_empty() {
+            let wanted: Vec<&str> = wanted.iter().map(String::as_str).collect();
+            git.fetch_objects(&clone.remote, &wanted).await?;
+        }
+        Ok(git)
+    }
+
+    /// The diff as git makes it in the clone. Where the lines of context are a preference, nothing is
+    /// fetched for it.
     pub(super) async fn fetched_diff(
         &self,
         pr: &PrId,
         req: &DiffReq,
         clone: &LocalClone,
     ) -> Result<Diff> {
-        let pull = self.fetch(pr, PrFields::NONE).await?;
-        let git = Git::at(&clone.dir).with_trust(clone.trust);
-        let (Some(base), Some(head)) = (pull.base_oid.as_deref(), pull.head_oid.as_deref()) else {
-            return Err(Error::new(
-                ErrorKind::Protocol,
-                format!("{} does not say what it compares", self.info.host),
-            ));
-        };
-        let base_ref = format!("refs/heads/{}", pull.base_branch);
-        let mut wanted = Vec::new();
-        if !git.has_commit(head).await {
-            wanted.push(Self::head_ref(number(pr)?));
-        }
-        // The base of a merged one may no longer be reachable from its branch, but was the branch's.
-        if !git.has_commit(base).await {
-            wanted.push(base_ref);
-        }
-        if !wanted.is_empty() {
-            let wanted: Vec<&str> = wanted.iter().map(String::as_str).collect();
-            git.fetch_objects(&clone.remote, &wanted).await?;
-        }
+        let ends = self.ends(pr).await?;
+        let may_fetch = !req.prefers_context;
+        let git = self
+            .ends_in_clone(pr, &ends, None, clone, may_fetch)
+            .await?;
+        let (base, head) = (&*ends.base, &*ends.head);
         let merge_base = git.run_ok(["merge-base", base, head]).await?;
         let merge_base = String::from_utf8_lossy(&merge_base).trim().to_owned();
         if merge_base.is_empty() {
@@ -45,7 +95,8 @@ impl GitHub {
                 format!("{base} and {head} have no commit in common here"),
             ));
         }
-        let context = format!("-U{}", req.context_lines.unwrap_or(3));
+        let context_lines = req.context_lines.unwrap_or(3);
+        let context = format!("-U{context_lines}");
         let body = match req.format {
             DiffFormat::Diff => {
                 git.stream(forge_git::diff_args(&["-p", &context], &merge_base, head))?
@@ -55,8 +106,31 @@ impl GitHub {
         Ok(Diff {
             base_oid: Some(merge_base),
             head_oid: head.to_owned(),
+            context_lines: Some(context_lines),
+            since: None,
             body,
             warnings: Vec::new(),
         })
+    }
+
+    /// What changed since `old` was the head, as git tells it in the clone.
+    pub(super) async fn fetched_since(
+        &self,
+        pr: &PrId,
+        ends: &Ends,
+        old: &str,
+        clone: &LocalClone,
+        context_lines: u32,
+    ) -> Result<Diff> {
+        let git = Git::at(&clone.dir).with_trust(clone.trust);
+        let found = git.find_commit(old).await?;
+        let old = found.as_deref().unwrap_or(old);
+        let git = self.ends_in_clone(pr, ends, Some(old), clone, true).await?;
+        let heads = TwoHeads {
+            old,
+            new: &ends.head,
+            base: &ends.base,
+        };
+        git.diff_since(heads, context_lines).await
     }
 }

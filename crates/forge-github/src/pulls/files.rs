@@ -13,7 +13,7 @@ use crate::{GitHub, api::JSON, error, error::missing, number, owner_and_name, pa
 const SCHEME: &str = "github-files";
 /// The object id of an empty file, which has no lines and is not binary either.
 const EMPTY_BLOB: &str = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391";
-const SEGMENT: &AsciiSet = &CONTROLS
+pub(super) const SEGMENT: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'/')
     .add(b'?')
@@ -151,7 +151,7 @@ impl GitHub {
 }
 
 /// Whether a `Link` header has a next page; `None` without such a header.
-fn has_next(headers: &HeaderMap) -> Option<bool> {
+pub(super) fn has_next(headers: &HeaderMap) -> Option<bool> {
     let link = headers.get(header::LINK)?.to_str().ok()?;
     Some(link.split(',').any(|part| part.contains("rel=\"next\"")))
 }

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use forge_core::{
-    Action, Arg, Cursor, Error, ErrorKind, Hint, Page, PageReq, Param, RepoId, Result, Retry,
-    Warning,
+    Action, Arg, Cursor, Error, ErrorKind, Hint, MAX_TOUCH_SCAN, Page, PageReq, Param, PathFilter,
+    RepoId, Result, Retry, Warning,
     model::{PrFields, PullQuery, PullRequest},
 };
 use serde::Deserialize;
@@ -81,6 +81,13 @@ impl Found {
     }
 }
 
+/// The number of the last row of GitHub's page that was shown, and where that page begins.
+fn position_in_chunk(position: &str) -> (Option<u64>, Option<String>) {
+    let (number, after) = position.split_once('@').unwrap_or(("", position));
+    let after = Some(after).filter(|after| !after.is_empty());
+    (number.parse().ok(), after.map(str::to_owned))
+}
+
 /// The selection of a row.
 pub(super) fn row(fields: PrFields) -> String {
     let base = if fields.contains(PrFields::ROW) {
@@ -108,11 +115,19 @@ impl GitHub {
         page: PageReq,
     ) -> Result<Page<PullRequest>> {
         let key = (repo.comparison_key(), query);
+        let touches = PathFilter::of(query)?;
         let cursor = page.position(SCHEME, &key)?;
-        let mut after = cursor.map(str::to_owned);
+        let (mut behind, mut after) = match cursor {
+            Some(position) if touches.is_some() => position_in_chunk(position),
+            position => (None, position.map(str::to_owned)),
+        };
         let searches = query::needs_search(query);
         let document = Document::query(if searches { "PullSearch" } else { "PullList" });
         let mut fields = query.fields;
+        let shows_files = fields.contains(PrFields::FILES);
+        if touches.is_some() {
+            fields |= PrFields::FILES;
+        }
         let text_of = |fields| {
             let mut document = document.clone();
             document.fragment("PullSections", "PullRequest", &row(fields));
@@ -142,8 +157,11 @@ impl GitHub {
         let mut scanned = 0;
         let mut counted = true;
         let mut found = Vec::new();
-        loop {
-            let first = size.min(page.limit - result.items.len());
+        'pages: loop {
+            let first = match touches {
+                Some(_) => size,
+                None => size.min(page.limit - result.items.len()),
+            };
             if let Value::Object(map) = &mut variables {
                 map.insert("first".into(), json!(first));
                 map.insert("after".into(), json!(after));
@@ -172,26 +190,59 @@ impl GitHub {
                 Err(error) => return Err(error),
             };
             counted &= chunk.total.is_some();
-            result.total = chunk.total.filter(|_| counted);
+            result.total = chunk.total.filter(|_| counted && touches.is_none());
             result.warnings = map::both(result.warnings, chunk.warnings);
             let next = chunk.nodes.next().filter(|n| Some(n) != after.as_ref());
             let before = result.items.len();
-            for (i, row) in chunk.nodes.nodes.into_iter().flatten().enumerate() {
+            let rows = chunk.nodes.nodes.unwrap_or_default();
+            let is_last = |row: &Option<wire::Pull>| row.as_ref().map(|p| p.number) == behind;
+            let skip = match behind {
+                Some(_) => rows.iter().position(is_last).map_or(0, |at| at + 1),
+                None => 0,
+            };
+            behind = None;
+            for (i, row) in rows.into_iter().enumerate().skip(skip) {
                 let Some(mut pull) = row else { continue };
+                let number = pull.number;
+                if touches.is_some() && result.items.len() >= page.limit {
+                    // The page is full in the middle of GitHub's.
+                    let last = result.items.last().and_then(|p: &PullRequest| p.number);
+                    let began = after.as_deref().unwrap_or_default();
+                    let position = format!("{}@{began}", last.unwrap_or_default());
+                    result.next = Some(Cursor::new(SCHEME, &key, &position));
+                    break 'pages;
+                }
                 scanned += 1;
                 let fits = pull.number > 0 && (!searches || query::still_matches(query, &pull));
                 if !fits || !seen.insert(pull.number) {
                     continue;
                 }
-                let mut warnings = self.complete(&mut pull).await;
+                let mut warnings = Vec::new();
+                if let Some(touches) = &touches {
+                    match self.is_touching(touches, &mut pull).await {
+                        Ok(true) => {}
+                        Ok(false) => continue,
+                        Err(unread) => {
+                            result.warnings.extend(unread);
+                            continue;
+                        }
+                    }
+                    if !shows_files {
+                        pull.files = None;
+                    }
+                }
+                warnings.extend(self.complete(&mut pull).await);
                 if chunk.unread_checks.contains(&i) {
                     warnings.push(checks_unread());
                 }
-                let number = pull.number;
-                if fields.contains(PrFields::TO_CHANGE) {
+                if fields.contains(PrFields::TO_CHANGE) && touches.is_none() {
                     found.push(pull.clone());
                 }
-                match self.domain(repo, pull, fields, warnings) {
+                let shown = match shows_files {
+                    true => fields,
+                    false => fields.without(PrFields::FILES),
+                };
+                match self.domain(repo, pull, shown, warnings) {
                     Ok(pull) => result.items.push(pull),
                     Err(e) => result.warnings.push(unreadable(number, &e)),
                 }
@@ -200,6 +251,10 @@ impl GitHub {
             // Words that lead elsewhere may find a thousand there: the cursor goes on.
             let is_elsewhere = !counted && result.items.len() == before;
             if after.is_none() || result.items.len() >= page.limit || is_elsewhere {
+                break;
+            }
+            if let Some(touches) = touches.as_ref().filter(|_| scanned >= MAX_TOUCH_SCAN) {
+                result.warnings.push(touches.scan_ended());
                 break;
             }
         }
@@ -217,8 +272,42 @@ impl GitHub {
             self.known.keep(repo, fields, found);
         }
         result.scanned = Some(scanned).filter(|n| *n > result.items.len() as u64);
-        result.next = after.map(|position| Cursor::new(SCHEME, &key, &position));
+        if result.next.is_none() {
+            let next = after.map(|after| match touches {
+                Some(_) => format!("@{after}"),
+                None => after,
+            });
+            result.next = next.map(|position| Cursor::new(SCHEME, &key, &position));
+        }
         Ok(result)
+    }
+
+    /// Whether a row changes a file that is looked for. Its files beyond the first hundred are read
+    /// where those do not decide; the failure is what could not be read.
+    async fn is_touching(
+        &self,
+        touches: &PathFilter,
+        pull: &mut wire::Pull,
+    ) -> std::result::Result<bool, Vec<Warning>> {
+        let is_touched = |pull: &wire::Pull| {
+            let files = pull.files.iter().filter_map(|files| files.nodes.as_ref());
+            let mut files = files.flatten().flatten();
+            files.any(|file| touches.matches(&file.path))
+        };
+        if is_touched(pull) {
+            return Ok(true);
+        }
+        if pull.files.as_ref().and_then(Nodes::next).is_none() {
+            return Ok(false);
+        }
+        let unread = self.complete(pull).await;
+        if is_touched(pull) {
+            return Ok(true);
+        }
+        match unread.is_empty() {
+            true => Ok(false),
+            false => Err(unread),
+        }
     }
 
     async fn chunk(

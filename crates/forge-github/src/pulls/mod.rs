@@ -4,15 +4,17 @@ use async_trait::async_trait;
 use forge_core::{
     Capability, Outcome, Page, PageReq, PrId, PullRequests, RepoId, Result,
     model::{
-        CloseReq, Commit, CreatePull, Diff, DiffReq, EditPull, FileChange, HeadRef, Merge,
-        MergeReq, Mergeability, PrFields, PullQuery, PullRequest, PullStatus, Resubmit,
-        StateFilter, StatusEvent, UpdateBranch,
+        BaseRules, CloseReq, Commit, ContentsReq, CreatePull, Diff, DiffReq, EditPull, FileChange,
+        FileContent, HeadRef, Merge, MergeReq, Mergeability, PrFields, PullQuery, PullRequest,
+        PullStatus, Resubmit, StateFilter, StatusEvent, UpdateBranch,
     },
 };
 
 use crate::{GitHub, caps};
 
 mod commits;
+mod compare;
+pub(crate) mod contents;
 mod create;
 mod diff;
 mod edit;
@@ -29,6 +31,7 @@ mod merge_attempt;
 mod on_top;
 pub(crate) mod query;
 mod rebuild;
+pub(crate) mod rules;
 mod stack;
 mod state;
 mod status;
@@ -105,6 +108,10 @@ impl PullRequests for GitHub {
         self.pull_mergeability(pr).await
     }
 
+    async fn base_rules(&self, pull: &PullRequest) -> Result<Option<BaseRules>> {
+        Ok(Some(self.rules_of_base(pull).await))
+    }
+
     async fn merge(&self, pr: &PrId, req: &MergeReq) -> Result<Outcome<Merge>> {
         self.merge_pull(pr, req).await
     }
@@ -119,6 +126,10 @@ impl PullRequests for GitHub {
 
     async fn files(&self, pr: &PrId, page: PageReq) -> Result<Page<FileChange>> {
         self.pull_files(pr, page).await
+    }
+
+    async fn contents(&self, pr: &PrId, req: &ContentsReq) -> Result<Vec<FileContent>> {
+        self.file_contents(pr, req).await
     }
 
     async fn commits(&self, pr: &PrId, page: PageReq) -> Result<Page<Commit>> {

@@ -7,6 +7,7 @@ use forge_core::{
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use super::rules;
 use crate::{
     GitHub,
     api::Answer,
@@ -60,6 +61,14 @@ impl GitHub {
                 let (pull, mut warnings) = self.lookup(pr, &rest).await?;
                 warnings.push(projects_unread(&error));
                 (pull, warnings)
+            }
+            // An older Enterprise Server lacks some of the fields.
+            Err(error) if fields.contains(PrFields::RULES) && error::is_unknown_field(&error) => {
+                let rest = fields.without(PrFields::RULES);
+                let (pull, warnings) = self.lookup(pr, &select(rest)).await?;
+                let mut pull = self.domain(&pr.repo, pull, rest, warnings)?;
+                pull.base_rules = Some(rules::unread());
+                return Ok(pull);
             }
             found => found?,
         };
@@ -120,8 +129,13 @@ impl GitHub {
     ) -> Result<PullRequest> {
         warnings.extend(self.shown_missing(&pull, &warnings));
         let unread = |field| warnings.iter().any(|w| w.section == Some(field));
-        let checks_unread = unread(Section::Checks.model_field());
-        let mut pull = map::pull(&self.info.host, repo, pull, fields, checks_unread)?;
+        let failed = (
+            unread(Section::Checks.model_field()),
+            unread(rules::BASE_RULES),
+        );
+        let mut pull = map::pull(&self.info.host, repo, pull, fields, failed)?;
+        // Rules that the viewer may not see are no failure: the section names them itself.
+        warnings.retain(|w| w.section != Some(rules::BASE_RULES));
         pull.warnings = warnings;
         Ok(pull)
     }
@@ -138,6 +152,24 @@ impl GitHub {
                 error.message()
             );
             warnings.push(error::warning(message, &error).of_section(REVIEWERS));
+        }
+        let lists = [
+            (Section::Comments, pull.all_comments.as_ref().map(counts)),
+            (Section::Reviews, pull.reviews.as_ref().map(counts)),
+            (Section::Commits, pull.commits.as_ref().map(counts)),
+        ];
+        for (section, found) in lists {
+            let Some((all, here)) = found.filter(|(all, here)| all > here) else {
+                continue;
+            };
+            let what = section.title();
+            let every = Action::op(Op::PrView)
+                .on(pull.number)
+                .with(Param::Include, section.model_field());
+            let left = all - here;
+            let message = format!("{here} of {all} {what} are here, {left} are left out");
+            let hint = Hint::new("read all of them").with_action(every);
+            warnings.push(Warning::new(message).with_hint(hint));
         }
         let latest = Section::LatestReviews.model_field();
         let said = said.iter().any(|w| w.section == Some(latest));
@@ -286,6 +318,12 @@ struct CommentsOf {
     comments: Nodes<wire::Comment>,
 }
 
+/// How many there are, where that was asked for, and how many are here.
+fn counts<T>(list: &Nodes<T>) -> (u64, u64) {
+    let here = list.nodes.iter().flatten().count() as u64;
+    (list.total_count.unwrap_or(here), here)
+}
+
 /// The document that continues several lists of comments on lines.
 pub(crate) fn comments_document<'a>(
     lists: impl Iterator<Item = (&'a str, Option<String>)>,
@@ -324,7 +362,12 @@ pub(crate) fn model_field(error: &GqlError, depth: usize) -> Option<&'static str
     if let Some(section) = section(error, depth) {
         return Some(section.model_field());
     }
-    match *error.names().get(depth)? {
+    let names = error.names();
+    let is_of_rules = |name: &&str| RULES_FIELDS.contains(name);
+    if names.iter().skip(depth).any(is_of_rules) {
+        return Some(rules::BASE_RULES);
+    }
+    match *names.get(depth)? {
         "labels" => Some("labels"),
         "assignees" => Some("assignees"),
         "milestone" => Some("milestone"),
@@ -333,6 +376,15 @@ pub(crate) fn model_field(error: &GqlError, depth: usize) -> Option<&'static str
         _ => None,
     }
 }
+
+/// The fields of the fragment `PullRules` that a viewer may not be allowed to see.
+const RULES_FIELDS: &[&str] = &[
+    "branchProtectionRule",
+    "mergeQueueEntry",
+    "refUpdateRule",
+    "rulesets",
+    "viewerCanMergeAsAdmin",
+];
 
 /// The field of the model with who was asked for a review.
 pub(crate) const REVIEWERS: &str = "pending_reviewers";

@@ -5,7 +5,7 @@ use insta::assert_json_snapshot;
 use serde_json::json;
 use wiremock::ResponseTemplate;
 
-use crate::script::{Script, rest};
+use crate::script::{Script, data, rest};
 
 const LOG: &str = "GET /repos/octo/tools/actions/jobs/345/logs";
 
@@ -29,6 +29,44 @@ async fn the_end_of_a_log_is_whole_lines() {
     let all = script.repo.check_log(&script.pr(), &run(), 1000).await;
     let end = script.repo.check_log(&script.pr(), &run(), 20).await;
     assert_json_snapshot!("check_log", (script.sent(), all.unwrap(), end.unwrap()));
+}
+
+#[tokio::test]
+async fn check_reasons_are_messages_or_failed_steps() {
+    let note = |level: &str, path: &str, line: u64, message: &str| {
+        json!({
+            "annotationLevel": level, "path": path, "location": {"start": {"line": line}},
+            "message": message,
+        })
+    };
+    let steps = json!({"nodes": [
+        {"name": "Set up job", "conclusion": "SUCCESS"},
+        {"name": "Run tests", "conclusion": "FAILURE"},
+    ]});
+    let exit = note(
+        "FAILURE",
+        ".github",
+        9,
+        "Process completed with exit code 1.",
+    );
+    let nodes = json!({"nodes": [
+        {"id": "R2", "annotations": {"nodes": [
+            exit, note("WARNING", "a.rs", 1, "unused"),
+            note("FAILURE", "src/a.rs", 7, "expected 1,\nfound 2"),
+        ]}, "steps": steps},
+        {"id": "R1", "annotations": {"nodes": [exit]}, "steps": steps},
+        null,
+    ]});
+    let script = Script::play(vec![data("CheckReasons", nodes)]).await;
+    let of = |id: &str| Check {
+        id: id.into(),
+        ..run()
+    };
+    let (first, second, gone) = (of("R1"), of("R2"), of("R3"));
+    let status = of("");
+    let asked = [&first, &second, &gone, &status];
+    let reasons = script.repo.check_reasons(&script.pr(), &asked).await;
+    assert_json_snapshot!("check_reasons", (script.sent(), reasons.unwrap()));
 }
 
 #[tokio::test]

@@ -2,14 +2,14 @@
 
 use forge_core::{
     PageReq,
-    model::{Diff, DiffFormat, DiffReq},
+    model::{ContentsReq, Diff, DiffFormat, DiffReq},
 };
 use futures::TryStreamExt;
 use insta::assert_json_snapshot;
 use serde_json::{Value, json};
 use wiremock::ResponseTemplate;
 
-use crate::script::{Script, rest};
+use crate::script::{Script, data, rest};
 
 const PULL: &str = "GET /repos/octo/tools/pulls/7";
 
@@ -222,4 +222,29 @@ async fn files_have_their_old_names() {
         .unwrap();
     assert_eq!((all.items.len(), all.next), (2, None));
     script.sent();
+}
+
+#[tokio::test]
+async fn contents_are_blobs_of_one_request() {
+    let script = Script::play(vec![data(
+        "Contents",
+        json!({ "repository": {
+            "file0": { "text": "fn a() {}\n", "isTruncated": false, "isBinary": false, "byteSize": 10 },
+            "file1": { "text": null, "isTruncated": false, "isBinary": true, "byteSize": 900 },
+            "file2": { "text": "x", "isTruncated": true, "isBinary": false, "byteSize": 9_000_000 },
+            "file3": null,
+            "file4": {},
+        } }),
+    )])
+    .await;
+    let req = ContentsReq {
+        oid: "a".repeat(40),
+        paths: ["a.rs", "b.png", "c.sql", "gone", "dir"]
+            .map(str::to_owned)
+            .into(),
+        clone: None,
+    };
+    let found = script.repo.contents(&script.pr(), &req).await.unwrap();
+    let words: Vec<String> = found.iter().map(|file| format!("{file:?}")).collect();
+    assert_json_snapshot!("contents", (script.sent(), words));
 }

@@ -29,6 +29,7 @@ mod on_top;
 mod partial;
 mod repos;
 mod reviews;
+mod rules;
 mod script;
 mod state;
 mod unread;

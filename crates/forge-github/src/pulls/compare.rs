@@ -1,0 +1,228 @@
+//! What changed since another commit was the head: by git in a clone, else by GitHub's comparison.
+
+use forge_core::{
+    PrId, Result, Warning,
+    diff::{SeriesCommit, between, changed_commits},
+    model::{ChangedCommit, Diff, DiffReq, HeadChange, SinceHead},
+};
+use futures::{stream, try_join};
+use http::Method;
+use serde::{Deserialize, de::DeserializeOwned};
+
+use super::{diff::SENT_LINES, fetched_diff::Ends, files::repo_route};
+use crate::{GitHub, api::JSON, error};
+
+const DIFF: &str = "application/vnd.github.diff";
+
+/// `GET /repos/{owner}/{repo}/compare/{basehead}`, without its files.
+#[derive(Debug, Deserialize)]
+struct Comparison {
+    status: String,
+    base_commit: ComparedCommit,
+    merge_base_commit: ComparedCommit,
+    commits: Vec<ComparedCommit>,
+    total_commits: usize,
+}
+
+#[derive(Debug, Deserialize)]
+struct ComparedCommit {
+    sha: String,
+    commit: CommitData,
+    #[serde(default)]
+    parents: Vec<serde::de::IgnoredAny>,
+}
+
+#[derive(Debug, Deserialize)]
+struct CommitData {
+    message: String,
+    author: Option<CommitAuthor>,
+}
+
+#[derive(Debug, Deserialize)]
+struct CommitAuthor {
+    name: String,
+    email: String,
+    date: String,
+}
+
+impl ComparedCommit {
+    fn headline(&self) -> &str {
+        self.commit.message.lines().next().unwrap_or_default()
+    }
+
+    /// GitHub tells no diff of it: one with the same author, time and message counts as the same.
+    fn in_series(&self) -> SeriesCommit {
+        let CommitData { message, author } = &self.commit;
+        let by = author.as_ref();
+        let by = by.map_or(String::new(), |a| {
+            format!("{}\n{}\n{}", a.name, a.email, a.date)
+        });
+        SeriesCommit {
+            oid: self.sha.clone(),
+            headline: self.headline().to_owned(),
+            essence: format!("{by}\n{message}").into_bytes(),
+        }
+    }
+}
+
+impl GitHub {
+    pub(super) async fn diff_since(&self, pr: &PrId, req: &DiffReq, old: &str) -> Result<Diff> {
+        let ends = self.ends(pr).await?;
+        let mut warnings = Vec::new();
+        if let Some(clone) = &req.clone {
+            let context_lines = req.context_lines.unwrap_or(SENT_LINES);
+            match self
+                .fetched_since(pr, &ends, old, clone, context_lines)
+                .await
+            {
+                Ok(diff) => return Ok(diff),
+                Err(e) => warnings.push(Warning::new(format!(
+                    "{} compares, because git could not in {}: {}",
+                    self.info.host,
+                    clone.dir.display(),
+                    e.message()
+                ))),
+            }
+        }
+        if req.context_lines.is_some_and(|n| n != SENT_LINES) && !req.prefers_context {
+            warnings.push(Warning::new(
+                "GitHub sends three lines of context, whatever is asked for",
+            ));
+        }
+        let mut diff = self.compared_since(pr, &ends, old).await?;
+        warnings.append(&mut diff.warnings);
+        diff.warnings = warnings;
+        Ok(diff)
+    }
+
+    /// Without a clone: where the head continues, the commits and the diff between; else the files whose
+    /// changes are not the same.
+    async fn compared_since(&self, pr: &PrId, ends: &Ends, old: &str) -> Result<Diff> {
+        let found: Comparison = self.compare(pr, old, &ends.head, old).await?;
+        let old = &found.base_commit.sha;
+        let is_merge = |commit: &ComparedCommit| commit.parents.len() > 1;
+        let is_ahead = matches!(found.status.as_str(), "identical" | "ahead");
+        if is_ahead && !found.commits.iter().any(is_merge) {
+            let added = found.commits.iter().map(|commit| ChangedCommit {
+                old: None,
+                new: Some(commit.sha.clone()),
+                headline: commit.headline().to_owned(),
+            });
+            let head_change = match found.status.as_str() {
+                "identical" => HeadChange::Unchanged,
+                _ => HeadChange::Continued,
+            };
+            let since = SinceHead {
+                oid: Some(old.clone()),
+                head_change,
+                commits: added.collect(),
+            };
+            let body = self.compared_diff(pr, old, &ends.head).await?;
+            let mut diff = whole(ends, since, body, Some(old));
+            diff.warnings.extend(unlisted(&found));
+            return Ok(diff);
+        }
+        let (base, head) = (&*ends.base, &*ends.head);
+        let (before, after, old_diff, new_diff) = try_join!(
+            self.compare::<Comparison>(pr, base, old, old),
+            self.compare::<Comparison>(pr, base, head, old),
+            self.compared_diff(pr, base, old),
+            self.compared_diff(pr, base, head),
+        )?;
+        let between = between(&old_diff, &new_diff);
+        let is_same = between.diff.is_empty() && between.gone.is_empty();
+        let series = |c: &Comparison| -> Vec<SeriesCommit> {
+            c.commits.iter().map(ComparedCommit::in_series).collect()
+        };
+        let commits = match is_same {
+            true => Vec::new(),
+            false => changed_commits(&series(&before), &series(&after)),
+        };
+        let is_rebased = before.merge_base_commit.sha != after.merge_base_commit.sha;
+        let since = SinceHead {
+            oid: Some(old.clone()),
+            head_change: match (is_ahead, is_rebased) {
+                (true, _) => HeadChange::Continued,
+                (false, true) => HeadChange::Rebased,
+                (false, false) => HeadChange::Rewritten,
+            },
+            commits,
+        };
+        let mut diff = whole(ends, since, between.diff, None);
+        if !is_same {
+            diff.warnings.push(
+                Warning::new(
+                    "files whose changes are the same are left out, the others are shown with all of \
+                     their changes; a commit that was amended and kept its message is not listed",
+                )
+                .with_hint("ask in a clone of the repository, where git compares commit by commit"),
+            );
+        }
+        diff.warnings
+            .extend(forge_git::no_longer_changed(&between.gone));
+        diff.warnings
+            .extend([&before, &after].into_iter().find_map(unlisted));
+        Ok(diff)
+    }
+
+    async fn compare<T: DeserializeOwned>(
+        &self,
+        pr: &PrId,
+        base: &str,
+        head: &str,
+        old: &str,
+    ) -> Result<T> {
+        // The files are not read, and are on the first page alone.
+        let path = format!(
+            "{}/compare/{base}...{head}?per_page=250",
+            repo_route(&pr.repo)?
+        );
+        let (status, headers, bytes) = self.api.rest(Method::GET, &path, JSON, None).await?;
+        if status.as_u16() == 404 {
+            return Err(forge_git::commit_is_gone(old, &pr.repo.to_string()));
+        }
+        if !status.is_success() {
+            let about = self.api.about(false);
+            return Err(error::from_http(about, status, &headers, &bytes));
+        }
+        serde_json::from_slice(&bytes).map_err(|e| {
+            let what = format!("the comparison for {pr}");
+            self.api.about(false).misread(&what, &e)
+        })
+    }
+
+    /// The diff from where two commits part to the second.
+    async fn compared_diff(&self, pr: &PrId, base: &str, head: &str) -> Result<Vec<u8>> {
+        let path = format!("{}/compare/{base}...{head}", repo_route(&pr.repo)?);
+        let (status, headers, bytes) = self.api.rest(Method::GET, &path, DIFF, None).await?;
+        if status.is_success() {
+            return Ok(bytes.to_vec());
+        }
+        let error = error::from_http(self.api.about(false), status, &headers, &bytes);
+        Err(match status.as_u16() {
+            // As for the diff of a pull request.
+            406 | 422 => error.with_hint("ask in a clone of the repository, where git compares"),
+            _ => error,
+        })
+    }
+}
+
+fn whole(ends: &Ends, since: SinceHead, body: Vec<u8>, base: Option<&String>) -> Diff {
+    Diff {
+        base_oid: base.cloned(),
+        head_oid: ends.head.clone(),
+        context_lines: Some(SENT_LINES),
+        since: Some(since),
+        body: Box::pin(stream::iter([Ok(body)])),
+        warnings: Vec::new(),
+    }
+}
+
+/// A warning where GitHub lists not all commits of a comparison.
+fn unlisted(found: &Comparison) -> Option<Warning> {
+    let listed = found.commits.len();
+    (listed < found.total_commits).then(|| {
+        let total = found.total_commits;
+        Warning::new(format!("GitHub lists {listed} of {total} commits"))
+    })
+}

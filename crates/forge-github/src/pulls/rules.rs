@@ -1,0 +1,297 @@
+//! What the base branch of a pull request wants: its protection by GraphQL, with the pull request,
+//! and its rulesets by REST, whose route names the branch.
+
+use forge_core::{
+    Result,
+    model::{
+        BaseRule, BaseRuleKind, BaseRules, MergeMethod, PullRequest, QueuePlace, RuleSource,
+        UnreadRules,
+    },
+};
+use http::Method;
+use percent_encoding::utf8_percent_encode;
+use serde::Deserialize;
+
+use super::files::{SEGMENT, has_next, repo_route};
+use crate::{GitHub, api::JSON, error, gql::types as wire, map, paged::LONGEST, repos};
+
+/// The field of the model.
+pub(crate) const BASE_RULES: &str = "base_rules";
+/// More pages of rules are not read.
+const MAX_PAGES: usize = 10;
+/// Rules that a merge cannot break: they are about branches as such, or ask for nothing.
+const NOT_OF_A_MERGE: &[&str] = &[
+    "branch_name_pattern",
+    "copilot_code_review",
+    "creation",
+    "deletion",
+    "non_fast_forward",
+    "tag_name_pattern",
+];
+
+/// A rule of a ruleset as REST tells it (docs.github.com, REST, "Get rules for a branch").
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct RestRule {
+    #[serde(rename = "type")]
+    kind: String,
+    ruleset_id: u64,
+    ruleset_source: String,
+    parameters: Option<Parameters>,
+}
+
+/// The parameters of all rules: their names do not clash.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Parameters {
+    required_approving_review_count: u64,
+    require_code_owner_review: bool,
+    require_last_push_approval: bool,
+    dismiss_stale_reviews_on_push: bool,
+    required_review_thread_resolution: bool,
+    allowed_merge_methods: Option<Vec<String>>,
+    strict_required_status_checks_policy: bool,
+    required_status_checks: Vec<RestCheck>,
+    required_deployment_environments: Vec<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct RestCheck {
+    context: String,
+    integration_id: Option<i64>,
+}
+
+impl RestRule {
+    fn wants(self) -> Vec<BaseRuleKind> {
+        let p = self.parameters.unwrap_or_default();
+        match self.kind.as_str() {
+            "pull_request" => {
+                let count = p.required_approving_review_count;
+                let mut all = vec![BaseRuleKind::Approvals { count }];
+                let flags = [
+                    (p.require_code_owner_review, BaseRuleKind::CodeOwnerReview),
+                    (p.require_last_push_approval, BaseRuleKind::LastPushApproval),
+                    (
+                        p.dismiss_stale_reviews_on_push,
+                        BaseRuleKind::DismissStaleApprovals,
+                    ),
+                    (
+                        p.required_review_thread_resolution,
+                        BaseRuleKind::ResolvedThreads,
+                    ),
+                ];
+                all.extend(wanted(flags));
+                all.extend(p.allowed_merge_methods.map(|names| {
+                    let allowed = names.iter().filter_map(|name| method(name)).collect();
+                    BaseRuleKind::MergeMethods { allowed }
+                }));
+                all
+            }
+            "required_status_checks" => {
+                let checks = p.required_status_checks.into_iter();
+                let checks = checks.map(|check| BaseRuleKind::Check {
+                    name: check.context,
+                    // A negative number stands for any app.
+                    app: check.integration_id.and_then(|id| u64::try_from(id).ok()),
+                });
+                let strict = p.strict_required_status_checks_policy;
+                checks
+                    .chain(strict.then_some(BaseRuleKind::UpToDate))
+                    .collect()
+            }
+            "merge_queue" => vec![BaseRuleKind::MergeQueue],
+            "required_linear_history" => vec![BaseRuleKind::LinearHistory],
+            "required_signatures" => vec![BaseRuleKind::Signatures],
+            "required_deployments" => vec![BaseRuleKind::Deployments {
+                environments: p.required_deployment_environments,
+            }],
+            "update" => vec![BaseRuleKind::Locked],
+            other if NOT_OF_A_MERGE.contains(&other) => vec![],
+            _ => vec![BaseRuleKind::Other { name: self.kind }],
+        }
+    }
+}
+
+fn method(name: &str) -> Option<MergeMethod> {
+    let all = [MergeMethod::Merge, MergeMethod::Squash, MergeMethod::Rebase];
+    all.into_iter().find(|m| m.as_str() == name)
+}
+
+fn wanted<const N: usize>(flags: [(bool, BaseRuleKind); N]) -> impl Iterator<Item = BaseRuleKind> {
+    let kept = flags.into_iter().filter(|(wanted, _)| *wanted);
+    kept.map(|(_, kind)| kind)
+}
+
+impl GitHub {
+    /// What the view has read, and the rulesets.
+    pub(super) async fn rules_of_base(&self, pull: &PullRequest) -> BaseRules {
+        let mut rules = pull.base_rules.clone().unwrap_or_else(unread);
+        if self.ruleset_rules(pull, &mut rules).await.is_err() {
+            rules.mark_unread(UnreadRules::Rulesets);
+        }
+        rules
+    }
+
+    /// Adds the rules of every page.
+    async fn ruleset_rules(&self, pull: &PullRequest, rules: &mut BaseRules) -> Result<()> {
+        let repo = repo_route(&pull.id.repo)?;
+        let branch = utf8_percent_encode(&pull.base_branch, SEGMENT);
+        for page in 1..=MAX_PAGES {
+            let path = format!("{repo}/rules/branches/{branch}?per_page={LONGEST}&page={page}");
+            let (status, headers, bytes) = self.api.rest(Method::GET, &path, JSON, None).await?;
+            let about = self.api.about(false);
+            if !status.is_success() {
+                return Err(error::from_http(about, status, &headers, &bytes));
+            }
+            let found: Vec<RestRule> = serde_json::from_slice(&bytes)
+                .map_err(|e| about.misread("the rules of the base branch", &e))?;
+            let more = has_next(&headers).unwrap_or(found.len() == LONGEST);
+            for rule in found {
+                let source = RuleSource::Ruleset {
+                    id: rule.ruleset_id,
+                    name: rules.ruleset_names.get(&rule.ruleset_id).cloned(),
+                    owner: rule.ruleset_source.clone(),
+                };
+                add(rules, rule.wants(), &source);
+            }
+            if !more {
+                return Ok(());
+            }
+        }
+        rules.mark_unread(UnreadRules::Rulesets);
+        Ok(())
+    }
+}
+
+fn add(rules: &mut BaseRules, wants: impl IntoIterator<Item = BaseRuleKind>, source: &RuleSource) {
+    let of = |wants| BaseRule {
+        wants,
+        source: source.clone(),
+    };
+    rules.rules.extend(wants.into_iter().map(of));
+}
+
+/// Nothing of the protection could be read.
+pub(crate) fn unread() -> BaseRules {
+    BaseRules {
+        unread: vec![UnreadRules::Protection],
+        ..BaseRules::default()
+    }
+}
+
+/// What the answer of a view has. `failed` says that an error concerns it: then a protection that
+/// is not there proves nothing.
+pub(crate) fn seen(pull: &wire::Pull, failed: bool) -> BaseRules {
+    let mut rules = BaseRules {
+        queue: pull.merge_queue_entry.as_ref().map(|entry| QueuePlace {
+            position: entry.position,
+            state: entry.state.clone(),
+        }),
+        viewer_can_bypass: pull.viewer_can_merge_as_admin,
+        ..BaseRules::default()
+    };
+    if pull.is_in_merge_queue {
+        rules.queue.get_or_insert_default();
+    }
+    if pull.is_merge_queue_enabled {
+        add(
+            &mut rules,
+            [BaseRuleKind::MergeQueue],
+            &RuleSource::MergeQueue,
+        );
+    }
+    let requests = pull.review_requests.nodes.iter().flatten().flatten();
+    let owners = requests.filter(|request| request.as_code_owner);
+    let owners = owners.filter_map(|request| request.requested_reviewer.clone());
+    rules.code_owners = owners
+        .filter(|who| !map::is_unnamed_team(who))
+        .map(map::reviewer)
+        .collect();
+    if let Some(repo) = &pull.base_repository {
+        rules.viewer_can_write = repo
+            .viewer_permission
+            .as_deref()
+            .map(|word| matches!(word, "ADMIN" | "MAINTAIN" | "WRITE"));
+        rules.repository_methods = repos::methods(repo);
+        let named = repo.rulesets.nodes.iter().flatten().flatten();
+        let named = named.filter_map(|it| Some((it.database_id?, it.name.clone())));
+        rules.ruleset_names = named.collect();
+    }
+    let base = pull.base_ref.as_ref();
+    let update = base.and_then(|base| base.ref_update_rule.as_ref());
+    rules.viewer_can_push = update.and_then(|rule| rule.viewer_can_push);
+    let protection = base.and_then(|base| base.branch_protection_rule.as_ref());
+    let source = &RuleSource::BranchProtection;
+    match (protection, update) {
+        (Some(protection), _) => add(&mut rules, of_protection(protection), source),
+        (None, Some(update)) => {
+            add(&mut rules, of_update(update), source);
+            rules.mark_unread(UnreadRules::ProtectionDetails);
+        }
+        // Who may see neither sees null as well where there is one.
+        (None, None) if failed => rules.mark_unread(UnreadRules::Protection),
+        (None, None) => {}
+    }
+    rules
+}
+
+fn checks(names: &[String]) -> impl Iterator<Item = BaseRuleKind> {
+    names.iter().map(|name| BaseRuleKind::Check {
+        name: name.clone(),
+        app: None,
+    })
+}
+
+fn of_protection(p: &wire::ProtectionRule) -> Vec<BaseRuleKind> {
+    let count = p.required_approving_review_count.unwrap_or_default();
+    let mut all = Vec::new();
+    if p.requires_approving_reviews {
+        all.push(BaseRuleKind::Approvals { count });
+    }
+    if p.requires_status_checks {
+        all.extend(checks(&p.required_status_check_contexts));
+    }
+    let environments = p.required_deployment_environments.clone();
+    all.extend(wanted([
+        (p.requires_code_owner_reviews, BaseRuleKind::CodeOwnerReview),
+        (p.require_last_push_approval, BaseRuleKind::LastPushApproval),
+        (
+            p.dismisses_stale_reviews,
+            BaseRuleKind::DismissStaleApprovals,
+        ),
+        (
+            p.requires_conversation_resolution,
+            BaseRuleKind::ResolvedThreads,
+        ),
+        (p.requires_strict_status_checks, BaseRuleKind::UpToDate),
+        (p.requires_linear_history, BaseRuleKind::LinearHistory),
+        (p.requires_commit_signatures, BaseRuleKind::Signatures),
+        (
+            p.requires_deployments,
+            BaseRuleKind::Deployments { environments },
+        ),
+        (p.lock_branch, BaseRuleKind::Locked),
+        (p.restricts_pushes, BaseRuleKind::RestrictedPushes),
+    ]));
+    all
+}
+
+fn of_update(u: &wire::UpdateRule) -> Vec<BaseRuleKind> {
+    let count = u.required_approving_review_count;
+    let approvals = count.map(|count| BaseRuleKind::Approvals { count });
+    let flags = wanted([
+        (u.requires_code_owner_reviews, BaseRuleKind::CodeOwnerReview),
+        (
+            u.requires_conversation_resolution,
+            BaseRuleKind::ResolvedThreads,
+        ),
+        (u.requires_linear_history, BaseRuleKind::LinearHistory),
+        (u.requires_signatures, BaseRuleKind::Signatures),
+    ]);
+    approvals
+        .into_iter()
+        .chain(checks(&u.required_status_check_contexts))
+        .chain(flags)
+        .collect()
+}
