@@ -94,6 +94,11 @@ impl Checks for Tangled {
         self.checks_of(&located.repository, &located.pull).await
     }
 
+    /// A spindle's status record has the reason, which is the summary already.
+    async fn check_reasons(&self, _: &PrId, checks: &[&Check]) -> Result<Vec<Option<String>>> {
+        Ok(vec![None; checks.len()])
+    }
+
     async fn check_log(&self, _: &PrId, _: &Check, _: usize) -> Result<Option<CheckLog>> {
         Err(caps::refusal(Capability::CheckLogs))
     }
@@ -123,14 +128,18 @@ impl Tangled {
         Ok(ChecksReport::of(head, checks.collect()))
     }
 
-    /// The checks as a section of a view; `None` where the forge has none. A round without a patch
-    /// has been told of by the changes.
+    /// The checks as a section of a view; `None` where the forge has none, and where the repository
+    /// has chosen no spindle. A round without a patch has been told of by the changes.
     pub(crate) async fn checks_section(
         &self,
         repository: &Repository,
         pull: &Pull,
     ) -> Option<Result<ChecksReport>> {
-        if why_not(repository).is_some() || self.latest_patch(repository, pull).await.is_err() {
+        let has_spindle = !matches!(self.spindle(repository), Ok(None));
+        if why_not(repository).is_some()
+            || !has_spindle
+            || self.latest_patch(repository, pull).await.is_err()
+        {
             return None;
         }
         Some(self.checks_of(repository, pull).await)

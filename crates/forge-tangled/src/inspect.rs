@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use forge_core::{
     Action, AtUri, Call, Error, ErrorKind, ForgeKind, Hint, Ingestion, Noun, Op, Param,
-    Precondition, RepoId, RepoPath, Result, Timestamp, text::one_line,
+    Precondition, RepoId, RepoPath, Result, Timestamp, model::RecordIngestion, text::one_line,
 };
 use serde::Serialize;
 
@@ -13,11 +13,14 @@ use crate::{
     declaration::Undeclared,
     ingest::{Look, Seen},
     kinds,
+    pulls::record::Pull,
     records::{self, Record},
 };
 
 /// An index that has not shown a record for this long has not merely been slow.
 const SLOW: Duration = Duration::from_secs(60);
+/// Why nothing has to take in a record of Tangled 1.0.
+const READ_WHERE_STORED: &str = "records of Tangled 1.0 are read where they are stored";
 
 /// What is known about a record and who shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -74,6 +77,14 @@ pub enum IndexShows {
     NotAsked,
 }
 
+/// What the index makes of a record, which a report says.
+struct IndexVerdict {
+    index: IndexShows,
+    ingestion: Ingestion,
+    because: String,
+    instead: Option<Hint>,
+}
+
 impl Tangled {
     /// Looks where a record is: a pull request, an issue, a status of either, a comment, a change of
     /// labels, the definition of a label, a repository, which names its labels.
@@ -92,21 +103,52 @@ impl Tangled {
         let record = records::get_uri(&pds, &uri)
             .await
             .map_err(|e| gone(&uri, &server, e))?;
-        let report = |index, ingestion, because: String, instead: Option<Hint>| IngestionReport {
+        let IndexVerdict {
+            index,
+            ingestion,
+            because,
+            instead,
+        } = self.index_verdict(&record, &uri, known).await;
+        Ok(IngestionReport {
             uri: uri.to_string(),
             collection: uri.collection.clone(),
             cid: record.cid().to_owned(),
-            server: server.clone(),
+            server,
+            index,
+            ingestion,
+            because,
+            instead,
+        })
+    }
+
+    /// The verdict on a pull request whose record has just been read from its account: one look at
+    /// the index, and a proof where it does not show the record.
+    pub(crate) async fn ingestion_of_pull(&self, pull: &Pull) -> RecordIngestion {
+        let found = self
+            .index_verdict(&pull.record, &pull.uri, Known::Yes)
+            .await;
+        RecordIngestion {
+            uri: pull.record.uri.clone(),
+            cid: pull.record.cid().to_owned(),
+            answered: !matches!(found.index, IndexShows::NoAnswer { .. }),
+            verdict: found.ingestion,
+            evidence: found.because,
+            recovery: found.instead,
+        }
+    }
+
+    async fn index_verdict(&self, record: &Record, uri: &AtUri, known: Known) -> IndexVerdict {
+        let report = |index, ingestion, because: String, instead: Option<Hint>| IndexVerdict {
             index,
             ingestion,
             because,
             instead,
         };
-        let subject = self.subject(&record);
+        let subject = self.subject(record);
         let not_ingested = match known {
             Known::No(instead) => Some((uri.collection.as_str(), instead)),
             Known::Yes => {
-                let row = self.not_taken_in(subject.as_ref(), &uri);
+                let row = self.not_taken_in(subject.as_ref(), uri);
                 row.map(|(collection, instead)| (collection.as_str(), instead.as_str()))
             }
         };
@@ -119,7 +161,7 @@ impl Tangled {
                 because.push_str(", and the record is about one of those");
             }
             let instead = Some(Hint::from(instead));
-            return Ok(report(IndexShows::NotAsked, ingestion, because, instead));
+            return report(IndexShows::NotAsked, ingestion, because, instead);
         }
         let begun = Instant::now();
         let look = match &subject {
@@ -134,12 +176,12 @@ impl Tangled {
             .any(|name| **name == uri.collection);
         // An index may show a state or a label that does not count; whatever else it shows is shown.
         let dropped = if right || !matches!(look, Look::Shown) {
-            self.why_dropped(&record).await
+            self.why_dropped(record).await
         } else {
             None
         };
-        let (index, because, instead) = explained(look, &host, self.age(&record, &uri), &uri);
-        Ok(match dropped {
+        let (index, because, instead) = explained(look, &host, self.age(record, uri), uri);
+        match dropped {
             Some(reason) => {
                 let because = match &index {
                     IndexShows::This { host } => {
@@ -151,7 +193,7 @@ impl Tangled {
                     uri: uri.to_string(),
                     reason,
                 };
-                let instead = self.remedy(&record, &uri).await;
+                let instead = self.remedy(record, uri).await;
                 report(index, ingestion, because, Some(instead))
             }
             None if matches!(index, IndexShows::This { .. }) => {
@@ -164,11 +206,11 @@ impl Tangled {
             None => {
                 let ingestion = Ingestion::Pending {
                     uri: Some(uri.to_string()),
-                    waited: self.age(&record, &uri).unwrap_or_default(),
+                    waited: self.age(record, uri).unwrap_or_default(),
                 };
                 report(index, ingestion, because, instead)
             }
-        })
+        }
     }
 
     /// Puts one of the viewer's records once more, with a change that means nothing, so that the
@@ -259,9 +301,21 @@ impl Tangled {
             server,
             index: IndexShows::NotAsked,
             ingestion: Ingestion::Immediate,
-            because: "records of Tangled 1.0 are read where they are stored".to_owned(),
+            because: READ_WHERE_STORED.to_owned(),
             instead: None,
         })
+    }
+
+    /// As [`Self::ingestion_of_pull`], of Tangled 1.0.
+    pub(crate) fn ingestion_of_ticket(pull: &Pull) -> RecordIngestion {
+        RecordIngestion {
+            uri: pull.record.uri.clone(),
+            cid: pull.record.cid().to_owned(),
+            verdict: Ingestion::Immediate,
+            evidence: READ_WHERE_STORED.to_owned(),
+            answered: true,
+            recovery: None,
+        }
     }
 
     fn is_known(&self, uri: &AtUri) -> Result<Known> {

@@ -744,12 +744,14 @@ fn part<'a, 'b>(
     };
     let found = of(typed).map(|whole| (whole, None)).or_else(split);
     let Some((definition, value)) = found else {
-        let names = definitions.iter().map(|d| d.name.as_str());
+        let names = || definitions.iter().map(|d| d.name.as_str());
+        let hint = near::hint(typed, names(), "labels");
+        let corrected = near::corrected(&[Param::AddLabel, Param::RemoveLabel], typed, names());
         return Err(Error::invalid(
             "labels",
             format!("there is no label '{}' in this repository", one_line(typed)),
         )
-        .with_hint(near::hint(typed, names, "labels")));
+        .with_hint(Hint::from(hint).with_any_action(corrected)));
     };
     if !definition.scope.is_empty() && !definition.scope.iter().any(|s| s == scope) {
         return Err(Error::invalid(

@@ -25,6 +25,9 @@ impl Tangled {
         if let Some(Rounds { round, since }) = req.rounds {
             return self.diff_of_rounds(&located, round, since, req).await;
         }
+        if let Some(commit) = &req.since {
+            return self.diff_since_commit(&located, commit, req).await;
+        }
         let patch = self
             .latest_patch(&located.repository, &located.pull)
             .await?;
@@ -49,7 +52,7 @@ impl Tangled {
                 (diff, warning.into_iter().collect())
             }
         };
-        if req.context_lines.is_some() {
+        if req.context_lines.is_some() && !req.prefers_context {
             warnings.push(Warning::new(
                 "a round is stored as a patch, so the lines of context are those it was made with",
             ));
@@ -57,6 +60,8 @@ impl Tangled {
         Ok(Diff {
             base_oid: None,
             head_oid: patch.head().unwrap_or_default().to_owned(),
+            context_lines: None,
+            since: None,
             body: Box::pin(stream::iter([Ok(body)])),
             warnings,
         })

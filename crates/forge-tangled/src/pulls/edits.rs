@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use forge_core::{
     Error, ErrorKind, Precondition, Result, Timestamp,
-    model::{CreatePull, FileEdit},
+    model::{CreatePull, FileContent, FileEdit},
     text::one_line,
 };
 use forge_git::{Git, TreeEntry, mail_args};
@@ -235,13 +235,8 @@ impl Tangled {
         Ok(Some(There { mode, content }))
     }
 
-    /// The whole of a file.
-    async fn content(
-        &self,
-        repository: &Repository,
-        tip: &str,
-        edit: &FileEdit,
-    ) -> Result<Vec<u8>> {
+    /// A file at a revision, as the knot sends it.
+    async fn blob(&self, repository: &Repository, tip: &str, path: &str) -> Result<Blob> {
         let knot = self.knot(repository).await?;
         let repo = repository.knot_name();
         let names = &self.settings.dialects;
@@ -249,10 +244,50 @@ impl Tangled {
         let params = [
             (&*of.repo, repo.as_str()),
             (&*of.revision, tip),
-            (&*of.path, edit.path.as_str()),
+            (&*of.path, path),
         ];
         let method = &names.methods.knot.blob;
-        let blob: Blob = knot.ask(method, &params, &names.answers.knot).await?;
+        knot.ask(method, &params, &names.answers.knot).await
+    }
+
+    /// A file at a revision, to be read. One that the knot does not have is missing.
+    pub(super) async fn file_content(
+        &self,
+        repository: &Repository,
+        tip: &str,
+        path: &str,
+    ) -> Result<FileContent> {
+        let blob = match self.blob(repository, tip, path).await {
+            Ok(blob) => blob,
+            Err(e)
+                if ["PathNotFound", "FileNotFound"]
+                    .map(Some)
+                    .contains(&fault::name(&e)) =>
+            {
+                return Ok(FileContent::Missing);
+            }
+            Err(e) => return Err(e),
+        };
+        let content = blob.content.unwrap_or_default();
+        let most = usize::try_from(FileContent::MAX_BYTES).unwrap_or(usize::MAX);
+        Ok(match blob.encoding.as_deref() {
+            _ if blob.file_too_large || content.len() > most => FileContent::TooLarge,
+            Some("base64") => match STANDARD.decode(&content) {
+                Ok(bytes) => FileContent::of(&bytes),
+                Err(_) => FileContent::Binary,
+            },
+            _ => FileContent::of(content.as_bytes()),
+        })
+    }
+
+    /// The whole of a file.
+    async fn content(
+        &self,
+        repository: &Repository,
+        tip: &str,
+        edit: &FileEdit,
+    ) -> Result<Vec<u8>> {
+        let blob = self.blob(repository, tip, &edit.path).await?;
         let unusable = |why: &str| {
             Error::new(
                 ErrorKind::Protocol,

@@ -3,8 +3,8 @@
 use std::collections::{BTreeSet, HashMap};
 
 use forge_core::{
-    Action, Arg, Cursor, Error, ErrorKind, Hint, Op, Page, PageReq, Param, RepoId, Result, Warning,
-    fingerprint,
+    Action, Arg, Cursor, Error, ErrorKind, Hint, MAX_TOUCH_SCAN, Op, Page, PageReq, Param,
+    PathFilter, RepoId, Result, Warning, fingerprint,
     model::{HeadRef, Label, PrFields, PrState, PullQuery, PullRequest, PullStatus, StateFilter},
     search::{Candidate, Filter},
     text::one_line,
@@ -21,7 +21,7 @@ use super::{
     view::Located,
 };
 use crate::{
-    DraftMarker, Era, Tangled, kinds,
+    DraftMarker, Era, Tangled, kinds, patch,
     records::Record,
     repository::Repository,
     skipped,
@@ -60,6 +60,8 @@ struct Filters {
     /// What marks drafts, and whether they are wanted.
     draft: Option<(DraftMarker, bool)>,
     search: Option<Search>,
+    /// The files of which one is changed.
+    touches: Option<PathFilter>,
 }
 
 impl Filters {
@@ -140,6 +142,7 @@ impl Tangled {
         query: &PullQuery,
         req: PageReq,
     ) -> Result<Page<PullRequest>> {
+        let touches = PathFilter::of(query)?;
         let search = self.search_of(query).await?;
         // What a search says of the state stands in the place of the default.
         let state = search.as_ref().map_or(query.state, |s| s.filter.state());
@@ -157,6 +160,7 @@ impl Tangled {
                 assignee,
                 draft: self.settings.draft_marker.clone().zip(query.draft),
                 search,
+                touches,
             },
             // Nobody of that name has written anything.
             Err(e) if nobody(&e) => return Ok(Page::complete(Vec::new())),
@@ -334,6 +338,7 @@ impl Tangled {
             || by_label(query, filters)
             || filters.draft.is_some()
             || filters.search.is_some()
+            || filters.touches.is_some()
             || query.base.is_some()
             || query.head.is_some();
         let size = if scans { SCAN } else { limit.min(SCAN) };
@@ -343,16 +348,33 @@ impl Tangled {
         let method = &self.settings.dialects.methods.index.list_pulls;
         let mut walk = Walk::new(index, method, params, position, size);
         let (mut rows, mut warnings) = (Vec::new(), Vec::new());
+        let mut compared = 0;
         while rows.len() < limit
             && let Some(item) = walk.next().await?
         {
-            match self.row(repository, item).await {
-                Ok(row) => {
-                    if self.matches(repository, &row, query, filters).await? {
-                        rows.push(row);
-                    }
+            let row = match self.row(repository, item).await {
+                Ok(row) => row,
+                Err(e) => {
+                    warnings.push(Warning::new(e.message()));
+                    continue;
                 }
+            };
+            if !self.matches(repository, &row, query, filters).await? {
+                continue;
+            }
+            let Some(touches) = &filters.touches else {
+                rows.push(row);
+                continue;
+            };
+            match self.is_touching(repository, touches, &row).await {
+                Ok(true) => rows.push(row),
+                Ok(false) => {}
                 Err(e) => warnings.push(Warning::new(e.message())),
+            }
+            compared += 1;
+            if compared == MAX_TOUCH_SCAN && rows.len() < limit && walk.position().is_some() {
+                warnings.push(touches.scan_ended());
+                break;
             }
         }
         Ok((rows, walk.position(), walk.scanned(), warnings))
@@ -397,7 +419,52 @@ impl Tangled {
                 rows.push(row);
             }
         }
+        let (rows, unread) = self.touching(repository, filters, rows).await;
+        warnings.extend(unread);
         Ok((rows, warnings, scanned))
+    }
+
+    /// The rows whose newest round changes a file that is looked for, of the first
+    /// [`MAX_TOUCH_SCAN`], and what could not be read.
+    async fn touching(
+        &self,
+        repository: &Repository,
+        filters: &Filters,
+        rows: Vec<Row>,
+    ) -> (Vec<Row>, Vec<Warning>) {
+        let Some(touches) = &filters.touches else {
+            return (rows, Vec::new());
+        };
+        let most = usize::try_from(MAX_TOUCH_SCAN).unwrap_or(usize::MAX);
+        let mut warnings = Vec::new();
+        if rows.len() > most {
+            warnings.push(touches.scan_ended());
+        }
+        let looks = rows.into_iter().take(most).map(|row| async move {
+            let found = self.is_touching(repository, touches, &row).await;
+            (row, found)
+        });
+        let looked: Vec<_> = stream::iter(looks).buffered(IN_FLIGHT).collect().await;
+        let mut kept = Vec::new();
+        for (row, found) in looked {
+            match found {
+                Ok(true) => kept.push(row),
+                Ok(false) => {}
+                Err(e) => warnings.push(Warning::new(e.message())),
+            }
+        }
+        (kept, warnings)
+    }
+
+    /// Whether the newest round changes a file that is looked for.
+    async fn is_touching(
+        &self,
+        repository: &Repository,
+        touches: &PathFilter,
+        row: &Row,
+    ) -> Result<bool> {
+        let patch = self.latest_patch(repository, &row.pull).await?;
+        Ok(touches.is_touched_by(&patch::files(&patch.diff())))
     }
 
     async fn row(&self, repository: &Repository, item: Value) -> Result<Row> {
@@ -519,6 +586,8 @@ impl Tangled {
             }
         }
         rows.sort_by_cached_key(|row| std::cmp::Reverse(row.place()));
+        let (rows, unread) = self.touching(repository, filters, rows).await;
+        warnings.extend(unread);
         let whole = Whole {
             rows,
             source,

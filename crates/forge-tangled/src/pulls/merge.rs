@@ -65,7 +65,6 @@ impl Tangled {
                     .await),
             };
         }
-        req.may_merge(&pull.record.uri)?;
         match standing.state {
             PrState::Closed => {
                 return Err(Error::precondition(
@@ -118,6 +117,7 @@ impl Tangled {
             Landed::Perhaps(subject) => Some(perhaps(&located, &patch, &subject)),
             Landed::Unknown(why) => Some(unknown(&located, &why)),
         };
+        req.may_merge(&pull.record.uri)?;
         let (text, checked) = checked?;
         match (checked, doubt) {
             (Checked::Clean, None) => {}

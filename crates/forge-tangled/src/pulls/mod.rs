@@ -1,6 +1,7 @@
 //! Pull requests: one file for each thing that is done with them.
 
 pub(crate) mod build;
+mod contents;
 mod create;
 mod diff;
 mod draft;
@@ -30,9 +31,9 @@ use async_trait::async_trait;
 use forge_core::{
     Capability, Outcome, Page, PageReq, PrId, PullRequests, RepoId, Result,
     model::{
-        CloseReq, Commit, CreatePull, Diff, DiffReq, EditPull, FileChange, HeadRef, Merge,
-        MergeReq, Mergeability, PrFields, PullQuery, PullRequest, PullStatus, Resubmit,
-        StateFilter, StatusEvent, UpdateBranch,
+        BaseRules, CloseReq, Commit, ContentsReq, CreatePull, Diff, DiffReq, EditPull, FileChange,
+        FileContent, HeadRef, Merge, MergeReq, Mergeability, PrFields, PullQuery, PullRequest,
+        PullStatus, Resubmit, StateFilter, StatusEvent, UpdateBranch,
     },
 };
 
@@ -104,6 +105,10 @@ impl PullRequests for Tangled {
         self.mergeability_pull(pr).await
     }
 
+    async fn base_rules(&self, _: &PullRequest) -> Result<Option<BaseRules>> {
+        Ok(None)
+    }
+
     async fn merge(&self, pr: &PrId, req: &MergeReq) -> Result<Outcome<Merge>> {
         self.merge_pull(pr, req).await
     }
@@ -118,6 +123,10 @@ impl PullRequests for Tangled {
 
     async fn files(&self, pr: &PrId, page: PageReq) -> Result<Page<FileChange>> {
         self.files_of(pr, page).await
+    }
+
+    async fn contents(&self, pr: &PrId, req: &ContentsReq) -> Result<Vec<FileContent>> {
+        self.contents_of(pr, req).await
     }
 
     async fn commits(&self, pr: &PrId, page: PageReq) -> Result<Page<Commit>> {

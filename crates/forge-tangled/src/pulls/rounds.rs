@@ -1,10 +1,11 @@
 //! Single rounds, and what changed from one to another.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use forge_core::{
     Action, Arg, Error, ErrorKind, Hint, Noun, Param, PrId, Result, Warning,
-    model::{Diff, DiffFormat, DiffReq},
+    diff::{SeriesCommit, between, changed_commits, changed_lines},
+    model::{Diff, DiffFormat, DiffReq, HeadChange, SinceHead},
     text::one_line,
 };
 use futures::stream;
@@ -14,6 +15,9 @@ use crate::{Tangled, hints::resubmit, patch::Patch};
 
 /// The call that failed, with another round.
 const OTHER_ROUND: Action = Action::again(&[(Param::Round, Arg::Choose)]);
+
+/// The call that failed, since another round.
+const OTHER_ROUND_SINCE: Action = Action::again(&[(Param::Since, Arg::Choose)]);
 
 impl Tangled {
     /// The patch of round `round`, counted from 0, as it is stored.
@@ -46,6 +50,43 @@ impl Tangled {
         }
     }
 
+    /// What the newest round has that the one whose head was `commit` had not.
+    pub(crate) async fn diff_since_commit(
+        &self,
+        located: &Located,
+        commit: &str,
+        req: &DiffReq,
+    ) -> Result<Diff> {
+        for round in (0..located.pull.rounds.len()).rev() {
+            let patch = self.patch_of_round(located, round).await?;
+            if !patch.head().is_some_and(|head| head.starts_with(commit)) {
+                continue;
+            }
+            if round + 1 < located.pull.rounds.len() {
+                return self.diff_of_rounds(located, None, Some(round), req).await;
+            }
+            return Ok(Diff {
+                base_oid: None,
+                head_oid: patch.head().unwrap_or_default().to_owned(),
+                context_lines: None,
+                since: Some(since_head(&patch, &patch)),
+                body: Box::pin(stream::empty()),
+                warnings: Vec::new(),
+            });
+        }
+        let message = format!(
+            "no round of {} ends with commit {}",
+            located.pull.record.uri,
+            one_line(commit)
+        );
+        Err(Error::not_found(Noun::Commit, message).with_hint(
+            Hint::new(
+                "name a review of this pull request, or the head commit of one of its rounds",
+            )
+            .with_action(OTHER_ROUND_SINCE),
+        ))
+    }
+
     /// The changes of a round (the newest where none is named), all or only those that `since` did
     /// not have in the same way.
     pub(crate) async fn diff_of_rounds(
@@ -68,7 +109,7 @@ impl Tangled {
             )
             .with_hint(
                 Hint::new("name an earlier round; they are counted from 0, the newest last")
-                    .with_action(Action::again(&[(Param::Since, Arg::Choose)])),
+                    .with_action(OTHER_ROUND_SINCE),
             ));
         }
         if req.format == DiffFormat::Patch {
@@ -101,114 +142,37 @@ impl Tangled {
         Ok(Diff {
             base_oid: None,
             head_oid: patch.head().unwrap_or_default().to_owned(),
+            context_lines: None,
+            since: Some(since_head(&before, &patch)),
             body: Box::pin(stream::iter([Ok(between.diff)])),
             warnings,
         })
     }
 }
 
-/// What a newer diff has that an older one has not in the same way.
-#[derive(Debug, PartialEq, Eq)]
-struct Between {
-    diff: Vec<u8>,
-    /// The files that only the older one changes, as they are named in it.
-    gone: Vec<String>,
-}
-
-fn between(old: &[u8], new: &[u8]) -> Between {
-    let before: BTreeMap<&[u8], Vec<&[u8]>> = sections(old);
-    let after: BTreeMap<&[u8], Vec<&[u8]>> = sections(new);
-    let mut diff = Vec::new();
-    for (file, lines) in &after {
-        let same = before
-            .get(file)
-            .is_some_and(|old| essence(old) == essence(lines));
-        if !same {
-            lines.iter().for_each(|line| diff.extend_from_slice(line));
-        }
-    }
-    let gone = before
-        .keys()
-        .filter(|file| !after.contains_key(*file))
-        .map(|file| name(file))
-        .collect();
-    Between { diff, gone }
-}
-
-/// The lines of each file of a diff, by its first line. A file that several commits change has the
-/// lines of all of them.
-fn sections(diff: &[u8]) -> BTreeMap<&[u8], Vec<&[u8]>> {
-    let mut sections: BTreeMap<&[u8], Vec<&[u8]>> = BTreeMap::new();
-    let mut file: Option<&[u8]> = None;
-    for line in diff.split_inclusive(|b| *b == b'\n') {
-        if line.starts_with(b"diff --git ") {
-            file = Some(line);
-        }
-        if let Some(file) = file {
-            sections.entry(file).or_default().push(line);
-        }
-    }
-    sections
-}
-
-/// The lines of a file without what changes when only the base moved: ids of blobs, and numbers of
-/// lines. Of a binary file that is not shown the ids are all that tells one content from another.
-fn essence<'a>(lines: &[&'a [u8]]) -> Vec<&'a [u8]> {
-    let is_hidden = lines.iter().any(|line| line.starts_with(b"Binary files "));
-    let essence = |line: &'a [u8]| -> &'a [u8] {
-        if line.starts_with(b"index ") && !is_hidden {
-            return b"index";
-        }
-        if line.starts_with(b"@@ ") {
-            return b"@@";
-        }
-        line
+/// What became of the commits of one round in another.
+fn since_head(old: &Patch, new: &Patch) -> SinceHead {
+    let oids = |patch: &Patch| -> Vec<String> {
+        patch.mails.iter().map(|mail| mail.oid.clone()).collect()
     };
-    lines.iter().copied().map(essence).collect()
-}
-
-/// `b/src/lib.rs` of `diff --git a/src/lib.rs b/src/lib.rs`.
-fn name(first: &[u8]) -> String {
-    let text = String::from_utf8_lossy(first);
-    let text = text.trim_end();
-    let name = text.rsplit_once(" b/").map_or(text, |(_, name)| name);
-    one_line(name).into_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn file(name: &str, index: &str, at: u32, line: &str) -> String {
-        format!(
-            "diff --git a/{name} b/{name}\nindex {index}\n--- a/{name}\n+++ b/{name}\n@@ -{at} +{at} @@\n-old\n+{line}\n"
-        )
-    }
-
-    #[test]
-    fn what_only_moved_is_left_out_and_what_is_gone_is_named() {
-        let old =
-            file("a", "1..2", 1, "one") + &file("b", "3..4", 1, "two") + &file("c", "5..6", 1, "x");
-        let new =
-            file("a", "7..8", 9, "one") + &file("b", "3..9", 1, "TWO") + &file("d", "1..1", 1, "y");
-        let found = between(old.as_bytes(), new.as_bytes());
-        let wanted = file("b", "3..9", 1, "TWO") + &file("d", "1..1", 1, "y");
-        assert_eq!(String::from_utf8(found.diff).unwrap(), wanted);
-        assert_eq!(found.gone, ["c"]);
-    }
-
-    #[test]
-    fn a_binary_file_that_was_replaced_is_shown() {
-        let binary = |name: &str, index: &str| {
-            format!(
-                "diff --git a/{name} b/{name}\nindex {index} 100644\nBinary files a/{name} and b/{name} differ\n"
-            )
-        };
-        let same = binary("a", "1..2");
-        let old = same.clone() + &binary("b", "3..4");
-        let new = same + &binary("b", "3..5");
-        let found = between(old.as_bytes(), new.as_bytes());
-        let wanted = binary("b", "3..5");
-        assert_eq!(String::from_utf8(found.diff).unwrap(), wanted);
+    let (before, after) = (oids(old), oids(new));
+    let head_change = match after.starts_with(&before) {
+        _ if old.raw == new.raw => HeadChange::Unchanged,
+        true if !before.is_empty() => HeadChange::Continued,
+        // A patch does not say what it is based on.
+        _ => HeadChange::Rewritten,
+    };
+    let series = |patch: &Patch| -> Vec<SeriesCommit> {
+        let commits = patch.mails.iter().map(|mail| SeriesCommit {
+            oid: mail.oid.clone(),
+            headline: mail.subject.clone(),
+            essence: changed_lines(&mail.diff),
+        });
+        commits.collect()
+    };
+    SinceHead {
+        oid: old.head().map(str::to_owned),
+        head_change,
+        commits: changed_commits(&series(old), &series(new)),
     }
 }

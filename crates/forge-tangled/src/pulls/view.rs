@@ -131,14 +131,23 @@ impl Tangled {
         // The spindle is asked as soon as the record says what for, beside what others have said.
         let pull = async {
             let pull = self.pull_at(&repository, &uri).await?;
-            let wanted = fields.contains(PrFields::CHECKS) && !fields.contains(PrFields::ROW);
-            let checks = match wanted {
-                true => self.checks_section(&repository, &pull).await,
-                false => None,
+            let wants = |field| fields.contains(field) && !fields.contains(PrFields::ROW);
+            let checks = async {
+                match wants(PrFields::CHECKS) {
+                    true => self.checks_section(&repository, &pull).await,
+                    false => None,
+                }
             };
-            Ok::<_, Error>((pull, checks))
+            let ingestion = async {
+                match wants(PrFields::INGESTION) {
+                    true => Some(self.ingestion_of_pull(&pull).await),
+                    false => None,
+                }
+            };
+            let (checks, ingestion) = future::join(checks, ingestion).await;
+            Ok::<_, Error>((pull, checks, ingestion))
         };
-        let ((pull, checks), said) = future::try_join(pull, said).await?;
+        let ((pull, checks, ingestion), said) = future::try_join(pull, said).await?;
         let located = Located {
             repository,
             pull,
@@ -158,6 +167,7 @@ impl Tangled {
         if let Some(said) = said_merged(&statuses) {
             self.look_for_change(&located, said, &mut view).await;
         }
+        view.ingestion = ingestion;
         match checks {
             Some(Ok(report)) => view.checks = Some(report),
             Some(Err(e)) => view.warnings.push(checks::unread_checks(&e)),
@@ -404,6 +414,9 @@ impl Tangled {
         }
         if fields.contains(PrFields::REVIEWS) {
             view.reviews = Some(Vec::new());
+        }
+        if fields.contains(PrFields::INGESTION) {
+            view.ingestion = Some(Self::ingestion_of_ticket(pull));
         }
         if fields.contains(PrFields::THREADS) {
             view.threads = Some(Vec::new());
