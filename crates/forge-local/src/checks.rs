@@ -16,6 +16,10 @@ impl Checks for Local {
         Err(Self::unsupported(Capability::Checks))
     }
 
+    async fn check_reasons(&self, _: &PrId, _: &[&Check]) -> Result<Vec<Option<String>>> {
+        Err(Self::unsupported(Capability::Checks))
+    }
+
     async fn check_log(&self, _: &PrId, _: &Check, _: usize) -> Result<Option<CheckLog>> {
         Err(Self::unsupported(Capability::CheckLogs))
     }

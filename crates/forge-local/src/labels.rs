@@ -8,7 +8,7 @@ use forge_core::{
     Result,
     limits::{check_label_color, check_label_description, check_label_name},
     model::{Label, NewLabel},
-    text,
+    near, text,
 };
 use forge_git::{CatFile, RawCommit, signature};
 use serde::{Deserialize, Serialize};
@@ -105,9 +105,11 @@ impl Book {
     pub fn resolve(&self, name: &str) -> Result<LabelRef> {
         let found = self.find(name.trim()).ok_or_else(|| {
             let shown = text::one_line(name).into_owned();
-            let known = self.labels.iter().map(|l| l.name.as_str());
+            let known = || self.labels.iter().map(|l| l.name.as_str());
+            let hint = near::hint(name, known(), "labels");
+            let corrected = near::corrected(&[Param::AddLabel], name, known());
             Error::invalid("labels", format!("no label is called '{shown}'"))
-                .with_hint(forge_core::near::hint(name, known, "labels"))
+                .with_hint(Hint::from(hint).with_any_action(corrected))
         })?;
         Ok(LabelRef {
             id: found.id.clone(),

@@ -1,6 +1,6 @@
 //! What is checked before anything is written.
 
-use forge_core::{Action, Arg, Error, Param, Result, model::Reviewer, text};
+use forge_core::{Action, Arg, Error, Hint, Param, Result, model::Reviewer, near, text};
 use forge_git::{CatFile, refname_problem};
 
 use crate::{Local, store::branch_ref};
@@ -76,12 +76,8 @@ impl Local {
                 self.url()
             )
         };
-        Err(
-            Error::no_branch(field, message).with_hint(forge_core::near::hint(
-                branch,
-                list.lines(),
-                "branches",
-            )),
-        )
+        let hint = near::hint(branch, list.lines(), "branches");
+        let corrected = near::corrected(&[Param::Base, Param::Head], branch, list.lines());
+        Err(Error::no_branch(field, message).with_hint(Hint::from(hint).with_any_action(corrected)))
     }
 }

@@ -8,6 +8,8 @@ use forge_core::{
     model::{Diff, DiffFormat, DiffReq},
 };
 
+use forge_git::TwoHeads;
+
 use crate::{Local, store::Pull};
 
 /// The two ends of a diff.
@@ -22,7 +24,19 @@ impl Local {
         let mut cat = self.store.cat();
         let pull = self.store.read(&mut cat, number).await?;
         let range = self.range(&pull).await?;
-        let context = format!("-U{}", req.context_lines.unwrap_or(3));
+        let context_lines = req.context_lines.unwrap_or(3);
+        if let Some(since) = &req.since {
+            let git = self.git();
+            let found = git.find_commit(since).await?;
+            let old = found.ok_or_else(|| forge_git::commit_is_gone(since, "the repository"))?;
+            let heads = TwoHeads {
+                old: &old,
+                new: &range.head,
+                base: pull.base()?,
+            };
+            return git.diff_since(heads, context_lines).await;
+        }
+        let context = format!("-U{context_lines}");
         let args: Vec<String> = match req.format {
             DiffFormat::Diff => {
                 let args = diff_args(&["-p", &context], &range);
@@ -34,6 +48,8 @@ impl Local {
             body: self.git().stream(args)?,
             base_oid: Some(range.base),
             head_oid: range.head,
+            context_lines: Some(context_lines),
+            since: None,
             warnings: Vec::new(),
         })
     }

@@ -1,9 +1,9 @@
 //! Changing a pull request.
 
 use forge_core::{
-    Action, Capability, Error, Op, Outcome, Result, check_version,
+    Action, Capability, Error, Hint, Op, Outcome, Param, Result, check_version,
     model::{EditPull, PullRequest, Reviewer, SetChange},
-    text,
+    near, text,
 };
 use forge_git::CatFile;
 
@@ -162,10 +162,12 @@ pub(crate) fn change_labels(
     }
     for name in &change.remove {
         let wanted = book.resolve(name).map_err(|_| {
-            let on_it = labels.iter().map(|l| l.name.as_str());
+            let on_it = || labels.iter().map(|l| l.name.as_str());
             let shown = text::one_line(name).into_owned();
+            let hint = near::hint(name, on_it(), "labels on it");
+            let corrected = near::corrected(&[Param::RemoveLabel], name, on_it());
             Error::invalid("labels", format!("no label is called '{shown}'"))
-                .with_hint(forge_core::near::hint(name, on_it, "labels on it"))
+                .with_hint(Hint::from(hint).with_any_action(corrected))
         })?;
         if let Some(at) = labels.iter().position(|l| l.id == wanted.id) {
             removed.push(labels.remove(at).name);

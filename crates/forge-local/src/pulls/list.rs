@@ -1,7 +1,7 @@
 //! Lists and lookups by branch.
 
 use forge_core::{
-    Cursor, Page, PageReq, Result,
+    Cursor, MAX_TOUCH_SCAN, Page, PageReq, PathFilter, Result,
     model::{HeadRef, PrFields, PrState, PullQuery, PullRequest, StateFilter},
     search::{Candidate, Filter},
 };
@@ -26,6 +26,7 @@ impl Local {
         page: &PageReq,
     ) -> Result<Page<PullRequest>> {
         let mut filter = Filter::of(query)?;
+        let touches = PathFilter::of(query)?;
         let mine: Vec<&mut String> = filter.logins_mut().filter(|l| *l == "@me").collect();
         if !mine.is_empty() {
             let viewer = identity(self.here()).await?.actor;
@@ -53,14 +54,12 @@ impl Local {
             filter.matches(&looked_at(s, &labels))
         };
         let (mut scanned, mut last, mut more) = (0, 0, false);
+        let mut compared = 0;
+        let is_narrow = filter.is_narrow() || touches.is_some();
         'chunks: loop {
             // One more than the page holds tells whether there is another page.
             let room = limit + 1 - result.items.len();
-            let take = if filter.is_narrow() {
-                BATCH
-            } else {
-                room.min(BATCH)
-            };
+            let take = if is_narrow { BATCH } else { room.min(BATCH) };
             let mut chunk: Vec<u64> = numbers.by_ref().take(take).collect();
             if chunk.is_empty() {
                 break;
@@ -78,6 +77,27 @@ impl Local {
                         continue;
                     }
                 };
+                if let Some(touches) = &touches {
+                    if compared == MAX_TOUCH_SCAN {
+                        if result.items.len() < limit {
+                            result.warnings.push(touches.scan_ended());
+                        }
+                        more = true;
+                        break 'chunks;
+                    }
+                    compared += 1;
+                    match self.changed_files(&pull).await {
+                        Ok(files) if touches.is_touched_by(&files) => {}
+                        found => {
+                            result.warnings.extend(found.err().map(|e| warning_of(&e)));
+                            // A page that ends here for its scan goes on behind this one.
+                            if result.items.len() < limit {
+                                last = pull.number;
+                            }
+                            continue;
+                        }
+                    }
+                }
                 if result.items.len() == limit {
                     more = true;
                     break 'chunks;
@@ -96,7 +116,7 @@ impl Local {
                 StateFilter::All => Some(index.highest),
                 StateFilter::Closed | StateFilter::Merged => None,
             };
-            result.total = all.filter(|_| !filter.is_narrow());
+            result.total = all.filter(|_| !is_narrow);
         } else if page.cursor.is_none() {
             result.total = Some(result.items.len() as u64);
         }

@@ -4,9 +4,9 @@ use async_trait::async_trait;
 use forge_core::{
     Capability, Outcome, Page, PageReq, PrId, PullRequests, RepoId, Result,
     model::{
-        CloseReq, Commit, CreatePull, Diff, DiffReq, EditPull, FileChange, HeadRef, Merge,
-        MergeReq, Mergeability, PrFields, PullQuery, PullRequest, PullStatus, Resubmit,
-        StateFilter, StatusEvent, UpdateBranch,
+        BaseRules, CloseReq, Commit, ContentsReq, CreatePull, Diff, DiffReq, EditPull, FileChange,
+        FileContent, HeadRef, Merge, MergeReq, Mergeability, PrFields, PullQuery, PullRequest,
+        PullStatus, Resubmit, StateFilter, StatusEvent, UpdateBranch,
     },
 };
 
@@ -101,6 +101,10 @@ impl PullRequests for Local {
         self.pull_mergeability(self.number(pr)?).await
     }
 
+    async fn base_rules(&self, _: &PullRequest) -> Result<Option<BaseRules>> {
+        Ok(None)
+    }
+
     async fn merge(&self, pr: &PrId, req: &MergeReq) -> Result<Outcome<Merge>> {
         self.merge_pull(self.number(pr)?, req).await
     }
@@ -115,6 +119,10 @@ impl PullRequests for Local {
 
     async fn files(&self, pr: &PrId, page: PageReq) -> Result<Page<FileChange>> {
         self.pull_files(self.number(pr)?, &page).await
+    }
+
+    async fn contents(&self, _: &PrId, req: &ContentsReq) -> Result<Vec<FileContent>> {
+        self.git().contents(&req.oid, &req.paths).await
     }
 
     async fn commits(&self, pr: &PrId, page: PageReq) -> Result<Page<Commit>> {

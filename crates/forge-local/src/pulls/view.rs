@@ -106,9 +106,11 @@ impl Local {
             maintainer_can_modify: None,
             database_id: None,
             potential_merge_commit: None,
+            base_rules: None,
             head_is_default: None,
             reactions: None,
             projects: None,
+            ingestion: None,
             warnings,
         }
     }
