@@ -1,11 +1,13 @@
 //! Asks a forge for everything at once, and puts the bundle together.
 
+use std::sync::{Arc, OnceLock};
+
 use forge_core::{
-    Capability, Error, ErrorKind, Hint, Page, PageReq, PrId, Repo, Result, Warning,
+    Capability, Error, ErrorKind, Hint, Page, PageReq, Policy, PrId, Quota, Repo, Result, Warning,
     model::{
-        CheckStatus, ChecksReport, Comment, Diff, DiffReq, FileChange, IssueFields, IssueId, Links,
-        MergeState, Mergeability, PrFields, PrState, PullQuery, PullRequest, Review, StateFilter,
-        StatusEvent, Subject, Thread,
+        Actor, CheckStatus, ChecksReport, Comment, ContentsReq, Diff, DiffReq, FileChange,
+        IssueFields, IssueId, Links, MergeState, Mergeability, PrFields, PrState, PullQuery,
+        PullRequest, Review, Rounds, SinceHead, StateFilter, StatusEvent, Subject, Thread,
     },
     text::strip_ansi,
 };
@@ -13,13 +15,24 @@ use futures::{TryStreamExt as _, future::join_all, join, try_join};
 use serde::Serialize;
 
 use crate::{
-    ChangeType, ContextReq, ContextSection, Dependency, LinkedItem, MAX_CANDIDATES, PackedDiff,
-    Readiness, RelatedPull, Risk, change_type, key_changes,
+    ChangeType, ContextReq, ContextSection, Dependency, LATEST_REVIEW, LinkedItem, MAX_CANDIDATES,
+    PackedDiff, PackedSource, Readiness, RelatedPull, Risk, SinceChanges, TicketSource,
+    VERDICT_FIELDS, change_type,
+    events::GatherObserver,
+    key_changes,
     linked::{add_links, linked_items},
+    newest::cut_sections,
     one_liner, pack,
+    preflight::{base_rules, dependency, rules_of},
+    readiness::not_indexed,
     related::related_pulls,
+    since::SincePoint,
+    source::SourcePlan,
+    ticket::ReadTicket,
 };
 
+/// What is read of every pull request.
+const ALWAYS: PrFields = VERDICT_FIELDS.with(PrFields::STATS).with(PrFields::FILES);
 /// More of a diff is not read, in bytes.
 const MAX_READ: usize = 32 * 1024 * 1024;
 /// How many issues are read in full.
@@ -28,6 +41,8 @@ const MAX_ISSUES: usize = 10;
 const MAX_EVENTS: usize = 100;
 /// Of how many failed checks the logs are read.
 const MAX_LOGS: usize = 5;
+/// Of how many failed checks the reasons are read.
+const MAX_REASONS: usize = 20;
 /// How many lines of a log are kept, and how many bytes are read for them.
 const LOG_LINES: usize = 200;
 const LOG_BYTES: usize = 12 * 1024;
@@ -61,6 +76,10 @@ pub struct PullContext {
     pub files: Option<Vec<FileChange>>,
     /// What happened to it, oldest first.
     pub history: Option<Vec<StatusEvent>>,
+    /// What changed since the review or commit that [`ContextReq::since`] names.
+    pub since: Option<SinceChanges>,
+    /// Its files at the head.
+    pub source: Option<PackedSource>,
     /// What could not be read, by section; the rest is right.
     pub errors: Vec<SectionError>,
     /// Something could not be read.
@@ -125,21 +144,32 @@ pub struct LogTail {
 /// # Errors
 /// As [`Repo::view`]. A section that fails is one of [`PullContext::errors`].
 pub async fn context(repo: &Repo, pr: &PrId, req: &ContextReq) -> Result<PullContext> {
-    let gather = Gather { repo, pr, req };
-    let (core, diff, links, candidates, history) = try_join!(
-        gather.core(),
-        async { Ok(gather.diff().await) },
-        async { Ok(gather.links().await) },
-        async { Ok(gather.candidates().await) },
-        async { Ok(gather.history().await) },
-    )?;
-    Ok(gather.assemble(core, diff, links, candidates, history))
+    let policy = repo.client().policy().clone();
+    let watch = Arc::new(GatherObserver::new(pr, req, policy.observer.clone()));
+    let repo = repo.with_policy(Policy {
+        observer: Some(watch.clone()),
+        ..policy
+    });
+    let gather = Gather {
+        repo: &repo,
+        pr,
+        req,
+        watch: &watch,
+        reserve: OnceLock::new(),
+    };
+    watch.started(pr, req);
+    let found = gather.gather().await;
+    watch.ended(pr, req, &found);
+    found
 }
 
 struct Gather<'a> {
     repo: &'a Repo,
     pr: &'a PrId,
     req: &'a ContextReq,
+    watch: &'a GatherObserver,
+    /// The rate limit that is too low for optional sections, once the pull request is read.
+    reserve: OnceLock<Option<Quota>>,
 }
 
 /// The pull request, and what is asked for behind it.
@@ -148,16 +178,48 @@ struct Core {
     items: Vec<LinkedItem>,
     dependency: Option<Dependency>,
     logs: Option<Vec<LogTail>>,
+    candidates: Wanted<Page<PullRequest>>,
+    since: Wanted<SinceRead>,
+    source: Wanted<PackedSource>,
     errors: Vec<SectionError>,
     warnings: Vec<Warning>,
 }
 
 /// A section that was wanted, read or not.
 type Wanted<T> = Option<Result<T>>;
+/// A diff with its bytes, and whether there are more.
+type DiffRead = (Diff, Vec<u8>, bool);
+/// From where on changes were read, what became of the head, and the changes.
+type SinceRead = (SincePoint, SinceHead, DiffRead);
 
 impl Gather<'_> {
+    async fn gather(&self) -> Result<PullContext> {
+        let (mut core, diff, links, history, viewer) = try_join!(
+            self.core(),
+            async { Ok(self.diff().await) },
+            async { Ok(self.links().await) },
+            async { Ok(self.history().await) },
+            async { Ok(self.viewer().await) },
+        )?;
+        let plan = self.source_plan(&core.pull, &diff);
+        let (since, source) = join!(
+            self.since(&core.pull, viewer),
+            self.source(plan, &core.pull)
+        );
+        (core.since, core.source) = (since, source);
+        if !self.wants(ContextSection::Reviews) {
+            core.pull.reviews = None;
+        }
+        Ok(self.assemble(core, diff, links, history))
+    }
+
     fn wants(&self, section: ContextSection) -> bool {
         self.req.wants(section)
+    }
+
+    /// Whether an optional section is wanted, and the rate limit has room for it.
+    fn affords(&self, section: ContextSection) -> bool {
+        self.wants(section) && self.reserve.get().is_none_or(Option::is_none)
     }
 
     fn can(&self, capability: Capability) -> bool {
@@ -172,16 +234,12 @@ impl Gather<'_> {
 
     /// What is read of the pull request: what the verdict needs, and what was asked for.
     fn fields(&self) -> PrFields {
-        let verdict = PrFields::STATS
-            | PrFields::MERGEABILITY
-            | PrFields::THREADS
-            | PrFields::CHECKS
-            | PrFields::FILES
-            | PrFields::AUTO_MERGE
-            | PrFields::DEPENDS_ON;
         [
             (self.wants(ContextSection::Comments), PrFields::COMMENTS),
-            (self.wants(ContextSection::Reviews), PrFields::REVIEWS),
+            (
+                self.wants(ContextSection::Reviews) || self.req.since.is_some(),
+                PrFields::REVIEWS,
+            ),
             (
                 self.wants_links(),
                 PrFields::LINKED_ISSUES | PrFields::COMMITS,
@@ -189,32 +247,49 @@ impl Gather<'_> {
         ]
         .into_iter()
         .filter(|(wanted, _)| *wanted)
-        .fold(verdict, |all, (_, more)| all | more)
+        .fold(ALWAYS | PrFields::NEWEST, |all, (_, more)| all | more)
     }
 
     async fn core(&self) -> Result<Core> {
-        let mut pull = self.repo.view(self.pr, self.fields()).await?;
+        let (mut pull, mut errors) = self.view().await?;
+        let reserve = *self.reserve.get_or_init(|| self.watch.reserve());
+        errors.extend(reserve.iter().flat_map(|quota| self.left_out(quota)));
         let mut warnings = Vec::new();
         let items = match self.wants_links() {
-            true => linked_items(&pull, &self.req.hosts, &mut warnings),
+            true => linked_items(
+                &pull,
+                &self.req.hosts,
+                &self.req.tickets.keys,
+                &mut warnings,
+            ),
             false => Vec::new(),
         };
-        let (read, dependency, logs, settled) = join!(
+        let (read, tickets, dependency, logs, reasons, settled, candidates, rules) = join!(
             self.read_issues(&items),
-            self.dependency(&pull),
+            self.read_tickets(&items),
+            dependency(self.repo, &pull),
             self.logs(&pull),
+            self.reasons(&pull),
             self.mergeability(&pull),
+            self.candidates(),
+            base_rules(self.repo, &pull),
         );
+        pull.base_rules = rules.or(pull.base_rules);
         pull.mergeability = settled.or(pull.mergeability);
         let mut core = Core {
             pull,
             items,
             dependency,
             logs: None,
-            errors: Vec::new(),
+            candidates,
+            since: None,
+            source: None,
+            errors,
             warnings,
         };
+        core.take_reasons(reasons);
         core.take_issues(read);
+        core.take_tickets(&self.req.tickets, tickets);
         if let Some(logs) = logs {
             let mut tails = Vec::new();
             for tail in logs {
@@ -230,12 +305,50 @@ impl Gather<'_> {
         Ok(core)
     }
 
+    /// The pull request; where the forge calls the query too much, without the long sections.
+    async fn view(&self) -> Result<(PullRequest, Vec<SectionError>)> {
+        let refused = match self.repo.view(self.pr, self.fields()).await {
+            Err(e) if is_too_costly(&e) => e,
+            found => return Ok((found?, Vec::new())),
+        };
+        let pull = self.repo.view(self.pr, ALWAYS).await?;
+        let long = [
+            ContextSection::Comments,
+            ContextSection::Reviews,
+            ContextSection::LinkedIssues,
+        ];
+        let of = |section: ContextSection| SectionError {
+            hint: Some(Hint::new("ask for this section alone, or read it in pages")),
+            ..SectionError::of(section, &refused)
+        };
+        let wanted = long.into_iter().filter(|section| self.wants(*section));
+        Ok((pull, wanted.map(of).collect()))
+    }
+
+    /// The sections that the rate limit has no room for.
+    fn left_out(&self, quota: &Quota) -> Vec<SectionError> {
+        let kept = self.req.settings.rate_limit_buffer;
+        let message = format!(
+            "left out: {} requests of the rate limit are left, and {kept} are kept in reserve",
+            quota.remaining
+        );
+        let optional = ContextSection::OPTIONAL.into_iter();
+        let wanted = optional.filter(|section| self.wants(*section));
+        let of = |section: ContextSection| SectionError {
+            section: section.name(),
+            kind: "rate_limited",
+            message: message.clone(),
+            hint: Some(Hint::from(format!("ask again at {}", quota.reset))),
+        };
+        wanted.map(of).collect()
+    }
+
     /// The issues that are read in full, by the places of their items.
     async fn read_issues(
         &self,
         items: &[LinkedItem],
     ) -> Vec<(usize, Result<forge_core::model::Issue>)> {
-        let wanted = self.wants(ContextSection::LinkedIssues) && self.can(Capability::IssueView);
+        let wanted = self.affords(ContextSection::LinkedIssues) && self.can(Capability::IssueView);
         let own = self.repo.id();
         let readable = items.iter().enumerate().filter_map(|(at, item)| {
             let key = item.issue_in(own)?.clone();
@@ -255,6 +368,13 @@ impl Gather<'_> {
         join_all(reads).await
     }
 
+    async fn read_tickets(&self, items: &[LinkedItem]) -> Vec<ReadTicket> {
+        match self.wants(ContextSection::LinkedIssues) {
+            true => self.req.tickets.read(items, &self.req.observer).await,
+            false => Vec::new(),
+        }
+    }
+
     /// The second reading of whether it can be merged: a forge that works it out only when it is
     /// asked does not know it at the first.
     async fn mergeability(&self, pull: &PullRequest) -> Option<Mergeability> {
@@ -265,21 +385,8 @@ impl Gather<'_> {
         self.repo.mergeability(self.pr).await.ok()
     }
 
-    async fn dependency(&self, pull: &PullRequest) -> Option<Dependency> {
-        let key = pull.depends_on.clone()?;
-        let id = PrId {
-            repo: self.repo.id().clone(),
-            key: key.clone(),
-        };
-        let below = self.repo.view(&id, PrFields::ROW).await;
-        Some(Dependency {
-            key,
-            state: below.ok().map(|below| below.state),
-        })
-    }
-
     async fn logs(&self, pull: &PullRequest) -> Option<Vec<Result<Option<LogTail>>>> {
-        if !self.wants(ContextSection::CiLogs) || !self.can(Capability::CheckLogs) {
+        if !self.affords(ContextSection::CiLogs) || !self.can(Capability::CheckLogs) {
             return None;
         }
         let checks = pull.checks.iter().flat_map(|report| &report.checks);
@@ -291,19 +398,105 @@ impl Gather<'_> {
         Some(join_all(reads).await)
     }
 
-    async fn diff(&self) -> Wanted<(Diff, Vec<u8>, bool)> {
-        if !self.wants(ContextSection::Diff) {
-            return None;
+    /// Why checks failed, in the order in which the report has those that did.
+    async fn reasons(&self, pull: &PullRequest) -> Result<Vec<Option<String>>> {
+        let checks = pull.checks.iter().flat_map(|report| &report.checks);
+        let failed = checks.filter(|c| c.status == CheckStatus::Failure);
+        let failed: Vec<_> = failed.take(MAX_REASONS).collect();
+        match self.wants(ContextSection::Ci) && !failed.is_empty() {
+            true => self.repo.check_reasons(self.pr, &failed).await,
+            false => Ok(Vec::new()),
         }
-        let req = DiffReq {
-            context_lines: self.req.context_lines,
-            clone: self.req.clone.clone(),
-            ..DiffReq::default()
-        };
-        Some(self.read_diff(&req).await)
     }
 
-    async fn read_diff(&self, req: &DiffReq) -> Result<(Diff, Vec<u8>, bool)> {
+    async fn diff(&self) -> Wanted<DiffRead> {
+        if !self.wants(ContextSection::Diff) && !self.wants(ContextSection::Source) {
+            return None;
+        }
+        Some(self.read_diff(&self.diff_req()).await)
+    }
+
+    fn diff_req(&self) -> DiffReq {
+        let (asked, settings) = (self.req.context_lines, &self.req.settings);
+        DiffReq {
+            context_lines: Some(asked.unwrap_or(settings.diff_context_lines)),
+            prefers_context: asked.is_none(),
+            clone: self.req.clone.clone(),
+            ..DiffReq::default()
+        }
+    }
+
+    /// Who the latest review is looked for of.
+    async fn viewer(&self) -> Wanted<Actor> {
+        let is_asked = self.req.since.as_deref() == Some(LATEST_REVIEW);
+        match is_asked {
+            true => Some(self.repo.viewer().await),
+            false => None,
+        }
+    }
+
+    async fn since(&self, pull: &PullRequest, viewer: Wanted<Actor>) -> Wanted<SinceRead> {
+        let asked = self.req.since.as_deref()?;
+        Some(self.read_since(asked, pull, viewer).await)
+    }
+
+    async fn read_since(
+        &self,
+        asked: &str,
+        pull: &PullRequest,
+        viewer: Wanted<Actor>,
+    ) -> Result<SinceRead> {
+        let point = SincePoint::resolve(asked, pull, viewer)?;
+        let mut req = self.diff_req();
+        match (point.round, pull.rounds) {
+            // There is nothing since the newest round.
+            (Some(round), Some(rounds)) if round + 1 < rounds => {
+                req.rounds = Some(Rounds {
+                    round: None,
+                    since: Some(round),
+                });
+            }
+            _ => req.since.clone_from(&point.commit),
+        }
+        let (mut diff, bytes, cut) = self.read_diff(&req).await?;
+        let head = diff.since.take().ok_or_else(|| {
+            Error::new(ErrorKind::Internal, "the forge answered with another diff")
+        })?;
+        Ok((point, head, (diff, bytes, cut)))
+    }
+
+    fn source_plan(&self, pull: &PullRequest, diff: &Wanted<DiffRead>) -> Option<SourcePlan> {
+        if !self.affords(ContextSection::Source) {
+            return None;
+        }
+        let bytes = match diff {
+            Some(Ok((_, bytes, _))) => bytes.as_slice(),
+            // Without hunks, small files are shown all the same.
+            _ => &[],
+        };
+        let listed = pull.files.as_deref().unwrap_or_default();
+        Some(SourcePlan::new(bytes, listed))
+    }
+
+    async fn source(&self, plan: Option<SourcePlan>, pull: &PullRequest) -> Wanted<PackedSource> {
+        Some(self.read_source(plan?, pull).await)
+    }
+
+    async fn read_source(&self, plan: SourcePlan, pull: &PullRequest) -> Result<PackedSource> {
+        let head = pull.head_oid.clone().unwrap_or_default();
+        let req = ContentsReq {
+            oid: head.clone(),
+            paths: plan.paths(),
+            clone: self.req.clone.clone(),
+        };
+        let contents = match req.paths.is_empty() {
+            true => Vec::new(),
+            false => self.repo.contents(self.pr, &req).await?,
+        };
+        Ok(plan.pack(head, contents, self.req.diff_bytes))
+    }
+
+    async fn read_diff(&self, req: &DiffReq) -> Result<DiffRead> {
         let mut diff = self.repo.diff(self.pr, req).await?;
         let mut bytes = Vec::new();
         while let Some(chunk) = diff.body.try_next().await? {
@@ -324,7 +517,7 @@ impl Gather<'_> {
     }
 
     async fn candidates(&self) -> Wanted<Page<PullRequest>> {
-        if !self.wants(ContextSection::RelatedPrs) {
+        if !self.affords(ContextSection::RelatedPrs) {
             return None;
         }
         let query = PullQuery {
@@ -346,9 +539,8 @@ impl Gather<'_> {
     fn assemble(
         &self,
         core: Core,
-        diff: Wanted<(Diff, Vec<u8>, bool)>,
+        diff: Wanted<DiffRead>,
         links: Wanted<Links>,
-        candidates: Wanted<Page<PullRequest>>,
         history: Wanted<Page<StatusEvent>>,
     ) -> PullContext {
         let Core {
@@ -356,6 +548,9 @@ impl Gather<'_> {
             mut items,
             dependency,
             logs,
+            candidates,
+            since,
+            source,
             errors,
             mut warnings,
         } = core;
@@ -375,9 +570,10 @@ impl Gather<'_> {
                 None => warnings.push(warning),
             }
         }
+        warnings.extend(not_indexed(&pull));
         let readiness = Readiness::of(
             &pull,
-            self.repo.client().forge().capabilities().into(),
+            rules_of(self.repo, &self.req.settings),
             dependency.as_ref(),
             self.req.checked_at,
         );
@@ -390,16 +586,20 @@ impl Gather<'_> {
             .keep(ContextSection::RelatedPrs, candidates)
             .map(|page| {
                 warnings.extend(page.warnings.clone());
-                let now = self.req.checked_at;
-                let hosts = &self.req.hosts;
-                related_pulls(&pull, &items, links.as_ref(), &page.items, hosts, now)
+                related_pulls(&pull, &items, links.as_ref(), &page.items, self.req)
             });
         let files = pull.files.take();
+        let diff = diff.filter(|_| self.wants(ContextSection::Diff));
         let diff = errors.keep(ContextSection::Diff, diff);
-        let diff = diff.map(|(diff, bytes, cut)| {
+        let diff = diff.map(|diff| {
             let listed = files.as_deref().unwrap_or_default();
-            self.packed(&pull, diff, &bytes, cut, listed, &mut warnings)
+            self.packed(&pull, diff, listed, &mut warnings)
         });
+        let since = errors.keep_since(since).map(|(point, head, diff)| {
+            let diff = self.packed(&pull, diff, &[], &mut warnings);
+            SinceChanges::new(point, head, diff)
+        });
+        let source = errors.keep(ContextSection::Source, source);
         let history = errors.keep(ContextSection::History, history).map(|page| {
             if page.next.is_some() {
                 let cut = format!("the history has more than {MAX_EVENTS} events");
@@ -408,17 +608,19 @@ impl Gather<'_> {
             warnings.extend(page.warnings);
             page.items
         });
-        let threads = pull.threads.take();
         let open = |threads: &Vec<Thread>| threads.iter().filter(|t| !t.resolved).count();
+        let outstanding_threads = pull.threads.as_ref().map(open);
+        cut_sections(&mut pull, &mut warnings);
+        let threads = pull.threads.take();
         let summary = ContextSummary {
             one_liner: one_liner(&pull.title),
             change_type: {
                 pull.files.clone_from(&files);
                 change_type(&pull)
             },
-            risk: Risk::of(&pull),
+            risk: Risk::of(&pull, &self.req.settings.risk),
             key_changes: key_changes(files.as_deref().unwrap_or_default()),
-            outstanding_threads: threads.as_ref().map(open),
+            outstanding_threads,
         };
         pull.files = None;
         pull.commits = None;
@@ -443,6 +645,8 @@ impl Gather<'_> {
             diff,
             files: files.filter(|_| wants(ContextSection::Files)),
             history,
+            since,
+            source,
             partial: !errors.0.is_empty(),
             errors: errors.0,
             warnings,
@@ -453,9 +657,7 @@ impl Gather<'_> {
     fn packed(
         &self,
         pull: &PullRequest,
-        diff: Diff,
-        bytes: &[u8],
-        cut: bool,
+        (diff, bytes, cut): DiffRead,
         listed: &[FileChange],
         warnings: &mut Vec<Warning>,
     ) -> PackedDiff {
@@ -471,21 +673,33 @@ impl Gather<'_> {
             let message = format!("the head moved from {of_pull} to {of_diff} meanwhile");
             warnings.push(Warning::new(message).with_hint("ask again when nobody pushes"));
         }
-        let is_stored = pull.rounds.is_some();
-        // A warning of the forge says why it did not take the number that was asked for.
-        let is_taken = diff.warnings.is_empty();
-        let asked = self.req.context_lines.filter(|_| is_taken);
         warnings.extend(diff.warnings);
         PackedDiff {
             base_sha: diff.base_oid,
             head_sha,
-            context_lines: (!is_stored).then(|| asked.unwrap_or(3)),
-            ..pack(bytes, listed, self.req.diff_bytes)
+            context_lines: diff.context_lines,
+            ..pack(&bytes, listed, self.req.diff_bytes)
         }
     }
 }
 
 impl Core {
+    /// A reason says more than the title of a run, and takes its place.
+    fn take_reasons(&mut self, reasons: Result<Vec<Option<String>>>) {
+        let reasons = match reasons {
+            Ok(reasons) => reasons,
+            Err(e) => {
+                self.errors.push(SectionError::of(ContextSection::Ci, &e));
+                return;
+            }
+        };
+        let checks = self.pull.checks.iter_mut().flat_map(|r| &mut r.checks);
+        let failed = checks.filter(|c| c.status == CheckStatus::Failure);
+        for (check, reason) in failed.zip(reasons) {
+            check.summary = reason.or(check.summary.take());
+        }
+    }
+
     fn take_issues(&mut self, read: Vec<(usize, Result<forge_core::model::Issue>)>) {
         let mut guesses = Vec::new();
         for (at, read) in read {
@@ -509,12 +723,40 @@ impl Core {
             self.items.remove(at);
         }
     }
+
+    fn take_tickets(&mut self, source: &TicketSource, read: Vec<ReadTicket>) {
+        for e in source.fill(&mut self.items, read) {
+            let error = SectionError::of(ContextSection::LinkedIssues, &e);
+            if !self.errors.contains(&error) {
+                self.errors.push(error);
+            }
+        }
+    }
+}
+
+/// Whether the forge refused a query for its size, or broke down over it.
+fn is_too_costly(e: &Error) -> bool {
+    matches!(e.kind(), ErrorKind::Internal | ErrorKind::Upstream { .. })
 }
 
 /// Collects what failed.
 struct Errors(Vec<SectionError>);
 
 impl Errors {
+    /// What was asked for by its name; that this forge cannot have it is an answer, too.
+    fn keep_since<T>(&mut self, wanted: Wanted<T>) -> Option<T> {
+        match wanted? {
+            Ok(read) => Some(read),
+            Err(e) => {
+                self.0.push(SectionError {
+                    section: "since",
+                    ..SectionError::of(ContextSection::Diff, &e)
+                });
+                None
+            }
+        }
+    }
+
     /// A section that was read; one that this forge cannot have is no failure.
     fn keep<T>(&mut self, section: ContextSection, wanted: Wanted<T>) -> Option<T> {
         match wanted? {

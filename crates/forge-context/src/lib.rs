@@ -3,23 +3,41 @@
 //! The parts are pure functions of what a forge has answered: the same answer gives the same bundle.
 
 mod class;
+mod events;
 mod gather;
 mod linked;
+mod newest;
+mod pace;
 mod pack;
+mod preflight;
 mod readiness;
 mod related;
 mod risk;
 #[cfg(test)]
 mod sample;
 mod section;
+mod settings;
+mod since;
+mod source;
 mod summary;
+mod ticket;
+mod watch;
 
 pub use class::*;
+pub use events::*;
 pub use gather::*;
 pub use linked::*;
+pub use newest::MAX_ENTRIES;
+pub use pace::*;
 pub use pack::*;
+pub use preflight::*;
 pub use readiness::*;
 pub use related::*;
 pub use risk::*;
 pub use section::*;
+pub use settings::*;
+pub use since::*;
+pub use source::*;
 pub use summary::*;
+pub use ticket::*;
+pub use watch::*;

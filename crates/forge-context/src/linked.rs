@@ -3,10 +3,12 @@
 use forge_core::{
     PrKey, RepoId, Warning,
     locator::Hosts,
-    mentions::{Named, mentions, ticket_key, tickets},
+    mentions::{Named, mentions, tickets},
     model::{Comment, Issue, Link, LinkState, Links, PullRequest, SubjectKind},
 };
 use serde::Serialize;
+
+use crate::TicketKeys;
 
 /// How many comments of an issue are kept, the newest.
 const MAX_COMMENTS: usize = 5;
@@ -99,6 +101,8 @@ pub struct LinkedItem {
     pub title: Option<String>,
     /// Its state; `None` where it was not read.
     pub state: Option<LinkState>,
+    /// The status of a ticket in the words of its tracker, such as `In Progress`.
+    pub status: Option<String>,
     /// Its page, where it is known.
     pub url: Option<String>,
     /// The strongest of what the places say.
@@ -125,6 +129,7 @@ impl LinkedItem {
             kind,
             title: None,
             state: None,
+            status: None,
             url: None,
             relationship,
             found_in: vec![at],
@@ -192,10 +197,12 @@ fn key_of(target: &LinkTarget, own: &RepoId) -> String {
 pub fn linked_items(
     pull: &PullRequest,
     hosts: &Hosts,
+    keys: &TicketKeys,
     warnings: &mut Vec<Warning>,
 ) -> Vec<LinkedItem> {
     let mut found = Collected {
         pull,
+        keys,
         items: Vec::new(),
     };
     for issue in pull.linked_issues.iter().flatten() {
@@ -279,6 +286,7 @@ fn is_same(item: &LinkedItem, link: &Link) -> bool {
 
 struct Collected<'a> {
     pull: &'a PullRequest,
+    keys: &'a TicketKeys,
     items: Vec<LinkedItem>,
 }
 
@@ -292,7 +300,7 @@ impl Collected<'_> {
             let is_record = matches!(mention.named, Named::Record(_));
             self.add(link, relationship, at, is_record);
         }
-        for ticket in tickets(text) {
+        for ticket in tickets(text, |word| self.keys.key_of(word)) {
             let relationship = Relationship::of(ticket.closes, ticket.relates);
             self.add_target(LinkTarget::Ticket(ticket.key), None, relationship, at);
         }
@@ -301,7 +309,7 @@ impl Collected<'_> {
     /// `123-x`, `fix/123-x`, `issue-123`, `feature/PROJ-1-x`.
     fn branch(&mut self, branch: &str) {
         let last = branch.rsplit('/').next().unwrap_or(branch);
-        if let Some(key) = ticket_key(last) {
+        if let Some(key) = self.keys.key_of(last) {
             let target = LinkTarget::Ticket(key.to_owned());
             self.add_target(target, None, Relationship::References, LinkPlace::Branch);
             return;
@@ -394,7 +402,12 @@ mod tests {
     }
 
     fn found(pull: &PullRequest) -> Vec<String> {
-        let items = linked_items(pull, &Hosts::builtin(), &mut Vec::new());
+        let items = linked_items(
+            pull,
+            &Hosts::builtin(),
+            &TicketKeys::default(),
+            &mut Vec::new(),
+        );
         let of = |item: &LinkedItem| {
             let places: Vec<&str> = item.found_in.iter().map(|at| at.name()).collect();
             let relationship = item.relationship.name();
@@ -429,7 +442,12 @@ mod tests {
     fn r_002_21_ticket_is_one_linked_issue() {
         let mut pull = pull();
         pull.description = "Fixes PROJ-123".to_owned();
-        let items = linked_items(&pull, &Hosts::builtin(), &mut Vec::new());
+        let items = linked_items(
+            &pull,
+            &Hosts::builtin(),
+            &TicketKeys::default(),
+            &mut Vec::new(),
+        );
         assert_eq!(items.len(), 1);
         assert_eq!(items[0].key, "PROJ-123");
         assert_eq!(items[0].relationship, Relationship::Closes);
@@ -473,7 +491,12 @@ mod tests {
             found(&pull),
             ["closes #7 (forge description)", "related #9 (description)"]
         );
-        let mut items = linked_items(&pull, &Hosts::builtin(), &mut Vec::new());
+        let mut items = linked_items(
+            &pull,
+            &Hosts::builtin(),
+            &TicketKeys::default(),
+            &mut Vec::new(),
+        );
         let repo = Some(pull.id.repo.clone());
         let link = |kind, n| Link {
             title: Some(format!("T{n}")),
@@ -499,7 +522,7 @@ mod tests {
             let mut pull = pull();
             pull.description = text;
             pull.head_branch = branch;
-            let items = linked_items(&pull, &Hosts::builtin(), &mut Vec::new());
+            let items = linked_items(&pull, &Hosts::builtin(), &TicketKeys::default(), &mut Vec::new());
             let mut seen = std::collections::BTreeSet::new();
             for item in items {
                 prop_assert!(seen.insert((item.key, item.kind.map(|k| k == SubjectKind::Issue))));

@@ -15,7 +15,7 @@ pub const MAX_FILE_LINES: usize = 400;
 /// A derived file with more changed lines than this is left out.
 pub const MAX_DERIVED_LINES: u64 = 40;
 /// A hunk is cut only where so many of its lines are left.
-const MIN_CUT_LINES: usize = 5;
+pub(crate) const MIN_CUT_LINES: usize = 5;
 
 /// The changes of a pull request, packed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -234,17 +234,27 @@ pub fn pack(diff: &[u8], listed: &[FileChange], max_bytes: usize) -> PackedDiff 
 
 impl PackedFile {
     fn omit(&mut self, reason: OmissionReason, hunks: usize, lines: usize) {
-        match self.omitted.iter_mut().find(|o| o.reason == reason) {
-            Some(known) => {
-                known.hunks += hunks;
-                known.lines += lines;
-            }
-            None => self.omitted.push(Omission {
-                reason,
-                hunks,
-                lines,
-            }),
+        omit(&mut self.omitted, reason, hunks, lines);
+    }
+}
+
+/// Adds to what is left out for this reason.
+pub(crate) fn omit(
+    omitted: &mut Vec<Omission>,
+    reason: OmissionReason,
+    hunks: usize,
+    lines: usize,
+) {
+    match omitted.iter_mut().find(|o| o.reason == reason) {
+        Some(known) => {
+            known.hunks += hunks;
+            known.lines += lines;
         }
+        None => omitted.push(Omission {
+            reason,
+            hunks,
+            lines,
+        }),
     }
 }
 

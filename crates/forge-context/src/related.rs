@@ -5,14 +5,13 @@ use std::collections::BTreeSet;
 
 use forge_core::{
     PrKey, Timestamp,
-    locator::Hosts,
     mentions::ticket_key,
-    model::{Link, LinkState, Links, PrState, PullRequest},
+    model::{FileChange, Link, LinkState, Links, PrState, PullRequest},
 };
 use serde::Serialize;
 
 use crate::{
-    FileClass, LinkedItem, PREFIX_TYPES,
+    ContextReq, FileClass, LinkedItem, PREFIX_TYPES,
     linked::{Relationship, linked_items},
 };
 
@@ -96,18 +95,18 @@ pub struct RelatedPull {
     pub url: Option<String>,
 }
 
-/// The pull requests of `candidates` and of `links` that have to do with `pull`, strongest first, at
-/// most five. `items` is what `pull` is linked with.
+/// The pull requests of `candidates` and of `links` that have to do with `pull`, strongest first, as
+/// many as the settings of `req` say. `items` is what `pull` is linked with.
 #[must_use]
 pub fn related_pulls(
     pull: &PullRequest,
     items: &[LinkedItem],
     links: Option<&Links>,
     candidates: &[PullRequest],
-    hosts: &Hosts,
-    now: Timestamp,
+    req: &ContextReq,
 ) -> Vec<RelatedPull> {
-    let since = now.unix() - LOOKBACK_DAYS * 24 * 60 * 60;
+    let settings = &req.settings.related;
+    let since = req.checked_at.unix() - settings.lookback_days * 24 * 60 * 60;
     let files = written_files(pull);
     let issues = issue_keys(items);
     let prefix = branch_prefix(&pull.head_branch);
@@ -119,7 +118,7 @@ pub fn related_pulls(
         }
         let overlap: Vec<String> = written_files(other).intersection(&files).cloned().collect();
         let shares_issue = || {
-            let theirs = linked_items(other, hosts, &mut Vec::new());
+            let theirs = linked_items(other, &req.hosts, &req.tickets.keys, &mut Vec::new());
             !issue_keys(&theirs).is_disjoint(&issues)
         };
         let same_prefix = || prefix.is_some() && branch_prefix(&other.head_branch) == prefix;
@@ -127,11 +126,11 @@ pub fn related_pulls(
             RelatedBy::Dependency
         } else if is_below(pull, other) {
             RelatedBy::Dependent
-        } else if !overlap.is_empty() {
+        } else if settings.looks_for(RelatedBy::SameFiles) && !overlap.is_empty() {
             RelatedBy::SameFiles
-        } else if shares_issue() {
+        } else if settings.looks_for(RelatedBy::LinkedIssue) && shares_issue() {
             RelatedBy::LinkedIssue
-        } else if same_prefix() {
+        } else if settings.looks_for(RelatedBy::SameBranchPrefix) && same_prefix() {
             RelatedBy::SameBranchPrefix
         } else {
             continue;
@@ -159,7 +158,7 @@ pub fn related_pulls(
             .then_with(|| b_at.cmp(a_at))
             .then_with(|| a.key.cmp(&b.key))
     });
-    found.truncate(MAX_RELATED);
+    found.truncate(settings.max);
     found.into_iter().map(|(related, _)| related).collect()
 }
 
@@ -200,9 +199,9 @@ fn is_below(lower: &PullRequest, upper: &PullRequest) -> bool {
 fn written_files(pull: &PullRequest) -> BTreeSet<String> {
     let files = pull.files.iter().flatten();
     files
-        .map(|file| &file.path)
+        .flat_map(FileChange::names)
         .filter(|path| !FileClass::of(path).is_derived())
-        .cloned()
+        .map(str::to_owned)
         .collect()
 }
 
@@ -231,7 +230,7 @@ fn branch_prefix(branch: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use forge_core::{PrId, RepoId, model::SubjectKind};
+    use forge_core::{PrId, RepoId, locator::Hosts, model::SubjectKind};
 
     use super::*;
     use crate::sample::{file, pull};
@@ -249,10 +248,10 @@ mod tests {
     }
 
     fn related(pull: &PullRequest, links: &Links, all: &[PullRequest]) -> Vec<String> {
-        let hosts = Hosts::builtin();
-        let items = linked_items(pull, &hosts, &mut Vec::new());
-        let now = Timestamp::from_unix(NOW);
-        let found = related_pulls(pull, &items, Some(links), all, &hosts, now);
+        let mut req = ContextReq::new(Hosts::builtin());
+        req.checked_at = Timestamp::from_unix(NOW);
+        let items = linked_items(pull, &req.hosts, &req.tickets.keys, &mut Vec::new());
+        let found = related_pulls(pull, &items, Some(links), all, &req);
         let of = |r: RelatedPull| {
             let files = r.overlap_files.join(" ");
             format!("{} {} {files}", r.relationship.name(), r.key)

@@ -89,21 +89,43 @@ pub const RISK_RULES: &[(&str, u64, &str)] = &[
     ),
 ];
 
+/// When a change is large, and where a mistake costs much.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RiskLimits {
+    /// More changed lines than this are a large change.
+    pub large_lines: u64,
+    /// More changed lines than this are a change of some size.
+    pub medium_lines: u64,
+    /// Segments of paths, or several with `/` between them: see [`CRITICAL_SEGMENTS`].
+    pub critical_paths: Vec<String>,
+}
+
+impl Default for RiskLimits {
+    fn default() -> Self {
+        let critical = CRITICAL_SEGMENTS.iter();
+        Self {
+            large_lines: LARGE_CHANGE_LINES,
+            medium_lines: MEDIUM_CHANGE_LINES,
+            critical_paths: critical.map(|&segment| segment.to_owned()).collect(),
+        }
+    }
+}
+
 impl Risk {
     /// The risk of `pull`, by its statistics and its files. What was not read adds nothing.
     #[must_use]
-    pub fn of(pull: &PullRequest) -> Self {
+    pub fn of(pull: &PullRequest, limits: &RiskLimits) -> Self {
         let lines = pull.additions.unwrap_or(0) + pull.deletions.unwrap_or(0);
         let listed = pull.files.as_ref().map_or(0, |files| files.len() as u64);
         let files = pull.changed_files.unwrap_or(listed);
         let critical = pull.files.iter().flatten().find_map(|file| {
             let paths = [Some(&file.path), file.previous_path.as_ref()];
             let mut paths = paths.into_iter().flatten();
-            paths.find(|path| is_critical(path)).cloned()
+            paths.find(|path| limits.is_critical(path)).cloned()
         });
         let applies = |rule: &str| match rule {
-            "large_change" => (lines > LARGE_CHANGE_LINES).then(|| format!("{lines} lines")),
-            "medium_change" => (lines > MEDIUM_CHANGE_LINES && lines <= LARGE_CHANGE_LINES)
+            "large_change" => (lines > limits.large_lines).then(|| format!("{lines} lines")),
+            "medium_change" => (lines > limits.medium_lines && lines <= limits.large_lines)
                 .then(|| format!("{lines} lines")),
             "many_files" => (files > MANY_FILES).then(|| format!("{files} files")),
             _ => critical.clone(),
@@ -127,12 +149,19 @@ impl Risk {
     }
 }
 
-fn is_critical(path: &str) -> bool {
-    path.split('/').any(|segment| {
-        let stem = segment.split_once('.').map_or(segment, |(stem, _)| stem);
-        let is_one = |name: &&str| stem.eq_ignore_ascii_case(name);
-        CRITICAL_SEGMENTS.iter().any(is_one)
-    })
+impl RiskLimits {
+    fn is_critical(&self, path: &str) -> bool {
+        let segments: Vec<&str> = path.split('/').collect();
+        self.critical_paths.iter().any(|critical| {
+            let wanted: Vec<&str> = critical.split('/').filter(|s| !s.is_empty()).collect();
+            let fits = |(segment, name): (&&str, &&str)| {
+                let stem = segment.split_once('.').map_or(*segment, |(stem, _)| stem);
+                segment.eq_ignore_ascii_case(name) || stem.eq_ignore_ascii_case(name)
+            };
+            let is_here = |part: &[&str]| part.iter().zip(&wanted).all(fits);
+            !wanted.is_empty() && segments.windows(wanted.len()).any(is_here)
+        })
+    }
 }
 
 #[cfg(test)]
@@ -146,7 +175,7 @@ mod tests {
         pull.deletions = Some(lines - lines / 2);
         pull.changed_files = Some(files);
         pull.files = Some(vec![file(path, 1, 0)]);
-        let risk = Risk::of(&pull);
+        let risk = Risk::of(&pull, &RiskLimits::default());
         let sum: u64 = risk.reasons.iter().map(|r| r.points).sum();
         assert_eq!(sum, risk.score);
         (risk.level, risk.score)
@@ -168,11 +197,17 @@ mod tests {
     #[test]
     fn c_002_6_critical_paths_match_whole_segments() {
         for path in ["src/auth.rs", "Security/x", "a/payments/b", "x/secrets.yml"] {
-            assert!(is_critical(path), "{path}");
+            assert!(RiskLimits::default().is_critical(path), "{path}");
         }
         for path in ["src/author.rs", "config/Config.toml", "insecurity/x", ""] {
-            assert!(!is_critical(path), "{path}");
+            assert!(!RiskLimits::default().is_critical(path), "{path}");
         }
+        let own = RiskLimits {
+            critical_paths: vec!["Src/billing/".to_owned(), "/".to_owned()],
+            ..RiskLimits::default()
+        };
+        assert!(own.is_critical("a/src/billing/x.rs") && own.is_critical("src/billing.rs"));
+        assert!(!own.is_critical("billing/src/auth.rs"));
     }
 
     #[test]

@@ -62,6 +62,8 @@ pub(crate) fn pull() -> PullRequest {
         potential_merge_commit: None,
         reactions: None,
         projects: None,
+        ingestion: None,
+        base_rules: None,
         head_is_default: None,
         warnings: vec![],
     }

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use forge_core::{Error, Result, Timestamp, locator::Hosts, model::LocalClone, near};
+use forge_core::{
+    Action, Error, Hint, Param, Result, Timestamp, locator::Hosts, model::LocalClone, near,
+};
 use serde::{Serialize, Serializer};
 
-use crate::DEFAULT_DIFF_BYTES;
+use crate::{ContextObserver, ContextSettings, DEFAULT_DIFF_BYTES, TicketSource};
 
 /// A section of the bundle that a caller can leave out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -28,11 +30,13 @@ pub enum ContextSection {
     Files,
     /// Who opened, edited, closed or merged it, and when.
     History,
+    /// The text of the changed files at the head, around their hunks.
+    Source,
 }
 
 impl ContextSection {
     /// Every section, in the order of the documentation.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Comments,
         Self::Reviews,
         Self::Ci,
@@ -42,6 +46,7 @@ impl ContextSection {
         Self::Diff,
         Self::Files,
         Self::History,
+        Self::Source,
     ];
 
     /// Those that a caller gets who does not choose.
@@ -51,6 +56,14 @@ impl ContextSection {
         Self::Ci,
         Self::LinkedIssues,
         Self::Diff,
+    ];
+
+    /// Those that are left out, wholly or, of linked issues, their texts, when the rate limit is low.
+    pub const OPTIONAL: [Self; 4] = [
+        Self::CiLogs,
+        Self::LinkedIssues,
+        Self::RelatedPrs,
+        Self::Source,
     ];
 
     /// The stable name.
@@ -66,6 +79,7 @@ impl ContextSection {
             Self::Diff => "diff",
             Self::Files => "files",
             Self::History => "history",
+            Self::Source => "source",
         }
     }
 
@@ -85,6 +99,10 @@ impl ContextSection {
             Self::Diff => "the diff under a budget",
             Self::Files => "the changed files",
             Self::History => "the status history, at most 100 events",
+            Self::Source => {
+                "the changed files at the head, 20 lines around each hunk, small ones whole, under \
+                 the budget of the diff once more"
+            }
         }
     }
 
@@ -101,7 +119,11 @@ impl ContextSection {
             let message = format!("'{name}' is no section; there are {all}");
             let error = Error::invalid("include", message);
             match near::near(&wanted, names()).first() {
-                Some(near) => error.with_hint(format!("did you mean '{near}'?")),
+                Some(near) => {
+                    let action = Action::again(&[]).replace(Param::Include, name, *near);
+                    let hint = Hint::from(format!("did you mean '{near}'?"));
+                    error.with_hint(hint.with_action(action))
+                }
                 None => error.with_hint("name some of them, or leave it out"),
             }
         })
@@ -121,12 +143,22 @@ pub struct ContextReq {
     pub include: BTreeSet<ContextSection>,
     /// The budget of the diff, in bytes of hunks.
     pub diff_bytes: usize,
-    /// Lines of context around changes, where the forge can choose.
+    /// Lines of context around changes. Where the forge cannot choose, a clone can; else a warning says
+    /// what was used.
     pub context_lines: Option<u32>,
-    /// A clone on this machine that may help where the forge does not send a large diff.
+    /// Also what changed since then: `review` for the viewer's latest review, the id of a review, or a
+    /// commit.
+    pub since: Option<String>,
+    /// A clone on this machine: for lines of context, large diffs, other heads and files.
     pub clone: Option<LocalClone>,
     /// What is at which host: for the texts that name issues.
     pub hosts: Hosts,
+    /// What is a ticket of an issue tracker, and who is asked for it.
+    pub tickets: TicketSource,
+    /// What the user has chosen once.
+    pub settings: ContextSettings,
+    /// Who is told of the work.
+    pub observer: ContextObserver,
     /// The moment of the verdict.
     pub checked_at: Timestamp,
 }
@@ -139,8 +171,12 @@ impl ContextReq {
             include: ContextSection::DEFAULT.into(),
             diff_bytes: DEFAULT_DIFF_BYTES,
             context_lines: None,
+            since: None,
             clone: None,
             hosts,
+            tickets: TicketSource::default(),
+            settings: ContextSettings::default(),
+            observer: ContextObserver::default(),
             checked_at: Timestamp::now(),
         }
     }

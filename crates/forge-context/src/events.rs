@@ -1,0 +1,274 @@
+//! What the gathering of a bundle tells about its work, while it works.
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use forge_core::{Observer, Op, PrId, Quota, Result, SentRequest};
+use serde::{Serialize, Serializer, ser::SerializeMap as _};
+
+use crate::{ContextReq, PullContext};
+
+/// Something that happened. It has no credential: of a request it names the endpoint alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ContextEvent {
+    /// The gathering begins.
+    Start {
+        /// The pull request: its number, or the at-uri of its record.
+        pr_identifier: String,
+        /// Its repository.
+        repo: String,
+        /// The sections that are wanted.
+        include: Vec<&'static str>,
+    },
+    /// A request was answered, or is lost.
+    Fetch {
+        /// The kind of the forge.
+        forge: String,
+        /// Method, host and path.
+        endpoint: String,
+        /// How long it took.
+        duration_ms: u64,
+    },
+    /// A ticket was asked for.
+    JiraFetch {
+        /// Its key.
+        issue_key: String,
+        /// How long it took.
+        duration_ms: u64,
+    },
+    /// The bundle is there.
+    Complete {
+        /// The pull request, as in [`Self::Start`].
+        pr_number: String,
+        /// The wanted sections without those that could not be read.
+        sections_fetched: Vec<&'static str>,
+    },
+    /// There is no bundle.
+    Error {
+        /// The stable code of the error.
+        error_type: &'static str,
+        /// What failed, and why.
+        message: String,
+    },
+}
+
+impl ContextEvent {
+    /// The stable name, such as `tool:pr_context:github_fetch`.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let last = match self {
+            Self::Start { .. } => "start",
+            Self::Fetch { forge, .. } => return format!("tool:pr_context:{forge}_fetch"),
+            Self::JiraFetch { .. } => "jira_fetch",
+            Self::Complete { .. } => "complete",
+            Self::Error { .. } => "error",
+        };
+        format!("tool:pr_context:{last}")
+    }
+}
+
+/// An object with the name as `event`, and the fields.
+impl Serialize for ContextEvent {
+    fn serialize<S: Serializer>(&self, s: S) -> std::result::Result<S::Ok, S::Error> {
+        let mut map = s.serialize_map(None)?;
+        map.serialize_entry("event", &self.name())?;
+        match self {
+            Self::Start {
+                pr_identifier,
+                repo,
+                include,
+            } => {
+                map.serialize_entry("pr_identifier", pr_identifier)?;
+                map.serialize_entry("repo", repo)?;
+                map.serialize_entry("include", include)?;
+            }
+            Self::Fetch {
+                endpoint,
+                duration_ms,
+                ..
+            } => {
+                map.serialize_entry("endpoint", endpoint)?;
+                map.serialize_entry("duration_ms", duration_ms)?;
+            }
+            Self::JiraFetch {
+                issue_key,
+                duration_ms,
+            } => {
+                map.serialize_entry("issue_key", issue_key)?;
+                map.serialize_entry("duration_ms", duration_ms)?;
+            }
+            Self::Complete {
+                pr_number,
+                sections_fetched,
+            } => {
+                map.serialize_entry("pr_number", pr_number)?;
+                map.serialize_entry("sections_fetched", sections_fetched)?;
+            }
+            Self::Error {
+                error_type,
+                message,
+            } => {
+                map.serialize_entry("error_type", error_type)?;
+                map.serialize_entry("message", message)?;
+            }
+        }
+        map.end()
+    }
+}
+
+pub(crate) fn milliseconds(took: Duration) -> u64 {
+    u64::try_from(took.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Who is told what happens; nobody by default.
+#[derive(Clone, Default)]
+pub struct ContextObserver(Option<Arc<Listener>>);
+
+type Listener = dyn Fn(&ContextEvent) + Send + Sync;
+
+impl ContextObserver {
+    /// Tells `listener`, which must not block.
+    pub fn new(listener: impl Fn(&ContextEvent) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(listener)))
+    }
+
+    pub(crate) fn tell(&self, event: &ContextEvent) {
+        if let Some(listener) = &self.0 {
+            listener(event);
+        }
+    }
+}
+
+impl fmt::Debug for ContextObserver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let is_told = self.0.is_some();
+        f.debug_tuple("ContextObserver").field(&is_told).finish()
+    }
+}
+
+/// Watches the requests of one gathering: tells of each, and remembers the rate limit.
+pub(crate) struct GatherObserver {
+    forge: String,
+    events: ContextObserver,
+    buffer: u64,
+    /// Who watched before, and goes on.
+    inner: Option<Arc<dyn Observer>>,
+    lowest: Mutex<Option<Quota>>,
+}
+
+impl GatherObserver {
+    pub fn new(pr: &PrId, req: &ContextReq, inner: Option<Arc<dyn Observer>>) -> Self {
+        Self {
+            forge: pr.repo.kind.to_string(),
+            events: req.observer.clone(),
+            buffer: req.settings.rate_limit_buffer,
+            inner,
+            lowest: Mutex::default(),
+        }
+    }
+
+    /// The rate limit of which less is left than is kept in reserve.
+    pub fn reserve(&self) -> Option<Quota> {
+        let lowest = *self.lowest.lock().unwrap_or_else(PoisonError::into_inner);
+        lowest.filter(|quota| quota.remaining < self.buffer)
+    }
+
+    pub fn started(&self, pr: &PrId, req: &ContextReq) {
+        self.events.tell(&ContextEvent::Start {
+            pr_identifier: pr.key.to_string(),
+            repo: pr.repo.to_string(),
+            include: req.include.iter().map(|s| s.name()).collect(),
+        });
+    }
+
+    pub fn ended(&self, pr: &PrId, req: &ContextReq, found: &Result<PullContext>) {
+        self.events.tell(&match found {
+            Ok(found) => {
+                let failed: Vec<&str> = found.errors.iter().map(|e| e.section).collect();
+                let names = req.include.iter().map(|s| s.name());
+                ContextEvent::Complete {
+                    pr_number: pr.key.to_string(),
+                    sections_fetched: names.filter(|name| !failed.contains(name)).collect(),
+                }
+            }
+            Err(e) => ContextEvent::Error {
+                error_type: e.code(),
+                message: e.message().to_owned(),
+            },
+        });
+    }
+}
+
+impl Observer for GatherObserver {
+    fn started(&self, op: Op, target: &str) {
+        if let Some(inner) = &self.inner {
+            inner.started(op, target);
+        }
+    }
+
+    fn finished(&self, op: Op, target: &str, took: Duration, error: Option<&'static str>) {
+        if let Some(inner) = &self.inner {
+            inner.finished(op, target, took, error);
+        }
+    }
+
+    fn rate_limited(&self, host: &str, wait: Duration) {
+        if let Some(inner) = &self.inner {
+            inner.rate_limited(host, wait);
+        }
+    }
+
+    fn requested(&self, request: &SentRequest<'_>) {
+        if let Some(inner) = &self.inner {
+            inner.requested(request);
+        }
+        // A bucket that never has as much as the reserve says nothing about it.
+        let quota = request.quota.filter(|quota| quota.limit > self.buffer);
+        if let Some(quota) = quota {
+            let mut lowest = self.lowest.lock().unwrap_or_else(PoisonError::into_inner);
+            if lowest.is_none_or(|known| quota.remaining < known.remaining) {
+                *lowest = Some(quota);
+            }
+        }
+        let SentRequest {
+            method, host, path, ..
+        } = request;
+        self.events.tell(&ContextEvent::Fetch {
+            forge: self.forge.clone(),
+            endpoint: format!("{method} {host}{path}"),
+            duration_ms: milliseconds(request.took),
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn r_002_15_events_have_the_fields_of_the_set() {
+        let json = |event: &ContextEvent| serde_json::to_value(event).unwrap();
+        let fetch = ContextEvent::Fetch {
+            forge: "github".to_owned(),
+            endpoint: "POST api.github.com/graphql".to_owned(),
+            duration_ms: 7,
+        };
+        assert_eq!(
+            json(&fetch),
+            serde_json::json!({
+                "event": "tool:pr_context:github_fetch",
+                "endpoint": "POST api.github.com/graphql",
+                "duration_ms": 7,
+            })
+        );
+        let ticket = ContextEvent::JiraFetch {
+            issue_key: "PROJ-1".to_owned(),
+            duration_ms: 3,
+        };
+        assert_eq!(json(&ticket)["event"], "tool:pr_context:jira_fetch");
+        assert_eq!(json(&ticket)["issue_key"], "PROJ-1");
+    }
+}

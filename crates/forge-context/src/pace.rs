@@ -1,0 +1,155 @@
+//! When a forge is looked at again: back-off, rate limits, deadline.
+
+use std::time::Duration;
+
+use forge_core::{Error, ErrorKind, Result, Retry, Timestamp};
+use tokio::time::Instant;
+
+/// The longest pause between two looks that see nothing new.
+pub const MAX_PAUSE: Duration = Duration::from_secs(60);
+/// How often in a row a look may fail that is worth repeating.
+const MAX_FAILURES: u32 = 3;
+/// The pause where a forge limits the rate and does not say how long.
+const LIMIT_PAUSE: Duration = Duration::from_secs(60);
+
+/// How often is looked, and how long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pace {
+    /// The pause behind a look that saw something new.
+    pub first: Duration,
+    /// Each look that sees nothing new makes the pause half as long again, up to this.
+    pub longest: Duration,
+    /// No look is made later than this.
+    pub timeout: Option<Duration>,
+}
+
+/// Says when the next look is.
+#[derive(Debug)]
+pub struct Pacer {
+    pace: Pace,
+    pause: Duration,
+    deadline: Option<Instant>,
+    failures: u32,
+}
+
+impl Pacer {
+    /// From now on.
+    #[must_use]
+    pub fn new(pace: Pace) -> Self {
+        Self {
+            pace,
+            pause: pace.first,
+            deadline: pace.timeout.map(|timeout| Instant::now() + timeout),
+            failures: 0,
+        }
+    }
+
+    /// The pause behind a look; the last one ends at the deadline, and there is none behind that.
+    #[must_use]
+    pub fn after_look(&mut self, is_changed: bool) -> Option<Duration> {
+        self.failures = 0;
+        if is_changed {
+            self.pause = self.pace.first;
+        }
+        let pause = self.pause;
+        self.pause = (pause + pause / 2).min(self.pace.longest.max(self.pace.first));
+        self.until_deadline(pause)
+    }
+
+    /// The pause behind a look that failed, with the failure. A rate limit is waited for until it
+    /// resets; there is no pause where that is behind the deadline.
+    ///
+    /// # Errors
+    /// The failure, where repeating the look cannot help or has not helped.
+    pub fn after_failure(&mut self, error: Error) -> Result<(Error, Option<Duration>)> {
+        let limited = match (error.kind(), error.retry()) {
+            (_, Retry::After(wait)) => Some(wait),
+            (ErrorKind::RateLimited { reset, .. }, _) => Some(reset.map_or(LIMIT_PAUSE, |reset| {
+                let left = reset.unix() - Timestamp::now().unix();
+                Duration::from_secs(u64::try_from(left).unwrap_or(0).max(1))
+            })),
+            _ => None,
+        };
+        if let Some(wait) = limited {
+            let is_late = self.deadline.is_some_and(|at| Instant::now() + wait > at);
+            return Ok((error, (!is_late).then_some(wait)));
+        }
+        self.failures += 1;
+        if error.retry() != Retry::Transient || self.failures > MAX_FAILURES {
+            return Err(error);
+        }
+        Ok((error, self.until_deadline(self.pause)))
+    }
+
+    fn until_deadline(&self, pause: Duration) -> Option<Duration> {
+        let Some(deadline) = self.deadline else {
+            return Some(pause);
+        };
+        let left = deadline.saturating_duration_since(Instant::now());
+        (!left.is_zero()).then(|| pause.min(left))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pacer(timeout: u64) -> Pacer {
+        Pacer::new(Pace {
+            first: Duration::from_secs(10),
+            longest: MAX_PAUSE,
+            timeout: Some(Duration::from_secs(timeout)),
+        })
+    }
+
+    fn limited(reset_in: i64) -> Error {
+        let reset = Some(Timestamp::from_unix(Timestamp::now().unix() + reset_in));
+        let bucket = "graphql".to_owned();
+        Error::new(ErrorKind::RateLimited { bucket, reset }, "limited")
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn pauses_grow_to_a_minute_and_shrink_on_change() {
+        let mut pacer = pacer(3600);
+        let pauses: Vec<u64> = (0..7)
+            .filter_map(|_| pacer.after_look(false))
+            .map(|pause| pause.as_secs())
+            .collect();
+        assert_eq!(pauses, [10, 15, 22, 33, 50, 60, 60]);
+        assert_eq!(pacer.after_look(true), Some(Duration::from_secs(10)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn last_pause_ends_at_the_deadline() {
+        let mut pacer = pacer(12);
+        for pause in [10, 2] {
+            assert_eq!(pacer.after_look(false), Some(Duration::from_secs(pause)));
+            tokio::time::advance(Duration::from_secs(pause)).await;
+        }
+        assert_eq!(pacer.after_look(false), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn rate_limit_is_waited_for_until_its_reset() {
+        let mut pacer = pacer(600);
+        let (_, pause) = pacer.after_failure(limited(120)).unwrap();
+        let pause = pause.unwrap().as_secs();
+        assert!((118..=120).contains(&pause), "{pause}");
+        let (error, pause) = pacer.after_failure(limited(900)).unwrap();
+        assert_eq!((error.code(), pause), ("rate_limited", None));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn failures_end_it_when_repeating_does_not_help() {
+        let mut pacer = pacer(600);
+        let gone = || Error::new(ErrorKind::Network, "gone");
+        for _ in 0..3 {
+            assert!(pacer.after_failure(gone()).is_ok());
+        }
+        assert!(pacer.after_failure(gone()).is_err());
+        let _ = pacer.after_look(false);
+        assert!(pacer.after_failure(gone()).is_ok());
+        let refused = Error::new(ErrorKind::Internal, "broken");
+        assert!(pacer.after_failure(refused).is_err());
+    }
+}

@@ -1,0 +1,87 @@
+//! The verdict alone, for a caller who is about to merge.
+
+use forge_core::{
+    PrId, Repo, Timestamp,
+    model::{BaseRules, PrFields, PrState, PullRequest, UnreadRules},
+};
+use futures::join;
+
+use crate::{
+    ContextSettings, Dependency, ForgeRules, Readiness, Requirement, RequirementStatus, Rule,
+};
+
+/// What a pull request has to be read with for [`readiness`].
+pub const VERDICT_FIELDS: PrFields = PrFields::MERGEABILITY
+    .with(PrFields::THREADS)
+    .with(PrFields::CHECKS)
+    .with(PrFields::AUTO_MERGE)
+    .with(PrFields::DEPENDS_ON)
+    .with(PrFields::INGESTION)
+    .with(PrFields::RULES);
+
+/// The verdict on `pull`, which was read with [`VERDICT_FIELDS`]. Costs a request where it builds on
+/// another pull request, and one for the rules of its base branch where a forge has such rules.
+pub async fn readiness(repo: &Repo, pull: &PullRequest, settings: &ContextSettings) -> Readiness {
+    let (below, rules) = join!(dependency(repo, pull), base_rules(repo, pull));
+    let forge = rules_of(repo, settings);
+    let judge = |pull| Readiness::of(pull, forge, below.as_ref(), Timestamp::now());
+    match rules {
+        Some(_) => judge(&PullRequest {
+            base_rules: rules,
+            ..pull.clone()
+        }),
+        None => judge(pull),
+    }
+}
+
+/// What the base branch of an open pull request wants, where a forge has rules of branches.
+pub(crate) async fn base_rules(repo: &Repo, pull: &PullRequest) -> Option<BaseRules> {
+    let mut seen = pull.base_rules.clone()?;
+    if pull.state != PrState::Open {
+        return None;
+    }
+    repo.base_rules(pull).await.unwrap_or_else(|_| {
+        seen.mark_unread(UnreadRules::Rulesets);
+        Some(seen)
+    })
+}
+
+/// The rules that hold for `repo`.
+pub(crate) fn rules_of(repo: &Repo, settings: &ContextSettings) -> ForgeRules {
+    ForgeRules {
+        approval: settings.require_approval,
+        ..repo.client().forge().capabilities().into()
+    }
+}
+
+/// The pull request that `pull` builds on, with its state.
+pub(crate) async fn dependency(repo: &Repo, pull: &PullRequest) -> Option<Dependency> {
+    let key = pull.depends_on.clone()?;
+    let id = PrId {
+        repo: repo.id().clone(),
+        key: key.clone(),
+    };
+    let below = repo.view(&id, PrFields::ROW).await;
+    Some(Dependency {
+        key,
+        state: below.ok().map(|below| below.state),
+    })
+}
+
+impl Readiness {
+    /// The requirements that a merge would pass over: those that are unmet, then those that nobody
+    /// can tell.
+    pub fn open(&self) -> impl Iterator<Item = &Requirement> {
+        let all = self.requirements.iter();
+        all.filter(|r| r.status != RequirementStatus::Met)
+    }
+
+    /// Whether all of `rules` are listed and met.
+    #[must_use]
+    pub fn are_met(&self, rules: &[Rule]) -> bool {
+        rules.iter().all(|rule| {
+            let mut all = self.requirements.iter();
+            all.any(|r| r.rule == *rule && r.status == RequirementStatus::Met)
+        })
+    }
+}

@@ -1,0 +1,244 @@
+//! What the base branch wants beside reviews and checks.
+
+use forge_core::model::{BaseRuleKind, MergeMethod};
+
+use super::{
+    ClearedBy, Requirement, RequirementSource, RequirementStatus, Rule, cleared,
+    judge::{Judge, WantedBy},
+    listed, requirement,
+};
+
+impl Judge<'_> {
+    pub fn of_the_base(&self) -> Vec<Requirement> {
+        let signed = self.wants(&BaseRuleKind::Signatures).map(|source| {
+            let what = "signed commits".to_owned();
+            self.unread_rule(Rule::CommitsSigned, source, &what, ClearedBy::Author)
+        });
+        let deployed = self.wanting(|kind| match kind {
+            BaseRuleKind::Deployments { environments } => Some(environments),
+            _ => None,
+        });
+        let deployed = deployed.map(|(names, source)| {
+            let what = format!("a deployment to {}", listed(names.iter()));
+            self.unread_rule(Rule::Deployed, source, &what, ClearedBy::Ci)
+        });
+        let all = [
+            self.branch_unlocked(),
+            self.method_allowed(),
+            signed,
+            self.up_to_date(),
+            self.push_allowed(),
+            self.other_rules(),
+            deployed.into_iter().next(),
+            self.out_of_queue(),
+        ];
+        all.into_iter().flatten().collect()
+    }
+
+    /// A rule that only the forge can judge.
+    fn unread_rule(&self, rule: Rule, source: WantedBy, what: &str, who: ClearedBy) -> Requirement {
+        let base = &self.pull.base_branch;
+        if self.is_let_through() {
+            let evidence = format!("{base} wants {what}, and the forge says {}", self.word());
+            return requirement(rule, RequirementStatus::Met, source, &evidence, vec![]);
+        }
+        let by = match who {
+            ClearedBy::Author => self.author(),
+            _ => vec![cleared(who, vec![])],
+        };
+        let evidence = format!("{base} wants {what}; whether there is, only the forge can tell");
+        requirement(rule, RequirementStatus::Unknown, source, &evidence, by)
+    }
+
+    fn branch_unlocked(&self) -> Option<Requirement> {
+        let source = self.wants(&BaseRuleKind::Locked)?;
+        let base = &self.pull.base_branch;
+        let rule = Rule::BranchUnlocked;
+        if self.is_let_through() {
+            let evidence = format!("{base} is locked, and the forge says {}", self.word());
+            let status = RequirementStatus::Met;
+            return Some(requirement(rule, status, source, &evidence, vec![]));
+        }
+        let evidence = format!("{base} is changed by those alone who may pass the rules");
+        let by = vec![cleared(ClearedBy::Admin, vec![])];
+        let locked = requirement(rule, RequirementStatus::Unmet, source, &evidence, by);
+        Some(locked.blocking(format!("{base} is locked")))
+    }
+
+    /// Not where a queue merges, whose own settings choose the method.
+    fn method_allowed(&self) -> Option<Requirement> {
+        let of_repo = &self.rules()?.repository_methods;
+        if of_repo.is_empty() || self.wants(&BaseRuleKind::MergeQueue).is_some() {
+            return None;
+        }
+        let linear = [MergeMethod::Squash, MergeMethod::Rebase];
+        let limits: Vec<(&[MergeMethod], WantedBy)> = self
+            .wanting(|kind| match kind {
+                BaseRuleKind::LinearHistory => Some(linear.as_slice()),
+                BaseRuleKind::MergeMethods { allowed } => Some(allowed.as_slice()),
+                _ => None,
+            })
+            .collect();
+        let (_, source) = limits.first().cloned()?;
+        let base = &self.pull.base_branch;
+        let left = of_repo.iter();
+        let left = left.filter(|m| limits.iter().all(|(allowed, _)| allowed.contains(m)));
+        let left: Vec<&str> = left.map(|m| m.as_str()).collect();
+        let rule = Rule::MethodAllowed;
+        if !left.is_empty() {
+            let evidence = format!("{base} can be merged into by {}", left.join(", "));
+            let status = RequirementStatus::Met;
+            return Some(requirement(rule, status, source, &evidence, vec![]));
+        }
+        let of_repo: Vec<&str> = of_repo.iter().map(|m| m.as_str()).collect();
+        let evidence = format!(
+            "the repository allows {}, and {base} does not",
+            of_repo.join(", ")
+        );
+        let by = vec![cleared(ClearedBy::Admin, vec![])];
+        let none = requirement(rule, RequirementStatus::Unmet, source, &evidence, by);
+        Some(none.blocking(format!("No merge method is allowed for {base}")))
+    }
+
+    fn up_to_date(&self) -> Option<Requirement> {
+        let rule = Rule::UpToDate;
+        let base = &self.pull.base_branch;
+        let wanted = self.wants(&BaseRuleKind::UpToDate);
+        let source = wanted.clone();
+        let source = source.unwrap_or_else(|| RequirementSource::Forge.into());
+        if self.word() == "BEHIND" {
+            let evidence = format!("the base branch wants the newest commits of {base}");
+            let status = RequirementStatus::Unmet;
+            let behind = requirement(rule, status, source, &evidence, self.author());
+            return Some(behind.blocking(format!("Behind {base}")));
+        }
+        if self.is_let_through() {
+            let evidence = "the forge does not say that it is behind";
+            let status = RequirementStatus::Met;
+            return Some(requirement(rule, status, source, evidence, vec![]));
+        }
+        wanted?;
+        let word = Some(self.word()).filter(|word| !word.is_empty());
+        let evidence = format!(
+            "{base} wants its newest commits; the forge says {}, which can hide BEHIND",
+            word.unwrap_or("nothing")
+        );
+        let status = RequirementStatus::Unknown;
+        Some(requirement(rule, status, source, &evidence, self.author()))
+    }
+
+    fn push_allowed(&self) -> Option<Requirement> {
+        let rules = self.rules()?;
+        let base = &self.pull.base_branch;
+        let rule = Rule::PushAllowed;
+        let by = || vec![cleared(ClearedBy::Admin, vec![])];
+        let forge = WantedBy::from(RequirementSource::Forge);
+        let restricted = self.wants(&BaseRuleKind::RestrictedPushes);
+        let no_right = |source: WantedBy, evidence: &str| {
+            requirement(rule, RequirementStatus::Unmet, source, evidence, by())
+                .blocking(format!("No right to push to {base}"))
+        };
+        if rules.viewer_can_write == Some(false) {
+            let evidence = "you may read the repository, and not write to it";
+            return Some(no_right(forge, evidence));
+        }
+        if self.is_let_through() || rules.viewer_can_push == Some(true) {
+            let evidence = format!("you may push to {base}");
+            let source = restricted.unwrap_or(forge);
+            let status = RequirementStatus::Met;
+            return Some(requirement(rule, status, source, &evidence, vec![]));
+        }
+        match (restricted, rules.viewer_can_push) {
+            (Some(source), Some(false)) => {
+                let evidence = format!("{base} takes pushes of some people alone, and not yours");
+                Some(no_right(source, &evidence))
+            }
+            (Some(source), _) => {
+                let evidence = format!("{base} takes pushes of some people alone");
+                let status = RequirementStatus::Unknown;
+                Some(requirement(rule, status, source, &evidence, by()))
+            }
+            // The same is said of a branch that takes pull requests alone.
+            (None, Some(false)) => {
+                let evidence = format!("{base} takes no push of yours; a merge may be none");
+                let source = RequirementSource::BranchProtection;
+                let status = RequirementStatus::Unknown;
+                Some(requirement(rule, status, source, &evidence, by()))
+            }
+            (None, _) => {
+                let write = rules.viewer_can_write.is_some();
+                let evidence = "you may write to the repository";
+                let met = RequirementStatus::Met;
+                write.then(|| requirement(rule, met, forge, evidence, vec![]))
+            }
+        }
+    }
+
+    fn other_rules(&self) -> Option<Requirement> {
+        let all = self.wanting(|kind| match kind {
+            BaseRuleKind::Other { name } => Some(name.clone()),
+            _ => None,
+        });
+        let (mut names, sources): (Vec<String>, Vec<WantedBy>) = all.unzip();
+        names.sort();
+        names.dedup();
+        let source = sources.into_iter().next()?;
+        let what = format!("what is not judged here: {}", listed(names.iter()));
+        Some(self.unread_rule(Rule::OtherRules, source, &what, ClearedBy::Admin))
+    }
+
+    fn out_of_queue(&self) -> Option<Requirement> {
+        let rules = self.rules()?;
+        let wanted = self.wants(&BaseRuleKind::MergeQueue);
+        let (rule, source) = (Rule::OutOfQueue, RequirementSource::MergeQueue);
+        let base = &self.pull.base_branch;
+        let Some(place) = &rules.queue else {
+            wanted?;
+            let evidence = format!("a merge puts it into the merge queue of {base}");
+            let status = RequirementStatus::Met;
+            return Some(requirement(rule, status, source, &evidence, vec![]));
+        };
+        let mut evidence = format!("it is in the merge queue of {base}");
+        let mut blocker = "In the merge queue".to_owned();
+        if let Some(position) = place.position {
+            evidence.push_str(&format!(" at position {position}"));
+            blocker.push_str(&format!(" at position {position}"));
+        }
+        if let Some(state) = &place.state {
+            evidence.push_str(&format!(": {state}"));
+        }
+        let by = match place.state.as_deref() {
+            Some("UNMERGEABLE") => self.author(),
+            _ => vec![cleared(ClearedBy::Time, vec![])],
+        };
+        let queued = requirement(rule, RequirementStatus::Unmet, source, &evidence, by);
+        Some(queued.blocking(blocker))
+    }
+
+    /// The forge's own word, where nothing else explains it.
+    pub fn not_blocked(&self, others: &[Requirement]) -> Option<Requirement> {
+        let (rule, source) = (Rule::NotBlocked, RequirementSource::Forge);
+        if self.is_let_through() {
+            let evidence = format!("the forge says {}", self.word());
+            let status = RequirementStatus::Met;
+            return Some(requirement(rule, status, source, &evidence, vec![]));
+        }
+        let is_reason = |r: &Requirement| {
+            r.status == RequirementStatus::Unmet && r.source != RequirementSource::Own
+        };
+        // With a queue GitHub says BLOCKED of what the queue would take.
+        let is_queued = self.wants(&BaseRuleKind::MergeQueue).is_some();
+        if self.word() != "BLOCKED" || is_queued || others.iter().any(is_reason) {
+            return None;
+        }
+        let mut evidence =
+            "the forge says BLOCKED, and nothing that can be read here explains it".to_owned();
+        let bypass = self.rules().and_then(|rules| rules.viewer_can_bypass);
+        if bypass == Some(true) {
+            evidence.push_str("; you may merge past the rules");
+        }
+        let by = vec![cleared(ClearedBy::Admin, vec![])];
+        let status = RequirementStatus::Unknown;
+        Some(requirement(rule, status, source, &evidence, by))
+    }
+}

@@ -1,0 +1,218 @@
+//! What the checks of the head say, and which of them the base branch wants.
+
+use forge_core::model::{BaseRuleKind, Check, CheckStatus, ChecksReport};
+
+use super::{
+    ClearedBy, Requirement, RequirementSource, RequirementStatus, Rule, cleared,
+    judge::{Judge, WantedBy},
+    listed, requirement,
+};
+
+/// How long after a change a commit without checks may still get some. GitHub registers them within
+/// seconds.
+const REGISTERS_WITHIN_SECS: i64 = 120;
+
+/// A check that the base branch wants.
+struct WantedCheck<'a> {
+    name: &'a str,
+    app: Option<u64>,
+    by: WantedBy,
+}
+
+impl WantedCheck<'_> {
+    /// Whether `check`, which has the name, comes from the app, as far as that is known.
+    fn may_be(&self, check: &Check) -> bool {
+        self.app.is_none() || check.app.is_none() || check.app == self.app
+    }
+}
+
+/// What a rule about checks finds, and says.
+struct Finding<'a> {
+    rule: Rule,
+    names: Vec<String>,
+    source: WantedBy,
+    /// What has happened to the names.
+    what: &'a str,
+    /// The evidence where there are none.
+    met: String,
+    by: &'a [ClearedBy],
+    blocker: &'a str,
+}
+
+impl Judge<'_> {
+    /// Nothing where the forge has checks, and this repository has none that run at all.
+    pub fn checks(&self) -> Vec<Requirement> {
+        let Some(report) = &self.pull.checks else {
+            let mut unread = self.pull.warnings.iter();
+            if !unread.any(|w| w.section == Some("checks")) {
+                return vec![];
+            }
+            let rules = [
+                Rule::ChecksPassed,
+                Rule::ChecksReported,
+                Rule::ChecksFinished,
+            ];
+            let unknown = |rule| {
+                let (own, why) = (RequirementSource::Own, "the checks could not be read");
+                requirement(rule, RequirementStatus::Unknown, own, why, vec![])
+            };
+            return rules.map(unknown).to_vec();
+        };
+        let failed = |c: &Check| matches!(c.status, CheckStatus::Failure | CheckStatus::Cancelled);
+        let failed = of(report, failed);
+        let ended = report.counts.total - report.counts.pending;
+        let passed = Finding {
+            rule: Rule::ChecksPassed,
+            source: self.source_of(&failed),
+            names: names(&failed),
+            what: "failed",
+            met: format!("none of {ended} finished check(s) failed"),
+            by: &[ClearedBy::Author, ClearedBy::Ci],
+            blocker: "CI failing",
+        };
+        let running = |c: &Check| c.status == CheckStatus::Pending && !is_expected(c);
+        let running = of(report, running);
+        let finished = Finding {
+            rule: Rule::ChecksFinished,
+            source: self.source_of(&running),
+            names: names(&running),
+            what: "have not finished",
+            met: "no check is under way".to_owned(),
+            by: &[ClearedBy::Ci],
+            blocker: "CI pending",
+        };
+        let passed = self.judge(passed);
+        vec![passed, self.reported(report), self.judge(finished)]
+    }
+
+    fn wanted_checks(&self) -> impl Iterator<Item = WantedCheck<'_>> {
+        let all = self.wanting(|kind| match kind {
+            BaseRuleKind::Check { name, app } => Some((name.as_str(), *app)),
+            _ => None,
+        });
+        all.map(|((name, app), by)| WantedCheck { name, app, by })
+    }
+
+    /// Who wants the first of `checks` that somebody wants.
+    fn source_of(&self, checks: &[&Check]) -> WantedBy {
+        let mut sources = checks.iter().filter_map(|check| {
+            let mut named = self.wanted_checks().filter(|w| w.name == check.name);
+            match named.find(|wanted| wanted.may_be(check)) {
+                Some(wanted) => Some(wanted.by),
+                // Another app's check of a name that is wanted.
+                None if self.wanted_checks().any(|w| w.name == check.name) => None,
+                None => (check.required == Some(true)).then(|| RequirementSource::Forge.into()),
+            }
+        });
+        let source = sources.next();
+        source.unwrap_or_else(|| RequirementSource::Own.into())
+    }
+
+    fn reported(&self, report: &ChecksReport) -> Requirement {
+        let expected = of(report, is_expected);
+        let mut source = self.source_of(&expected);
+        let mut missing = names(&expected);
+        // What could not be read may be there.
+        let wanted = self.wanted_checks().filter(|_| !report.truncated);
+        for check in wanted {
+            let all = report.checks.iter();
+            let named: Vec<&Check> = all.filter(|c| c.name == check.name).collect();
+            let has_reported = named.iter().any(|c| check.may_be(c));
+            let name = match (has_reported, named.first()) {
+                (true, _) => continue,
+                (false, Some(_)) => format!("{} (another app has)", check.name),
+                (false, None) => check.name.to_owned(),
+            };
+            if missing.is_empty() {
+                source = check.by;
+            }
+            if !missing.contains(&name) {
+                missing.push(name);
+            }
+        }
+        let mut reported = self.judge(Finding {
+            rule: Rule::ChecksReported,
+            names: missing,
+            source,
+            what: "have not reported",
+            met: format!("{} check(s) reported", report.counts.total),
+            by: &[ClearedBy::Ci],
+            blocker: "Expected checks have not reported",
+        });
+        if reported.status == RequirementStatus::Met {
+            let sha = report.commit.get(..7).unwrap_or(&report.commit);
+            let why = match (report.truncated, report.checks.is_empty()) {
+                (true, _) => Some(format!("not all checks of {sha} could be read")),
+                (false, true) => self.unreported(sha, &mut reported.evidence),
+                (false, false) => None,
+            };
+            if let Some(why) = why {
+                reported.status = RequirementStatus::Unknown;
+                reported.evidence = why;
+                reported.cleared_by = vec![cleared(ClearedBy::Ci, vec![])];
+            }
+        }
+        reported
+    }
+
+    /// Why it is unknown that no check of `sha` has reported; else the evidence that none will.
+    fn unreported(&self, sha: &str, evidence: &mut String) -> Option<String> {
+        let is_known = self.rules().is_some_and(|rules| rules.knows_every_check());
+        // Workflows, code scanning and the like come as checks.
+        let mut others =
+            self.wanting(|kind| matches!(kind, BaseRuleKind::Other { .. }).then_some(()));
+        if !is_known || others.next().is_some() {
+            return Some(format!(
+                "no check has reported on {sha}: there may be none, or they have not begun"
+            ));
+        }
+        let age = self.checked_at.unix() - self.pull.updated_at.unix();
+        if age < REGISTERS_WITHIN_SECS {
+            return Some(format!(
+                "no check is required and none has reported on {sha}, which may have come within \
+                 the last {REGISTERS_WITHIN_SECS} seconds"
+            ));
+        }
+        *evidence = "no check is required and none has reported".to_owned();
+        None
+    }
+
+    fn judge(&self, finding: Finding<'_>) -> Requirement {
+        let (rule, source) = (finding.rule, finding.source);
+        if finding.names.is_empty() {
+            let met = RequirementStatus::Met;
+            return requirement(rule, met, source, &finding.met, vec![]);
+        }
+        let names = listed(finding.names.iter());
+        let by = finding.by.iter().map(|who| match who {
+            ClearedBy::Author => cleared(*who, vec![self.pull.author.login.clone()]),
+            _ => cleared(*who, vec![]),
+        });
+        let (status, evidence) = (
+            RequirementStatus::Unmet,
+            format!("{}: {names}", finding.what),
+        );
+        requirement(rule, status, source, &evidence, by.collect())
+            .blocking(format!("{}: {names}", finding.blocker))
+    }
+}
+
+fn of(report: &ChecksReport, wanted: impl Fn(&Check) -> bool) -> Vec<&Check> {
+    report.checks.iter().filter(|c| wanted(c)).collect()
+}
+
+/// The forge itself waits for it.
+fn is_expected(check: &Check) -> bool {
+    check.conclusion.as_deref() == Some("EXPECTED")
+}
+
+/// Each name once: a check appears once for each of its triggers.
+fn names(checks: &[&Check]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for check in checks {
+        if !names.contains(&check.name) {
+            names.push(check.name.clone());
+        }
+    }
+    names
+}

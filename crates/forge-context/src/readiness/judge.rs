@@ -1,0 +1,214 @@
+//! Judges a pull request by every rule.
+
+use forge_core::{
+    PrKey, Timestamp,
+    model::{BaseRule, BaseRuleKind, BaseRules, MergeState, PrState, PullRequest, RuleSource},
+};
+
+use super::{
+    ClearedBy, Clearer, Dependency, ForgeRules, Requirement, RequirementSource, RequirementStatus,
+    Rule, cleared, listed, requirement,
+};
+
+pub(super) struct Judge<'a> {
+    pub pull: &'a PullRequest,
+    pub checked_at: Timestamp,
+    forge: ForgeRules,
+}
+
+/// Who wants something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct WantedBy {
+    pub source: RequirementSource,
+    /// The name of the ruleset.
+    pub name: Option<String>,
+}
+
+impl WantedBy {
+    /// For people. The name of a ruleset is untrusted.
+    pub fn text(&self) -> String {
+        let word = self.source.name().replace('_', " ");
+        match &self.name {
+            Some(name) => format!("{word} \"{name}\""),
+            None => word,
+        }
+    }
+}
+
+impl From<RequirementSource> for WantedBy {
+    fn from(source: RequirementSource) -> Self {
+        Self { source, name: None }
+    }
+}
+
+impl<'a> Judge<'a> {
+    pub fn new(pull: &'a PullRequest, forge: ForgeRules, checked_at: Timestamp) -> Self {
+        Self {
+            pull,
+            checked_at,
+            forge,
+        }
+    }
+
+    pub fn requirements(&self, dependency: Option<&Dependency>) -> Vec<Requirement> {
+        let open = self.open();
+        if open.status != RequirementStatus::Met {
+            return vec![open];
+        }
+        let mut all = vec![open, self.no_conflicts(), self.not_draft()];
+        all.extend(super::indexed::indexed(self.pull));
+        all.extend(dependency.map(dependency_merged));
+        if self.forge.verdicts {
+            all.extend([self.no_changes_requested(), self.approved()]);
+            all.extend(self.code_owners_approved());
+            all.extend(self.last_push_approved());
+        }
+        if self.forge.checks {
+            all.extend(self.checks());
+        }
+        if self.forge.threads {
+            all.push(self.threads_resolved());
+        }
+        all.extend(self.of_the_base());
+        let not_blocked = self.not_blocked(&all);
+        all.extend(not_blocked);
+        all
+    }
+
+    pub fn rules(&self) -> Option<&'a BaseRules> {
+        self.pull.base_rules.as_ref()
+    }
+
+    /// The rules of the base branch that want something of a kind.
+    pub fn wanting<T>(
+        &self,
+        of: impl Fn(&'a BaseRuleKind) -> Option<T>,
+    ) -> impl Iterator<Item = (T, WantedBy)> {
+        let all = self.rules().map(|rules| rules.rules.as_slice());
+        let all = all.unwrap_or_default().iter();
+        all.filter_map(move |rule| Some((of(&rule.wants)?, self.wanted_by(rule))))
+    }
+
+    /// Who wants it, where the base branch does.
+    pub fn wants(&self, kind: &BaseRuleKind) -> Option<WantedBy> {
+        let mut all = self.wanting(|wants| (wants == kind).then_some(()));
+        all.next().map(|(_, by)| by)
+    }
+
+    fn wanted_by(&self, rule: &BaseRule) -> WantedBy {
+        match &rule.source {
+            RuleSource::BranchProtection => RequirementSource::BranchProtection.into(),
+            RuleSource::MergeQueue => RequirementSource::MergeQueue.into(),
+            RuleSource::Ruleset { id, name, owner } => {
+                let name = name.clone().unwrap_or_else(|| id.to_string());
+                let repo = self.pull.id.repo.owner_and_name();
+                let is_own = repo.is_some_and(|(of, name)| {
+                    let repo = format!("{of}/{name}");
+                    owner.eq_ignore_ascii_case(&repo)
+                });
+                WantedBy {
+                    source: RequirementSource::Ruleset,
+                    name: Some(match is_own || owner.is_empty() {
+                        true => name,
+                        false => format!("{name} ({owner})"),
+                    }),
+                }
+            }
+        }
+    }
+
+    /// The forge's word for what a merge would meet, such as `CLEAN`.
+    pub fn word(&self) -> &str {
+        let found = self.pull.mergeability.as_ref();
+        found.map_or("", |mergeability| &mergeability.status)
+    }
+
+    /// The forge would merge now, as far as its own rules go.
+    pub fn is_let_through(&self) -> bool {
+        matches!(self.word(), "CLEAN" | "UNSTABLE" | "HAS_HOOKS")
+    }
+
+    pub fn author(&self) -> Vec<Clearer> {
+        vec![cleared(
+            ClearedBy::Author,
+            vec![self.pull.author.login.clone()],
+        )]
+    }
+
+    fn open(&self) -> Requirement {
+        let of = |status, evidence: &str, by| {
+            requirement(Rule::Open, status, RequirementSource::Forge, evidence, by)
+        };
+        match self.pull.state {
+            PrState::Open => of(RequirementStatus::Met, "it is open", vec![]),
+            PrState::Closed => of(RequirementStatus::Unmet, "it is closed", self.author()),
+            PrState::Merged => of(RequirementStatus::Unmet, "it is merged already", vec![]),
+        }
+    }
+
+    fn no_conflicts(&self) -> Requirement {
+        let of = |status, evidence: &str, by| {
+            let source = RequirementSource::Forge;
+            requirement(Rule::NoConflicts, status, source, evidence, by)
+        };
+        let Some(found) = &self.pull.mergeability else {
+            let why = "whether head and base conflict could not be read";
+            return of(RequirementStatus::Unknown, why, vec![]);
+        };
+        match found.state {
+            MergeState::Mergeable => of(
+                RequirementStatus::Met,
+                "head and base merge without conflicts",
+                vec![],
+            ),
+            MergeState::Unknown => of(
+                RequirementStatus::Unknown,
+                "the forge is still working it out: ask again in some seconds",
+                vec![cleared(ClearedBy::Time, vec![])],
+            ),
+            MergeState::Conflicting => {
+                let evidence = match found.conflicts.is_empty() {
+                    true => "head and base conflict".to_owned(),
+                    false => format!("conflicts in {}", listed(found.conflicts.iter())),
+                };
+                let text = format!("Merge conflicts with {}", self.pull.base_branch);
+                of(RequirementStatus::Unmet, &evidence, self.author()).blocking(text)
+            }
+        }
+    }
+
+    fn not_draft(&self) -> Requirement {
+        let source = RequirementSource::Forge;
+        let of = |status, evidence, by| requirement(Rule::NotDraft, status, source, evidence, by);
+        match self.pull.draft {
+            false => of(RequirementStatus::Met, "it is no draft", vec![]),
+            true => of(RequirementStatus::Unmet, "it is a draft", self.author())
+                .blocking("PR is still in draft"),
+        }
+    }
+}
+
+pub(super) fn dependency_merged(below: &Dependency) -> Requirement {
+    let name = match &below.key {
+        PrKey::Number(n) => format!("#{n}"),
+        PrKey::Record(uri) => uri.clone(),
+    };
+    let of = |status, what: &str, by| {
+        let evidence = format!("{name} {what}");
+        let source = RequirementSource::Own;
+        requirement(Rule::DependencyMerged, status, source, &evidence, by)
+    };
+    match below.state {
+        None => of(RequirementStatus::Unknown, "could not be read", vec![]),
+        Some(PrState::Merged) => of(RequirementStatus::Met, "is merged", vec![]),
+        Some(state) => {
+            let word = match state {
+                PrState::Open => "is open",
+                _ => "is closed",
+            };
+            let by = vec![cleared(ClearedBy::Author, vec![])];
+            of(RequirementStatus::Unmet, word, by)
+                .blocking(format!("Depends on {name}, which is not merged"))
+        }
+    }
+}

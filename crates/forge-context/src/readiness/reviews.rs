@@ -1,0 +1,205 @@
+//! What people have to say: approvals, code owners, requested changes and threads.
+
+use forge_core::model::{BaseRuleKind, ReviewDecision, ReviewState, Reviewer};
+
+use super::{
+    ClearedBy, Clearer, Requirement, RequirementSource, RequirementStatus, Rule, cleared,
+    judge::{Judge, WantedBy},
+    listed, requirement,
+};
+
+impl Judge<'_> {
+    pub fn no_changes_requested(&self) -> Requirement {
+        let rule = Rule::NoChangesRequested;
+        let count = self.pull.changes_requested;
+        let is_binding = self.pull.review_decision.is_some() && self.word() == "BLOCKED";
+        let source = match (self.approvals_wanted(), is_binding) {
+            (Some((_, by)), _) => by,
+            (None, true) => RequirementSource::Forge.into(),
+            (None, false) => RequirementSource::Own.into(),
+        };
+        if count == 0 {
+            let evidence = "no reviewer requests changes";
+            return requirement(rule, RequirementStatus::Met, source, evidence, vec![]);
+        }
+        let latest = self.pull.latest_reviews.iter();
+        let who: Vec<String> = latest
+            .filter(|review| review.state == ReviewState::ChangesRequested)
+            .map(|review| review.author.login.clone())
+            .collect();
+        let evidence = match who.is_empty() {
+            true => format!("{count} request changes"),
+            false => format!("changes requested by {}", listed(who.iter())),
+        };
+        let by = vec![cleared(ClearedBy::Reviewer, who)];
+        requirement(rule, RequirementStatus::Unmet, source, &evidence, by)
+            .blocking(format!("{count} reviewer(s) requested changes"))
+    }
+
+    /// The largest number of approvals that a rule wants, where one wants any.
+    fn approvals_wanted(&self) -> Option<(u64, WantedBy)> {
+        let all = self.wanting(|kind| match kind {
+            BaseRuleKind::Approvals { count } if *count > 0 => Some(*count),
+            _ => None,
+        });
+        all.reduce(|most, other| if other.0 > most.0 { other } else { most })
+    }
+
+    /// Whether something besides the number of approvals can be what the forge still wants.
+    fn wants_certain_approvals(&self) -> bool {
+        self.wants(&BaseRuleKind::CodeOwnerReview).is_some()
+            || self.wants(&BaseRuleKind::LastPushApproval).is_some()
+    }
+
+    fn has_enough_approvals(&self) -> bool {
+        let least = self.approvals_wanted().map_or(1, |(count, _)| count);
+        self.pull.approvals >= least
+    }
+
+    pub fn approved(&self) -> Requirement {
+        let approvals = self.pull.approvals;
+        let decision = self.pull.review_decision;
+        let wanted = self.approvals_wanted();
+        let mut evidence = match &wanted {
+            Some((count, _)) => format!("{approvals} of {count} approval(s)"),
+            None => format!("{approvals} approval(s)"),
+        };
+        let is_met = match decision {
+            Some(ReviewDecision::Approved) => true,
+            Some(ReviewDecision::ReviewRequired) => {
+                self.has_enough_approvals() && self.wants_certain_approvals()
+            }
+            Some(ReviewDecision::ChangesRequested) | None => self.has_enough_approvals(),
+        };
+        let source = match (wanted, decision) {
+            (Some((_, by)), _) => by,
+            (None, Some(ReviewDecision::ReviewRequired)) => RequirementSource::Forge.into(),
+            (None, Some(ReviewDecision::ChangesRequested)) if self.word() == "BLOCKED" => {
+                RequirementSource::Forge.into()
+            }
+            (None, _) => RequirementSource::Own.into(),
+        };
+        let rule = Rule::Approved;
+        if is_met {
+            return requirement(rule, RequirementStatus::Met, source, &evidence, vec![]);
+        }
+        if decision == Some(ReviewDecision::ReviewRequired) {
+            evidence.push_str("; a review is required");
+        }
+        if self.wants(&BaseRuleKind::DismissStaleApprovals).is_some() {
+            evidence.push_str("; a push takes approvals back");
+        }
+        let text = match approvals {
+            0 => "No approvals yet",
+            _ => "Review required",
+        };
+        let by = self.asked_reviewers();
+        requirement(rule, RequirementStatus::Unmet, source, &evidence, by).blocking(text)
+    }
+
+    fn asked_reviewers(&self) -> Vec<Clearer> {
+        vec![cleared(
+            ClearedBy::Reviewer,
+            handles(&self.pull.pending_reviewers),
+        )]
+    }
+
+    /// Whether the forge wants no further approval.
+    fn has_every_approval(&self) -> bool {
+        self.pull.review_decision == Some(ReviewDecision::Approved) || self.is_let_through()
+    }
+
+    pub fn code_owners_approved(&self) -> Option<Requirement> {
+        let wanted = self.wants(&BaseRuleKind::CodeOwnerReview)?;
+        let (rule, source) = (Rule::CodeOwnersApproved, RequirementSource::CodeOwners);
+        let of = |status, evidence: &str, by| {
+            let evidence = format!("{evidence}; wanted by {}", wanted.text());
+            requirement(rule, status, source, &evidence, by)
+        };
+        if self.has_every_approval() {
+            let evidence = "no review by a code owner is missing";
+            return Some(of(RequirementStatus::Met, evidence, vec![]));
+        }
+        let owners = self.rules().map(|rules| rules.code_owners.as_slice());
+        let owners = handles(owners.unwrap_or_default());
+        let names = listed(owners.iter());
+        if owners.is_empty() {
+            let why = "no code owner is asked for a review";
+            let by = vec![cleared(ClearedBy::Reviewer, vec![])];
+            return Some(of(RequirementStatus::Unknown, why, by));
+        }
+        let evidence = format!("asked and not reviewed by {names}");
+        let by = vec![cleared(ClearedBy::Reviewer, owners)];
+        // One approval of several owners is enough, and the others stay asked.
+        let is_certain = self.pull.approvals == 0
+            || self.pull.review_decision == Some(ReviewDecision::ReviewRequired)
+                && self.has_enough_approvals()
+                && self.wants(&BaseRuleKind::LastPushApproval).is_none();
+        Some(match is_certain {
+            true => of(RequirementStatus::Unmet, &evidence, by)
+                .blocking(format!("Code owners have not approved: {names}")),
+            false => of(RequirementStatus::Unknown, &evidence, by),
+        })
+    }
+
+    pub fn last_push_approved(&self) -> Option<Requirement> {
+        let source = self.wants(&BaseRuleKind::LastPushApproval)?;
+        let rule = Rule::LastPushApproved;
+        if self.has_every_approval() {
+            let (status, evidence) = (RequirementStatus::Met, "no approval is missing");
+            return Some(requirement(rule, status, source, evidence, vec![]));
+        }
+        let approvals = self.pull.latest_reviews.iter();
+        let mut approvals = approvals.filter(|review| review.state == ReviewState::Approved);
+        let head = self.pull.head_oid.as_deref();
+        let may_be_of_head = approvals.any(|r| r.commit.is_none() || r.commit.as_deref() == head);
+        let by = self.asked_reviewers();
+        Some(match may_be_of_head {
+            true => {
+                let why = "the head is approved, perhaps by who pushed it";
+                requirement(rule, RequirementStatus::Unknown, source, why, by)
+            }
+            false => {
+                let why = "nobody has approved the head";
+                requirement(rule, RequirementStatus::Unmet, source, why, by)
+                    .blocking("The last push is not approved")
+            }
+        })
+    }
+
+    pub fn threads_resolved(&self) -> Requirement {
+        let rule = Rule::ThreadsResolved;
+        let source = self.wants(&BaseRuleKind::ResolvedThreads);
+        let source = source.unwrap_or_else(|| RequirementSource::Own.into());
+        let Some(threads) = &self.pull.threads else {
+            let why = "the threads could not be read";
+            return requirement(rule, RequirementStatus::Unknown, source, why, vec![]);
+        };
+        let open: Vec<_> = threads.iter().filter(|t| !t.resolved).collect();
+        if open.is_empty() {
+            let evidence = format!("{} thread(s), all resolved", threads.len());
+            return requirement(rule, RequirementStatus::Met, source, &evidence, vec![]);
+        }
+        let mut began: Vec<String> = open
+            .iter()
+            .filter_map(|t| Some(t.comments.first()?.author.login.clone()))
+            .collect();
+        began.sort();
+        began.dedup();
+        let places = open.iter().map(|t| match t.line {
+            Some(line) => format!("{}:{line}", t.path),
+            None => t.path.clone(),
+        });
+        let places: Vec<String> = places.collect();
+        let evidence = format!("open at {}", listed(places.iter()));
+        let mut by = self.author();
+        by.push(cleared(ClearedBy::Reviewer, began));
+        requirement(rule, RequirementStatus::Unmet, source, &evidence, by)
+            .blocking(format!("{} unresolved comment thread(s)", open.len()))
+    }
+}
+
+fn handles(reviewers: &[Reviewer]) -> Vec<String> {
+    let handles = reviewers.iter().map(Reviewer::handle);
+    handles.map(str::to_owned).collect()
+}

@@ -1,0 +1,476 @@
+//! What the base branch wants, as the verdict sees it.
+
+use forge_core::{
+    RepoId, RepoPath,
+    model::{BaseRule, BaseRuleKind, BaseRules, MergeMethod, QueuePlace, RuleSource, UnreadRules},
+};
+
+use super::*;
+
+/// Rules of the branch protection, of which nothing is unread.
+fn wants(kinds: impl IntoIterator<Item = BaseRuleKind>) -> BaseRules {
+    let rules = kinds.into_iter().map(|wants| BaseRule {
+        wants,
+        source: RuleSource::BranchProtection,
+    });
+    BaseRules {
+        rules: rules.collect(),
+        ..BaseRules::default()
+    }
+}
+
+fn check(name: &str, app: Option<u64>) -> BaseRuleKind {
+    BaseRuleKind::Check {
+        name: name.to_owned(),
+        app,
+    }
+}
+
+/// A green pull request whose base branch wants `kinds`, and whose forge says `word`.
+fn under(word: &str, kinds: impl IntoIterator<Item = BaseRuleKind>) -> PullRequest {
+    let mut pull = pull();
+    pull.mergeability = Some(mergeability(MergeState::Mergeable, word));
+    pull.base_rules = Some(wants(kinds));
+    pull
+}
+
+fn status(pull: &PullRequest, rule: Rule) -> (RequirementStatus, RequirementSource) {
+    let ready = judge(pull);
+    let found = found(&ready, rule);
+    (found.status, found.source)
+}
+
+fn is_listed(pull: &PullRequest, rule: Rule) -> bool {
+    let ready = judge(pull);
+    ready.requirements.iter().any(|r| r.rule == rule)
+}
+
+use RequirementSource::{BranchProtection, CodeOwners, Forge, MergeQueue, Own, Ruleset};
+use RequirementStatus::{Met, Unknown, Unmet};
+
+#[test]
+fn approvals_are_counted_against_the_largest_rule() {
+    let ruleset = BaseRule {
+        wants: BaseRuleKind::Approvals { count: 2 },
+        source: RuleSource::Ruleset {
+            id: 7,
+            name: Some("main".to_owned()),
+            owner: "octo".to_owned(),
+        },
+    };
+    let mut pull = under("BLOCKED", [BaseRuleKind::Approvals { count: 1 }]);
+    pull.base_rules.as_mut().unwrap().rules.push(ruleset);
+    pull.review_decision = Some(ReviewDecision::ReviewRequired);
+    let ready = judge(&pull);
+    let approved = found(&ready, Rule::Approved);
+    assert_eq!((approved.status, approved.source), (Unmet, Ruleset));
+    assert_eq!(approved.source_name.as_deref(), Some("main (octo)"));
+    assert_eq!(approved.source_text(), "ruleset \"main (octo)\"");
+    assert_eq!(
+        approved.evidence,
+        "1 of 2 approval(s); a review is required"
+    );
+    assert_eq!(ready.blockers, ["Review required"]);
+    // Without the forge's word the number decides.
+    pull.review_decision = None;
+    assert_eq!(status(&pull, Rule::Approved), (Unmet, Ruleset));
+    pull.approvals = 2;
+    assert_eq!(status(&pull, Rule::Approved), (Met, Ruleset));
+}
+
+#[test]
+fn ruleset_of_the_repository_is_named_without_owner() {
+    let mut pull = under("CLEAN", []);
+    pull.id.repo = RepoId {
+        path: RepoPath::Named {
+            owner: "octo".to_owned(),
+            name: "tools".to_owned(),
+        },
+        ..pull.id.repo.clone()
+    };
+    for (name, owner, wanted) in [
+        (Some("main"), "octo/tools", "main"),
+        (Some("main"), "octo", "main (octo)"),
+        (None, "Octo/Tools", "9"),
+    ] {
+        let source = RuleSource::Ruleset {
+            id: 9,
+            name: name.map(str::to_owned),
+            owner: owner.to_owned(),
+        };
+        let wants = BaseRuleKind::ResolvedThreads;
+        pull.base_rules.as_mut().unwrap().rules = vec![BaseRule { wants, source }];
+        let ready = judge(&pull);
+        let found = found(&ready, Rule::ThreadsResolved);
+        assert_eq!(found.source_name.as_deref(), Some(wanted));
+    }
+}
+
+#[test]
+fn code_owners_are_named_until_one_may_have_approved() {
+    let kinds = || {
+        [
+            BaseRuleKind::Approvals { count: 1 },
+            BaseRuleKind::CodeOwnerReview,
+        ]
+    };
+    let mut pull = under("BLOCKED", kinds());
+    let team = Reviewer::parse("octo/owners");
+    pull.base_rules.as_mut().unwrap().code_owners = vec![team, Reviewer::user("grace")];
+    pull.review_decision = Some(ReviewDecision::ReviewRequired);
+    let ready = judge(&pull);
+    let owners = found(&ready, Rule::CodeOwnersApproved);
+    assert_eq!((owners.status, owners.source), (Unmet, CodeOwners));
+    assert_eq!(owners.cleared_by[0].names, ["octo/owners", "grace"]);
+    assert_eq!(
+        owners.evidence,
+        "asked and not reviewed by octo/owners, grace; wanted by branch protection"
+    );
+    // The number is reached: what is missing is an owner.
+    assert_eq!(status(&pull, Rule::Approved), (Met, BranchProtection));
+    assert_eq!(
+        ready.blockers,
+        ["Code owners have not approved: octo/owners, grace"]
+    );
+    // Some approve, and more have to: one of them may be an owner.
+    pull.base_rules.as_mut().unwrap().rules[0].wants = BaseRuleKind::Approvals { count: 2 };
+    assert_eq!(
+        status(&pull, Rule::CodeOwnersApproved),
+        (Unknown, CodeOwners)
+    );
+    pull.approvals = 0;
+    assert_eq!(status(&pull, Rule::CodeOwnersApproved), (Unmet, CodeOwners));
+    pull.base_rules.as_mut().unwrap().code_owners.clear();
+    assert_eq!(
+        status(&pull, Rule::CodeOwnersApproved),
+        (Unknown, CodeOwners)
+    );
+    pull.review_decision = Some(ReviewDecision::Approved);
+    assert_eq!(status(&pull, Rule::CodeOwnersApproved), (Met, CodeOwners));
+}
+
+#[test]
+fn last_push_needs_an_approval_of_the_head() {
+    let mut pull = under(
+        "BLOCKED",
+        [
+            BaseRuleKind::Approvals { count: 1 },
+            BaseRuleKind::LastPushApproval,
+        ],
+    );
+    pull.review_decision = Some(ReviewDecision::ReviewRequired);
+    pull.latest_reviews[0].commit = Some("c".repeat(40));
+    let rule = Rule::LastPushApproved;
+    assert_eq!(status(&pull, rule), (Unmet, BranchProtection));
+    assert_eq!(status(&pull, Rule::Approved).0, Met);
+    pull.latest_reviews[0].commit = pull.head_oid.clone();
+    assert_eq!(status(&pull, rule), (Unknown, BranchProtection));
+    pull.review_decision = Some(ReviewDecision::Approved);
+    assert_eq!(status(&pull, rule), (Met, BranchProtection));
+}
+
+#[test]
+fn required_check_that_never_reported_is_named() {
+    let rule = Rule::ChecksReported;
+    let mut pull = under("BLOCKED", [check("build", None), check("deploy", None)]);
+    let ready = judge(&pull);
+    assert_eq!(
+        ready.blockers,
+        ["Expected checks have not reported: deploy"]
+    );
+    assert_eq!(status(&pull, rule), (Unmet, BranchProtection));
+    assert!(!is_listed(&pull, Rule::NotBlocked));
+    // What was cut off may have reported.
+    pull.checks = Some(checks(&[("build", CheckStatus::Success)]).cut());
+    assert_eq!(status(&pull, rule), (Unknown, Own));
+    pull.checks = Some(checks(&[]));
+    assert_eq!(
+        found(&judge(&pull), rule).evidence,
+        "have not reported: build, deploy"
+    );
+}
+
+#[test]
+fn required_check_of_another_app_has_not_reported() {
+    let mut pull = under("BLOCKED", [check("build", Some(15_368))]);
+    for (app, wanted) in [(Some(15_368), Met), (None, Met), (Some(5), Unmet)] {
+        pull.checks.as_mut().unwrap().checks[0].app = app;
+        assert_eq!(status(&pull, Rule::ChecksReported).0, wanted, "{app:?}");
+    }
+    assert_eq!(
+        judge(&pull).blockers,
+        ["Expected checks have not reported: build (another app has)"]
+    );
+    // What another app says of the name stops nothing.
+    let mut report = checks(&[("build", CheckStatus::Failure)]);
+    report.checks[0].app = Some(5);
+    report.checks[0].required = Some(true);
+    pull.checks = Some(report);
+    assert_eq!(status(&pull, Rule::ChecksPassed), (Unmet, Own));
+}
+
+#[test]
+fn check_of_two_triggers_is_named_once() {
+    let mut pull = under("BLOCKED", [check("build", None)]);
+    let mut report = checks(&[
+        ("build", CheckStatus::Failure),
+        ("lint", CheckStatus::Failure),
+    ]);
+    let mut other = report.checks[0].clone();
+    other.status = CheckStatus::Cancelled;
+    other.event = Some("push".to_owned());
+    report.checks.push(other);
+    pull.checks = Some(report);
+    assert_eq!(judge(&pull).blockers, ["CI failing: build, lint"]);
+    let source = status(&pull, Rule::ChecksPassed);
+    assert_eq!(source, (Unmet, BranchProtection));
+}
+
+#[test]
+fn absent_checks_are_met_where_none_is_wanted() {
+    let mut pull = under("CLEAN", []);
+    pull.checks = Some(checks(&[]));
+    let at = |pull: &PullRequest, secs| {
+        let now = Timestamp::from_unix(pull.updated_at.unix() + secs);
+        let ready = Readiness::of(pull, ALL, None, now);
+        let found = found(&ready, Rule::ChecksReported);
+        (found.status, found.evidence.clone())
+    };
+    let (met, evidence) = at(&pull, 120);
+    assert_eq!(met, Met);
+    assert_eq!(evidence, "no check is required and none has reported");
+    assert_eq!(at(&pull, 119).0, Unknown);
+    // What administrators alone may see has no checks.
+    let rules = pull.base_rules.as_mut().unwrap();
+    rules.mark_unread(UnreadRules::ProtectionDetails);
+    assert_eq!(at(&pull, 120).0, Met);
+    for unread in [UnreadRules::Rulesets, UnreadRules::Protection] {
+        let mut pull = pull.clone();
+        pull.base_rules.as_mut().unwrap().mark_unread(unread);
+        assert_eq!(at(&pull, 120).0, Unknown, "{unread:?}");
+    }
+    let name = "workflows".to_owned();
+    pull.base_rules = Some(wants([BaseRuleKind::Other { name }]));
+    assert_eq!(at(&pull, 120).0, Unknown);
+    pull.base_rules = None;
+    assert_eq!(at(&pull, 120).0, Unknown);
+}
+
+#[test]
+fn open_thread_has_the_source_that_wants_it() {
+    let mut pull = under("BLOCKED", [BaseRuleKind::ResolvedThreads]);
+    pull.threads = Some(vec![thread(false)]);
+    assert_eq!(
+        status(&pull, Rule::ThreadsResolved),
+        (Unmet, BranchProtection)
+    );
+    pull.base_rules = None;
+    assert_eq!(status(&pull, Rule::ThreadsResolved), (Unmet, Own));
+}
+
+#[test]
+fn strict_base_is_unknown_while_another_word_hides_it() {
+    let rule = Rule::UpToDate;
+    for (word, wanted) in [("CLEAN", Met), ("BEHIND", Unmet), ("BLOCKED", Unknown)] {
+        let pull = under(word, [BaseRuleKind::UpToDate]);
+        assert_eq!(status(&pull, rule), (wanted, BranchProtection), "{word}");
+    }
+    assert_eq!(status(&under("BEHIND", []), rule), (Unmet, Forge));
+    assert!(!is_listed(&under("BLOCKED", []), rule));
+}
+
+#[test]
+fn queue_is_unmet_while_it_holds_the_pull() {
+    let rule = Rule::OutOfQueue;
+    let mut pull = under("BLOCKED", [BaseRuleKind::MergeQueue]);
+    assert_eq!(status(&pull, rule), (Met, MergeQueue));
+    assert_eq!(judge(&pull).ready_to_merge, Some(true));
+    for (position, state, blocker, who) in [
+        (
+            Some(2),
+            Some("AWAITING_CHECKS"),
+            "In the merge queue at position 2",
+            ClearedBy::Time,
+        ),
+        (
+            None,
+            Some("UNMERGEABLE"),
+            "In the merge queue",
+            ClearedBy::Author,
+        ),
+        (None, None, "In the merge queue", ClearedBy::Time),
+    ] {
+        pull.base_rules.as_mut().unwrap().queue = Some(QueuePlace {
+            position,
+            state: state.map(str::to_owned),
+        });
+        let ready = judge(&pull);
+        let queued = found(&ready, rule);
+        assert_eq!((queued.status, queued.source), (Unmet, MergeQueue));
+        assert_eq!(ready.blockers, [blocker]);
+        assert_eq!(queued.cleared_by[0].who, who);
+    }
+    assert!(!is_listed(&under("CLEAN", []), rule));
+}
+
+#[test]
+fn base_without_a_common_method_is_unmet() {
+    let rule = Rule::MethodAllowed;
+    let squash = BaseRuleKind::MergeMethods {
+        allowed: vec![MergeMethod::Squash],
+    };
+    let of = |kinds: &[BaseRuleKind], methods: &[MergeMethod]| {
+        let mut pull = under("BLOCKED", kinds.to_vec());
+        pull.base_rules.as_mut().unwrap().repository_methods = methods.to_vec();
+        let ready = judge(&pull);
+        let found = ready.requirements.iter().find(|r| r.rule == rule);
+        found.map(|r| (r.status, r.evidence.clone()))
+    };
+    let linear = BaseRuleKind::LinearHistory;
+    let (merge, both) = (
+        [MergeMethod::Merge],
+        [MergeMethod::Merge, MergeMethod::Rebase],
+    );
+    assert_eq!(of(std::slice::from_ref(&linear), &merge).unwrap().0, Unmet);
+    let (met, evidence) = of(std::slice::from_ref(&linear), &both).unwrap();
+    assert_eq!(
+        (met, evidence.as_str()),
+        (Met, "main can be merged into by rebase")
+    );
+    let found = of(&[linear.clone(), squash.clone()], &both).unwrap();
+    assert_eq!(
+        found,
+        (
+            Unmet,
+            "the repository allows merge, rebase, and main does not".to_owned()
+        )
+    );
+    for (kinds, methods) in [
+        (vec![], &both[..]),
+        (vec![squash], &[]),
+        (vec![linear, BaseRuleKind::MergeQueue], &merge),
+    ] {
+        assert_eq!(of(&kinds, methods), None, "{kinds:?}");
+    }
+}
+
+#[test]
+fn rules_that_only_the_forge_reads_follow_its_word() {
+    let environments = vec!["staging".to_owned()];
+    let name = "code_scanning".to_owned();
+    for (kind, rule, evidence) in [
+        (
+            BaseRuleKind::Signatures,
+            Rule::CommitsSigned,
+            "main wants signed commits; whether there is, only the forge can tell",
+        ),
+        (
+            BaseRuleKind::Deployments { environments },
+            Rule::Deployed,
+            "main wants a deployment to staging; whether there is, only the forge can tell",
+        ),
+        (
+            BaseRuleKind::Other { name },
+            Rule::OtherRules,
+            "main wants what is not judged here: code_scanning; whether there is, only the forge \
+             can tell",
+        ),
+    ] {
+        let blocked = under("BLOCKED", [kind.clone()]);
+        assert_eq!(status(&blocked, rule), (Unknown, BranchProtection));
+        assert_eq!(found(&judge(&blocked), rule).evidence, evidence);
+        let clean = under("CLEAN", [kind]);
+        assert_eq!(status(&clean, rule), (Met, BranchProtection));
+    }
+}
+
+#[test]
+fn locked_branch_is_for_an_administrator() {
+    let pull = under("BLOCKED", [BaseRuleKind::Locked]);
+    let ready = judge(&pull);
+    assert_eq!(ready.blockers, ["main is locked"]);
+    let locked = found(&ready, Rule::BranchUnlocked);
+    assert_eq!(locked.cleared_by[0].who, ClearedBy::Admin);
+    let clean = under("CLEAN", [BaseRuleKind::Locked]);
+    assert_eq!(
+        status(&clean, Rule::BranchUnlocked),
+        (Met, BranchProtection)
+    );
+}
+
+#[test]
+fn viewer_without_rights_is_told_who_has_them() {
+    let rule = Rule::PushAllowed;
+    let restricted = || [BaseRuleKind::RestrictedPushes];
+    let of = |word, kinds: &[BaseRuleKind], write, push| {
+        let mut pull = under(word, kinds.to_vec());
+        let rules = pull.base_rules.as_mut().unwrap();
+        (rules.viewer_can_write, rules.viewer_can_push) = (write, push);
+        let ready = judge(&pull);
+        let found = ready.requirements.iter().find(|r| r.rule == rule);
+        found.map(|r| (r.status, r.source))
+    };
+    let (yes, no) = (Some(true), Some(false));
+    assert_eq!(of("BLOCKED", &[], no, None), Some((Unmet, Forge)));
+    assert_eq!(of("CLEAN", &[], no, yes), Some((Unmet, Forge)));
+    assert_eq!(of("BLOCKED", &[], yes, None), Some((Met, Forge)));
+    assert_eq!(of("BLOCKED", &[], None, None), None);
+    let out = of("BLOCKED", &restricted(), yes, no);
+    assert_eq!(out, Some((Unmet, BranchProtection)));
+    let unread = of("BLOCKED", &restricted(), yes, None);
+    assert_eq!(unread, Some((Unknown, BranchProtection)));
+    let listed = of("BLOCKED", &restricted(), yes, yes);
+    assert_eq!(listed, Some((Met, BranchProtection)));
+    let hidden = of("BLOCKED", &[], yes, no);
+    assert_eq!(hidden, Some((Unknown, BranchProtection)));
+}
+
+#[test]
+fn unexplained_blocked_says_who_may_pass() {
+    let mut pull = under("BLOCKED", []);
+    pull.base_rules.as_mut().unwrap().viewer_can_bypass = Some(true);
+    let ready = judge(&pull);
+    assert_eq!(ready.ready_to_merge, None);
+    let blocked = found(&ready, Rule::NotBlocked);
+    assert!(blocked.evidence.ends_with("; you may merge past the rules"));
+}
+
+#[test]
+fn requested_changes_have_the_source_that_wants_reviews() {
+    let mut pull = under("BLOCKED", [BaseRuleKind::Approvals { count: 1 }]);
+    pull.changes_requested = 1;
+    let rule = Rule::NoChangesRequested;
+    assert_eq!(status(&pull, rule), (Unmet, BranchProtection));
+    pull.base_rules = Some(wants([BaseRuleKind::Approvals { count: 0 }]));
+    assert_eq!(status(&pull, rule), (Unmet, Own));
+}
+
+proptest! {
+    #[test]
+    fn unmet_rules_of_the_base_have_blockers_and_clearers(
+        kinds in prop::collection::vec(prop::sample::select(vec![
+            BaseRuleKind::Approvals { count: 2 }, BaseRuleKind::CodeOwnerReview,
+            BaseRuleKind::LastPushApproval, BaseRuleKind::ResolvedThreads, check("deploy", Some(1)),
+            BaseRuleKind::UpToDate, BaseRuleKind::MergeQueue, BaseRuleKind::LinearHistory,
+            BaseRuleKind::Signatures, BaseRuleKind::Locked, BaseRuleKind::RestrictedPushes,
+            BaseRuleKind::Other { name: "x".to_owned() },
+        ]), 0..6),
+        word in prop::sample::select(vec!["CLEAN", "BLOCKED", "BEHIND", "UNKNOWN"]),
+        (approvals, queued, write) in (0_u64..3, any::<bool>(), prop::option::of(any::<bool>())),
+    ) {
+        let mut pull = under(word, kinds);
+        pull.approvals = approvals;
+        let rules = pull.base_rules.as_mut().unwrap();
+        rules.queue = queued.then(QueuePlace::default);
+        rules.viewer_can_write = write;
+        rules.repository_methods = vec![MergeMethod::Merge];
+        let ready = judge(&pull);
+        prop_assert_eq!(ready.blockers.len(), ready.unmet().count());
+        for requirement in &ready.requirements {
+            let met = requirement.status == Met;
+            prop_assert!(met == requirement.cleared_by.is_empty(), "{:?}", requirement);
+            let named = requirement.source == Ruleset;
+            prop_assert_eq!(requirement.source_name.is_some(), named);
+        }
+    }
+}

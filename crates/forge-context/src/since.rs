@@ -1,0 +1,200 @@
+//! What changed since a review, or since a commit was the head.
+
+use forge_core::{
+    Action, Arg, Error, Hint, Noun, Param, Result,
+    model::{
+        Actor, ChangedCommit, DiffReq, HeadChange, PullRequest, Review, ReviewState, SinceHead,
+    },
+    text::one_line,
+};
+use serde::Serialize;
+
+use crate::PackedDiff;
+
+/// The word for the viewer's latest review.
+pub const LATEST_REVIEW: &str = "review";
+/// How many reviews an error names.
+const NAMED_REVIEWS: usize = 5;
+
+/// What changed since then.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SinceChanges {
+    /// The review that was asked for.
+    pub review: Option<String>,
+    /// The round that it is about, where a pull request has rounds.
+    pub round: Option<usize>,
+    /// The commit that was the head; `None` where a round is a plain diff.
+    pub from_sha: Option<String>,
+    /// How the head moved.
+    pub head_change: HeadChange,
+    /// The commits that are not the same as before, oldest first.
+    pub commits: Vec<ChangedCommit>,
+    /// The changes between, without those of the base branch.
+    pub diff: PackedDiff,
+}
+
+/// From where on changes are wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SincePoint {
+    pub review: Option<String>,
+    pub round: Option<usize>,
+    pub commit: Option<String>,
+}
+
+impl SincePoint {
+    /// What `asked` names: `review`, the id of a review of `pull`, or a commit.
+    ///
+    /// # Errors
+    /// `not_found` for a review that there is not; `invalid_input` (field `since`).
+    pub fn resolve(asked: &str, pull: &PullRequest, viewer: Option<Result<Actor>>) -> Result<Self> {
+        let reviews = pull.reviews.as_deref().unwrap_or_default();
+        if asked == LATEST_REVIEW {
+            let viewer = viewer.transpose()?;
+            let of_viewer = |r: &&Review| viewer.as_ref().is_some_and(|v| is_same(v, &r.author));
+            let submitted = reviews.iter().filter(|r| r.state != ReviewState::Pending);
+            let latest = submitted.filter(of_viewer).max_by_key(|r| r.submitted_at);
+            let login = viewer.as_ref().map_or("", |v| v.login.as_str());
+            return match latest {
+                Some(review) => Self::of_review(review),
+                None => Err(unknown(
+                    format!("{} has not reviewed this pull request", one_line(login)),
+                    reviews,
+                )),
+            };
+        }
+        if let Some(review) = reviews.iter().find(|r| r.id == asked) {
+            return Self::of_review(review);
+        }
+        if DiffReq::is_commit(asked) {
+            return Ok(Self {
+                review: None,
+                round: None,
+                commit: Some(asked.to_ascii_lowercase()),
+            });
+        }
+        let message = format!("'{}' is no review of this pull request", one_line(asked));
+        Err(unknown(message, reviews))
+    }
+
+    fn of_review(review: &Review) -> Result<Self> {
+        if review.commit.is_none() && review.round.is_none() {
+            let id = one_line(&review.id);
+            let message = format!("the forge does not say which commit review {id} is about");
+            return Err(Error::not_found(Noun::Commit, message).with_hint(another()));
+        }
+        Ok(Self {
+            review: Some(review.id.clone()),
+            round: review.round,
+            commit: review.commit.clone(),
+        })
+    }
+}
+
+impl SinceChanges {
+    pub(crate) fn new(point: SincePoint, head: SinceHead, diff: PackedDiff) -> Self {
+        Self {
+            review: point.review,
+            round: point.round,
+            from_sha: head.oid.or(point.commit),
+            head_change: head.head_change,
+            commits: head.commits,
+            diff,
+        }
+    }
+}
+
+fn is_same(viewer: &Actor, author: &Actor) -> bool {
+    match viewer.id.is_empty() || author.id.is_empty() {
+        true => viewer.login.eq_ignore_ascii_case(&author.login),
+        false => viewer.id == author.id,
+    }
+}
+
+fn unknown(message: String, reviews: &[Review]) -> Error {
+    let newest = reviews.iter().rev().take(NAMED_REVIEWS);
+    let named: Vec<String> = newest
+        .map(|r| format!("{} (by {})", one_line(&r.id), one_line(&r.author.login)))
+        .collect();
+    let hint = match named.is_empty() {
+        true => another(),
+        false => Hint::from(format!(
+            "name a commit, or one of its reviews, newest first: {}",
+            named.join(", ")
+        ))
+        .with_action(ANOTHER),
+    };
+    Error::not_found(Noun::Other, message).with_hint(hint)
+}
+
+/// The call that failed, since something else.
+const ANOTHER: Action = Action::again(&[(Param::Since, Arg::Choose)]);
+
+fn another() -> Hint {
+    Hint::new("name the commit that was the head when it was last looked at").with_action(ANOTHER)
+}
+
+#[cfg(test)]
+mod tests {
+    use forge_core::Timestamp;
+
+    use super::*;
+    use crate::sample;
+
+    fn review(id: &str, by: &str, at: i64, commit: Option<&str>) -> Review {
+        Review {
+            id: id.to_owned(),
+            author: Actor::new(by),
+            author_association: None,
+            state: ReviewState::Commented,
+            body: None,
+            submitted_at: Timestamp::from_unix(at),
+            commit: commit.map(str::to_owned),
+            round: None,
+            reactions: Default::default(),
+            comments: Vec::new(),
+        }
+    }
+
+    fn pull() -> PullRequest {
+        PullRequest {
+            reviews: Some(vec![
+                review("r1", "Ada", 1, Some("aaaaaaa")),
+                review("r2", "bob", 2, Some("bbbbbbb")),
+                review("1234567", "ada", 3, Some("ccccccc")),
+                review("r4", "eve", 4, None),
+            ]),
+            ..sample::pull()
+        }
+    }
+
+    fn commit_of(asked: &str) -> Result<String> {
+        let point = SincePoint::resolve(asked, &pull(), Some(Ok(Actor::new("ADA"))))?;
+        Ok(point.commit.unwrap())
+    }
+
+    #[test]
+    fn since_takes_reviews_before_commits() {
+        assert_eq!(commit_of("review").unwrap(), "ccccccc");
+        assert_eq!(commit_of("r2").unwrap(), "bbbbbbb");
+        assert_eq!(commit_of("1234567").unwrap(), "ccccccc");
+        assert_eq!(commit_of("ABCDEF0").unwrap(), "abcdef0");
+    }
+
+    #[test]
+    fn since_unknown_review_names_those_there_are() {
+        for asked in ["r9", "abcdef", "--output=x"] {
+            let e = commit_of(asked).unwrap_err();
+            assert!(e.is_not_found(), "{e}");
+            let hint = e.hint().unwrap();
+            assert!(
+                hint.text().contains("r4 (by eve), 1234567 (by ada)"),
+                "{hint:?}"
+            );
+            assert!(hint.action().is_some());
+        }
+        let e = commit_of("r4").unwrap_err();
+        assert!(e.message().contains("which commit review r4"), "{e}");
+        let nobody = SincePoint::resolve("review", &pull(), Some(Ok(Actor::new("zoe"))));
+        assert!(nobody.unwrap_err().message().starts_with("zoe has not"));
+    }
+}

@@ -1,0 +1,686 @@
+//! Waits until something happens to a pull request: a look, a pause, another look.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use forge_core::{
+    Capability, Error, ErrorKind, Noun, PrId, Repo, Result, Support, Timestamp, fingerprint,
+    model::{BaseRules, CheckStatus, PrFields, PrState, PullRequest, ReviewState},
+    near,
+};
+use futures::future::BoxFuture;
+use serde::Serialize;
+use tokio::time::sleep;
+
+use crate::{
+    ClearedBy, ContextSettings, Pace, Pacer, Readiness, VERDICT_FIELDS,
+    preflight::{base_rules, dependency, rules_of},
+};
+
+/// What a watch waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WatchUntil {
+    /// The checks have finished.
+    Checks,
+    /// Somebody reviews.
+    Review,
+    /// The state changes.
+    State,
+    /// The verdict turns.
+    Verdict,
+}
+
+impl WatchUntil {
+    /// Everything that can be waited for.
+    pub const ALL: [Self; 4] = [Self::Checks, Self::Review, Self::State, Self::Verdict];
+
+    /// The stable name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Checks => "checks",
+            Self::Review => "review",
+            Self::State => "state",
+            Self::Verdict => "verdict",
+        }
+    }
+
+    /// When it has happened, and when that is a failure, for the documentation.
+    #[must_use]
+    pub const fn meaning(self) -> [&'static str; 2] {
+        match self {
+            Self::Checks => [
+                "at least one check has reported, and none is pending",
+                "a check failed; a cancelled one alone is no failure",
+            ],
+            Self::Review => [
+                "a reviewer gave a new opinion, or a first comment",
+                "it requests changes",
+            ],
+            Self::State => [
+                "it was closed, merged, reopened, made a draft or ready",
+                "it was closed without a merge",
+            ],
+            Self::Verdict => [
+                "it is ready to merge, or a requirement became unmet that does not pass by waiting",
+                "the latter",
+            ],
+        }
+    }
+
+    /// From its name.
+    ///
+    /// # Errors
+    /// `invalid_input` (field `until`) for another name, with those that there are.
+    pub fn parse(name: &str) -> Result<Self> {
+        let wanted = name.trim();
+        let found = Self::ALL.into_iter().find(|until| until.name() == wanted);
+        found.ok_or_else(|| {
+            let names = Self::ALL.map(Self::name);
+            let known = near::hint(wanted, names, "what can be waited for");
+            Error::invalid("until", format!("nothing can be waited for as '{wanted}'"))
+                .with_hint(known)
+        })
+    }
+
+    /// What a forge needs for it.
+    const fn capability(self) -> Option<Capability> {
+        match self {
+            Self::Checks => Some(Capability::Checks),
+            Self::Review => Some(Capability::ReviewVerdict),
+            Self::State | Self::Verdict => None,
+        }
+    }
+}
+
+/// What is watched, and how long.
+#[derive(Clone, Debug)]
+pub struct WatchReq {
+    /// The first of these ends it.
+    pub until: BTreeSet<WatchUntil>,
+    /// How often is looked.
+    pub pace: Pace,
+    /// Where an earlier watch began: what has happened since then ends this one at once.
+    pub since: Option<WatchBaseline>,
+    /// What the verdict goes by.
+    pub settings: ContextSettings,
+}
+
+impl WatchReq {
+    /// What is read at each look: what is watched, and no more.
+    fn fields(&self) -> PrFields {
+        let has = |until| self.until.contains(&until);
+        let checks = match has(WatchUntil::Checks) {
+            true => PrFields::CHECKS,
+            false => PrFields::NONE,
+        };
+        if has(WatchUntil::Verdict) {
+            return VERDICT_FIELDS | PrFields::NO_DESCRIPTION;
+        }
+        if has(WatchUntil::Review) {
+            return checks
+                | PrFields::NO_DESCRIPTION
+                | PrFields::NO_LABELS
+                | PrFields::NO_ASSIGNEES
+                | PrFields::NO_MILESTONE
+                | PrFields::NO_REVIEW_REQUESTS;
+        }
+        checks | PrFields::ROW
+    }
+}
+
+/// The state that a watch began with. The text form goes to a caller who goes on with the watch later.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WatchBaseline {
+    state: PrState,
+    draft: bool,
+    /// Fingerprints of the ids of reviews.
+    reviews: BTreeSet<u64>,
+    /// The names of the rules that were unmet.
+    unmet: BTreeSet<String>,
+}
+
+impl WatchBaseline {
+    fn of(seen: &WatchSeen) -> Self {
+        let unmet = seen.readiness.iter().flat_map(Readiness::unmet);
+        Self {
+            state: seen.state,
+            draft: seen.draft,
+            reviews: seen.reviews.keys().map(fingerprint).collect(),
+            unmet: unmet.map(|r| r.rule.name().to_owned()).collect(),
+        }
+    }
+
+    /// The text of it, without blanks and quotes.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        let reviews: Vec<String> = self.reviews.iter().map(|r| format!("{r:x}")).collect();
+        let unmet: Vec<&str> = self.unmet.iter().map(String::as_str).collect();
+        let state = state_name(self.state, self.draft);
+        format!("{state}.{}.{}", reviews.join("-"), unmet.join("-"))
+    }
+
+    /// From the text of one; `None` where it is none.
+    #[must_use]
+    pub fn from_text(text: &str) -> Option<Self> {
+        let mut parts = text.split('.');
+        let (state, draft) = match parts.next()? {
+            "open" => (PrState::Open, false),
+            "draft" => (PrState::Open, true),
+            "closed" => (PrState::Closed, false),
+            "merged" => (PrState::Merged, false),
+            _ => return None,
+        };
+        let mut list = || Some(parts.next()?.split('-').filter(|part| !part.is_empty()));
+        let reviews = list()?.map(|hex| u64::from_str_radix(hex, 16).ok());
+        let reviews = reviews.collect::<Option<_>>()?;
+        let unmet = list()?.map(str::to_owned).collect();
+        Some(Self {
+            state,
+            draft,
+            reviews,
+            unmet,
+        })
+    }
+}
+
+/// What a look saw.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WatchSeen {
+    /// The head commit.
+    pub head_sha: Option<String>,
+    /// The state.
+    pub state: PrState,
+    /// It is a draft.
+    pub draft: bool,
+    /// The checks by name, where they are watched and could be read.
+    pub checks: Option<BTreeMap<String, CheckStatus>>,
+    /// There are checks that could not be read.
+    pub checks_cut: bool,
+    /// Author and opinion of the latest reviews by id, where reviews are watched.
+    pub reviews: BTreeMap<String, (String, ReviewState)>,
+    /// The verdict, where it is watched.
+    pub readiness: Option<Readiness>,
+}
+
+impl WatchSeen {
+    fn of(pull: &PullRequest, readiness: Option<Readiness>) -> Self {
+        let report = pull.checks.as_ref();
+        let name = |c: &forge_core::model::Check| match &c.workflow {
+            Some(workflow) => format!("{workflow} / {}", c.name),
+            None => c.name.clone(),
+        };
+        let checks = report.map(|report| report.checks.iter().map(|c| (name(c), c.status)));
+        let latest = pull.latest_reviews.iter();
+        let reviews = latest.map(|r| (r.id.clone(), (r.author.login.clone(), r.state)));
+        Self {
+            head_sha: pull.head_oid.clone(),
+            state: pull.state,
+            draft: pull.draft,
+            checks: checks.map(Iterator::collect),
+            checks_cut: report.is_some_and(|report| report.truncated),
+            reviews: reviews.collect(),
+            readiness,
+        }
+    }
+
+    fn count(&self, wanted: &[CheckStatus]) -> usize {
+        let all = self.checks.iter().flat_map(BTreeMap::values);
+        all.filter(|status| wanted.contains(status)).count()
+    }
+
+    /// Whether the checks have finished, and whether none failed. None that has reported is not the
+    /// same as all green.
+    fn checks_ended(&self) -> Option<bool> {
+        let checks = self.checks.as_ref()?;
+        let is_over = !checks.is_empty() && self.count(&[CheckStatus::Pending]) == 0;
+        (is_over && !self.checks_cut).then(|| self.count(&[CheckStatus::Failure]) == 0)
+    }
+
+    /// Whether somebody has reviewed since, and whether nobody of them requests changes.
+    fn reviewed_since(&self, since: &WatchBaseline) -> Option<bool> {
+        let mut new = self
+            .reviews
+            .iter()
+            .filter(|(id, _)| !since.reviews.contains(&fingerprint(id)))
+            .map(|(_, (_, state))| *state)
+            .peekable();
+        new.peek()?;
+        Some(new.all(|state| state != ReviewState::ChangesRequested))
+    }
+
+    /// Whether the verdict has turned, and whether it is ready to merge now.
+    fn turned_since(&self, since: &WatchBaseline) -> Option<bool> {
+        let readiness = self.readiness.as_ref()?;
+        if readiness.ready_to_merge == Some(true) {
+            return Some(true);
+        }
+        // What continuous integration or time clears is waited for.
+        let by_people = [ClearedBy::Author, ClearedBy::Reviewer, ClearedBy::Admin];
+        let mut new = readiness
+            .unmet()
+            .filter(|r| !since.unmet.contains(r.rule.name()));
+        new.any(|r| r.cleared_by.iter().any(|by| by_people.contains(&by.who)))
+            .then_some(false)
+    }
+
+    /// What has ended the watch, and whether it is well.
+    fn ended(&self, until: &BTreeSet<WatchUntil>, since: &WatchBaseline) -> Option<WatchEnd> {
+        let happened = until.iter().filter_map(|until| {
+            let is_well = match until {
+                WatchUntil::Checks => self.checks_ended()?,
+                WatchUntil::Review => self.reviewed_since(since)?,
+                WatchUntil::State => {
+                    let is_same = (self.state, self.draft) == (since.state, since.draft);
+                    (!is_same).then_some(self.state != PrState::Closed)?
+                }
+                WatchUntil::Verdict => self.turned_since(since)?,
+            };
+            Some((*until, is_well))
+        });
+        let happened: Vec<(WatchUntil, bool)> = happened.collect();
+        if let Some((first, _)) = happened.first() {
+            let is_well = happened.iter().all(|(_, is_well)| *is_well);
+            return Some(WatchEnd::new(is_well, Some(*first)));
+        }
+        // Nothing is going to happen to it, but that checks which run finish.
+        let runs = until.contains(&WatchUntil::Checks) && self.count(&[CheckStatus::Pending]) > 0;
+        let is_over = self.state != PrState::Open && *until != [WatchUntil::State].into();
+        (is_over && !runs).then(|| WatchEnd::new(self.state == PrState::Merged, None))
+    }
+
+    /// What differs from an earlier look.
+    fn changes(&self, before: &Self) -> Vec<WatchChange> {
+        let mut changes = Vec::new();
+        let mut add = |what, name: &str, from: Option<String>, to: String| {
+            if from.as_ref() != Some(&to) {
+                let name = name.to_owned();
+                changes.push(WatchChange {
+                    what,
+                    name,
+                    from,
+                    to,
+                });
+            }
+        };
+        let state = |seen: &Self| state_name(seen.state, seen.draft).to_owned();
+        add("state", "", Some(state(before)), state(self));
+        add("head", "", Some(before.short_head()), self.short_head());
+        let old = |name| before.checks.as_ref()?.get(name).copied();
+        for (name, status) in self.checks.iter().flatten() {
+            let from = old(name).map(|status| check_name(status).to_owned());
+            add("check", name, from, check_name(*status).to_owned());
+        }
+        for (id, (author, state)) in &self.reviews {
+            let from = before.reviews.get(id);
+            let from = from.map(|(_, state)| review_name(*state).to_owned());
+            add("review", author, from, review_name(*state).to_owned());
+        }
+        let (Some(old), Some(new)) = (&before.readiness, &self.readiness) else {
+            return changes;
+        };
+        for requirement in &new.requirements {
+            let mut all = old.requirements.iter();
+            let from = all.find(|r| r.rule == requirement.rule);
+            let from = from.map(|r| r.status.name().to_owned());
+            let (name, to) = (requirement.rule.name(), requirement.status.name());
+            add("requirement", name, from, to.to_owned());
+        }
+        let ready = |r: &Readiness| ready_name(r.ready_to_merge).to_owned();
+        add("verdict", "ready_to_merge", Some(ready(old)), ready(new));
+        changes
+    }
+
+    fn short_head(&self) -> String {
+        let head = self.head_sha.as_deref().unwrap_or("unknown");
+        head.get(..7).unwrap_or(head).to_owned()
+    }
+}
+
+/// One line.
+impl fmt::Display for WatchSeen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = state_name(self.state, self.draft);
+        write!(f, "{state} at {}", self.short_head())?;
+        match &self.checks {
+            Some(checks) if checks.is_empty() => f.write_str(", no check has reported yet")?,
+            Some(_) => write!(
+                f,
+                ", checks: {} passed, {} failed, {} pending",
+                self.count(&[CheckStatus::Success, CheckStatus::Skipped]),
+                self.count(&[CheckStatus::Failure, CheckStatus::Cancelled]),
+                self.count(&[CheckStatus::Pending]),
+            )?,
+            None => {}
+        }
+        if !self.reviews.is_empty() {
+            let count = |wanted| {
+                let all = self.reviews.values();
+                all.filter(|(_, state)| *state == wanted).count()
+            };
+            write!(
+                f,
+                ", reviews: {} approved, {} requested changes",
+                count(ReviewState::Approved),
+                count(ReviewState::ChangesRequested)
+            )?;
+        }
+        match &self.readiness {
+            Some(r) => write!(f, ", ready to merge: {}", ready_name(r.ready_to_merge)),
+            None => Ok(()),
+        }
+    }
+}
+
+const fn state_name(state: PrState, draft: bool) -> &'static str {
+    match (state, draft) {
+        (PrState::Open, true) => "draft",
+        (PrState::Open, false) => "open",
+        (PrState::Closed, _) => "closed",
+        (PrState::Merged, _) => "merged",
+    }
+}
+
+const fn check_name(status: CheckStatus) -> &'static str {
+    match status {
+        CheckStatus::Success => "success",
+        CheckStatus::Failure => "failure",
+        CheckStatus::Pending => "pending",
+        CheckStatus::Skipped => "skipped",
+        CheckStatus::Cancelled => "cancelled",
+    }
+}
+
+const fn review_name(state: ReviewState) -> &'static str {
+    match state {
+        ReviewState::Approved => "approved",
+        ReviewState::ChangesRequested => "changes_requested",
+        ReviewState::Dismissed => "dismissed",
+        _ => "commented",
+    }
+}
+
+const fn ready_name(ready: Option<bool>) -> &'static str {
+    match ready {
+        Some(true) => "yes",
+        Some(false) => "no",
+        None => "unknown",
+    }
+}
+
+/// What differs between two looks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct WatchChange {
+    /// `state`, `head`, `check`, `review`, `requirement` or `verdict`.
+    pub what: &'static str,
+    /// The check, the reviewer or the rule; else empty.
+    pub name: String,
+    /// What it was; `None` for what is new.
+    pub from: Option<String>,
+    /// What it is now.
+    pub to: String,
+}
+
+/// How a watch ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WatchOutcome {
+    /// What was waited for has happened, and all is well.
+    Passed,
+    /// It has happened, and not well.
+    Failed,
+    /// It has not happened.
+    Pending,
+}
+
+impl WatchOutcome {
+    /// The stable name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Passed => "passed",
+            Self::Failed => "failed",
+            Self::Pending => "pending",
+        }
+    }
+}
+
+/// The end of a watch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct WatchEnd {
+    /// How.
+    pub outcome: WatchOutcome,
+    /// What has happened; `None` at the deadline, and where it was closed or merged before.
+    pub by: Option<WatchUntil>,
+}
+
+impl WatchEnd {
+    const fn new(is_well: bool, by: Option<WatchUntil>) -> Self {
+        let outcome = match is_well {
+            true => WatchOutcome::Passed,
+            false => WatchOutcome::Failed,
+        };
+        Self { outcome, by }
+    }
+}
+
+/// What a watch tells.
+#[derive(Debug)]
+pub enum WatchEvent {
+    /// The first look.
+    Began,
+    /// A later look saw nothing new.
+    Same,
+    /// A later look saw this.
+    Change(WatchChange),
+    /// A look failed, and is made again after a while.
+    Waits {
+        /// Why.
+        error: Error,
+        /// When; `None` where that is behind the deadline.
+        again: Option<Timestamp>,
+    },
+    /// It is over.
+    Ended(WatchEnd),
+}
+
+/// A look: the pull request, and the verdict where it is watched.
+type Look = (PullRequest, Option<Readiness>);
+
+/// Judges each look; the rules of the base branch are read once.
+struct LookJudge<'a> {
+    repo: &'a Repo,
+    settings: ContextSettings,
+    /// The base branch, and what it wants.
+    rules: Mutex<Option<(String, BaseRules)>>,
+}
+
+impl LookJudge<'_> {
+    async fn verdict(&self, mut pull: PullRequest) -> Look {
+        let known = || self.rules.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = known().clone();
+        let kept = kept.filter(|(base, _)| *base == pull.base_branch);
+        let rules = match kept {
+            Some((_, rules)) => Some(rules),
+            None => base_rules(self.repo, &pull).await,
+        };
+        *known() = rules.clone().map(|rules| (pull.base_branch.clone(), rules));
+        pull.base_rules = rules.or(pull.base_rules);
+        let below = dependency(self.repo, &pull).await;
+        let forge = rules_of(self.repo, &self.settings);
+        let verdict = Readiness::of(&pull, forge, below.as_ref(), Timestamp::now());
+        (pull, Some(verdict))
+    }
+}
+
+/// A watch under way.
+pub struct Watch<'a> {
+    look: Box<dyn FnMut() -> BoxFuture<'a, Result<Look>> + Send + 'a>,
+    until: BTreeSet<WatchUntil>,
+    since: Option<WatchBaseline>,
+    pacer: Pacer,
+    pause: Option<Duration>,
+    events: VecDeque<WatchEvent>,
+    seen: Option<WatchSeen>,
+    is_over: bool,
+}
+
+impl fmt::Debug for Watch<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Watch")
+            .field("until", &self.until)
+            .field("seen", &self.seen)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'a> Watch<'a> {
+    /// A watch over `pr`. Nothing is read yet.
+    ///
+    /// # Errors
+    /// `unsupported` where the forge has nothing of what is to be waited for.
+    pub fn new(repo: &'a Repo, pr: &'a PrId, req: WatchReq) -> Result<Self> {
+        let capabilities = repo.client().forge().capabilities();
+        for capability in req.until.iter().filter_map(|until| until.capability()) {
+            if let Support::No { why, instead } = capabilities.get(capability) {
+                return Err(Error::unsupported(capability, why, instead));
+            }
+        }
+        let fields = req.fields();
+        let judges = req.until.contains(&WatchUntil::Verdict);
+        let judge = Arc::new(LookJudge {
+            repo,
+            settings: req.settings.clone(),
+            rules: Mutex::default(),
+        });
+        let look = move || -> BoxFuture<'a, Result<Look>> {
+            let judge = Arc::clone(&judge);
+            Box::pin(async move {
+                let pull = repo.view(pr, fields).await?;
+                Ok(match judges {
+                    true => judge.verdict(pull).await,
+                    false => (pull, None),
+                })
+            })
+        };
+        Ok(Self::over(Box::new(look), req))
+    }
+
+    fn over(
+        look: Box<dyn FnMut() -> BoxFuture<'a, Result<Look>> + Send + 'a>,
+        req: WatchReq,
+    ) -> Self {
+        Self {
+            look,
+            until: req.until,
+            since: req.since,
+            pacer: Pacer::new(req.pace),
+            pause: None,
+            events: VecDeque::new(),
+            seen: None,
+            is_over: false,
+        }
+    }
+
+    /// What the last look saw.
+    #[must_use]
+    pub fn seen(&self) -> Option<&WatchSeen> {
+        self.seen.as_ref()
+    }
+
+    /// Where it began: a later watch can go on from there.
+    #[must_use]
+    pub fn baseline(&self) -> Option<&WatchBaseline> {
+        self.since.as_ref()
+    }
+
+    /// The next event, after as many looks and pauses as that takes; `None` behind the end.
+    ///
+    /// # Errors
+    /// As [`Repo::view`], where looking again does not help or has not helped three times;
+    /// `not_found` where no check ever runs in this repository.
+    pub async fn next(&mut self) -> Result<Option<WatchEvent>> {
+        loop {
+            if let Some(event) = self.events.pop_front() {
+                return Ok(Some(event));
+            }
+            if self.is_over {
+                return Ok(None);
+            }
+            if let Some(pause) = self.pause.take() {
+                sleep(pause).await;
+            }
+            let pause = match (self.look)().await {
+                Ok((pull, readiness)) => self.take(&pull, readiness)?,
+                Err(error) => {
+                    let (error, pause) = self.pacer.after_failure(error)?;
+                    let again = pause.and_then(|pause| i64::try_from(pause.as_secs()).ok());
+                    let again = again.map(|wait| Timestamp::now().unix() + wait);
+                    let again = again.map(Timestamp::from_unix);
+                    self.events.push_back(WatchEvent::Waits { error, again });
+                    pause
+                }
+            };
+            self.pause = pause;
+            if pause.is_none() && !self.is_over {
+                self.end(WatchEnd {
+                    outcome: WatchOutcome::Pending,
+                    by: None,
+                });
+            }
+        }
+    }
+
+    /// Takes a look in, and says how long to pause behind it; `None` at the end.
+    fn take(
+        &mut self,
+        pull: &PullRequest,
+        readiness: Option<Readiness>,
+    ) -> Result<Option<Duration>> {
+        let unread = pull.warnings.iter().any(|w| w.section == Some("checks"));
+        if self.until == [WatchUntil::Checks].into() && pull.checks.is_none() && !unread {
+            let why = "no checks run in this repository";
+            return Err(Error::new(ErrorKind::NotFound { what: Noun::Other }, why)
+                .with_hint("wait for something else: a review, the state or the verdict"));
+        }
+        let now = WatchSeen::of(pull, readiness);
+        let changes = match &self.seen {
+            Some(before) => now.changes(before),
+            None => Vec::new(),
+        };
+        let since = self.since.get_or_insert_with(|| WatchBaseline::of(&now));
+        let end = now.ended(&self.until, since);
+        let pause = self.pacer.after_look(!changes.is_empty());
+        let quiet = match self.seen {
+            Some(_) => WatchEvent::Same,
+            None => WatchEvent::Began,
+        };
+        match changes.is_empty() {
+            true => self.events.push_back(quiet),
+            false => self
+                .events
+                .extend(changes.into_iter().map(WatchEvent::Change)),
+        }
+        self.seen = Some(now);
+        match end {
+            Some(end) => {
+                self.end(end);
+                Ok(None)
+            }
+            None => Ok(pause),
+        }
+    }
+
+    fn end(&mut self, end: WatchEnd) {
+        self.is_over = true;
+        self.events.push_back(WatchEvent::Ended(end));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,340 @@
+//! Watches over looks that a test has written down, on a clock that nobody waits for.
+
+use std::time::Duration;
+
+use forge_core::model::MergeState;
+use tokio::time::Instant;
+
+use super::*;
+use crate::{
+    ForgeRules, MAX_PAUSE,
+    sample::{checks, mergeability, pull, review},
+};
+
+fn judged(pull: PullRequest) -> Result<Look> {
+    let rules = ForgeRules {
+        checks: true,
+        verdicts: true,
+        threads: true,
+        approval: true,
+    };
+    let at = Timestamp::from_unix(1_700_000_000);
+    let readiness = Readiness::of(&pull, rules, None, at);
+    Ok((pull, Some(readiness)))
+}
+
+fn with_checks(all: &[(&str, CheckStatus)]) -> PullRequest {
+    PullRequest {
+        checks: Some(checks(all)),
+        ..pull()
+    }
+}
+
+fn of_state(state: PrState) -> PullRequest {
+    PullRequest { state, ..pull() }
+}
+
+/// Runs a watch over `looks`, the last of which is seen again and again: its lines, and how long it
+/// took.
+async fn run(
+    until: &[WatchUntil],
+    since: Option<WatchBaseline>,
+    looks: Vec<Result<Look>>,
+) -> (Vec<String>, u64) {
+    let mut looks = VecDeque::from(looks);
+    let mut last = None;
+    let look = move || -> BoxFuture<'static, Result<Look>> {
+        let next = match looks.pop_front() {
+            Some(Ok(look)) => {
+                last = Some(look.clone());
+                Ok(look)
+            }
+            Some(Err(e)) => Err(e),
+            None => Ok(last.clone().unwrap()),
+        };
+        Box::pin(async move { next })
+    };
+    let req = WatchReq {
+        until: until.iter().copied().collect(),
+        pace: Pace {
+            first: Duration::from_secs(10),
+            longest: MAX_PAUSE,
+            timeout: Some(Duration::from_secs(600)),
+        },
+        since,
+        settings: ContextSettings::default(),
+    };
+    let began = Instant::now();
+    let mut watch = Watch::over(Box::new(look), req);
+    let mut lines = Vec::new();
+    loop {
+        match watch.next().await {
+            Ok(Some(WatchEvent::Began)) => lines.push(watch.seen().unwrap().to_string()),
+            Ok(Some(WatchEvent::Same)) => {}
+            Ok(Some(WatchEvent::Change(c))) => {
+                let from = c.from.unwrap_or_default();
+                lines.push(format!("{} {} {from}>{}", c.what, c.name, c.to));
+            }
+            Ok(Some(WatchEvent::Waits { error, .. })) => lines.push(error.message().to_owned()),
+            Ok(Some(WatchEvent::Ended(end))) => {
+                let by = end.by.map_or("-", WatchUntil::name);
+                lines.push(format!("{} {by}", end.outcome.name()));
+            }
+            Ok(None) => return (lines, began.elapsed().as_secs()),
+            Err(e) => lines.push(format!("error {}", e.code())),
+        }
+        if lines.last().is_some_and(|line| line.starts_with("error")) {
+            return (lines, began.elapsed().as_secs());
+        }
+    }
+}
+
+const CHECKS: &[WatchUntil] = &[WatchUntil::Checks];
+const REVIEW: &[WatchUntil] = &[WatchUntil::Review];
+const STATE: &[WatchUntil] = &[WatchUntil::State];
+const VERDICT: &[WatchUntil] = &[WatchUntil::Verdict];
+
+fn plain(pull: PullRequest) -> Result<Look> {
+    Ok((pull, None))
+}
+
+#[tokio::test(start_paused = true)]
+async fn checks_that_have_not_registered_are_waited_for() {
+    let looks = vec![
+        plain(with_checks(&[])),
+        plain(with_checks(&[])),
+        plain(with_checks(&[("build", CheckStatus::Pending)])),
+        plain(with_checks(&[("build", CheckStatus::Success)])),
+    ];
+    let (lines, took) = run(CHECKS, None, looks).await;
+    assert_eq!(
+        lines,
+        [
+            "open at aaaaaaa, no check has reported yet, reviews: 1 approved, 0 requested changes",
+            "check build >pending",
+            "check build pending>success",
+            "passed checks",
+        ]
+    );
+    assert_eq!(took, 10 + 15 + 10);
+}
+
+#[tokio::test(start_paused = true)]
+async fn checks_that_never_register_are_pending_at_the_deadline() {
+    let (lines, took) = run(CHECKS, None, vec![plain(with_checks(&[]))]).await;
+    assert_eq!(lines.last().unwrap(), "pending -");
+    assert_eq!(took, 600);
+}
+
+#[tokio::test(start_paused = true)]
+async fn checks_end_well_without_a_failure_alone() {
+    use CheckStatus::{Cancelled, Failure, Pending, Skipped, Success};
+    for (all, end) in [
+        (&[("a", Success), ("b", Skipped)][..], "passed checks"),
+        (&[("a", Success), ("b", Cancelled)], "passed checks"),
+        (&[("a", Success), ("b", Failure)], "failed checks"),
+        (&[("a", Failure), ("b", Pending)], "pending -"),
+    ] {
+        let (lines, _) = run(CHECKS, None, vec![plain(with_checks(all))]).await;
+        assert_eq!(lines.last().unwrap(), end, "{all:?}");
+    }
+    let mut cut = with_checks(&[("a", Success)]);
+    cut.checks = cut.checks.map(forge_core::model::ChecksReport::cut);
+    let (lines, _) = run(CHECKS, None, vec![plain(cut)]).await;
+    assert_eq!(lines.last().unwrap(), "pending -");
+    let none = PullRequest {
+        checks: None,
+        ..pull()
+    };
+    let (lines, took) = run(CHECKS, None, vec![plain(none)]).await;
+    assert_eq!((lines[0].as_str(), took), ("error not_found", 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn review_that_arrives_ends_the_watch() {
+    for (state, end) in [
+        (ReviewState::Approved, "passed review"),
+        (ReviewState::Commented, "passed review"),
+        (ReviewState::ChangesRequested, "failed review"),
+    ] {
+        let mut reviewed = pull();
+        reviewed.latest_reviews.push(review("hubot", state));
+        let looks = vec![plain(pull()), plain(reviewed)];
+        let (lines, took) = run(REVIEW, None, looks).await;
+        let line = format!("review hubot >{}", review_name(state));
+        assert_eq!(lines[1..], [line, end.to_owned()]);
+        assert_eq!(took, 10);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn state_that_changes_ends_the_watch() {
+    let draft = PullRequest {
+        draft: true,
+        ..pull()
+    };
+    for (before, after, change, end) in [
+        (pull(), of_state(PrState::Merged), "open>merged", "passed"),
+        (pull(), of_state(PrState::Closed), "open>closed", "failed"),
+        (of_state(PrState::Closed), pull(), "closed>open", "passed"),
+        (draft.clone(), pull(), "draft>open", "passed"),
+        (pull(), draft.clone(), "open>draft", "passed"),
+    ] {
+        let (lines, _) = run(STATE, None, vec![plain(before), plain(after)]).await;
+        assert_eq!(
+            lines[1..],
+            [format!("state  {change}"), format!("{end} state")]
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn verdict_turns_when_it_is_ready() {
+    let looks = vec![
+        judged(with_checks(&[("build", CheckStatus::Pending)])),
+        judged(pull()),
+    ];
+    let (lines, _) = run(VERDICT, None, looks).await;
+    assert_eq!(
+        lines[1..],
+        [
+            "check build pending>success",
+            "requirement checks_finished unmet>met",
+            "verdict ready_to_merge no>yes",
+            "passed verdict",
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn verdict_turns_when_people_have_to_act() {
+    let conflicting = PullRequest {
+        mergeability: Some(mergeability(MergeState::Conflicting, "DIRTY")),
+        ..pull()
+    };
+    let unapproved = PullRequest {
+        approvals: 0,
+        latest_reviews: vec![],
+        ..pull()
+    };
+    let waits = || judged(with_checks(&[("build", CheckStatus::Pending)]));
+    let looks = vec![waits(), judged(conflicting.clone())];
+    let (lines, _) = run(VERDICT, None, looks).await;
+    assert_eq!(lines.last().unwrap(), "failed verdict");
+    // What was missing at the beginning is what is waited for.
+    let looks = vec![judged(unapproved), judged(pull())];
+    let (lines, _) = run(VERDICT, None, looks).await;
+    assert_eq!(lines.last().unwrap(), "passed verdict");
+    let (lines, _) = run(VERDICT, None, vec![judged(conflicting)]).await;
+    assert_eq!(lines.last().unwrap(), "pending -");
+}
+
+#[tokio::test(start_paused = true)]
+async fn merged_or_closed_pull_ends_the_watch() {
+    for (state, end) in [(PrState::Merged, "passed -"), (PrState::Closed, "failed -")] {
+        let looks = vec![plain(pull()), plain(of_state(state))];
+        let (lines, _) = run(REVIEW, None, looks).await;
+        assert_eq!(lines.last().unwrap(), end);
+    }
+    let mut running = with_checks(&[("build", CheckStatus::Pending)]);
+    running.state = PrState::Merged;
+    let looks = vec![plain(running), plain(of_state(PrState::Merged))];
+    let (lines, _) = run(CHECKS, None, looks).await;
+    assert_eq!(lines.last().unwrap(), "passed checks");
+}
+
+#[tokio::test(start_paused = true)]
+async fn first_of_several_ends_the_watch() {
+    let mut reviewed = with_checks(&[("build", CheckStatus::Pending)]);
+    reviewed
+        .latest_reviews
+        .push(review("hubot", ReviewState::Approved));
+    let looks = vec![
+        plain(with_checks(&[("build", CheckStatus::Pending)])),
+        plain(reviewed),
+    ];
+    let (lines, _) = run(&[CHECKS, REVIEW].concat(), None, looks).await;
+    assert_eq!(lines.last().unwrap(), "passed review");
+}
+
+#[tokio::test(start_paused = true)]
+async fn earlier_baseline_sees_what_happened_between() {
+    let before = WatchSeen::of(&pull(), None);
+    let since = WatchBaseline::from_text(&WatchBaseline::of(&before).to_text());
+    assert!(since.is_some());
+    let mut reviewed = pull();
+    reviewed
+        .latest_reviews
+        .push(review("hubot", ReviewState::Approved));
+    let (lines, took) = run(REVIEW, since, vec![plain(reviewed)]).await;
+    assert_eq!((lines[1].as_str(), took), ("passed review", 0));
+}
+
+#[test]
+fn baseline_text_is_read_back() {
+    let draft = PullRequest {
+        draft: true,
+        checks: Some(checks(&[("build", CheckStatus::Failure)])),
+        ..pull()
+    };
+    let (draft, readiness) = judged(draft).unwrap();
+    let baseline = WatchBaseline::of(&WatchSeen::of(&draft, readiness));
+    let text = baseline.to_text();
+    assert!(!text.contains([' ', '"']), "{text}");
+    assert_eq!(WatchBaseline::from_text(&text), Some(baseline));
+    for junk in ["", "open", "open.x.", "none..", "open.-zz."] {
+        assert_eq!(WatchBaseline::from_text(junk), None, "{junk}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn failed_looks_are_repeated_and_told() {
+    let limited = Error::new(
+        ErrorKind::RateLimited {
+            bucket: "graphql".to_owned(),
+            reset: None,
+        },
+        "slow down",
+    );
+    let gone = Error::new(ErrorKind::Network, "gone");
+    let looks = vec![Err(gone), Err(limited), plain(pull())];
+    let (lines, took) = run(CHECKS, None, looks).await;
+    assert_eq!(lines[..2], ["gone", "slow down"]);
+    assert_eq!(lines.last().unwrap(), "passed checks");
+    assert_eq!(took, 10 + 60);
+    let broken = Error::new(ErrorKind::Internal, "broken");
+    let (lines, _) = run(CHECKS, None, vec![Err(broken)]).await;
+    assert_eq!(lines, ["error internal"]);
+}
+
+#[test]
+fn look_reads_what_is_watched_and_no_more() {
+    let fields = |until: &[WatchUntil]| {
+        let req = WatchReq {
+            until: until.iter().copied().collect(),
+            pace: Pace {
+                first: Duration::ZERO,
+                longest: Duration::ZERO,
+                timeout: None,
+            },
+            since: None,
+            settings: ContextSettings::default(),
+        };
+        req.fields()
+    };
+    assert_eq!(fields(CHECKS), PrFields::CHECKS | PrFields::ROW);
+    assert_eq!(fields(STATE), PrFields::ROW);
+    assert!(fields(VERDICT).contains(VERDICT_FIELDS));
+    assert!(!fields(VERDICT).contains(PrFields::FILES));
+    assert!(!fields(REVIEW).contains(PrFields::ROW));
+    assert!(!fields(REVIEW).contains(PrFields::CHECKS));
+}
+
+#[test]
+fn until_names_are_read_back() {
+    for until in WatchUntil::ALL {
+        assert_eq!(WatchUntil::parse(until.name()).unwrap(), until);
+    }
+    let error = WatchUntil::parse("check").unwrap_err();
+    assert!(error.hint().unwrap().text().contains("checks"));
+}
