@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use forge_context::{ContextReq, TicketSource};
 use forge_core::{
     Action, Error, Hint, Locator, Op, Policy, PrKey, Repo, RepoId, RepoPath, Result,
     locator::{self, Hosts, ParseLocatorError},
@@ -15,6 +16,8 @@ use forge_git::Place;
 
 #[cfg(feature = "github")]
 use crate::github;
+#[cfg(feature = "jira")]
+use crate::jira;
 #[cfg(feature = "tangled")]
 use crate::tangled;
 use crate::{
@@ -176,6 +179,31 @@ impl Forges {
     #[must_use]
     pub fn accounts(&self) -> &Accounts {
         &self.accounts
+    }
+
+    /// What is a ticket of an issue tracker, and who is asked for it: JIRA, where the configuration or
+    /// a login says where that is, and as whom. Nothing is asked yet.
+    #[must_use]
+    pub fn tickets(&self) -> TicketSource {
+        let mut keys = self.config.ticket_keys();
+        // A store that cannot be used is an error of what asks for a ticket.
+        keys.base_url = self.accounts.jira_url().unwrap_or_default();
+        #[cfg(feature = "jira")]
+        let tracker = keys.enabled.then(|| jira::tracker(self)).flatten();
+        #[cfg(not(feature = "jira"))]
+        let tracker = None;
+        TicketSource { keys, tracker }
+    }
+
+    /// What is wanted of a bundle by somebody who names nothing: as the configuration says.
+    #[must_use]
+    pub fn context_req(&self) -> ContextReq {
+        ContextReq {
+            include: self.config.context_include(),
+            tickets: self.tickets(),
+            settings: self.config.context_settings(),
+            ..ContextReq::new(self.hosts.clone())
+        }
     }
 
     /// The policy that the configuration asks for: its timeout, with write access. Waiting for an

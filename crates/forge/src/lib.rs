@@ -45,6 +45,8 @@ mod docs;
 mod forges;
 #[cfg(feature = "github")]
 mod github;
+#[cfg(feature = "jira")]
+mod jira;
 mod registry;
 mod resolve;
 mod selection;

@@ -25,6 +25,8 @@ const NAME_MAX: usize = 253;
 pub enum CredentialSource {
     /// An environment variable.
     Env(Var),
+    /// An environment variable that the configuration names.
+    Named(String),
     /// The store.
     Store(PathBuf),
 }
@@ -33,6 +35,7 @@ impl fmt::Display for CredentialSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Env(var) => f.write_str(var.name()),
+            Self::Named(name) => f.write_str(name),
             Self::Store(path) => write!(f, "{}", path.display()),
         }
     }
@@ -157,7 +160,7 @@ impl Accounts {
         }))
     }
 
-    /// Every credential, by host; those from the environment first.
+    /// Every credential, by host; those from the environment first, that for JIRA last.
     ///
     /// # Errors
     /// `config` for a store that cannot be used.
@@ -188,6 +191,7 @@ impl Accounts {
             };
             lines.extend(self.stored_lines(stored, kind, shadowed));
         }
+        lines.extend(self.jira_status()?);
         Ok(lines)
     }
 
@@ -390,10 +394,10 @@ impl Accounts {
                             name.escape_debug()
                         ),
                     );
-                    e.with_hint(
-                        near::did_you_mean(name, names.iter().copied())
-                            .unwrap_or_else(|| format!("there: {}", names.join(", "))),
-                    )
+                    let meant = near::did_you_mean(name, names.iter().copied());
+                    let hint = meant.unwrap_or_else(|| format!("there: {}", names.join(", ")));
+                    let corrected = near::corrected(&[Param::Account], name, names.iter().copied());
+                    e.with_hint(Hint::from(hint).with_any_action(corrected))
                 }),
         }
     }
@@ -420,7 +424,11 @@ impl Accounts {
         self.config.value(&format!("hosts.{host}.account"))
     }
 
-    fn store(&self) -> Option<Store> {
+    pub(super) fn config(&self) -> &Config {
+        &self.config
+    }
+
+    pub(super) fn store(&self) -> Option<Store> {
         self.config.dir().map(Store::in_dir)
     }
 
@@ -680,7 +688,7 @@ mod tests {
         assert!(e.message().contains("several accounts: alice, bob"), "{e}");
         let e = accounts.logout("github.com", Some("bobb")).unwrap_err();
         assert!(
-            e.is_not_found() && e.hint() == Some(&Hint::new("did you mean 'bob'?")),
+            e.is_not_found() && e.hint().is_some_and(|h| h.text() == "did you mean 'bob'?"),
             "{e:?}"
         );
         assert_eq!(accounts.logout("github.com", Some("bob")).unwrap(), "bob");

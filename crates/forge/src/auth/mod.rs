@@ -8,6 +8,7 @@ mod accounts;
 mod gh;
 #[cfg(feature = "github")]
 mod gh_hosts;
+mod jira;
 mod secret;
 mod store;
 
@@ -16,4 +17,7 @@ pub use accounts::{AccountStatus, Accounts, Credential, CredentialSource, Login}
 pub(crate) use gh::Gh;
 #[cfg(feature = "github")]
 pub(crate) use gh_hosts::GhHosts;
+pub use jira::JiraLogin;
+#[cfg(feature = "jira")]
+pub(crate) use jira::{JiraAccount, host_of};
 pub use secret::parse_secret;

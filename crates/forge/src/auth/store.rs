@@ -75,14 +75,27 @@ impl Store {
     /// # Errors
     /// As [`Self::read`]; `config` when it cannot be written.
     pub fn change(&self, edit: impl FnOnce(&mut Table) -> Result<bool>) -> Result<()> {
+        self.change_document(|doc| {
+            let hosts = doc.entry("hosts").or_insert_with(implicit);
+            let hosts = hosts
+                .as_table_mut()
+                .ok_or_else(|| self.broken("`hosts` is no table"))?;
+            edit(hosts)
+        })
+    }
+
+    /// As [`Self::change`], for all of the file.
+    ///
+    /// # Errors
+    /// As [`Self::change`].
+    pub fn change_document(
+        &self,
+        edit: impl FnOnce(&mut DocumentMut) -> Result<bool>,
+    ) -> Result<()> {
         let dir = self.path.parent().unwrap_or(Path::new("."));
         let _lock = write::lock(dir)?;
         let mut doc = self.document()?;
-        let hosts = doc.entry("hosts").or_insert_with(implicit);
-        let hosts = hosts
-            .as_table_mut()
-            .ok_or_else(|| self.broken("`hosts` is no table"))?;
-        if edit(hosts)? {
+        if edit(&mut doc)? {
             write::replace(&self.path, &doc.to_string(), true)?;
         }
         Ok(())
@@ -118,7 +131,7 @@ impl Store {
         })
     }
 
-    fn document(&self) -> Result<DocumentMut> {
+    pub fn document(&self) -> Result<DocumentMut> {
         self.check_private()?;
         let text = file::text_of(&self.path)?.unwrap_or_default();
         text.parse::<DocumentMut>().map_err(|e| {
@@ -129,7 +142,7 @@ impl Store {
         })
     }
 
-    fn broken(&self, what: &str) -> Error {
+    pub fn broken(&self, what: &str) -> Error {
         Error::new(
             ErrorKind::Config,
             format!(

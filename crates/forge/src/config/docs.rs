@@ -29,7 +29,9 @@ pub fn docs() -> String {
          merge`). The others warn and go on.\n\
          - It is read as a regular file of the work tree, of at most 1 MiB. A link that leads out of \
          the work tree or into `.git` is not followed.\n\
-         - Values are taken as they are: variables and `~` are not expanded in either file.\n\n\
+         - Values are taken as they are: variables and `~` are not expanded in either file, but a \
+         value of `jira.base_url`, `jira.email` and the keys of `context` may be `${NAME}`, for that of an environment \
+         variable.\n\n\
          ## Keys\n\n\
          | Key | Takes | Default | In `.forge.toml` | Variables that win | What it does |\n\
          |---|---|---|---|---|---|\n",

@@ -31,7 +31,7 @@ impl Config {
     pub fn set(&self, name: &str, value: &str, scope: Scope) -> Result<PathBuf> {
         let name = Self::name(name)?;
         check_place(&name, scope)?;
-        let canonical = name.key.ty.parse(value).ok_or_else(|| {
+        let canonical = name.key.parse(value).ok_or_else(|| {
             Error::invalid("value", bad_value(&name.text(), name.key.ty, Some(value))).with_hint(
                 Hint::new("see the value that it has, and pass one that fits")
                     .with_action(Action::new(Call::ConfigGet).with(Param::Key, name.text())),
@@ -43,7 +43,9 @@ impl Config {
         }
         let new = match name.key.ty {
             Type::Bool => Value::from(canonical == "true"),
-            Type::Seconds => Value::from(canonical.parse::<i64>().unwrap_or(i64::MAX)),
+            Type::Seconds | Type::Count if !canonical.starts_with('$') => {
+                Value::from(canonical.parse::<i64>().unwrap_or(i64::MAX))
+            }
             _ => Value::from(canonical),
         };
         let (path, _) = self.change(scope, |doc, path| put(doc, &name, new, path))?;

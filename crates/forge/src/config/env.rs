@@ -79,6 +79,8 @@ vars! {
     TangledPrivateAddresses = "TANGLED_PRIVATE_ADDRESSES", "`true`: services of the tangled hosts may be at private addresses.";
     TangledHandle = "TANGLED_HANDLE", "The handle of the tangled account; only together with `TANGLED_PASSWORD`.";
     TangledPassword = "TANGLED_PASSWORD", "The app password of `TANGLED_HANDLE`.";
+    JiraUrl = "JIRA_URL", "Where JIRA is, where no configuration says it.";
+    JiraToken = "JIRA_TOKEN", "The token for JIRA; wins over the stored one. `jira.auth_token` can name another variable.";
     ForgeMcpToken = "FORGE_MCP_TOKEN", "The bearer token that `forge mcp --http` wants from clients; without it one is made and printed.";
     GhConfigDir = "GH_CONFIG_DIR", "The directory of gh's `hosts.yml`, whose tokens count where there is no other; else `gh/` in `XDG_CONFIG_HOME` or `~/.config`.";
     AppData = "APPDATA", "On Windows, where gh's `GitHub CLI/` is, without `GH_CONFIG_DIR` and `XDG_CONFIG_HOME`.";
@@ -145,8 +147,8 @@ impl Env {
         }
     }
 
-    /// The text of the variable `name`, perhaps empty: for another crate's list of names.
-    #[cfg(any(feature = "github", feature = "tangled"))]
+    /// The text of the variable `name`, perhaps empty: for another crate's list of names, and for one
+    /// that the configuration names.
     pub(crate) fn named(&self, name: &str) -> Option<String> {
         match &self.0 {
             None => env::var(name).ok(),

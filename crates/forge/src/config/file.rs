@@ -243,9 +243,13 @@ impl Reader<'_> {
             Some(Value::String(s)) => Some(s.value().clone()),
             Some(Value::Integer(i)) => Some(i.value().to_string()),
             Some(Value::Boolean(b)) => Some(b.value().to_string()),
+            Some(Value::Array(parts)) if name.key.ty.is_list() => {
+                let parts: Option<Vec<&str>> = parts.iter().map(Value::as_str).collect();
+                parts.map(|parts| parts.join(" "))
+            }
             _ => None,
         };
-        match plain.as_deref().and_then(|plain| name.key.ty.parse(plain)) {
+        match plain.as_deref().and_then(|plain| name.key.parse(plain)) {
             Some(value) => {
                 if let Some(message) = name.contradiction(&value) {
                     let span = item.span().or(span);
@@ -358,7 +362,9 @@ pub(super) fn bad_value(name: &str, ty: Type, value: Option<&str>) -> String {
             | Type::Host
             | Type::Address
             | Type::Nsid
-            | Type::Identifier,
+            | Type::Identifier
+            | Type::Count
+            | Type::Words(_),
         ) => {
             format!("is '{}'", shown(value))
         }
@@ -460,6 +466,12 @@ mod tests {
             ("merge.delete_branch = true", "merge.delete_branch"),
             ("timeout_s = 1", "timeout_s"),
             ("wait_s = 86400", "wait_s"),
+            ("jira.base_url = \"https://evil.example\"", "jira.base_url"),
+            ("jira.email = \"evil@evil.example\"", "jira.email"),
+            ("jira.auth_token = \"${GH_TOKEN}\"", "jira.auth_token"),
+            ("jira.project_keys = [\"EVIL\"]", "jira.project_keys"),
+            ("jira.key_patterns = [\"x+\"]", "jira.key_patterns"),
+            ("jira.enabled = false", "jira.enabled"),
         ] {
             let (settings, problems) = read(line, Which::Repo);
             assert!(settings.is_empty(), "{line}");

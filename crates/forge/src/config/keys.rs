@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
+use forge_context::TicketPattern;
 use forge_core::locator::Hosts;
 
 use super::{
@@ -35,12 +36,38 @@ pub enum Type {
     Prefix,
     /// A command line; empty for "none".
     Command,
+    /// The name of an environment variable, as `${NAME}`.
+    Variable,
+    /// Keys of projects.
+    Projects,
+    /// Regular expressions for the keys of tickets.
+    Patterns,
+    /// A whole number, from 0 to a million.
+    Count,
+    /// Some of these words.
+    Words(&'static [&'static str]),
+    /// Names of directories and files, or paths of them.
+    Paths,
 }
+
+/// The largest [`Type::Count`].
+const COUNT_MAX: u64 = 1_000_000;
+
+/// How many projects or patterns a list has at most.
+const MAX_LISTED: usize = 50;
 
 /// The longest timeout, in seconds: one day.
 const SECONDS_MAX: u64 = 86_400;
 
 impl Type {
+    /// Whether a file may give it as an array.
+    pub(super) const fn is_list(self) -> bool {
+        matches!(
+            self,
+            Self::Projects | Self::Patterns | Self::Words(_) | Self::Paths
+        )
+    }
+
     /// What is accepted, as the end of "it takes …".
     #[must_use]
     pub fn accepts(self) -> String {
@@ -65,6 +92,18 @@ impl Type {
             Self::Text => "one line of text".to_owned(),
             Self::Prefix => "one line of text, whose last space counts".to_owned(),
             Self::Command => "a command line, or an empty text for none".to_owned(),
+            Self::Variable => "an environment variable, such as `${JIRA_TOKEN}`".to_owned(),
+            Self::Projects => format!("a list of at most {MAX_LISTED} keys of projects"),
+            Self::Patterns => format!(
+                "a list of at most {MAX_LISTED} regular expressions over ASCII, of at most 200 \
+                 characters each and without blanks"
+            ),
+            Self::Count => format!("a whole number from 0 to {COUNT_MAX}"),
+            Self::Words(words) => {
+                let words: Vec<String> = words.iter().map(|w| format!("`{w}`")).collect();
+                format!("a list of {}", words.join(", "))
+            }
+            Self::Paths => format!("a list of at most {MAX_LISTED} names or paths without blanks"),
         }
     }
 
@@ -103,8 +142,39 @@ impl Type {
                 (!word.is_empty() && !text.contains(char::is_control)).then(|| text.to_owned())
             }
             Self::Command => (!text.contains(['\0', '\n', '\r'])).then(|| word.to_owned()),
+            Self::Variable => variable_name(word).map(|_| word.to_owned()),
+            Self::Projects => listed(word, is_project),
+            Self::Patterns => listed(word, |part| TicketPattern::parse(part).is_some()),
+            Self::Count => {
+                let count = word.parse::<u64>().ok().filter(|n| *n <= COUNT_MAX);
+                count.map(|n| n.to_string())
+            }
+            Self::Words(words) => listed(&word.replace(',', " "), |part| words.contains(&part)),
+            Self::Paths => listed(&word.replace(',', " "), |part| {
+                !part.contains(char::is_control)
+            }),
         }
     }
+}
+
+/// The name in `${NAME}`.
+#[must_use]
+pub fn variable_name(text: &str) -> Option<&str> {
+    let name = text.strip_prefix("${")?.strip_suffix('}')?;
+    let is_name = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
+    (!name.is_empty() && name.bytes().all(is_name)).then_some(name)
+}
+
+/// The parts of a list with one blank between them, where each fits.
+fn listed(text: &str, fits: impl Fn(&str) -> bool) -> Option<String> {
+    let parts: Vec<&str> = text.split_whitespace().collect();
+    let is_list = (1..=MAX_LISTED).contains(&parts.len()) && parts.iter().all(|part| fits(part));
+    is_list.then(|| parts.join(" "))
+}
+
+fn is_project(text: &str) -> bool {
+    let is_key = |b: u8| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_';
+    text.starts_with(|c: char| c.is_ascii_uppercase()) && text.bytes().all(is_key)
 }
 
 /// Whether tokens may go there: https, or http that does not leave this machine.
@@ -156,11 +226,20 @@ pub struct Key {
     pub fallback: &'static [Var],
     /// `Some("false")`: a variable that is set at all means this value, whatever its text.
     pub env_means: Option<&'static str>,
+    /// The value may be `${NAME}`, for that of an environment variable.
+    pub expands: bool,
     /// One sentence.
     pub doc: &'static str,
 }
 
 impl Key {
+    /// The canonical form of `text`, where it is a value; `${NAME}` stays for the keys that take it.
+    #[must_use]
+    pub fn parse(&self, text: &str) -> Option<String> {
+        let name = variable_name(text.trim()).filter(|_| self.expands);
+        name.map_or_else(|| self.ty.parse(text), |_| Some(text.trim().to_owned()))
+    }
+
     /// The name, or all that it stands for; `<host>` stays.
     fn names(&self) -> Vec<String> {
         let of = |part: &str, words: &[&str]| {
@@ -183,6 +262,7 @@ const DEFAULTS: Key = Key {
     env: &[],
     fallback: &[],
     env_means: None,
+    expands: false,
     doc: "",
 };
 
@@ -193,10 +273,29 @@ const WRITES: KeyScope =
     KeyScope::User("a repository must not choose what is written in your name");
 const YOURS: KeyScope = KeyScope::User("how the program behaves in your terminal is your choice");
 const WAITS: KeyScope = KeyScope::User("a repository must not choose how long your commands run");
+const ASKS: KeyScope =
+    KeyScope::User("a repository must not choose what is asked of your issue tracker");
+const BUNDLES: KeyScope = KeyScope::User(
+    "a repository must not choose what you are told of a pull request, and at what cost",
+);
 const MOVES: KeyScope = KeyScope::Repo("it moves its own issues alone, after a merge");
 
 /// The dates that tangled's index has changed at; a test compares them with the backend's.
 const INDEX_DATES: &[&str] = &["2025-10", "2025-12", "2026-05", "2026-06", "2026-07"];
+
+/// The sections of a bundle; a test compares them with those that there are.
+const SECTIONS: &[&str] = &[
+    "comments",
+    "reviews",
+    "ci",
+    "ci_logs",
+    "linked_issues",
+    "related_prs",
+    "diff",
+    "files",
+    "history",
+    "source",
+];
 
 /// The keys, in the order of the docs.
 pub const KEYS: &[Key] = &[
@@ -424,6 +523,151 @@ pub const KEYS: &[Key] = &[
         ..DEFAULTS
     },
     Key {
+        name: "jira.enabled",
+        scope: ASKS,
+        ty: Type::Bool,
+        default: Some("true"),
+        doc: "Look for the keys of tickets, such as `PROJ-12`, in pull requests, and ask JIRA for them where it is known.",
+        ..DEFAULTS
+    },
+    Key {
+        name: "jira.base_url",
+        scope: SENDS,
+        ty: Type::Url,
+        fallback: &[Var::JiraUrl],
+        expands: true,
+        doc: "Where JIRA is, such as `https://acme.atlassian.net`; else that of `forge auth login --jira`.",
+        ..DEFAULTS
+    },
+    Key {
+        name: "jira.email",
+        scope: ASKS,
+        expands: true,
+        doc: "The e-mail address of the account at JIRA Cloud; without one it is JIRA Data Center.",
+        ..DEFAULTS
+    },
+    Key {
+        name: "jira.auth_token",
+        scope: SENDS,
+        ty: Type::Variable,
+        default: Some("${JIRA_TOKEN}"),
+        doc: "The variable that has the token for JIRA; where that is not set, the token of `forge auth login --jira` counts.",
+        ..DEFAULTS
+    },
+    Key {
+        name: "jira.project_keys",
+        scope: ASKS,
+        ty: Type::Projects,
+        doc: "The only projects whose keys are tickets, such as `[\"PROJ\", \"OPS\"]`; without it every key is one that names no standard, as `SHA-256` does.",
+        ..DEFAULTS
+    },
+    Key {
+        name: "jira.key_patterns",
+        scope: ASKS,
+        ty: Type::Patterns,
+        doc: "What the key of a ticket looks like, where it is not `[A-Z][A-Z0-9_]{1,9}-[0-9]+`.",
+        ..DEFAULTS
+    },
+    Key {
+        name: "context.include",
+        scope: BUNDLES,
+        ty: Type::Words(SECTIONS),
+        default: Some("comments reviews ci linked_issues diff"),
+        expands: true,
+        doc: "The sections of `pr context` and of the tool `pr_context` where the call names none.",
+        ..DEFAULTS
+    },
+    Key {
+        name: "context.diff_context_lines",
+        scope: BUNDLES,
+        ty: Type::Count,
+        default: Some("5"),
+        expands: true,
+        doc: "How many lines of context the hunks of a bundle have, where git can make the diff without a fetch; else as many as the forge sends.",
+        ..DEFAULTS
+    },
+    Key {
+        name: "context.cache_ttl_seconds",
+        scope: BUNDLES,
+        ty: Type::Count,
+        default: Some("60"),
+        expands: true,
+        doc: "How long `forge mcp` answers from a bundle that it has gathered; 0 for not at all.",
+        ..DEFAULTS
+    },
+    Key {
+        name: "context.rate_limit_buffer",
+        scope: BUNDLES,
+        ty: Type::Count,
+        default: Some("100"),
+        expands: true,
+        doc: "So many requests of the forge's rate limit are kept in reserve: with fewer left, a bundle leaves out logs, related pull requests, sources and the texts of linked issues, and says when to ask again.",
+        ..DEFAULTS
+    },
+    Key {
+        name: "context.related_prs.strategies",
+        scope: BUNDLES,
+        ty: Type::Words(&["same_files", "same_branch_prefix", "linked_issues"]),
+        default: Some("same_files same_branch_prefix linked_issues"),
+        expands: true,
+        doc: "What relates two pull requests, beside that one builds on the other.",
+        ..DEFAULTS
+    },
+    Key {
+        name: "context.related_prs.max_related",
+        scope: BUNDLES,
+        ty: Type::Count,
+        default: Some("5"),
+        expands: true,
+        doc: "How many related pull requests a bundle has.",
+        ..DEFAULTS
+    },
+    Key {
+        name: "context.related_prs.lookback_days",
+        scope: BUNDLES,
+        ty: Type::Count,
+        default: Some("30"),
+        expands: true,
+        doc: "Closed pull requests that nobody touched for so many days are not called related.",
+        ..DEFAULTS
+    },
+    Key {
+        name: "context.summary.high_risk_lines",
+        scope: BUNDLES,
+        ty: Type::Count,
+        default: Some("500"),
+        expands: true,
+        doc: "More changed lines than this are a large change, which adds 2 to the risk.",
+        ..DEFAULTS
+    },
+    Key {
+        name: "context.summary.medium_risk_lines",
+        scope: BUNDLES,
+        ty: Type::Count,
+        default: Some("200"),
+        expands: true,
+        doc: "More changed lines than this, and no large change, add 1 to the risk.",
+        ..DEFAULTS
+    },
+    Key {
+        name: "context.summary.critical_paths",
+        scope: BUNDLES,
+        ty: Type::Paths,
+        default: Some("migrations migration auth security payment payments secrets"),
+        expands: true,
+        doc: "Directories, and files without their extensions, that add 1 to the risk: `auth` is in `src/auth/login.rs` and `auth.rs`, and not in `author.rs`.",
+        ..DEFAULTS
+    },
+    Key {
+        name: "context.summary.require_approval",
+        scope: KeyScope::User("a repository must not choose what you call ready"),
+        ty: Type::Bool,
+        default: Some("true"),
+        expands: true,
+        doc: "A pull request without an approval is not ready, although its forge would merge it.",
+        ..DEFAULTS
+    },
+    Key {
         name: "timeout_s",
         scope: WAITS,
         ty: Type::Seconds,
@@ -609,6 +853,7 @@ mod tests {
     fn what_can_receive_tokens_or_run_is_never_the_repositorys() {
         for key in KEYS {
             let dangerous = key.name.starts_with("hosts.")
+                || key.name.starts_with("jira.")
                 || matches!(key.ty, Type::Url | Type::Command | Type::Host);
             if dangerous {
                 assert!(matches!(key.scope, KeyScope::User(_)), "{}", key.name);
@@ -635,6 +880,21 @@ mod tests {
                 "workflow.on_merge.force",
             ]
         );
+    }
+
+    #[test]
+    fn r_002_18_sections_and_defaults_are_those_of_bundles() {
+        use forge_context::{CRITICAL_SEGMENTS, ContextSection};
+        let names: Vec<&str> = ContextSection::ALL.iter().map(|s| s.name()).collect();
+        assert_eq!(SECTIONS, names);
+        let of = |name: &str| {
+            let key = KEYS.iter().find(|key| key.name == name).unwrap();
+            key.default.unwrap()
+        };
+        let names = ContextSection::DEFAULT.map(ContextSection::name);
+        assert_eq!(of("context.include"), names.join(" "));
+        let paths = CRITICAL_SEGMENTS.join(" ");
+        assert_eq!(of("context.summary.critical_paths"), paths);
     }
 
     #[cfg(feature = "tangled")]
@@ -710,6 +970,12 @@ mod tests {
             (Type::Address, "[::1]:5353", "[::1]:5353"),
             (Type::Command, "", ""),
             (Type::Prefix, "state: ", "state: "),
+            (Type::Variable, "${MY_TOKEN}", "${MY_TOKEN}"),
+            (Type::Projects, "PROJ  OPS_2", "PROJ OPS_2"),
+            (Type::Patterns, "[a-z]{1,3}-\\d+", "[a-z]{1,3}-\\d+"),
+            (Type::Count, "0", "0"),
+            (Type::Words(&["a", "b"]), "b,a", "b a"),
+            (Type::Paths, "auth/ src/pay", "auth/ src/pay"),
             (Type::Nsid, "a.b.mergeIt", "a.b.mergeIt"),
             (Type::Nsid, "a.b.c#inline", "a.b.c#inline"),
             (Type::Identifier, "x-tngl-", "x-tngl-"),
@@ -736,6 +1002,17 @@ mod tests {
             (Type::Prefix, " "),
             (Type::Prefix, "a\n"),
             (Type::Command, "a\nb"),
+            (Type::Variable, "gho_canary"),
+            (Type::Variable, "${A B}"),
+            (Type::Variable, "${}"),
+            (Type::Projects, ""),
+            (Type::Projects, "proj"),
+            (Type::Projects, "PROJ,OPS"),
+            (Type::Patterns, "[A-Z]+-[0-9]+ ("),
+            (Type::Count, "-1"),
+            (Type::Count, "1000001"),
+            (Type::Words(&["a"]), "a c"),
+            (Type::Words(&["a"]), ""),
             (Type::Nsid, "merge"),
             (Type::Nsid, "a.b"),
             (Type::Nsid, "a.b.c/d"),

@@ -147,6 +147,7 @@ impl Config {
                 let path = &config.user.path;
                 config.user = file::parse(path, &text, Which::User, &mut config.problems);
             }
+            config.hide_token_variable();
         }
         if let Some(root) = &config.root {
             config.repo.path = root.join(REPO_FILE);
@@ -160,6 +161,14 @@ impl Config {
             }
         }
         Ok(config)
+    }
+
+    /// Keeps the variable that the user has named for a token from child processes.
+    fn hide_token_variable(&self) {
+        let value = self.value("jira.auth_token").unwrap_or_default();
+        if let Some(name) = keys::variable_name(&value) {
+            forge_core::hide_variable(name);
+        }
     }
 
     /// The same without `.forge.toml`, for work on another repository than the one whose file it is.
@@ -331,7 +340,7 @@ impl Config {
             .or_else(|| {
                 let s = self.user.get(name)?;
                 Some((
-                    s.value.clone(),
+                    self.expanded(name, &s.value)?,
                     Source::User(self.user.path.clone(), s.line),
                 ))
             })
@@ -352,6 +361,14 @@ impl Config {
             name: name.text(),
             value,
             source,
+        }
+    }
+
+    /// A value of the user's file; that of `${NAME}` counts where it is set and fits.
+    fn expanded(&self, name: &Name, value: &str) -> Option<String> {
+        match keys::variable_name(value).filter(|_| name.key.expands) {
+            Some(variable) => name.key.ty.parse(&self.env.named(variable)?),
+            None => Some(value.to_owned()),
         }
     }
 

@@ -1,7 +1,9 @@
 //! The configuration as the types that its readers want.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
+use forge_context::{ContextSection, ContextSettings, RelatedBy};
+use forge_context::{TicketKeys, TicketPattern};
 use forge_core::model::MergeMethod;
 
 use super::Config;
@@ -115,6 +117,79 @@ impl Config {
     #[must_use]
     pub fn workflow_force(&self) -> bool {
         self.flag("workflow.on_merge.force")
+    }
+
+    /// `context.include`: the sections of a bundle where nobody names some.
+    #[must_use]
+    pub fn context_include(&self) -> BTreeSet<ContextSection> {
+        let names = self.value("context.include").unwrap_or_default();
+        let sections = names.split(' ').map(ContextSection::parse);
+        sections.filter_map(Result::ok).collect()
+    }
+
+    /// `context.cache_ttl_seconds`: how long a bundle is kept.
+    #[must_use]
+    pub fn context_cache_ttl(&self) -> Duration {
+        Duration::from_secs(self.count("context.cache_ttl_seconds").unwrap_or(60))
+    }
+
+    /// The other keys of `context`.
+    #[must_use]
+    pub fn context_settings(&self) -> ContextSettings {
+        let words = |name: &str| -> Vec<String> {
+            let text = self.value(name).unwrap_or_default();
+            text.split(' ').map(str::to_owned).collect()
+        };
+        let mut settings = ContextSettings::default();
+        let (risk, related) = (&mut settings.risk, &mut settings.related);
+        let set = |field: &mut u64, name: &str| *field = self.count(name).unwrap_or(*field);
+        set(&mut settings.rate_limit_buffer, "context.rate_limit_buffer");
+        set(&mut risk.large_lines, "context.summary.high_risk_lines");
+        set(&mut risk.medium_lines, "context.summary.medium_risk_lines");
+        risk.critical_paths = words("context.summary.critical_paths");
+        let lines = self.count("context.diff_context_lines");
+        settings.diff_context_lines = lines
+            .and_then(|n| u32::try_from(n).ok())
+            .unwrap_or(settings.diff_context_lines);
+        settings.require_approval = self.flag("context.summary.require_approval");
+        let wanted = words("context.related_prs.strategies");
+        related.strategies = wanted
+            .iter()
+            .filter_map(|name| match name.as_str() {
+                "same_files" => Some(RelatedBy::SameFiles),
+                "same_branch_prefix" => Some(RelatedBy::SameBranchPrefix),
+                "linked_issues" => Some(RelatedBy::LinkedIssue),
+                _ => None,
+            })
+            .collect();
+        let as_i64 = |n: u64| i64::try_from(n).ok();
+        let days = self.count("context.related_prs.lookback_days");
+        related.lookback_days = days.and_then(as_i64).unwrap_or(related.lookback_days);
+        let max = self.count("context.related_prs.max_related");
+        related.max = max
+            .and_then(|n| usize::try_from(n).ok())
+            .unwrap_or(related.max);
+        settings
+    }
+
+    fn count(&self, name: &str) -> Option<u64> {
+        self.value(name)?.parse().ok()
+    }
+
+    /// What is a ticket: `jira.enabled`, `jira.project_keys`, `jira.key_patterns`.
+    pub(crate) fn ticket_keys(&self) -> TicketKeys {
+        let list = |name| self.value(name).unwrap_or_default();
+        let patterns = list("jira.key_patterns");
+        let projects = list("jira.project_keys");
+        TicketKeys {
+            enabled: self.flag("jira.enabled"),
+            base_url: None,
+            projects: projects.split_whitespace().map(str::to_owned).collect(),
+            patterns: patterns
+                .split_whitespace()
+                .filter_map(TicketPattern::parse)
+                .collect(),
+        }
     }
 
     /// The command that edits texts; `None` when neither configuration nor environment has one.

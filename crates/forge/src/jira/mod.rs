@@ -1,0 +1,372 @@
+//! JIRA: tickets of Cloud (REST v3) and of Data Center (REST v2).
+//!
+//! Source: developer.atlassian.com, "The Jira Cloud platform REST API" and "Jira Data Center REST
+//! API", the resource `issue` and its comments. Cloud takes an e-mail address with an API token as
+//! Basic authentication, Data Center a personal access token as Bearer.
+
+mod adf;
+
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use bytes::Bytes;
+use forge_context::{TicketDetails, Tickets};
+use forge_core::{
+    Error, ErrorKind, Noun, Result, Timestamp,
+    model::{Actor, Comment},
+};
+use forge_http::{Http, MaxRetries, RetryPolicy, Settings, Unfollowed, limited_for};
+use futures::try_join;
+use http::{HeaderValue, Request, StatusCode, header};
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::Value;
+
+use crate::{
+    Forges,
+    auth::{Accounts, JiraAccount, host_of},
+    config::Env,
+};
+
+/// How many comments are read, the newest.
+const MAX_COMMENTS: u32 = 5;
+/// How many tickets are read at once, with two requests each.
+const IN_FLIGHT: usize = 20;
+/// The largest answer, in bytes.
+const MAX_BODY: usize = 4 * 1024 * 1024;
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long the reading of one ticket may take.
+const READ_TIMEOUT: Duration = Duration::from_secs(15);
+/// How long a request waits where JIRA asks to slow down.
+const MAX_WAIT: Duration = Duration::from_secs(5);
+
+/// JIRA, where it is configured; `None` where there is no address or no token.
+pub(crate) fn tracker(forges: &Forges) -> Option<Arc<dyn Tickets>> {
+    let jira = match forges.accounts().jira() {
+        Ok(None) => return None,
+        Ok(Some(account)) => Jira {
+            account,
+            env: forges.config().env().clone(),
+            http: OnceLock::new(),
+        },
+        // It is told where a ticket is asked for: nothing else needs JIRA.
+        Err(_) => return Some(Arc::new(Broken(forges.accounts().clone()))),
+    };
+    Some(Arc::new(jira))
+}
+
+/// A login that cannot be used.
+#[derive(Debug)]
+struct Broken(Accounts);
+
+#[async_trait]
+impl Tickets for Broken {
+    async fn read(&self, key: &str) -> Result<TicketDetails> {
+        self.0.jira()?;
+        Err(Error::new(
+            ErrorKind::Config,
+            format!("the login for JIRA has changed while {key} was read"),
+        )
+        .with_hint("try again"))
+    }
+}
+
+/// One JIRA, and the account that asks it.
+#[derive(Debug)]
+struct Jira {
+    account: JiraAccount,
+    env: Env,
+    http: OnceLock<Http>,
+}
+
+#[async_trait]
+impl Tickets for Jira {
+    async fn read(&self, key: &str) -> Result<TicketDetails> {
+        let issue = format!("issue/{key}");
+        let details = format!("{issue}?fields=summary,status,labels,description");
+        let newest = format!("{issue}/comment?orderBy=-created&maxResults={MAX_COMMENTS}");
+        let reads = async { try_join!(self.get::<Issue>(&details), self.get::<Page>(&newest)) };
+        let (issue, page) = tokio::time::timeout(READ_TIMEOUT, reads)
+            .await
+            .unwrap_or_else(|_| Err(self.silent()))?;
+        let fields = issue.fields;
+        let mut comments: Vec<Comment> = page
+            .comments
+            .into_iter()
+            .filter_map(|comment| comment.into_comment(&self.account.base_url, key))
+            .collect();
+        comments.sort_by_key(|comment| comment.created_at);
+        Ok(TicketDetails {
+            title: fields.summary,
+            is_done: fields.status.category.key == "done",
+            status: fields.status.name,
+            labels: fields.labels,
+            body: text_of(fields.description),
+            comments,
+        })
+    }
+}
+
+impl Jira {
+    fn host(&self) -> &str {
+        host_of(&self.account.base_url)
+    }
+
+    fn http(&self) -> Result<&Http> {
+        if let Some(http) = self.http.get() {
+            return Ok(http);
+        }
+        let http = Http::new(Settings {
+            connect_timeout: CONNECT_TIMEOUT,
+            idle_timeout: READ_TIMEOUT,
+            body_max: MAX_BODY,
+            in_flight: IN_FLIGHT,
+            retry: RetryPolicy {
+                budget: MAX_WAIT,
+                ..RetryPolicy::default()
+            },
+            ..Settings::from_env(&|name| self.env.named(name), false)?
+        })?;
+        http.remember(&self.account.token);
+        Ok(self.http.get_or_init(|| http))
+    }
+
+    /// A resource of the REST interface. A redirect is not followed, so the token goes to the
+    /// configured origin alone.
+    async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T> {
+        let JiraAccount {
+            base_url,
+            email,
+            token,
+            ..
+        } = &self.account;
+        let (version, authorization) = match email {
+            Some(email) => {
+                let pair = BASE64_STANDARD.encode(format!("{email}:{}", token.expose()));
+                (3, format!("Basic {pair}"))
+            }
+            None => (2, format!("Bearer {}", token.expose())),
+        };
+        // The text of the error would have the token.
+        let unfit = |_| Error::new(ErrorKind::Config, "the token for JIRA fits into no header");
+        let mut authorization = HeaderValue::from_str(&authorization).map_err(unfit)?;
+        authorization.set_sensitive(true);
+        let request = Request::get(format!("{base_url}/rest/api/{version}/{path}"))
+            .header(header::AUTHORIZATION, authorization)
+            .header(header::ACCEPT, "application/json")
+            .extension(Unfollowed)
+            .extension(MaxRetries(1))
+            .body(Bytes::new())
+            .map_err(|e| Error::new(ErrorKind::Config, format!("JIRA cannot be asked: {e}")))?;
+        let response = self.http()?.send(request).await?;
+        let (parts, body) = response.into_parts();
+        let bytes = body.into_bytes().unwrap_or_default();
+        if parts.status.is_success() {
+            // serde's own message quotes the answer.
+            return serde_json::from_slice(&bytes).map_err(|_| {
+                Error::new(
+                    ErrorKind::Protocol,
+                    format!("what JIRA at {} answers is no ticket", self.host()),
+                )
+                .with_hint("look whether jira.base_url is the address of JIRA itself")
+            });
+        }
+        Err(self.refusal(parts.status, &parts.headers, &bytes))
+    }
+
+    fn silent(&self) -> Error {
+        let seconds = READ_TIMEOUT.as_secs();
+        let message = format!("JIRA at {} took longer than {seconds} s", self.host());
+        Error::new(
+            ErrorKind::Timeout {
+                after: READ_TIMEOUT,
+            },
+            message,
+        )
+        .with_hint("try again")
+    }
+
+    fn refusal(&self, status: StatusCode, headers: &http::HeaderMap, body: &[u8]) -> Error {
+        let host = self.host();
+        let is_jiras = || serde_json::from_slice::<Failure>(body).is_ok();
+        if status.is_redirection() {
+            let message = format!("JIRA at {host} redirects, and a token follows no redirect");
+            return Error::new(ErrorKind::Protocol, message)
+                .with_hint("set jira.base_url to the address that it redirects to");
+        }
+        if limited_for(status, headers).is_some() {
+            let kind = ErrorKind::RateLimited {
+                bucket: "jira".to_owned(),
+                reset: None,
+            };
+            return Error::new(kind, format!("JIRA at {host} asks to slow down"))
+                .with_hint("try again in some minutes");
+        }
+        match status {
+            StatusCode::UNAUTHORIZED => {
+                let kind = ErrorKind::Unauthenticated {
+                    host: host.to_owned(),
+                };
+                Error::new(kind, format!("JIRA at {host} refuses the token"))
+                    .with_hint("log in to JIRA again with a new token")
+            }
+            StatusCode::FORBIDDEN => {
+                let kind = ErrorKind::PermissionDenied {
+                    missing: Vec::new(),
+                    sso_url: None,
+                };
+                Error::new(
+                    kind,
+                    format!("JIRA at {host} lets this account read nothing"),
+                )
+                .with_hint("log in to JIRA with an account that may read the project")
+            }
+            StatusCode::NOT_FOUND if is_jiras() => {
+                Error::not_found(Noun::Issue, format!("JIRA at {host} has no such ticket"))
+            }
+            _ => {
+                let kind = ErrorKind::Upstream {
+                    status: status.as_u16(),
+                    request_id: None,
+                };
+                Error::new(kind, format!("JIRA at {host} answers with {status}"))
+                    .with_hint("look whether jira.base_url is right, then try again")
+            }
+        }
+    }
+}
+
+/// What JIRA itself says of a failure; another server at a wrong address does not.
+#[derive(Deserialize)]
+struct Failure {
+    #[serde(rename = "errorMessages")]
+    _messages: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Issue {
+    fields: Fields,
+}
+
+#[derive(Deserialize)]
+struct Fields {
+    summary: String,
+    status: Status,
+    #[serde(default)]
+    labels: Vec<String>,
+    #[serde(default)]
+    description: Value,
+}
+
+#[derive(Deserialize)]
+struct Status {
+    name: String,
+    #[serde(rename = "statusCategory")]
+    category: Category,
+}
+
+/// `new`, `indeterminate`, `done` or `undefined`.
+#[derive(Deserialize)]
+struct Category {
+    key: String,
+}
+
+#[derive(Deserialize)]
+struct Page {
+    comments: Vec<TicketComment>,
+}
+
+#[derive(Deserialize)]
+struct TicketComment {
+    id: String,
+    author: Option<Author>,
+    #[serde(default)]
+    body: Value,
+    created: String,
+    updated: Option<String>,
+}
+
+/// Cloud has no names, and Data Center may hide the displayed ones.
+#[derive(Deserialize)]
+struct Author {
+    name: Option<String>,
+    #[serde(rename = "displayName")]
+    displayed: Option<String>,
+}
+
+impl TicketComment {
+    /// `None` for one without a time.
+    fn into_comment(self, base_url: &str, key: &str) -> Option<Comment> {
+        let created_at = time(&self.created)?;
+        let updated_at = self.updated.as_deref().and_then(time);
+        let author = match self.author {
+            Some(Author { name, displayed }) => Actor {
+                name: displayed.clone(),
+                ..Actor::new(name.or(displayed).unwrap_or_default())
+            },
+            None => Actor::new(""),
+        };
+        Some(Comment {
+            url: format!("{base_url}/browse/{key}?focusedCommentId={}", self.id),
+            id: self.id,
+            author,
+            author_association: None,
+            body: text_of(self.body),
+            created_at,
+            updated_at: updated_at.filter(|at| *at != created_at),
+            reply_to: None,
+            round: None,
+            reactions: std::collections::BTreeMap::new(),
+            file_path: None,
+            line_number: None,
+            diff_hunk: None,
+            viewer_did_author: false,
+            minimized_reason: None,
+        })
+    }
+}
+
+/// Wiki markup of v2 as it is, a document of v3 as plain text.
+fn text_of(value: Value) -> String {
+    match value {
+        Value::String(text) => text,
+        other => adf::plain_text(&other),
+    }
+}
+
+/// `2026-01-31T12:00:00.000+0000`: RFC 3339 but for the colon.
+fn time(text: &str) -> Option<Timestamp> {
+    let at = text.len().checked_sub(5)?;
+    let (moment, offset) = text.split_at_checked(at)?;
+    let (hours, minutes) = offset.split_at_checked(3)?;
+    let with_colon = || format!("{moment}{hours}:{minutes}").parse();
+    text.parse().or_else(|_| with_colon()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_of_jira_are_read() {
+        for (text, read) in [
+            (
+                "2026-01-31T12:00:00.000+0000",
+                Some("2026-01-31T12:00:00+00:00"),
+            ),
+            (
+                "2026-01-31T12:00:00.5-0830",
+                Some("2026-01-31T12:00:00.500-08:30"),
+            ),
+            ("2026-01-31T12:00:00Z", Some("2026-01-31T12:00:00Z")),
+            ("yesterday", None),
+            ("é+00", None),
+        ] {
+            let same = |read: &str| read.parse::<Timestamp>().unwrap();
+            assert_eq!(time(text), read.map(same), "{text}");
+        }
+    }
+}
