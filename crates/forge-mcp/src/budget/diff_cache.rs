@@ -5,6 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use forge::context::FileClass;
 use forge_core::{
     Warning,
     diff::FileDiff,
@@ -47,6 +48,8 @@ impl Ends {
 pub(crate) struct File {
     /// Its path at the head; at the base where it is deleted.
     pub path: String,
+    /// What it is for.
+    pub class: FileClass,
     pub status: FileStatus,
     pub additions: u64,
     pub deletions: u64,
@@ -65,6 +68,7 @@ impl File {
         let text = |raw: &[u8]| String::from_utf8_lossy(raw).into_owned();
         Self {
             path: file.header.path().to_owned(),
+            class: FileClass::of(file.header.path()),
             status: file.header.status,
             additions: file.additions,
             deletions: file.deletions,

@@ -1,5 +1,6 @@
 //! Results of a bounded size that never stop silently.
 
+pub(crate) mod context_cache;
 pub(crate) mod cursor;
 pub(crate) mod diff_cache;
 

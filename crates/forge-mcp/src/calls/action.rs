@@ -100,6 +100,7 @@ const PARAMS: &[(Param, &[&str])] = &[
     (Param::Limit, &["limit"]),
     (Param::Method, &["method"]),
     (Param::Patch, &["patch"]),
+    (Param::RemoveLabel, &["remove_labels"]),
     (Param::Repo, &["repo"]),
     (Param::Search, &["search"]),
     (Param::State, &["state"]),
@@ -262,7 +263,7 @@ impl About {
         for (index, (param, arg)) in action.args().iter().enumerate() {
             let name = match argument(schema, *param) {
                 Some(name) => name,
-                None if *arg == Arg::Omit => continue,
+                None if matches!(arg, Arg::Omit | Arg::Replace(..)) => continue,
                 None => return None,
             };
             match arg {
@@ -287,6 +288,14 @@ impl About {
                     is_whole = false;
                     arguments.remove(name);
                     named.push(name.to_owned());
+                }
+                Arg::Replace(wrong, right) => {
+                    if arguments
+                        .get_mut(name)
+                        .is_some_and(|of| correct(of, wrong, right))
+                    {
+                        named.push(format!("{name}={right}"));
+                    }
                 }
                 Arg::Omit => {
                     arguments.remove(name);
@@ -398,6 +407,18 @@ fn argument(schema: &JsonObject, param: Param) -> Option<&'static str> {
     let (_, names) = PARAMS.iter().find(|(of, _)| *of == param)?;
     let has = |name: &&&str| property(schema, name).is_some();
     names.iter().find(has).copied()
+}
+
+/// Corrects a value, alone or in a list; whether it was there.
+fn correct(value: &mut Value, wrong: &str, right: &str) -> bool {
+    match value {
+        Value::String(text) if text.trim() == wrong.trim() => {
+            right.clone_into(text);
+            true
+        }
+        Value::Array(items) => items.iter_mut().any(|item| correct(item, wrong, right)),
+        _ => false,
+    }
 }
 
 /// A value as the schema has it; `None` for one that does not fit.
@@ -631,6 +652,14 @@ mod tests {
         ]);
         let call = r#"do it: pr_merge {"method":"rebase","number":"7"}"#;
         assert_eq!(told(again.clone(), &merge), call);
+        let sent = json!({ "title": "x", "labels": ["docs", "bgu"], "base": "bgu" });
+        let create = about("pr_create", sent);
+        let corrected = Action::again(&[])
+            .replace(Param::AddLabel, "bgu", "bug")
+            .replace(Param::RemoveLabel, "bgu", "bug");
+        let call = r#"do it: pr_create {"base":"bgu","labels":["docs","bug"],"title":"x"}"#;
+        assert_eq!(told(corrected.clone(), &create), call);
+        assert_eq!(told(corrected, &merge), "do it");
         let long = json!({ "number": "7", "body": "x".repeat(2_000) });
         let long = about("pr_merge", long);
         assert_eq!(

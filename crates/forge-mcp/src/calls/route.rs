@@ -145,6 +145,15 @@ impl Route {
     }
 }
 
+/// A call that may change something: however it ends, what was gathered before is forgotten.
+struct Write(ServerState);
+
+impl Drop for Write {
+    fn drop(&mut self) {
+        self.0.contexts().forget();
+    }
+}
+
 async fn run<T: Tool>(
     server: ServerState,
     params: CallToolRequestParams,
@@ -153,6 +162,7 @@ async fn run<T: Tool>(
 ) -> CallToolResponse {
     let cancelled = ctx.ct.clone();
     let sent = params.arguments.clone();
+    let _write = T::SPEC.effect.is_write().then(|| Write(server.clone()));
     let call = Call::new(server, T::SPEC, params, ctx);
     let work = async {
         let args = args::fit(sent, input)?;

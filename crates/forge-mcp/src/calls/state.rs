@@ -9,7 +9,7 @@ use std::{
 use forge::Forges;
 use forge_core::{
     Access, AtUri, Error, ErrorKind, Locator, Policy, PrKey, Repo, RepoId, RepoPath, Result, Trust,
-    locator,
+    fingerprint, locator,
     model::{LocalClone, PullRequest},
 };
 use forge_git::Place;
@@ -17,7 +17,7 @@ use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore};
 
 use super::{Options, Tools};
 use crate::{
-    budget::diff_cache::DiffCache,
+    budget::{context_cache::ContextCache, diff_cache::DiffCache},
     safety::{accounts::Accounts, allow::canonical, gate::Gate, seals::Seals},
 };
 
@@ -37,6 +37,7 @@ struct Inner {
     turns: Arc<Semaphore>,
     default_repo: OnceCell<RepoId>,
     diffs: DiffCache,
+    contexts: ContextCache,
 }
 
 /// The state of a server. A clone is the same state.
@@ -60,6 +61,7 @@ impl ServerState {
             turns: Arc::new(Semaphore::new(IN_FLIGHT)),
             default_repo: OnceCell::new(),
             diffs: DiffCache::default(),
+            contexts: ContextCache::default(),
             forges,
             options,
             tools,
@@ -81,6 +83,17 @@ impl ServerState {
 
     pub fn diffs(&self) -> &DiffCache {
         &self.0.diffs
+    }
+
+    pub fn contexts(&self) -> &ContextCache {
+        &self.0.contexts
+    }
+
+    /// What the account at a host is known by here: another one sees other things.
+    pub fn account_at(&self, host: &str) -> u64 {
+        let found = self.0.forges.accounts().credential(host);
+        let secret = found.ok().flatten().map(|c| c.secret.expose().to_owned());
+        fingerprint(&secret)
     }
 
     /// The tools that are offered.

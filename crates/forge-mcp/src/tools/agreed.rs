@@ -61,7 +61,8 @@ pub(super) fn titled(call: &Call, pull: &PullRequest) -> String {
     quotable(call.cleaner.line(&pull.title).as_str())
 }
 
-fn quotable(text: &str) -> String {
+/// A text of somebody else's, cut and without the quotes that it stands in.
+pub(super) fn quotable(text: &str) -> String {
     short(text).replace('"', "'")
 }
 

@@ -1,26 +1,42 @@
-use std::ops::Range;
+use std::{ops::Range, pin::pin, sync::Arc};
 
 use forge::context::{
-    Clearer, ContextReq, ContextSection, LinkTarget, LinkedItem, LogTail, PackedDiff, PackedFile,
-    PullContext, RelatedPull, Requirement, RequirementStatus, SectionError, context,
+    Clearer, ContextEvent, ContextObserver, ContextSection, LinkTarget, LinkedItem, LogTail,
+    PackedDiff, PackedFile, PullContext, RelatedPull, Requirement, RequirementStatus, SectionError,
+    context,
 };
-use forge_core::{Warning, fingerprint, model::Thread};
+use forge_core::{
+    Error, Warning, fingerprint,
+    model::{RecordIngestion, Thread},
+    text::one_line,
+};
 use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
+use tokio::sync::mpsc;
 
 use crate::{
     budget::{self, Lengths, Position, cursor},
-    calls::{Answer, Call, Effect, Spec, Stop, Tool},
+    calls::{Answer, Call, Effect, Spec, Stop, Target, Tool},
     content::{self, Clean, Cleaner, quote},
     output::{
-        Blocks, CheckOut, CommentOut, EventOut, FileOut, Listed, Part, PullOut, ReviewOut,
-        ThreadOut, WarningOut, files, quoted, word,
+        Blocks, CheckOut, CommentOut, EventOut, FileOut, IngestionDetail, Listed, Part, PullOut,
+        ReviewOut, ThreadOut, WarningOut, files, quoted, word,
     },
+};
+
+mod since;
+mod source;
+mod waiting;
+
+use self::{
+    since::{SinceOut, SinceSection},
+    source::SourceOut,
+    waiting::{WaitFor, WaitedOut, wait_for},
 };
 
 pub(super) struct PrContext;
 
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Args {
     repo: Option<String>,
@@ -29,6 +45,12 @@ pub(super) struct Args {
     #[serde(default)]
     include: Vec<Section>,
     context_lines: Option<u32>,
+    /// Changes since then: a commit, a review's id, or "review" for my latest
+    since: Option<String>,
+    wait_for: Option<WaitFor>,
+    /// No section: what is waited for has not happened
+    #[serde(skip)]
+    is_brief: bool,
     /// Default 25000
     max_chars: Option<u64>,
     cursor: Option<String>,
@@ -46,6 +68,7 @@ enum Section {
     Diff,
     Files,
     History,
+    Source,
 }
 
 impl From<Section> for ContextSection {
@@ -60,6 +83,7 @@ impl From<Section> for ContextSection {
             Section::Diff => Self::Diff,
             Section::Files => Self::Files,
             Section::History => Self::History,
+            Section::Source => Self::Source,
         }
     }
 }
@@ -69,6 +93,8 @@ pub(super) struct Out {
     pull_request: PullOut,
     summary: SummaryOut,
     verdict: VerdictOut,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ingestion: Option<IngestionOut>,
     #[serde(skip_serializing_if = "Option::is_none")]
     ci_status: Option<Vec<CheckOut>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -89,6 +115,13 @@ pub(super) struct Out {
     history: Option<Vec<EventOut>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     diff: Option<DiffOut>,
+    /// With wait_for
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waited: Option<WaitedOut>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    since: Option<SinceOut>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    source: Option<Vec<SourceOut>>,
     /// There is more, and this goes on; a section has the items that begin on this page
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
@@ -133,13 +166,40 @@ struct VerdictOut {
     requirements: Vec<RequirementOut>,
 }
 
+/// Whether the index shows the record of the pull request
+#[derive(Debug, Serialize, JsonSchema)]
+struct IngestionOut {
+    /// immediate, confirmed, pending, pds_only or ineffective
+    state: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    detail: Option<IngestionDetail>,
+    uri: Clean,
+    cid: Clean,
+    evidence: Clean,
+}
+
+impl IngestionOut {
+    fn of(found: &RecordIngestion, c: &Cleaner) -> Self {
+        Self {
+            state: found.verdict.word().to_owned(),
+            detail: IngestionDetail::of(&found.verdict, c),
+            uri: c.line(&found.uri),
+            cid: c.line(&found.cid),
+            evidence: c.line(&found.evidence),
+        }
+    }
+}
+
 #[derive(Debug, Serialize, JsonSchema)]
 struct RequirementOut {
     rule: String,
     /// unmet, unknown or met
     status: String,
-    /// forge or base_rules stop a merge; own is advice
+    /// own is advice, any other stops a merge
     source: String,
+    /// The ruleset
+    #[serde(skip_serializing_if = "Option::is_none")]
+    source_name: Option<Clean>,
     evidence: Clean,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     cleared_by: Vec<ClearerOut>,
@@ -172,6 +232,11 @@ struct LinkedOut {
     title: Option<Clean>,
     /// open, closed, merged or unknown
     status: String,
+    /// In the words of the issue tracker
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status_name: Option<Clean>,
+    /// Whether it was read
+    resolved: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     url: Option<Clean>,
     /// closes, related or references
@@ -252,25 +317,27 @@ impl Tool for PrContext {
     const SPEC: Spec = Spec {
         name: "pr_context",
         title: "Judge a pull request",
-        description: "All about a pull request in one call: ready to merge or not, each requirement \
-                      and who clears it, risk, threads, checks, linked issues, the diff that says \
-                      most. include never changes the verdict.",
+        description: "A pull request in one call: verdict, requirements and who clears them, risk, \
+                      threads, checks, issues, the diff that says most.",
         effect: Effect::Read,
     };
     type Args = Args;
     type Out = Out;
 
-    async fn run(call: &Call, args: Args) -> Result<Answer<Out>, Stop> {
+    async fn run(call: &Call, mut args: Args) -> Result<Answer<Out>, Stop> {
         let max = budget::chars(args.max_chars);
         let target = call.pull(args.repo.as_deref(), &args.number).await?;
-        let mut req = ContextReq::new(call.server.forges().hosts().clone());
-        if !args.include.is_empty() {
-            req.include = args.include.iter().map(|s| (*s).into()).collect();
+        let (waited, wait_on) = match args.wait_for {
+            Some(until) => wait_for(call, &target, until.into(), args.cursor.as_deref()).await?,
+            None => None,
         }
-        req.diff_bytes = max;
-        req.context_lines = args.context_lines;
-        req.clone = call.server.clone_of(&target.repo).await;
-        let found = context(&target.repo, &target.id, &req).await?;
+        .unzip();
+        let wait_on = wait_on.flatten();
+        if waited.is_some() {
+            args.cursor = None;
+            args.is_brief = wait_on.is_some();
+        }
+        let found = gathered(call, &target, &args, max).await?;
         let c = &call.cleaner;
         let mut warnings: Vec<Warning> = found.errors.iter().map(as_warning).collect();
         warnings.extend(found.warnings.iter().cloned());
@@ -280,10 +347,16 @@ impl Tool for PrContext {
 
         let mut blocks = Blocks::default();
         let (summary, mut verdict) = (summary(&found, c), VerdictOut::of(&found));
+        let ingestion = found.pull.ingestion.as_ref();
+        let ingestion = ingestion.map(|found| IngestionOut::of(found, c));
         let mut top = pull.text(found.pull.checks.as_ref()) + &head(&summary, &verdict);
+        if let Some(record) = &ingestion {
+            let IngestionOut { state, cid, .. } = record;
+            top.push_str(&format!("record version {cid}: {state}\n"));
+        }
         warnings.iter().for_each(|w| top.push_str(&w.text()));
         pull.shorten(max);
-        blocks.push(top, budget::length(&warnings));
+        blocks.push(top, budget::length(&(&warnings, &ingestion)));
         let body = match description.is_empty() {
             true => String::new(),
             false => format!(
@@ -298,8 +371,7 @@ impl Tool for PrContext {
         let sections = Sections::of(&found, c, &mut blocks);
 
         let oid = found.pull.head_oid.clone().unwrap_or_default();
-        let include: Vec<&str> = req.include.iter().map(|s| s.name()).collect();
-        let bound = (target.id.to_string(), include, args.context_lines);
+        let bound = (target.id.to_string(), args.wanted());
         // What was shown must be what it was, or an item could be left out or come twice.
         let before = |at: Position| {
             let shown = blocks.texts.get(BODY..at.block).unwrap_or_default();
@@ -312,12 +384,13 @@ impl Tool for PrContext {
                 cursor::unpin(pinned, cursor::SHOWN, before)?
             }
         };
-        let again = match from == Position::default() {
-            true => String::new(),
-            false => format!("#{} (continued)\n", pull.number),
+        let again = match (&waited, from == Position::default()) {
+            (Some(waited), _) => waited.text(wait_on.as_deref()),
+            (None, true) => String::new(),
+            (None, false) => format!("#{} (continued)\n", pull.number),
         };
         let lengths = Lengths {
-            always: budget::length(&(&pull, &summary, &verdict)),
+            always: budget::length(&(&pull, &summary, &verdict, &waited)),
             blocks: &blocks.lengths,
         };
         let mut fitted = budget::fit_both(&again, &blocks.texts, lengths, from, max);
@@ -325,6 +398,8 @@ impl Tool for PrContext {
             let at = cursor::pin(at, before(at));
             cursor::make(Self::SPEC.name, &bound, &oid, &at)
         });
+        // What goes on is the wait.
+        let next = next.filter(|_| wait_on.is_none());
         let mut text = std::mem::take(&mut fitted.text);
         let total = blocks.texts.len();
         text.push_str(&budget::tail("parts", &fitted, total, next.as_deref()));
@@ -334,9 +409,11 @@ impl Tool for PrContext {
         }
         verdict.requirements = requirements.on(page).unwrap_or_default();
         let mut data = sections.on(page, found.partial, (pull, summary, verdict));
-        data.next_cursor = next;
+        data.next_cursor = wait_on.or(next);
+        data.waited = waited;
         if page.contains(&TOP) {
             data.warnings = warnings;
+            data.ingestion = ingestion;
             data.errors = found.errors.iter().map(|e| ErrorOut::of(e, c)).collect();
         }
         if !budget::may_repeat(budget::length(&data), text.chars().count(), max) {
@@ -344,6 +421,117 @@ impl Tool for PrContext {
         }
         Ok(Answer { text, data })
     }
+}
+
+impl Args {
+    /// What is wanted of the pull request, whichever page of it.
+    fn wanted(&self) -> String {
+        let alike = Self {
+            repo: None,
+            number: String::new(),
+            max_chars: None,
+            cursor: None,
+            ..self.clone()
+        };
+        format!("{alike:?}")
+    }
+}
+
+/// The bundle: the one that was gathered lately, where it still counts. A repository on this machine
+/// is looked at each time but for further pages: to look costs little, and its owner has just changed
+/// it.
+async fn gathered(
+    call: &Call,
+    target: &Target,
+    args: &Args,
+    max: usize,
+) -> Result<Arc<PullContext>, Error> {
+    let repo = &target.id.repo;
+    let key = fingerprint(&(
+        call.server.account_at(&repo.host),
+        target.id.to_string(),
+        args.wanted(),
+        max,
+    ));
+    let cache = call.server.contexts();
+    let ttl = call.server.forges().config().context_cache_ttl();
+    let is_page = args.cursor.is_some();
+    let known = cache.get(key, ttl, is_page);
+    // A repository on this machine costs nothing to read again, and what was waited for is newer than
+    // what is kept.
+    let may_be_kept = !repo.host.is_empty() && args.wait_for.is_none();
+    if let Some(found) = known.filter(|_| is_page || may_be_kept) {
+        return Ok(found);
+    }
+    let begun = cache.begin();
+    let found = Arc::new(gather(call, target, args, max).await?);
+    cache.put(key, &found, begun);
+    Ok(found)
+}
+
+/// Gathers the bundle, and tells the client of each request.
+async fn gather(
+    call: &Call,
+    target: &Target,
+    args: &Args,
+    max: usize,
+) -> Result<PullContext, Error> {
+    let mut req = call.server.forges().context_req();
+    if !args.include.is_empty() {
+        req.include = args.include.iter().map(|s| (*s).into()).collect();
+    } else if args.since.is_some() {
+        req.include.remove(&ContextSection::Diff);
+    }
+    req.since.clone_from(&args.since);
+    if args.is_brief {
+        req.include.clear();
+        req.since = None;
+    }
+    req.diff_bytes = max;
+    req.context_lines = args.context_lines.or(req.context_lines);
+    req.clone = call.server.clone_of(&target.repo).await;
+    let (tell, mut told) = mpsc::unbounded_channel();
+    req.observer = ContextObserver::new(move |event| {
+        // Nobody is there to be told once the call has ended.
+        let _ = tell.send(in_words(event));
+    });
+    let mut gathering = pin!(context(&target.repo, &target.id, &req));
+    let mut done = 0;
+    let found = loop {
+        tokio::select! {
+            found = &mut gathering => break found,
+            Some(what) = told.recv() => {
+                done += 1;
+                call.progress(done, None, &what).await;
+            }
+        }
+    };
+    while let Ok(what) = told.try_recv() {
+        done += 1;
+        call.progress(done, None, &what).await;
+    }
+    found
+}
+
+/// An event as a line of progress.
+fn in_words(event: &ContextEvent) -> String {
+    let text = match event {
+        ContextEvent::Start { include, .. } => format!("reading {}", include.join(", ")),
+        ContextEvent::Fetch {
+            endpoint,
+            duration_ms,
+            ..
+        } => format!("{endpoint} answered after {duration_ms} ms"),
+        ContextEvent::JiraFetch {
+            issue_key,
+            duration_ms,
+        } => format!("{issue_key} was read in {duration_ms} ms"),
+        ContextEvent::Complete {
+            sections_fetched, ..
+        } => format!("read {}", sections_fetched.join(", ")),
+        ContextEvent::Error { message, .. } => message.clone(),
+    };
+    one_line(&text).into_owned()
 }
 
 fn as_warning(error: &SectionError) -> Warning {
@@ -419,6 +607,7 @@ impl RequirementOut {
             rule: r.rule.name().to_owned(),
             status: r.status.name().to_owned(),
             source: r.source.name().to_owned(),
+            source_name: r.source_name.as_ref().map(|name| c.line(name)),
             evidence: c.line(&r.evidence),
             cleared_by: r.cleared_by.iter().map(clearer).collect(),
         }
@@ -431,8 +620,10 @@ impl Part for RequirementOut {
         if self.status == RequirementStatus::Met.name() {
             return format!("met {}\n", self.rule);
         }
+        let name = self.source_name.as_ref();
+        let name = name.map_or_else(String::new, |name| format!(" \"{name}\""));
         let mut line = format!(
-            "{} {} [{}]: {}",
+            "{} {} [{}{name}]: {}",
             self.status, self.rule, self.source, self.evidence
         );
         for (n, by) in self.cleared_by.iter().enumerate() {
@@ -485,6 +676,8 @@ impl LinkedOut {
             kind: item.kind.map(|kind| word(&kind)),
             title: line(&item.title),
             status: state(item.state),
+            status_name: line(&item.status),
+            resolved: item.title.is_some(),
             url: line(&item.url),
             relationship: item.relationship.name().to_owned(),
             found_in: item
@@ -509,8 +702,10 @@ impl Part for LinkedOut {
             .title
             .as_ref()
             .map_or(String::new(), |t| format!(" {}", content::title(t)));
+        let status = self.status_name.as_ref();
+        let status = status.map_or(String::new(), |s| format!(" [{s}]"));
         let mut text = format!(
-            "{} {} {}{title} (found in {})\n",
+            "{} {} {}{status}{title} (found in {})\n",
             self.relationship,
             self.key,
             self.status,
@@ -569,17 +764,13 @@ impl Part for RelatedOut {
 
 impl PackedOut {
     fn of(file: &PackedFile, c: &Cleaner) -> Self {
-        let omission = |o: &forge::context::Omission| OmissionOut {
-            reason: o.reason.name().to_owned(),
-            lines: o.lines,
-        };
         Self {
             path: c.line(&file.path),
             status: word(&file.status),
             class: file.class.name().to_owned(),
             additions: file.additions,
             deletions: file.deletions,
-            omitted: file.omitted.iter().map(omission).collect(),
+            omitted: file.omitted.iter().map(OmissionOut::of).collect(),
         }
     }
 
@@ -594,15 +785,26 @@ impl PackedOut {
             "file {}{was} {} {counts} {}",
             self.path, self.status, self.class
         );
-        for omission in &self.omitted {
-            let OmissionOut { reason, lines } = omission;
-            line.push_str(&match lines {
-                0 => format!(" [not shown: {reason}]"),
-                lines => format!(" [{lines} lines not shown: {reason}]"),
-            });
-        }
+        line.extend(self.omitted.iter().map(OmissionOut::note));
         line.push('\n');
         line
+    }
+}
+
+impl OmissionOut {
+    fn of(omission: &forge::context::Omission) -> Self {
+        Self {
+            reason: omission.reason.name().to_owned(),
+            lines: omission.lines,
+        }
+    }
+
+    fn note(&self) -> String {
+        let reason = &self.reason;
+        match self.lines {
+            0 => format!(" [not shown: {reason}]"),
+            lines => format!(" [{lines} lines not shown: {reason}]"),
+        }
     }
 }
 
@@ -627,8 +829,25 @@ struct Sections {
     related: Option<Listed<RelatedOut>>,
     files: Option<Listed<FileOut>>,
     history: Option<Listed<EventOut>>,
-    /// The files of the diff, and the block that each begins in.
-    diff: Option<(DiffOut, Vec<usize>)>,
+    diff: Option<DiffSection>,
+    since: Option<SinceSection>,
+    source: Option<Listed<SourceOut>>,
+}
+
+/// A diff, and the block that each of its files begins in.
+struct DiffSection {
+    out: DiffOut,
+    begins: Vec<usize>,
+}
+
+impl DiffSection {
+    /// The data of a page.
+    fn on(mut self, page: &Range<usize>) -> Option<DiffOut> {
+        let mut begins = self.begins.into_iter();
+        let files = &mut self.out.files;
+        files.retain(|_| begins.next().is_some_and(|at| page.contains(&at)));
+        (!files.is_empty() || self.out.files_total == 0).then_some(self.out)
+    }
 }
 
 impl Sections {
@@ -698,7 +917,18 @@ impl Sections {
                 |event| EventOut::of(event, c),
                 (&mut *blocks, c),
             ),
-            diff: found.diff.as_ref().map(|diff| packed(diff, c, blocks)),
+            since: found
+                .since
+                .as_ref()
+                .map(|found| SinceSection::of(found, c, &mut *blocks)),
+            diff: found
+                .diff
+                .as_ref()
+                .map(|diff| packed("diff", diff, c, &mut *blocks)),
+            source: found
+                .source
+                .as_ref()
+                .map(|found| source::section(found, c, blocks)),
         }
     }
 
@@ -709,16 +939,11 @@ impl Sections {
         partial: bool,
         (pull_request, summary, verdict): (PullOut, SummaryOut, VerdictOut),
     ) -> Out {
-        let diff = self.diff.and_then(|(mut diff, begins)| {
-            let mut begins = begins.into_iter();
-            diff.files
-                .retain(|_| begins.next().is_some_and(|at| page.contains(&at)));
-            (!diff.files.is_empty() || diff.files_total == 0).then_some(diff)
-        });
         Out {
             pull_request,
             summary,
             verdict,
+            ingestion: None,
             ci_status: self.checks.and_then(|all| all.on(page)),
             ci_logs: self.logs.and_then(|all| all.on(page)),
             threads: self
@@ -731,7 +956,10 @@ impl Sections {
             related_prs: self.related.and_then(|all| all.on(page)),
             files: self.files.and_then(|all| all.on(page)),
             history: self.history.and_then(|all| all.on(page)),
-            diff,
+            diff: self.diff.and_then(|diff| diff.on(page)),
+            since: self.since.and_then(|since| since.on(page)),
+            source: self.source.and_then(|all| all.on(page)),
+            waited: None,
             next_cursor: None,
             bodies_in_text: false,
             partial,
@@ -759,9 +987,9 @@ fn threads(all: &[Thread], c: &Cleaner, blocks: &mut Blocks) -> Listed<ThreadOut
 }
 
 /// The diff: a block for each hunk, the head of its file before the first.
-fn packed(diff: &PackedDiff, c: &Cleaner, blocks: &mut Blocks) -> (DiffOut, Vec<usize>) {
+fn packed(name: &str, diff: &PackedDiff, c: &Cleaner, blocks: &mut Blocks) -> DiffSection {
     let mut head = format!(
-        "\ndiff: {} +{} -{}{}\n",
+        "\n{name}: {} +{} -{}{}\n",
         files(diff.files_total as u64),
         diff.additions,
         diff.deletions,
@@ -797,7 +1025,7 @@ fn packed(diff: &PackedDiff, c: &Cleaner, blocks: &mut Blocks) -> (DiffOut, Vec<
         truncated: diff.truncated,
         files: rows,
     };
-    (out, begins)
+    DiffSection { out, begins }
 }
 
 fn hunk(text: &str, c: &Cleaner) -> String {

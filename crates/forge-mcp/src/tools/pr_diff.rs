@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
+use forge::context::{MAX_DERIVED_LINES, OmissionReason};
 use forge_core::{
     Action, Error, Hint, Op, Warning,
-    diff::is_generated,
     model::{FileStatus, PrFields, PullRequest},
 };
 use rmcp::schemars::{self, JsonSchema};
@@ -64,17 +64,23 @@ pub(super) struct Out {
 struct FileRow {
     path: Clean,
     status: String,
+    class: String,
     additions: u64,
     deletions: u64,
+    /// Why its lines are not in the text: generated, binary or too_large
+    #[serde(skip_serializing_if = "Option::is_none")]
+    omitted: Option<String>,
 }
 
 impl FileRow {
-    fn of(file: &File, call: &Call) -> Self {
+    fn of(file: &File, omitted: Option<OmissionReason>, call: &Call) -> Self {
         Self {
             path: call.cleaner.line(&file.path),
             status: word(&file.status),
+            class: file.class.name().to_owned(),
             additions: file.additions,
             deletions: file.deletions,
+            omitted: omitted.map(|reason| reason.name().to_owned()),
         }
     }
 }
@@ -83,9 +89,9 @@ impl Tool for PrDiff {
     const SPEC: Spec = Spec {
         name: "pr_diff",
         title: "Read the diff",
-        description: "The unified diff from merge base to head, as plain text, cut between hunks. \
-                      Lock files and generated ones are counted alone unless named in paths. No comments: \
-                      pr_view include=threads.",
+        description: "The unified diff, cut between hunks: code, tests, docs, then generated, lock and \
+                      vendored files, counted alone unless named in paths. No comments: pr_view \
+                      include=threads.",
         effect: Effect::Read,
     };
     type Args = Args;
@@ -111,11 +117,13 @@ impl Tool for PrDiff {
                 cursor::unpin(pinned, "the diff", |_| content)?
             }
         };
-        let chosen: Vec<&File> = whole
+        let mut chosen: Vec<&File> = whole
             .files
             .iter()
             .filter(|f| is_wanted(&f.path, &args.paths))
             .collect();
+        // As a diff under a budget is packed: what only deletes comes behind what adds.
+        chosen.sort_by_key(|f| (f.class, f.additions == 0));
         let missing = diff::missing(&pull, &whole);
         if chosen.is_empty() && !args.paths.is_empty() {
             return Err(unknown_path(&args.paths, &whole, missing.as_deref()).into());
@@ -145,8 +153,9 @@ impl Tool for PrDiff {
         // What file each block belongs to, and the row of the one that begins with it.
         let mut parts: Vec<(usize, Option<FileRow>)> = Vec::new();
         for (n, file) in chosen.iter().enumerate() {
-            let mut row = Some(FileRow::of(file, call));
-            for text in file_blocks(call, file, &args) {
+            let omitted = omission(file, &args);
+            let mut row = Some(FileRow::of(file, omitted, call));
+            for text in file_blocks(call, file, omitted, &args) {
                 let row = row.take();
                 blocks.push(text, row.as_ref().map_or(0, budget::length));
                 parts.push((n, row));
@@ -260,8 +269,29 @@ fn unknown_path(paths: &[String], whole: &Whole, missing: Option<&str>) -> Error
         .with_hint(near.map_or_else(all_files, Hint::from))
 }
 
+/// Why the lines of a file are not shown. A binary file is fetched with git, as is one that the forge
+/// does not send.
+fn omission(file: &File, args: &Args) -> Option<OmissionReason> {
+    let is_asked_for = !args.paths.is_empty() || args.format == Some(Format::Detailed);
+    let is_long = file.additions + file.deletions > MAX_DERIVED_LINES;
+    if file.binary {
+        Some(OmissionReason::Binary)
+    } else if file.left_out {
+        Some(OmissionReason::TooLarge)
+    } else if !is_asked_for && file.class.is_derived() && is_long {
+        Some(OmissionReason::Generated)
+    } else {
+        None
+    }
+}
+
 /// A file as blocks: its header with the first hunk, then each hunk.
-fn file_blocks(call: &Call, file: &File, args: &Args) -> Vec<String> {
+fn file_blocks(
+    call: &Call,
+    file: &File,
+    omitted: Option<OmissionReason>,
+    args: &Args,
+) -> Vec<String> {
     let counts = if file.binary {
         "binary".to_owned()
     } else if file.left_out {
@@ -282,13 +312,10 @@ fn file_blocks(call: &Call, file: &File, args: &Args) -> Vec<String> {
     if args.names_only {
         return vec![format!("{}\n", row())];
     }
-    if args.paths.is_empty()
-        && args.format != Some(Format::Detailed)
-        && is_generated(&file.path)
-        && file.additions + file.deletions > 40
-    {
+    if omitted == Some(OmissionReason::Generated) {
+        let class = file.class.name();
         return vec![format!(
-            "{} (generated, not shown: name it in paths)\n",
+            "{} ({class}, not shown: name it in paths)\n",
             row()
         )];
     }

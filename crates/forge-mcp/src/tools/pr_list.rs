@@ -18,23 +18,22 @@ pub(super) struct PrList;
 #[serde(deny_unknown_fields)]
 pub(super) struct Args {
     repo: Option<String>,
-    /// Default open; closed has merged ones too
+    /// Default open
     state: Option<State>,
     /// Login, or @me
     author: Option<String>,
-    /// Login, or @me
     assignee: Option<String>,
-    /// All of them
     #[serde(default)]
     labels: Vec<String>,
     base: Option<String>,
     head: Option<String>,
     draft: Option<bool>,
-    /// Words and GitHub qualifiers
+    /// Words, qualifiers
     search: Option<String>,
-    /// Default 30, at most 100
+    /// Paths, globs
+    #[serde(default)]
+    touches: Vec<String>,
     limit: Option<u64>,
-    /// detailed adds URLs
     format: Option<Format>,
     /// Default 25000
     max_chars: Option<u64>,
@@ -59,6 +58,9 @@ pub(super) struct Out {
     /// Looked at to find these, where a filter runs on our side
     #[serde(skip_serializing_if = "Option::is_none")]
     scanned: Option<u64>,
+    /// With touches: whether every pull request was looked at
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scan_complete: Option<bool>,
     /// Who answered, where several can
     #[serde(skip_serializing_if = "Option::is_none")]
     source: Option<Clean>,
@@ -72,8 +74,8 @@ impl Tool for PrList {
     const SPEC: Spec = Spec {
         name: "pr_list",
         title: "List pull requests",
-        description: "Pull requests, newest first, one line each with checks and reviews. No \
-                      bodies: pr_view has them.",
+        description: "Pull requests, newest first, a line each with checks and reviews; pr_view has \
+                      bodies.",
         effect: Effect::Read,
     };
     type Args = Args;
@@ -95,6 +97,7 @@ impl Tool for PrList {
             head: args.head,
             draft: args.draft,
             search: args.search,
+            touches: args.touches,
             app: None,
             fields: PrFields::CHECKS,
         };
@@ -198,6 +201,7 @@ impl Tool for PrList {
                 pull_requests: shown,
                 total: page.total,
                 scanned: page.scanned,
+                scan_complete: (!query.touches.is_empty()).then_some(page.next.is_none()),
                 source,
                 next_cursor: next,
                 warnings,

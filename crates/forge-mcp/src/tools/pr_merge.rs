@@ -1,11 +1,12 @@
 use std::fmt::Debug;
 
+use forge::context::{Readiness, Requirement, RequirementStatus, Rule, VERDICT_FIELDS, readiness};
 use forge_core::{
     Action, Capability, Error, Hint, Op, Outcome, Param, PrId, Precondition, Warning,
     check_expected_head,
     model::{
-        Check, CheckRollup, CheckStatus, Merge, MergeMethod, MergeReq, MergeState, Mergeability,
-        PrFields, PrState, PullRequest, ReviewDecision, ReviewState, Thread,
+        Check, CheckRollup, CheckStatus, Merge, MergeMethod, MergeReq, MergeState, PrFields,
+        PrState, PullRequest, ReviewState, Thread,
     },
     settle_mergeability,
 };
@@ -13,13 +14,13 @@ use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    agreed::{Facts, Question, Said, agreed, can, mentioned, named, titled},
+    agreed::{Facts, Question, Said, agreed, can, mentioned, named, quotable, titled},
     linked::{Linked, Plan},
     written,
 };
 use crate::{
     calls::{Answer, Call, Effect, Spec, Stop, Target, Tool},
-    output::{WarningOut, Written, checks_word},
+    output::{WarningOut, Written},
 };
 
 pub(super) struct PrMerge;
@@ -79,9 +80,9 @@ impl Tool for PrMerge {
     const SPEC: Spec = Spec {
         name: "pr_merge",
         title: "Merge a pull request",
-        description: "Merges once the user agreed; closes linked issues. Failing checks are a \
-                      warning, conflicts or a moved head stop it. Merges nothing twice. Recovery: \
-                      pr_view.",
+        description: "Merges once the user agreed, told each open requirement; closes \
+                      linked issues. Conflicts or a moved head stop it. Merges nothing twice. \
+                      Recovery: pr_view.",
         effect: Effect::Destroy,
     };
     type Args = Args;
@@ -97,11 +98,15 @@ impl Tool for PrMerge {
             head: args.expected_head.as_deref(),
             confirm: args.confirm.as_deref(),
         };
+        let mut finished = None;
         if pull.state == PrState::Merged {
             is_proved(&target, &pull)?;
-        } else if has_conflicts(&pull) && left_over(call, &target).await.is_ok() {
+        } else if has_conflicts(&pull)
+            && let Ok(done) = left_over(call, &target, said.head, args.subject.as_deref()).await
+        {
             // Whatever shows it is behind: what is merged conflicts with itself.
             pull.state = PrState::Merged;
+            finished = Some(done);
         }
         // Somebody may open it again meanwhile: nobody was asked whether that is to be merged.
         if pull.state == PrState::Closed {
@@ -109,16 +114,22 @@ impl Tool for PrMerge {
         }
         check_expected_head(&target.id, said.head, pull.head_oid.as_deref())?;
         if pull.state == PrState::Merged && !args.delete_branch {
-            return merged_before(call, &target, &pull, &said).await;
+            return merged_before(call, &target, &pull, &said, finished).await;
         }
         let mut warnings = unread(&pull);
         let mut plan = Plan::of(call, &target, &pull).await?;
         let mut by = None;
         let question = if pull.state == PrState::Open {
-            ready(&target, &pull, &args, &mut warnings)?;
+            let settings = call.server.forges().config().context_settings();
+            let verdict = readiness(&target.repo, &pull, &settings).await;
+            check(&target, &pull, &args, &verdict)?;
             by = method(call, &target, args.method).await?;
             can(&target, &needs(by, &args))?;
-            question(call, &target, &pull, &args, by, &plan, &warnings)
+            let text = question(call, &target, &pull, &args, by, &plan)
+                + &requirements(call, &verdict)
+                + &warned(call, &warnings);
+            warnings.extend(unmet(&verdict));
+            text
         } else {
             plan = plan.left_alone("the branch alone was to go; leave delete_branch away");
             about_branch(call, &target, &pull) + &warned(call, &warnings)
@@ -190,7 +201,7 @@ const NAMED: PrFields = PrFields::CHECKS.with(PrFields::THREADS);
 
 /// The pull request once the forge knows whether it can be merged, or after seven seconds.
 async fn settled(call: &Call, target: &Target) -> Result<PullRequest, Error> {
-    let fields = NAMED | PrFields::MERGEABILITY | PrFields::LINKED_ISSUES;
+    let fields = VERDICT_FIELDS | PrFields::LINKED_ISSUES;
     let read = || target.repo.view(&target.id, fields);
     let pause = |number, length| async move {
         let what = "the forge works out whether it can be merged";
@@ -213,6 +224,7 @@ async fn merged_before(
     target: &Target,
     pull: &PullRequest,
     said: &Said<'_>,
+    finished: Option<Outcome<Merge>>,
 ) -> Result<Answer<Out>, Stop> {
     let warnings = unread(pull);
     let mut plan = Plan::of(call, target, pull).await?;
@@ -236,7 +248,10 @@ async fn merged_before(
             Err(ask @ Stop::Ask(_)) => return Err(ask),
         }
     }
-    let mut out = left_over(call, target).await?;
+    let mut out = match finished {
+        Some(done) => done,
+        None => left_over(call, target, said.head, None).await?,
+    };
     out.warnings.splice(0..0, warnings);
     let linked = plan.carry_out(call, target).await;
     out.unchanged &= linked.is_unchanged();
@@ -258,10 +273,17 @@ async fn merged_before(
     })
 }
 
-/// Merges nothing, and fails where it is not merged.
-async fn left_over(call: &Call, target: &Target) -> Result<Outcome<Merge>, Error> {
+/// Merges nothing, and fails where it is not merged. By its subject a commit may be known.
+async fn left_over(
+    call: &Call,
+    target: &Target,
+    head: Option<&str>,
+    subject: Option<&str>,
+) -> Result<Outcome<Merge>, Error> {
     let req = MergeReq {
         only_left_over: true,
+        expected_head: head.map(str::to_owned),
+        subject: subject.map(str::to_owned),
         clone: call.server.clone_of(&target.repo).await,
         ..MergeReq::default()
     };
@@ -373,42 +395,31 @@ fn needs(by: Option<MergeMethod>, args: &Args) -> Vec<Capability> {
     [by, auto, branch].into_iter().flatten().collect()
 }
 
-/// Refuses conflicts; a state that stays unknown is a warning.
-pub(super) fn mergeable(
-    id: &PrId,
-    base: &str,
-    found: Option<&Mergeability>,
-) -> Result<Option<Warning>, Error> {
-    let Some(found) = found else {
-        return Ok(None);
+/// The failure of a merge of two branches that conflict.
+pub(super) fn conflicting(id: &PrId, base: &str, files: &[String]) -> Error {
+    let named = match files.is_empty() {
+        true => String::new(),
+        false => format!(" in {}", files.join(", ")),
     };
-    match found.state {
-        MergeState::Mergeable => Ok(None),
-        MergeState::Unknown => Ok(Some(Warning::new(
-            "the forge has not worked out whether it can be merged; it decides when it tries",
-        ))),
-        MergeState::Conflicting => {
-            let files = &found.conflicts;
-            let named = match files.is_empty() {
-                true => String::new(),
-                false => format!(" in {}", files.join(", ")),
-            };
-            Err(Error::precondition(
-                Precondition::Conflicts(files.clone()),
-                format!("cannot merge {id}: it has conflicts with {base}{named}"),
-            )
-            .with_hint("merge the base branch into the head branch and push, then try again"))
-        }
-    }
+    Error::precondition(
+        Precondition::Conflicts(files.to_vec()),
+        format!("cannot merge {id}: it has conflicts with {base}{named}"),
+    )
+    .with_hint("merge the base branch into the head branch and push, then try again")
 }
 
-fn ready(
+/// Refuses what nobody is asked about: drafts, conflicts, and what the caller wants to be met.
+fn check(
     target: &Target,
     pull: &PullRequest,
     args: &Args,
-    warnings: &mut Vec<Warning>,
+    verdict: &Readiness,
 ) -> Result<(), Error> {
-    if pull.draft {
+    let is_unmet = |rule| {
+        let mut open = verdict.open();
+        open.any(|r| r.rule == rule && r.status == RequirementStatus::Unmet)
+    };
+    if is_unmet(Rule::NotDraft) {
         return Err(
             Error::precondition(Precondition::Draft, format!("{} is a draft", target.id))
                 .with_hint(
@@ -417,59 +428,57 @@ fn ready(
                 ),
         );
     }
-    warnings.extend(mergeable(
-        &target.id,
-        &pull.base_branch,
-        pull.mergeability.as_ref(),
-    )?);
+    if is_unmet(Rule::NoConflicts) {
+        let found = pull.mergeability.as_ref();
+        let files = found.map(|m| m.conflicts.as_slice()).unwrap_or_default();
+        return Err(conflicting(&target.id, &pull.base_branch, files));
+    }
     let overall = pull.checks.as_ref().map(|checks| checks.overall);
-    let checks = match &pull.checks {
-        Some(checks) => checks_word(checks),
-        None if warnings.iter().any(|w| w.section == Some("checks")) => "not read".to_owned(),
-        None => "none".to_owned(),
-    };
-    let checks = format!("checks: {checks}");
-    // What nobody has checked has not passed.
-    if args.require_checks && overall != Some(CheckRollup::Success) {
-        return Err(Error::precondition(
-            Precondition::Rule,
-            format!("cannot merge {}: {checks}", target.id),
-        )
-        .with_hint(Hint::fixed(
+    let wanted = [
+        (
+            args.require_checks,
+            // Where no check is required, none has to report: but what nobody checks has not passed.
+            overall == Some(CheckRollup::Success),
+            &CHECKED[..],
+            "the checks have not passed",
             "look at the checks; where nothing is checked, leave require_checks away",
-            Action::op(Op::Checks),
-        )));
-    }
-    if matches!(overall, Some(CheckRollup::Failure | CheckRollup::Pending)) {
-        warnings.push(Warning::new(checks));
-    }
-    if args.require_approval && !is_approved(pull) {
-        return Err(Error::precondition(
-            Precondition::Rule,
-            format!("cannot merge {}: it is not approved", target.id),
-        )
-        .with_hint(Hint::fixed(
+            Op::Checks,
+        ),
+        (
+            args.require_approval,
+            true,
+            &REVIEWED[..],
+            "it is not approved",
             "look at who was asked for a review, and ask more",
-            Action::op(Op::ReviewList),
-        )));
-    }
-    if pull.changes_requested > 0 {
-        warnings.push(Warning::new(format!(
-            "{} reviewers request changes",
-            pull.changes_requested
-        )));
+            Op::ReviewList,
+        ),
+    ];
+    for (is_wanted, is_done, rules, what, hint, look) in wanted {
+        if is_wanted && !(verdict.are_met(rules) && is_done) {
+            let open = verdict.open().filter(|r| rules.contains(&r.rule));
+            let open: Vec<&str> = open.map(|r| r.evidence.as_str()).collect();
+            let why = match open.is_empty() {
+                true => "none".to_owned(),
+                false => open.join("; "),
+            };
+            return Err(Error::precondition(
+                Precondition::Rule,
+                format!("cannot merge {}: {what}: {why}", target.id),
+            )
+            .with_hint(Hint::fixed(hint, Action::op(look))));
+        }
     }
     Ok(())
 }
 
-/// What the reviews add up to; where the forge does not say, one approval and nobody against it.
-fn is_approved(pull: &PullRequest) -> bool {
-    match pull.review_decision {
-        Some(ReviewDecision::Approved) => true,
-        Some(_) => false,
-        None => pull.approvals > 0 && pull.changes_requested == 0,
-    }
-}
+/// The rules that `require_checks` wants to be met.
+const CHECKED: [Rule; 3] = [
+    Rule::ChecksPassed,
+    Rule::ChecksReported,
+    Rule::ChecksFinished,
+];
+/// The rules that `require_approval` wants to be met.
+const REVIEWED: [Rule; 2] = [Rule::NoChangesRequested, Rule::Approved];
 
 /// What the question names beside the head, the method and the issues.
 fn facts(pull: &PullRequest) -> Facts {
@@ -503,9 +512,6 @@ fn unresolved(pull: &PullRequest) -> impl Iterator<Item = &Thread> {
     threads.iter().filter(|thread| !thread.resolved)
 }
 
-/// What [`checks`] says where there are none.
-const NONE: &str = "none";
-
 /// What the checks add up to, and which failed. Those that are still to come are not named: they would
 /// void an answer each time that one passes.
 fn checks(pull: &PullRequest) -> String {
@@ -520,10 +526,10 @@ fn checks(pull: &PullRequest) -> String {
                 format!("failed {}", listed(failed.map(|c| (&c.workflow, &c.name))))
             }
             CheckRollup::Pending => "pending".to_owned(),
-            CheckRollup::Neutral => NONE.to_owned(),
+            CheckRollup::Neutral => "none".to_owned(),
         },
         None if unread => "not read".to_owned(),
-        None => NONE.to_owned(),
+        None => "none".to_owned(),
     }
 }
 
@@ -545,7 +551,6 @@ fn question(
     args: &Args,
     method: Option<MergeMethod>,
     plan: &Plan,
-    warnings: &[Warning],
 ) -> String {
     let how = method.map_or("the default method", MergeMethod::as_str);
     let when = if args.auto {
@@ -566,47 +571,45 @@ fn question(
         titled(call, pull),
         mentioned(call, &pull.author.login),
     );
-    let threads = unresolved(pull).count();
-    if threads > 0 {
-        question.push_str(&format!(" Unresolved threads: {threads}."));
-    }
-    if can(target, &[Capability::Checks]).is_ok() && checks(pull) == NONE {
+    if can(target, &[Capability::Checks]).is_ok() && checks(pull) == "none" {
         question.push_str(" Nothing has checked the head.");
     }
     let issues = plan.in_words();
     if !issues.is_empty() {
         question.push_str(&format!(" {}s {issues}.", plan.verb()));
     }
-    question + &warned(call, warnings)
+    question
 }
 
-#[cfg(test)]
-mod tests {
-    use forge_core::{PrKey, RepoId};
-
-    use super::*;
-
-    #[test]
-    fn a_merge_state_that_stays_unknown_is_a_warning_and_conflicts_are_an_error() {
-        let id = PrId {
-            repo: RepoId::local("/srv/git/x"),
-            key: PrKey::Number(7),
+/// The requirements that the merge passes over, each with whose it is. Evidence has names that others
+/// chose, such as those of checks, and stands in quotes.
+fn requirements(call: &Call, verdict: &Readiness) -> String {
+    let mut text = String::new();
+    let groups = [
+        (RequirementStatus::Unmet, "Not met"),
+        (RequirementStatus::Unknown, "Not known"),
+    ];
+    for (status, what) in groups {
+        let of = |r: &Requirement| {
+            let evidence = quotable(call.cleaner.line(&r.evidence).as_str());
+            format!("{} ({}) \"{evidence}\"", r.rule.name(), r.source.name())
         };
-        let found = |state, conflicts: &[&str]| Mergeability {
-            state,
-            status: String::new(),
-            conflicts: conflicts.iter().map(|&file| file.to_owned()).collect(),
-            head_oid: String::new(),
-            base_oid: String::new(),
-        };
-        let says = |found: &Mergeability| mergeable(&id, "main", Some(found));
-        let unknown = says(&found(MergeState::Unknown, &[])).unwrap().unwrap();
-        let said = "the forge has not worked out whether it can be merged";
-        assert!(unknown.message.starts_with(said), "{unknown:?}");
-        assert_eq!(says(&found(MergeState::Mergeable, &[])).unwrap(), None);
-        assert_eq!(mergeable(&id, "main", None).unwrap(), None);
-        let e = says(&found(MergeState::Conflicting, &["a.rs"])).unwrap_err();
-        let said = "it has conflicts with main in a.rs";
-        assert!(e.message().ends_with(said), "{e}");
+        let open = verdict.open().filter(|r| r.status == status);
+        let open: Vec<String> = open.map(of).collect();
+        if !open.is_empty() {
+            text.push_str(&format!(" {what}: {}.", open.join("; ")));
+        }
     }
+    text
+}
+
+/// What the answer says of a merge that passed over requirements.
+fn unmet(verdict: &Readiness) -> Vec<Warning> {
+    let open = verdict.open();
+    let unmet = open.filter(|r| r.status == RequirementStatus::Unmet);
+    let of = |r: &Requirement| {
+        let (rule, source) = (r.rule.name(), r.source.name());
+        Warning::new(format!("{rule} ({source}) is not met: {}", r.evidence))
+    };
+    unmet.map(of).collect()
 }

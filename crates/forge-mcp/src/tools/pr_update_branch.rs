@@ -1,13 +1,16 @@
 use forge_core::{
     Action, Capability, Error, ErrorKind, Hint, Op, PageReq, Precondition, Warning,
-    model::{PrFields, PrState, PullQuery, PullRequest, StateFilter, UpdateBranch, UpdateMethod},
+    model::{
+        MergeState, PrFields, PrState, PullQuery, PullRequest, StateFilter, UpdateBranch,
+        UpdateMethod,
+    },
 };
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 
 use super::{
     agreed::{Facts, Question, Said, agreed, can, named, titled},
-    pr_merge::{mergeable, warned},
+    pr_merge::{conflicting, warned},
     written,
 };
 use crate::{
@@ -222,12 +225,12 @@ const NAMED: usize = 10;
 /// may go all the same. A state that is not worked out yet is not waited for.
 fn conflicts(target: &Target, pull: &PullRequest) -> Result<Option<Warning>, Error> {
     let found = pull.mergeability.as_ref();
-    let Err(e) = mergeable(&target.id, &pull.base_branch, found) else {
+    let Some(found) = found.filter(|m| m.state == MergeState::Conflicting) else {
         return Ok(None);
     };
-    let files = found.map(|m| m.conflicts.as_slice()).unwrap_or_default();
+    let files = found.conflicts.as_slice();
     if files.is_empty() {
-        return Err(e);
+        return Err(conflicting(&target.id, &pull.base_branch, files));
     }
     let first: Vec<String> = files.iter().take(NAMED).map(|file| named(file)).collect();
     let more = match files.len().saturating_sub(NAMED) {

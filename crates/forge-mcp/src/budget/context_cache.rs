@@ -1,0 +1,88 @@
+//! The bundles of pull requests that were gathered last.
+
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use forge::context::PullContext;
+use forge_core::model::{MergeState, PrState};
+
+/// How many are kept.
+const KEPT: usize = 4;
+
+struct Entry {
+    key: u64,
+    found: Arc<PullContext>,
+    gathered: Instant,
+}
+
+#[derive(Default)]
+struct Kept {
+    entries: Vec<Entry>,
+    /// How many writes have ended.
+    writes: u64,
+}
+
+/// Bundles by account, pull request and arguments, until one of our own writes ends.
+#[derive(Default)]
+pub(crate) struct ContextCache(Mutex<Kept>);
+
+/// What a gathering that begins now has to bring back to [`ContextCache::put`].
+#[derive(Clone, Copy)]
+pub(crate) struct Gathering(u64);
+
+impl ContextCache {
+    /// A bundle that is no older than `ttl`. Only a further page of it may be cut from one that a new
+    /// look would complete.
+    pub fn get(&self, key: u64, ttl: Duration, is_page: bool) -> Option<Arc<PullContext>> {
+        let mut kept = self.kept();
+        kept.entries.retain(|e| e.gathered.elapsed() < ttl);
+        let entry = kept.entries.iter().find(|e| e.key == key)?;
+        (is_page || is_settled(&entry.found)).then(|| Arc::clone(&entry.found))
+    }
+
+    /// Before a bundle is gathered.
+    pub fn begin(&self) -> Gathering {
+        Gathering(self.kept().writes)
+    }
+
+    /// Keeps a bundle in the place of the oldest one, unless a write has ended since it was begun.
+    pub fn put(&self, key: u64, found: &Arc<PullContext>, begun: Gathering) {
+        let mut kept = self.kept();
+        if kept.writes != begun.0 {
+            return;
+        }
+        kept.entries.retain(|e| e.key != key);
+        let over = (kept.entries.len() + 1).saturating_sub(KEPT);
+        kept.entries.drain(..over);
+        kept.entries.push(Entry {
+            key,
+            found: Arc::clone(found),
+            gathered: Instant::now(),
+        });
+    }
+
+    /// After a write.
+    pub fn forget(&self) {
+        let mut kept = self.kept();
+        kept.writes += 1;
+        kept.entries.clear();
+    }
+
+    fn kept(&self) -> std::sync::MutexGuard<'_, Kept> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether another look at once would find the same: everything was read, the forge shows the record,
+/// and it knows whether the pull request can be merged.
+fn is_settled(found: &PullContext) -> bool {
+    let pull = &found.pull;
+    let state = pull.mergeability.as_ref().map(|m| m.state);
+    let shown = pull.ingestion.as_ref().map(|record| record.verdict.word());
+    let is_shown = shown.is_none_or(|word| matches!(word, "immediate" | "confirmed"));
+    !found.partial
+        && is_shown
+        && (pull.state != PrState::Open || state != Some(MergeState::Unknown))
+}

@@ -1,0 +1,75 @@
+//! The changed files at the head.
+
+use forge::context::{PackedSource, SourceExcerpt, SourceFile};
+use rmcp::schemars::{self, JsonSchema};
+use serde::Serialize;
+
+use super::OmissionOut;
+use crate::{
+    content::{Clean, Cleaner},
+    output::{Blocks, Listed, Part, word},
+};
+
+/// A file; its lines are in the text.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct SourceOut {
+    path: Clean,
+    status: String,
+    class: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lines_total: Option<usize>,
+    /// First and last line of each excerpt, as in 12-40
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    lines: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    omitted: Vec<OmissionOut>,
+    #[serde(skip)]
+    text: String,
+}
+
+impl SourceOut {
+    fn of(file: &SourceFile, c: &Cleaner) -> Self {
+        Self {
+            path: c.line(&file.path),
+            status: word(&file.status),
+            class: file.class.name().to_owned(),
+            lines_total: file.lines_total,
+            lines: file.excerpts.iter().map(range).collect(),
+            omitted: file.omitted.iter().map(OmissionOut::of).collect(),
+            text: file.excerpts.iter().map(|e| numbered(e, c)).collect(),
+        }
+    }
+}
+
+fn range(excerpt: &SourceExcerpt) -> String {
+    let count = excerpt.text.lines().count();
+    let last = (excerpt.line + count).saturating_sub(1);
+    format!("{}-{last}", excerpt.line)
+}
+
+/// The lines behind their numbers, so that none of them looks like ours.
+fn numbered(excerpt: &SourceExcerpt, c: &Cleaner) -> String {
+    let text = c.diff(&excerpt.text).to_string();
+    let lines = text.lines().zip(excerpt.line..);
+    let lines = lines.map(|(line, n)| format!("{n}| {line}\n"));
+    format!("lines {}\n{}", range(excerpt), lines.collect::<String>())
+}
+
+impl Part for SourceOut {
+    fn text(&self, _: bool, _: &Cleaner) -> String {
+        let notes = self.omitted.iter().map(OmissionOut::note);
+        let notes = notes.collect::<String>();
+        format!(
+            "source of {} {} {}{notes}\n{}",
+            self.path, self.status, self.class, self.text
+        )
+    }
+}
+
+/// The section in blocks, one for each file.
+pub(super) fn section(found: &PackedSource, c: &Cleaner, blocks: &mut Blocks) -> Listed<SourceOut> {
+    let files = found.files.iter().map(|file| SourceOut::of(file, c));
+    let head = found.head_sha.get(..12).unwrap_or_default();
+    let name = format!("source at {head}");
+    blocks.section(&name, "", files.collect(), false, c)
+}

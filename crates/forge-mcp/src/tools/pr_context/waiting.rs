@@ -1,0 +1,193 @@
+//! Waits inside a call, for as long as clients wait for an answer.
+
+use std::time::Duration;
+
+use forge::context::{
+    MAX_PAUSE, Pace, Watch, WatchBaseline, WatchChange, WatchEvent, WatchOutcome, WatchReq,
+    WatchUntil,
+};
+use forge_core::Error;
+use rmcp::schemars::{self, JsonSchema};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    budget::cursor,
+    calls::{Call, Target},
+    content::{Clean, Cleaner},
+};
+
+/// Clients give a call about a minute.
+const MAX_WAIT: Duration = Duration::from_secs(45);
+/// The pause behind a look that saw something new.
+const PAUSE: Duration = Duration::from_secs(10);
+/// How many changes are told, the newest.
+const MAX_CHANGES: usize = 50;
+/// What tells the cursor of a wait from that of a page.
+const CURSOR_OF: &str = "wait";
+
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum WaitFor {
+    Checks,
+    Review,
+    State,
+    Verdict,
+}
+
+impl From<WaitFor> for WatchUntil {
+    fn from(wait: WaitFor) -> Self {
+        match wait {
+            WaitFor::Checks => Self::Checks,
+            WaitFor::Review => Self::Review,
+            WaitFor::State => Self::State,
+            WaitFor::Verdict => Self::Verdict,
+        }
+    }
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct WaitedOut {
+    until: String,
+    /// passed, failed, or pending: call again with next_cursor
+    outcome: String,
+    /// Where the checks and the rest stood at the last look
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seen: Option<Clean>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    changes: Vec<ChangeOut>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct ChangeOut {
+    /// state, head, check, review, requirement or verdict
+    what: String,
+    #[serde(skip_serializing_if = "Clean::is_empty")]
+    name: Clean,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    from: Option<Clean>,
+    to: Clean,
+}
+
+impl ChangeOut {
+    fn of(change: &WatchChange, c: &Cleaner) -> Self {
+        Self {
+            what: change.what.to_owned(),
+            name: c.line(&change.name),
+            from: change.from.as_ref().map(|from| c.line(from)),
+            to: c.line(&change.to),
+        }
+    }
+}
+
+impl WaitedOut {
+    /// The lines above the bundle.
+    pub fn text(&self, next: Option<&str>) -> String {
+        let Self { until, outcome, .. } = self;
+        let mut text = match next {
+            Some(next) => format!(
+                "still waiting for {until}: call again with the same arguments and \
+                 cursor=\"{next}\"\n"
+            ),
+            None => format!("waited for {until}: {outcome}\n"),
+        };
+        if let Some(seen) = &self.seen {
+            text.push_str(&format!("seen: {seen}\n"));
+        }
+        for change in &self.changes {
+            let ChangeOut { what, name, to, .. } = change;
+            let from = change.from.as_ref();
+            let from = from.map_or(String::new(), |from| format!("{from} -> "));
+            text.push_str(&format!("changed: {what} {name}: {from}{to}\n"));
+        }
+        text
+    }
+}
+
+/// Waits; where it has not happened in time, the second value is the cursor to go on with. `None` for
+/// the cursor of a further page: what was waited for is over.
+pub(super) async fn wait_for(
+    call: &Call,
+    target: &Target,
+    until: WatchUntil,
+    cursor: Option<&str>,
+) -> Result<Option<(WaitedOut, Option<String>)>, Error> {
+    let bound = (target.id.to_string(), until);
+    let since = match cursor {
+        Some(text) => match cursor::read(CURSOR_OF, &bound, "", text) {
+            Ok(position) => WatchBaseline::from_text(position),
+            Err(_) => return Ok(None),
+        },
+        None => None,
+    };
+    let longest = call.server.forges().policy().deadline.min(MAX_WAIT);
+    let req = WatchReq {
+        until: [until].into(),
+        pace: Pace {
+            first: PAUSE,
+            longest: MAX_PAUSE,
+            timeout: Some(longest),
+        },
+        since,
+        settings: call.server.forges().config().context_settings(),
+    };
+    let mut watch = Watch::new(&target.repo, &target.id, req)?;
+    // Others need its room more while it mostly sleeps.
+    call.give_turn();
+    let mut changes = Vec::new();
+    let deadline = longest + PAUSE;
+    let followed = follow(call, &mut watch, &mut changes);
+    let outcome = match tokio::time::timeout(deadline, followed).await {
+        Ok(outcome) => outcome?,
+        // The last look takes its time.
+        Err(_) => WatchOutcome::Pending,
+    };
+    call.take_turn().await?;
+    let dropped = changes.len().saturating_sub(MAX_CHANGES);
+    let of = |change: &WatchChange| ChangeOut::of(change, &call.cleaner);
+    let seen = watch.seen().map(ToString::to_string);
+    let out = WaitedOut {
+        until: until.name().to_owned(),
+        outcome: outcome.name().to_owned(),
+        seen: seen.map(|seen| call.cleaner.line(&seen)),
+        changes: changes.iter().skip(dropped).map(of).collect(),
+    };
+    let next = (outcome == WatchOutcome::Pending).then(|| {
+        let began = watch.baseline().map(WatchBaseline::to_text);
+        cursor::make(CURSOR_OF, &bound, "", &began.unwrap_or_default())
+    });
+    Ok(Some((out, next)))
+}
+
+/// Follows a watch to its end, and tells the client of each look.
+async fn follow(
+    call: &Call,
+    watch: &mut Watch<'_>,
+    changes: &mut Vec<WatchChange>,
+) -> Result<WatchOutcome, Error> {
+    let mut looks = 0;
+    while let Some(event) = watch.next().await? {
+        match event {
+            WatchEvent::Began | WatchEvent::Same => {
+                looks += 1;
+                let seen = watch.seen().map(ToString::to_string).unwrap_or_default();
+                call.progress(looks, None, call.cleaner.line(&seen).as_str())
+                    .await;
+            }
+            WatchEvent::Change(change) => {
+                looks += 1;
+                let line = format!("{} {}: {}", change.what, change.name, change.to);
+                call.progress(looks, None, call.cleaner.line(&line).as_str())
+                    .await;
+                changes.push(change);
+            }
+            WatchEvent::Waits { error, .. } => {
+                looks += 1;
+                let line = format!("waiting: {}", error.message());
+                call.progress(looks, None, call.cleaner.line(&line).as_str())
+                    .await;
+            }
+            WatchEvent::Ended(end) => return Ok(end.outcome),
+        }
+    }
+    Ok(WatchOutcome::Pending)
+}
