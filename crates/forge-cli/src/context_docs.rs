@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use forge::context::{
     CLASS_TYPES, CRITICAL_SEGMENTS, ContextSection, FileClass, LABEL_TYPES, LOOKBACK_DAYS,
-    MAX_RELATED, OmissionReason, PATH_RULES, PREFIX_TYPES, RISK_RULES, RULES, RelatedBy,
+    MAX_PAUSE, MAX_RELATED, OmissionReason, PATH_RULES, PREFIX_TYPES, RISK_RULES, RULES, RelatedBy,
+    RequirementSource, WatchUntil,
 };
 
 const TOP: &str = "# Everything about a pull request
@@ -20,10 +21,52 @@ forge pr context 7                                # for people
 forge pr context --json verdict                   # the verdict alone, without diff and comments
 forge pr context 7 -i ci,ci_logs,related_prs      # other sections
 forge pr context 7 --json --jq .summary.blockers
+forge pr context 7 --since review                 # what changed since my latest review
+forge pr context 7 --html page.html               # a page to look at: one file that loads nothing
 ```
 
 A pull request is named as everywhere: `7`, `#7`, `owner/repo#7`, its URL or at-uri, `branch`,
 `branch:x`, `user:branch`, or `.` and `current` for that of the current branch.
+";
+
+const SINCE: &str = "
+Hunks have 5 lines of context (`context.diff_context_lines`) where git can make the diff without a
+fetch: in a local repository, and in a clone that has the commits. Else they have the lines that the
+forge sends. `--context-lines` (`context_lines`) asks for a number: in a clone, commits that it lacks
+are fetched for it; without one, a warning says which number was used. `contextLines` is always the
+number that was used, and absent where a forge stores the diff as it was made.
+
+## Since a review
+
+`--since` (`since`) shows what changed since a commit (7 or more digits), a review by its id, or
+`review`: the viewer's latest review, on forges that store what a review was about. The whole diff is
+then shown only where `--include` names it. `headChange` says how the head moved:
+
+| `headChange` | What it means |
+|---|---|
+| `unchanged` | the head is what was reviewed |
+| `continued` | commits were added; merges of the base branch change nothing |
+| `rebased` | the commits were made anew, from another commit of the base branch |
+| `rewritten` | the commits were replaced, or the forge does not say what they are based on |
+
+`commits` has those that were `added`, `changed` or `dropped`. A commit that changes the same lines
+as before is the same, whatever its id; one with the headline of another has changed. `diff` never has
+what the base branch brought, so a mere rebase shows nothing.
+
+| Where it comes from | When |
+|---|---|
+| git | in a local repository, and in a clone, which fetches the commits that it lacks by their ids and gets no ref. The reviewed commit is merged with the newer base in memory, and the diff goes from there to the head. Where that conflicts, the changed files are shown with all of their changes |
+| GitHub's comparison | without a clone. After a rebase, files whose changes are the same are left out and the others shown with all of their changes; a commit that was amended and kept its message is not listed |
+| the rounds | on tangled: from the round that was reviewed to the newest one, file by file |
+
+A commit that is gone, or a review that there is not, is an error of `since`; the rest is right.
+
+## Source
+
+The section `source` has the changed files as they are at the head: 20 lines on each side of a hunk,
+files of at most 150 lines whole, code first. Its budget is that of the diff once more, and it reads at
+most 40 files: from git where the clone has the head, else from the forge. What is left out has the
+reasons above; a deleted file has no text.
 ";
 
 const FAILURES: &str = "
@@ -35,10 +78,35 @@ and what to do; `partial` is true. What the verdict lacks is `unknown`, and then
 
 ## What it costs
 
-The pull request, the diff, the links, the list of candidates and the history are asked for at the
-same time; behind the pull request, at once, the issues that it names (at most 10), the pull request
-that it builds on, and logs. With the default sections that is two round trips in a row on GitHub,
+The pull request, the diff, the links and the history are asked for at the same time; behind the pull
+request, at once, the issues that it names (at most 10), the pull request that it builds on, the rules
+of its base branch, the list of candidates, and logs. With the default sections that is two round trips in a row on GitHub,
 as long as there are at most 100 of each thing.
+
+| Where | What happens |
+|---|---|
+| more than 100 comments, reviews, threads or checks | the newest 100 are there, open threads and failed checks before others; a warning has the total and what reads all. Of comments, reviews and commits GitHub is asked for no more; the verdict counts all threads and checks |
+| a query that GitHub calls too costly | comments, reviews and linked issues are errors of their sections, and the verdict is read without them |
+| a diff that GitHub refuses | it is put together from the files, or made by git where there is a clone |
+| few requests of the rate limit left (`context.rate_limit_buffer`) | logs, related pull requests, sources and the texts of linked issues are left out, each with an error that says when to ask again |
+| the MCP server is asked again within `context.cache_ttl_seconds` | nothing is asked of the forge, and `checked_at` is that of the first time; a further page is cut from what was gathered. A write of the same server, another account, an answer that is partial, and a merge state that the forge had not worked out end that. A repository on this machine is always read |
+
+What the keys below `context` change is in [config.md](config.md#keys); they are your own, and a
+repository sets none of them.
+
+## Events
+
+`--events jsonl` writes an object a line to standard error, `pr_context` tells the same as progress to
+clients that want to know, and a library user passes a `ContextObserver`. No event has a header, a
+query or a body of a request.
+
+| Event | Fields |
+|---|---|
+| `tool:pr_context:start` | `pr_identifier`, `repo`, `include` |
+| `tool:pr_context:github_fetch`, `…:tangled_fetch` | `endpoint`, `duration_ms` |
+| `tool:pr_context:jira_fetch` | `issue_key`, `duration_ms` |
+| `tool:pr_context:complete` | `pr_number`, `sections_fetched` |
+| `tool:pr_context:error` | `error_type`, `message` |
 ";
 
 /// The text of `docs/context.md`.
@@ -49,7 +117,9 @@ pub fn context_docs() -> String {
     verdict(&mut out);
     summary(&mut out);
     diff(&mut out);
+    out.push_str(SINCE);
     links(&mut out);
+    watches(&mut out);
     out.push_str(FAILURES);
     out
 }
@@ -72,6 +142,37 @@ fn sections(out: &mut String) {
     }
 }
 
+fn watches(out: &mut String) {
+    out.push_str(
+        "\n## Waiting\n\n`forge pr watch 7 --until checks,review` waits for the first of these and \
+         prints a line for each change: what it is, its name, what it was and what it is now. `--json` \
+         prints the final verdict in place of them, and the lines go to standard error.\n\n\
+         | `--until` | It has happened when | It is a failure when |\n|---|---|---|\n",
+    );
+    for until in WatchUntil::ALL {
+        let [happened, failed] = until.meaning();
+        let _ = writeln!(out, "| `{}` | {happened} | {failed} |", until.name());
+    }
+    let _ = write!(
+        out,
+        "\n| Exit code | The watch ended because |\n|---|---|\n\
+         | 0 | it happened, and is no failure; or the pull request was merged before; or nobody reads \
+         the output any more |\n\
+         | 1 | it happened and is a failure, or the pull request was closed before; or it could not be \
+         read |\n\
+         | 2 | Ctrl-C; what was seen last is on standard error |\n\
+         | 8 | the deadline passed (`--timeout`, 30 minutes) |\n\n\
+         The first pause is 10 s (`--interval`). Each look that sees nothing new makes it half as long \
+         again, up to {} s. A look is one request on GitHub. With `verdict` the rules of the base \
+         branch are one request more, once. A rate limit is waited for until it resets, where that is \
+         before the deadline. A short failure is told, and ends the watch at the fourth in a row.\n\n\
+         `pr_context` with `wait_for` answers within 45 s. What has not happened by then is `pending`, \
+         and the same call with its cursor goes on without missing what comes in between.\n\n\
+         `forge::context::Watch` is the same in the library.\n",
+        MAX_PAUSE.as_secs()
+    );
+}
+
 fn verdict(out: &mut String) {
     out.push_str(
         "\n## The verdict\n\n`readyToMerge` is `false` where a requirement is unmet, else `null` \
@@ -79,11 +180,17 @@ fn verdict(out: &mut String) {
          A requirement has a `status` (`met`, `unmet`, `unknown`), the `evidence` that decides, who \
          can clear it (`clearedBy`: `author`, `reviewer`, `admin`, `ci`, `time`, with names where \
          they are known), and a `source`:\n\n\
-         | Source | Who wants it |\n|---|---|\n\
-         | `forge` | the forge merges nothing that does not meet it |\n\
-         | `base_rules` | a branch protection or ruleset of the base branch |\n\
-         | `own` | this program alone: the forge would merge all the same |\n\n\
-         Requirements are listed in this order, unmet ones first, then unknown ones.\n\n\
+         | Source | Who wants it |\n|---|---|\n",
+    );
+    for (source, meaning) in RequirementSource::ALL {
+        let _ = writeln!(out, "| `{}` | {meaning} |", source.name());
+    }
+    out.push_str(
+        "\nThe forge would merge where it says CLEAN, UNSTABLE or HAS_HOOKS: that settles what only \
+         the forge can read. A rule that GitHub shows to administrators alone is unread for others, \
+         and so is a ruleset that a request failed for; what may hide there is `unknown`.\n\n\
+         Requirements are listed in this order, unmet ones first, then unknown ones: first what ends \
+         all work, then what people have to do, then what passes with time.\n\n\
          | Rule | Met when | Unknown when |\n|---|---|---|\n",
     );
     for rule in RULES {
@@ -189,8 +296,21 @@ fn links(out: &mut String) {
          name of the branch (`12-x`, `fix/12-x`, `PROJ-12-x`), and from comments. Code and HTML \
          comments name nothing. The strongest relationship wins: `closes` (the forge lists it, or one \
          of the nine closing words stands before it), `related` (`related to`, `relates to`, \
-         `part of`, `see`), `references`. A ticket such as `PROJ-12` has the status `unknown`: no \
-         issue tracker is asked.\n\n\
+         `part of`, `see`), `references`.\n\n\
+         A key such as `PROJ-12` is a ticket of JIRA. Where JIRA is and with which token it is asked \
+         comes from `forge auth login --jira` or from `jira.base_url` and `jira.auth_token` of your \
+         own configuration ([keys](config.md#keys)), never from a repository. An account with an \
+         e-mail address is one at Cloud, a token alone is one of Data Center. The first 10 tickets \
+         are read in the second round trip, with two requests each.\n\n\
+         | JIRA | What a ticket has |\n|---|---|\n\
+         | knows it | `title`, `statusName`, `status` (`closed` where the category of its status is \
+         done, else `open`), `labels`, `body`, the newest 5 `comments`, `resolved: true` |\n\
+         | does not know it | nothing: the key was none, and is left out |\n\
+         | refuses the token, or cannot be reached | `status: unknown`, and an error of the section |\n\
+         | is not configured | `status: unknown`, and no error |\n\n\
+         Names of standards (`SHA-256`, `UTF-8`, `CVE-2024-1`) are no tickets. `jira.project_keys` \
+         names the only projects that count, `jira.key_patterns` what a key looks like, and \
+         `jira.enabled` turns all of it off.\n\n\
          Related pull requests are searched among the 50 newest that are open or were touched within \
          {LOOKBACK_DAYS} days; the {MAX_RELATED} strongest are shown.\n\n\
          | Relationship | What it means |\n|---|---|\n"

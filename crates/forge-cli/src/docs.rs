@@ -28,10 +28,10 @@ Three cases where a script could repeat a write by mistake:
 | code | meaning |
 |---|---|
 | 0 | done; also when the reader of a pipe has left |
-| 1 | failed, or used wrongly; also when what was written will have no effect (`ineffective`) |
+| 1 | failed, or used wrongly; also when what was written will have no effect (`ineffective`); `pr watch`: it happened, and not well |
 | 2 | cancelled by the user |
 | 4 | no credentials, or refused ones |
-| 8 | `pr checks`: some have not finished |
+| 8 | `pr checks`: some have not finished; `pr watch`: it has not happened by the deadline |
 
 ## Where it differs from gh
 
@@ -88,6 +88,10 @@ are different on purpose:
 - Commands that write take `--wait DURATION` and `--no-wait` on every forge. Where a write is shown
   at once (GitHub, a git repository) there is nothing to wait for, and they change nothing; on
   tangled the word on who shows it goes to stderr.
+- `pr watch` waits until checks finish, a review arrives, the state changes or the verdict turns. It
+  looks every 10 s, less often while nothing changes, and ends at `--timeout`.
+- `pr list --touches PATH` lists what changes a file, a directory or a glob; it looks at the files of at
+  most 300 pull requests. GitHub does not tell the old name of a file that was renamed.
 - There is no `pr checkout`, `lock`, `unlock` and `revert`.
 - `forge issue` has `list`, `view`, `create`, `edit`, `close`, `reopen` and `comment`, each with those
   of gh's flags that are listed below. `issue list` does not search, `issue edit` changes title, body

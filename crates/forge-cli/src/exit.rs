@@ -17,7 +17,7 @@ pub enum Exit {
     Cancelled,
     /// 4: there are no credentials, or they are refused.
     Unauthenticated,
-    /// 8: `pr checks` found checks that have not finished.
+    /// 8: `pr checks` found checks that have not finished, or `pr watch` its deadline.
     Pending,
 }
 

@@ -11,11 +11,32 @@ pub struct Named {
     pub repo: Option<String>,
     /// The pull request, issue or record.
     pub target: Option<String>,
+    /// The names that were typed, by the arguments that take names.
+    pub names: Vec<(&'static str, Vec<String>)>,
     /// The repository that the target brings along, once the hosts are known.
     pub repo_of_target: OnceLock<String>,
     /// All commands and flags that there are.
     pub definition: Command,
 }
+
+/// The arguments that take names, in which a hint corrects a typing error.
+const NAMES: &[&str] = &[
+    "account",
+    "add_assignee",
+    "add_label",
+    "add_project",
+    "add_reviewer",
+    "assignee",
+    "base",
+    "head",
+    "include",
+    "json",
+    "label",
+    "milestone",
+    "project",
+    "remove_label",
+    "reviewer",
+];
 
 impl Named {
     /// From what clap has read, without the definition.
@@ -27,11 +48,17 @@ impl Named {
             path.push(name.to_owned());
             last = below;
         }
+        let typed = |id: &'static str| {
+            let values = last.try_get_raw(id).ok().flatten()?;
+            let values = values.map(|value| value.to_string_lossy().into_owned());
+            Some((id, values.collect()))
+        };
         let text = |id| last.try_get_one::<String>(id).ok().flatten().cloned();
         Self {
             path,
             repo: text("repo"),
             target: text("selector").or_else(|| text("uri")),
+            names: NAMES.iter().filter_map(|id| typed(id)).collect(),
             repo_of_target: OnceLock::new(),
             definition: Command::default(),
         }

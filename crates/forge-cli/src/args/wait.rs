@@ -39,23 +39,32 @@ impl FromStr for Wait {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-        let (number, unit) = text.split_at(digits);
-        let factor = match unit {
-            "ms" => Some(1),
-            "" | "s" => Some(1000),
-            "m" => Some(60_000),
-            "h" => Some(3_600_000),
-            _ => None,
-        };
-        let millis = number.parse::<u64>().ok().zip(factor);
-        let millis = millis.and_then(|(number, factor)| number.checked_mul(factor));
-        match millis.map(Duration::from_millis) {
-            Some(wait) if wait <= MOST => Ok(Self(wait)),
-            Some(_) => Err("at most an hour is waited".to_owned()),
-            None => Err("expected a number with ms, s, m or h, as in 30s".to_owned()),
+        match parse_duration(text)? {
+            wait if wait <= MOST => Ok(Self(wait)),
+            _ => Err("at most an hour is waited".to_owned()),
         }
     }
+}
+
+/// A duration: a number with ms, s, m or h, seconds where there is no unit.
+///
+/// # Errors
+/// What is expected.
+pub fn parse_duration(text: &str) -> Result<Duration, String> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, unit) = text.split_at(digits);
+    let factor = match unit {
+        "ms" => Some(1),
+        "" | "s" => Some(1000),
+        "m" => Some(60_000),
+        "h" => Some(3_600_000),
+        _ => None,
+    };
+    let millis = number.parse::<u64>().ok().zip(factor);
+    let millis = millis.and_then(|(number, factor)| number.checked_mul(factor));
+    millis
+        .map(Duration::from_millis)
+        .ok_or_else(|| "expected a number with ms, s, m or h, as in 30s".to_owned())
 }
 
 #[cfg(test)]

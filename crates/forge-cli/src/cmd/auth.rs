@@ -39,7 +39,7 @@ pub enum AuthCommand {
     /// Store a token or an app password for a host
     Login(LoginArgs),
     /// Take an account out of the store
-    Logout(AccountArgs),
+    Logout(LogoutArgs),
     /// Use another stored account
     Switch(AccountArgs),
     /// Show hosts, accounts, which is used, and where it comes from
@@ -63,6 +63,26 @@ pub struct LoginArgs {
     /// Read the token or the app password from standard input
     #[arg(long)]
     pub with_token: bool,
+    /// Store a token for JIRA, which `pr context` asks for tickets
+    #[arg(long, conflicts_with_all = ["host", "account", "kind"])]
+    pub jira: bool,
+    /// Where JIRA is; without it that of the configuration
+    #[arg(long, requires = "jira", value_name = "url")]
+    pub base_url: Option<String>,
+    /// The e-mail address of the account at JIRA Cloud
+    #[arg(long, requires = "jira", value_name = "address")]
+    pub email: Option<String>,
+}
+
+/// `forge auth logout`
+#[derive(Args, Debug)]
+pub struct LogoutArgs {
+    /// The account.
+    #[command(flatten)]
+    pub account: AccountArgs,
+    /// Take the token for JIRA out of the store
+    #[arg(long, conflicts_with_all = ["host", "account"])]
+    pub jira: bool,
 }
 
 /// `forge auth logout` and `forge auth switch`
@@ -143,8 +163,14 @@ pub async fn run(ctx: &Ctx, args: &AuthArgs) -> Result<Exit> {
     let default = forges.hosts().default_host().to_owned();
     let host = |host: &Option<String>| host.clone().unwrap_or_else(|| default.clone());
     match &args.command {
+        AuthCommand::Login(args) if args.jira => login_jira(ctx, accounts, args),
         AuthCommand::Login(args) => login(ctx, accounts, &host(&args.host), args),
-        AuthCommand::Logout(args) => {
+        AuthCommand::Logout(args) if args.jira => {
+            let base_url = accounts.logout_jira()?;
+            ctx.ui.success(&format!("logged out of JIRA at {base_url}"));
+            Ok(Exit::Ok)
+        }
+        AuthCommand::Logout(LogoutArgs { account: args, .. }) => {
             let host = host(&args.host);
             let name = accounts.logout(&host, args.account.as_deref())?;
             ctx.ui.success(&format!("logged out of {host} as {name}"));
@@ -175,16 +201,7 @@ fn login(ctx: &Ctx, accounts: &Accounts, host: &str, args: &LoginArgs) -> Result
                 .with_hint("pass --account with the login, or on tangled the handle"));
         }
     };
-    let secret = if args.with_token {
-        secret_from_stdin()?
-    } else if asks {
-        ask_secret(label(AccountShape::secret, "Secret"))?
-    } else {
-        return Err(
-            Error::invalid("token", "there is no terminal to ask for the token")
-                .with_hint("pass it on standard input: `forge auth login --with-token < file`"),
-        );
-    };
+    let secret = read_secret(ctx, args, label(AccountShape::secret, "Secret"))?;
     let login = accounts.login(host, kind.as_ref(), &account, &parse_secret(&secret)?)?;
     let did = if login.replaced {
         "replaced the credential of"
@@ -200,15 +217,52 @@ fn login(ctx: &Ctx, accounts: &Accounts, host: &str, args: &LoginArgs) -> Result
         ));
     }
     if let Some(var) = login.shadowed_by {
-        ctx.ui.warning(
-            &Warning::new(format!(
-                "{} is set, and wins over what was stored",
-                var.name()
-            ))
-            .with_hint(format!("unset {} to use the stored account", var.name())),
-        );
+        warn_of_shadow(ctx, var.name());
     }
     Ok(Exit::Ok)
+}
+
+fn login_jira(ctx: &Ctx, accounts: &Accounts, args: &LoginArgs) -> Result<Exit> {
+    let asks = ctx.ui.can_prompt() && !args.with_token;
+    let base_url = match (&args.base_url, accounts.jira_url()?) {
+        (Some(url), _) => url.clone(),
+        (None, Some(url)) => url,
+        (None, None) if asks => prompt::line("Base URL", "")?,
+        (None, None) => {
+            return Err(Error::invalid("base_url", "nothing says where JIRA is")
+                .with_hint("pass --base-url with its address, or set jira.base_url"));
+        }
+    };
+    let secret = read_secret(ctx, args, "API token")?;
+    let email = args.email.as_deref();
+    let login = accounts.login_jira(&base_url, email, &parse_secret(&secret)?)?;
+    ctx.ui
+        .success(&format!("logged in to JIRA at {}", login.base_url));
+    if let Some(name) = login.shadowed_by {
+        warn_of_shadow(ctx, &name);
+    }
+    Ok(Exit::Ok)
+}
+
+fn warn_of_shadow(ctx: &Ctx, variable: &str) {
+    ctx.ui.warning(
+        &Warning::new(format!("{variable} is set, and wins over what was stored"))
+            .with_hint(format!("unset {variable} to use the stored account")),
+    );
+}
+
+/// The secret from standard input, or asked for on a terminal.
+fn read_secret(ctx: &Ctx, args: &LoginArgs, question: &str) -> Result<String> {
+    if args.with_token {
+        return secret_from_stdin();
+    }
+    if ctx.ui.can_prompt() {
+        return ask_secret(question);
+    }
+    Err(
+        Error::invalid("token", "there is no terminal to ask for the token")
+            .with_hint("pass it on standard input: `forge auth login --with-token < file`"),
+    )
 }
 
 /// Asks without showing what is typed.

@@ -76,7 +76,7 @@ const PARAMS: &[(Param, &[&str])] = &[
     (Param::Force, &["force"]),
     (Param::Head, &["head"]),
     (Param::Host, &["host"]),
-    (Param::Include, &["json"]),
+    (Param::Include, &["include", "json"]),
     (Param::Key, &["key"]),
     (Param::Kind, &["kind"]),
     (Param::LeaveCheckout, &["leave_checkout"]),
@@ -84,6 +84,7 @@ const PARAMS: &[(Param, &[&str])] = &[
     (Param::Milestone, &["milestone"]),
     (Param::Patch, &["patch"]),
     (Param::PutAgain, &["put_again"]),
+    (Param::RemoveLabel, &["remove_label"]),
     (Param::Repo, &["repo"]),
     (Param::Round, &["round"]),
     (Param::Search, &["search"]),
@@ -182,12 +183,38 @@ fn changes(cli: &Command, action: &Action, named: &Named) -> Option<String> {
             Arg::Omit => without.extend(
                 definition(command, *param, arg).map(|known| format!("without {}", flag(known))),
             ),
+            Arg::Replace(wrong, right) => {
+                let flag = corrected(command, *param, (wrong, right), named);
+                words.extend(flag.into_iter().flatten());
+            }
             _ => words.extend(given(command, *param, arg)?),
         }
     }
     let with = (!words.is_empty()).then(|| words.join(" "));
     let all: Vec<String> = with.into_iter().chain(without).collect();
     (!all.is_empty()).then(|| all.join(", "))
+}
+
+/// The flag whose value was typed wrong, with the right one; the other values of a list stay.
+fn corrected(
+    command: &Command,
+    param: Param,
+    (wrong, right): (&str, &str),
+    named: &Named,
+) -> Option<Vec<String>> {
+    let (_, ids) = PARAMS.iter().find(|(of, _)| *of == param)?;
+    let is_wrong = |part: &str| part.trim() == wrong.trim();
+    let typed = named.names.iter().filter(|(id, _)| ids.contains(id));
+    let has_it = |values: &Vec<String>| values.iter().any(|v| v.split(',').any(is_wrong));
+    let (id, values) = typed.into_iter().find(|(_, values)| has_it(values))?;
+    let known = argument(command, &[id])?;
+    let value = match known.get_value_delimiter() {
+        Some(_) => values.join(","),
+        None => values.iter().find(|v| v.split(',').any(is_wrong))?.clone(),
+    };
+    let right = |part| if is_wrong(part) { right } else { part };
+    let parts: Vec<&str> = value.split(',').map(right).collect();
+    Some(vec![flag(known), exact(&parts.join(","))?])
 }
 
 fn subcommand<'p>(cli: &Command, mut path: impl Iterator<Item = &'p str>) -> Option<&Command> {
@@ -326,6 +353,22 @@ mod tests {
         assert_eq!(shown("pr diff 7", body), "do");
         let repo = Action::again(&[(Param::Repo, Arg::Omit)]);
         assert_eq!(shown("config set k v --repo", repo), "do: without --repo");
+        let label = Action::again(&[])
+            .replace(Param::AddLabel, "bgu", "bug")
+            .replace(Param::RemoveLabel, "bgu", "bug");
+        for (typed, flags) in [
+            ("pr create -l docs,bgu -l x", "do: --label docs,bug,x"),
+            ("pr edit 7 --remove-label bgu", "do: --remove-label bug"),
+            ("pr edit 7 --add-label other", "do"),
+        ] {
+            assert_eq!(shown(typed, label.clone()), flags);
+        }
+        let fields = Action::again(&[]).replace(Param::Include, "titel", "title");
+        let wanted = "do: --json number,title";
+        assert_eq!(shown("pr view 7 --json number,titel", fields), wanted);
+        let section = Action::again(&[]).replace(Param::Include, "dif", "diff");
+        let wanted = "do: --include diff,ci";
+        assert_eq!(shown("pr context 7 -i dif,ci", section), wanted);
         let here = Action::again(&[]).with(Param::Repo, "local:.");
         assert_eq!(shown("pr list", here), "do: -R local:.");
     }

@@ -97,7 +97,9 @@ impl Json {
 /// JSON escapes C0 controls by itself; the rest that a terminal obeys or hides (DEL, C1, controls of
 /// the writing direction, characters without a width) is escaped here, which leaves the value the
 /// same. Joiners and variation selectors stay: emoji are full of them.
-fn safe(json: String) -> String {
+/// JSON in which what a terminal would obey is escaped.
+#[must_use]
+pub fn safe(json: String) -> String {
     let suspect = |c: char| {
         !matches!(c, ' '..='~' | '\u{200C}' | '\u{200D}' | '\u{FE00}'..='\u{FE0F}')
             && *text::neutralise(c.encode_utf8(&mut [0; 4])) != *c.encode_utf8(&mut [0; 4])

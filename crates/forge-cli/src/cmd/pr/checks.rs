@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use clap::Args;
-use forge::SelectedPull;
+use forge::{
+    SelectedPull,
+    context::{Pace, Pacer},
+};
 use forge_core::{
     Error, ErrorKind, Result, WebPage,
     model::{Check, CheckStatus, ChecksReport, PrFields},
@@ -78,6 +81,12 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ChecksArgs) -> Result<Exi
         selection.print(&ctx.ui, &selection.array(&checks))?;
         return Ok(Exit::Ok);
     }
+    let interval = Duration::from_secs(args.interval);
+    let mut pacer = Pacer::new(Pace {
+        first: interval,
+        longest: interval,
+        timeout: None,
+    });
     while args.watch && count(&checks, CheckStatus::Pending) > 0 {
         if args.fail_fast && count(&checks, CheckStatus::Failure) > 0 {
             break;
@@ -89,11 +98,31 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ChecksArgs) -> Result<Exi
                 args.interval
             ));
         }
-        tokio::time::sleep(Duration::from_secs(args.interval)).await;
-        checks = read(&selected, args).await?;
+        checks = read_again(ctx, &selected, args, &mut pacer).await?;
     }
     show(ctx, &checks)?;
     Ok(exit(&checks))
+}
+
+/// The checks behind the next pause, which a rate limit or a short failure makes longer.
+async fn read_again(
+    ctx: &Ctx,
+    selected: &SelectedPull,
+    args: &ChecksArgs,
+    pacer: &mut Pacer,
+) -> Result<Vec<Check>> {
+    let mut pause = pacer.after_look(false);
+    loop {
+        tokio::time::sleep(pause.unwrap_or_default()).await;
+        match read(selected, args).await {
+            Ok(checks) => return Ok(checks),
+            Err(e) => {
+                let (e, again) = pacer.after_failure(e)?;
+                ctx.ui.caution(e.message());
+                pause = again;
+            }
+        }
+    }
 }
 
 async fn read(selected: &SelectedPull, args: &ChecksArgs) -> Result<Vec<Check>> {

@@ -1,18 +1,25 @@
 //! `forge pr context`.
 
-use std::collections::BTreeSet;
+use std::{
+    collections::BTreeSet,
+    io::{self, Write as _},
+    path::PathBuf,
+};
 
 use clap::Args;
-use forge::context::{ContextReq, ContextSection, context};
+use forge::context::{ContextEvent, ContextObserver, ContextSection, context};
 use forge_core::{Error, Locator, Result, locator, model::PrFields};
 
-use super::context_text::shown;
+use super::{context_html, context_text::shown};
 use crate::{
     args::output::JsonArgs,
     ctx::Ctx,
     exit::Exit,
     select::{self, Unnamed},
-    ui::json::{CONTEXT_FIELDS, Selection},
+    ui::{
+        json::{CONTEXT_FIELDS, Selection},
+        value::safe,
+    },
 };
 
 /// `forge pr context`
@@ -21,16 +28,27 @@ pub struct ContextArgs {
     /// Number, URL or branch [default: that of the current branch]
     #[arg(value_name = "pull request")]
     pub selector: Option<String>,
-    /// Sections: comments, reviews, ci, ci_logs, linked_issues, related_prs, diff, files, history
-    /// [default: comments,reviews,ci,linked_issues,diff, or those of --json]
+    /// Sections: comments, reviews, ci, ci_logs, linked_issues, related_prs, diff, files, history,
+    /// source [default: comments,reviews,ci,linked_issues,diff, or those of --json, or of context.include]
     #[arg(short, long, value_name = "sections", value_delimiter = ',')]
     pub include: Vec<String>,
     /// Show so many bytes of the diff
     #[arg(long, value_name = "bytes", default_value_t = forge::context::DEFAULT_DIFF_BYTES)]
     pub max_diff: usize,
-    /// Lines of context around changes, where the forge can choose
+    /// Lines of context around changes, where git can make the diff
     #[arg(short = 'U', long, value_name = "lines")]
     pub context_lines: Option<u32>,
+    /// Show what changed since then, also after a rebase, in place of the diff: a commit, the id of a
+    /// review, or "review" for my latest one
+    #[arg(long, value_name = "review")]
+    pub since: Option<String>,
+    /// Write a page of HTML to a file ("-" for standard output), without --include with the default
+    /// sections and related_prs
+    #[arg(long, value_name = "file", conflicts_with_all = ["json", "jq", "template"])]
+    pub html: Option<PathBuf>,
+    /// Say on stderr what is read, a JSON object a line
+    #[arg(long, value_name = "format", value_parser = ["jsonl"])]
+    pub events: Option<String>,
     /// JSON.
     #[command(flatten)]
     pub json: JsonArgs,
@@ -44,20 +62,32 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ContextArgs) -> Result<Ex
     let names = CONTEXT_FIELDS.iter().map(|f| f.name);
     let selection = Selection::from_args(&args.json.or_all(names), CONTEXT_FIELDS)?;
     let named_fields = args.json.json.as_ref().is_some_and(|f| !f.is_empty());
-    let hosts = ctx.forges()?.hosts().clone();
-    let mut req = ContextReq::new(hosts);
+    let mut req = ctx.forges()?.context_req();
+    if args.events.is_some() {
+        req.observer = ContextObserver::new(print_event);
+    }
     if !args.include.is_empty() {
         let sections = args.include.iter().map(|name| ContextSection::parse(name));
         req.include = sections.collect::<Result<BTreeSet<_>>>()?;
     } else if let Some(selection) = selection.as_ref().filter(|_| named_fields) {
         req.include = selection.context_sections();
+    } else {
+        if args.html.is_some() {
+            req.include = ContextSection::DEFAULT.into();
+            req.include.insert(ContextSection::RelatedPrs);
+        }
+        if args.since.is_some() {
+            req.include.remove(&ContextSection::Diff);
+        }
     }
     req.diff_bytes = args.max_diff;
-    req.context_lines = args.context_lines;
+    req.context_lines = args.context_lines.or(req.context_lines);
     let named = args.selector.as_deref();
     check_repo(ctx, repo, named)?;
     let selected = select::pull(ctx, repo, named, Unnamed::NotWithRepo, PrFields::NONE).await?;
-    if req.wants(ContextSection::Diff) {
+    req.since.clone_from(&args.since);
+    let needs_commits = [ContextSection::Diff, ContextSection::Source];
+    if req.since.is_some() || needs_commits.into_iter().any(|section| req.wants(section)) {
         req.clone = ctx.clone_of(&selected.repo).await;
     }
     let found = context(&selected.repo, &selected.id, &req).await?;
@@ -69,15 +99,22 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ContextArgs) -> Result<Ex
     for warning in &found.warnings {
         ctx.ui.warning(warning);
     }
-    match selection {
-        Some(selection) => selection.print(&ctx.ui, &selection.object(&found))?,
-        None => ctx.ui.page(&shown(&found, ctx.ui.palette()))?,
+    match (selection, &args.html) {
+        (Some(selection), _) => selection.print(&ctx.ui, &selection.object(&found))?,
+        (None, Some(file)) => context_html::write(&ctx.ui, &found, file)?,
+        (None, None) => ctx.ui.page(&shown(&found, ctx.ui.palette()))?,
     }
     Ok(Exit::Ok)
 }
 
+fn print_event(event: &ContextEvent) {
+    let json = serde_json::to_string(event).unwrap_or_default();
+    // Nobody may read it any more, which is no reason to stop.
+    let _ = writeln!(io::stderr().lock(), "{}", safe(json));
+}
+
 /// A URL that names another repository than `-R` is a mistake in one of the two.
-fn check_repo(ctx: &Ctx, repo: Option<&str>, selector: Option<&str>) -> Result<()> {
+pub(super) fn check_repo(ctx: &Ctx, repo: Option<&str>, selector: Option<&str>) -> Result<()> {
     let (Some(flag), Some(selector)) = (repo, selector) else {
         return Ok(());
     };

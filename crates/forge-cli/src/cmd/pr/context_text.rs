@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use forge::context::{
-    Clearer, LinkedItem, PackedDiff, PackedFile, PullContext, RelatedPull, Requirement,
-    RequirementStatus,
+    Clearer, LinkedItem, Omission, PackedDiff, PackedFile, PackedSource, PullContext, RelatedPull,
+    Requirement, RequirementStatus, SinceChanges,
 };
 use forge_core::{
     PrKey,
@@ -33,8 +33,14 @@ pub(super) fn shown(found: &PullContext, palette: Palette) -> String {
     page.related(found);
     page.files(found);
     page.history(found);
+    if let Some(since) = &found.since {
+        page.since(since);
+    }
     if let Some(diff) = &found.diff {
-        page.diff(diff);
+        page.diff("Diff", diff);
+    }
+    if let Some(source) = &found.source {
+        page.source(source);
     }
     page.out
 }
@@ -154,6 +160,13 @@ impl Page {
             sha(&r.head_sha),
             sha(&r.base_sha)
         ));
+        if let Some(record) = &c.pull.ingestion {
+            self.line(&format!(
+                "  record version {}: {}",
+                one(&record.cid),
+                record.verdict.word()
+            ));
+        }
     }
 
     fn requirement(&self, r: &Requirement) -> String {
@@ -165,7 +178,7 @@ impl Page {
         let mut line = format!(
             "  {mark} {} [{}] {}",
             r.rule.name(),
-            r.source.name(),
+            one(&r.source_text()),
             one(&r.evidence)
         );
         if !r.cleared_by.is_empty() {
@@ -290,8 +303,10 @@ impl Page {
     fn linked_item(&mut self, item: &LinkedItem) {
         let title = item.title.as_deref().map_or(String::new(), one);
         let places: Vec<&str> = item.found_in.iter().map(|at| at.name()).collect();
+        let status = item.status.as_deref();
+        let status = status.map_or(String::new(), |status| format!(": {}", one(status)));
         self.line(&format!(
-            "  {} {} [{}] {title} ({})",
+            "  {} {} [{}{status}] {title} ({})",
             item.relationship.name(),
             one(&item.key),
             state_word(item.state),
@@ -357,13 +372,59 @@ impl Page {
         }
     }
 
-    fn diff(&mut self, diff: &PackedDiff) {
+    fn since(&mut self, since: &SinceChanges) {
+        let commit = since
+            .from_sha
+            .as_deref()
+            .unwrap_or("a round without commits");
+        let review = since.review.as_deref();
+        let review = review.map_or(String::new(), |id| format!("review {}, ", one(id)));
+        self.heading(&format!(
+            "Since {review}{}: the head {}",
+            one(commit.get(..12).unwrap_or(commit)),
+            since.head_change.meaning()
+        ));
+        for commit in &since.commits {
+            let oids = [&commit.old, &commit.new].into_iter().flatten();
+            let oids: Vec<String> = oids.map(|oid| one(oid.get(..12).unwrap_or(oid))).collect();
+            let (change, headline) = (commit.change(), one(&commit.headline));
+            self.line(&format!("  {change} {} {headline}", oids.join(" → ")));
+        }
+        self.diff("Changes since then", &since.diff);
+    }
+
+    fn source(&mut self, source: &PackedSource) {
+        self.heading(&format!("Source at {}", one(&source.head_sha)));
+        for file in &source.files {
+            let head = format!("{} {}", one(&file.path), file.class.name());
+            self.line(&self.palette.cyan(&head));
+            for excerpt in &file.excerpts {
+                let text = text::neutralise(&excerpt.text);
+                for (n, line) in (excerpt.line..).zip(text.lines()) {
+                    let _ = writeln!(self.out, "{n:>6} │ {line}");
+                }
+            }
+            self.omitted(&file.omitted);
+        }
+    }
+
+    fn omitted(&mut self, omitted: &[Omission]) {
+        for omission in omitted {
+            let lines = match omission.lines {
+                0 => String::new(),
+                lines => format!("{lines} more line(s) "),
+            };
+            self.line(&format!("  [{lines}not shown: {}]", omission.reason.name()));
+        }
+    }
+
+    fn diff(&mut self, name: &str, diff: &PackedDiff) {
         let cut = match diff.truncated {
             true => ", not all of it: forge pr diff has the rest",
             false => "",
         };
         self.heading(&format!(
-            "Diff: {} file(s) +{} -{}{cut}",
+            "{name}: {} file(s) +{} -{}{cut}",
             diff.files_total, diff.additions, diff.deletions
         ));
         for file in &diff.files {
@@ -388,12 +449,6 @@ impl Page {
                 self.out.push('\n');
             }
         }
-        for omission in &file.omitted {
-            let lines = match omission.reason.is_in_whole_diff() {
-                true => format!("{} more line(s) ", omission.lines),
-                false => String::new(),
-            };
-            self.line(&format!("  [{lines}not shown: {}]", omission.reason.name()));
-        }
+        self.omitted(&file.omitted);
     }
 }

@@ -5,7 +5,7 @@ use forge::SelectedPull;
 use forge_core::{
     Error, Locator, PageReq, Result, WebPage,
     diff::quote_path,
-    locator,
+    glob, locator,
     model::{DiffFormat, DiffReq, PrFields, Rounds},
     text,
 };
@@ -18,7 +18,6 @@ use crate::{
     ui::{
         browser,
         diff::{Escapes, Options, Printer},
-        glob,
     },
 };
 
@@ -140,9 +139,9 @@ async fn stream(
             &selected.id,
             &DiffReq {
                 format,
-                context_lines: None,
                 rounds,
                 clone: ctx.clone_of(&selected.repo).await,
+                ..DiffReq::default()
             },
         )
         .await?;

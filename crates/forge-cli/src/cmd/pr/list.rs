@@ -77,6 +77,9 @@ pub struct ListArgs {
         default_value_t
     )]
     pub state: StateArg,
+    /// By a changed file: a path, a directory or a glob; of several, any
+    #[arg(long, value_name = "path", conflicts_with = "web")]
+    pub touches: Vec<String>,
     /// Open the list in the browser
     #[arg(short, long, conflicts_with = "json")]
     pub web: bool,
@@ -101,10 +104,24 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ListArgs) -> Result<Exit>
         browser::open(&ctx.ui, ctx.config()?.browser().as_deref(), &url)?;
         return Ok(Exit::Ok);
     }
-    let found = collect(ctx, &repo, args.limit, async |page| {
-        repo.list(&query, page).await
+    let compared = std::cell::Cell::new(0);
+    let found = collect(ctx, &repo, args.limit, async |request| {
+        let limit = request.limit;
+        let mut page = repo.list(&query, request).await?;
+        compared.set(compared.get() + page.scanned.unwrap_or_default());
+        if !query.touches.is_empty() && page.items.len() < limit {
+            // A scan that a forge ended is not taken up again.
+            page.next = None;
+        }
+        Ok(page)
     })
     .await?;
+    if !query.touches.is_empty() && compared.get() > 0 {
+        ctx.ui.note(&format!(
+            "compared the files of {} pull requests",
+            compared.get()
+        ));
+    }
     found.tell_of_rows(ctx, |p| (p.id.key.to_string(), p.warnings.as_slice()));
     if is_filtered(&query) || query.state != StateFilter::Open {
         found.tell_of_looks(ctx, "pull requests");
@@ -137,6 +154,7 @@ fn query(args: &ListArgs, selection: Option<&Selection<PullRequest, PrFields>>) 
         head: given(args.head.as_ref()),
         draft: args.draft,
         search: given(args.search.as_ref()),
+        touches: args.touches.clone(),
         fields: selection.map_or(PrFields::ROW, Selection::sections_of_rows),
     }
 }
@@ -162,6 +180,7 @@ fn is_filtered(q: &PullQuery) -> bool {
         || q.head.is_some()
         || q.draft.is_some()
         || q.search.is_some()
+        || !q.touches.is_empty()
 }
 
 fn shown(ctx: &Ctx, repo: &Repo, query: &PullQuery, found: &Found<PullRequest>) -> Result<()> {

@@ -1,10 +1,13 @@
 //! `forge pr merge`.
 
 use clap::Args;
-use forge::SelectedPull;
+use forge::{
+    SelectedPull,
+    context::{RequirementStatus, VERDICT_FIELDS, readiness},
+};
 use forge_core::{
     Error, Repo, Result,
-    model::{Merge, MergeMethod, MergeReq, PrFields},
+    model::{Merge, MergeMethod, MergeReq, PrFields, PrState},
 };
 
 use super::{
@@ -114,6 +117,9 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
         skip_wait: false,
         clone: ctx.clone_of(&selected.repo).await,
     };
+    if ctx.ui.is_tty() {
+        warn_of_requirements(ctx, &selected).await;
+    }
     let outcome = selected.repo.merge(&selected.id, &req).await?;
     if outcome.value.already_merged {
         let already = format!(
@@ -157,6 +163,31 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
         clone_branch::leave(ctx, repo, &selected.repo, &merge.pull_request, Base::Moved).await?;
     }
     Ok(Exit::Ok)
+}
+
+/// Says which requirements of the verdict the merge passes over. What cannot be read is left to the
+/// merge, which says why.
+async fn warn_of_requirements(ctx: &Ctx, selected: &SelectedPull) {
+    let Ok(config) = ctx.config() else {
+        return;
+    };
+    let Ok(pull) = selected.repo.view(&selected.id, VERDICT_FIELDS).await else {
+        return;
+    };
+    if pull.state != PrState::Open {
+        return;
+    }
+    let verdict = readiness(&selected.repo, &pull, &config.context_settings()).await;
+    for open in verdict.open() {
+        let status = match open.status {
+            RequirementStatus::Unmet => "is not met",
+            _ => "is not known",
+        };
+        let (rule, source) = (open.rule.name(), open.source.name());
+        let evidence = &open.evidence;
+        ctx.ui
+            .caution(&format!("{rule} ({source}) {status}: {evidence}"));
+    }
 }
 
 /// Deletes the head branch of a merged pull request, on which the user stands: its base branch is

@@ -7,6 +7,7 @@ mod clone_branch;
 mod close;
 pub(crate) mod comment;
 mod context;
+mod context_html;
 mod context_text;
 mod create;
 mod create_text;
@@ -31,6 +32,7 @@ mod thread;
 mod update_branch;
 mod view;
 pub(crate) mod view_text;
+mod watch;
 
 use clap::{Args, Subcommand};
 use forge_core::Result;
@@ -88,6 +90,8 @@ pub enum PrCommand {
     Thread(thread::ThreadArgs),
     /// Bring the branch of a pull request up to date with its base
     UpdateBranch(update_branch::UpdateBranchArgs),
+    /// Wait until something happens to a pull request
+    Watch(watch::WatchArgs),
 }
 
 impl PrCommand {
@@ -111,7 +115,8 @@ impl PrCommand {
             | Self::View(_)
             | Self::Checks(_)
             | Self::Context(_)
-            | Self::Diff(_) => None,
+            | Self::Diff(_)
+            | Self::Watch(_) => None,
         }
     }
 }
@@ -140,5 +145,6 @@ pub async fn run(ctx: &Ctx, args: PrArgs) -> Result<Exit> {
         PrCommand::Review(args) => Box::pin(review::run(ctx, repo, args)).await,
         PrCommand::Thread(args) => Box::pin(thread::run(ctx, repo, args)).await,
         PrCommand::UpdateBranch(args) => Box::pin(update_branch::run(ctx, repo, &args)).await,
+        PrCommand::Watch(args) => Box::pin(watch::run(ctx, repo, &args)).await,
     }
 }

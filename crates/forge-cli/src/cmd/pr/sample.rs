@@ -73,9 +73,11 @@ pub(crate) fn pull() -> PullRequest {
         maintainer_can_modify: None,
         database_id: None,
         potential_merge_commit: None,
+        base_rules: None,
         head_is_default: None,
         reactions: None,
         projects: None,
+        ingestion: None,
         warnings: vec![],
     }
 }

@@ -1,6 +1,7 @@
-use forge_core::diff::{DiffLine, FileHeader, LineReader, mail_commit};
-
-use crate::ui::glob;
+use forge_core::{
+    diff::{DiffLine, FileHeader, LineReader, mail_commit},
+    glob,
+};
 
 /// Leaves out the files of a diff that match a glob.
 #[derive(Debug)]

@@ -1,20 +1,22 @@
 //! The fields of `forge pr context`.
 
 use forge::context::{
-    Clearer, ContextSection, LinkTarget, LinkedItem, LogTail, PackedDiff, PackedFile, PullContext,
-    RelatedPull, Requirement, SectionError,
+    Clearer, ContextSection, LinkTarget, LinkedItem, LogTail, Omission, PackedDiff, PackedFile,
+    PackedSource, PullContext, Readiness, RelatedPull, Requirement, SectionError, SinceChanges,
+    SourceExcerpt, SourceFile,
 };
 use forge_core::{
     PrKey, Warning,
     model::{
-        Check, CheckStatus, ChecksReport, Comment, FileChange, LinkState, PullRequest, Review,
-        Reviewer, StatusEvent, Thread,
+        ChangedCommit, Check, CheckStatus, ChecksReport, Comment, FileChange, LinkState,
+        PullRequest, RecordIngestion, Review, Reviewer, StatusEvent, Thread,
     },
 };
 use serde::Serialize;
 
 use super::{
     Field, Json,
+    ingestion::ingestion,
     pull::{number, reactions, time},
 };
 
@@ -56,6 +58,11 @@ pub const CONTEXT_FIELDS: &[Field<PullContext, Option<ContextSection>>] = &[
         get: |c| Json::maybe(c.history.as_ref(), |events| Json::list(events, event)),
     },
     Field {
+        name: "ingestion",
+        needs: None,
+        get: |c| Json::maybe(c.pull.ingestion.as_ref(), record_ingestion),
+    },
+    Field {
         name: "linkedIssues",
         needs: Some(ContextSection::LinkedIssues),
         get: |c| {
@@ -86,6 +93,16 @@ pub const CONTEXT_FIELDS: &[Field<PullContext, Option<ContextSection>>] = &[
         get: |c| Json::maybe(c.reviews.as_ref(), |reviews| Json::list(reviews, review)),
     },
     Field {
+        name: "since",
+        needs: None,
+        get: |c| Json::maybe(c.since.as_ref(), since),
+    },
+    Field {
+        name: "source",
+        needs: Some(ContextSection::Source),
+        get: |c| Json::maybe(c.source.as_ref(), source),
+    },
+    Field {
         name: "summary",
         needs: None,
         get: summary,
@@ -98,7 +115,7 @@ pub const CONTEXT_FIELDS: &[Field<PullContext, Option<ContextSection>>] = &[
     Field {
         name: "verdict",
         needs: None,
-        get: verdict,
+        get: |c| verdict(&c.readiness),
     },
     Field {
         name: "warnings",
@@ -106,6 +123,13 @@ pub const CONTEXT_FIELDS: &[Field<PullContext, Option<ContextSection>>] = &[
         get: |c| Json::list(&c.warnings, warning),
     },
 ];
+
+/// The fields of a watch: what `forge pr context` calls the same.
+pub const WATCH_FIELDS: &[Field<Readiness>] = &[Field {
+    name: "verdict",
+    needs: (),
+    get: verdict,
+}];
 
 fn count(n: usize) -> Json {
     Json::Number(u64::try_from(n).unwrap_or(u64::MAX))
@@ -276,6 +300,8 @@ fn linked(item: &LinkedItem, forge: &str) -> Json {
         ("type", item.kind.map_or(Json::Null, name_of)),
         ("title", text(item.title.as_ref())),
         ("status", link_state(item.state)),
+        ("statusName", text(item.status.as_ref())),
+        ("resolved", Json::Bool(item.title.is_some())),
         ("url", text(item.url.as_ref())),
         ("relationship", word(item.relationship.name())),
         ("foundIn", Json::list(&item.found_in, |at| word(at.name()))),
@@ -328,18 +354,63 @@ fn diff(d: &PackedDiff) -> Json {
     ])
 }
 
+fn since(s: &SinceChanges) -> Json {
+    let commit = |commit: &ChangedCommit| {
+        Json::Object(vec![
+            ("change", word(commit.change())),
+            ("oldSha", text(commit.old.as_ref())),
+            ("sha", text(commit.new.as_ref())),
+            ("headline", Json::text(&commit.headline)),
+        ])
+    };
+    Json::Object(vec![
+        ("review", text(s.review.as_ref())),
+        ("round", s.round.map_or(Json::Null, count)),
+        ("fromSha", text(s.from_sha.as_ref())),
+        ("headChange", name_of(s.head_change)),
+        ("commits", Json::list(&s.commits, commit)),
+        ("diff", diff(&s.diff)),
+    ])
+}
+
+fn source(s: &PackedSource) -> Json {
+    let excerpt = |excerpt: &SourceExcerpt| {
+        Json::Object(vec![
+            ("line", count(excerpt.line)),
+            ("text", Json::text(&excerpt.text)),
+        ])
+    };
+    let file = |f: &SourceFile| {
+        Json::Object(vec![
+            ("path", Json::text(&f.path)),
+            ("status", name_of(f.status)),
+            ("class", word(f.class.name())),
+            ("linesTotal", f.lines_total.map_or(Json::Null, count)),
+            ("excerpts", Json::list(&f.excerpts, excerpt)),
+            ("omitted", Json::list(&f.omitted, omission)),
+        ])
+    };
+    Json::Object(vec![
+        ("headSha", Json::text(&s.head_sha)),
+        ("maxBytes", count(s.max_bytes)),
+        ("truncated", Json::Bool(s.truncated)),
+        ("files", Json::list(&s.files, file)),
+    ])
+}
+
+fn omission(omission: &Omission) -> Json {
+    Json::Object(vec![
+        ("reason", word(omission.reason.name())),
+        ("hunks", count(omission.hunks)),
+        ("lines", count(omission.lines)),
+    ])
+}
+
 fn packed_file(f: &PackedFile) -> Json {
     let hunks = Json::list(&f.hunks, |hunk| {
         Json::Object(vec![
             ("text", Json::text(&hunk.text)),
             ("linesCut", count(hunk.lines_cut)),
-        ])
-    });
-    let omitted = Json::list(&f.omitted, |omission| {
-        Json::Object(vec![
-            ("reason", word(omission.reason.name())),
-            ("hunks", count(omission.hunks)),
-            ("lines", count(omission.lines)),
         ])
     });
     Json::Object(vec![
@@ -351,7 +422,7 @@ fn packed_file(f: &PackedFile) -> Json {
         ("deletions", number(f.deletions)),
         ("hunksTotal", count(f.hunks_total)),
         ("hunks", hunks),
-        ("omitted", omitted),
+        ("omitted", Json::list(&f.omitted, omission)),
     ])
 }
 
@@ -362,6 +433,25 @@ fn event(e: &StatusEvent) -> Json {
         ("createdAt", time(Some(e.created_at))),
         ("detail", text(e.detail.as_ref())),
     ])
+}
+
+fn record_ingestion(found: &RecordIngestion) -> Json {
+    let of_record = [
+        ("uri", Json::text(&found.uri)),
+        ("cid", Json::text(&found.cid)),
+        ("evidence", Json::text(&found.evidence)),
+        (
+            "recovery",
+            Json::maybe(found.recovery.as_ref(), |hint| Json::text(hint.text())),
+        ),
+    ];
+    match ingestion(&found.verdict) {
+        Json::Object(mut members) => {
+            members.extend(of_record);
+            Json::Object(members)
+        }
+        other => other,
+    }
 }
 
 fn summary(c: &PullContext) -> Json {
@@ -393,8 +483,7 @@ fn summary(c: &PullContext) -> Json {
     ])
 }
 
-fn verdict(c: &PullContext) -> Json {
-    let r = &c.readiness;
+fn verdict(r: &Readiness) -> Json {
     Json::Object(vec![
         ("readyToMerge", ready(r.ready_to_merge)),
         ("requirements", Json::list(&r.requirements, requirement)),
@@ -415,6 +504,7 @@ fn requirement(r: &Requirement) -> Json {
         ("rule", word(r.rule.name())),
         ("status", word(r.status.name())),
         ("source", word(r.source.name())),
+        ("sourceName", text(r.source_name.as_ref())),
         ("evidence", Json::text(&r.evidence)),
         ("clearedBy", Json::list(&r.cleared_by, clearer)),
         ("blocker", text(r.blocker.as_ref())),

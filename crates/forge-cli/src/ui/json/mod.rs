@@ -10,13 +10,13 @@ use std::collections::BTreeSet;
 
 use forge::context::ContextSection;
 use forge_core::{
-    Error, Result,
+    Action, Error, Hint, Param, Result,
     model::{IssueFields, PrFields},
     near,
 };
 
-pub use context::CONTEXT_FIELDS;
 pub(crate) use context::model_name;
+pub use context::{CONTEXT_FIELDS, WATCH_FIELDS};
 pub(crate) use ingestion::ingestion;
 pub use issue::ISSUE_FIELDS;
 pub use pull::PULL_FIELDS;
@@ -153,7 +153,11 @@ impl<T, N> Selection<T, N> {
                 );
                 return Err(
                     match near::near(name, table.iter().map(|f| f.name)).first() {
-                        Some(near) => e.with_hint(format!("did you mean '{near}'?")),
+                        Some(near) => {
+                            e.with_hint(Hint::from(format!("did you mean '{near}'?")).with_action(
+                                Action::again(&[]).replace(Param::Include, name, *near),
+                            ))
+                        }
                         None => e,
                     },
                 );

@@ -1,0 +1,368 @@
+//! The diff with line numbers, and the threads on its lines.
+
+use forge::context::{Omission, PackedDiff, PackedFile, PackedSource, PullContext, SourceFile};
+use forge_core::{
+    diff::{DiffLine, LineReader},
+    model::{Side, Thread},
+};
+
+use super::{comment_body, plural, short, words};
+use crate::ui::{
+    html::{Anchor, Attr, Html},
+    json::model_name,
+};
+
+/// The threads, open ones first; each has the number of its place.
+pub(super) struct Threads<'a> {
+    pub(super) all: Vec<&'a Thread>,
+}
+
+impl<'a> Threads<'a> {
+    pub(super) fn of(found: &'a PullContext) -> Self {
+        let mut all: Vec<&Thread> = found.threads.iter().flatten().collect();
+        all.sort_by_key(|thread| thread.resolved);
+        Self { all }
+    }
+
+    /// Links to the open ones.
+    pub(super) fn index(&self, html: &mut Html) {
+        let open = self.all.iter().take_while(|thread| !thread.resolved);
+        let open: Vec<&&Thread> = open.collect();
+        if self.all.is_empty() {
+            return;
+        }
+        let resolved = self.all.len() - open.len();
+        let count = plural(open.len(), "open thread", "open threads");
+        html.leaf("p", &[], &format!("{count}, {resolved} resolved."));
+        if open.is_empty() {
+            return;
+        }
+        html.within("ul", &[], |html| {
+            for (n, thread) in open.iter().enumerate() {
+                html.within("li", &[], |html| {
+                    html.jump(Anchor::numbered("thread", n), |html| {
+                        html.leaf("code", &[], &place(thread));
+                    });
+                    if let Some(first) = thread.comments.first() {
+                        html.text(" by ");
+                        html.theirs(&first.author.login);
+                    }
+                });
+            }
+        });
+    }
+
+    /// Those that stand at no line of the diff that is shown.
+    pub(super) fn elsewhere(&self, html: &mut Html, is_shown: &[bool]) {
+        let all = self.all.iter().zip(is_shown).enumerate();
+        let left: Vec<usize> = all.filter(|(_, (_, s))| !**s).map(|(n, _)| n).collect();
+        if left.is_empty() {
+            return;
+        }
+        html.within("article", &[], |html| {
+            html.leaf("h3", &[], "Threads on lines that are not shown");
+            for n in left {
+                self.thread(html, n, true);
+            }
+        });
+    }
+
+    /// The places of the threads of a file.
+    fn of_file(&self, file: &PackedFile) -> Vec<usize> {
+        let is_here = |thread: &Thread| {
+            let old = file.previous_path.as_ref().unwrap_or(&file.path);
+            thread.path == file.path || thread.side == Side::Left && thread.path == *old
+        };
+        let all = self.all.iter().enumerate();
+        all.filter(|(_, thread)| is_here(thread) && !thread.outdated)
+            .map(|(n, _)| n)
+            .collect()
+    }
+
+    fn thread(&self, html: &mut Html, n: usize, with_lines: bool) {
+        let Some(thread) = self.all.get(n) else {
+            return;
+        };
+        let class = match thread.resolved {
+            true => "thread resolved",
+            false => "thread",
+        };
+        let mut attrs = vec![Attr::Class(class), Attr::Id(Anchor::numbered("thread", n))];
+        attrs.extend((!thread.resolved).then_some(Attr::Open));
+        html.within("details", &attrs, |html| {
+            html.within("summary", &[], |html| {
+                let word = match (thread.resolved, thread.outdated) {
+                    (true, _) => "Resolved thread",
+                    (false, true) => "Open thread, outdated",
+                    (false, false) => "Open thread",
+                };
+                html.leaf("strong", &[], word);
+                if let Some(by) = &thread.resolved_by {
+                    html.text(" (by ");
+                    html.theirs(&by.login);
+                    html.text(")");
+                }
+                html.text(" on ");
+                html.leaf("code", &[], &place(thread));
+            });
+            let hunk = thread.comments.first().and_then(|c| c.diff_hunk.as_ref());
+            if let Some(hunk) = hunk.filter(|_| with_lines) {
+                html.leaf("pre", &[Attr::Focusable], hunk);
+            }
+            for comment in &thread.comments {
+                html.within("article", &[], |html| comment_body(html, comment));
+            }
+        });
+    }
+}
+
+/// `src/a.rs:3–7`
+fn place(thread: &Thread) -> String {
+    let side = match thread.side {
+        Side::Left => " before the change",
+        Side::Right => "",
+    };
+    match (thread.start_line, thread.line) {
+        (Some(first), Some(last)) if first != last => {
+            format!("{}:{first}–{last}{side}", thread.path)
+        }
+        (_, Some(line)) => format!("{}:{line}{side}", thread.path),
+        _ => thread.path.clone(),
+    }
+}
+
+/// The diff under its budget, with what is left out; `is_shown` learns of the threads that stand in
+/// it.
+pub(super) fn packed(
+    html: &mut Html,
+    diff: &PackedDiff,
+    threads: &Threads<'_>,
+    is_shown: &mut [bool],
+    whole_diff: &str,
+) {
+    html.within("p", &[], |html| {
+        html.text(&format!(
+            "{} with +{} −{} lines.",
+            plural(diff.files_total, "file", "files"),
+            diff.additions,
+            diff.deletions
+        ));
+        if let Some(lines) = diff.context_lines {
+            html.text(&format!(" {lines} lines of context."));
+        }
+    });
+    if diff.truncated {
+        html.within("p", &[], |html| {
+            html.leaf("strong", &[], "Not all of it is shown. ");
+            html.text("Each file says what is left out, and why. To get it, ");
+            html.theirs(whole_diff);
+        });
+    }
+    for file in &diff.files {
+        packed_file(html, file, threads, is_shown);
+    }
+}
+
+fn packed_file(html: &mut Html, file: &PackedFile, threads: &Threads<'_>, is_shown: &mut [bool]) {
+    if file.hunks.is_empty() {
+        html.within("div", &[Attr::Class("file")], |html| {
+            html.within("div", &[Attr::Class("name")], |html| file_name(html, file));
+            omissions(html, &file.omitted);
+        });
+        return;
+    }
+    html.within("details", &[Attr::Class("file"), Attr::Open], |html| {
+        html.within("summary", &[], |html| file_name(html, file));
+        let label = format!("Diff of {}", file.path);
+        let attrs = [Attr::Class("diff"), Attr::Label(&label)];
+        html.within("table", &attrs, |html| {
+            html.within("thead", &[], |html| {
+                html.within("tr", &[], |html| {
+                    column(html, "n o", "Line before");
+                    column(html, "n", "Line after");
+                    column(html, "s", "Change");
+                    column(html, "c", "Text");
+                });
+            });
+            html.within("tbody", &[], |html| {
+                let here = threads.of_file(file);
+                for hunk in &file.hunks {
+                    lines(html, &hunk.text, threads, &here, is_shown);
+                    if hunk.lines_cut > 0 {
+                        let cut = plural(hunk.lines_cut, "more line", "more lines");
+                        wide_row(html, "hunk", |html| {
+                            html.text(&format!("{cut} of this hunk not shown"));
+                        });
+                    }
+                }
+            });
+        });
+        omissions(html, &file.omitted);
+    });
+}
+
+/// A header of a column that is read aloud and not seen.
+fn column(html: &mut Html, class: &'static str, name: &str) {
+    html.within("th", &[Attr::Class(class), Attr::Scope("col")], |html| {
+        html.leaf("span", &[Attr::Class("away")], name);
+    });
+}
+
+fn wide_row(html: &mut Html, class: &'static str, fill: impl FnOnce(&mut Html)) {
+    html.within("tr", &[Attr::Class(class)], |html| {
+        html.within("td", &[Attr::ColSpan(4)], fill);
+    });
+}
+
+fn file_name(html: &mut Html, file: &PackedFile) {
+    html.within("h3", &[], |html| html.theirs(&file.path));
+    if let Some(previous) = &file.previous_path {
+        html.text(" (was ");
+        html.leaf("code", &[], previous);
+        html.text(")");
+    }
+    let facts = format!(
+        " {}, {} ",
+        model_name(file.status),
+        words(file.class.name())
+    );
+    html.leaf("span", &[Attr::Class("soft small")], &facts);
+    match (file.additions, file.deletions) {
+        (Some(added), Some(deleted)) => {
+            html.leaf("span", &[Attr::Class("plus small")], &format!("+{added}"));
+            html.text(" ");
+            html.leaf(
+                "span",
+                &[Attr::Class("minus small")],
+                &format!("−{deleted}"),
+            );
+        }
+        _ => html.leaf("span", &[Attr::Class("soft small")], "binary"),
+    }
+}
+
+fn omissions(html: &mut Html, omitted: &[Omission]) {
+    for omission in omitted {
+        let lines = match omission.reason.is_in_whole_diff() {
+            true => format!("{} not shown: ", plural(omission.lines, "line", "lines")),
+            false => "Not shown: ".to_owned(),
+        };
+        let said = format!("{lines}{}", omission.reason.meaning());
+        html.leaf("p", &[Attr::Class("note soft small")], &said);
+    }
+}
+
+/// The lines of a hunk, and below each the threads that stand on it.
+fn lines(
+    html: &mut Html,
+    hunk: &str,
+    threads: &Threads<'_>,
+    here: &[usize],
+    is_shown: &mut [bool],
+) {
+    let mut reader = LineReader::default();
+    for line in hunk.split_inclusive('\n') {
+        let text = line.strip_suffix('\n').unwrap_or(line);
+        let content = text.get(1..).unwrap_or_default();
+        let (old, new) = match reader.read(line.as_bytes()) {
+            DiffLine::Context { old, new } => {
+                code_line(html, "", (Some(old), Some(new)), "", content);
+                (Some(old), Some(new))
+            }
+            DiffLine::Added { new } => {
+                code_line(html, "add", (None, Some(new)), "+", content);
+                (None, Some(new))
+            }
+            DiffLine::Removed { old } => {
+                code_line(html, "del", (Some(old), None), "−", content);
+                (Some(old), None)
+            }
+            _ => {
+                wide_row(html, "hunk", |html| html.text(text));
+                continue;
+            }
+        };
+        for &n in here {
+            let (Some(thread), Some(is_shown)) = (threads.all.get(n), is_shown.get_mut(n)) else {
+                continue;
+            };
+            let at = match thread.side {
+                Side::Left => old,
+                Side::Right => new,
+            };
+            if at.is_some() && at == thread.line && !*is_shown {
+                *is_shown = true;
+                wide_row(html, "talks", |html| threads.thread(html, n, false));
+            }
+        }
+    }
+}
+
+fn code_line(
+    html: &mut Html,
+    class: &'static str,
+    (old, new): (Option<u64>, Option<u64>),
+    sign: &str,
+    text: &str,
+) {
+    let number = |n: Option<u64>| n.map_or(String::new(), |n| n.to_string());
+    let attrs = (!class.is_empty()).then_some(Attr::Class(class));
+    html.within("tr", attrs.as_slice(), |html| {
+        html.leaf("td", &[Attr::Class("n o")], &number(old));
+        html.leaf("td", &[Attr::Class("n")], &number(new));
+        html.leaf("td", &[Attr::Class("s")], sign);
+        html.leaf("td", &[Attr::Class("c")], text);
+    });
+}
+
+/// The changed files at the head, around their hunks.
+pub(super) fn source(html: &mut Html, source: &PackedSource) {
+    html.within("p", &[], |html| {
+        html.text(&format!(
+            "{} at ",
+            plural(source.files_total, "file", "files")
+        ));
+        html.leaf("code", &[], short(Some(&source.head_sha)));
+        html.text(".");
+    });
+    for file in &source.files {
+        html.within("details", &[Attr::Class("file")], |html| {
+            html.within("summary", &[], |html| {
+                html.within("h3", &[], |html| html.theirs(&file.path));
+                if let Some(lines) = file.lines_total {
+                    let lines = format!(" {}", plural(lines, "line", "lines"));
+                    html.leaf("span", &[Attr::Class("soft small")], &lines);
+                }
+            });
+            if !file.excerpts.is_empty() {
+                excerpts(html, file);
+            }
+            omissions(html, &file.omitted);
+        });
+    }
+}
+
+fn excerpts(html: &mut Html, file: &SourceFile) {
+    let label = format!("Lines of {}", file.path);
+    let attrs = [Attr::Class("diff"), Attr::Label(&label)];
+    html.within("table", &attrs, |html| {
+        html.within("thead", &[], |html| {
+            html.within("tr", &[], |html| {
+                column(html, "n", "Line");
+                column(html, "c", "Text");
+            });
+        });
+        html.within("tbody", &[], |html| {
+            for excerpt in &file.excerpts {
+                for (n, line) in excerpt.text.lines().enumerate() {
+                    let attrs = (n == 0).then_some(Attr::Class("begins"));
+                    html.within("tr", attrs.as_slice(), |html| {
+                        let number = (excerpt.line + n).to_string();
+                        html.leaf("td", &[Attr::Class("n")], &number);
+                        html.leaf("td", &[Attr::Class("c")], line);
+                    });
+                }
+            }
+        });
+    });
+}
