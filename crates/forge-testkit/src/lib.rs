@@ -20,6 +20,8 @@ mod canary;
 mod git;
 #[cfg(feature = "github")]
 pub mod github;
+#[cfg(feature = "jira")]
+pub mod jira;
 mod logs;
 mod random;
 mod run;

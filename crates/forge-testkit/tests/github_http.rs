@@ -16,7 +16,7 @@ use std::{
 
 use forge_testkit::github::{
     ALL_SCOPES, Action, Counts, Fault, GitHubDouble, Options, PullSeed,
-    state::{Permission, ReviewState},
+    state::{Enforcement, Permission, Protection, ReviewState, Rule, Ruleset},
 };
 use serde_json::{Value, json};
 
@@ -642,4 +642,147 @@ fn every_field_of_a_covered_object_answers() {
         }
     }
     assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+/// Calls a REST route with a token.
+fn rest(double: &GitHubDouble, token: &str, method: &str, path: &str, body: &Value) -> Answer {
+    let headers = format!("Authorization: Bearer {token}\r\n");
+    let path = format!("/repos/{REPO}/{path}");
+    send(double, method, &path, &headers, body.to_string().as_bytes()).unwrap()
+}
+
+fn reviewed(count: u32) -> Ruleset {
+    Ruleset {
+        name: "main rules".to_owned(),
+        include: vec!["~DEFAULT_BRANCH".to_owned()],
+        rules: vec![
+            Rule {
+                kind: "pull_request".to_owned(),
+                parameters: json!({ "required_approving_review_count": count }),
+            },
+            Rule {
+                kind: "required_linear_history".to_owned(),
+                parameters: Value::Null,
+            },
+        ],
+        ..Ruleset::default()
+    }
+}
+
+#[test]
+fn rules_of_a_branch_are_the_active_ones_in_pages() {
+    let double = double();
+    let id = {
+        let mut seed = double.seed();
+        let mut evaluated = reviewed(9);
+        evaluated.enforcement = Enforcement::Evaluate;
+        seed.ruleset(REPO, evaluated);
+        seed.ruleset(REPO, reviewed(2))
+    };
+    let of = |path: &str| rest(&double, REV, "GET", path, &Value::Null);
+    let first = of("rules/branches/main?per_page=1");
+    let wanted = json!([{
+        "type": "pull_request",
+        "parameters": { "required_approving_review_count": 2 },
+        "ruleset_source_type": "Repository",
+        "ruleset_source": REPO,
+        "ruleset_id": id,
+    }]);
+    assert_eq!(first.json(), wanted);
+    assert!(
+        first
+            .header("link")
+            .unwrap()
+            .contains("&page=2>; rel=\"next\"")
+    );
+    let second = of("rules/branches/main?per_page=1&page=2");
+    assert_eq!(second.json()[0]["type"], "required_linear_history");
+    assert_eq!(second.header("link"), None);
+    assert_eq!(of("rules/branches/topic%2Fone").json(), json!([]));
+    let shown = of(&format!("rulesets/{id}")).json();
+    assert_eq!(shown["name"], "main rules");
+    assert_eq!(shown["current_user_can_bypass"], "never");
+    assert_eq!(shown["bypass_actors"], Value::Null);
+}
+
+#[test]
+fn protection_is_shown_to_administrators_alone() {
+    let double = double();
+    let of = |token: &str| {
+        rest(
+            &double,
+            token,
+            "GET",
+            "branches/main/protection",
+            &Value::Null,
+        )
+    };
+    let message = |answer: &Answer| (answer.status, answer.json()["message"].clone());
+    assert_eq!(message(&of(OCTO)), (404, json!("Branch not protected")));
+    assert_eq!(message(&of(REV)), (404, json!("Not Found")));
+    let rules = Protection {
+        approvals: 1,
+        code_owners: true,
+        ..Protection::default()
+    };
+    double.seed().protect(REPO, "main", rules);
+    let shown = of(OCTO).json();
+    let reviews = &shown["required_pull_request_reviews"];
+    assert_eq!(reviews["required_approving_review_count"], 1);
+    assert_eq!(reviews["require_code_owner_reviews"], true);
+    assert_eq!(message(&of(REV)), (404, json!("Not Found")));
+    let query = "{ repository(owner: \"octocat\", name: \"hello\") { ref(qualifiedName: \"main\") { refUpdateRule { requiresCodeOwnerReviews viewerCanPush } branchProtectionRule { pattern } } } }";
+    let seen = ask(&double, REV, query, json!({})).json();
+    let seen = &seen["data"]["repository"]["ref"];
+    let update = json!({ "requiresCodeOwnerReviews": true, "viewerCanPush": true });
+    assert_eq!(seen["refUpdateRule"], update);
+    assert_eq!(seen["branchProtectionRule"], Value::Null);
+}
+
+#[test]
+fn rest_merge_names_every_rule_that_is_broken() {
+    let double = double();
+    let merge = |method: &str| {
+        let body = json!({ "merge_method": method });
+        rest(&double, REV, "PUT", "pulls/1/merge", &body)
+    };
+    double.seed().ruleset(REPO, reviewed(1));
+    let refused = merge("merge");
+    assert_eq!(refused.status, 405);
+    let wanted = "Repository rule violations found\n\nAt least 1 approving review is required by \
+                  reviewers with write access.\n\nThis branch must not contain merge commits.\n\n";
+    assert_eq!(refused.json()["message"], wanted);
+    let mut seed = double.seed();
+    seed.review(REPO, 1, "reviewer", ReviewState::Approved, "Good.");
+    drop(seed);
+    let merged = merge("squash");
+    assert_eq!(
+        (merged.status, &merged.json()["merged"]),
+        (200, &json!(true))
+    );
+    let seed = double.seed();
+    let merge = seed.pull_of(REPO, 1).merge.clone().unwrap();
+    assert_eq!(merged.json()["sha"], merge.commit);
+}
+
+#[test]
+fn code_owner_is_asked_until_a_review() {
+    let double = double();
+    let steps = json!([
+        {"do": "commit", "repo": REPO, "branch": "main", "files": {"CODEOWNERS": "* @reviewer\n"}},
+        {"do": "pull", "repo": REPO, "title": "Owned", "head": "owned"},
+        {"do": "ruleset", "repo": REPO, "include": ["~ALL"],
+         "rules": [{"type": "pull_request", "parameters": {"require_code_owner_review": true}}]},
+    ]);
+    double.seed_json(&steps.to_string()).unwrap();
+    let query = "{ repository(owner: \"octocat\", name: \"hello\") { pullRequest(number: 2) { reviewDecision reviewRequests(first: 5) { nodes { asCodeOwner requestedReviewer { ... on User { login } } } } } } }";
+    let seen = || ask(&double, OCTO, query, json!({})).json()["data"]["repository"].clone();
+    let asked = json!([{ "asCodeOwner": true, "requestedReviewer": { "login": "reviewer" } }]);
+    assert_eq!(seen()["pullRequest"]["reviewRequests"]["nodes"], asked);
+    assert_eq!(seen()["pullRequest"]["reviewDecision"], "REVIEW_REQUIRED");
+    let mut seed = double.seed();
+    seed.review(REPO, 2, "reviewer", ReviewState::Approved, "Good.");
+    drop(seed);
+    assert_eq!(seen()["pullRequest"]["reviewRequests"]["nodes"], json!([]));
+    assert_eq!(seen()["pullRequest"]["reviewDecision"], "APPROVED");
 }

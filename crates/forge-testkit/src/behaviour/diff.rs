@@ -2,7 +2,7 @@
 
 use forge_core::{
     PrId,
-    model::{DiffFormat, DiffReq},
+    model::{ContentsReq, DiffFormat, DiffReq, FileContent, HeadChange},
 };
 use futures::TryStreamExt;
 
@@ -22,6 +22,8 @@ pub(super) fn cases(set: &mut Set) {
         it_stays_after_the_merge [PrDiff, MergeCommit];
         a_long_one_arrives_whole [PrDiff];
         patches_one_per_commit [PrPatch];
+        since_a_head [PrDiff];
+        contents_at_the_head [PrDiff];
         of_one_that_does_not_exist [PrDiff];
     ];
 }
@@ -112,6 +114,55 @@ async fn context_lines(fx: Fixture) {
         ..Default::default()
     };
     assert!(text(&fx, &pr, req).await.contains("@@ -1,20 +1,20 @@"));
+}
+
+async fn since_a_head(fx: Fixture) {
+    let head = fx.git.commit("feature", "Change", &[("n", Some("1\n"))]);
+    let pr = fx.open_from("feature").await.id;
+    let since = |commit: &str| DiffReq {
+        since: Some(commit.to_owned()),
+        ..DiffReq::default()
+    };
+    for commit in [head.as_str(), &head[..8]] {
+        let diff = fx.author.diff(&pr, &since(commit)).await.unwrap();
+        let told = diff.since.unwrap();
+        assert_eq!(told.head_change, HeadChange::Unchanged);
+        assert_eq!(told.oid.as_deref(), Some(head.as_str()));
+        assert_eq!(told.commits, []);
+        let body = diff.body.try_concat().await.unwrap();
+        assert_eq!(String::from_utf8(body).unwrap(), "");
+    }
+    let e = fx.author.diff(&pr, &since("1111111")).await.unwrap_err();
+    assert!(e.is_not_found() && e.hint().is_some(), "{e}");
+    for text in ["main", "123456", "refs/heads/main:refs/heads/x"] {
+        let e = fx.author.diff(&pr, &since(text)).await.unwrap_err();
+        assert_eq!(e.code(), "invalid_input", "{e}");
+    }
+}
+
+async fn contents_at_the_head(fx: Fixture) {
+    let files: [(&str, Option<&[u8]>); 3] = [
+        ("n", Some(b"one\n")),
+        ("d/bin", Some(b"\0\xff")),
+        ("README.md", None),
+    ];
+    let author = &Identity::ADA;
+    let oid = fx.git.commit_bytes("feature", author, "Change", &files);
+    let pr = fx.open_from("feature").await.id;
+    let paths = ["n", "d/bin", "README.md", "no\nfile"];
+    let req = ContentsReq {
+        oid,
+        paths: paths.map(str::to_owned).into(),
+        clone: None,
+    };
+    let found = fx.author.contents(&pr, &req).await.unwrap();
+    let wanted = [
+        FileContent::Text("one\n".to_owned()),
+        FileContent::Binary,
+        FileContent::Missing,
+        FileContent::Missing,
+    ];
+    assert_eq!(found, wanted);
 }
 
 async fn new_deleted_and_renamed_files(fx: Fixture) {

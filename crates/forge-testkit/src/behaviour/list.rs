@@ -34,6 +34,9 @@ pub(super) fn cases(set: &mut Set) {
         search_with_qualifiers [PrListSearch];
         an_unknown_search_qualifier [PrListSearch];
         sections_are_filled_when_asked_for;
+        touches_path_directory_or_glob_is_matched;
+        touches_page_is_filled;
+        touches_outside_the_repository_is_refused;
     ];
 }
 
@@ -425,4 +428,69 @@ async fn sections_are_filled_when_asked_for(fx: Fixture) {
     let full = fx.author.list(&query, PageReq::first(1)).await.unwrap();
     assert_eq!(full.items[0].additions, Some(3));
     assert_eq!(full.items[0].changed_files, Some(1));
+}
+
+fn touches(paths: &[&str]) -> PullQuery {
+    PullQuery {
+        touches: paths.iter().map(|path| (*path).to_owned()).collect(),
+        ..Default::default()
+    }
+}
+
+async fn touches_path_directory_or_glob_is_matched(fx: Fixture) {
+    let text = fx.git.show("main", "src/lib.rs");
+    let changed = text.replace("line 10\n", "another line 10\n");
+    fx.git
+        .commit("lib", "Change lib", &[("src/lib.rs", Some(&changed))]);
+    let lib = fx.open_from("lib").await.id;
+    let one = fx.open("one").await.id;
+    let two = fx.open("two").await.id;
+    for (paths, found) in [
+        (&["src/lib.rs"][..], vec![&lib]),
+        (&["src"], vec![&lib]),
+        (&["./src/"], vec![&lib]),
+        (&["*.rs"], vec![&lib]),
+        (&["one.txt", "src/*.rs"], vec![&one, &lib]),
+        (&["*.txt"], vec![&two, &one]),
+        (&["lib.rs"], vec![]),
+    ] {
+        let found: Vec<PrId> = found.into_iter().cloned().collect();
+        assert_eq!(ids(&fx, &touches(paths)).await, found, "{paths:?}");
+    }
+    let of_main = PullQuery {
+        author: Some("@me".into()),
+        ..touches(&["src"])
+    };
+    let page = fx.author.list(&of_main, PageReq::first(5)).await.unwrap();
+    assert_eq!(page.items.len(), 1);
+    assert!(page.items[0].files.is_none());
+    assert!(page.scanned.is_some_and(|n| n > 1), "{:?}", page.scanned);
+}
+
+async fn touches_page_is_filled(fx: Fixture) {
+    let mut wanted = Vec::new();
+    for n in 0..9 {
+        let branch = match n % 3 {
+            0 => format!("wanted-{n}"),
+            _ => format!("b{n}"),
+        };
+        let id = fx.open(&branch).await.id;
+        if n % 3 == 0 {
+            wanted.insert(0, id);
+        }
+    }
+    let query = touches(&["wanted-*"]);
+    let page = fx.author.list(&query, PageReq::first(2)).await.unwrap();
+    assert_eq!(page.items.len(), 2);
+    for limit in [1, 2, 3, 4] {
+        assert_eq!(walk(&fx, &query, limit).await, wanted, "limit {limit}");
+    }
+}
+
+async fn touches_outside_the_repository_is_refused(fx: Fixture) {
+    fx.open("a").await;
+    for path in ["", "/etc/passwd", "../x"] {
+        let query = touches(&[path]);
+        invalid(fx.author.list(&query, PageReq::first(1)).await, "touches");
+    }
 }

@@ -6,7 +6,9 @@ use super::{
     git,
     graphql::{Ctx, Fail},
     mutations, resolve,
-    state::{Event, EventKind, Id, Lazy, MergeInfo, Pull, PullState, State, Token},
+    state::{
+        Event, EventKind, Id, Lazy, MergeInfo, Pull, PullState, ReviewState, Reviewer, State, Token,
+    },
 };
 
 /// Branches of a repository, with their tips.
@@ -105,12 +107,61 @@ pub(crate) fn set_head(
         log(state, id, actor, kind);
     }
     let now = state.now();
+    let pushed = !pull.head_oid.is_empty() && pull.head_oid != tip;
     if let Some(pull) = state.pulls.get_mut(&id) {
         tip.clone_into(&mut pull.head_oid);
+        pull.pusher = actor;
         pull.updated_at = now;
+    }
+    if pushed {
+        dismiss_stale(state, &pull);
     }
     stale(state, id);
     Ok(())
+}
+
+/// Takes back the approvals of what was there before a push, where a rule of the base wants that.
+fn dismiss_stale(state: &mut State, pull: &Pull) {
+    let wanted = state.wanted(pull.repo, &pull.base_branch);
+    if !wanted.iter().any(|it| it.dismiss_stale) {
+        return;
+    }
+    for review in state.reviews.values_mut() {
+        if review.pull == pull.id && review.state == ReviewState::Approved {
+            review.state = ReviewState::Dismissed;
+        }
+    }
+}
+
+/// Asks who has reviewed no more, nor the teams that they are in.
+pub(crate) fn answered(state: &mut State, pull: Id, author: Id) {
+    let teams = state.teams.values();
+    let teams = teams.filter(|team| team.members.contains(&author));
+    let teams: Vec<Id> = teams.map(|team| team.id).collect();
+    if let Some(pull) = state.pulls.get_mut(&pull) {
+        pull.requested.retain(|it| match it {
+            Reviewer::Account(id) => *id != author,
+            Reviewer::Team(id) => !teams.contains(id),
+        });
+    }
+}
+
+/// Asks the owners of what a pull request changes for a review, unless it is a draft.
+pub(crate) fn request_owners(state: &mut State, id: Id) {
+    let Some(pull) = state.pulls.get(&id).filter(|pull| !pull.draft).cloned() else {
+        return;
+    };
+    let owners: Vec<Reviewer> = resolve::owned_by(state, &pull)
+        .into_iter()
+        .flatten()
+        .collect();
+    if let Some(pull) = state.pulls.get_mut(&id) {
+        for owner in owners {
+            if owner != Reviewer::Account(pull.author) && !pull.requested.contains(&owner) {
+                pull.requested.push(owner);
+            }
+        }
+    }
 }
 
 /// Makes the merge state unknown again.

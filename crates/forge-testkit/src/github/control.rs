@@ -17,7 +17,7 @@ use super::{
     reply::Reply,
     seed::{ALL_SCOPES, PullSeed, Seed},
     server::{Incoming, Shared, lock},
-    state::{Permission, Protection, ReviewState},
+    state::{Enforcement, Permission, Protection, ReviewState, Rule, Ruleset},
 };
 
 /// Answers a request of the control interface.
@@ -235,9 +235,39 @@ fn apply(seed: &mut Seed<'_>, step: &Value) -> Option<Value> {
                 conversations: flag("conversations"),
                 enforce_admins: flag("enforce_admins"),
                 merge_queue: flag("merge_queue"),
+                code_owners: flag("code_owners"),
+                dismiss_stale: flag("dismiss_stale"),
+                last_push: flag("last_push"),
+                linear: flag("linear"),
+                signatures: flag("signatures"),
+                ..Protection::default()
             };
             seed.protect(repo()?, text("branch").unwrap_or("main"), rules);
             Value::Null
+        }
+        "ruleset" => {
+            let owned = |name: &str| list(name).into_iter().map(str::to_owned).collect();
+            let rules = step.get("rules").and_then(Value::as_array)?;
+            let rules = rules.iter().map(|rule| {
+                Some(Rule {
+                    kind: rule.get("type")?.as_str()?.to_owned(),
+                    parameters: rule.get("parameters").cloned().unwrap_or_default(),
+                })
+            });
+            let ruleset = Ruleset {
+                name: text("name").unwrap_or("rules").to_owned(),
+                of_org: flag("of_org"),
+                enforcement: match text("enforcement") {
+                    Some("evaluate") => Enforcement::Evaluate,
+                    Some("disabled") => Enforcement::Disabled,
+                    _ => Enforcement::Active,
+                },
+                include: owned("include"),
+                exclude: owned("exclude"),
+                rules: rules.collect::<Option<_>>()?,
+                ..Ruleset::default()
+            };
+            seed.ruleset(repo()?, ruleset).into()
         }
         "commit" => {
             let files = step.get("files").and_then(Value::as_object)?;

@@ -30,6 +30,7 @@ mod git_http;
 mod graphql;
 mod messages;
 mod mutations;
+mod patterns;
 mod pushes;
 mod record;
 mod references;

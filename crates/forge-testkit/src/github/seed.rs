@@ -11,7 +11,7 @@ use super::{
     state::{
         Account, AccountKind, CheckRun, CheckSuite, Comment, CommitStatus, Id, Issue, Label, Lazy,
         Milestone, POINTS_AN_HOUR, Permission, Project, ProjectItem, Protection, Pull, PullState,
-        Reaction, Repo, Review, ReviewState, State, Team, Token,
+        Reaction, Repo, Review, ReviewComment, ReviewState, Ruleset, State, Team, Thread, Token,
     },
 };
 
@@ -63,6 +63,7 @@ impl State {
                 git_dir,
                 collaborators: std::collections::BTreeMap::new(),
                 protections: std::collections::BTreeMap::new(),
+                rulesets: Vec::new(),
                 allow_merge: true,
                 allow_squash: true,
                 allow_rebase: true,
@@ -414,6 +415,29 @@ impl Seed<'_> {
         });
     }
 
+    /// Gives a repository a ruleset, and returns its number.
+    pub fn ruleset(&mut self, full_name: &str, mut ruleset: Ruleset) -> Id {
+        ruleset.id = self.0.next_id();
+        let id = ruleset.id;
+        self.configure(full_name, |repo| repo.rulesets.push(ruleset));
+        id
+    }
+
+    /// Says that the signature of each commit of a pull request is verified.
+    pub fn sign(&mut self, full_name: &str, number: u64) {
+        let pull = self.pull_of(full_name, number).clone();
+        let dir = self.0.repos.get(&pull.repo).expect("found above");
+        let range = format!("{}..{}", pull.base_oid, pull.head_oid);
+        let commits = git::commits(&dir.git_dir, &range).expect("the commits");
+        self.0.signed.extend(commits.into_iter().map(|it| it.oid));
+    }
+
+    /// Says that the head of a pull request is deployed to an environment.
+    pub fn deploy(&mut self, full_name: &str, number: u64, environment: &str) {
+        let head = self.pull_of(full_name, number).head_oid.clone();
+        self.0.deployed.insert((environment.to_owned(), head));
+    }
+
     /// Commits files on a branch, which starts at the default branch when it is new. `None` as
     /// content deletes a file. Returns the commit.
     pub fn commit(
@@ -579,6 +603,7 @@ impl Seed<'_> {
                 head_owner,
                 head_branch: branch.to_owned(),
                 head_oid: String::new(),
+                pusher: author,
                 maintainer_can_modify: head_repo != repo,
                 labels,
                 assignees,
@@ -598,6 +623,7 @@ impl Seed<'_> {
             },
         );
         actions::set_head(&mut self.0, id, &head_oid, author).expect("a ref of the pull request");
+        actions::request_owners(&mut self.0, id);
         number
     }
 
@@ -722,7 +748,84 @@ impl Seed<'_> {
                 minimized: None,
             },
         );
+        if verdict != ReviewState::Pending {
+            actions::answered(&mut self.0, pull.id, author);
+        }
         id
+    }
+
+    /// Opens a thread on a file of a pull request.
+    pub fn thread(&mut self, full_name: &str, number: u64, author: &str, path: &str) -> Id {
+        let review = self.review(full_name, number, author, ReviewState::Commented, "");
+        let pull = self.pull_of(full_name, number).clone();
+        let author = self.user(author);
+        let (id, comment) = (self.0.next_id(), self.0.next_id());
+        let now = self.0.tick();
+        self.0.threads.insert(
+            id,
+            Thread {
+                id,
+                pull: pull.id,
+                path: path.to_owned(),
+                line: None,
+                start_line: None,
+                side: "RIGHT".to_owned(),
+                start_side: None,
+                commit: pull.head_oid,
+                resolved_by: None,
+            },
+        );
+        self.0.review_comments.insert(
+            comment,
+            ReviewComment {
+                id: comment,
+                thread: id,
+                review,
+                reply_to: None,
+                author,
+                body: "Why?".to_owned(),
+                hunk: String::new(),
+                created_at: now.clone(),
+                updated_at: now,
+                edited: false,
+                minimized: None,
+            },
+        );
+        id
+    }
+
+    /// Opens a pull request of 3,000 files, 2,000 comments, 20 threads and 400 checks.
+    pub fn large_pull(&mut self, full_name: &str) -> u64 {
+        let text = "a line that a file has\n".repeat(8);
+        let names: Vec<String> = (0..3000)
+            .map(|n| format!("src/part{}/file{n:04}.rs", n % 50))
+            .collect();
+        let files: Vec<_> = names
+            .iter()
+            .map(|n| (n.as_str(), Some(text.as_str())))
+            .collect();
+        self.commit(full_name, "large", &files, "Change everything");
+        let number = self.open_pull(
+            full_name,
+            &PullSeed {
+                author: "grace",
+                title: "Change everything",
+                head: "large",
+                ..PullSeed::default()
+            },
+        );
+        for n in 0..2000 {
+            let body = format!("Comment {n}: what somebody thinks of it.");
+            self.comment(full_name, number, "grace", &body);
+        }
+        for name in names.iter().take(20) {
+            self.thread(full_name, number, "grace", name);
+        }
+        for n in 0..400 {
+            let conclusion = if n % 100 == 7 { "FAILURE" } else { "SUCCESS" };
+            self.check(full_name, number, "CI", &format!("job {n:03}"), conclusion);
+        }
+        number
     }
 
     /// Makes a check run on the head of a pull request, in a workflow run of its own.
@@ -736,6 +839,25 @@ impl Seed<'_> {
         name: &str,
         conclusion: &str,
     ) -> Id {
+        let workflow = Some(workflow);
+        self.check_of(
+            full_name,
+            number,
+            ("github-actions", workflow),
+            name,
+            conclusion,
+        )
+    }
+
+    /// As [`Self::check`], of an app, and of a workflow where it is GitHub Actions.
+    pub fn check_of(
+        &mut self,
+        full_name: &str,
+        number: u64,
+        (app, workflow): (&str, Option<&str>),
+        name: &str,
+        conclusion: &str,
+    ) -> Id {
         let pull = self.pull_of(full_name, number).clone();
         let suite = self.0.next_id();
         let started = self.0.tick();
@@ -745,9 +867,9 @@ impl Seed<'_> {
                 id: suite,
                 repo: pull.repo,
                 commit: pull.head_oid,
-                app: "github-actions".to_owned(),
-                workflow: Some(workflow.to_owned()),
-                event: Some("pull_request".to_owned()),
+                app: app.to_owned(),
+                workflow: workflow.map(str::to_owned),
+                event: workflow.map(|_| "pull_request".to_owned()),
                 created_at: started.clone(),
             },
         );
@@ -770,10 +892,32 @@ impl Seed<'_> {
                 details_url: Some(format!("https://ci.example/{id}")),
                 title: None,
                 summary: None,
+                annotations: Vec::new(),
+                steps: Vec::new(),
             },
         );
         self.settle();
         id
+    }
+
+    /// Gives a check run a title, a step that failed behind one that passed, and what it left at lines
+    /// of files: the level, the path, the line and the message.
+    pub fn explain(
+        &mut self,
+        run: Id,
+        (title, step): (&str, &str),
+        annotations: &[(&'static str, &str, u64, &str)],
+    ) {
+        let found = self.0.runs.get_mut(&run).expect("no such check run");
+        found.title = Some(title.to_owned());
+        found.steps = vec![
+            ("Set up job".to_owned(), "SUCCESS"),
+            (step.to_owned(), "FAILURE"),
+        ];
+        let owned = |(level, path, line, message): &(&'static str, &str, u64, &str)| {
+            (*level, (*path).to_owned(), *line, (*message).to_owned())
+        };
+        found.annotations = annotations.iter().map(owned).collect();
     }
 
     /// Gives a check run the page of a job, and a log.

@@ -53,6 +53,8 @@ pub(super) fn create_run(ctx: &Ctx<'_>, input: &Args) -> Payload {
                 details_url: None,
                 title: None,
                 summary: None,
+                annotations: Vec::new(),
+                steps: Vec::new(),
             },
         );
         id

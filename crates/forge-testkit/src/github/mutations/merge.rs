@@ -5,7 +5,9 @@ use crate::github::{
     actions, git,
     graphql::{Args, Ctx, Fail},
     messages,
-    resolve::{contexts, get_pull, mail, merge_state, queue_entry},
+    resolve::{
+        Attempt, get_pull, mail, merge_state, not_allowed, queue_entry, queue_method, refusal,
+    },
     state::{AsyncMerge, AutoMerge, Id, Permission, Pull, PullState, Repo},
 };
 
@@ -30,7 +32,7 @@ impl Wish {
     }
 }
 
-pub(super) fn merge(ctx: &Ctx<'_>, input: &Args) -> Payload {
+pub(crate) fn merge(ctx: &Ctx<'_>, input: &Args) -> Payload {
     let id = pull_target(ctx, input, "pullRequestId")?;
     let pull = get_pull(ctx, id)?;
     ctx.require(pull.repo, Permission::Write, "MergePullRequest")?;
@@ -45,16 +47,13 @@ pub(super) fn merge(ctx: &Ctx<'_>, input: &Args) -> Payload {
     let wish = Wish::read(input);
     let repo = ctx.repo(pull.repo)?;
     check_method(&repo, &wish.method)?;
-    if has_queue(ctx, &pull) && !merge_state::may_bypass(ctx, &pull) {
-        return Err(Fail::unprocessable(
-            "Changes must be made through the merge queue",
-        ));
-    }
-    let contexts = contexts(ctx, pull.repo, &pull.head_oid);
-    if let Some(missing) = merge_state::missing(ctx, &pull, &contexts)
-        && !merge_state::may_bypass(ctx, &pull)
-    {
-        return Err(Fail::unprocessable(missing));
+    let how = Attempt {
+        method: Some(&wish.method),
+        bypass: true,
+        queue: false,
+    };
+    if let Some(refusal) = refusal(ctx, &pull, how) {
+        return Err(Fail::unprocessable(refusal));
     }
     carry_out(ctx, &pull, &repo, &wish)?;
     with_pull(id, Vec::new())
@@ -62,9 +61,7 @@ pub(super) fn merge(ctx: &Ctx<'_>, input: &Args) -> Payload {
 
 /// Whether a queue merges into the base branch.
 fn has_queue(ctx: &Ctx<'_>, pull: &Pull) -> bool {
-    let state = ctx.state();
-    let rule = state.protection(pull.repo, &pull.base_branch);
-    rule.is_some_and(|rule| rule.merge_queue)
+    queue_method(&ctx.state(), pull).is_some()
 }
 
 fn check_stack(ctx: &Ctx<'_>, id: Id) -> Result<(), Fail> {
@@ -90,9 +87,13 @@ pub(super) fn enqueue(ctx: &Ctx<'_>, input: &Args) -> Payload {
     }
     check_head(&pull, input)?;
     check_stack(ctx, id)?;
-    let contexts = contexts(ctx, pull.repo, &pull.head_oid);
-    if let Some(missing) = merge_state::missing(ctx, &pull, &contexts) {
-        return Err(Fail::unprocessable(missing));
+    let how = Attempt {
+        method: None,
+        bypass: false,
+        queue: true,
+    };
+    if let Some(refusal) = refusal(ctx, &pull, how) {
+        return Err(Fail::unprocessable(refusal));
     }
     let mut state = ctx.state();
     if state.queue.contains(&id) {
@@ -108,7 +109,7 @@ pub(crate) fn merge_queued(ctx: &Ctx<'_>, id: Id) -> Result<(), Fail> {
     let pull = get_pull(ctx, id)?;
     let repo = ctx.repo(pull.repo)?;
     let wish = Wish {
-        method: "MERGE".to_owned(),
+        method: queue_method(&ctx.state(), &pull).unwrap_or_else(|| "MERGE".to_owned()),
         headline: None,
         body: None,
         email: None,
@@ -144,7 +145,7 @@ pub(crate) fn merge_stack(ctx: &Ctx<'_>, merge: &AsyncMerge) -> Result<(), Fail>
         reached |= id == merge.pull;
     }
     for pull in &part {
-        check_lands(ctx, pull, merge.bypass_rules)?;
+        check_lands(ctx, pull, merge)?;
     }
     let wish = Wish {
         method: merge.method.clone(),
@@ -164,15 +165,17 @@ pub(crate) fn merge_stack(ctx: &Ctx<'_>, merge: &AsyncMerge) -> Result<(), Fail>
 }
 
 /// Refuses what could not be merged into its base branch, for its rules unless they are bypassed.
-fn check_lands(ctx: &Ctx<'_>, pull: &Pull, bypass: bool) -> Result<(), Fail> {
+fn check_lands(ctx: &Ctx<'_>, pull: &Pull, merge: &AsyncMerge) -> Result<(), Fail> {
     if pull.draft {
         return Err(Fail::unprocessable("Pull Request is still a draft"));
     }
-    let contexts = contexts(ctx, pull.repo, &pull.head_oid);
-    if let Some(missing) = merge_state::missing(ctx, pull, &contexts)
-        && !(bypass && merge_state::may_bypass(ctx, pull))
-    {
-        return Err(Fail::unprocessable(missing));
+    let how = Attempt {
+        method: Some(&merge.method),
+        bypass: merge.bypass_rules,
+        queue: false,
+    };
+    if let Some(refusal) = refusal(ctx, pull, how) {
+        return Err(Fail::unprocessable(refusal));
     }
     let dir = ctx.repo(pull.repo)?.git_dir;
     let tip = git::branch(&dir, &pull.base_branch).unwrap_or_default();
@@ -205,17 +208,10 @@ fn check_head(pull: &Pull, input: &Args) -> Result<(), Fail> {
 }
 
 fn check_method(repo: &Repo, method: &str) -> Result<(), Fail> {
-    let (allowed, what) = match method {
-        "SQUASH" => (repo.allow_squash, "Squash merges"),
-        "REBASE" => (repo.allow_rebase, "Rebase merges"),
-        _ => (repo.allow_merge, "Merge commits"),
-    };
-    if allowed {
+    if repo.methods().any(|it| it == method) {
         return Ok(());
     }
-    Err(Fail::unprocessable(format!(
-        "{what} are not allowed on this repository."
-    )))
+    Err(Fail::unprocessable(not_allowed(method)))
 }
 
 /// Makes the commits, moves the base branch, and brings all pull requests up to date.

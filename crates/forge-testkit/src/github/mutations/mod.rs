@@ -14,7 +14,7 @@ mod refs;
 mod review;
 mod thread;
 
-pub(crate) use merge::{merge_queued, merge_stack, merge_when_clean};
+pub(crate) use merge::{merge, merge_queued, merge_stack, merge_when_clean};
 pub(crate) use pull::blank as blank_pull;
 
 use super::{

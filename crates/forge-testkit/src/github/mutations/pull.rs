@@ -68,6 +68,7 @@ pub(crate) fn blank(author: Id, repo: Id, base: &str, head: &Repo, branch: &str)
         head_owner: head.owner,
         head_branch: branch.to_owned(),
         head_oid: String::new(),
+        pusher: author,
         maintainer_can_modify: false,
         labels: Vec::new(),
         assignees: Vec::new(),
@@ -177,7 +178,9 @@ pub(super) fn open(ctx: &Ctx<'_>, mut pull: Pull, base: &Repo, head: &Repo) -> R
         id
     };
     let author = ctx.viewer;
-    actions::set_head(&mut ctx.state(), id, &head_oid, author)?;
+    let mut state = ctx.state();
+    actions::set_head(&mut state, id, &head_oid, author)?;
+    actions::request_owners(&mut state, id);
     Ok(id)
 }
 
@@ -417,6 +420,7 @@ fn set_draft(ctx: &Ctx<'_>, input: &Args, draft: bool, mutation: &str) -> Payloa
         if let Some(pull) = state.pulls.get_mut(&id) {
             pull.draft = draft;
         }
+        actions::request_owners(&mut state, id);
         drop(state);
         touch(ctx, &Node::Pull(id));
     }

@@ -2,9 +2,10 @@
 
 use super::{Payload, check_length, pull_target, target, thread};
 use crate::github::{
+    actions,
     graphql::{Args, Ctx, Fail, Node, Val},
     resolve::{get_pull, thread_lines},
-    state::{Id, Permission, Pull, Review, ReviewState, Reviewer},
+    state::{Id, Permission, Pull, Review, ReviewState},
 };
 
 fn payload(id: Id) -> Payload {
@@ -136,9 +137,9 @@ pub(super) fn publish(ctx: &Ctx<'_>, pull: &Pull, id: Id, to: ReviewState) {
         review.updated_at.clone_from(&now);
     }
     if let Some(pull) = state.pulls.get_mut(&pull.id) {
-        pull.requested.retain(|it| *it != Reviewer::Account(viewer));
         pull.updated_at = now;
     }
+    actions::answered(&mut state, pull.id, viewer);
 }
 
 fn own_review(ctx: &Ctx<'_>, input: &Args) -> Result<Review, Fail> {

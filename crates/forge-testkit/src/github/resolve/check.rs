@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::common;
+use super::{common, rules};
 use crate::github::{
     graphql::{Args, Connection, Ctx, Node, Resolved, Val},
     state::Id,
@@ -16,6 +16,8 @@ pub(crate) struct Context {
     pub(crate) name: String,
     /// A `CheckRunState` or a `StatusState`.
     pub(crate) state: String,
+    /// Slug of the app that reported it; a status has none here.
+    pub(crate) app: Option<String>,
 }
 
 impl Context {
@@ -58,6 +60,7 @@ pub(crate) fn contexts(ctx: &Ctx<'_>, repo: Id, oid: &str) -> Vec<Context> {
         node: Node::Run(run.id),
         name: run.name.clone(),
         state: run_state(run),
+        app: state.suites.get(&run.suite).map(|suite| suite.app.clone()),
     });
     let mut statuses: Vec<_> = statuses.into_values().collect();
     statuses.sort_by_key(|status| status.id);
@@ -65,6 +68,7 @@ pub(crate) fn contexts(ctx: &Ctx<'_>, repo: Id, oid: &str) -> Vec<Context> {
         node: Node::Status(status.id),
         name: status.context.clone(),
         state: status.state.clone(),
+        app: None,
     }))
     .collect()
 }
@@ -186,8 +190,8 @@ pub(super) fn commit_status_field(
     }))
 }
 
-/// Whether branch protection wants a context, asked for one pull request.
-fn is_required(ctx: &Ctx<'_>, repo: Id, name: &str, args: &Args) -> bool {
+/// Whether a rule wants a context, asked for one pull request.
+fn is_required(ctx: &Ctx<'_>, repo: Id, (name, app): (&str, Option<&str>), args: &Args) -> bool {
     let state = ctx.state();
     let by_number = args
         .int("pullRequestNumber")
@@ -199,11 +203,27 @@ fn is_required(ctx: &Ctx<'_>, repo: Id, name: &str, args: &Args) -> bool {
             _ => None,
         }
     });
-    by_number.or(by_id).is_some_and(|pull| {
-        state
-            .protection(pull.repo, &pull.base_branch)
-            .is_some_and(|rule| rule.checks.contains(name))
+    let pull = by_number.or(by_id);
+    pull.is_some_and(|pull| rules::is_check_required(&state, pull, name, app))
+}
+
+fn records(nodes: impl Iterator<Item = Val>) -> Val {
+    Val::Connection(Connection {
+        nodes: nodes.collect(),
+        ..Connection::default()
     })
+}
+
+fn annotation((level, path, line, message): &(&'static str, String, u64, String)) -> Val {
+    let point = || Val::record("CheckAnnotationPosition", vec![("line", (*line).into())]);
+    let span = vec![("start", point()), ("end", point())];
+    let fields = vec![
+        ("annotationLevel", (*level).into()),
+        ("path", path.as_str().into()),
+        ("location", Val::record("CheckAnnotationSpan", span)),
+        ("message", message.as_str().into()),
+    ];
+    Val::record("CheckAnnotation", fields)
 }
 
 pub(super) fn run_field(ctx: &Ctx<'_>, id: Id, name: &str, args: &Args) -> Resolved {
@@ -225,9 +245,26 @@ pub(super) fn run_field(ctx: &Ctx<'_>, id: Id, name: &str, args: &Args) -> Resol
         "summary" => Val::option(run.summary),
         "databaseId" => id.into(),
         "url" => format!("{}/runs/{id}", ctx.repo_url(suite.repo)).into(),
+        "annotations" => records(run.annotations.iter().map(annotation)),
+        "steps" => {
+            let steps = run
+                .steps
+                .iter()
+                .enumerate()
+                .map(|(number, (name, conclusion))| {
+                    let fields = vec![
+                        ("name", name.as_str().into()),
+                        ("number", (number + 1).into()),
+                        ("conclusion", (*conclusion).into()),
+                        ("status", "COMPLETED".into()),
+                    ];
+                    Val::record("CheckStep", fields)
+                });
+            records(steps)
+        }
         "checkSuite" => Node::Suite(run.suite).into(),
         "repository" => Node::Repo(suite.repo).into(),
-        "isRequired" => is_required(ctx, suite.repo, &run.name, args).into(),
+        "isRequired" => is_required(ctx, suite.repo, (&run.name, Some(&suite.app)), args).into(),
         _ => return Ok(None),
     }))
 }
@@ -244,7 +281,7 @@ pub(super) fn status_field(ctx: &Ctx<'_>, id: Id, name: &str, args: &Args) -> Re
         "createdAt" => status.created_at.into(),
         "creator" => common::actor(ctx, status.creator),
         "commit" => Node::Commit(status.repo, status.commit).into(),
-        "isRequired" => is_required(ctx, status.repo, &status.context, args).into(),
+        "isRequired" => is_required(ctx, status.repo, (&status.context, None), args).into(),
         _ => return Ok(None),
     }))
 }
@@ -318,6 +355,7 @@ pub(super) fn workflow_field(ctx: &Ctx<'_>, id: Id, name: &str) -> Resolved {
 pub(super) fn app_field(ctx: &Ctx<'_>, slug: &str, name: &str) -> Option<Val> {
     Some(match name {
         "name" | "slug" => slug.into(),
+        "databaseId" => rules::app_id(slug).into(),
         "url" => format!("{}/apps/{slug}", ctx.web).into(),
         _ => return None,
     })

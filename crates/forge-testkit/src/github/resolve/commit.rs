@@ -4,7 +4,7 @@ use super::{common, repository};
 use crate::github::{
     git::{self, CommitInfo, Person},
     graphql::{Args, Connection, Ctx, Fail, Node, Resolved, Val},
-    state::{AccountKind, Id, Repo},
+    state::{AccountKind, Id, Permission, Repo},
 };
 
 /// Commits that a `history` may show.
@@ -212,9 +212,9 @@ pub(super) fn ref_field(ctx: &Ctx<'_>, id: Id, full: &str, name: &str, args: &Ar
         "prefix" => prefix.into(),
         "repository" => Node::Repo(id).into(),
         "target" => Val::option(git::commit_of(&repo.git_dir, full).map(|it| Node::Commit(id, it))),
+        // "Branch protection rules that are viewable by non-admins" are `refUpdateRule`.
         "branchProtectionRule" => Val::option(
-            repo.protections
-                .contains_key(short)
+            (repo.protections.contains_key(short) && ctx.permission(id) == Some(Permission::Admin))
                 .then(|| Node::Protection(id, short.to_owned())),
         ),
         "refUpdateRule" => repository::update_rule(ctx, id, short),

@@ -12,6 +12,7 @@ mod pull_request;
 mod query;
 mod repository;
 mod review;
+mod rules;
 pub(crate) mod thread_lines;
 
 pub(crate) use check::{Context, contexts, rollup_state};
@@ -19,6 +20,7 @@ pub(crate) use commit::mail;
 pub(crate) use project::option_id;
 pub(crate) use pull_request::{closing_issues, decision, get as get_pull, queue_entry, summary};
 pub(crate) use query::repo_of;
+pub(crate) use rules::{Attempt, not_allowed, owned_by, queue_method, refusal};
 
 use super::{
     graphql::{Args, Ctx, Node, Resolved, Val, node_id},

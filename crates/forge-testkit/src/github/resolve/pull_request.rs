@@ -3,7 +3,7 @@
 use super::{
     commit,
     common::{self, Written},
-    merge_state, project, repository, review,
+    merge_state, project, repository, review, rules,
 };
 use crate::github::{
     git::{self, DiffSummary},
@@ -135,8 +135,9 @@ fn plain(ctx: &Ctx<'_>, pull: &Pull, name: &str) -> Option<Val> {
         "isInMergeQueue" => ctx.state().queue.contains(&pull.id).into(),
         "isMergeQueueEnabled" => ctx
             .state()
-            .protection(pull.repo, &pull.base_branch)
-            .is_some_and(|rule| rule.merge_queue)
+            .wanted(pull.repo, &pull.base_branch)
+            .iter()
+            .any(|wanted| wanted.queue.is_some())
             .into(),
         _ => return None,
     })
@@ -307,7 +308,9 @@ fn viewer(ctx: &Ctx<'_>, pull: &Pull, name: &str, args: &Args) -> Resolved {
             (own || can(Permission::Triage)).into()
         }
         "viewerCanLabel" => can(Permission::Triage).into(),
-        "viewerCanMergeAsAdmin" => (open && can(Permission::Admin)).into(),
+        "viewerCanMergeAsAdmin" => {
+            (open && can(Permission::Write) && rules::may_bypass(ctx, pull)).into()
+        }
         "viewerCanUpdateBranch" | "viewerCanEditFiles" => {
             (open && (own || can(Permission::Write))).into()
         }
@@ -411,17 +414,15 @@ pub(crate) fn closing_issues(state: &State, pull: &Pull) -> Vec<Id> {
 
 /// What the reviews decide; `None` when nothing is required and nobody has said anything.
 pub(crate) fn decision(state: &State, pull: &Pull) -> Option<&'static str> {
-    let required = state
-        .protection(pull.repo, &pull.base_branch)
-        .map_or(0, |rule| rule.approvals);
-    let (approvals, against) = review::verdicts(state, pull);
-    if against > 0 {
+    let verdicts = review::verdicts(state, pull);
+    if verdicts.against > 0 {
         return Some("CHANGES_REQUESTED");
     }
-    if approvals > 0 && approvals >= required {
+    let (required, enough) = rules::review_state(state, pull);
+    if !verdicts.approvers.is_empty() && enough {
         return Some("APPROVED");
     }
-    (required > 0).then_some("REVIEW_REQUIRED")
+    required.then_some("REVIEW_REQUIRED")
 }
 
 pub(super) fn commit_field(ctx: &Ctx<'_>, id: Id, oid: &str, name: &str) -> Resolved {
@@ -448,6 +449,12 @@ pub(super) fn request_field(ctx: &Ctx<'_>, id: Id, index: usize, name: &str) -> 
     Ok(Some(match name {
         "databaseId" => id.into(),
         "pullRequest" => Node::Pull(id).into(),
+        "asCodeOwner" => {
+            let owners = rules::owned_by(&ctx.state(), &pull);
+            let asked = pull.requested.get(index);
+            let owns = asked.is_some_and(|it| owners.iter().flatten().any(|owner| owner == it));
+            owns.into()
+        }
         "requestedReviewer" => match pull.requested.get(index) {
             Some(Reviewer::Account(account)) => common::actor(ctx, *account),
             Some(Reviewer::Team(team)) => Node::Team(*team).into(),

@@ -4,7 +4,7 @@ use super::common;
 use crate::github::{
     git,
     graphql::{Args, Connection, Ctx, Fail, Node, Resolved, Val, account_node},
-    state::{AccountKind, Id, Permission, PullState, Repo},
+    state::{AccountKind, Enforcement, Id, Permission, PullState, Repo, Ruleset},
 };
 
 pub(super) fn field(ctx: &Ctx<'_>, id: Id, name: &str, args: &Args) -> Resolved {
@@ -77,6 +77,19 @@ pub(super) fn field(ctx: &Ctx<'_>, id: Id, name: &str, args: &Args) -> Resolved 
                 .keys()
                 .map(|branch| Node::Protection(id, branch.clone())),
         ),
+        "rulesets" => {
+            let parents = args.bool("includeParents").unwrap_or(true);
+            let shown = repo.rulesets.iter().filter(|it| parents || !it.of_org);
+            Val::Connection(Connection {
+                nodes: shown.map(|it| ruleset(&repo, it)).collect(),
+                ..Connection::default()
+            })
+        }
+        "ruleset" => {
+            let id = args.int("databaseId").and_then(|id| Id::try_from(id).ok());
+            let found = repo.rulesets.iter().find(|it| Some(it.id) == id);
+            Val::option(found.map(|it| ruleset(&repo, it)))
+        }
         "pullRequestTemplates" => templates(&repo),
         "projectsV2" | "projectV2" | "recentProjects" => {
             ctx.check_scope(name, super::project::SCOPES)?;
@@ -287,6 +300,29 @@ pub(super) fn pulls(ctx: &Ctx<'_>, args: &Args, of: impl Fn(Id, Id) -> bool) -> 
     Val::connection(pulls.into_iter().map(|pull| Node::Pull(pull.id)))
 }
 
+fn ruleset(repo: &Repo, ruleset: &Ruleset) -> Val {
+    let enforcement = match ruleset.enforcement {
+        Enforcement::Active => "ACTIVE",
+        Enforcement::Evaluate => "EVALUATE",
+        Enforcement::Disabled => "DISABLED",
+    };
+    let source = match ruleset.of_org {
+        true => Node::Organization(repo.owner),
+        false => Node::Repo(repo.id),
+    };
+    Val::record(
+        "RepositoryRuleset",
+        vec![
+            ("id", format!("RRS_{}", ruleset.id).into()),
+            ("databaseId", ruleset.id.into()),
+            ("name", (&ruleset.name).into()),
+            ("enforcement", enforcement.into()),
+            ("target", "BRANCH".into()),
+            ("source", source.into()),
+        ],
+    )
+}
+
 fn templates(repo: &Repo) -> Val {
     let mut found = Vec::new();
     for path in [
@@ -326,6 +362,15 @@ pub(super) fn protection_field(ctx: &Ctx<'_>, repo: Id, branch: &str, name: &str
         "requiresStrictStatusChecks" => rule.strict.into(),
         "requiresConversationResolution" => rule.conversations.into(),
         "isAdminEnforced" => rule.enforce_admins.into(),
+        "requiresCodeOwnerReviews" => rule.code_owners.into(),
+        "dismissesStaleReviews" => rule.dismiss_stale.into(),
+        "requireLastPushApproval" => rule.last_push.into(),
+        "requiresLinearHistory" => rule.linear.into(),
+        "requiresCommitSignatures" => rule.signatures.into(),
+        "requiresDeployments" => (!rule.deployments.is_empty()).into(),
+        "requiredDeploymentEnvironments" => common::texts(&rule.deployments),
+        "lockBranch" => rule.locked.into(),
+        "restrictsPushes" => rule.pushers.is_some().into(),
         _ => return Ok(None),
     }))
 }
@@ -335,6 +380,11 @@ pub(super) fn update_rule(ctx: &Ctx<'_>, repo: Id, branch: &str) -> Val {
     let Some(rule) = ctx.state().protection(repo, branch).cloned() else {
         return Val::NULL;
     };
+    let permission = ctx.permission(repo);
+    let writes = permission >= Some(Permission::Write);
+    let bypasses = !rule.enforce_admins && permission == Some(Permission::Admin);
+    let pushers = rule.pushers.as_ref();
+    let is_listed = !rule.locked && pushers.is_none_or(|all| all.contains(&ctx.viewer));
     Val::record(
         "RefUpdateRule",
         vec![
@@ -345,10 +395,14 @@ pub(super) fn update_rule(ctx: &Ctx<'_>, repo: Id, branch: &str) -> Val {
             ),
             ("requiredStatusCheckContexts", common::texts(&rule.checks)),
             ("requiresConversationResolution", rule.conversations.into()),
-            (
-                "viewerCanPush",
-                (ctx.permission(repo) >= Some(Permission::Write)).into(),
-            ),
+            ("requiresCodeOwnerReviews", rule.code_owners.into()),
+            ("requiresLinearHistory", rule.linear.into()),
+            ("requiresSignatures", rule.signatures.into()),
+            ("allowsDeletions", false.into()),
+            ("allowsForcePushes", false.into()),
+            ("blocksCreations", false.into()),
+            ("viewerAllowedToDismissReviews", writes.into()),
+            ("viewerCanPush", (writes && (is_listed || bypasses)).into()),
         ],
     )
 }

@@ -98,28 +98,39 @@ fn comment_visible(state: &State, review: Id, viewer: Id) -> bool {
         .is_some_and(|review| review.state != ReviewState::Pending || review.author == viewer)
 }
 
-/// How many reviewers with write access approve, and how many want changes.
-pub(super) fn verdicts(state: &State, pull: &Pull) -> (u32, u32) {
+/// The latest opinions of reviewers with write access.
+#[derive(Default)]
+pub(super) struct Verdicts {
+    /// Who approves, and which commit.
+    pub(super) approvers: BTreeMap<Id, String>,
+    /// How many want changes.
+    pub(super) against: usize,
+}
+
+/// The verdicts that count.
+pub(super) fn verdicts(state: &State, pull: &Pull) -> Verdicts {
     let mut latest = BTreeMap::new();
     for review in state.reviews.values().filter(|it| it.pull == pull.id) {
         if opinionated(review.state) {
-            latest.insert(review.author, review.state);
+            latest.insert(review.author, review);
         }
     }
-    let mut counts = (0, 0);
-    for (author, verdict) in latest {
+    let mut found = Verdicts::default();
+    for (author, review) in latest {
         let writes = state
             .repos
             .get(&pull.repo)
             .and_then(|repo| state.permission(author, repo))
             >= Some(Permission::Write);
-        match verdict {
-            ReviewState::Approved if writes => counts.0 += 1,
-            ReviewState::ChangesRequested if writes => counts.1 += 1,
+        match review.state {
+            ReviewState::Approved if writes => {
+                found.approvers.insert(author, review.commit.clone());
+            }
+            ReviewState::ChangesRequested if writes => found.against += 1,
             _ => {}
         }
     }
-    counts
+    found
 }
 
 pub(super) fn field(ctx: &Ctx<'_>, id: Id, name: &str, args: &Args) -> Resolved {

@@ -1,15 +1,54 @@
-//! Merges that run after they were asked for; those of a stack are made in no other way.
+//! Merges at once, and those that run after they were asked for: a stack is merged by those alone.
 
 use serde_json::{Value, json};
 
 use super::{pulls, require};
 use crate::github::{
-    graphql::Ctx,
+    graphql::{Args, Ctx, Node, node_id},
     mutations,
     reply::Reply,
     server::Incoming,
     state::{AsyncMerge, Permission, PullState, Repo},
 };
+
+/// Merges at once, as the mutation does.
+pub(super) fn now(ctx: &Ctx<'_>, request: &Incoming, repo: &Repo, number: &str) -> Reply {
+    if let Err(reply) = require(ctx, repo, Permission::Write) {
+        return reply;
+    }
+    let Some(pull) = pulls::find(ctx, repo, number) else {
+        return Reply::not_found();
+    };
+    let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
+    let text = |key: &str| body.get(key).and_then(Value::as_str);
+    if text("sha").is_some_and(|sha| sha != pull.head_oid) {
+        return Reply::message(
+            409,
+            "Head branch was modified. Review and try the merge again.",
+        );
+    }
+    let mut input = serde_json::Map::new();
+    let method = text("merge_method").unwrap_or("merge").to_uppercase();
+    input.insert(
+        "pullRequestId".to_owned(),
+        json!(node_id(&Node::Pull(pull.id))),
+    );
+    input.insert("mergeMethod".to_owned(), json!(method));
+    input.insert("commitHeadline".to_owned(), json!(text("commit_title")));
+    input.insert("commitBody".to_owned(), json!(text("commit_message")));
+    if let Err(fail) = mutations::merge(ctx, &Args(input)) {
+        return Reply::message(405, &fail.message);
+    }
+    let commit = ctx
+        .state()
+        .pulls
+        .get(&pull.id)
+        .and_then(|it| it.merge.clone());
+    let sha = commit.map(|it| it.commit);
+    let merged =
+        json!({ "sha": sha, "merged": true, "message": "Pull Request successfully merged" });
+    Reply::json(200, &merged)
+}
 
 /// Notes the merge, and answers the key to ask about it with.
 pub(super) fn start(ctx: &Ctx<'_>, request: &Incoming, repo: &Repo, number: &str) -> Reply {

@@ -1,12 +1,14 @@
 //! The REST routes that pull request clients use beside GraphQL.
 
 mod assets;
+mod compare;
 mod logs;
 mod merge;
 mod pulls;
 mod refs;
 mod repos;
 mod reviewers;
+mod rules;
 mod stacks;
 
 use serde_json::{Value, json};
@@ -56,10 +58,20 @@ fn in_repo(ctx: &Ctx<'_>, request: &Incoming, method: &str, repo: &Repo, rest: &
         ("POST", ["forks"]) => repos::fork(ctx, request, repo),
         ("GET", ["git", "ref" | "refs", name @ ..]) => refs::get(repo, &name.join("/")),
         ("DELETE", ["git", "refs", name @ ..]) => refs::delete(ctx, repo, &name.join("/")),
+        ("GET", ["compare", range]) => compare::answer(ctx, request, repo, range),
         ("GET", ["pulls", number]) => pulls::get(ctx, request, repo, number),
         ("DELETE", ["pulls", number, "requested_reviewers"]) => {
             reviewers::remove(ctx, request, repo, number)
         }
+        ("GET", ["rules", "branches", branch @ ..]) => {
+            rules::of_branch(ctx, request, repo, &branch.join("/"))
+        }
+        ("GET", ["rulesets"]) => rules::rulesets(ctx, repo, None),
+        ("GET", ["rulesets", id]) => rules::rulesets(ctx, repo, Some(id)),
+        ("GET", ["branches", branch @ .., "protection"]) => {
+            rules::protection(ctx, repo, &branch.join("/"))
+        }
+        ("PUT", ["pulls", number, "merge"]) => merge::now(ctx, request, repo, number),
         ("PUT", ["pulls", number, "merge-async"]) => merge::start(ctx, request, repo, number),
         ("GET", ["pulls", _, "merge-async", key]) => merge::poll(ctx, key),
         (method, ["stacks", rest @ ..]) => stacks::answer(ctx, request, method, repo, rest),

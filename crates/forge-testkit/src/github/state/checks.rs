@@ -44,6 +44,10 @@ pub struct CheckRun {
     pub title: Option<String>,
     /// Summary of its output.
     pub summary: Option<String>,
+    /// What it left at lines of files: the level, the path, the line and the message.
+    pub annotations: Vec<(&'static str, String, u64, String)>,
+    /// Its steps, with GitHub's name of the conclusion.
+    pub steps: Vec<(String, &'static str)>,
 }
 
 /// A commit status.

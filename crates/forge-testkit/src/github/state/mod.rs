@@ -7,9 +7,10 @@ mod project;
 mod pull;
 mod repo;
 mod review;
+mod rules;
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     path::PathBuf,
 };
 
@@ -23,6 +24,8 @@ pub use pull::{
 };
 pub use repo::{Protection, Repo};
 pub use review::{Review, ReviewComment, ReviewState, Thread};
+pub use rules::{Bypass, Enforcement, Rule, Ruleset};
+pub(crate) use rules::{Source, Wanted};
 
 use super::git::{CommitInfo, DiffSummary};
 
@@ -78,6 +81,10 @@ pub struct State {
     pub assets: Vec<Asset>,
     /// Pull requests that wait in a merge queue, the first at the front.
     pub queue: Vec<Id>,
+    /// Commits whose signature is verified, of all repositories.
+    pub signed: BTreeSet<String>,
+    /// Successful deployments: the environment and the commit.
+    pub deployed: BTreeSet<(String, String)>,
     /// Stacks of pull requests, the oldest first.
     pub stacks: Vec<Stack>,
     /// Stacks are not enabled in any repository.

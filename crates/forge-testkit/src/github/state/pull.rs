@@ -25,7 +25,7 @@ impl PullState {
 }
 
 /// Who is asked for a review.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reviewer {
     /// A user or a bot.
     Account(Id),
@@ -127,6 +127,8 @@ pub struct Pull {
     pub head_branch: String,
     /// Tip of the head.
     pub head_oid: String,
+    /// Who pushed that tip.
+    pub pusher: Id,
     /// Maintainers may push to the head branch.
     pub maintainer_can_modify: bool,
     /// Labels.

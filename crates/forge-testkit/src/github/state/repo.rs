@@ -5,7 +5,7 @@ use std::{
     path::PathBuf,
 };
 
-use super::{Id, Permission};
+use super::{Id, Permission, Ruleset};
 
 /// A repository; its git side is the bare repository at [`Repo::git_dir`].
 #[derive(Debug, Clone)]
@@ -32,6 +32,8 @@ pub struct Repo {
     pub collaborators: BTreeMap<Id, Permission>,
     /// Protected branches by name.
     pub protections: BTreeMap<String, Protection>,
+    /// Rulesets, its own and its organisation's.
+    pub rulesets: Vec<Ruleset>,
     /// Merge commits may be made.
     pub allow_merge: bool,
     /// Squash merges may be made.
@@ -50,6 +52,18 @@ pub struct Repo {
     pub pushed_at: String,
 }
 
+impl Repo {
+    /// The methods of merging that are switched on, as GraphQL names them.
+    pub fn methods(&self) -> impl Iterator<Item = &'static str> {
+        let all = [
+            ("MERGE", self.allow_merge),
+            ("SQUASH", self.allow_squash),
+            ("REBASE", self.allow_rebase),
+        ];
+        all.into_iter().filter(|it| it.1).map(|it| it.0)
+    }
+}
+
 /// The rules of a protected branch.
 #[derive(Debug, Clone, Default)]
 pub struct Protection {
@@ -65,4 +79,20 @@ pub struct Protection {
     pub enforce_admins: bool,
     /// A queue does the merging.
     pub merge_queue: bool,
+    /// An owner of each changed file must approve.
+    pub code_owners: bool,
+    /// A push dismisses approvals.
+    pub dismiss_stale: bool,
+    /// Somebody other than who pushed last must approve what was pushed.
+    pub last_push: bool,
+    /// No merge commits.
+    pub linear: bool,
+    /// Every commit must be signed.
+    pub signatures: bool,
+    /// Environments that the head must be deployed to.
+    pub deployments: BTreeSet<String>,
+    /// Nothing changes the branch.
+    pub locked: bool,
+    /// Who alone may push.
+    pub pushers: Option<BTreeSet<Id>>,
 }
