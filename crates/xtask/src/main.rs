@@ -3,12 +3,15 @@
 mod atproto;
 mod bench;
 mod cargo;
+mod chromium;
 mod count;
 mod docs;
 mod gh;
 mod git;
+mod jira;
 mod mcp;
 mod myworld;
+mod python;
 mod tang;
 mod test;
 

@@ -13,8 +13,9 @@ use anyhow::{Context, Result, anyhow};
 use crate::{
     atproto,
     cargo::{cargo, has, in_ci, root, watched},
+    chromium,
     count::Count,
-    gh, git, mcp, myworld, tang,
+    gh, git, jira, mcp, myworld, tang,
 };
 
 /// The word that is in every token of a test, and that nothing may print.
@@ -145,6 +146,7 @@ impl Report {
 struct Peers {
     gh: Result<PathBuf>,
     myworld: Result<PathBuf>,
+    jira: Result<PathBuf>,
     world: Result<PathBuf>,
     mcp: Result<mcp::Peers>,
 }
@@ -154,6 +156,7 @@ impl Peers {
         Self {
             gh: gh::find(),
             myworld: myworld::find(),
+            jira: jira::find(),
             world: atproto::find(),
             mcp: match extent {
                 Extent::All => mcp::Peers::find(),
@@ -267,6 +270,15 @@ pub fn run(extent: Extent) -> Result<bool> {
                     &format!("no myworld {}: {why:#}", myworld::VERSION),
                 ),
             }
+            match found.jira {
+                Ok(python) => {
+                    command.env("FORGE_JIRA_PYTHON", python);
+                }
+                Err(why) => report.lacks(
+                    "peers: a client of JIRA",
+                    &format!("no jira {} of PyPI: {why:#}", jira::VERSION),
+                ),
+            }
             report.lane(&format!("peers: gh {}", gh::VERSION), command)?;
         }
         Err(why) => report.lacks("peers", &format!("no gh {}: {why:#}", gh::VERSION)),
@@ -305,6 +317,16 @@ pub fn run(extent: Extent) -> Result<bool> {
             "peers: tang",
             &format!("no tang {}: {why:#}", tang::VERSION),
         ),
+    }
+    match chromium::find() {
+        Ok(program) => {
+            let mut command = peers(nextest, &BROWSER);
+            command
+                .env("FORGE_CHROMIUM", program)
+                .env("FORGE_REQUIRE_CHROMIUM", "1");
+            report.lane("the page of pr context in Chromium", command)?;
+        }
+        Err(why) => report.lacks("the page of pr context in Chromium", &format!("{why:#}")),
     }
     report.mcp_peers(extent, found.mcp);
     report.lane(
@@ -348,6 +370,9 @@ const ATPROTO: [&str; 1] = ["atproto"];
 /// The tests that run the real tang.
 const TANG: [&str; 1] = ["tang"];
 
+/// The tests that show pages in Chromium.
+const BROWSER: [&str; 1] = ["browser"];
+
 /// The suite that runs on one real PDS.
 const BEHAVIOUR_PDS: [&str; 1] = ["behaviour_pds"];
 
@@ -361,8 +386,15 @@ const TARGETS: [&str; 6] = ["cli", "guard", "it", "github_http", "tangled", "mcp
 /// cargo one binary after another.
 fn tests(nextest: bool, extent: Extent) -> Command {
     if nextest {
-        let mut left_out: Vec<&str> =
-            [&GH[..], &ATPROTO, &BEHAVIOUR_PDS, &TANG, &BEHAVIOUR].concat();
+        let mut left_out: Vec<&str> = [
+            &GH[..],
+            &ATPROTO,
+            &BEHAVIOUR_PDS,
+            &TANG,
+            &BROWSER,
+            &BEHAVIOUR,
+        ]
+        .concat();
         if extent == Extent::Quick {
             left_out.push("stress");
         }

@@ -1,0 +1,37 @@
+//! Chromium, in which the page of `forge pr context --html` is shown.
+
+use std::{
+    path::PathBuf,
+    process::{Command, Stdio},
+};
+
+use anyhow::{Result, bail};
+
+/// The names that distributions give it; Debian's is the first.
+const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
+
+/// Chromium: `FORGE_CHROMIUM`, else the first of its names that starts.
+///
+/// # Errors
+/// When there is none.
+pub fn find() -> Result<PathBuf> {
+    if let Some(named) = std::env::var_os("FORGE_CHROMIUM") {
+        let named = PathBuf::from(named);
+        if starts(&named) {
+            return Ok(named);
+        }
+        bail!("FORGE_CHROMIUM: {} does not start", named.display());
+    }
+    let mut names = NAMES.map(PathBuf::from).into_iter();
+    match names.find(starts) {
+        Some(program) => Ok(program),
+        None => bail!("no Chromium; Debian has it in the package chromium"),
+    }
+}
+
+fn starts(program: &PathBuf) -> bool {
+    let mut command = Command::new(program);
+    let quiet = command.arg("--version").stdin(Stdio::null());
+    let quiet = quiet.stdout(Stdio::null()).stderr(Stdio::null());
+    quiet.status().is_ok_and(|status| status.success())
+}
