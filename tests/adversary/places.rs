@@ -17,12 +17,13 @@ use crate::{
 const PULLS: u64 = 9;
 
 /// Variables with tokens; children of `forge` see none of them.
-const TOKENS: [&str; 6] = [
+const TOKENS: [&str; 7] = [
     "GH_TOKEN",
     "GITHUB_TOKEN",
     "GH_ENTERPRISE_TOKEN",
     "GITHUB_ENTERPRISE_TOKEN",
     "FORGE_MCP_TOKEN",
+    "JIRA_TOKEN",
     "TANGLED_PASSWORD",
 ];
 

@@ -12,6 +12,7 @@
 )]
 
 mod atrium;
+mod context;
 mod firehose;
 mod lexicons;
 mod records;

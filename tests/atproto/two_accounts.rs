@@ -15,16 +15,16 @@ use serde_json::{Value, json};
 const PASSWORD: &str = "0canary0-of-somebody";
 
 /// A world with Alice's repository, and the program for both.
-struct Stage {
-    world: RealWorld,
+pub struct Stage {
+    pub world: RealWorld,
     scratch: Scratch,
-    alice: Account,
-    bob: Account,
-    repo: Repository,
+    pub alice: Account,
+    pub bob: Account,
+    pub repo: Repository,
 }
 
 impl Stage {
-    fn new() -> Option<Self> {
+    pub fn new() -> Option<Self> {
         let world = RealWorld::start(&RealWorld::installed()?).unwrap();
         let alice = world.account("alice.test", PASSWORD);
         let bob = world.account("bob.test", PASSWORD);
@@ -48,16 +48,21 @@ impl Stage {
     }
 
     fn command(&self, who: &Account, args: &[&str]) -> Run {
+        self.command_alone(who, args)
+            .args(["-R", "tangled:alice.test/widget"])
+    }
+
+    /// The same without a repository.
+    pub fn command_alone(&self, who: &Account, args: &[&str]) -> Run {
         self.scratch
             .run(forge_binary())
             .env("FORGE_CONFIG_DIR", self.scratch.path("forge"))
             .env("TANGLED_HANDLE", &who.handle)
             .env("TANGLED_PASSWORD", &who.password)
             .args(args)
-            .args(["-R", "tangled:alice.test/widget"])
     }
 
-    fn forge(&self, who: &Account, args: &[&str]) -> Output {
+    pub fn forge(&self, who: &Account, args: &[&str]) -> Output {
         self.command(who, args).output().success()
     }
 
@@ -214,7 +219,7 @@ const DELAYS: [u64; 6] = [0, 50, 100, 200, 400, 800];
 
 impl Stage {
     /// Bob's pull request from a new branch that adds a file of its name: its at-uri.
-    fn opened(&self, branch: &str) -> String {
+    pub fn opened(&self, branch: &str) -> String {
         let git = &self.repo.git;
         git.commit(branch, branch, &[(branch, Some("1\n"))]);
         let args = ["pr", "create", "-H", branch, "-t", branch, "-b", "Why."];
@@ -237,7 +242,7 @@ impl Stage {
     }
 
     /// Waits until the index has heard of every record of an account.
-    fn is_indexed(&self, who: &Account) {
+    pub fn is_indexed(&self, who: &Account) {
         for (uri, cid, _) in self.records(who) {
             let end = Instant::now() + Duration::from_secs(20);
             while self.world.index().knows(&uri).as_ref() != Some(&cid) {

@@ -62,6 +62,11 @@ impl Hub {
         hub
     }
 
+    /// Opens the large pull request of the repository that is read.
+    pub fn large_pull(&self) -> u64 {
+        self.double.seed().large_pull(Place::Reading.repo())
+    }
+
     fn fill(&self, changes: usize, turns: usize) {
         let mut seed = self.double.seed();
         seed.named_user("mona", "Mona Lisa");

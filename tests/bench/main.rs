@@ -9,6 +9,7 @@
 )]
 
 mod checkout;
+mod context;
 mod diffs;
 mod gh;
 mod github;
@@ -41,6 +42,7 @@ fn main() -> ExitCode {
     let mut page = Page::new(&gits, &gh::version(&gh));
     start::measure(&mut page, &gh);
     github::measure(&mut page, &gh);
+    context::measure(&mut page, &gh);
     mcp::measure(&mut page);
     pulls::measure(&mut page, &gits);
     checkout::measure(&mut page, &gits);

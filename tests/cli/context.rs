@@ -1,6 +1,9 @@
 //! `forge pr context`: the verdict and the sections, on each kind of forge.
 
-use forge_testkit::github::{Fault, PullSeed, state::Protection, state::ReviewState};
+use forge_testkit::github::{
+    Fault, PullSeed,
+    state::{Protection, ReviewState, Rule, Ruleset},
+};
 use serde_json::{Value, json};
 
 use crate::{
@@ -10,7 +13,7 @@ use crate::{
 
 impl Hub {
     /// Fields of a bundle.
-    fn context(&self, args: &[&str]) -> Value {
+    pub fn context(&self, args: &[&str]) -> Value {
         let all = [&["pr", "context", "-R", REPO], args].concat();
         self.forge(&all).output().success().json()
     }
@@ -27,10 +30,15 @@ impl Hub {
 }
 
 impl World {
-    fn context(&self, args: &[&str]) -> Value {
+    pub fn context(&self, args: &[&str]) -> Value {
         let all = [&["pr", "context"], args].concat();
         self.forge(&all).output().success().json()
     }
+}
+
+fn requirement(verdict: &Value, rule: &str) -> Value {
+    let mut all = verdict["requirements"].as_array().unwrap().iter();
+    all.find(|r| r["rule"] == rule).unwrap().clone()
 }
 
 fn rules(verdict: &Value, status: &str) -> Vec<String> {
@@ -123,6 +131,7 @@ fn r_002_5_comments_have_ids_threads_and_lines() {
     assert_eq!(of_thread["threadId"], found["threads"][0]["id"]);
     assert_eq!(of_thread["filePath"], "feature.txt");
     assert_eq!(of_thread["lineNumber"], 2);
+    // C-002-3
     assert_eq!(found["threads"][0]["comments"], json!([of_thread["id"]]));
     assert_eq!(found["threads"][0]["isResolved"], false);
     // R-002-6
@@ -162,7 +171,7 @@ fn r_002_11_sections_not_included_are_null() {
 }
 
 #[test]
-fn include_never_changes_the_verdict() {
+fn c_002_2_include_never_changes_the_verdict() {
     let hub = Hub::with_pull();
     let mut seed = hub.double.seed();
     seed.review(REPO, 1, "ada", ReviewState::ChangesRequested, "No.");
@@ -219,7 +228,9 @@ fn r_002_13_blockers_are_exact_and_in_order() {
         ])
     );
     assert_eq!(found["summary"]["readyToMerge"], false);
+    // C-002-16
     assert_eq!(found["summary"]["changeType"], "bugfix");
+    // C-002-15
     assert_eq!(found["summary"]["oneLiner"], "work");
     let unmet = rules(&found["verdict"], "unmet");
     assert_eq!(unmet[0], "not_draft forge", "{unmet:?}");
@@ -250,14 +261,54 @@ fn r_002_12_green_pull_is_ready_and_merges() {
 }
 
 #[test]
-fn missing_checks_are_unknown_and_not_green() {
+fn missing_checks_are_green_only_where_none_is_wanted() {
     let hub = Hub::with_pull();
     hub.double
         .seed()
         .review(REPO, 1, "ada", ReviewState::Approved, "Good.");
     let found = hub.context(&["1", "--json", "summary,verdict"]);
-    assert_eq!(found["summary"]["readyToMerge"], Value::Null, "{found}");
-    assert_eq!(rules(&found["verdict"], "unknown"), ["checks_reported own"]);
+    assert_eq!(found["summary"]["readyToMerge"], true, "{found}");
+    let reported = requirement(&found["verdict"], "checks_reported");
+    assert_eq!(
+        reported["evidence"],
+        "no check is required and none has reported"
+    );
+    // Rules that cannot be read may want one.
+    for status in [404, 403] {
+        let path = "/repos/octo/tools/rules/branches/main";
+        hub.double.fault(Fault::status(status).on_path(path));
+        let found = hub.context(&["1", "--json", "summary,verdict,errors"]);
+        assert_eq!(found["summary"]["readyToMerge"], Value::Null, "{found}");
+        assert_eq!(rules(&found["verdict"], "unknown"), ["checks_reported own"]);
+        assert_eq!(found["errors"], json!([]), "{status}");
+    }
+}
+
+#[test]
+fn rule_of_a_ruleset_has_its_name() {
+    let hub = Hub::with_green_pull();
+    let parameters = json!({ "required_status_checks": [{ "context": "deploy" }] });
+    let ruleset = Ruleset {
+        name: "Red \u{1b}[31mmain".to_owned(),
+        include: vec!["~DEFAULT_BRANCH".to_owned()],
+        rules: vec![Rule {
+            kind: "required_status_checks".to_owned(),
+            parameters,
+        }],
+        ..Ruleset::default()
+    };
+    hub.double.seed().ruleset(REPO, ruleset);
+    let found = hub.context(&["1", "--json", "summary,verdict"]);
+    let reported = requirement(&found["verdict"], "checks_reported");
+    assert_eq!(reported["source"], "ruleset");
+    assert_eq!(reported["sourceName"], "Red \u{1b}[31mmain");
+    assert_eq!(
+        found["summary"]["blockers"],
+        json!(["Expected checks have not reported: deploy"])
+    );
+    let text = hub.forge(&["pr", "context", "1", "-R", REPO]).text();
+    let line = "  ✗ checks_reported [ruleset \"Red ␛[31mmain\"] have not reported: deploy → ci\n";
+    assert!(text.contains(line), "{text}");
 }
 
 /// The base branch wants this, of administrators as well.
@@ -277,7 +328,7 @@ const SITUATIONS: &[MergeSituation] = &[
     (
         "two approvals wanted",
         |hub| protect(hub, |p| p.approvals = 2),
-        "approved base_rules",
+        "approved branch_protection",
     ),
     (
         "changes requested where an approval is wanted",
@@ -286,7 +337,7 @@ const SITUATIONS: &[MergeSituation] = &[
             let mut seed = hub.double.seed();
             seed.review(REPO, 1, "ada", ReviewState::ChangesRequested, "No.");
         },
-        "no_changes_requested base_rules",
+        "no_changes_requested branch_protection",
     ),
     (
         "a required check failed",
@@ -294,7 +345,7 @@ const SITUATIONS: &[MergeSituation] = &[
             protect(hub, |p| p.checks = ["lint".to_owned()].into());
             hub.double.seed().check(REPO, 1, "CI", "lint", "FAILURE");
         },
-        "checks_passed base_rules",
+        "checks_passed branch_protection",
     ),
     (
         "a required check runs",
@@ -304,12 +355,12 @@ const SITUATIONS: &[MergeSituation] = &[
                 .seed()
                 .check(REPO, 1, "CI", "lint", "IN_PROGRESS");
         },
-        "checks_finished base_rules",
+        "checks_finished branch_protection",
     ),
     (
         "a required check never reported",
         |hub| protect(hub, |p| p.checks = ["deploy".to_owned()].into()),
-        "not_blocked base_rules",
+        "checks_reported branch_protection",
     ),
     (
         "the head lacks commits of the base",
@@ -318,7 +369,7 @@ const SITUATIONS: &[MergeSituation] = &[
             let mut seed = hub.double.seed();
             seed.commit(REPO, "main", &[("new.txt", Some("x\n"))], "New");
         },
-        "up_to_date base_rules",
+        "up_to_date branch_protection",
     ),
     (
         "the base changes the same file",
@@ -394,6 +445,7 @@ fn r_002_3_failing_section_does_not_fail_the_call() {
     let out = hub.forge(&args).output().success();
     let found = out.json();
     assert_eq!(found["diff"], Value::Null);
+    // C-002-1
     assert_eq!(found["partial"], true, "{found}");
     assert_eq!(found["errors"][0]["section"], "diff", "{found}");
     assert_eq!(found["summary"]["readyToMerge"], true);
@@ -432,12 +484,13 @@ fn default_sections_are_two_round_trips_at_most() {
         (&linked[1]["status"], &linked[1]["title"]),
         (&json!("unknown"), &Value::Null)
     );
-    // The view, the diff and the links; behind the view the issue and what GitHub had to work out,
-    // behind the links what they name.
+    // The view, the diff and the links; behind the view the issue, the rules of the base branch and
+    // what GitHub had to work out, behind the links what they name.
     let sent = hub.double.requests().into_iter().map(|r| r.operation);
     let mut sent: Vec<String> = sent.map(Option::unwrap_or_default).collect();
     sent.sort();
     let wanted = [
+        "",
         "",
         "IssueView",
         "LinksNamed",
@@ -476,7 +529,7 @@ fn r_002_10_small_budget_shows_code_before_lock_files() {
         diff["files"][1]["omitted"],
         json!([{"reason": "budget", "hunks": 1, "lines": 30}])
     );
-    assert_eq!(diff["contextLines"], 3);
+    assert_eq!(diff["contextLines"], 5);
     // C-002-12
     let found = world.context(&["1", "--json", "diff", "-U", "1"]);
     assert_eq!(found["diff"]["contextLines"], 1);
@@ -501,6 +554,7 @@ fn r_002_9_related_pulls_have_their_overlap() {
     let related = found["relatedPrs"].as_array().unwrap();
     assert_eq!(related.len(), 1, "{found}");
     assert_eq!(related[0]["number"], 2);
+    // C-002-11
     assert_eq!(related[0]["relationship"], "same_files");
     assert_eq!(related[0]["overlapFiles"], json!(["a.txt"]));
     assert_eq!(related[0]["title"], "Other");

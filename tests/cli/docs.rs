@@ -33,6 +33,11 @@ fn capabilities() {
 }
 
 #[test]
+fn requirements() {
+    current("requirements.md", &crate::requirements::page());
+}
+
+#[test]
 fn context() {
     current("context.md", &forge_cli::context_docs());
 }

@@ -183,6 +183,25 @@ fn changed(world: &World, args: &[&str]) -> String {
 pub fn in_a_repository() -> Vec<Situation<World>> {
     vec![
         situation(
+            "mistyped_head",
+            |w| {
+                let file = [("feature.txt", Some("one\n"))];
+                w.git.commit("feature", "Add", &file)
+            },
+            "pr create --head featur --title T --body B",
+            ("pr_create", r#"{"head":"featur","title":"T","body":"B"}"#),
+            &[],
+            Shows("1", "headRefName", "feature"),
+        ),
+        situation(
+            "mistyped_label_of_two",
+            |w| changed(w, &["pr", "ready", "1"]),
+            "pr edit 1 --add-label question,bgu",
+            ("pr_edit", r#"{"number":1,"add_labels":["question","bgu"]}"#),
+            &[],
+            Prints("pr view 1 --json labels -q .labels[].name", "bug\nquestion"),
+        ),
+        situation(
             "merge_of_draft",
             |w| changed(w, &["pr", "ready", "1", "--undo"]),
             "pr merge 1 --squash",
@@ -1003,7 +1022,7 @@ pub fn on_tangled() -> Vec<Situation<Tangled>> {
                 uri
             },
             "pr merge {} --rebase",
-            NO_CALL,
+            ("pr_merge", r#"{"number":"{}"}"#),
             &[],
             Shows("{}", "state", "MERGED"),
         ),

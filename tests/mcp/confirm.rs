@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use forge_testkit::GitDir;
+use forge_testkit::{GitDir, github::Fault};
 use serde_json::{Value, json};
 
 use crate::{
@@ -213,14 +213,19 @@ fn merge_question_names_all_that_speaks_against_it() {
         "#1 into main by squash and delete its branch?",
         &format!("Head {head}."),
         "Title \"Work\"",
-        "Unresolved threads: 1.",
-        "1 reviewers request changes",
-        "checks: failure (1 failed)",
+        " Not met: ",
+        "threads_resolved (own) \"open at d/0000.txt:1\"",
+        "no_changes_requested (own) \"changes requested by ada\"",
+        "checks_passed (own) \"failed: test\"",
     ] {
         assert!(wire.asked[0].contains(part), "{part}: {:?}", wire.asked);
     }
-    // What nobody has looked at is said as well, and what is in order is not.
+    // What nobody has looked at is said as well, and what is in order is not. Rules that cannot be
+    // read may want a check.
     let hub = Hub::with_files(1);
+    let rules = format!("/repos/{REPO}/rules/branches/main");
+    hub.double
+        .fault(Fault::status(404).on_path(&rules).always());
     let mut wire = hub.server(&["--write"]);
     wire.user = User::Declines;
     for (check, says) in [(None, true), (Some("SUCCESS"), false)] {

@@ -179,6 +179,7 @@ fn c_002_18_context_neutralises_what_people_wrote() {
 #[test]
 fn context_on_tangled_has_the_same_facts() {
     let t = Tangled::new();
+    let _spindle = t.spindle();
     let uri = t.open("topic");
     let mut wire = Wire::start(&t.forge(&t.bob, &["mcp"]), MODERN);
     let args = json!({"repo": WIDGET, "number": uri});

@@ -257,6 +257,49 @@ fn a_cursor_that_was_cut_short_does_not_begin_anew() {
 }
 
 #[test]
+fn diff_pages_have_code_before_tests_before_derived() {
+    let world = World::new();
+    let long = |word: &str| format!("{word}\n").repeat(60);
+    let (code, test, lock) = (long("code"), long("test"), long("lock"));
+    let files = [
+        ("Cargo.lock", Some(lock.as_str())),
+        ("README.md", Some("read\n")),
+        ("a/tests/x.rs", Some(test.as_str())),
+        ("go.sum", Some("sum\n")),
+        ("src/lib.rs", Some(code.as_str())),
+        ("vendor/v.c", Some("vendored\n")),
+        ("zz.rs", Some("last\n")),
+    ];
+    world.git.commit("many", "Many", &files);
+    let create = ["pr", "create", "-H", "many", "-t", "Many", "-b", ""];
+    world.forge(&create).ok();
+    let mut wire = world.server(MODERN, &[]);
+    let args = json!({"number": 1, "max_chars": 1000});
+    let pages = wire.pages("pr_diff", args, 1_000);
+    assert!(pages.len() > 1);
+    let order = [
+        "src/lib.rs",
+        "zz.rs",
+        "a/tests/x.rs",
+        "README.md",
+        "Cargo.lock",
+        "go.sum",
+        "vendor/v.c",
+    ];
+    assert_eq!(column(&pages, "files", "path"), order);
+    let classes = ["code", "code", "test", "docs", "lock", "lock", "vendored"];
+    assert_eq!(column(&pages, "files", "class"), classes);
+    let text: String = pages.iter().map(|page| page.text()).collect();
+    assert!(text.contains("A Cargo.lock +60 -0 (lock, not shown: name it in paths)\n"));
+    let rows = pages.iter().filter_map(|p| p.data()["files"].as_array());
+    let omitted: Vec<_> = rows
+        .flatten()
+        .filter_map(|row| Some((row["path"].as_str()?, row["omitted"].as_str()?)))
+        .collect();
+    assert_eq!(omitted, [("Cargo.lock", "generated")]);
+}
+
+#[test]
 fn lock_files_are_counted_alone_unless_they_are_named() {
     let world = World::new();
     let lock: String = (0..100)
@@ -274,7 +317,7 @@ fn lock_files_are_counted_alone_unless_they_are_named() {
     let mut wire = world.server(MODERN, &[]);
     let page = wire.call("pr_diff", json!({"number": 1})).ok();
     let page = page
-        .says("A Cargo.lock +100 -0 (generated, not shown")
+        .says("A Cargo.lock +100 -0 (lock, not shown")
         .says("+fn a() {}");
     assert_eq!(page.data()["additions"], 101);
     for more in [json!({"path": "Cargo.lock"}), json!({"format": "detailed"})] {

@@ -12,6 +12,8 @@ mod cancel;
 mod clients;
 mod confirm;
 mod context;
+mod context_cost;
+mod context_since;
 mod diffs;
 mod github;
 mod hints;
@@ -19,6 +21,7 @@ mod http;
 #[path = "../cli/hub.rs"]
 #[allow(dead_code, reason = "shared with the tests of the command line")]
 mod hub;
+mod jira;
 mod linked;
 mod lists;
 #[path = "../cli/world.rs"]
@@ -40,5 +43,6 @@ mod tangled;
 mod tangled_world;
 mod task;
 mod turns;
+mod waiting;
 mod world;
 mod writing;

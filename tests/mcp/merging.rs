@@ -239,12 +239,12 @@ fn passed_checks_can_be_required() {
     // Nothing was checked, so nothing has passed.
     wire.call("pr_merge", args.clone())
         .fails("precondition_failed")
-        .says("checks: none");
+        .says("the checks have not passed: none");
     hub.double.seed().check(REPO, 1, "ci", "test", "SUCCESS");
     hub.double.seed().check(REPO, 1, "ci", "lint", "FAILURE");
     wire.call("pr_merge", args.clone())
         .fails("precondition_failed")
-        .says("checks: failure (1 failed, 1 passed)");
+        .says("the checks have not passed: failed: lint");
     assert!(wire.asked.is_empty(), "{:?}", wire.asked);
     let hub = Hub::with_files(1);
     hub.double.seed().check(REPO, 1, "ci", "test", "SUCCESS");
@@ -256,7 +256,7 @@ fn passed_checks_can_be_required() {
     let mut wire = world.server(MODERN, &["--write"]);
     wire.call("pr_merge", json!({"number": 1, "require_checks": true}))
         .fails("precondition_failed")
-        .says("checks: none");
+        .says("the checks have not passed: none");
     assert!(wire.asked.is_empty(), "{:?}", wire.asked);
 }
 

@@ -283,6 +283,57 @@ fn of_an_edit_and_a_draft_the_worse_word_is_told() {
     assert_eq!(t.world.pds().record(&uri).unwrap().1["title"], "T");
 }
 
+/// Also where the index has lost it, which its author can mend in a terminal.
+#[test]
+fn context_of_unindexed_pull_is_not_ready() {
+    let t = Tangled::new();
+    let uri = t.open("topic");
+    let pulls = t.world.pds().records(&t.alice.did, PULL);
+    let cid = pulls[0].1.clone();
+    let args = json!({"repo": WIDGET, "number": uri});
+    let set = ["config", "set", "context.cache_ttl_seconds", "0"];
+    t.forge(&t.alice, &set).ok();
+    let mut wire = Wire::start(&t.forge(&t.alice, &["mcp"]), MODERN);
+    let shown = wire.call("pr_context", args.clone()).ok();
+    assert_eq!(shown.data()["ingestion"]["state"], "confirmed");
+    assert_eq!(shown.data()["ingestion"]["cid"], cid);
+    t.world.index().set_moods(Moods {
+        other_cid: true,
+        ..Moods::default()
+    });
+    let behind = wire
+        .call("pr_context", args.clone())
+        .ok()
+        .says("ready to merge: false")
+        .says("blocker: Not shown by the index (pending)\n")
+        .says("unmet indexed [forge]: pending: ")
+        .says(&format!("record version {cid}: pending\n"))
+        .says(&format!(
+            "; in a terminal: forge tangled ingestion {uri} --put-again"
+        ));
+    let requirement = &behind.data()["verdict"]["requirements"][0];
+    assert_eq!(requirement["rule"], "indexed");
+    assert_eq!(requirement["cleared_by"][0]["who"], "time");
+    assert_eq!(requirement["cleared_by"][1]["who"], "author");
+    assert_eq!(requirement["cleared_by"][1]["names"], json!(["alice.test"]));
+    t.scratch.write(
+        "home/.config/forge/config.toml",
+        "[hosts.\"tangled.org\"]\nindex_date = \"2025-12\"\n",
+    );
+    let mut wire = Wire::start(&t.forge(&t.alice, &["mcp"]), MODERN);
+    let unread = wire
+        .call("pr_context", args)
+        .ok()
+        .says("blocker: Not shown by the index (pds_only)\n");
+    let of_record = &unread.data()["ingestion"];
+    assert_eq!(of_record["state"], "pds_only");
+    assert_eq!(of_record["cid"], cid);
+    let evidence = "this index does not take in sh.tangled.repo.pull";
+    assert_eq!(of_record["evidence"], evidence);
+    let instead = "open it on the web page of the repository";
+    assert_eq!(of_record["detail"]["instead"], instead);
+}
+
 #[test]
 fn what_only_a_status_calls_merged_is_told_as_that() {
     let t = Tangled::new();

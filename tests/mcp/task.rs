@@ -69,11 +69,16 @@ fn the_failing_pull_request_is_found_and_merged() {
             let asked = wire.call("pr_merge", merge.clone()).fails("invalid_input");
             merge["confirm"] = Wire::seal(&asked);
         }
-        let merged = take(wire.call("pr_merge", merge)).says("Warning: checks: failure");
+        let merged = take(wire.call("pr_merge", merge))
+            .says("Warning: checks_passed (own) is not met: failed: ");
         assert_eq!(merged.data()["merged"], true);
         match user {
             User::Absent => assert!(wire.asked.is_empty()),
-            _ => assert!(wire.asked[0].contains("1 failed"), "{:?}", wire.asked),
+            _ => assert!(
+                wire.asked[0].contains("checks_passed (own) \"failed: "),
+                "{:?}",
+                wire.asked
+            ),
         }
         assert_eq!(calls, 6);
         assert!(bytes < 3_000, "{bytes} bytes of text");

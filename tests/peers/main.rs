@@ -21,6 +21,7 @@ mod fields;
 mod flags;
 mod forks;
 mod issues;
+mod jira;
 mod large;
 mod life;
 mod list;

@@ -5,7 +5,10 @@ use std::{
     process::Stdio,
 };
 
-use forge_testkit::{GitDir, GitShim, Identity, Scratch, ShimPlan};
+use forge_testkit::{
+    GitDir, GitShim, Identity, Scratch, ShimPlan,
+    github::{ALL_SCOPES, GitHubDouble, Options},
+};
 
 /// What `forge` may need at most, in KiB. Where there is no `/proc` nobody can tell, and `cargo
 /// xtask test` says that this was left out.
@@ -91,6 +94,60 @@ fn a_hundred_megabytes_stream() {
     let git = one_large_file(&scratch);
     check(&scratch, &git, &[], 100 << 20);
     check(&scratch, &git, &["--color", "always"], 100 << 20);
+}
+
+/// 3,000 files, 2,000 comments and 400 checks: in the memory, the bytes and the requests that the
+/// documentation promises.
+#[test]
+fn context_of_a_huge_pull_stays_within_its_budgets() {
+    const TOKEN: &str = "gho_canary0canary0canary0canary0canary00";
+    let double = GitHubDouble::start(Options::default()).unwrap();
+    let scratch = Scratch::new();
+    let number = {
+        let mut seed = double.seed();
+        seed.repo_with_readme("ada/tools");
+        seed.token(TOKEN, "ada", ALL_SCOPES);
+        seed.large_pull("ada/tools")
+    };
+    let run = scratch.forge(&scratch.path(""), &Identity::ADA);
+    let run = double
+        .env(TOKEN)
+        .into_iter()
+        .fold(run, |run, (k, v)| run.env(k, v));
+    let number = number.to_string();
+    let run = run.args(["pr", "context", &number, "-R", "ada/tools", "--json"]);
+    let result = scratch.path("context.result");
+    let out = run
+        .probed(env!("CARGO_BIN_EXE_forge-probe"), &result)
+        .output()
+        .success();
+    let figures = std::fs::read_to_string(&result).unwrap();
+    let peak: u64 = figures.split_whitespace().nth(2).unwrap().parse().unwrap();
+    let requests = double.requests();
+    let received: usize = requests.iter().map(|r| r.response_bytes).sum();
+    println!(
+        "{} requests, {received} bytes received, {} bytes printed, {peak} KiB",
+        requests.len(),
+        out.stdout.len()
+    );
+    assert!(peak > 0 && peak < 150 * 1024, "{peak} KiB");
+    let found = out.json();
+    assert_eq!(found["pr"]["changedFiles"], 3000);
+    assert_eq!(found["diff"]["stats"]["files"], 3000);
+    assert_eq!(found["diff"]["files"].as_array().unwrap().len(), 3000);
+    // The verdict has seen all of them; what is shown is the newest hundred, and says so.
+    assert_eq!(found["ciStatus"]["checks"].as_array().unwrap().len(), 100);
+    let said = found["warnings"].to_string();
+    assert!(said.contains("100 of 400 checks are here"), "{said}");
+    assert!(said.contains("2000 comments"), "{said}");
+    assert_eq!(found["summary"]["outstandingThreads"], 20);
+    let blocker = &found["summary"]["blockers"][0];
+    assert_eq!(blocker, "CI failing: job 007, job 107, job 207, job 307");
+    let shown: usize = (found["diff"]["files"].as_array().unwrap().iter())
+        .flat_map(|file| file["hunks"].as_array().into_iter().flatten())
+        .map(|hunk| hunk["text"].as_str().unwrap_or_default().len())
+        .sum();
+    assert!(shown > 0 && shown <= 60_000, "{shown} bytes of hunks");
 }
 
 #[test]

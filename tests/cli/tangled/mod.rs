@@ -3,6 +3,8 @@
 mod accounts;
 mod check;
 mod context;
+mod context_since;
+mod ingestion;
 mod issues;
 mod lists;
 mod matrix;

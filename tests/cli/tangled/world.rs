@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use forge_testkit::{
     Identity, Output, Run, Scratch,
-    tangled::{Account, Repository, World},
+    tangled::{Account, Repository, SpindleDouble, World},
 };
 use serde_json::{Value, json};
 
@@ -110,6 +110,16 @@ impl Tangled {
         });
         change(&mut record);
         pds.add(&self.alice.did, PULL, record).0
+    }
+
+    /// A spindle that the repository has chosen, and that ran nothing.
+    pub fn spindle(&self) -> SpindleDouble {
+        let spindle = SpindleDouble::start().unwrap();
+        let pds = self.world.pds();
+        let (_, mut record) = pds.record(&self.repo.uri).unwrap();
+        record["spindle"] = json!(spindle.host().authority());
+        pds.put(&self.alice.did, "sh.tangled.repo", "widget", record);
+        spindle
     }
 
     /// Words in place of what differs from run to run.

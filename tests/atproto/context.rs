@@ -1,0 +1,145 @@
+//! `forge pr context` and `pr_context` of a pull request whose records are on a real PDS.
+
+use std::{
+    io::{BufRead as _, BufReader, Write as _},
+    process::Stdio,
+};
+
+use forge_testkit::tangled::Moods;
+use serde_json::{Value, json};
+
+use crate::two_accounts::Stage;
+
+impl Stage {
+    /// The bundle of a pull request from the command line.
+    fn bundle(&self, pull: &str) -> Value {
+        let args = ["pr", "context", pull, "--json"];
+        self.forge(&self.alice, &args).json()
+    }
+
+    /// The same from an MCP server.
+    fn bundle_of_server(&self, pull: &str) -> Value {
+        let mut command = self.command_alone(&self.alice, &["mcp"]).command();
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut server = command.spawn().unwrap();
+        let arguments = json!({ "repo": "tangled:alice.test/widget", "number": pull });
+        let meta = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {},
+            "io.modelcontextprotocol/clientInfo": { "name": "tests", "version": "1" },
+        });
+        let call = json!({
+            "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+            "params": { "name": "pr_context", "arguments": arguments, "_meta": meta },
+        });
+        let mut input = server.stdin.take().unwrap();
+        writeln!(input, "{call}").unwrap();
+        let lines = BufReader::new(server.stdout.take().unwrap()).lines();
+        let mut messages = lines.map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap());
+        let answer = messages.find(|message| message["id"] == 1).unwrap();
+        drop(input);
+        server.wait().unwrap();
+        assert_ne!(answer["result"]["isError"], true, "{answer}");
+        answer["result"]["structuredContent"].clone()
+    }
+}
+
+/// Each requirement with its status, and whether all is ready.
+fn verdict(of: &Value) -> (Vec<(&str, &str)>, String) {
+    let word = |value: &Value| match value {
+        Value::String(word) => word.clone(),
+        Value::Null => "unknown".to_owned(),
+        other => other.to_string(),
+    };
+    let requirements = of["requirements"].as_array().unwrap().iter();
+    let named = requirements.map(|r| (r["rule"].as_str().unwrap(), r["status"].as_str().unwrap()));
+    let ready = of.get("readyToMerge").or(of.get("ready_to_merge"));
+    (named.collect(), word(ready.unwrap()))
+}
+
+#[test]
+fn context_on_a_real_pds_has_the_same_facts_on_both_faces() {
+    let Some(stage) = Stage::new() else {
+        return;
+    };
+    let (alice, bob) = (&stage.alice, &stage.bob);
+    let issue = ["issue", "create", "-t", "Leak", "-b", "Since May."];
+    let issue = stage.forge(alice, &issue).stdout_text();
+    let issue = issue.trim();
+    let pull = stage.opened("topic");
+    let body = format!("Related to {issue}");
+    stage.forge(bob, &["pr", "edit", &pull, "-b", &body]);
+    stage.forge(alice, &["pr", "comment", &pull, "-b", "Why so?"]);
+    let head = stage
+        .repo
+        .git
+        .commit("topic", "Two", &[("topic", Some("1\n2\n"))]);
+    stage.forge(bob, &["pr", "resubmit", &pull]);
+    stage.is_indexed(bob);
+    let (cid, _) = stage.world.record(&pull);
+
+    let shown = stage.bundle(&pull);
+    let told = stage.bundle_of_server(&pull);
+    for (of, sha, pr, diff, linked) in [
+        (&shown, "headSha", "pr", "diff", "linkedIssues"),
+        (&told, "head_sha", "pull_request", "diff", "linked_issues"),
+    ] {
+        assert_eq!(of[pr]["number"], pull, "{of}");
+        assert_eq!(of[pr]["title"], "topic");
+        assert_eq!(of["verdict"][sha], head);
+        assert_eq!(of["partial"], false, "{of}");
+        assert_eq!(of["comments"][0]["body"], "Why so?");
+        assert_eq!(of[diff]["files"][0]["path"], "topic");
+        assert_eq!(of[diff]["files"][0]["additions"], 2);
+        assert_eq!(of[linked][0]["key"], issue);
+        assert_eq!(of[linked][0]["title"], "Leak");
+        assert_eq!(of["ingestion"]["state"], "confirmed");
+        assert_eq!(of["ingestion"]["cid"], cid);
+    }
+    let (requirements, ready) = verdict(&shown["verdict"]);
+    assert_eq!(
+        (&requirements, ready.as_str()),
+        (&verdict(&told["verdict"]).0, "true")
+    );
+    assert!(
+        requirements.contains(&("indexed", "met")),
+        "{requirements:?}"
+    );
+
+    // What the index never takes up is not ready on either.
+    stage.world.index().set_moods(Moods {
+        pulls: false,
+        ..Moods::default()
+    });
+    stage
+        .repo
+        .git
+        .commit("more", "More", &[("more", Some("1\n"))]);
+    let create = [
+        "pr",
+        "create",
+        "-H",
+        "more",
+        "-t",
+        "More",
+        "-b",
+        "B",
+        "--no-wait",
+    ];
+    let lost = stage.forge(bob, &create).stdout_text();
+    let lost = lost.trim();
+    let (cid, _) = stage.world.record(lost);
+    let (shown, told) = (stage.bundle(lost), stage.bundle_of_server(lost));
+    for of in [&shown, &told] {
+        let (requirements, ready) = verdict(&of["verdict"]);
+        assert_eq!(
+            (requirements[0], ready.as_str()),
+            (("indexed", "unmet"), "false"),
+            "{of}"
+        );
+        assert_eq!(of["ingestion"]["state"], "pending");
+        assert_eq!(of["ingestion"]["cid"], cid);
+        let blockers = &of["summary"]["blockers"];
+        assert_eq!(*blockers, json!(["Not shown by the index (pending)"]));
+    }
+}

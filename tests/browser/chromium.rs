@@ -1,0 +1,268 @@
+//! A headless Chromium, driven by the DevTools protocol over a pipe
+//! (<https://chromedevtools.github.io/devtools-protocol/>).
+
+use std::{
+    cell::RefCell,
+    io::{BufRead as _, BufReader, Write as _},
+    path::{Path, PathBuf},
+    process::{Child, ChildStdin, Command, Stdio},
+    sync::mpsc::{Receiver, channel},
+    thread,
+    time::Duration,
+};
+
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use forge_testkit::Scratch;
+use serde_json::{Value, json};
+
+/// An answer that takes longer does not come.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Runs in each page before anything of its own, and not under its policy.
+const WATCH: &str = "window.violations = []; document.addEventListener(
+    'securitypolicyviolation', e => window.violations.push(e.violatedDirective + ' ' + e.blockedURI))";
+
+/// How a page is looked at.
+pub struct View {
+    pub width: u32,
+    pub dark: bool,
+    pub print: bool,
+}
+
+pub struct Browser {
+    child: Child,
+    pipe: RefCell<Pipe>,
+    _profile: Scratch,
+}
+
+struct Pipe {
+    to: ChildStdin,
+    from: Receiver<Value>,
+    calls: u64,
+    events: Vec<Value>,
+}
+
+/// A page that is open.
+pub struct Tab<'a> {
+    browser: &'a Browser,
+    session: String,
+    url: String,
+}
+
+impl Browser {
+    /// `None` where there is no Chromium, unless one is required.
+    pub fn start() -> Option<Self> {
+        let program = std::env::var_os("FORGE_CHROMIUM").map(PathBuf::from);
+        let Some(program) = program else {
+            let required = std::env::var_os("FORGE_REQUIRE_CHROMIUM").is_some();
+            assert!(
+                !required,
+                "Chromium is required, and FORGE_CHROMIUM names none"
+            );
+            eprintln!("FORGE_CHROMIUM names no Chromium: no page was shown in it");
+            return None;
+        };
+        let profile = Scratch::new();
+        // The protocol is spoken on the descriptors 3 and 4.
+        let mut child = Command::new("sh")
+            .args(["-c", "exec \"$0\" \"$@\" 3<&0 4>&1 0</dev/null 1>&2"])
+            .arg(&program)
+            .args([
+                "--headless",
+                "--remote-debugging-pipe",
+                "--no-sandbox",
+                "--disable-gpu",
+            ])
+            .args([
+                "--disable-dev-shm-usage",
+                "--no-first-run",
+                "--hide-scrollbars",
+            ])
+            .args([
+                "--disable-background-networking",
+                "--disable-component-update",
+            ])
+            .arg(format!(
+                "--user-data-dir={}",
+                profile.path("profile").display()
+            ))
+            .env("HOME", profile.path("home"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap_or_else(|e| panic!("cannot start {}: {e}", program.display()));
+        let (send, from) = channel();
+        let mut answers = BufReader::new(child.stdout.take().unwrap());
+        thread::spawn(move || {
+            let mut message = Vec::new();
+            while answers.read_until(0, &mut message).is_ok_and(|n| n > 0) {
+                message.pop();
+                let Ok(value) = serde_json::from_slice(&message) else {
+                    return;
+                };
+                message.clear();
+                if send.send(value).is_err() {
+                    return;
+                }
+            }
+        });
+        let to = child.stdin.take().unwrap();
+        let browser = Self {
+            child,
+            pipe: RefCell::new(Pipe {
+                to,
+                from,
+                calls: 0,
+                events: Vec::new(),
+            }),
+            _profile: profile,
+        };
+        let version = browser.call("", "Browser.getVersion", json!({}));
+        assert!(version["product"].is_string(), "{version}");
+        Some(browser)
+    }
+
+    /// Opens a file, and waits until it is there.
+    pub fn open(&self, file: &Path, view: &View) -> Tab<'_> {
+        let target = self.call("", "Target.createTarget", json!({"url": "about:blank"}));
+        let attach = json!({"targetId": target["targetId"], "flatten": true});
+        let attached = self.call("", "Target.attachToTarget", attach);
+        let tab = Tab {
+            browser: self,
+            session: attached["sessionId"].as_str().unwrap().to_owned(),
+            url: format!("file://{}", file.canonicalize().unwrap().display()),
+        };
+        for domain in ["Page", "Runtime", "Log", "Network", "Audits"] {
+            tab.call(&format!("{domain}.enable"), json!({}));
+        }
+        let scheme = if view.dark { "dark" } else { "light" };
+        let media = json!({
+            "media": if view.print { "print" } else { "" },
+            "features": [{"name": "prefers-color-scheme", "value": scheme}],
+        });
+        tab.call("Emulation.setEmulatedMedia", media);
+        let size = json!({
+            "width": view.width, "height": 900, "deviceScaleFactor": 1, "mobile": view.width < 600,
+        });
+        tab.call("Emulation.setDeviceMetricsOverride", size);
+        let watch = json!({"source": WATCH});
+        tab.call("Page.addScriptToEvaluateOnNewDocument", watch);
+        self.pipe.borrow_mut().events.clear();
+        let went = tab.call("Page.navigate", json!({"url": tab.url}));
+        assert!(went["errorText"].is_null(), "{went}");
+        self.wait_for(&tab.session, "Page.loadEventFired");
+        // A frame that is shown has asked for all that it will ask for.
+        tab.evaluate("new Promise(done => requestAnimationFrame(() => setTimeout(done, 50)))");
+        tab
+    }
+
+    fn call(&self, session: &str, method: &str, params: Value) -> Value {
+        let mut pipe = self.pipe.borrow_mut();
+        pipe.calls += 1;
+        let id = pipe.calls;
+        let mut message = json!({"id": id, "method": method, "params": params});
+        if !session.is_empty() {
+            message["sessionId"] = json!(session);
+        }
+        let mut bytes = serde_json::to_vec(&message).unwrap();
+        bytes.push(0);
+        pipe.to
+            .write_all(&bytes)
+            .unwrap_or_else(|e| panic!("Chromium has ended: {e}"));
+        loop {
+            let answer = pipe.next(method);
+            if answer["id"] == id {
+                assert!(answer["error"].is_null(), "{method}: {answer}");
+                return answer["result"].clone();
+            }
+            pipe.events.push(answer);
+        }
+    }
+
+    fn wait_for(&self, session: &str, event: &str) {
+        let mut pipe = self.pipe.borrow_mut();
+        let is_it = |e: &Value| e["method"] == event && e["sessionId"] == session;
+        while !pipe.events.iter().any(is_it) {
+            let next = pipe.next(event);
+            pipe.events.push(next);
+        }
+    }
+}
+
+impl Pipe {
+    fn next(&self, what: &str) -> Value {
+        let next = self.from.recv_timeout(PATIENCE);
+        next.unwrap_or_else(|e| panic!("Chromium does not answer {what}: {e}"))
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        // A browser that ends by itself leaves nothing that writes into its profile.
+        self.call("", "Browser.close", json!({}));
+        let _ = self.child.wait();
+    }
+}
+
+impl Tab<'_> {
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    fn call(&self, method: &str, params: Value) -> Value {
+        self.browser.call(&self.session, method, params)
+    }
+
+    /// The value of an expression in the page.
+    pub fn evaluate(&self, expression: &str) -> Value {
+        let params = json!({
+            "expression": expression, "returnByValue": true, "awaitPromise": true,
+        });
+        let found = self.call("Runtime.evaluate", params);
+        assert!(found["exceptionDetails"].is_null(), "{found}");
+        found["result"]["value"].clone()
+    }
+
+    /// What the page has asked for, and what the browser has complained about.
+    pub fn record(&self) -> (Vec<String>, Vec<String>) {
+        let pipe = self.browser.pipe.borrow();
+        let of = |methods: &[&str]| -> Vec<Value> {
+            let events = pipe.events.iter().filter(|e| {
+                e["sessionId"] == self.session.as_str()
+                    && methods.iter().any(|method| e["method"] == *method)
+            });
+            events.map(|e| e["params"].clone()).collect()
+        };
+        let asked = of(&["Network.requestWillBeSent"]);
+        let asked = asked
+            .iter()
+            .map(|p| p["request"]["url"].as_str().unwrap().to_owned());
+        let complaints = of(&[
+            "Log.entryAdded",
+            "Runtime.consoleAPICalled",
+            "Runtime.exceptionThrown",
+            "Audits.issueAdded",
+            "Page.javascriptDialogOpening",
+        ]);
+        (
+            asked.collect(),
+            complaints.iter().map(Value::to_string).collect(),
+        )
+    }
+
+    /// The whole page as a PNG.
+    pub fn screenshot(&self) -> Vec<u8> {
+        let params = json!({"format": "png", "captureBeyondViewport": true});
+        let metrics = self.call("Page.getLayoutMetrics", json!({}));
+        let size = &metrics["cssContentSize"];
+        let clip =
+            json!({"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": 1});
+        let mut params = params;
+        params["clip"] = clip;
+        let shot = self.call("Page.captureScreenshot", params);
+        BASE64_STANDARD
+            .decode(shot["data"].as_str().unwrap())
+            .unwrap()
+    }
+}

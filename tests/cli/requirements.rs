@@ -1,0 +1,518 @@
+//! The requirements of `pr context` by number: what the page lists, and tests of those that no other
+//! file has.
+
+use std::{collections::BTreeMap, fs, path::Path};
+
+use forge_testkit::{
+    github::{Fault, PullSeed, state::ReviewState},
+    workspace_root,
+};
+use serde_json::{Value, json};
+
+use crate::{
+    hub::{Hub, REPO, TOKEN},
+    world::World,
+};
+
+/// Every requirement and every correction of set 002, in our words.
+const REQUIREMENTS: &[(&str, &str)] = &[
+    (
+        "R-002-1",
+        "the parameters of the tool, and the sections that it has by default",
+    ),
+    (
+        "R-002-2",
+        "a pull request by number, `#number`, URL, branch, `current` or `.`",
+    ),
+    (
+        "R-002-3",
+        "sections are read in parallel; one that fails does not fail the call",
+    ),
+    ("R-002-4", "the fields of the pull request itself"),
+    (
+        "R-002-5",
+        "comments with author, times, answers, reactions, place and hunk",
+    ),
+    ("R-002-6", "reviews with their state, text and comments"),
+    (
+        "R-002-7",
+        "the checks, what they add up to, and why one failed",
+    ),
+    (
+        "R-002-8",
+        "linked issues of the forge and of JIRA, once each",
+    ),
+    (
+        "R-002-9",
+        "related pull requests, how they are related, and the overlap of files",
+    ),
+    ("R-002-10", "the diff with statistics, files and hunks"),
+    (
+        "R-002-11",
+        "a section that was not asked for is null or absent",
+    ),
+    (
+        "R-002-12",
+        "a summary: one line, kind of change, risk, blockers, readiness",
+    ),
+    (
+        "R-002-13",
+        "the exact texts of five blockers, and their order",
+    ),
+    ("R-002-14", "the scores of risk"),
+    (
+        "R-002-15",
+        "events of start, requests, completion and errors",
+    ),
+    ("R-002-16", "neither JIRA nor a clone is needed"),
+    (
+        "R-002-17",
+        "no token is shown, and a rate limit costs sections and not the call",
+    ),
+    ("R-002-18", "the configuration keys and their defaults"),
+    (
+        "R-002-19",
+        "the first example: one approval, one open thread, green checks",
+    ),
+    (
+        "R-002-20",
+        "the second example: two sections, and the whole verdict",
+    ),
+    (
+        "R-002-21",
+        "`Fixes PROJ-123` is one linked issue; a failing pull request has its blockers",
+    ),
+    ("R-002-22", "a merged pull request can be looked up"),
+    ("R-002-23", "the name of a branch names a ticket"),
+    (
+        "C-002-1",
+        "a section that fails is null, with an error and `partial`",
+    ),
+    (
+        "C-002-2",
+        "the verdict does not depend on the sections that are shown",
+    ),
+    (
+        "C-002-3",
+        "threads have ids, and say whether they are resolved",
+    ),
+    (
+        "C-002-4",
+        "a reviewer who is asked again is pending, and the approval counts",
+    ),
+    ("C-002-5", "the risk has its score and its reasons"),
+    ("C-002-6", "critical paths are whole segments"),
+    (
+        "C-002-7",
+        "blockers beyond the five: conflicts, pending checks, behind, not open",
+    ),
+    (
+        "C-002-8",
+        "what looks like a ticket and is none: `SHA-256`, `UTF-8`, `CVE-2024-1`",
+    ),
+    (
+        "C-002-9",
+        "a ticket that nobody was asked about is kept as unknown",
+    ),
+    ("C-002-10", "the strongest relationship wins"),
+    ("C-002-11", "one vocabulary of relationships"),
+    ("C-002-12", "the lines of context that were used are stated"),
+    ("C-002-13", "`1#2` is no number"),
+    (
+        "C-002-14",
+        "a URL wins over `-R`, and a contradiction is an error",
+    ),
+    (
+        "C-002-15",
+        "the one line and the key changes come from rules",
+    ),
+    (
+        "C-002-16",
+        "the kind of change comes from the title, labels, files and branch",
+    ),
+    (
+        "C-002-17",
+        "an approval is wanted where the forge says so, or says nothing",
+    ),
+    (
+        "C-002-18",
+        "what people wrote is marked, and its escapes are neutralised",
+    ),
+];
+
+/// The tests of each requirement, as `folder/file::test`; those through a face come first.
+fn tests_by_requirement() -> BTreeMap<String, Vec<String>> {
+    let root = workspace_root();
+    let mut files = Vec::new();
+    for dir in ["tests", "crates"] {
+        rust_files(&root.join(dir), &mut files);
+    }
+    let mut found: BTreeMap<String, Vec<(bool, String)>> = BTreeMap::new();
+    for file in files {
+        let text = fs::read_to_string(&file).unwrap();
+        let name = file.strip_prefix(&root).unwrap().with_extension("");
+        let name = name.to_str().unwrap();
+        let through_a_face = name.starts_with("tests/");
+        let mut test = "";
+        for line in text.lines() {
+            // A comment inside a test names what else the test holds.
+            let named = match line.split_once("fn ") {
+                Some((_, rest)) => {
+                    test = rest.split('(').next().unwrap();
+                    let mut parts = test.split('_');
+                    let set = parts.next().unwrap().to_uppercase();
+                    format!(
+                        "{set}-{}-{}",
+                        parts.next().unwrap_or(""),
+                        parts.next().unwrap_or("")
+                    )
+                }
+                None if !through_a_face => continue,
+                None => match line.trim().strip_prefix("// ") {
+                    Some(rest) => rest.split([' ', ':', '.']).next().unwrap().to_owned(),
+                    None => continue,
+                },
+            };
+            if named.starts_with("R-002-") || named.starts_with("C-002-") {
+                let entry = (!through_a_face, format!("`{name}::{test}`"));
+                found.entry(named).or_default().push(entry);
+            }
+        }
+    }
+    let sorted = |mut tests: Vec<(bool, String)>| {
+        tests.sort();
+        tests.dedup();
+        tests.into_iter().map(|(_, test)| test).collect()
+    };
+    found.into_iter().map(|(k, v)| (k, sorted(v))).collect()
+}
+
+fn rust_files(dir: &Path, found: &mut Vec<std::path::PathBuf>) {
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            rust_files(&path, found);
+        } else if path.extension().is_some_and(|e| e == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+/// The page, once every requirement has a test through a face.
+pub fn page() -> String {
+    let tests = tests_by_requirement();
+    let mut page = String::from(
+        "# Requirements of `pr context`, and their tests\n\n\
+         Generated by `cargo xtask docs` from the names of the tests; do not edit.\n\n\
+         R-002-… are the requirements, C-002-… the corrections of what was wrong in them. A test \
+         under `tests/` drives the CLI or the MCP server.\n\n\
+         | Number | What is wanted | Tests |\n|---|---|---|\n",
+    );
+    let mut without = Vec::new();
+    for (number, what) in REQUIREMENTS {
+        let found = tests.get(*number).cloned().unwrap_or_default();
+        let held = |test: &String| number.starts_with('C') || test.starts_with("`tests/");
+        if !found.iter().any(held) {
+            without.push(*number);
+        }
+        page.push_str(&format!("| {number} | {what} | {} |\n", found.join("<br>")));
+    }
+    let known = |number: &&String| REQUIREMENTS.iter().any(|(n, _)| n == number);
+    let unknown: Vec<&String> = tests.keys().filter(|n| !known(n)).collect();
+    assert!(unknown.is_empty(), "no such requirement: {unknown:?}");
+    assert!(without.is_empty(), "no test through a face: {without:?}");
+    page
+}
+
+#[test]
+fn r_002_6_reviews_have_state_text_and_comments() {
+    let hub = Hub::with_pull();
+    let mut seed = hub.double.seed();
+    seed.user("linus");
+    seed.review(REPO, 1, "linus", ReviewState::ChangesRequested, "Not yet.");
+    seed.review(REPO, 1, "linus", ReviewState::Approved, "Now.");
+    seed.review(REPO, 1, "linus", ReviewState::Commented, "A remark.");
+    drop(seed);
+    let found = hub.context(&["1", "--json", "reviews,pr,summary"]);
+    let reviews = found["reviews"].as_array().unwrap();
+    let states: Vec<&Value> = reviews.iter().map(|r| &r["state"]).collect();
+    assert_eq!(states, ["changes_requested", "approved", "commented"]);
+    assert_eq!(reviews[0]["author"], "linus");
+    assert_eq!(reviews[0]["body"], "Not yet.");
+    assert!(reviews[0]["submittedAt"].is_string());
+    assert_eq!(reviews[0]["comments"], json!([]));
+    // A remark takes no approval back.
+    assert_eq!(
+        (&found["pr"]["approvals"], &found["pr"]["changesRequested"]),
+        (&json!(1), &json!(0))
+    );
+}
+
+#[test]
+fn r_002_7_failed_check_has_its_reason() {
+    let hub = Hub::with_pull();
+    let mut seed = hub.double.seed();
+    seed.check(REPO, 1, "CI", "build", "SUCCESS");
+    let noted = seed.check(REPO, 1, "CI", "lint", "FAILURE");
+    let silent = seed.check(REPO, 1, "CI", "test", "FAILURE");
+    seed.check(REPO, 1, "CI", "deploy", "IN_PROGRESS");
+    let exit = (
+        "FAILURE",
+        ".github",
+        9,
+        "Process completed with exit code 1.",
+    );
+    let unused = ("FAILURE", "src/a.rs", 7, "unused variable `x`");
+    seed.explain(noted, ("Some checks failed", "Run clippy"), &[exit, unused]);
+    seed.explain(silent, ("Some checks failed", "Run tests"), &[exit]);
+    drop(seed);
+    hub.double.reset_record();
+    let found = hub.context(&["1", "--json", "ciStatus"]);
+    let ci = &found["ciStatus"];
+    assert_eq!(ci["overall"], "failure");
+    let check = |name: &str| {
+        let all = ci["checks"].as_array().unwrap();
+        all.iter().find(|c| c["name"] == name).unwrap().clone()
+    };
+    assert_eq!(check("lint")["summary"], "src/a.rs:7: unused variable `x`");
+    assert_eq!(check("test")["summary"], "failed in step: Run tests");
+    let status = |name: &str| check(name)["status"].clone();
+    assert_eq!(
+        [status("build"), status("test"), status("deploy")],
+        ["success", "failure", "pending"]
+    );
+    assert!(check("build")["completedAt"].is_string());
+    assert!(check("build")["url"].is_string());
+    let asked =
+        |r: &forge_testkit::github::Recorded| r.operation.as_deref() == Some("CheckReasons");
+    assert_eq!(hub.double.requests().iter().filter(|r| asked(r)).count(), 1);
+    // Where that cannot be read, the title stands, and the section says so.
+    hub.double
+        .fault(Fault::status(502).on_operation("CheckReasons").always());
+    let found = hub.context(&["1", "--json", "ciStatus,errors"]);
+    assert_eq!(
+        found["ciStatus"]["checks"][0]["summary"],
+        "Some checks failed"
+    );
+    assert_eq!(found["errors"][0]["section"], "ci", "{found}");
+}
+
+#[test]
+fn r_002_8_commits_and_branch_name_issues_once() {
+    let hub = Hub::new();
+    let mut seed = hub.double.seed();
+    let first = seed.open_issue(REPO, "ada", "It leaks", "Since May.");
+    let second = seed.open_issue(REPO, "ada", "It is slow", "");
+    let branch = format!("{second}-faster");
+    let message = format!("Plug it\n\nFixes #{first}");
+    seed.commit(REPO, &branch, &[("a.txt", Some("two\n"))], &message);
+    let body = format!("See #{first}.");
+    seed.open_pull(
+        REPO,
+        &PullSeed {
+            author: "grace",
+            title: "Plug it",
+            body: &body,
+            head: &branch,
+            ..PullSeed::default()
+        },
+    );
+    drop(seed);
+    let found = hub.context(&["3", "--json", "linkedIssues"]);
+    let linked = found["linkedIssues"].as_array().unwrap();
+    let named = |l: &Value| (l["key"].clone(), l["relationship"].clone());
+    let named: Vec<_> = linked.iter().map(named).collect();
+    // C-002-10: the commit closes the first, and the description refers to it.
+    let wanted = [
+        (json!(format!("#{first}")), json!("closes")),
+        (json!(format!("#{second}")), json!("references")),
+    ];
+    assert_eq!(named, wanted, "{found}");
+}
+
+#[test]
+fn r_002_14_risk_has_level_score_and_reasons() {
+    let world = World::new();
+    let long = "line\n".repeat(501);
+    let files = [("src/auth/login.rs", Some(long.as_str()))];
+    world.git.commit("feature", "Add", &files);
+    world
+        .forge(&["pr", "create", "-H", "feature", "-t", "T", "-b", "B"])
+        .ok();
+    let found = world.context(&["1", "--json", "summary"]);
+    let summary = &found["summary"];
+    // C-002-5
+    assert_eq!(summary["riskLevel"], "high", "{found}");
+    assert_eq!(summary["risk"]["score"], 3);
+    let rules: Vec<&Value> = summary["risk"]["reasons"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|r| &r["rule"])
+        .collect();
+    assert_eq!(rules, ["large_change", "critical_path"]);
+}
+
+#[test]
+fn r_002_16_neither_jira_nor_a_clone_is_needed() {
+    let hub = Hub::with_pull();
+    let empty = hub.scratch.path("empty");
+    fs::create_dir(&empty).unwrap();
+    let run = hub.as_ada(hub.scratch.forge(&empty, &forge_testkit::Identity::ADA));
+    let args = ["pr", "context", "1", "-R", REPO, "--json"];
+    let found = run
+        .args(args)
+        .env("PATH", "/nowhere")
+        .output()
+        .success()
+        .json();
+    assert_eq!(
+        (&found["partial"], &found["diff"]["files"][0]["path"]),
+        (&json!(false), &json!("work.txt")),
+        "{found}"
+    );
+}
+
+#[test]
+fn r_002_17_no_output_has_the_token() {
+    let hub = Hub::with_pull();
+    hub.double.seed().comment(REPO, 1, "grace", "Text.");
+    for args in [
+        &["--json"][..],
+        &[],
+        &["--json", "-i", "diff,history,related_prs"],
+    ] {
+        let all = [&["pr", "context", "1", "-R", REPO], args].concat();
+        let out = hub
+            .forge(&all)
+            .env("FORGE_LOG", "trace")
+            .env("GH_DEBUG", "api")
+            .output()
+            .success();
+        assert!(
+            !out.stdout_text().contains(TOKEN) && !out.stderr_text().contains(TOKEN),
+            "{out:?}"
+        );
+    }
+}
+
+#[test]
+fn r_002_19_first_example_has_one_blocker() {
+    let hub = Hub::with_pull();
+    let mut seed = hub.double.seed();
+    seed.user("bob");
+    seed.user("carol");
+    seed.review(REPO, 1, "bob", ReviewState::Approved, "Good.");
+    seed.thread(REPO, 1, "carol", "work.txt");
+    seed.check(REPO, 1, "CI", "build", "SUCCESS");
+    drop(seed);
+    let body = "Fixes PROJ-4523. Related to #1234.";
+    hub.forge(&["pr", "edit", "1", "-R", REPO, "-b", body]).ok();
+    let found = hub.context(&["1", "--json"]);
+    let summary = &found["summary"];
+    assert_eq!(
+        summary["blockers"],
+        json!(["1 unresolved comment thread(s)"]),
+        "{found}"
+    );
+    assert_eq!(
+        (&summary["readyToMerge"], &summary["outstandingThreads"]),
+        (&json!(false), &json!(1))
+    );
+    assert_eq!(
+        (&found["pr"]["approvals"], &found["ciStatus"]["overall"]),
+        (&json!(1), &json!("success"))
+    );
+    assert_eq!(found["linkedIssues"][0]["key"], "PROJ-4523");
+    assert_eq!(found["linkedIssues"][0]["relationship"], "closes");
+}
+
+#[test]
+fn r_002_21_failing_pull_has_two_blockers_at_least() {
+    let hub = Hub::with_pull();
+    let mut seed = hub.double.seed();
+    seed.review(REPO, 1, "ada", ReviewState::ChangesRequested, "No.");
+    seed.check(REPO, 1, "CI", "build", "FAILURE");
+    drop(seed);
+    let url = hub.double.seed().pull_of(REPO, 1).number;
+    let named = format!("https://github.localhost/{REPO}/pull/{url}");
+    let run = hub.forge(&["pr", "context", &named, "--json", "summary,pr"]);
+    let found = run.output().success().json();
+    assert_eq!(found["pr"]["number"], 1);
+    assert_eq!(
+        found["summary"]["blockers"],
+        json!([
+            "CI failing: build",
+            "1 reviewer(s) requested changes",
+            "No approvals yet"
+        ])
+    );
+    assert_eq!(found["summary"]["readyToMerge"], false);
+}
+
+#[test]
+fn r_002_22_merged_pull_is_looked_up() {
+    let world = World::with_pull();
+    world.forge(&["pr", "merge", "1", "--squash"]).ok();
+    let found = world.context(&[
+        "1",
+        "--json",
+        "pr,diff,summary,history",
+        "-i",
+        "diff,history",
+    ]);
+    assert_eq!(found["pr"]["state"], "merged");
+    assert!(found["pr"]["mergedAt"].is_string(), "{found}");
+    assert_eq!(found["diff"]["files"][0]["path"], "feature.txt");
+    assert_eq!(
+        (
+            &found["summary"]["blockers"],
+            &found["summary"]["readyToMerge"]
+        ),
+        (&json!([]), &json!(false))
+    );
+    let last = found["history"].as_array().unwrap().last().unwrap();
+    assert_eq!(last["kind"], "merged", "{found}");
+}
+
+#[test]
+fn r_002_23_branch_names_a_ticket() {
+    let world = World::new();
+    for (branch, key) in [("PROJ-12-login", "PROJ-12"), ("feature/PROJ-7", "PROJ-7")] {
+        world.open(branch);
+        let found = world.context(&[branch, "--json", "linkedIssues"]);
+        let linked = found["linkedIssues"].as_array().unwrap();
+        assert_eq!(linked.len(), 1, "{found}");
+        assert_eq!(
+            (&linked[0]["key"], &linked[0]["source"]),
+            (&json!(key), &json!("jira"))
+        );
+    }
+}
+
+#[test]
+fn c_002_4_reviewer_who_is_asked_again_is_pending() {
+    let hub = Hub::with_pull();
+    let mut seed = hub.double.seed();
+    seed.collaborator(
+        REPO,
+        "carol",
+        forge_testkit::github::state::Permission::Write,
+    );
+    seed.review(REPO, 1, "carol", ReviewState::Approved, "Good.");
+    drop(seed);
+    hub.forge(&["pr", "edit", "1", "-R", REPO, "--add-reviewer", "carol"])
+        .ok();
+    let found = hub.context(&["1", "--json", "pr"]);
+    assert_eq!(
+        (&found["pr"]["approvals"], &found["pr"]["pendingReviewers"]),
+        (&json!(1), &json!(["carol"]))
+    );
+}
+
+#[test]
+fn c_002_13_two_numbers_are_no_number() {
+    let world = World::with_pull();
+    let out = world.forge(&["pr", "context", "1#2"]).output().exits(1);
+    assert!(out.stderr_text().contains("1#2"), "{out:?}");
+}

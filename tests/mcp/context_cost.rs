@@ -1,0 +1,158 @@
+//! `pr_context`: what a look, a further page and a second look cost.
+
+use forge_testkit::github::Fault;
+use serde_json::{Value, json};
+
+use crate::{
+    hub::{Hub, REPO},
+    world::{Called, LEGACY, MODERN, Wire, World, column},
+};
+
+fn look(wire: &mut Wire, more: Value) -> Called {
+    let mut args = json!({"repo": REPO, "number": 1});
+    let more = more.as_object().unwrap().clone();
+    args.as_object_mut().unwrap().extend(more);
+    wire.call("pr_context", args).ok()
+}
+
+fn checked(found: &Called) -> String {
+    found.data()["verdict"]["checked_at"].to_string()
+}
+
+#[test]
+fn context_pages_are_cut_from_one_gathering() {
+    let hub = Hub::with_files(30);
+    let mut seed = hub.double.seed();
+    for n in 0..40 {
+        let text = format!("Comment {n:02} {}", "x".repeat(90));
+        seed.comment(REPO, 1, "grace", &text);
+    }
+    drop(seed);
+    let mut wire = hub.server(&[]);
+    let first = look(&mut wire, json!({"max_chars": 3000}));
+    let requests = hub.double.counts().api;
+    let args = json!({"repo": REPO, "number": 1, "max_chars": 3000});
+    let pages = wire.pages("pr_context", args, 3_000);
+    assert!(pages.len() > 3);
+    assert_eq!(hub.double.counts().api, requests);
+    assert_eq!(column(&pages, "comments", "id").len(), 40);
+    assert!(pages.iter().all(|page| checked(page) == checked(&first)));
+}
+
+#[test]
+fn context_looked_at_again_costs_nothing_until_a_write() {
+    let hub = Hub::with_files(1);
+    let mut wire = hub.server(&["--write"]);
+    let first = look(&mut wire, json!({}));
+    let requests = hub.double.counts().api;
+    assert!(requests > 0);
+    let again = look(&mut wire, json!({}));
+    assert_eq!(hub.double.counts().api, requests);
+    assert_eq!(checked(&again), checked(&first));
+    // Other sections are another look.
+    look(&mut wire, json!({"include": ["files"]}));
+    assert!(hub.double.counts().api > requests);
+    let comment = json!({"repo": REPO, "number": 1, "body": "Seen?"});
+    wire.call("pr_comment", comment).ok();
+    let after = look(&mut wire, json!({})).says("> Seen?");
+    assert_eq!(after.data()["comments"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn context_that_is_partial_is_looked_at_again() {
+    let hub = Hub::with_files(1);
+    let mut wire = hub.server(&[]);
+    let broken = Fault::status(500).on_path("/repos/octo/tools/pulls/1");
+    hub.double.fault(broken);
+    let first = look(&mut wire, json!({}));
+    assert_eq!(first.data()["partial"], true, "{}", first.data());
+    let again = look(&mut wire, json!({}));
+    assert_eq!(again.data()["partial"], false, "{}", again.data());
+}
+
+#[test]
+fn context_of_another_account_is_looked_at_again() {
+    let hub = Hub::with_files(1);
+    let token = "gho_other0canary0canary0canary0canary0000";
+    hub.double
+        .seed()
+        .token(token, "grace", forge_testkit::github::ALL_SCOPES);
+    let login = |who: &str, token: &str| {
+        let args = [
+            "auth",
+            "login",
+            "--host",
+            "github.localhost",
+            "--account",
+            who,
+            "--with-token",
+        ];
+        let run = hub
+            .forge(&args)
+            .env("GH_ENTERPRISE_TOKEN", "")
+            .env("GH_TOKEN", "");
+        run.stdin(format!("{token}\n")).ok();
+    };
+    login("ada", crate::hub::TOKEN);
+    let run = hub
+        .run(&[])
+        .env("GH_ENTERPRISE_TOKEN", "")
+        .env("GH_TOKEN", "");
+    let mut wire = Wire::start(&run, MODERN);
+    look(&mut wire, json!({}));
+    let requests = hub.double.counts().api;
+    look(&mut wire, json!({}));
+    assert_eq!(hub.double.counts().api, requests);
+    login("grace", token);
+    let before = hub.double.counts().api;
+    look(&mut wire, json!({}));
+    assert!(hub.double.counts().api > before);
+}
+
+#[test]
+fn r_002_18_cache_ttl_of_zero_keeps_nothing() {
+    let hub = Hub::with_files(1);
+    hub.forge(&["config", "set", "context.cache_ttl_seconds", "0"])
+        .ok();
+    let mut wire = hub.server(&[]);
+    look(&mut wire, json!({}));
+    let requests = hub.double.counts().api;
+    look(&mut wire, json!({}));
+    assert!(hub.double.counts().api > requests);
+}
+
+#[test]
+fn context_of_a_local_repository_is_always_of_now() {
+    let world = World::with_feature();
+    let mut wire = world.server(MODERN, &[]);
+    let args = json!({"number": 1});
+    wire.call("pr_context", args.clone()).ok();
+    let head = world
+        .git
+        .commit("feature", "More", &[("more.txt", Some("m\n"))]);
+    let found = wire.call("pr_context", args).ok();
+    assert_eq!(found.data()["verdict"]["head_sha"], head);
+}
+
+#[test]
+fn r_002_15_context_tells_its_progress() {
+    for era in [LEGACY, MODERN] {
+        let hub = Hub::with_files(1);
+        let mut wire = hub.server_of(era, &[]);
+        let mut call = json!({
+            "name": "pr_context", "arguments": {"repo": REPO, "number": 1, "include": ["ci"]}
+        });
+        call["_meta"] = json!({"progressToken": "far"});
+        wire.request("tools/call", call);
+        let told = std::mem::take(&mut wire.progress);
+        let said: Vec<&str> = told
+            .iter()
+            .map(|p| p["message"].as_str().unwrap())
+            .collect();
+        assert_eq!(said[0], "reading ci", "{era}");
+        assert_eq!(said[said.len() - 1], "read ci", "{said:?}");
+        assert!(said[1].contains("/graphql answered after "), "{said:?}");
+        let steps: Vec<_> = told.iter().map(|p| p["progress"].as_f64()).collect();
+        assert!(steps.is_sorted() && said.len() > 2, "{steps:?}");
+    }
+}

@@ -1,0 +1,143 @@
+//! `pr_context` with `wait_for`: it answers before a client gives up, and goes on where it was.
+
+use std::{thread, time::Duration};
+
+use forge_testkit::github::state::ReviewState;
+use serde_json::{Value, json};
+
+use crate::{
+    hub::{Hub, REPO},
+    world::{LEGACY, MODERN, Wire, World},
+};
+
+/// A server whose calls take at most a second.
+fn hasty(hub: &Hub, era: &str) -> Wire {
+    Wire::start(&hub.run(&[]).env("FORGE_TIMEOUT", "1"), era)
+}
+
+fn wait_for(what: &str) -> Value {
+    json!({"repo": REPO, "number": 1, "wait_for": what})
+}
+
+#[test]
+fn wait_that_is_not_over_says_how_to_go_on() {
+    for era in [LEGACY, MODERN] {
+        let hub = Hub::with_pull();
+        let mut wire = hasty(&hub, era);
+        let mut args = wait_for("checks");
+        let waiting = wire.call("pr_context", args.clone()).ok();
+        let waiting = waiting
+            .says("still waiting for checks: call again with the same arguments and cursor=\"")
+            .says("no check has reported yet");
+        let data = waiting.data();
+        assert_eq!(data["waited"]["outcome"], "pending");
+        assert_eq!(data["verdict"]["ready_to_merge"], "false");
+        assert!(data.get("diff").is_none() && data.get("ci_status").is_none());
+        let cursor = data["next_cursor"].as_str().unwrap();
+        assert!(waiting.text().contains(cursor));
+        args["cursor"] = json!(cursor);
+        hub.double.seed().check(REPO, 1, "CI", "build", "SUCCESS");
+        let over = wire.call("pr_context", args).ok();
+        let over = over.says("waited for checks: passed\n");
+        assert_eq!(over.data()["waited"]["outcome"], "passed");
+        assert_eq!(over.data()["ci_status"][0]["name"], "build");
+        assert!(over.data()["diff"].is_object());
+    }
+}
+
+#[test]
+fn wait_goes_on_over_what_came_between_calls() {
+    let hub = Hub::with_pull();
+    let mut wire = hasty(&hub, MODERN);
+    let mut args = wait_for("review");
+    let waiting = wire.call("pr_context", args.clone()).ok();
+    args["cursor"] = waiting.data()["next_cursor"].clone();
+    hub.double
+        .seed()
+        .review(REPO, 1, "ada", ReviewState::ChangesRequested, "No.");
+    let over = wire.call("pr_context", args).ok();
+    let over = over.says("waited for review: failed\n");
+    let waited = &over.data()["waited"];
+    assert_eq!(waited["until"], "review");
+    // Without the cursor nothing has come since.
+    let again = wire.call("pr_context", wait_for("review")).ok();
+    assert_eq!(again.data()["waited"]["outcome"], "pending");
+}
+
+#[test]
+fn wait_tells_each_look_as_progress() {
+    let hub = Hub::with_pull();
+    hub.double
+        .seed()
+        .check(REPO, 1, "CI", "build", "IN_PROGRESS");
+    let mut wire = hasty(&hub, MODERN);
+    let call = json!({
+        "name": "pr_context",
+        "arguments": wait_for("checks"),
+        "_meta": {"progressToken": "looks"}
+    });
+    wire.request("tools/call", call);
+    let told = wire.progress[0]["message"].as_str().unwrap();
+    assert!(
+        told.contains("checks: 0 passed, 0 failed, 1 pending"),
+        "{told}"
+    );
+}
+
+#[test]
+fn wait_that_is_cancelled_looks_no_more() {
+    let hub = Hub::with_pull();
+    // As long as a wait lasts where nobody shortens it.
+    let mut wire = Wire::start(&hub.run(&[]), MODERN);
+    hub.double.reset_record();
+    let call = json!({"name": "pr_context", "arguments": wait_for("checks")});
+    let id = wire.begin("tools/call", call);
+    while hub.double.counts().api == 0 {
+        thread::sleep(Duration::from_millis(5));
+    }
+    wire.send(&json!({
+        "jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}
+    }));
+    // The connection goes on, and the call has ended: its bundle is never read.
+    wire.call("pr_list", json!({"repo": REPO})).ok();
+    let sent = hub.double.requests().into_iter();
+    let views = sent.filter(|r| r.operation.as_deref() == Some("PullView"));
+    assert_eq!(views.count(), 1);
+}
+
+#[test]
+fn wait_of_what_a_forge_lacks_is_refused() {
+    let world = World::new();
+    world.propose("feature", "Title", "");
+    let mut wire = world.server(MODERN, &[]);
+    let args = json!({"number": 1, "wait_for": "checks"});
+    wire.call("pr_context", args)
+        .fails("unsupported")
+        .says("Reading checks is not possible here");
+}
+
+#[test]
+fn touches_says_how_far_the_scan_went() {
+    let hub = Hub::new();
+    hub.double.seed().many_pulls(REPO, 40);
+    let mut wire = hub.server(&[]);
+    let list = json!({"repo": REPO, "touches": ["bulk-7.txt"]});
+    let found = wire.call("pr_list", list).ok().says(" 40 were looked at.");
+    assert_eq!(found.data()["pull_requests"].as_array().unwrap().len(), 1);
+    assert_eq!(found.data()["scanned"], 40);
+    assert_eq!(found.data()["scan_complete"], true);
+    hub.double.seed().many_pulls(REPO, 300);
+    let list = json!({"repo": REPO, "touches": ["nothing/**"]});
+    let found = wire
+        .call("pr_list", list.clone())
+        .ok()
+        .says("the files of 300 pull requests were compared with nothing/**");
+    assert_eq!(found.data()["scan_complete"], false);
+    let rest =
+        json!({"repo": REPO, "touches": ["nothing/**"], "cursor": found.data()["next_cursor"]});
+    let found = wire.call("pr_list", rest).ok();
+    assert_eq!(found.data()["scanned"], 40);
+    assert_eq!(found.data()["scan_complete"], true);
+    let list = json!({"repo": REPO, "touches": ["/etc"]});
+    wire.call("pr_list", list).fails("invalid_input");
+}
