@@ -52,4 +52,5 @@ mod unprinted;
 mod verdicts;
 mod view;
 mod watch;
+mod workflow;
 mod world;

@@ -238,6 +238,14 @@ impl Definition {
     /// # Errors
     /// `config` with the names that there are; never for one of those.
     pub fn preset(name: &str) -> Result<Self> {
+        Self::parse(Self::preset_text(name)?)
+    }
+
+    /// The text of the definition of that name, to start another one from.
+    ///
+    /// # Errors
+    /// `config` with the names that there are.
+    pub fn preset_text(name: &str) -> Result<&'static str> {
         let Some((_, text)) = PRESETS.iter().find(|(known, _)| *known == name) else {
             let known = PRESETS.map(|(known, _)| known).join(", ");
             return Err(Error::new(
@@ -249,7 +257,7 @@ impl Definition {
             )
             .with_hint(format!("name one of: {known}")));
         };
-        Self::parse(text)
+        Ok(text)
     }
 
     /// Reads a definition in TOML, or in JSON where it begins with `{`, and checks that all that it

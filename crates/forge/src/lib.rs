@@ -59,6 +59,7 @@ pub use forge_context as context;
 pub use forge_core::*;
 #[cfg(feature = "tangled")]
 pub use forge_tangled::{IndexShows, IngestionReport};
+pub use forge_workflow as workflow;
 pub use forges::{Forges, open};
 pub use registry::{AccountShape, Backend, account_shape, backends};
 pub use selection::{SelectedPull, WorkingCopy};

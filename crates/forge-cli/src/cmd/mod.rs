@@ -13,6 +13,7 @@ mod pages;
 pub(crate) mod pr;
 #[cfg(feature = "tangled")]
 mod tangled;
+mod workflow;
 
 use std::time::Duration;
 
@@ -33,6 +34,8 @@ pub enum Command {
     /// Work with the records of tangled
     #[cfg(feature = "tangled")]
     Tangled(tangled::TangledArgs),
+    /// Work with the states of issues
+    Workflow(workflow::WorkflowArgs),
     /// Show what a repository's forge can do
     Capabilities(capabilities::CapabilitiesArgs),
     /// Log in to a host and out of it
@@ -77,6 +80,7 @@ pub async fn run(ctx: &Ctx, command: Command) -> Result<Exit> {
         Command::Label(args) => Box::pin(label::run(ctx, &args)).await,
         #[cfg(feature = "tangled")]
         Command::Tangled(args) => Box::pin(tangled::run(ctx, &args)).await,
+        Command::Workflow(args) => workflow::run(ctx, &args),
         Command::Capabilities(args) => Box::pin(capabilities::run(ctx, &args)).await,
         Command::Auth(args) => Box::pin(auth::run(ctx, &args)).await,
         Command::Config(args) => Box::pin(config::run(ctx, &args)).await,

@@ -1,0 +1,72 @@
+//! `forge workflow lint`: every mistake of a definition.
+
+use clap::Args;
+use forge::workflow::{Mistake, lint};
+use forge_core::{Result, text};
+
+use super::DefinitionArgs;
+use crate::{
+    args::output::JsonArgs,
+    ctx::Ctx,
+    exit::Exit,
+    ui::json::{Field, Json, Selection},
+};
+
+/// `forge workflow lint`
+#[derive(Args, Debug)]
+pub struct WorkflowLintArgs {
+    /// Which definition.
+    #[command(flatten)]
+    pub definition: DefinitionArgs,
+    /// As JSON.
+    #[command(flatten)]
+    pub json: JsonArgs,
+}
+
+const FIELDS: &[Field<Mistake>] = &[
+    Field {
+        name: "column",
+        needs: (),
+        get: |m| number(m.column),
+    },
+    Field {
+        name: "key",
+        needs: (),
+        get: |m| Json::text(&m.key),
+    },
+    Field {
+        name: "line",
+        needs: (),
+        get: |m| number(m.line),
+    },
+    Field {
+        name: "message",
+        needs: (),
+        get: |m| Json::text(&m.message),
+    },
+];
+
+fn number(at: Option<usize>) -> Json {
+    at.map_or(Json::Null, |at| Json::Number(at as u64))
+}
+
+pub fn run(ctx: &Ctx, args: &WorkflowLintArgs) -> Result<Exit> {
+    let fields = args.json.or_all(FIELDS.iter().map(|f| f.name));
+    let selection = Selection::from_args(&fields, FIELDS)?;
+    let mistakes = lint(&args.definition.text(ctx)?);
+    let file = args.definition.file.as_ref();
+    match selection {
+        Some(selection) => selection.print(&ctx.ui, &selection.array(&mistakes))?,
+        None => {
+            for mistake in &mistakes {
+                let file = file.map_or(String::new(), |f| format!("{}:", f.display()));
+                ctx.ui.line(&text::one_line(&format!("{file}{mistake}")))?;
+            }
+        }
+    }
+    if !mistakes.is_empty() {
+        return Ok(Exit::Failure);
+    }
+    ctx.ui.success("the definition has no mistakes");
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,93 @@
+//! `forge workflow resolve`: the state that a word means for a command.
+
+use clap::Args;
+use forge::workflow::{check_transition, resolve};
+use forge_core::{Error, Result, text};
+
+use super::DefinitionArgs;
+use crate::{
+    args::output::JsonArgs,
+    ctx::Ctx,
+    exit::Exit,
+    ui::json::{Field, Json, Selection},
+};
+
+/// `forge workflow resolve`
+#[derive(Args, Debug)]
+pub struct WorkflowResolveArgs {
+    /// A state, or an intent such as __COMPLETE__
+    pub state: String,
+    /// The command that asks, such as research
+    #[arg(short, long, value_name = "name")]
+    pub command: String,
+    /// Check the way from this state, where transitions are strict
+    #[arg(long, value_name = "state")]
+    pub from: Option<String>,
+    /// Which definition.
+    #[command(flatten)]
+    pub definition: DefinitionArgs,
+    /// As JSON.
+    #[command(flatten)]
+    pub json: JsonArgs,
+}
+
+/// What a word means.
+struct Meaning {
+    state: String,
+    was_intent: bool,
+    said: String,
+    command: String,
+}
+
+const FIELDS: &[Field<Meaning>] = &[
+    Field {
+        name: "command",
+        needs: (),
+        get: |m| Json::text(&m.command),
+    },
+    Field {
+        name: "originalState",
+        needs: (),
+        get: |m| Json::text(&m.said),
+    },
+    Field {
+        name: "resolvedState",
+        needs: (),
+        get: |m| Json::text(&m.state),
+    },
+    Field {
+        name: "wasIntent",
+        needs: (),
+        get: |m| Json::Bool(m.was_intent),
+    },
+];
+
+pub fn run(ctx: &Ctx, args: &WorkflowResolveArgs) -> Result<Exit> {
+    let fields = args.json.or_all(FIELDS.iter().map(|f| f.name));
+    let selection = Selection::from_args(&fields, FIELDS)?;
+    let definition = args.definition.read(ctx)?;
+    let resolved = resolve(&definition, &args.state, &args.command)?;
+    if let Some(from) = &args.from {
+        let from = definition.state(from).ok_or_else(|| {
+            let names: Vec<&str> = definition
+                .states()
+                .iter()
+                .map(|s| s.name.as_str())
+                .collect();
+            let why = format!("unknown state '{}'", text::one_line(from));
+            Error::invalid("from", why).with_hint(format!("name one of: {}", names.join(", ")))
+        })?;
+        check_transition(&definition, from, &resolved)?;
+    }
+    let meaning = Meaning {
+        state: resolved.state.name.clone(),
+        was_intent: resolved.was_intent,
+        said: args.state.clone(),
+        command: args.command.clone(),
+    };
+    match selection {
+        Some(selection) => selection.print(&ctx.ui, &selection.object(&meaning))?,
+        None => ctx.ui.line(&text::one_line(&meaning.state))?,
+    }
+    Ok(Exit::Ok)
+}
