@@ -746,8 +746,8 @@ fn a_pull_request_of_edits_needs_no_clone() {
     assert_eq!(
         files,
         [
-            (&json!("deleted"), &json!("README.md")),
-            (&json!("added"), &json!("new/file.txt"))
+            (&json!("added"), &json!("new/file.txt")),
+            (&json!("deleted"), &json!("README.md"))
         ]
     );
 }
