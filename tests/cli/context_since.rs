@@ -364,6 +364,54 @@ fn since_on_github_needs_no_clone() {
 }
 
 #[test]
+fn since_moved_change_on_github_is_not_hidden() {
+    let hub = Hub::new();
+    let clone = hub.cloned("clone");
+    let function = "def f():\n    a = 1\n    b = 2\n    c = 3\n    d = 4\n";
+    let functions = |top: &str, changed: usize| -> String {
+        let one = |n| match n == changed {
+            true => format!("{function}    return True\n\n"),
+            false => format!("{function}\n"),
+        };
+        [top.to_owned()]
+            .into_iter()
+            .chain((1..=6).map(one))
+            .collect()
+    };
+    let commit = |branch: &str, top: &str, changed| {
+        clone.git(&["switch", "--quiet", "--no-track", "-C", branch, "main"]);
+        clone.commit(&[("f.py", &functions(top, changed))], "Change f");
+        clone.push();
+    };
+    commit("main", "", 0);
+    commit("work", "", 1);
+    let reviewed = clone.head();
+    let pull = PullSeed {
+        author: "grace",
+        title: "Work",
+        head: "work",
+        ..PullSeed::default()
+    };
+    hub.double.seed().open_pull(REPO, &pull);
+    let since = ["--since", &reviewed, "--json", "since,warnings"];
+
+    commit("work", "", 4);
+    let found = hub.bundle(&since);
+    let (change, _, files) = told(&found);
+    assert_eq!((&*change, files), ("rewritten", vec!["f.py".to_owned()]));
+
+    commit("main", "# top\n", 0);
+    commit("work", "# top\n", 4);
+    let found = hub.bundle(&since);
+    assert_eq!(told(&found), wanted("rebased", &[], &[]));
+    let said = found["warnings"].to_string();
+    assert!(
+        said.contains("may have moved to another place: f.py"),
+        "{said}"
+    );
+}
+
+#[test]
 fn since_fetches_the_reviewed_commit_by_its_id() {
     let (hub, clone) = Hub::reviewed();
     clone.move_main();

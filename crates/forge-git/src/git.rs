@@ -290,14 +290,42 @@ impl Git {
     /// # Errors
     /// `git` when the program cannot be run.
     pub fn stream<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Result<ByteStream> {
+        self.start_stream(args, None)
+    }
+
+    /// As [`Git::stream`], with `input` on the command's standard input.
+    ///
+    /// # Errors
+    /// As [`Git::stream`].
+    pub(crate) fn stream_with_stdin<S: AsRef<OsStr>>(
+        &self,
+        args: impl IntoIterator<Item = S>,
+        input: Vec<u8>,
+    ) -> Result<ByteStream> {
+        self.start_stream(args, Some(input))
+    }
+
+    fn start_stream<S: AsRef<OsStr>>(
+        &self,
+        args: impl IntoIterator<Item = S>,
+        input: Option<Vec<u8>>,
+    ) -> Result<ByteStream> {
         let (name, mut command) = self.named(args);
+        let stdin = match input {
+            Some(_) => Stdio::piped(),
+            None => Stdio::null(),
+        };
         command
-            .stdin(Stdio::null())
+            .stdin(stdin)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        let child = command
+        let mut child = command
             .spawn()
             .map_err(|e| not_run(&self.program, &self.dir, e))?;
+        if let (Some(mut pipe), Some(input)) = (child.stdin.take(), input) {
+            // A command may end without reading all of its input; its status tells why.
+            tokio::spawn(async move { pipe.write_all(&input).await });
+        }
         Ok(stream::of(child, name))
     }
 

@@ -4,16 +4,23 @@ use std::collections::HashMap;
 
 use forge_core::{
     Action, Arg, Error, Hint, Noun, Param, Result, Warning,
-    diff::{SeriesCommit, between, changed_commits, changed_lines},
-    model::{ChangedCommit, Diff, HeadChange, SinceHead},
+    diff::{SeriesCommit, between, changed_commits},
+    model::{ByteStream, ChangedCommit, Diff, HeadChange, SinceHead},
     text::one_line,
 };
-use futures::{stream, try_join};
+use futures::{TryStreamExt as _, stream, try_join};
+use sha2::{Digest as _, Sha256};
 
 use crate::{Git, Merged, diff_args};
 
 /// More commits of one version are not compared.
 const MAX_COMMITS: usize = 250;
+
+/// More of the changes of one version are not compared.
+const MAX_COMPARED: usize = 32 << 20;
+
+/// What tells the lines of a diff apart is at their start: the longest is the id of a commit.
+const MAX_LINE_START: usize = 65;
 
 /// Two heads of a pull request.
 #[derive(Clone, Copy, Debug)]
@@ -57,6 +64,16 @@ impl Git {
     /// # Errors
     /// `not_found` where a head shares no commit with the base branch; `git`.
     pub async fn diff_since(&self, heads: TwoHeads<'_>, context_lines: u32) -> Result<Diff> {
+        self.diff_since_within(heads, context_lines, MAX_COMPARED)
+            .await
+    }
+
+    async fn diff_since_within(
+        &self,
+        heads: TwoHeads<'_>,
+        context_lines: u32,
+        max_compared: usize,
+    ) -> Result<Diff> {
         let TwoHeads { old, new, base } = heads;
         let (old_base, new_base, continues) = try_join!(
             self.merge_base(base, old),
@@ -75,24 +92,43 @@ impl Git {
         let body = match &from {
             Some(from) => self.stream(diff_args(&["-p", &context], from, new))?,
             None => {
-                let whole = |base, head| self.run_ok(diff_args(&["-p", &context], base, head));
-                let (before, after) = try_join!(whole(&old_base, old), whole(&new_base, new))?;
-                let between = between(&before, &after);
-                warnings.push(Warning::new(format!(
-                    "{} does not merge with the newer base branch by itself: files whose changes are \
-                     the same are left out, the others are shown with all of their changes",
+                let conflicts = format!(
+                    "{} does not merge with the newer base branch by itself",
                     short(old)
-                )));
-                warnings.extend(no_longer_changed(&between.gone));
-                Box::pin(stream::iter([Ok(between.diff)]))
+                );
+                let whole = |base, head| {
+                    self.run_within(diff_args(&["-p", &context], base, head), max_compared)
+                };
+                match try_join!(whole(&old_base, old), whole(&new_base, new))? {
+                    (Some(before), Some(after)) => {
+                        let between = between(&before, &after);
+                        warnings.push(Warning::new(format!(
+                            "{conflicts}: files whose changes are the same are left out, the others are \
+                             shown with all of their changes"
+                        )));
+                        warnings.extend(no_longer_changed(&between.gone));
+                        warnings.extend(between.unplaced_warning());
+                        Box::pin(stream::iter([Ok(between.diff)]))
+                    }
+                    _ => {
+                        warnings.push(Warning::new(format!(
+                            "{conflicts}, and more than {} of changes are not compared: all changes of \
+                             the pull request are shown, and files that it no longer changes are not \
+                             named",
+                            size(max_compared)
+                        )));
+                        self.stream(diff_args(&["-p", &context], &new_base, new))?
+                    }
+                }
             }
         };
         let commits = match head_change {
             HeadChange::Unchanged => Vec::new(),
             HeadChange::Continued => self.added_commits(heads).await?,
             HeadChange::Rebased | HeadChange::Rewritten => {
-                let (before, after) = try_join!(self.series(base, old), self.series(base, new))?;
-                changed_commits(&before, &after)
+                let (commits, warning) = self.rewritten_commits(heads, max_compared).await?;
+                warnings.extend(warning);
+                commits
             }
         };
         Ok(Diff {
@@ -177,51 +213,188 @@ impl Git {
         Ok(commits.collect())
     }
 
-    /// The commits that `head` has and `base` has not, each with the lines that it changes.
-    async fn series(&self, base: &str, head: &str) -> Result<Vec<SeriesCommit>> {
-        let not_base = format!("^{base}");
-        let commits = self.commits_of(&[head, &not_base]).await?;
+    /// The commits that are not in both versions, and a warning where not all were compared.
+    async fn rewritten_commits(
+        &self,
+        heads: TwoHeads<'_>,
+        max_compared: usize,
+    ) -> Result<(Vec<ChangedCommit>, Option<Warning>)> {
+        let not_base = format!("^{}", heads.base);
+        let (old, new) = ([heads.old, &not_base], [heads.new, &not_base]);
+        let (mut before, mut after) = try_join!(self.commits_of(&old), self.commits_of(&new))?;
+        let kept = before.clone();
+        before.retain(|commit| !after.contains(commit));
+        after.retain(|commit| !kept.contains(commit));
+        let (before, after) = try_join!(
+            self.series(before, max_compared),
+            self.series(after, max_compared)
+        )?;
+        let warning = (before.is_cut || after.is_cut).then(|| {
+            Warning::new(format!(
+                "commits beyond the first {} of changes are not compared, and are listed even where only \
+                 their ids are new",
+                size(max_compared)
+            ))
+        });
+        let commits = changed_commits(&before.commits, &after.commits);
+        Ok((commits, warning))
+    }
+
+    /// The commits of a version, each with a hash of the lines that it changes.
+    async fn series(
+        &self,
+        commits: Vec<(String, String)>,
+        max_compared: usize,
+    ) -> Result<HashedSeries> {
         let input: String = commits.iter().map(|(oid, _)| format!("{oid}\n")).collect();
         let mut args = diff_args(&["-p", "-U0", "--root", "--stdin"], "", "");
         args.retain(|arg| !arg.is_empty() && *arg != "--end-of-options");
-        let diffs = self.run_ok_with_stdin(args, input.as_bytes()).await?;
-        let by_oid = diffs_by_commit(&diffs);
-        let of = |(oid, headline): (String, String)| {
-            let diff = by_oid.get(oid.as_bytes()).copied().unwrap_or_default();
-            SeriesCommit {
-                // A merge, or an empty commit, is the one that has its message.
-                essence: match diff {
-                    [] => headline.clone().into_bytes(),
-                    diff => changed_lines(diff),
-                },
-                oid,
-                headline,
+        let printed = self.stream_with_stdin(args, input.into_bytes())?;
+        HashedSeries::read(printed, commits, max_compared).await
+    }
+
+    /// All that a command prints; `None` where that is more than `max` bytes.
+    async fn run_within(&self, args: Vec<&str>, max: usize) -> Result<Option<Vec<u8>>> {
+        let mut chunks = self.stream(args)?;
+        let mut printed = Vec::new();
+        while let Some(chunk) = chunks.try_next().await? {
+            if printed.len() + chunk.len() > max {
+                return Ok(None);
             }
-        };
-        Ok(commits.into_iter().map(of).collect())
+            printed.extend_from_slice(&chunk);
+        }
+        Ok(Some(printed))
     }
 }
 
-/// The diffs that `git diff-tree --stdin` prints, each behind the id of its commit. No line of a diff is
-/// an id.
-fn diffs_by_commit(printed: &[u8]) -> HashMap<&[u8], &[u8]> {
-    let is_id = |line: &[u8]| line.len() >= 40 && line.iter().all(u8::is_ascii_hexdigit);
-    let mut diffs = HashMap::new();
-    let (mut commit, mut from, mut at) = (None, 0, 0);
-    for line in printed.split_inclusive(|b| *b == b'\n') {
-        let name = line.strip_suffix(b"\n").unwrap_or(line);
-        if is_id(name) {
-            if let Some(commit) = commit {
-                diffs.insert(commit, printed.get(from..at).unwrap_or_default());
-            }
-            (commit, from) = (Some(name), at + line.len());
+#[derive(Debug)]
+struct HashedSeries {
+    commits: Vec<SeriesCommit>,
+    /// Whether the diffs of the last commits were not read.
+    is_cut: bool,
+}
+
+impl HashedSeries {
+    /// Reads the diffs that `git diff-tree --stdin` prints for `commits`, up to `max` bytes.
+    async fn read(
+        mut printed: ByteStream,
+        commits: Vec<(String, String)>,
+        max: usize,
+    ) -> Result<Self> {
+        let mut reader = SeriesReader::default();
+        let mut left = max;
+        let mut is_cut = false;
+        while let Some(chunk) = printed.try_next().await? {
+            let Some(rest) = left.checked_sub(chunk.len()) else {
+                is_cut = true;
+                break;
+            };
+            left = rest;
+            reader.read(&chunk);
         }
-        at += line.len();
+        let unfinished = match is_cut {
+            true => reader.commit.as_ref().map(|(oid, _)| oid.clone()),
+            false => {
+                reader.end_commit();
+                None
+            }
+        };
+        let mut was_read = !is_cut || unfinished.is_some();
+        let of = |(oid, headline): (String, String)| {
+            was_read &= unfinished.as_deref() != Some(oid.as_bytes());
+            let essence = match reader.hashes.remove(oid.as_bytes()) {
+                Some(hash) => hash,
+                // A merge, or an empty commit, is the one that has its message.
+                None if was_read => headline.clone().into_bytes(),
+                None => oid.clone().into_bytes(),
+            };
+            SeriesCommit {
+                oid,
+                headline,
+                essence,
+            }
+        };
+        Ok(Self {
+            commits: commits.into_iter().map(of).collect(),
+            is_cut,
+        })
     }
-    if let Some(commit) = commit {
-        diffs.insert(commit, printed.get(from..).unwrap_or_default());
+}
+
+/// Hashes the diffs that `git diff-tree --stdin` prints, each behind the id of its commit: the lines
+/// that name files and change them, without context, line numbers, and the ids of blobs whose lines are
+/// shown. No line of a diff is the id of a commit.
+#[derive(Default)]
+struct SeriesReader {
+    hashes: HashMap<Vec<u8>, Vec<u8>>,
+    commit: Option<(Vec<u8>, Sha256)>,
+    /// The start of a line, until there is enough to tell what line that is.
+    start: Vec<u8>,
+    /// Whether the rest of a long line is hashed.
+    rest: Option<bool>,
+    /// The last line with ids of blobs.
+    ids: Vec<u8>,
+}
+
+impl SeriesReader {
+    fn read(&mut self, chunk: &[u8]) {
+        for part in chunk.split_inclusive(|b| *b == b'\n') {
+            let is_end = part.ends_with(b"\n");
+            match self.rest {
+                Some(true) => self.hash(part),
+                Some(false) => {}
+                None => {
+                    self.start.extend_from_slice(part);
+                    if is_end || self.start.len() > MAX_LINE_START {
+                        self.rest = Some(self.read_start());
+                    }
+                }
+            }
+            if is_end {
+                self.rest = None;
+            }
+        }
     }
-    diffs
+
+    /// Reads the start of a line; whether the line is hashed.
+    fn read_start(&mut self) -> bool {
+        let line = std::mem::take(&mut self.start);
+        let name = line.strip_suffix(b"\n").unwrap_or(&line);
+        if name.len() >= 40 && name.iter().all(u8::is_ascii_hexdigit) {
+            self.end_commit();
+            self.commit = Some((name.to_vec(), Sha256::new()));
+            return false;
+        }
+        if line.starts_with(b"index ") {
+            self.ids = line;
+            return false;
+        }
+        if line.starts_with(b" ") || line.starts_with(b"@@ ") {
+            return false;
+        }
+        if line.starts_with(b"Binary files ") {
+            let ids = std::mem::take(&mut self.ids);
+            self.hash(&ids);
+        }
+        self.hash(&line);
+        true
+    }
+
+    fn hash(&mut self, bytes: &[u8]) {
+        if let Some((_, hash)) = &mut self.commit {
+            hash.update(bytes);
+        }
+    }
+
+    fn end_commit(&mut self) {
+        if let Some((oid, hash)) = self.commit.take() {
+            self.hashes.insert(oid, hash.finalize().to_vec());
+        }
+    }
+}
+
+fn size(bytes: usize) -> String {
+    format!("{} MiB", bytes >> 20)
 }
 
 /// A warning that names the files which only the earlier version changes.
@@ -251,4 +424,114 @@ pub fn commit_is_gone(id: &str, place: &str) -> Error {
 
 fn short(oid: &str) -> &str {
     oid.get(..12).unwrap_or(oid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+    const B: &str = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb";
+    const C: &str = "cccccccccccccccccccccccccccccccccccccccc";
+
+    fn diff(index: &str, at: u32, line: &str) -> String {
+        format!(
+            "diff --git a/f b/f\nindex {index}\n--- a/f\n+++ b/f\n@@ -{at} +{at} @@\n-old\n+{line}\n"
+        )
+    }
+
+    fn binary(index: &str) -> String {
+        format!("diff --git a/f b/f\nindex {index}\nBinary files a/f and b/f differ\n")
+    }
+
+    async fn read(printed: &str, chunk: usize, max: usize) -> (Vec<Vec<u8>>, bool) {
+        let chunks = printed.as_bytes().chunks(chunk).map(|c| Ok(c.to_vec()));
+        let chunks: Vec<Result<Vec<u8>>> = chunks.collect();
+        let commits = [A, B, C].map(|oid| (oid.to_owned(), "headline".to_owned()));
+        let read = HashedSeries::read(Box::pin(stream::iter(chunks)), commits.to_vec(), max);
+        let read = read.await.unwrap();
+        let essences = read.commits.into_iter().map(|c| c.essence);
+        (essences.collect(), read.is_cut)
+    }
+
+    #[tokio::test]
+    async fn series_hash_is_of_changed_lines() {
+        let long = "x".repeat(100);
+        let one = format!("{A}\n{}{B}\n{}", diff("1..2", 1, &long), binary("1..2"));
+        let other = format!("{A}\n{}{B}\n{}", diff("7..8", 9, &long), binary("7..8"));
+        let (first, _) = read(&one, 4096, 4096).await;
+        let (second, _) = read(&other, 4096, 4096).await;
+        // Where a change is does not matter, and a binary file has its ids alone.
+        assert_eq!(first[0], second[0]);
+        assert_ne!(first[1], second[1]);
+        assert_eq!(first[2], b"headline");
+        for chunk in [1, 7, 64, 65, 66] {
+            assert_eq!(read(&one, chunk, 4096).await, (first.clone(), false));
+        }
+        let (changed, _) = read(&one.replace("x\n", "y\n"), 4096, 4096).await;
+        assert_ne!(changed[0], first[0]);
+    }
+
+    #[tokio::test]
+    async fn series_beyond_the_limit_is_not_compared() {
+        let first = format!("{A}\n{}", diff("1..2", 1, "one"));
+        let printed = format!("{first}{B}\n{}", diff("1..2", 1, "two"));
+        let (whole, _) = read(&printed, 1, 4096).await;
+        let (cut, is_cut) = read(&printed, 1, printed.len() - 1).await;
+        assert!(is_cut);
+        assert_eq!(cut, [&whole[0], B.as_bytes(), C.as_bytes()]);
+        let (cut, _) = read(&printed, 4096, 8).await;
+        assert_eq!(cut, [A, B, C].map(str::as_bytes));
+    }
+
+    /// Commits a file `f` of `text` on `parents`.
+    async fn commit(git: &Git, text: &str, parents: &[&str]) -> String {
+        let blob = git.put("blob", text.as_bytes()).await.unwrap();
+        let tree = format!("100644 blob {blob}\tf\n");
+        let tree = git.run_ok_with_stdin(["mktree"], tree.as_bytes()).await;
+        let tree = String::from_utf8(tree.unwrap()).unwrap();
+        let commit = crate::RawCommit {
+            tree: tree.trim(),
+            parents: parents.to_vec(),
+            author: b"A <a@b> 1 +0000",
+            committer: b"A <a@b> 1 +0000",
+            encoding: None,
+            message: b"m\n",
+        };
+        git.put("commit", &commit.encode()).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn since_beyond_the_limit_shows_all_with_warnings() {
+        let dir = tempfile::tempdir().unwrap();
+        let git = Git::at(dir.path());
+        git.run_ok(["init", "-q"]).await.unwrap();
+        let root = commit(&git, "one\n", &[]).await;
+        let base = commit(&git, "two\n", &[&root]).await;
+        let old = commit(&git, "three\n", &[&root]).await;
+        let new = commit(&git, "three\n", &[&base]).await;
+        let (old, new, base) = (&*old, &*new, &*base);
+        let heads = TwoHeads { old, new, base };
+        let found = async |max| {
+            let diff = git.diff_since_within(heads, 3, max).await.unwrap();
+            let body: Vec<Vec<u8>> = diff.body.try_collect().await.unwrap();
+            let said: Vec<String> = diff.warnings.into_iter().map(|w| w.message).collect();
+            (
+                String::from_utf8(body.concat()).unwrap(),
+                diff.since.unwrap().commits.len(),
+                said.join("\n"),
+            )
+        };
+        let whole = found(MAX_COMPARED).await;
+        let cut = found(100).await;
+        assert_eq!(cut.0, whole.0);
+        assert!(!whole.2.contains("MiB"), "{}", whole.2);
+        for said in [
+            "0 MiB of changes are not compared",
+            "first 0 MiB of changes",
+        ] {
+            assert!(cut.2.contains(said), "{}", cut.2);
+        }
+        assert_eq!(cut.1, 1);
+    }
 }

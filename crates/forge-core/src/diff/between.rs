@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{model::ChangedCommit, text::one_line};
+use crate::{Warning, model::ChangedCommit, text::one_line};
 
 /// What a newer diff has that an older one has not in the same way.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -11,60 +11,120 @@ pub struct Between {
     pub diff: Vec<u8>,
     /// The files that only the older one changes, as they are named in it.
     pub gone: Vec<String>,
+    /// The files left out although the base has another content of them: their changed lines are the
+    /// same, maybe at another place.
+    pub unplaced: Vec<String>,
 }
 
-/// Compares two diffs file by file. Changes that only stand at other lines are the same.
+impl Between {
+    /// A warning that names the files whose changes may have moved.
+    #[must_use]
+    pub fn unplaced_warning(&self) -> Option<Warning> {
+        (!self.unplaced.is_empty()).then(|| {
+            Warning::new(format!(
+                "the base has changed these files, too: their own changes are left out because they have \
+                 the same lines as before, but may have moved to another place: {}",
+                self.unplaced.join(", ")
+            ))
+        })
+    }
+}
+
+/// Compares two diffs file by file. Where the base has the same content of a file, the places of its
+/// changes are compared, too.
 #[must_use]
 pub fn between(old: &[u8], new: &[u8]) -> Between {
-    let before: BTreeMap<&[u8], Vec<&[u8]>> = sections(old);
-    let after: BTreeMap<&[u8], Vec<&[u8]>> = sections(new);
-    let mut diff = Vec::new();
-    for (file, lines) in &after {
-        let same = before
+    let before = sections(old);
+    let after = sections(new);
+    let mut found = Between::default();
+    for (file, new) in &after {
+        let likeness = before
             .get(file)
-            .is_some_and(|old| essence(old) == essence(lines));
-        if !same {
-            lines.iter().for_each(|line| diff.extend_from_slice(line));
+            .map_or(Likeness::Changed, |old| compare_sections(old, new));
+        match likeness {
+            Likeness::Same => {}
+            Likeness::Unplaced => found.unplaced.push(name(file)),
+            Likeness::Changed => found.diff.extend(new.iter().copied().flatten()),
         }
     }
-    let gone = before
-        .keys()
-        .filter(|file| !after.contains_key(*file))
-        .map(|file| name(file))
-        .collect();
-    Between { diff, gone }
+    let gone = before.keys().filter(|file| !after.contains_key(*file));
+    found.gone = gone.map(|file| name(file)).collect();
+    found
 }
 
-/// The lines of each file of a diff, by its first line. A file that several commits change has the
-/// lines of all of them.
+/// The parts of a diff about each file, by their first line. A file that several commits change has a
+/// part of each.
 fn sections(diff: &[u8]) -> BTreeMap<&[u8], Vec<&[u8]>> {
-    let mut sections: BTreeMap<&[u8], Vec<&[u8]>> = BTreeMap::new();
-    let mut file: Option<&[u8]> = None;
+    let mut starts = Vec::new();
+    let mut at = 0;
     for line in diff.split_inclusive(|b| *b == b'\n') {
         if line.starts_with(b"diff --git ") {
-            file = Some(line);
+            starts.push((line, at));
         }
-        if let Some(file) = file {
-            sections.entry(file).or_default().push(line);
-        }
+        at += line.len();
+    }
+    let ends = starts.iter().skip(1).map(|(_, at)| *at).chain([at]);
+    let mut sections: BTreeMap<&[u8], Vec<&[u8]>> = BTreeMap::new();
+    for ((first, from), to) in starts.iter().zip(ends) {
+        let part = diff.get(*from..to).unwrap_or_default();
+        sections.entry(first).or_default().push(part);
     }
     sections
 }
 
-/// The lines of a file without what changes when only the base moved: ids of blobs, and numbers of
-/// lines. Of a binary file that is not shown the ids are all that tells one content from another.
-fn essence<'a>(lines: &[&'a [u8]]) -> Vec<&'a [u8]> {
-    let is_hidden = lines.iter().any(|line| line.starts_with(b"Binary files "));
-    let essence = |line: &'a [u8]| -> &'a [u8] {
+enum Likeness {
+    Same,
+    /// The same lines in another content of the base.
+    Unplaced,
+    Changed,
+}
+
+fn compare_sections(old: &[&[u8]], new: &[&[u8]]) -> Likeness {
+    if !essence(old).eq(essence(new)) {
+        return Likeness::Changed;
+    }
+    let same_base = match (base_content(old), base_content(new)) {
+        // Ids are cut to different lengths.
+        (Some(old), Some(new)) => old.starts_with(new) || new.starts_with(old),
+        (old, new) => old == new,
+    };
+    if !same_base {
+        return Likeness::Unplaced;
+    }
+    match places(old).eq(places(new)) {
+        true => Likeness::Same,
+        false => Likeness::Changed,
+    }
+}
+
+fn lines<'a>(parts: &'a [&'a [u8]]) -> impl Iterator<Item = &'a [u8]> {
+    let lines = |part: &&'a [u8]| part.split_inclusive(|b| *b == b'\n');
+    parts.iter().flat_map(lines)
+}
+
+/// The lines of a file without ids of blobs and numbers of lines, which change when the base moves. Of
+/// a binary file that is not shown the ids are all that tells one content from another.
+fn essence<'a>(parts: &'a [&'a [u8]]) -> impl Iterator<Item = &'a [u8]> {
+    let is_hidden = lines(parts).any(|line| line.starts_with(b"Binary files "));
+    lines(parts).map(move |line| {
         if line.starts_with(b"index ") && !is_hidden {
-            return b"index";
+            return &b"index"[..];
         }
         if line.starts_with(b"@@ ") {
             return b"@@";
         }
         line
-    };
-    lines.iter().copied().map(essence).collect()
+    })
+}
+
+fn places<'a>(parts: &'a [&'a [u8]]) -> impl Iterator<Item = &'a [u8]> {
+    lines(parts).filter(|line| line.starts_with(b"@@ "))
+}
+
+/// The id of the content that a file has before its first change: `1a2b3c` of `index 1a2b3c..4d5e6f`.
+fn base_content<'a>(parts: &'a [&'a [u8]]) -> Option<&'a [u8]> {
+    let ids = lines(parts).find_map(|line| line.strip_prefix(b"index "))?;
+    ids.split(|b| *b == b'.').next()
 }
 
 /// `b/src/lib.rs` of `diff --git a/src/lib.rs b/src/lib.rs`.
@@ -143,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_moved_is_left_out_and_what_is_gone_is_named() {
+    fn between_names_what_is_gone_or_unplaced() {
         let old =
             file("a", "1..2", 1, "one") + &file("b", "3..4", 1, "two") + &file("c", "5..6", 1, "x");
         let new =
@@ -152,6 +212,22 @@ mod tests {
         let wanted = file("b", "3..9", 1, "TWO") + &file("d", "1..1", 1, "y");
         assert_eq!(String::from_utf8(found.diff).unwrap(), wanted);
         assert_eq!(found.gone, ["c"]);
+        assert_eq!(found.unplaced, ["a"]);
+    }
+
+    #[test]
+    fn between_moved_change_in_same_base_is_shown() {
+        // The id of the same content may be cut to another length.
+        for base in ["1a2b", "1a2b3c"] {
+            let old = file("a", "1a2b3c..2", 1, "one");
+            let moved = file("a", &format!("{base}..3"), 9, "one");
+            let found = between(old.as_bytes(), moved.as_bytes());
+            assert_eq!(String::from_utf8(found.diff).unwrap(), moved);
+            assert_eq!(found.unplaced, Vec::<String>::new());
+            let same = file("a", &format!("{base}..2"), 1, "one");
+            let found = between(old.as_bytes(), same.as_bytes());
+            assert_eq!(found, Between::default());
+        }
     }
 
     #[test]

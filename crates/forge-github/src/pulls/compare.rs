@@ -130,7 +130,8 @@ impl GitHub {
             self.compared_diff(pr, base, head),
         )?;
         let between = between(&old_diff, &new_diff);
-        let is_same = between.diff.is_empty() && between.gone.is_empty();
+        let unplaced = between.unplaced_warning();
+        let is_same = between.diff.is_empty() && between.gone.is_empty() && unplaced.is_none();
         let series = |c: &Comparison| -> Vec<SeriesCommit> {
             c.commits.iter().map(ComparedCommit::in_series).collect()
         };
@@ -160,6 +161,7 @@ impl GitHub {
         }
         diff.warnings
             .extend(forge_git::no_longer_changed(&between.gone));
+        diff.warnings.extend(unplaced);
         diff.warnings
             .extend([&before, &after].into_iter().find_map(unlisted));
         Ok(diff)

@@ -139,6 +139,7 @@ impl Tangled {
                 between.gone.join(", ")
             )));
         }
+        warnings.extend(between.unplaced_warning());
         Ok(Diff {
             base_oid: None,
             head_oid: patch.head().unwrap_or_default().to_owned(),
