@@ -134,6 +134,7 @@ pub(crate) fn review(r: wire::Review) -> Review {
         id: r.id,
         author: actor(r.author),
         author_association: r.author_association,
+        author_can_push: r.author_can_push_to_repository,
         state: review_state(&r.state),
         body: Some(r.body).filter(|b| !b.is_empty()),
         submitted_at: r.submitted_at.unwrap_or_else(epoch),

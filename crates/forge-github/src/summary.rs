@@ -34,6 +34,7 @@ mod tests {
             id: format!("{login}{at}"),
             author: Actor::new(login),
             author_association: None,
+            author_can_push: None,
             state,
             body: None,
             submitted_at: Timestamp::from_unix(at),

@@ -492,6 +492,7 @@ impl Reviews for Tangled {
             id: comment.id,
             author: comment.author,
             author_association: None,
+            author_can_push: None,
             state: match review.verdict {
                 Verdict::Approve => ReviewState::Approved,
                 Verdict::RequestChanges => ReviewState::ChangesRequested,

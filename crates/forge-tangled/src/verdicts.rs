@@ -158,6 +158,7 @@ impl Tangled {
                 id: record.uri.clone(),
                 author: self.actor(did).await,
                 author_association: Some(association.to_owned()),
+                author_can_push: None,
                 state: standing(said.state, own, newest == Some(said.round)),
                 body: (!said.text.is_empty()).then(|| said.text.to_owned()),
                 submitted_at: record

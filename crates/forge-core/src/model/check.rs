@@ -175,8 +175,9 @@ pub struct ChecksReport {
 }
 
 impl ChecksReport {
-    /// From every check of a commit: of each name, workflow and event the one that started last is
-    /// kept, since the others are earlier runs; failed ones come first.
+    /// From every check of a commit: of each name, workflow, event and app the one that started last
+    /// is kept, since the others are earlier runs; failed ones come first. A commit status replaces no
+    /// check run.
     #[must_use]
     pub fn of(commit: String, checks: Vec<Check>) -> Self {
         let checks = ordered(newest(checks));
@@ -220,8 +221,13 @@ impl CheckRollup {
 fn newest(checks: Vec<Check>) -> Vec<Check> {
     let mut kept: Vec<Check> = Vec::new();
     for check in checks {
-        let key = |c: &Check| (c.name.clone(), c.workflow.clone(), c.event.clone());
-        match kept.iter_mut().find(|k| key(k) == key(&check)) {
+        let is_run = |c: &Check| c.progress.is_some();
+        let is_same = |k: &&mut Check| {
+            (&k.name, &k.workflow, &k.event, k.app)
+                == (&check.name, &check.workflow, &check.event, check.app)
+                && is_run(k) == is_run(&check)
+        };
+        match kept.iter_mut().find(is_same) {
             Some(old) if check.started_at >= old.started_at => *old = check,
             Some(_) => {}
             None => kept.push(check),
@@ -279,6 +285,30 @@ mod tests {
             total: 6,
         };
         assert_eq!((report.counts, report.truncated), (counts, false));
+    }
+
+    #[test]
+    fn failed_run_is_replaced_by_its_own_app_alone() {
+        let run = |app, status| Check {
+            progress: Some("COMPLETED".to_owned()),
+            app: Some(app),
+            ..check("build", status, None)
+        };
+        let failed = || run(1, CheckStatus::Failure);
+        let status = check("build", CheckStatus::Success, None);
+        let unknown = Check {
+            app: None,
+            ..failed()
+        };
+        for (earlier, later, wanted) in [
+            (failed(), run(1, CheckStatus::Success), CheckRollup::Success),
+            (failed(), run(2, CheckStatus::Success), CheckRollup::Failure),
+            (failed(), status.clone(), CheckRollup::Failure),
+            (unknown, status, CheckRollup::Failure),
+        ] {
+            let report = ChecksReport::of(String::new(), vec![earlier, later]);
+            assert_eq!(report.overall, wanted);
+        }
     }
 
     #[test]

@@ -42,6 +42,9 @@ pub struct Review {
     /// The author's role in the repository, upper case.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub author_association: Option<String>,
+    /// The author may push to the repository; `None` where the forge does not say.
+    #[serde(skip)]
+    pub author_can_push: Option<bool>,
     /// What it says.
     pub state: ReviewState,
     /// Markdown, if any.

@@ -150,7 +150,8 @@ impl Section {
             Self::Files => "FileNode",
             Self::LinkedIssues => "IssueLink",
             Self::Projects => "ProjectItemNode",
-            Self::LatestReviews | Self::LatestOpinions => "ReviewNode",
+            Self::LatestReviews => "ReviewNode",
+            Self::LatestOpinions => "ReviewNode authorCanPushToRepository",
             Self::Checks => return checks(&first, required),
         };
         // Of the reviews, those that are not submitted are for their authors alone.

@@ -130,7 +130,7 @@ wire! {
     Review {
         id: String, state: String, body: String, submitted_at: Option<Timestamp>,
         author_association: Option<String>, author: Option<Account>, commit: Option<Oid>, viewer_did_author: bool,
-        comments: Nodes<Comment>, reaction_groups: Vec<ReactionGroup>,
+        author_can_push_to_repository: Option<bool>, comments: Nodes<Comment>, reaction_groups: Vec<ReactionGroup>,
     }
     Thread {
         id: String, path: String, line: Option<u64>, start_line: Option<u64>,
@@ -233,13 +233,15 @@ wire! {
         requires_conversation_resolution: bool, requires_linear_history: bool,
         requires_signatures: bool, viewer_can_push: Option<bool>,
     }
+    /// A check that a protection wants, and the app that it has to come from.
+    RequiredCheck { context: String, app: Option<App>, }
     /// The protection of a branch, for administrators.
     ProtectionRule {
         requires_approving_reviews: bool, required_approving_review_count: Option<u64>,
         requires_code_owner_reviews: bool, require_last_push_approval: bool,
         dismisses_stale_reviews: bool, requires_conversation_resolution: bool,
         requires_status_checks: bool, required_status_check_contexts: Vec<String>,
-        requires_strict_status_checks: bool, requires_linear_history: bool,
+        required_status_checks: Vec<RequiredCheck>, requires_strict_status_checks: bool, requires_linear_history: bool,
         requires_commit_signatures: bool, requires_deployments: bool,
         required_deployment_environments: Vec<String>, lock_branch: bool, restricts_pushes: bool,
     }

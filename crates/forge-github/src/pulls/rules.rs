@@ -236,10 +236,14 @@ pub(crate) fn seen(pull: &wire::Pull, failed: bool) -> BaseRules {
     rules
 }
 
-fn checks(names: &[String]) -> impl Iterator<Item = BaseRuleKind> {
-    names.iter().map(|name| BaseRuleKind::Check {
-        name: name.clone(),
-        app: None,
+/// The checks of these names, each from its app where `of_apps` has one.
+fn checks(names: &[String], of_apps: &[wire::RequiredCheck]) -> impl Iterator<Item = BaseRuleKind> {
+    names.iter().map(|name| {
+        let of_app = of_apps.iter().find(|check| check.context == *name);
+        BaseRuleKind::Check {
+            name: name.clone(),
+            app: of_app.and_then(|check| check.app.as_ref()?.database_id),
+        }
     })
 }
 
@@ -250,7 +254,8 @@ fn of_protection(p: &wire::ProtectionRule) -> Vec<BaseRuleKind> {
         all.push(BaseRuleKind::Approvals { count });
     }
     if p.requires_status_checks {
-        all.extend(checks(&p.required_status_check_contexts));
+        let apps = &p.required_status_checks;
+        all.extend(checks(&p.required_status_check_contexts, apps));
     }
     let environments = p.required_deployment_environments.clone();
     all.extend(wanted([
@@ -291,7 +296,7 @@ fn of_update(u: &wire::UpdateRule) -> Vec<BaseRuleKind> {
     ]);
     approvals
         .into_iter()
-        .chain(checks(&u.required_status_check_contexts))
+        .chain(checks(&u.required_status_check_contexts, &[]))
         .chain(flags)
         .collect()
 }

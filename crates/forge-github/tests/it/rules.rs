@@ -72,7 +72,11 @@ async fn base_rules_of_every_source_are_typed() {
         "requiresApprovingReviews": true, "requiredApprovingReviewCount": 2,
         "requiresCodeOwnerReviews": true, "requireLastPushApproval": true,
         "dismissesStaleReviews": true, "requiresConversationResolution": true,
-        "requiresStatusChecks": true, "requiredStatusCheckContexts": ["build"],
+        "requiresStatusChecks": true, "requiredStatusCheckContexts": ["build", "lint"],
+        "requiredStatusChecks": [
+            { "context": "lint", "app": { "databaseId": 15_368 } },
+            { "context": "build", "app": null },
+        ],
         "requiresStrictStatusChecks": true, "requiresLinearHistory": true,
         "requiresCommitSignatures": true, "requiresDeployments": true,
         "requiredDeploymentEnvironments": ["staging"], "lockBranch": true, "restrictsPushes": true,

@@ -224,6 +224,7 @@ fn latest(review: &LatestReview) -> Review {
         id: review.id.clone(),
         author: review.author.clone(),
         author_association: None,
+        author_can_push: None,
         state: review.state,
         body: (!review.body.is_empty()).then(|| review.body.clone()),
         submitted_at: review.submitted_at,

@@ -254,6 +254,7 @@ impl Conversation {
                     id: review_id(seq),
                     author: by.clone(),
                     author_association: None,
+                    author_can_push: None,
                     state: *state,
                     body: (!body.is_empty()).then(|| body.clone()),
                     submitted_at: at,

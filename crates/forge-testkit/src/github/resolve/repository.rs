@@ -359,6 +359,15 @@ pub(super) fn protection_field(ctx: &Ctx<'_>, repo: Id, branch: &str, name: &str
         }
         "requiresStatusChecks" => (!rule.checks.is_empty()).into(),
         "requiredStatusCheckContexts" => common::texts(&rule.checks),
+        "requiredStatusChecks" => {
+            let of_app = |id: &Id| Val::record("App", vec![("databaseId", (*id).into())]);
+            let checks = rule.checks.iter().map(|name| {
+                let app = Val::option(rule.apps.get(name).map(of_app));
+                let shown = vec![("context", name.into()), ("app", app)];
+                Val::record("RequiredStatusCheckDescription", shown)
+            });
+            Val::List(checks.collect())
+        }
         "requiresStrictStatusChecks" => rule.strict.into(),
         "requiresConversationResolution" => rule.conversations.into(),
         "isAdminEnforced" => rule.enforce_admins.into(),

@@ -141,7 +141,7 @@ fn of_protection(ctx: &Ctx<'_>, rule: &Protection) -> Value {
     });
     if rule.strict || !rule.checks.is_empty() {
         let checks = rule.checks.iter();
-        let checks = checks.map(|name| json!({ "context": name, "app_id": null }));
+        let checks = checks.map(|name| json!({ "context": name, "app_id": rule.apps.get(name) }));
         shown["required_status_checks"] = json!({
             "strict": rule.strict,
             "contexts": rule.checks,

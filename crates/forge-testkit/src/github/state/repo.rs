@@ -71,6 +71,8 @@ pub struct Protection {
     pub approvals: u32,
     /// Names of the checks that must pass.
     pub checks: BTreeSet<String>,
+    /// The apps that checks must come from, by the checks' names.
+    pub apps: BTreeMap<String, u64>,
     /// The head must contain the base.
     pub strict: bool,
     /// Every thread must be resolved.

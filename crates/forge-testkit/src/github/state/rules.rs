@@ -120,7 +120,9 @@ impl Wanted {
             dismiss_stale: rule.dismiss_stale,
             last_push: rule.last_push,
             conversations: rule.conversations,
-            checks: rule.checks.iter().map(|it| (it.clone(), None)).collect(),
+            checks: (rule.checks.iter())
+                .map(|it| (it.clone(), rule.apps.get(it).copied()))
+                .collect(),
             strict: rule.strict,
             queue: rule.merge_queue.then(|| "MERGE".to_owned()),
             linear: rule.linear,
