@@ -9,9 +9,12 @@ use std::{
 
 use forge_testkit::{
     Output, Run,
-    github::{Fault, state::ReviewState},
+    github::{
+        Fault,
+        state::{ReviewState, Rule, Ruleset},
+    },
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{
     hub::{Hub, REPO},
@@ -64,6 +67,28 @@ fn watch_waits_until_checks_register_and_finish() {
         assert_eq!(lines(&out), [change, format!("end\tchecks\t\t{outcome}")]);
         assert!(out.stderr.is_empty(), "{out:?}");
     }
+}
+
+#[test]
+fn watch_failed_check_is_not_hidden_by_a_status() {
+    let hub = Hub::with_pull();
+    let mut seed = hub.double.seed();
+    seed.check(REPO, 1, "CI", "test", "FAILURE");
+    seed.status(REPO, 1, "CI / test", "SUCCESS");
+    drop(seed);
+    let out = hub.watch(&[]).output().exits(1);
+    let said = out.stdout_text();
+    assert!(said.contains("checks: 1 passed, 1 failed, "), "{said}");
+    assert_eq!(lines(&out), ["end\tchecks\t\tfailed"]);
+}
+
+#[test]
+fn watch_of_absurd_retry_after_is_pending() {
+    let hub = Hub::with_pull();
+    let wait = Some(18_446_744_073_709_551_000);
+    hub.double.fault(Fault::secondary(429, wait).always());
+    let out = hub.watch(&["--timeout", "5s"]).output().exits(8);
+    assert!(out.stderr_text().contains("the deadline is before that"));
 }
 
 #[test]
@@ -124,6 +149,50 @@ fn watch_until_verdict_prints_requirements_that_change() {
         verdict["checkedAt"] = Value::Null;
     }
     assert_eq!(verdict, wanted);
+}
+
+/// The rules that the watch goes by are those of the end.
+#[test]
+fn watch_verdict_heeds_a_ruleset_that_came() {
+    let hub = Hub::with_pull();
+    let parameters = json!({ "required_status_checks": [{ "context": "deploy" }] });
+    let ruleset = Ruleset {
+        include: vec!["~DEFAULT_BRANCH".to_owned()],
+        rules: vec![Rule {
+            kind: "required_status_checks".to_owned(),
+            parameters,
+        }],
+        ..Ruleset::default()
+    };
+    let more = ["--until", "verdict", "--timeout", "2s"];
+    let out = hub.watch_while(&more, |hub| {
+        let mut seed = hub.double.seed();
+        seed.ruleset(REPO, ruleset);
+        seed.review(REPO, 1, "ada", ReviewState::Approved, "Good.");
+    });
+    let said = out.stdout_text();
+    assert!(
+        said.contains("requirement\tapproved\tunmet\tmet\n"),
+        "{said}"
+    );
+    let came = "requirement\tchecks_reported\tmet\tunmet\n";
+    assert!(said.contains(came), "{said}");
+    assert!(!said.contains("passed"), "{said}");
+    assert_ne!(out.code, Some(0), "{said}");
+}
+
+#[test]
+fn watch_rules_that_failed_are_read_again() {
+    let hub = Hub::with_pull();
+    let rules = format!("/repos/{REPO}/rules/branches/main");
+    hub.double.fault(Fault::status(403).on_path(&rules));
+    let more = ["--until", "verdict", "--timeout", "5s"];
+    let out = hub.watch_while(&more, |hub| {
+        let mut seed = hub.double.seed();
+        seed.review(REPO, 1, "ada", ReviewState::Approved, "Good.");
+    });
+    let end = lines(&out.exits(0));
+    assert_eq!(end.last().unwrap(), "end\tverdict\t\tpassed");
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! The issues that a pull request closes, belongs with or names, and where it says so.
 
+use std::collections::HashMap;
+
 use forge_core::{
     PrKey, RepoId, Warning,
     locator::Hosts,
@@ -12,6 +14,8 @@ use crate::TicketKeys;
 
 /// How many comments of an issue are kept, the newest.
 const MAX_COMMENTS: usize = 5;
+/// How many items the texts of one pull request may name, the strongest.
+const MAX_ITEMS: usize = 200;
 
 /// How a pull request stands to an issue, strongest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -204,12 +208,13 @@ pub fn linked_items(
         pull,
         keys,
         items: Vec::new(),
+        known: HashMap::new(),
     };
     for issue in pull.linked_issues.iter().flatten() {
         let target = LinkTarget::Forge(Some(issue.repo.clone()), PrKey::Number(issue.number));
         let own = &pull.id.repo;
         let item = LinkedItem::new(target, own, Relationship::Closes, LinkPlace::Forge);
-        found.items.push(LinkedItem {
+        found.push(LinkedItem {
             kind: Some(SubjectKind::Issue),
             title: Some(issue.title.clone()),
             state: Some(if issue.open {
@@ -230,6 +235,14 @@ pub fn linked_items(
     found.branch(&pull.head_branch);
     let mut items = found.items;
     items.sort_by_key(|item| item.relationship);
+    if items.len() > MAX_ITEMS {
+        warnings.push(Warning::new(format!(
+            "this pull request names {} issues and tickets; those after the first {MAX_ITEMS} were \
+             left out",
+            items.len()
+        )));
+        items.truncate(MAX_ITEMS);
+    }
     items
 }
 
@@ -272,6 +285,10 @@ fn is_same(item: &LinkedItem, link: &Link) -> bool {
     let LinkTarget::Forge(repo, key) = &item.target else {
         return false;
     };
+    // Cheaper than the repositories, of which there may be thousands.
+    if *key != link.key {
+        return false;
+    }
     let repos_fit = match (repo, &link.repo) {
         (Some(a), Some(b)) => same(a, b),
         // A record says by itself where it is.
@@ -281,16 +298,28 @@ fn is_same(item: &LinkedItem, link: &Link) -> bool {
         (Some(a), Some(b)) => a == b,
         _ => true,
     };
-    *key == link.key && repos_fit && kinds_fit
+    repos_fit && kinds_fit
 }
 
 struct Collected<'a> {
     pull: &'a PullRequest,
     keys: &'a TicketKeys,
     items: Vec<LinkedItem>,
+    /// Where the items with a key are, apart for tickets.
+    known: HashMap<(bool, String), Vec<usize>>,
+}
+
+const fn is_ticket(target: &LinkTarget) -> bool {
+    matches!(target, LinkTarget::Ticket(_))
 }
 
 impl Collected<'_> {
+    fn push(&mut self, item: LinkedItem) {
+        let key = (is_ticket(&item.target), item.key.clone());
+        self.known.entry(key).or_default().push(self.items.len());
+        self.items.push(item);
+    }
+
     fn text(&mut self, text: &str, at: LinkPlace, hosts: &Hosts, warnings: &mut Vec<Warning>) {
         for mention in mentions(text, hosts, warnings) {
             // A title and a commit name what they name in passing; a description of another
@@ -335,9 +364,11 @@ impl Collected<'_> {
         // By a bare number or as a pull request, it is this one.
         let is_pull = link.kind != Some(SubjectKind::Issue);
         if link.key == own.key && (is_here || is_record) && is_pull {
-            let mut listed = self.items.iter();
-            let is_listed = listed.any(|item| is_same(item, &link));
-            if !is_listed {
+            let target = LinkTarget::Forge(link.repo.clone(), link.key.clone());
+            let key = (false, key_of(&target, &own.repo));
+            let mut known = self.known.get(&key).into_iter().flatten();
+            let item = |at: &usize| self.items.get(*at);
+            if !known.any(|at| item(at).is_some_and(|item| is_same(item, &link))) {
                 return;
             }
         }
@@ -352,13 +383,13 @@ impl Collected<'_> {
         relationship: Relationship,
         at: LinkPlace,
     ) {
-        let key = key_of(&target, &self.pull.id.repo);
-        let known = self.items.iter_mut().find(|item| {
-            let kinds_fit = item.kind.is_none() || kind.is_none() || item.kind == kind;
-            let tickets = |t: &LinkTarget| matches!(t, LinkTarget::Ticket(_));
-            item.key == key && kinds_fit && tickets(&item.target) == tickets(&target)
+        let key = (is_ticket(&target), key_of(&target, &self.pull.id.repo));
+        let known = self.known.get(&key).into_iter().flatten().copied();
+        let fitting = known.into_iter().find(|at| {
+            let known = self.items.get(*at).and_then(|item| item.kind);
+            known.is_none() || kind.is_none() || known == kind
         });
-        match known {
+        match fitting.and_then(|at| self.items.get_mut(at)) {
             Some(item) => {
                 item.relationship = item.relationship.min(relationship);
                 item.kind = item.kind.or(kind);
@@ -369,7 +400,7 @@ impl Collected<'_> {
             None => {
                 let item = LinkedItem::new(target, &self.pull.id.repo, relationship, at);
                 let kind = kind.or(item.kind);
-                self.items.push(LinkedItem { kind, ..item });
+                self.push(LinkedItem { kind, ..item });
             }
         }
     }
@@ -434,6 +465,34 @@ mod tests {
                 "related github.com/cli/cli#9 (description)",
                 "references #5 (commit)",
                 "references #12 (branch)",
+            ]
+        );
+    }
+
+    #[test]
+    fn linked_items_beyond_the_cap_are_counted() {
+        let mut pull = pull();
+        let message = |n: u64| {
+            let names = (0..500).map(|i| format!(" PROJ-{}", n * 500 + i));
+            commit(&format!("Work\n{}", names.collect::<String>()))
+        };
+        let mut commits: Vec<Commit> = (0..99).map(message).collect();
+        commits.push(commit("Fixes PROJ-1, closes #12"));
+        pull.commits = Some(commits);
+        let (hosts, keys, mut warnings) = (Hosts::builtin(), TicketKeys::default(), Vec::new());
+        let began = std::time::Instant::now();
+        let items = linked_items(&pull, &hosts, &keys, &mut warnings);
+        let took = began.elapsed();
+        assert!(took.as_secs() < 8, "{took:?}");
+        assert_eq!(items.len(), MAX_ITEMS);
+        let closing: Vec<&str> = items.iter().take(2).map(|i| i.key.as_str()).collect();
+        assert_eq!(closing, ["PROJ-1", "#12"]);
+        let told = warnings.iter().map(|w| w.message.as_str());
+        let told: Vec<&str> = told.collect();
+        assert_eq!(
+            told,
+            [
+                "this pull request names 49501 issues and tickets; those after the first 200 were left out"
             ]
         );
     }

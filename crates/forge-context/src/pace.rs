@@ -39,7 +39,10 @@ impl Pacer {
         Self {
             pace,
             pause: pace.first,
-            deadline: pace.timeout.map(|timeout| Instant::now() + timeout),
+            // What no clock can show is no deadline.
+            deadline: pace
+                .timeout
+                .and_then(|timeout| Instant::now().checked_add(timeout)),
             failures: 0,
         }
     }
@@ -52,7 +55,9 @@ impl Pacer {
             self.pause = self.pace.first;
         }
         let pause = self.pause;
-        self.pause = (pause + pause / 2).min(self.pace.longest.max(self.pace.first));
+        self.pause = pause
+            .saturating_add(pause / 2)
+            .min(self.pace.longest.max(self.pace.first));
         self.until_deadline(pause)
     }
 
@@ -65,13 +70,16 @@ impl Pacer {
         let limited = match (error.kind(), error.retry()) {
             (_, Retry::After(wait)) => Some(wait),
             (ErrorKind::RateLimited { reset, .. }, _) => Some(reset.map_or(LIMIT_PAUSE, |reset| {
-                let left = reset.unix() - Timestamp::now().unix();
+                let left = reset.unix().saturating_sub(Timestamp::now().unix());
                 Duration::from_secs(u64::try_from(left).unwrap_or(0).max(1))
             })),
             _ => None,
         };
         if let Some(wait) = limited {
-            let is_late = self.deadline.is_some_and(|at| Instant::now() + wait > at);
+            let next = Instant::now().checked_add(wait);
+            let is_late = self
+                .deadline
+                .is_some_and(|at| next.is_none_or(|next| next > at));
             return Ok((error, (!is_late).then_some(wait)));
         }
         self.failures += 1;
@@ -137,6 +145,22 @@ mod tests {
         assert!((118..=120).contains(&pause), "{pause}");
         let (error, pause) = pacer.after_failure(limited(900)).unwrap();
         assert_eq!((error.code(), pause), ("rate_limited", None));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn wait_beyond_every_clock_is_behind_the_deadline() {
+        let limited =
+            || Error::new(ErrorKind::Network, "slow").with_retry(Retry::After(Duration::MAX));
+        let (_, pause) = pacer(600).after_failure(limited()).unwrap();
+        assert_eq!(pause, None);
+        let mut endless = Pacer::new(Pace {
+            first: Duration::MAX,
+            longest: Duration::MAX,
+            timeout: Some(Duration::MAX),
+        });
+        assert_eq!(endless.after_look(true), Some(Duration::MAX));
+        let (_, pause) = endless.after_failure(limited()).unwrap();
+        assert_eq!(pause, Some(Duration::MAX));
     }
 
     #[tokio::test(start_paused = true)]

@@ -112,6 +112,13 @@ pub enum OmissionReason {
     Unavailable,
 }
 
+impl Omission {
+    /// Whether there are lines that another call shows; a binary file has none.
+    fn can_be_read(&self) -> bool {
+        self.reason != OmissionReason::Binary
+    }
+}
+
 impl OmissionReason {
     /// Every reason.
     pub const ALL: [Self; 6] = [
@@ -227,7 +234,10 @@ pub fn pack(diff: &[u8], listed: &[FileChange], max_bytes: usize) -> PackedDiff 
         additions: sum(|file| file.additions),
         deletions: sum(|file| file.deletions),
         max_bytes,
-        truncated: files.iter().any(|file| !file.omitted.is_empty()),
+        truncated: files
+            .iter()
+            .flat_map(|file| &file.omitted)
+            .any(Omission::can_be_read),
         files,
     }
 }

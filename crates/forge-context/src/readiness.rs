@@ -155,6 +155,10 @@ pub struct Requirement {
     pub source_name: Option<String>,
     /// The facts that decide, as they were read.
     pub evidence: String,
+    /// What the evidence counts, such as `3 failed`, and all the names that it counts, which others
+    /// chose.
+    #[serde(skip)]
+    pub counted: Option<(String, Vec<String>)>,
     /// Who can clear it; empty where it is met, or nobody can.
     pub cleared_by: Vec<Clearer>,
     /// Its text among the blockers, while it is unmet and has one.
@@ -270,6 +274,7 @@ fn requirement(
         source,
         source_name: name,
         evidence: evidence.to_owned(),
+        counted: None,
         cleared_by,
         blocker: None,
     }
@@ -282,6 +287,16 @@ impl Requirement {
     pub fn source_text(&self) -> String {
         let (source, name) = (self.source, self.source_name.clone());
         WantedBy { source, name }.text()
+    }
+
+    /// Has evidence that begins with a count: however long the names are, they do not hide it.
+    fn counting(mut self, what: String, names: Vec<String>) -> Self {
+        self.evidence = match names.is_empty() {
+            true => what.clone(),
+            false => format!("{what}: {}", listed(names.iter())),
+        };
+        self.counted = Some((what, names));
+        self
     }
 
     fn blocking(mut self, text: impl Into<String>) -> Self {

@@ -74,6 +74,7 @@ pub(crate) fn review(author: &str, state: ReviewState) -> Review {
         id: author.to_owned(),
         author: Actor::new(author),
         author_association: None,
+        author_can_push: None,
         state,
         body: None,
         submitted_at: Timestamp::from_unix(1_700_000_000),

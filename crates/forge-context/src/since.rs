@@ -145,6 +145,7 @@ mod tests {
             id: id.to_owned(),
             author: Actor::new(by),
             author_association: None,
+            author_can_push: None,
             state: ReviewState::Commented,
             body: None,
             submitted_at: Timestamp::from_unix(at),

@@ -9,7 +9,9 @@ use std::{
 
 use forge_core::{
     Capability, Error, ErrorKind, Noun, PrId, Repo, Result, Support, Timestamp, fingerprint,
-    model::{BaseRules, CheckStatus, PrFields, PrState, PullRequest, ReviewState},
+    model::{
+        BaseRule, CheckStatus, PrFields, PrState, PullRequest, ReviewState, RuleSource, UnreadRules,
+    },
     near,
 };
 use futures::future::BoxFuture;
@@ -198,8 +200,10 @@ pub struct WatchSeen {
     pub state: PrState,
     /// It is a draft.
     pub draft: bool,
-    /// The checks by name, where they are watched and could be read.
+    /// The checks by name, where they are watched and could be read; of two with one name the worse.
     pub checks: Option<BTreeMap<String, CheckStatus>>,
+    /// The status of each check, those with the same name too.
+    statuses: Vec<CheckStatus>,
     /// There are checks that could not be read.
     pub checks_cut: bool,
     /// Author and opinion of the latest reviews by id, where reviews are watched.
@@ -215,14 +219,23 @@ impl WatchSeen {
             Some(workflow) => format!("{workflow} / {}", c.name),
             None => c.name.clone(),
         };
-        let checks = report.map(|report| report.checks.iter().map(|c| (name(c), c.status)));
+        let checks = report.map(|report| {
+            let mut checks = BTreeMap::new();
+            for check in &report.checks {
+                // The report has the worst first.
+                checks.entry(name(check)).or_insert(check.status);
+            }
+            checks
+        });
+        let statuses = report.iter().flat_map(|report| &report.checks);
         let latest = pull.latest_reviews.iter();
         let reviews = latest.map(|r| (r.id.clone(), (r.author.login.clone(), r.state)));
         Self {
             head_sha: pull.head_oid.clone(),
             state: pull.state,
             draft: pull.draft,
-            checks: checks.map(Iterator::collect),
+            checks,
+            statuses: statuses.map(|check| check.status).collect(),
             checks_cut: report.is_some_and(|report| report.truncated),
             reviews: reviews.collect(),
             readiness,
@@ -230,7 +243,7 @@ impl WatchSeen {
     }
 
     fn count(&self, wanted: &[CheckStatus]) -> usize {
-        let all = self.checks.iter().flat_map(BTreeMap::values);
+        let all = self.statuses.iter();
         all.filter(|status| wanted.contains(status)).count()
     }
 
@@ -290,7 +303,7 @@ impl WatchSeen {
         }
         // Nothing is going to happen to it, but that checks which run finish.
         let runs = until.contains(&WatchUntil::Checks) && self.count(&[CheckStatus::Pending]) > 0;
-        let is_over = self.state != PrState::Open && *until != [WatchUntil::State].into();
+        let is_over = self.state != PrState::Open;
         (is_over && !runs).then(|| WatchEnd::new(self.state == PrState::Merged, None))
     }
 
@@ -492,29 +505,46 @@ pub enum WatchEvent {
 /// A look: the pull request, and the verdict where it is watched.
 type Look = (PullRequest, Option<Readiness>);
 
-/// Judges each look; the rules of the base branch are read once.
+/// Judges each look; the rulesets, which cost a request, are read once, and again unless it is a no.
 struct LookJudge<'a> {
     repo: &'a Repo,
     settings: ContextSettings,
-    /// The base branch, and what it wants.
-    rules: Mutex<Option<(String, BaseRules)>>,
+    /// The base branch, and what its rulesets want.
+    rulesets: Mutex<Option<(String, Vec<BaseRule>)>>,
 }
 
 impl LookJudge<'_> {
     async fn verdict(&self, mut pull: PullRequest) -> Look {
-        let known = || self.rules.lock().unwrap_or_else(PoisonError::into_inner);
-        let kept = known().clone();
-        let kept = kept.filter(|(base, _)| *base == pull.base_branch);
-        let rules = match kept {
-            Some((_, rules)) => Some(rules),
-            None => base_rules(self.repo, &pull).await,
-        };
-        *known() = rules.clone().map(|rules| (pull.base_branch.clone(), rules));
-        pull.base_rules = rules.or(pull.base_rules);
+        let known = || self.rulesets.lock().unwrap_or_else(PoisonError::into_inner);
         let below = dependency(self.repo, &pull).await;
         let forge = rules_of(self.repo, &self.settings);
-        let verdict = Readiness::of(&pull, forge, below.as_ref(), Timestamp::now());
-        (pull, Some(verdict))
+        let judge = |pull: &PullRequest| {
+            let verdict = Readiness::of(pull, forge, below.as_ref(), Timestamp::now());
+            Some(verdict)
+        };
+        let kept = known().clone();
+        let kept = kept.filter(|(base, _)| *base == pull.base_branch);
+        let fresh = pull.base_rules.clone();
+        if let (Some((_, kept)), Some(rules)) = (kept, &mut pull.base_rules) {
+            rules.rules.extend(kept);
+            let verdict = judge(&pull);
+            if verdict.as_ref().and_then(|v| v.ready_to_merge) == Some(false) {
+                return (pull, verdict);
+            }
+            pull.base_rules = fresh;
+        }
+        let rules = base_rules(self.repo, &pull).await;
+        let read = rules
+            .as_ref()
+            .filter(|rules| !rules.unread.contains(&UnreadRules::Rulesets));
+        *known() = read.map(|rules| {
+            let is_kept = |rule: &&BaseRule| matches!(rule.source, RuleSource::Ruleset { .. });
+            let kept = rules.rules.iter().filter(is_kept).cloned().collect();
+            (pull.base_branch.clone(), kept)
+        });
+        pull.base_rules = rules.or(pull.base_rules);
+        let verdict = judge(&pull);
+        (pull, verdict)
     }
 }
 
@@ -556,7 +586,7 @@ impl<'a> Watch<'a> {
         let judge = Arc::new(LookJudge {
             repo,
             settings: req.settings.clone(),
-            rules: Mutex::default(),
+            rulesets: Mutex::default(),
         });
         let look = move || -> BoxFuture<'a, Result<Look>> {
             let judge = Arc::clone(&judge);
@@ -620,7 +650,7 @@ impl<'a> Watch<'a> {
                 Err(error) => {
                     let (error, pause) = self.pacer.after_failure(error)?;
                     let again = pause.and_then(|pause| i64::try_from(pause.as_secs()).ok());
-                    let again = again.map(|wait| Timestamp::now().unix() + wait);
+                    let again = again.map(|wait| Timestamp::now().unix().saturating_add(wait));
                     let again = again.map(Timestamp::from_unix);
                     self.events.push_back(WatchEvent::Waits { error, again });
                     pause

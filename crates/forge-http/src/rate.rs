@@ -9,6 +9,9 @@ use std::{
 use forge_core::Timestamp;
 use http::{HeaderMap, StatusCode};
 
+/// No server is waited for longer, whatever it says.
+const MAX_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// One bucket of a host's rate limit, from the headers of the last answer that named it.
 ///
 /// Source: `x-ratelimit-*` of GitHub's REST documentation, "Rate limits for the REST API".
@@ -68,7 +71,7 @@ pub fn limited_for(status: StatusCode, headers: &HeaderMap) -> Option<Duration> 
 #[must_use]
 pub fn rate_limit_wait(headers: &HeaderMap) -> Duration {
     if let Some(seconds) = number(headers, "retry-after") {
-        return Duration::from_secs(seconds);
+        return Duration::from_secs(seconds).min(MAX_WAIT);
     }
     let used_up = number(headers, "x-ratelimit-remaining") == Some(0);
     let reset = number(headers, "x-ratelimit-reset").filter(|_| used_up);
@@ -78,7 +81,8 @@ pub fn rate_limit_wait(headers: &HeaderMap) -> Duration {
     let now = text(headers, "date")
         .and_then(date)
         .unwrap_or_else(|| Timestamp::now().unix());
-    Duration::from_secs(u64::try_from(reset - now).unwrap_or(0).max(1))
+    let left = u64::try_from(reset.saturating_sub(now)).unwrap_or(0);
+    Duration::from_secs(left.max(1)).min(MAX_WAIT)
 }
 
 /// Seconds since the epoch of `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110, IMF-fixdate).
@@ -156,6 +160,21 @@ mod tests {
         assert_eq!(wait(StatusCode::TOO_MANY_REQUESTS, &[]), Some(60));
         assert_eq!(wait(StatusCode::FORBIDDEN, &[]), None);
         assert_eq!(wait(StatusCode::OK, &reset), None);
+    }
+
+    #[test]
+    fn wait_of_a_server_is_a_day_at_most() {
+        let most = i64::MAX.to_string();
+        for absurd in [
+            &[("retry-after", "18446744073709551000")][..],
+            &[
+                ("x-ratelimit-remaining", "0"),
+                ("x-ratelimit-reset", &most),
+                ("date", "Sun, 06 Nov 1904 08:49:37 GMT"),
+            ],
+        ] {
+            assert_eq!(rate_limit_wait(&headers(absurd)), MAX_WAIT);
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What the base branch wants beside reviews and checks.
 
-use forge_core::model::{BaseRuleKind, MergeMethod};
+use forge_core::model::{BaseRuleKind, MergeMethod, UnreadRules};
 
 use super::{
     ClearedBy, Requirement, RequirementSource, RequirementStatus, Rule, cleared,
@@ -223,6 +223,19 @@ impl Judge<'_> {
             let status = RequirementStatus::Met;
             return Some(requirement(rule, status, source, &evidence, vec![]));
         }
+        let by = || vec![cleared(ClearedBy::Admin, vec![])];
+        let unread = self.unread_lists();
+        if !unread.is_empty() {
+            let word = Some(self.word()).filter(|word| !word.is_empty());
+            let evidence = format!(
+                "the forge says {}, and of {} these could not be read: {}",
+                word.unwrap_or("nothing"),
+                self.pull.base_branch,
+                unread.join(", ")
+            );
+            let status = RequirementStatus::Unknown;
+            return Some(requirement(rule, status, source, &evidence, by()));
+        }
         let is_reason = |r: &Requirement| {
             r.status == RequirementStatus::Unmet && r.source != RequirementSource::Own
         };
@@ -237,8 +250,18 @@ impl Judge<'_> {
         if bypass == Some(true) {
             evidence.push_str("; you may merge past the rules");
         }
-        let by = vec![cleared(ClearedBy::Admin, vec![])];
         let status = RequirementStatus::Unknown;
-        Some(requirement(rule, status, source, &evidence, by))
+        Some(requirement(rule, status, source, &evidence, by()))
+    }
+
+    /// Which rules of the base branch could not be read, any of which may be what blocks.
+    fn unread_lists(&self) -> Vec<&'static str> {
+        let unread = self.rules().map(|rules| rules.unread.as_slice());
+        let names = unread.unwrap_or_default().iter().map(|what| match what {
+            UnreadRules::Rulesets => Some("rulesets"),
+            UnreadRules::Protection => Some("branch protection"),
+            UnreadRules::ProtectionDetails => None,
+        });
+        names.flatten().collect()
     }
 }

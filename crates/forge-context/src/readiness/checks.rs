@@ -24,6 +24,12 @@ impl WantedCheck<'_> {
     fn may_be(&self, check: &Check) -> bool {
         self.app.is_none() || check.app.is_none() || check.app == self.app
     }
+
+    /// Whether `check`, which has the name, is what is wanted. Of a commit status nobody says which
+    /// app has set it, and anybody who may push can.
+    fn is(&self, check: &Check) -> bool {
+        self.may_be(check) && (self.app.is_none() || check.progress.is_some())
+    }
 }
 
 /// What a rule about checks finds, and says.
@@ -76,7 +82,7 @@ impl Judge<'_> {
             rule: Rule::ChecksFinished,
             source: self.source_of(&running),
             names: names(&running),
-            what: "have not finished",
+            what: "not finished",
             met: "no check is under way".to_owned(),
             by: &[ClearedBy::Ci],
             blocker: "CI pending",
@@ -112,14 +118,22 @@ impl Judge<'_> {
         let expected = of(report, is_expected);
         let mut source = self.source_of(&expected);
         let mut missing = names(&expected);
+        let mut unsure: Vec<(String, WantedBy)> = Vec::new();
         // What could not be read may be there.
         let wanted = self.wanted_checks().filter(|_| !report.truncated);
         for check in wanted {
             let all = report.checks.iter();
             let named: Vec<&Check> = all.filter(|c| c.name == check.name).collect();
-            let has_reported = named.iter().any(|c| check.may_be(c));
-            let name = match (has_reported, named.first()) {
-                (true, _) => continue,
+            if named.iter().any(|c| check.is(c)) {
+                continue;
+            }
+            let may_have = named.iter().any(|c| check.may_be(c));
+            let name = match (may_have, named.first()) {
+                (true, _) if unsure.iter().any(|(name, _)| name == check.name) => continue,
+                (true, _) => {
+                    unsure.push((check.name.to_owned(), check.by));
+                    continue;
+                }
                 (false, Some(_)) => format!("{} (another app has)", check.name),
                 (false, None) => check.name.to_owned(),
             };
@@ -134,11 +148,23 @@ impl Judge<'_> {
             rule: Rule::ChecksReported,
             names: missing,
             source,
-            what: "have not reported",
+            what: "not reported",
             met: format!("{} check(s) reported", report.counts.total),
             by: &[ClearedBy::Ci],
             blocker: "Expected checks have not reported",
         });
+        if reported.status == RequirementStatus::Met
+            && let Some((_, by)) = unsure.first().cloned()
+        {
+            let names: Vec<String> = unsure.into_iter().map(|(name, _)| name).collect();
+            let what = format!(
+                "{} wanted of an app, and a commit status does not say whose it is",
+                names.len()
+            );
+            let ci = vec![cleared(ClearedBy::Ci, vec![])];
+            return requirement(reported.rule, RequirementStatus::Unknown, by, "", ci)
+                .counting(what, names);
+        }
         if reported.status == RequirementStatus::Met {
             let sha = report.commit.get(..7).unwrap_or(&report.commit);
             let why = match (report.truncated, report.checks.is_empty()) {
@@ -188,11 +214,9 @@ impl Judge<'_> {
             ClearedBy::Author => cleared(*who, vec![self.pull.author.login.clone()]),
             _ => cleared(*who, vec![]),
         });
-        let (status, evidence) = (
-            RequirementStatus::Unmet,
-            format!("{}: {names}", finding.what),
-        );
-        requirement(rule, status, source, &evidence, by.collect())
+        let what = format!("{} {}", finding.names.len(), finding.what);
+        requirement(rule, RequirementStatus::Unmet, source, "", by.collect())
+            .counting(what, finding.names)
             .blocking(format!("{}: {names}", finding.blocker))
     }
 }

@@ -57,7 +57,13 @@ impl<'a> Judge<'a> {
         }
         let mut all = vec![open, self.no_conflicts(), self.not_draft()];
         all.extend(super::indexed::indexed(self.pull));
-        all.extend(dependency.map(dependency_merged));
+        // A plain repository says BLOCKED of it and merges nothing out of turn; GitHub merges a stack
+        // from the bottom in one go.
+        let source = match self.word() {
+            "BLOCKED" => RequirementSource::Forge,
+            _ => RequirementSource::Own,
+        };
+        all.extend(dependency.map(|below| dependency_merged(below, source)));
         if self.forge.verdicts {
             all.extend([self.no_changes_requested(), self.approved()]);
             all.extend(self.code_owners_approved());
@@ -128,6 +134,12 @@ impl<'a> Judge<'a> {
         matches!(self.word(), "CLEAN" | "UNSTABLE" | "HAS_HOOKS")
     }
 
+    /// Whether a part of a section could not be read.
+    pub fn is_cut(&self, section: &str) -> bool {
+        let mut unread = self.pull.warnings.iter();
+        unread.any(|warning| warning.section == Some(section))
+    }
+
     pub fn author(&self) -> Vec<Clearer> {
         vec![cleared(
             ClearedBy::Author,
@@ -188,14 +200,13 @@ impl<'a> Judge<'a> {
     }
 }
 
-pub(super) fn dependency_merged(below: &Dependency) -> Requirement {
+pub(super) fn dependency_merged(below: &Dependency, source: RequirementSource) -> Requirement {
     let name = match &below.key {
         PrKey::Number(n) => format!("#{n}"),
         PrKey::Record(uri) => uri.clone(),
     };
     let of = |status, what: &str, by| {
         let evidence = format!("{name} {what}");
-        let source = RequirementSource::Own;
         requirement(Rule::DependencyMerged, status, source, &evidence, by)
     };
     match below.state {

@@ -8,6 +8,9 @@ use super::{
     listed, requirement,
 };
 
+/// The section that the opinions of reviewers are in.
+const LATEST_REVIEWS: &str = "latest_reviews";
+
 impl Judge<'_> {
     pub fn no_changes_requested(&self) -> Requirement {
         let rule = Rule::NoChangesRequested;
@@ -18,6 +21,10 @@ impl Judge<'_> {
             (None, true) => RequirementSource::Forge.into(),
             (None, false) => RequirementSource::Own.into(),
         };
+        if count == 0 && self.is_cut(LATEST_REVIEWS) {
+            let why = "no review that was read requests changes, and some could not be read";
+            return requirement(rule, RequirementStatus::Unknown, source, why, vec![]);
+        }
         if count == 0 {
             let evidence = "no reviewer requests changes";
             return requirement(rule, RequirementStatus::Met, source, evidence, vec![]);
@@ -27,12 +34,9 @@ impl Judge<'_> {
             .filter(|review| review.state == ReviewState::ChangesRequested)
             .map(|review| review.author.login.clone())
             .collect();
-        let evidence = match who.is_empty() {
-            true => format!("{count} request changes"),
-            false => format!("changes requested by {}", listed(who.iter())),
-        };
-        let by = vec![cleared(ClearedBy::Reviewer, who)];
-        requirement(rule, RequirementStatus::Unmet, source, &evidence, by)
+        let by = vec![cleared(ClearedBy::Reviewer, who.clone())];
+        requirement(rule, RequirementStatus::Unmet, source, "", by)
+            .counting(format!("{count} request changes"), who)
             .blocking(format!("{count} reviewer(s) requested changes"))
     }
 
@@ -51,9 +55,19 @@ impl Judge<'_> {
             || self.wants(&BaseRuleKind::LastPushApproval).is_some()
     }
 
+    /// How many approve, without those of whom the forge says that they may not push: it counts
+    /// theirs for nothing.
+    fn approvals(&self) -> u64 {
+        let all = self.pull.latest_reviews.iter();
+        let barred = all
+            .filter(|r| r.state == ReviewState::Approved && r.author_can_push == Some(false))
+            .count();
+        self.pull.approvals.saturating_sub(barred as u64)
+    }
+
     fn has_enough_approvals(&self) -> bool {
         let least = self.approvals_wanted().map_or(1, |(count, _)| count);
-        self.pull.approvals >= least
+        self.approvals() >= least
     }
 
     pub fn approved(&self) -> Requirement {
@@ -64,6 +78,11 @@ impl Judge<'_> {
             Some((count, _)) => format!("{approvals} of {count} approval(s)"),
             None => format!("{approvals} approval(s)"),
         };
+        match self.approvals() {
+            counted if counted == approvals => {}
+            0 => evidence.push_str(", none by somebody who may push"),
+            counted => evidence.push_str(&format!(", {counted} by somebody who may push")),
+        }
         let is_met = match decision {
             Some(ReviewDecision::Approved) => true,
             Some(ReviewDecision::ReviewRequired) => {
@@ -80,6 +99,15 @@ impl Judge<'_> {
             (None, _) => RequirementSource::Own.into(),
         };
         let rule = Rule::Approved;
+        let is_certain = match decision {
+            Some(ReviewDecision::Approved) => true,
+            Some(ReviewDecision::ReviewRequired) => !is_met,
+            Some(ReviewDecision::ChangesRequested) | None => false,
+        };
+        if !is_certain && self.is_cut(LATEST_REVIEWS) {
+            evidence.push_str("; some reviews could not be read");
+            return requirement(rule, RequirementStatus::Unknown, source, &evidence, vec![]);
+        }
         if is_met {
             return requirement(rule, RequirementStatus::Met, source, &evidence, vec![]);
         }
@@ -131,7 +159,7 @@ impl Judge<'_> {
         let evidence = format!("asked and not reviewed by {names}");
         let by = vec![cleared(ClearedBy::Reviewer, owners)];
         // One approval of several owners is enough, and the others stay asked.
-        let is_certain = self.pull.approvals == 0
+        let is_certain = self.approvals() == 0 && !self.is_cut(LATEST_REVIEWS)
             || self.pull.review_decision == Some(ReviewDecision::ReviewRequired)
                 && self.has_enough_approvals()
                 && self.wants(&BaseRuleKind::LastPushApproval).is_none();
@@ -150,11 +178,16 @@ impl Judge<'_> {
             return Some(requirement(rule, status, source, evidence, vec![]));
         }
         let approvals = self.pull.latest_reviews.iter();
-        let mut approvals = approvals.filter(|review| review.state == ReviewState::Approved);
+        let mut approvals = approvals
+            .filter(|r| r.state == ReviewState::Approved && r.author_can_push != Some(false));
         let head = self.pull.head_oid.as_deref();
         let may_be_of_head = approvals.any(|r| r.commit.is_none() || r.commit.as_deref() == head);
         let by = self.asked_reviewers();
         Some(match may_be_of_head {
+            false if self.is_cut(LATEST_REVIEWS) => {
+                let why = "no review that was read approves the head, and some could not be read";
+                requirement(rule, RequirementStatus::Unknown, source, why, by)
+            }
             true => {
                 let why = "the head is approved, perhaps by who pushed it";
                 requirement(rule, RequirementStatus::Unknown, source, why, by)
@@ -176,6 +209,13 @@ impl Judge<'_> {
             return requirement(rule, RequirementStatus::Unknown, source, why, vec![]);
         };
         let open: Vec<_> = threads.iter().filter(|t| !t.resolved).collect();
+        if open.is_empty() && self.is_cut("threads") {
+            let why = format!(
+                "{} thread(s) are resolved, and some could not be read",
+                threads.len()
+            );
+            return requirement(rule, RequirementStatus::Unknown, source, &why, vec![]);
+        }
         if open.is_empty() {
             let evidence = format!("{} thread(s), all resolved", threads.len());
             return requirement(rule, RequirementStatus::Met, source, &evidence, vec![]);
@@ -191,10 +231,10 @@ impl Judge<'_> {
             None => t.path.clone(),
         });
         let places: Vec<String> = places.collect();
-        let evidence = format!("open at {}", listed(places.iter()));
         let mut by = self.author();
         by.push(cleared(ClearedBy::Reviewer, began));
-        requirement(rule, RequirementStatus::Unmet, source, &evidence, by)
+        requirement(rule, RequirementStatus::Unmet, source, "", by)
+            .counting(format!("{} thread(s) open", open.len()), places)
             .blocking(format!("{} unresolved comment thread(s)", open.len()))
     }
 }

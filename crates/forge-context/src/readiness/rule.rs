@@ -139,15 +139,16 @@ pub const RULES: &[RuleInfo] = &[
         Rule::NoChangesRequested,
         "no_changes_requested",
         "no reviewer's latest opinion requests changes; listed where the forge has verdicts",
-        "",
+        "not every reviewer's latest opinion could be read",
         (2, "N reviewer(s) requested changes"),
     ),
     info(
         Rule::Approved,
         "approved",
-        "the forge says APPROVED, or says nothing and as many approve as the base branch wants, one \
-         at least; listed where the forge has verdicts",
-        "",
+        "the forge says APPROVED, or says nothing and as many who may push approve as the base branch \
+         wants, one at least; listed where the forge has verdicts",
+        "the forge says neither APPROVED nor that a review is missing, and not every reviewer's latest \
+         opinion could be read",
         (4, "No approvals yet"),
     ),
     info(
@@ -178,7 +179,7 @@ pub const RULES: &[RuleInfo] = &[
         Rule::ThreadsResolved,
         "threads_resolved",
         "every review thread is resolved; listed where the forge has threads",
-        "the threads could not be read",
+        "the threads could not be read, or not all of them and none of the others is open",
         (3, "N unresolved comment thread(s)"),
     ),
     info(
@@ -213,9 +214,11 @@ pub const RULES: &[RuleInfo] = &[
     info(
         Rule::NotBlocked,
         "not_blocked",
-        "the forge says CLEAN, UNSTABLE or HAS_HOOKS; listed where it says so, or BLOCKED",
-        "the forge says BLOCKED, and no rule of the base branch that can be read explains it: the \
-         word can be stale, and depends on who asks",
+        "the forge says CLEAN, UNSTABLE or HAS_HOOKS; listed where it says so, or BLOCKED, or where \
+         rules of the base branch could not be read",
+        "the forge says nothing of the kind, and rulesets or branch protection could not be read; or it \
+         says BLOCKED, and no rule of the base branch that can be read explains it: the word can be \
+         stale, and depends on who asks",
         (0, ""),
     ),
     info(
@@ -232,7 +235,8 @@ pub const RULES: &[RuleInfo] = &[
          it must come from; where none is wanted and none has reported, nothing about the pull \
          request has changed for 120 seconds; listed where the forge has checks",
         "no check has reported and the rules are not all known, or a push is less than 120 seconds \
-         ago, or not all checks could be read: none is not the same as green",
+         ago, or not all checks could be read: none is not the same as green; or a check that an app \
+         must report is a commit status, which does not say whose it is",
         (8, "Expected checks have not reported: a, b"),
     ),
     info(

@@ -216,6 +216,75 @@ fn blocked_word_is_unknown_unless_a_rule_explains_it() {
 }
 
 #[test]
+fn threads_behind_a_cut_page_are_unknown() {
+    let mut pull = pull();
+    pull.threads = Some(vec![thread(true)]);
+    pull.warnings = vec![Warning::new("no").of_section("threads")];
+    let ready = judge(&pull);
+    let threads = found(&ready, Rule::ThreadsResolved);
+    assert_eq!(threads.status, RequirementStatus::Unknown);
+    assert_eq!(ready.ready_to_merge, None);
+    // One that is open is known to be.
+    pull.threads = Some(vec![thread(true), thread(false)]);
+    assert_eq!(judge(&pull).ready_to_merge, Some(false));
+}
+
+#[test]
+fn opinions_behind_a_cut_page_are_unknown() {
+    use RequirementStatus::{Met, Unknown, Unmet};
+    use ReviewDecision::{Approved, ChangesRequested, ReviewRequired};
+    for (decision, approvals, changes, wanted) in [
+        (None, 100, 0, (Unknown, Unknown)),
+        (None, 0, 0, (Unknown, Unknown)),
+        (None, 0, 1, (Unmet, Unknown)),
+        (Some(ChangesRequested), 100, 0, (Unknown, Unknown)),
+        (Some(ReviewRequired), 0, 0, (Unknown, Unmet)),
+        (Some(Approved), 0, 0, (Unknown, Met)),
+    ] {
+        let mut pull = pull();
+        pull.review_decision = decision;
+        (pull.approvals, pull.changes_requested) = (approvals, changes);
+        pull.warnings = vec![Warning::new("no").of_section("latest_reviews")];
+        let ready = judge(&pull);
+        let of = |rule| found(&ready, rule).status;
+        let found = (of(Rule::NoChangesRequested), of(Rule::Approved));
+        assert_eq!(found, wanted, "{decision:?} {approvals} {changes}");
+        assert_ne!(ready.ready_to_merge, Some(true));
+    }
+}
+
+#[test]
+fn approval_without_right_to_push_does_not_count() {
+    let mut pull = pull();
+    let of = |pull: &PullRequest| {
+        let ready = judge(pull);
+        let approved = found(&ready, Rule::Approved);
+        (approved.status, approved.evidence.clone())
+    };
+    let text = |status, evidence: &str| (status, evidence.to_owned());
+    for (can_push, wanted) in [
+        (None, text(RequirementStatus::Met, "1 approval(s)")),
+        (Some(true), text(RequirementStatus::Met, "1 approval(s)")),
+        (
+            Some(false),
+            text(
+                RequirementStatus::Unmet,
+                "1 approval(s), none by somebody who may push",
+            ),
+        ),
+    ] {
+        pull.latest_reviews[0].author_can_push = can_push;
+        assert_eq!(of(&pull), wanted, "{can_push:?}");
+    }
+    let mut other = review("linus", ReviewState::Approved);
+    other.author_can_push = Some(true);
+    pull.latest_reviews.push(other);
+    pull.approvals = 2;
+    let one = "2 approval(s), 1 by somebody who may push";
+    assert_eq!(of(&pull), text(RequirementStatus::Met, one));
+}
+
+#[test]
 fn behind_and_expected_and_dependency_are_blockers() {
     let mut pull = pull();
     pull.mergeability = Some(mergeability(MergeState::Mergeable, "BEHIND"));
@@ -244,7 +313,11 @@ fn behind_and_expected_and_dependency_are_blockers() {
             state,
             ..below.clone()
         };
-        assert_eq!(dependency_merged(&below).status, status, "{state:?}");
+        assert_eq!(
+            dependency_merged(&below, RequirementSource::Own).status,
+            status,
+            "{state:?}"
+        );
     }
 }
 

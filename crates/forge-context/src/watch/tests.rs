@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use forge_core::model::MergeState;
+use forge_core::model::{Check, ChecksReport, MergeState};
 use tokio::time::Instant;
 
 use super::*;
@@ -148,6 +148,32 @@ async fn checks_end_well_without_a_failure_alone() {
     };
     let (lines, took) = run(CHECKS, None, vec![plain(none)]).await;
     assert_eq!((lines[0].as_str(), took), ("error not_found", 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn failure_is_not_hidden_by_a_namesake() {
+    use CheckStatus::{Failure, Pending, Success};
+    for (status, counts, end) in [
+        (Failure, "1 passed, 1 failed, 0 pending", "failed checks"),
+        (Pending, "1 passed, 0 failed, 1 pending", "pending -"),
+    ] {
+        let of_workflow = Check {
+            workflow: Some("CI".to_owned()),
+            ..Check::new("test", status)
+        };
+        let all = vec![Check::new("CI / test", Success), of_workflow];
+        let report = ChecksReport::of("a".repeat(40), all);
+        let pull = PullRequest {
+            checks: Some(report),
+            ..pull()
+        };
+        let seen = WatchSeen::of(&pull, None);
+        let named = seen.checks.unwrap();
+        assert_eq!(named, BTreeMap::from([("CI / test".to_owned(), status)]));
+        let (lines, _) = run(CHECKS, None, vec![plain(pull)]).await;
+        assert!(lines[0].contains(counts), "{lines:?}");
+        assert_eq!(lines.last().unwrap(), end);
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -2,7 +2,9 @@
 
 use forge_core::{
     RepoId, RepoPath,
-    model::{BaseRule, BaseRuleKind, BaseRules, MergeMethod, QueuePlace, RuleSource, UnreadRules},
+    model::{
+        BaseRule, BaseRuleKind, BaseRules, Check, MergeMethod, QueuePlace, RuleSource, UnreadRules,
+    },
 };
 
 use super::*;
@@ -186,13 +188,14 @@ fn required_check_that_never_reported_is_named() {
     pull.checks = Some(checks(&[]));
     assert_eq!(
         found(&judge(&pull), rule).evidence,
-        "have not reported: build, deploy"
+        "2 not reported: build, deploy"
     );
 }
 
 #[test]
 fn required_check_of_another_app_has_not_reported() {
     let mut pull = under("BLOCKED", [check("build", Some(15_368))]);
+    pull.checks.as_mut().unwrap().checks[0].progress = Some("COMPLETED".to_owned());
     for (app, wanted) in [(Some(15_368), Met), (None, Met), (Some(5), Unmet)] {
         pull.checks.as_mut().unwrap().checks[0].app = app;
         assert_eq!(status(&pull, Rule::ChecksReported).0, wanted, "{app:?}");
@@ -207,6 +210,30 @@ fn required_check_of_another_app_has_not_reported() {
     report.checks[0].required = Some(true);
     pull.checks = Some(report);
     assert_eq!(status(&pull, Rule::ChecksPassed), (Unmet, Own));
+}
+
+#[test]
+fn commit_status_never_meets_an_apps_check() {
+    let rule = Rule::ChecksReported;
+    for (word, ready) in [("CLEAN", None), ("BLOCKED", None)] {
+        let pull = under(word, [check("build", Some(15_368))]);
+        assert_eq!(judge(&pull).ready_to_merge, ready, "{word}");
+        assert_eq!(status(&pull, rule), (Unknown, BranchProtection), "{word}");
+        let evidence = found(&judge(&pull), rule).evidence.clone();
+        assert!(evidence.ends_with(": build"), "{evidence}");
+    }
+    // A check that any app may report can be a status.
+    let any = under("CLEAN", [check("build", None)]);
+    assert_eq!(judge(&any).ready_to_merge, Some(true));
+    // The run of the app beside it counts.
+    let mut pull = under("CLEAN", [check("build", Some(15_368))]);
+    let mut run = Check::new("build", CheckStatus::Success);
+    (run.progress, run.app) = (Some("COMPLETED".to_owned()), Some(15_368));
+    pull.checks.as_mut().unwrap().checks.push(run);
+    assert_eq!(status(&pull, rule).0, Met);
+    pull.checks = Some(checks(&[("build", CheckStatus::Failure)]));
+    let failed = status(&pull, Rule::ChecksPassed);
+    assert_eq!(failed, (Unmet, BranchProtection));
 }
 
 #[test]
@@ -311,6 +338,33 @@ fn queue_is_unmet_while_it_holds_the_pull() {
         assert_eq!(queued.cleared_by[0].who, who);
     }
     assert!(!is_listed(&under("CLEAN", []), rule));
+}
+
+#[test]
+fn queue_does_not_explain_unread_rules() {
+    let rule = Rule::NotBlocked;
+    for (unread, word, wanted) in [
+        (UnreadRules::Rulesets, "BLOCKED", Some((Unknown, Forge))),
+        (UnreadRules::Protection, "BLOCKED", Some((Unknown, Forge))),
+        (UnreadRules::Protection, "", Some((Unknown, Forge))),
+        (UnreadRules::Rulesets, "UNSTABLE", Some((Met, Forge))),
+        (UnreadRules::ProtectionDetails, "BLOCKED", None),
+    ] {
+        let mut pull = under(word, [BaseRuleKind::MergeQueue]);
+        pull.base_rules.as_mut().unwrap().mark_unread(unread);
+        let ready = judge(&pull);
+        let found = ready.requirements.iter().find(|r| r.rule == rule);
+        let found = found.map(|r| (r.status, r.source));
+        assert_eq!(found, wanted, "{unread:?} {word}");
+    }
+    let mut pull = under("BLOCKED", [BaseRuleKind::MergeQueue, BaseRuleKind::Locked]);
+    let rules = pull.base_rules.as_mut().unwrap();
+    rules.mark_unread(UnreadRules::Rulesets);
+    rules.mark_unread(UnreadRules::Protection);
+    assert_eq!(
+        found(&judge(&pull), rule).evidence,
+        "the forge says BLOCKED, and of main these could not be read: rulesets, branch protection"
+    );
 }
 
 #[test]
