@@ -466,6 +466,25 @@ fn jira_token_is_in_no_output_and_no_child() {
 }
 
 #[test]
+fn jira_credentials_that_come_back_are_masked() {
+    let tracked = Tracked::new(JiraEdition::Cloud, "Fixes PROJ-123, PROJ-8");
+    tracked.configure(&format!("email = \"{JIRA_EMAIL}\"\n"));
+    tracked.found();
+    let sent = tracked.jira.requests();
+    let sent = sent[0].1.clone().unwrap();
+    tracked.jira.ticket(TicketSeed {
+        key: "PROJ-8",
+        summary: JIRA_TOKEN,
+        comments: vec![format!("You sent {sent}.")],
+        ..TicketSeed::default()
+    });
+    let said = tracked.run(&["1", "--json", "linkedIssues"]).text();
+    assert!(said.contains("You sent Basic ***."), "{said}");
+    let pair = sent.strip_prefix("Basic ").unwrap();
+    assert!(!said.contains(pair) && !said.contains(JIRA_TOKEN), "{said}");
+}
+
+#[test]
 fn r_002_18_login_for_jira_is_used_shown_and_removed() {
     let tracked = Tracked::new(JiraEdition::Cloud, "Fixes PROJ-123");
     tracked.config("");

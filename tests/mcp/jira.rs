@@ -3,7 +3,10 @@
 use forge_testkit::jira::{JIRA_TOKEN, JiraDouble, JiraEdition, TicketSeed};
 use serde_json::json;
 
-use crate::world::{MODERN, Wire, World};
+use crate::{
+    hub::{Hub, REPO},
+    world::{MODERN, Wire, World},
+};
 
 /// A repository whose pull request 1 has this description, and a server that knows JIRA.
 fn serving(body: &str) -> (World, JiraDouble, Wire) {
@@ -47,6 +50,30 @@ fn r_002_8_tool_has_the_ticket_of_a_pull_request() {
     }
     assert_eq!(found.data()["partial"], false);
     assert_eq!(jira.requests().len(), 4);
+}
+
+#[test]
+fn context_of_another_jira_login_is_read_again() {
+    let hub = Hub::with_files(1);
+    hub.forge(&["pr", "edit", "1", "-R", REPO, "-b", "Fixes PROJ-123."])
+        .ok();
+    let jira = JiraDouble::start(JiraEdition::DataCenter);
+    jira.ticket(TicketSeed::default());
+    let login = |token: &str| {
+        let args = ["auth", "login", "--jira", "--with-token", "--base-url"];
+        let run = hub.forge(&args).args([jira.url()]);
+        run.stdin(format!("{token}\n")).ok();
+    };
+    login(JIRA_TOKEN);
+    let mut wire = hub.server(&[]);
+    let mut title = || {
+        let args = json!({"repo": REPO, "number": 1});
+        let found = wire.call("pr_context", args).ok();
+        found.data()["linked_issues"][0]["title"].clone()
+    };
+    assert_eq!(title(), "It leaks");
+    login("another0token");
+    assert_eq!(title(), json!(null));
 }
 
 #[test]

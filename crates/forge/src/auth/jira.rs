@@ -1,6 +1,6 @@
 //! The account at JIRA: one base URL with one token.
 
-use forge_core::{Error, ErrorKind, ForgeKind, Noun, Result, Secret};
+use forge_core::{Error, ErrorKind, ForgeKind, Noun, Result, Secret, fingerprint};
 use toml_edit::{Item, Table, value};
 
 use super::{
@@ -75,6 +75,13 @@ impl Accounts {
             token,
             source,
         }))
+    }
+
+    /// What the account at JIRA is known by here: another one sees other tickets.
+    #[must_use]
+    pub fn jira_fingerprint(&self) -> u64 {
+        let account = self.jira().ok().flatten();
+        fingerprint(&account.map(|a| (a.base_url, a.email, a.token.expose().to_owned())))
     }
 
     /// Stores a token for JIRA at `base_url`, in place of the one that is there.

@@ -32,7 +32,7 @@ use crate::{
 };
 
 /// How many comments are read, the newest.
-const MAX_COMMENTS: u32 = 5;
+const MAX_COMMENTS: usize = 5;
 /// How many tickets are read at once, with two requests each.
 const IN_FLIGHT: usize = 20;
 /// The largest answer, in bytes.
@@ -93,19 +93,13 @@ impl Tickets for Jira {
             .await
             .unwrap_or_else(|_| Err(self.silent()))?;
         let fields = issue.fields;
-        let mut comments: Vec<Comment> = page
-            .comments
-            .into_iter()
-            .filter_map(|comment| comment.into_comment(&self.account.base_url, key))
-            .collect();
-        comments.sort_by_key(|comment| comment.created_at);
         Ok(TicketDetails {
             title: fields.summary,
             is_done: fields.status.category.key == "done",
             status: fields.status.name,
             labels: fields.labels,
             body: text_of(fields.description),
-            comments,
+            comments: page.newest(&self.account.base_url, key),
         })
     }
 }
@@ -143,13 +137,15 @@ impl Jira {
             token,
             ..
         } = &self.account;
-        let (version, authorization) = match email {
+        let token = token.expose();
+        let (version, scheme, credential) = match email {
             Some(email) => {
-                let pair = BASE64_STANDARD.encode(format!("{email}:{}", token.expose()));
-                (3, format!("Basic {pair}"))
+                let pair = BASE64_STANDARD.encode(format!("{email}:{token}"));
+                (3, "Basic", pair)
             }
-            None => (2, format!("Bearer {}", token.expose())),
+            None => (2, "Bearer", token.to_owned()),
         };
+        let authorization = format!("{scheme} {credential}");
         // The text of the error would have the token.
         let unfit = |_| Error::new(ErrorKind::Config, "the token for JIRA fits into no header");
         let mut authorization = HeaderValue::from_str(&authorization).map_err(unfit)?;
@@ -165,8 +161,12 @@ impl Jira {
         let (parts, body) = response.into_parts();
         let bytes = body.into_bytes().unwrap_or_default();
         if parts.status.is_success() {
+            let read = serde_json::from_slice(&bytes).and_then(|mut answer| {
+                mask(&mut answer, &[token, &credential]);
+                serde_json::from_value(answer)
+            });
             // serde's own message quotes the answer.
-            return serde_json::from_slice(&bytes).map_err(|_| {
+            return read.map_err(|_| {
                 Error::new(
                     ErrorKind::Protocol,
                     format!("what JIRA at {} answers is no ticket", self.host()),
@@ -279,6 +279,19 @@ struct Page {
     comments: Vec<TicketComment>,
 }
 
+impl Page {
+    /// The newest comments, oldest first; a server may send more than was asked for.
+    fn newest(self, base_url: &str, key: &str) -> Vec<Comment> {
+        let comments = self.comments.into_iter();
+        let mut all: Vec<Comment> = comments
+            .filter_map(|comment| comment.into_comment(base_url, key))
+            .collect();
+        all.sort_by_key(|comment| comment.created_at);
+        all.drain(..all.len().saturating_sub(MAX_COMMENTS));
+        all
+    }
+}
+
 #[derive(Deserialize)]
 struct TicketComment {
     id: String,
@@ -329,6 +342,23 @@ impl TicketComment {
     }
 }
 
+/// Hides the credentials in every text of an answer: a server may show what it was sent.
+fn mask(answer: &mut Value, secrets: &[&str]) {
+    match answer {
+        Value::String(text) => {
+            for secret in secrets {
+                // A shorter one is in ordinary words.
+                if secret.len() >= 4 && text.contains(secret) {
+                    *text = text.replace(secret, "***");
+                }
+            }
+        }
+        Value::Array(all) => all.iter_mut().for_each(|value| mask(value, secrets)),
+        Value::Object(all) => all.values_mut().for_each(|value| mask(value, secrets)),
+        _ => {}
+    }
+}
+
 /// Wiki markup of v2 as it is, a document of v3 as plain text.
 fn text_of(value: Value) -> String {
     match value {
@@ -348,7 +378,30 @@ fn time(text: &str) -> Option<Timestamp> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn comments_beyond_the_page_are_dropped() {
+        let comment = |n: u32| {
+            let created = format!("2026-07-22T08:{n:02}:00.000+0000");
+            json!({ "id": n.to_string(), "body": "It leaks.", "created": created })
+        };
+        let all: Vec<Value> = (0..50).rev().map(comment).collect();
+        let page: Page = serde_json::from_value(json!({ "comments": all })).unwrap();
+        let newest = page.newest("https://jira.example", "PROJ-1");
+        let ids: Vec<&str> = newest.iter().map(|c| c.id.as_str()).collect();
+        assert_eq!(ids, ["45", "46", "47", "48", "49"]);
+    }
+
+    #[test]
+    fn credentials_in_an_answer_are_masked() {
+        let mut answer = json!({ "a": ["Basic cGFpcg==", { "b": "the token" }], "c": 7 });
+        mask(&mut answer, &["token", "cGFpcg==", "a"]);
+        let masked = json!({ "a": ["Basic ***", { "b": "the ***" }], "c": 7 });
+        assert_eq!(answer, masked);
+    }
 
     #[test]
     fn times_of_jira_are_read() {
