@@ -66,6 +66,28 @@ pub(super) fn quotable(text: &str) -> String {
     short(text).replace('"', "'")
 }
 
+/// How much of each of several names a question has, in characters, and how many names.
+const BRIEF: usize = 40;
+const MAX_NAMES: usize = 20;
+
+/// A count and names that others chose, each in quotes of its own: none hides the next, nor the
+/// count.
+pub(super) fn counted(call: &Call, what: &str, names: &[String]) -> String {
+    let brief = |name: &String| {
+        let name = cut(call.cleaner.line(name).as_str(), BRIEF).replace('"', "'");
+        format!("\"{name}\"")
+    };
+    let first: Vec<String> = names.iter().take(MAX_NAMES).map(brief).collect();
+    let more = match names.len().saturating_sub(MAX_NAMES) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    match first.is_empty() {
+        true => what.to_owned(),
+        false => format!("{what}: {}{more}", first.join(", ")),
+    }
+}
+
 /// A branch or a file in a question: in quotes where it could pose as more than a name, and with
 /// nothing hidden in it, as that would name another one.
 pub(super) fn named(name: &str) -> String {
@@ -92,8 +114,12 @@ fn is_plain(name: &str) -> bool {
 }
 
 fn short(title: &str) -> String {
-    match forge_core::text::truncate_chars(title, TITLE) {
-        (_, 0) => title.to_owned(),
+    cut(title, TITLE)
+}
+
+fn cut(text: &str, most: usize) -> String {
+    match forge_core::text::truncate_chars(text, most) {
+        (_, 0) => text.to_owned(),
         (kept, _) => format!("{kept}…"),
     }
 }
@@ -127,24 +153,30 @@ impl Facts {
             return Ok(());
         };
         let [shown, found] = [expected, actual].map(|text| short(&one_line(text)));
-        Err(Error::new(
-            ErrorKind::Conflict {
-                what: Changed::View,
-                expected: expected.clone(),
-                actual: actual.clone(),
-            },
+        Err(changed(
+            expected.clone(),
+            actual.clone(),
             format!("the {name} was changed meanwhile: expected {shown}, found {found}"),
-        )
-        .with_hint(Hint::fixed(
-            "look at it, then make the call again: the user is asked anew",
-            Action::op(Op::PrView),
-        )))
+        ))
     }
 
     /// All of them, and what else is done, for [`Question::bound`].
     pub fn with(&self, more: impl Debug) -> String {
         format!("{:?} {more:?}", self.0)
     }
+}
+
+/// What the user agreed to is no longer so.
+pub(super) fn changed(expected: String, actual: String, message: String) -> Error {
+    let kind = ErrorKind::Conflict {
+        what: Changed::View,
+        expected,
+        actual,
+    };
+    Error::new(kind, message).with_hint(Hint::fixed(
+        "look at it, then make the call again: the user is asked anew",
+        Action::op(Op::PrView),
+    ))
 }
 
 #[cfg(test)]

@@ -154,8 +154,9 @@ struct SummaryOut {
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct VerdictOut {
-    /// true, false or unknown
-    ready_to_merge: String,
+    /// Absent where nobody can tell
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ready_to_merge: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     head_sha: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -449,6 +450,7 @@ async fn gathered(
     let repo = &target.id.repo;
     let key = fingerprint(&(
         call.server.account_at(&repo.host),
+        call.server.forges().accounts().jira_fingerprint(),
         target.id.to_string(),
         args.wanted(),
         max,
@@ -562,9 +564,7 @@ impl VerdictOut {
     fn of(found: &PullContext) -> Self {
         let r = &found.readiness;
         Self {
-            ready_to_merge: r
-                .ready_to_merge
-                .map_or("unknown".to_owned(), |ready| ready.to_string()),
+            ready_to_merge: r.ready_to_merge,
             head_sha: r.head_sha.clone(),
             base_sha: r.base_sha.clone(),
             checked_at: r.checked_at.to_string(),
@@ -579,10 +579,11 @@ fn head(s: &SummaryOut, v: &VerdictOut) -> String {
         let texts: Vec<&str> = texts.iter().map(Clean::as_str).collect();
         texts.join("; ")
     };
-    let mut text = format!(
-        "ready to merge: {} (checked {})\n",
-        v.ready_to_merge, v.checked_at
-    );
+    let ready = v.ready_to_merge.map_or("unknown", |ready| match ready {
+        true => "true",
+        false => "false",
+    });
+    let mut text = format!("ready to merge: {ready} (checked {})\n", v.checked_at);
     for blocker in &s.blockers {
         text.push_str(&format!("blocker: {blocker}\n"));
     }

@@ -1,12 +1,14 @@
 use std::fmt::Debug;
 
-use forge::context::{Readiness, Requirement, RequirementStatus, Rule, VERDICT_FIELDS, readiness};
+use forge::context::{
+    ClearedBy, Readiness, Requirement, RequirementStatus, Rule, VERDICT_FIELDS, readiness,
+};
 use forge_core::{
     Action, Capability, Error, Hint, Op, Outcome, Param, PrId, Precondition, Warning,
     check_expected_head,
     model::{
         Check, CheckRollup, CheckStatus, Merge, MergeMethod, MergeReq, MergeState, PrFields,
-        PrState, PullRequest, ReviewState, Thread,
+        PrState, PullRequest, ReviewDecision, ReviewState, Thread,
     },
     settle_mergeability,
 };
@@ -14,7 +16,9 @@ use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    agreed::{Facts, Question, Said, agreed, can, mentioned, named, quotable, titled},
+    agreed::{
+        Facts, Question, Said, agreed, can, changed, counted, mentioned, named, quotable, titled,
+    },
     linked::{Linked, Plan},
     written,
 };
@@ -93,7 +97,7 @@ impl Tool for PrMerge {
             MergeReq::check_subject(subject)?;
         }
         let target = call.pull(args.repo.as_deref(), &args.number).await?;
-        let mut pull = settled(call, &target).await?;
+        let mut pull = settled(call, &target, VERDICT_FIELDS | PrFields::LINKED_ISSUES).await?;
         let said = Said {
             head: args.expected_head.as_deref(),
             confirm: args.confirm.as_deref(),
@@ -119,9 +123,9 @@ impl Tool for PrMerge {
         let mut warnings = unread(&pull);
         let mut plan = Plan::of(call, &target, &pull).await?;
         let mut by = None;
+        let mut judged = None;
         let question = if pull.state == PrState::Open {
-            let settings = call.server.forges().config().context_settings();
-            let verdict = readiness(&target.repo, &pull, &settings).await;
+            let verdict = verdict(call, &target, &pull).await;
             check(&target, &pull, &args, &verdict)?;
             by = method(call, &target, args.method).await?;
             can(&target, &needs(by, &args))?;
@@ -129,6 +133,7 @@ impl Tool for PrMerge {
                 + &requirements(call, &verdict)
                 + &warned(call, &warnings);
             warnings.extend(unmet(&verdict));
+            judged = Some(verdict);
             text
         } else {
             plan = plan.left_alone("the branch alone was to go; leave delete_branch away");
@@ -137,11 +142,25 @@ impl Tool for PrMerge {
         let facts = facts(&pull);
         let question = Question {
             text: &question,
-            bound: &facts.with((by.map(MergeMethod::as_str), plan.bound())),
+            bound: &facts.with((
+                by.map(MergeMethod::as_str),
+                plan.bound(),
+                judged.as_ref().map(Open::of),
+            )),
         };
         agreed(call, &target, &pull, &said, question).await?;
-        if pull.state == PrState::Open {
-            facts.still(&self::facts(&target.repo.view(&target.id, NAMED).await?))?;
+        if let Some(judged) = &judged {
+            let now = match is_unknown(&pull) {
+                // It was waited for long enough.
+                true => target.repo.view(&target.id, VERDICT_FIELDS).await?,
+                false => settled(call, &target, VERDICT_FIELDS).await?,
+            };
+            facts.still(&self::facts(&now))?;
+            // Whether a merged one is as wanted, the forge says.
+            if now.state == PrState::Open {
+                let now = verdict(call, &target, &now).await;
+                Open::of(judged).still(&target, &now)?;
+            }
         }
         let req = MergeReq {
             method: by,
@@ -196,12 +215,68 @@ impl Tool for PrMerge {
     }
 }
 
-/// The fields that the question names.
-const NAMED: PrFields = PrFields::CHECKS.with(PrFields::THREADS);
+async fn verdict(call: &Call, target: &Target, pull: &PullRequest) -> Readiness {
+    let settings = call.server.forges().config().context_settings();
+    readiness(&target.repo, pull, &settings).await
+}
+
+/// The requirements that a question says are open: an answer counts for no other.
+#[derive(Debug)]
+struct Open(Vec<(&'static str, &'static str, RequirementStatus)>);
+
+impl Open {
+    fn of(verdict: &Readiness) -> Self {
+        let open = verdict.open().filter(|r| !passes_by_itself(r));
+        let mut open: Vec<_> = open.map(Self::key).collect();
+        open.sort_unstable();
+        Self(open)
+    }
+
+    fn key(r: &Requirement) -> (&'static str, &'static str, RequirementStatus) {
+        (r.rule.name(), r.source.name(), r.status)
+    }
+
+    /// How it stood with what is like `r`.
+    fn status_of(&self, r: &Requirement) -> RequirementStatus {
+        let (rule, source, _) = Self::key(r);
+        let mut open = self.0.iter();
+        let found = open.find(|known| (known.0, known.1) == (rule, source));
+        found.map_or(RequirementStatus::Met, |known| known.2)
+    }
+
+    /// Fails where one is open now that was not, or that nobody could tell and is unmet.
+    fn still(&self, target: &Target, now: &Readiness) -> Result<(), Error> {
+        let mut open = now.open().filter(|r| !passes_by_itself(r));
+        let Some(new) = open.find(|r| r.status < self.status_of(r)) else {
+            return Ok(());
+        };
+        let (rule, source, status) = Self::key(new);
+        Err(changed(
+            self.status_of(new).name().to_owned(),
+            status.name().to_owned(),
+            format!(
+                "{rule} ({source}) of {} has become {} meanwhile: {}",
+                target.id,
+                status.name(),
+                new.evidence
+            ),
+        ))
+    }
+}
+
+/// What passes while somebody thinks, and would void the answer: checks that finish, and what time or
+/// checks tell, but nothing that names any.
+fn passes_by_itself(r: &Requirement) -> bool {
+    let by_itself = |who| matches!(who, ClearedBy::Ci | ClearedBy::Time);
+    r.rule == Rule::ChecksFinished
+        || r.status == RequirementStatus::Unknown
+            && r.counted.is_none()
+            && !r.cleared_by.is_empty()
+            && r.cleared_by.iter().all(|by| by_itself(by.who))
+}
 
 /// The pull request once the forge knows whether it can be merged, or after seven seconds.
-async fn settled(call: &Call, target: &Target) -> Result<PullRequest, Error> {
-    let fields = VERDICT_FIELDS | PrFields::LINKED_ISSUES;
+async fn settled(call: &Call, target: &Target, fields: PrFields) -> Result<PullRequest, Error> {
     let read = || target.repo.view(&target.id, fields);
     let pause = |number, length| async move {
         let what = "the forge works out whether it can be merged";
@@ -434,11 +509,16 @@ fn check(
         return Err(conflicting(&target.id, &pull.base_branch, files));
     }
     let overall = pull.checks.as_ref().map(|checks| checks.overall);
+    // GitHub can want another approval of somebody who is not known here.
+    let is_refused = matches!(
+        pull.review_decision,
+        Some(ReviewDecision::ReviewRequired | ReviewDecision::ChangesRequested)
+    );
     let wanted = [
         (
             args.require_checks,
             // Where no check is required, none has to report: but what nobody checks has not passed.
-            overall == Some(CheckRollup::Success),
+            verdict.are_met(&CHECKED) && overall == Some(CheckRollup::Success),
             &CHECKED[..],
             "the checks have not passed",
             "look at the checks; where nothing is checked, leave require_checks away",
@@ -446,7 +526,7 @@ fn check(
         ),
         (
             args.require_approval,
-            true,
+            verdict.are_met(&APPROVED) && !is_refused,
             &REVIEWED[..],
             "it is not approved",
             "look at who was asked for a review, and ask more",
@@ -454,9 +534,9 @@ fn check(
         ),
     ];
     for (is_wanted, is_done, rules, what, hint, look) in wanted {
-        if is_wanted && !(verdict.are_met(rules) && is_done) {
-            let open = verdict.open().filter(|r| rules.contains(&r.rule));
-            let open: Vec<&str> = open.map(|r| r.evidence.as_str()).collect();
+        let open = verdict.open().filter(|r| rules.contains(&r.rule));
+        let open: Vec<&str> = open.map(|r| r.evidence.as_str()).collect();
+        if is_wanted && !(is_done && open.is_empty()) {
             let why = match open.is_empty() {
                 true => "none".to_owned(),
                 false => open.join("; "),
@@ -478,7 +558,14 @@ const CHECKED: [Rule; 3] = [
     Rule::ChecksFinished,
 ];
 /// The rules that `require_approval` wants to be met.
-const REVIEWED: [Rule; 2] = [Rule::NoChangesRequested, Rule::Approved];
+const APPROVED: [Rule; 2] = [Rule::NoChangesRequested, Rule::Approved];
+/// Those that it wants to be met where they are listed as well.
+const REVIEWED: [Rule; 4] = [
+    Rule::NoChangesRequested,
+    Rule::Approved,
+    Rule::CodeOwnersApproved,
+    Rule::LastPushApproved,
+];
 
 /// What the question names beside the head, the method and the issues.
 fn facts(pull: &PullRequest) -> Facts {
@@ -581,8 +668,8 @@ fn question(
     question
 }
 
-/// The requirements that the merge passes over, each with whose it is. Evidence has names that others
-/// chose, such as those of checks, and stands in quotes.
+/// The requirements that the merge passes over, each with whose it is. Names that others chose, such as
+/// those of checks, stand in quotes.
 fn requirements(call: &Call, verdict: &Readiness) -> String {
     let mut text = String::new();
     let groups = [
@@ -591,8 +678,11 @@ fn requirements(call: &Call, verdict: &Readiness) -> String {
     ];
     for (status, what) in groups {
         let of = |r: &Requirement| {
-            let evidence = quotable(call.cleaner.line(&r.evidence).as_str());
-            format!("{} ({}) \"{evidence}\"", r.rule.name(), r.source.name())
+            let evidence = match &r.counted {
+                Some((what, names)) => counted(call, what, names),
+                None => format!("\"{}\"", quotable(call.cleaner.line(&r.evidence).as_str())),
+            };
+            format!("{} ({}) {evidence}", r.rule.name(), r.source.name())
         };
         let open = verdict.open().filter(|r| r.status == status);
         let open: Vec<String> = open.map(of).collect();
