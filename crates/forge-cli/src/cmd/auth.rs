@@ -237,7 +237,9 @@ fn login_jira(ctx: &Ctx, accounts: &Accounts, args: &LoginArgs) -> Result<Exit> 
     let email = args.email.as_deref();
     let login = accounts.login_jira(&base_url, email, &parse_secret(&secret)?)?;
     ctx.ui
-        .success(&format!("logged in to JIRA at {}", login.base_url));
+        .success(&format!("stored the token for JIRA at {}", login.base_url));
+    ctx.ui
+        .note("JIRA was not asked; the next `forge pr context` of a ticket says whether it takes the token");
     if let Some(name) = login.shadowed_by {
         warn_of_shadow(ctx, &name);
     }

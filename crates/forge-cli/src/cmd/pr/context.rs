@@ -8,7 +8,7 @@ use std::{
 
 use clap::Args;
 use forge::context::{ContextEvent, ContextObserver, ContextSection, context};
-use forge_core::{Error, Locator, Result, locator, model::PrFields};
+use forge_core::{Error, Hint, Locator, Result, locator, model::PrFields};
 
 use super::{context_html, context_text::shown};
 use crate::{
@@ -102,7 +102,10 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ContextArgs) -> Result<Ex
     match (selection, &args.html) {
         (Some(selection), _) => selection.print(&ctx.ui, &selection.object(&found))?,
         (None, Some(file)) => context_html::write(&ctx.ui, &found, file)?,
-        (None, None) => ctx.ui.page(&shown(&found, ctx.ui.palette()))?,
+        (None, None) => {
+            let advice = |hint: &Hint| ctx.ui.advice(hint);
+            ctx.ui.page(&shown(&found, ctx.ui.palette(), advice))?;
+        }
     }
     Ok(Exit::Ok)
 }

@@ -7,7 +7,7 @@ use forge::context::{
     Requirement, RequirementStatus, SinceChanges,
 };
 use forge_core::{
-    PrKey,
+    Action, Hint, Op, PrKey,
     model::{Check, CheckStatus, Comment, LinkState, PrState, Thread},
     text,
 };
@@ -18,10 +18,18 @@ use crate::ui::{color::Palette, json::model_name};
 const MAX_BODY: usize = 2_000;
 
 /// The whole bundle as text: the verdict first, then the sections that it has.
-pub(super) fn shown(found: &PullContext, palette: Palette) -> String {
+///
+/// `advice` makes of a hint what can be typed.
+pub(super) fn shown(
+    found: &PullContext,
+    palette: Palette,
+    advice: impl Fn(&Hint) -> String,
+) -> String {
+    let whole = Action::op(Op::PrDiff).on(&found.pull.id.key);
     let mut page = Page {
         out: String::new(),
         palette,
+        whole_diff: advice(&Hint::new("read the whole diff").with_action(whole)),
     };
     page.top(found);
     page.verdict(found);
@@ -33,8 +41,9 @@ pub(super) fn shown(found: &PullContext, palette: Palette) -> String {
     page.related(found);
     page.files(found);
     page.history(found);
-    if let Some(since) = &found.since {
-        page.since(since);
+    match &found.since {
+        Some(since) => page.since(since),
+        None => page.unread_since(found),
     }
     if let Some(diff) = &found.diff {
         page.diff("Diff", diff);
@@ -48,6 +57,8 @@ pub(super) fn shown(found: &PullContext, palette: Palette) -> String {
 struct Page {
     out: String,
     palette: Palette,
+    /// How to read the whole diff.
+    whole_diff: String,
 }
 
 fn one(text: &str) -> String {
@@ -408,6 +419,13 @@ impl Page {
         }
     }
 
+    /// A reader of the output alone must not take a missing section for "nothing changed".
+    fn unread_since(&mut self, found: &PullContext) {
+        if let Some(error) = found.errors.iter().find(|e| e.section == "since") {
+            self.heading(&format!("Changes since then: {}", one(&error.message)));
+        }
+    }
+
     fn omitted(&mut self, omitted: &[Omission]) {
         for omission in omitted {
             let lines = match omission.lines {
@@ -420,8 +438,8 @@ impl Page {
 
     fn diff(&mut self, name: &str, diff: &PackedDiff) {
         let cut = match diff.truncated {
-            true => ", not all of it: forge pr diff has the rest",
-            false => "",
+            true => format!(", not all of it; {}", self.whole_diff),
+            false => String::new(),
         };
         self.heading(&format!(
             "{name}: {} file(s) +{} -{}{cut}",

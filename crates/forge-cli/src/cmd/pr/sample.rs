@@ -87,6 +87,7 @@ pub(crate) fn review(state: ReviewState, body: &str, at: &str) -> Review {
         id: "r1".into(),
         author: Actor::new("grace"),
         author_association: Some("MEMBER".into()),
+        author_can_push: None,
         state,
         body: (!body.is_empty()).then(|| body.into()),
         submitted_at: at.parse().unwrap(),
