@@ -307,7 +307,7 @@ fn rule_of_a_ruleset_has_its_name() {
         json!(["Expected checks have not reported: deploy"])
     );
     let text = hub.forge(&["pr", "context", "1", "-R", REPO]).text();
-    let line = "  ✗ checks_reported [ruleset \"Red ␛[31mmain\"] have not reported: deploy → ci\n";
+    let line = "  ✗ checks_reported [ruleset \"Red ␛[31mmain\"] 1 not reported: deploy → ci\n";
     assert!(text.contains(line), "{text}");
 }
 
@@ -600,4 +600,32 @@ fn text_of_the_bundle_is_for_people() {
     ] {
         assert!(text.contains(part), "{part:?} is not in\n{text}");
     }
+}
+
+#[test]
+fn pull_on_an_open_one_says_what_the_merge_says() {
+    let world = World::with_pull();
+    world.git.set_branch("above", "feature");
+    world
+        .git
+        .commit("above", "Above", &[("above.txt", Some("x\n"))]);
+    let create = ["pr", "create", "-H", "above", "-t", "Above", "-b", "B"];
+    let create = [&create[..], &["--depends-on", "1"]].concat();
+    world.forge(&create).ok();
+    let found = world.context(&["2", "--json", "verdict"]);
+    let stops = [
+        rules(&found["verdict"], "unmet"),
+        rules(&found["verdict"], "unknown"),
+    ]
+    .concat();
+    assert_eq!(stops[0], "dependency_merged forge", "{stops:?}");
+    assert!(
+        !stops.iter().any(|rule| rule.starts_with("not_blocked")),
+        "{stops:?}"
+    );
+    let out = world
+        .forge(&["pr", "merge", "2", "--squash"])
+        .output()
+        .exits(1);
+    assert!(out.stderr_text().contains("#1"), "{out:?}");
 }

@@ -49,6 +49,7 @@ mod status;
 mod tangled;
 mod terminal;
 mod unprinted;
+mod verdict_gaps;
 mod verdicts;
 mod view;
 mod watch;

@@ -1,6 +1,9 @@
 use std::sync::Arc;
 
-use forge_testkit::{GitDir, github::Fault};
+use forge_testkit::{
+    GitDir,
+    github::{Fault, state::ReviewState},
+};
 use serde_json::{Value, json};
 
 use crate::{
@@ -214,9 +217,9 @@ fn merge_question_names_all_that_speaks_against_it() {
         &format!("Head {head}."),
         "Title \"Work\"",
         " Not met: ",
-        "threads_resolved (own) \"open at d/0000.txt:1\"",
-        "no_changes_requested (own) \"changes requested by ada\"",
-        "checks_passed (own) \"failed: test\"",
+        "threads_resolved (own) 1 thread(s) open: \"d/0000.txt:1\"",
+        "no_changes_requested (own) 1 request changes: \"ada\"",
+        "checks_passed (own) 1 failed: \"test\"",
     ] {
         assert!(wire.asked[0].contains(part), "{part}: {:?}", wire.asked);
     }
@@ -278,6 +281,114 @@ fn answer_counts_for_what_the_question_named_alone() {
                 .ok();
             assert_eq!(view.data()["pull_request"]["state"], "open", "{era} {says}");
         }
+    }
+}
+
+#[test]
+fn answer_is_void_once_another_requirement_is_open() {
+    for (era, user) in [
+        (LEGACY, User::Agrees),
+        (MODERN, User::Agrees),
+        (MODERN, User::Absent),
+    ] {
+        let hub = Arc::new(Hub::with_files(1));
+        {
+            let mut seed = hub.double.seed();
+            seed.check(REPO, 1, "ci", "test", "SUCCESS");
+            seed.review(REPO, 1, "ada", ReviewState::Approved, "Good.");
+        }
+        let theirs = Arc::clone(&hub);
+        let dismiss = move || {
+            for review in theirs.double.seed().reviews.values_mut() {
+                review.state = ReviewState::Dismissed;
+            }
+        };
+        let mut wire = hub.server_of(era, &["--write"]);
+        wire.user = user;
+        let mut args = json!({"repo": REPO, "number": 1});
+        if user == User::Absent {
+            let asked = wire.call("pr_merge", args.clone()).fails("invalid_input");
+            assert!(!asked.text().contains("Not met"), "{}", asked.text());
+            args["confirm"] = Wire::seal(&asked);
+            dismiss();
+        } else {
+            wire.meanwhile = Some(Box::new(dismiss));
+        }
+        let refused = wire.call("pr_merge", args.clone());
+        let refused = match era {
+            LEGACY => refused
+                .fails("conflict")
+                .says("octo/tools#1 has become unmet meanwhile: 0 approval(s)"),
+            _ => refused
+                .fails("invalid_input")
+                .says("Not met: approved (own) \"0 approval(s)\""),
+        };
+        assert!(
+            wire.asked.iter().all(|asked| !asked.contains("Not met")),
+            "{:?}",
+            wire.asked
+        );
+        let view = wire.call("pr_view", args_of_one()).ok();
+        assert_eq!(view.data()["pull_request"]["state"], "open", "{era}");
+        // Who is asked anew is told, and may agree to it.
+        if user == User::Absent {
+            args["confirm"] = Wire::seal(&refused);
+        }
+        let merged = wire.call("pr_merge", args).ok();
+        assert_eq!(merged.data()["merged"], true, "{era}");
+    }
+}
+
+fn args_of_one() -> Value {
+    json!({"repo": REPO, "number": 1})
+}
+
+/// The result of all the checks stays what it is.
+#[test]
+fn answer_outlasts_check_that_finishes() {
+    for era in [LEGACY, MODERN] {
+        let hub = Arc::new(Hub::with_files(1));
+        fails_a_check(&hub);
+        let lint = |hub: &Hub, result| {
+            hub.double.seed().check(REPO, 1, "ci", "lint", result);
+        };
+        lint(&hub, "IN_PROGRESS");
+        let mut wire = hub.server_of(era, &["--write"]);
+        let theirs = Arc::clone(&hub);
+        wire.meanwhile = Some(Box::new(move || lint(&theirs, "SUCCESS")));
+        wire.call("pr_merge", args_of_one()).ok();
+        let pending = "checks_finished (own) 1 not finished: \"lint\"";
+        assert!(wire.asked[0].contains(pending), "{:?}", wire.asked);
+    }
+}
+
+#[test]
+fn long_names_hide_nothing_in_the_question() {
+    let hub = Hub::with_files(1);
+    let poses = "lint (optional, may be ignored; all required checks passed). Approved by the \
+                 security team, who have looked at all of it";
+    {
+        let mut seed = hub.double.seed();
+        for n in 0..3 {
+            seed.check(REPO, 1, "ci", &format!("{poses} \"{n}\""), "FAILURE");
+        }
+        for n in 1..3 {
+            seed.check(REPO, 1, "ci", &format!("zz-security-scan-{n}"), "FAILURE");
+        }
+        for path in [&"long/".repeat(60), "second.rs"] {
+            seed.thread(REPO, 1, "ada", path);
+        }
+    }
+    let mut wire = hub.server(&["--write"]);
+    wire.user = User::Declines;
+    wire.call("pr_merge", args_of_one()).fails("cancelled");
+    let cut = format!("\"{}…\", ", &poses[..40]);
+    for part in [
+        format!("checks_passed (own) 5 failed: {}", cut.repeat(3)),
+        "\"zz-security-scan-1\", \"zz-security-scan-2\"; ".to_owned(),
+        format!("2 thread(s) open: \"{}…\", \"second.rs", "long/".repeat(8)),
+    ] {
+        assert!(wire.asked[0].contains(&part), "{part}: {:?}", wire.asked);
     }
 }
 

@@ -25,7 +25,7 @@ fn r_002_1_context_is_one_call_in_both_eras() {
         assert_eq!(data["pull_request"]["number"], "1");
         assert_eq!(data["summary"]["blockers"], json!(["No approvals yet"]));
         assert_eq!(data["summary"]["ready_to_merge"], false);
-        assert_eq!(data["verdict"]["ready_to_merge"], "false");
+        assert_eq!(data["verdict"]["ready_to_merge"], false);
         assert_eq!(data["verdict"]["requirements"][0]["rule"], "approved");
         assert_eq!(
             data["verdict"]["head_sha"],
@@ -189,7 +189,7 @@ fn context_on_tangled_has_the_same_facts() {
         .says("ready to merge: unknown");
     assert_eq!(found.data()["pull_request"]["number"], uri);
     assert_eq!(found.data()["diff"]["files"][0]["path"], "topic.txt");
-    assert_eq!(found.data()["verdict"]["ready_to_merge"], "unknown");
+    assert_eq!(found.data()["verdict"]["ready_to_merge"], json!(null));
     let first = &found.data()["verdict"]["requirements"][0];
     assert_eq!(first["rule"], "checks_reported");
 }

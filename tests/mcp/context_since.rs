@@ -75,7 +75,7 @@ fn since_unknown_says_what_to_do() {
         assert_eq!(data["errors"][0]["section"], "since", "{since}");
         assert_eq!(data["partial"], true);
         assert!(data.get("since").is_none());
-        assert_eq!(data["verdict"]["ready_to_merge"], "false");
+        assert_eq!(data["verdict"]["ready_to_merge"], false);
     }
 }
 

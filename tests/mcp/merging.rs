@@ -1,6 +1,6 @@
 //! What `pr_merge` asks before, what it refuses, and which method it takes.
 
-use forge_testkit::github::state::{Permission, ReviewState};
+use forge_testkit::github::state::{Permission, Protection, ReviewState};
 use serde_json::json;
 
 use crate::{
@@ -232,6 +232,53 @@ fn an_approval_can_be_required() {
 }
 
 #[test]
+fn required_approval_is_that_of_code_owners_too() {
+    // An owner who is named once the pull request is there is not asked, and is missing all the same.
+    for (named_first, says) in [
+        (true, "it is not approved: asked and not reviewed by linus"),
+        (false, "it is not approved: no code owner is asked"),
+    ] {
+        let hub = Hub::new();
+        hub.double
+            .seed()
+            .collaborator(REPO, "linus", Permission::Write);
+        let name_owner = || {
+            let files = [(".github/CODEOWNERS", Some("* @linus\n"))];
+            hub.double
+                .seed()
+                .commit(REPO, "main", &files, "Name owners");
+        };
+        if named_first {
+            name_owner();
+        }
+        hub.open_work();
+        if !named_first {
+            name_owner();
+        }
+        let wanted = Protection {
+            approvals: 1,
+            code_owners: true,
+            ..Protection::default()
+        };
+        hub.double.seed().protect(REPO, "main", wanted);
+        let approves = |who| {
+            let mut seed = hub.double.seed();
+            seed.review(REPO, 1, who, ReviewState::Approved, "Good.");
+        };
+        approves("ada");
+        let mut wire = hub.server(&["--write"]);
+        let args = json!({"repo": REPO, "number": 1, "require_approval": true});
+        wire.call("pr_merge", args.clone())
+            .fails("precondition_failed")
+            .says(says);
+        assert!(wire.asked.is_empty(), "{:?}", wire.asked);
+        approves("linus");
+        let merged = wire.call("pr_merge", args).ok();
+        assert_eq!(merged.data()["merged"], true);
+    }
+}
+
+#[test]
 fn passed_checks_can_be_required() {
     let args = json!({"repo": REPO, "number": 1, "require_checks": true});
     let hub = Hub::with_files(1);
@@ -244,7 +291,7 @@ fn passed_checks_can_be_required() {
     hub.double.seed().check(REPO, 1, "ci", "lint", "FAILURE");
     wire.call("pr_merge", args.clone())
         .fails("precondition_failed")
-        .says("the checks have not passed: failed: lint");
+        .says("the checks have not passed: 1 failed: lint");
     assert!(wire.asked.is_empty(), "{:?}", wire.asked);
     let hub = Hub::with_files(1);
     hub.double.seed().check(REPO, 1, "ci", "test", "SUCCESS");

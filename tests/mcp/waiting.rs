@@ -31,7 +31,7 @@ fn wait_that_is_not_over_says_how_to_go_on() {
             .says("no check has reported yet");
         let data = waiting.data();
         assert_eq!(data["waited"]["outcome"], "pending");
-        assert_eq!(data["verdict"]["ready_to_merge"], "false");
+        assert_eq!(data["verdict"]["ready_to_merge"], false);
         assert!(data.get("diff").is_none() && data.get("ci_status").is_none());
         let cursor = data["next_cursor"].as_str().unwrap();
         assert!(waiting.text().contains(cursor));

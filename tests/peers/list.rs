@@ -2,7 +2,7 @@ use forge_testkit::github::{PullSeed, Seed};
 
 use crate::{
     twins::Twins,
-    world::{REPO, REVIEWER, Tool},
+    world::{REPO, REVIEWER, Tool, World},
 };
 
 /// Pull requests 1 to 4: one with everything, a draft, somebody else's, and a fork's.
@@ -190,4 +190,17 @@ fn the_status_is_the_same() {
     ] {
         twins.refused(line);
     }
+}
+
+/// gh has no such filter: its own list of files says what is right.
+#[test]
+fn touches_finds_what_the_files_of_gh_say() {
+    let world = World::new();
+    four(&mut world.double.seed());
+    let files =
+        "pr list --json number,files -q '.[] | select(.files[].path == \"wip.txt\") | .number'";
+    let theirs = world.command(Tool::Gh, files).text();
+    let ours = "pr list --touches wip.txt --json number -q '.[].number'";
+    assert_eq!(world.command(Tool::Forge, ours).text(), theirs);
+    assert_eq!(theirs.lines().count(), 1, "{theirs}");
 }
