@@ -400,7 +400,8 @@ fn r_002_17_no_output_has_the_token() {
 fn r_002_19_first_example_has_one_blocker() {
     let hub = Hub::with_pull();
     let mut seed = hub.double.seed();
-    seed.user("bob");
+    let write = forge_testkit::github::state::Permission::Write;
+    seed.collaborator(REPO, "bob", write);
     seed.user("carol");
     seed.review(REPO, 1, "bob", ReviewState::Approved, "Good.");
     seed.thread(REPO, 1, "carol", "work.txt");

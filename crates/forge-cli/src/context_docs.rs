@@ -158,7 +158,7 @@ fn watches(out: &mut String) {
         "\n| Exit code | The watch ended because |\n|---|---|\n\
          | 0 | it happened, and is no failure; or the pull request was merged before; or nobody reads \
          the output any more |\n\
-         | 1 | it happened and is a failure, or the pull request was closed before; or it could not be \
+         | 1 | it happened and is a failure, or the pull request was closed before (with `--until state` alone a reopening is waited for); or it could not be \
          read |\n\
          | 2 | Ctrl-C; what was seen last is on standard error |\n\
          | 8 | the deadline passed (`--timeout`, 30 minutes) |\n\n\

@@ -303,7 +303,12 @@ impl WatchSeen {
         }
         // Nothing is going to happen to it, but that checks which run finish.
         let runs = until.contains(&WatchUntil::Checks) && self.count(&[CheckStatus::Pending]) > 0;
-        let is_over = self.state != PrState::Open;
+        // A closed one can be reopened, which is worth waiting for where the state alone is watched.
+        let is_over = match self.state {
+            PrState::Open => false,
+            PrState::Closed => *until != [WatchUntil::State].into(),
+            PrState::Merged => true,
+        };
         (is_over && !runs).then(|| WatchEnd::new(self.state == PrState::Merged, None))
     }
 

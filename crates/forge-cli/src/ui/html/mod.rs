@@ -1,5 +1,5 @@
 //! HTML that is safe by its types: markup is `&'static str`, and every other text is escaped by
-//! [`escape`], the only function that writes one.
+//! `escape`, the only function that writes one.
 
 mod markdown;
 
