@@ -107,7 +107,8 @@ fn proxy_url(name: &str, text: &str) -> Result<Url> {
     } else {
         format!("http://{text}")
     };
-    let url = Url::parse(&full).map_err(|e| refused(&format!("is not a URL: {e}")))?;
+    let url =
+        Url::parse(&full).map_err(|e| refused(&format!("is not a URL: {e}")).with_source(e))?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err(refused(&format!(
             "has the scheme '{}', which is not supported",

@@ -123,6 +123,7 @@ pub(super) fn read<A: DeserializeOwned>(args: JsonObject, schema: &JsonObject) -
     serde_json::from_value(Value::Object(args)).map_err(|e| {
         refused(format!("the arguments do not fit: {e}"))
             .with_hint(format!("{parted}this tool takes {}", names.join(", ")))
+            .with_source(e)
     })
 }
 

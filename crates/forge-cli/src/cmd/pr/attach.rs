@@ -202,11 +202,12 @@ fn read(cwd: &Path, argument: &str) -> Result<File> {
         Some((path, alt)) if !cwd.join(argument).is_file() => (path, Some(alt)),
         _ => (argument, None),
     };
-    let cannot = |e: &io::Error| {
+    let cannot = |e: io::Error| {
         refused(format!("{given} cannot be attached: {e}"))
             .with_hint("check the path; it is relative to the working directory")
+            .with_source(e)
     };
-    let path = cwd.join(given).canonicalize().map_err(|e| cannot(&e))?;
+    let path = cwd.join(given).canonicalize().map_err(cannot)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let (stem, extension) = name.rsplit_once('.').unwrap_or((&name, ""));
     let extension = extension.to_lowercase();
@@ -226,7 +227,7 @@ fn read(cwd: &Path, argument: &str) -> Result<File> {
         return Err(refused(format!("{given}: a video has no alternative text"))
             .with_hint(format!("attach it as {given}")));
     }
-    let bytes = fs::read(&path).map_err(|e| cannot(&e))?;
+    let bytes = fs::read(&path).map_err(cannot)?;
     if bytes.is_empty() {
         return Err(refused(format!("{given} is empty")).with_hint("attach a file with content"));
     }
