@@ -4,7 +4,10 @@
 use std::fs;
 
 use forge_core::text::neutralise;
-use forge_testkit::github::Fault;
+use forge_testkit::{
+    github::Fault,
+    jira::{JIRA_TOKEN, JiraDouble, JiraEdition, TicketSeed},
+};
 
 use crate::{
     context_stage::{HOSTILE, HOSTILE_PATH, HOSTILE_URL, Stage},
@@ -198,6 +201,139 @@ fn html_page_of_a_local_pull_has_its_facts() {
     // A file is no address of the web.
     assert!(body.contains(&world.url(1)));
     assert!(!page.contains("href=\"file:"));
+}
+
+#[test]
+fn html_since_names_its_start_and_the_changes() {
+    let world = World::with_pull();
+    world
+        .grace(&["pr", "review", "1", "--comment", "-b", "Seen."])
+        .ok();
+    let reviewed = world.git.oid("feature").unwrap();
+    let headline = "Add <img src=x onerror=1>";
+    let head = world
+        .git
+        .commit("feature", headline, &[("b.txt", Some("<b>two\n"))]);
+    let page = |since: &str| {
+        let args = ["pr", "context", "1", "--since", since, "--html", "-"];
+        let page = world.grace(&args).text();
+        let all = elements(&page);
+        joined(&first(&all, "section", "since").text)
+    };
+    let body = page("review");
+    let review = world.json("1", "reviews")["reviews"][0]["id"].clone();
+    let begin = format!(
+        "Changes since then Since review {} the head has more commits. added {} {headline} 1 file \
+         with +1 −0 lines.",
+        review.as_str().unwrap(),
+        &head[..12]
+    );
+    assert!(body.starts_with(&begin), "{body}");
+    assert!(body.ends_with("1 + <b>two"), "{body}");
+    assert!(!body.contains("feature.txt"), "{body}");
+    // A commit as the start, and a head that did not move.
+    for (since, begin) in [
+        (&reviewed, "has more commits. added"),
+        (&head, "has not moved."),
+    ] {
+        let wanted = format!("Since {} the head {begin}", &since[..12]);
+        let body = page(since);
+        assert!(body.contains(&wanted), "{body}");
+    }
+    // A start that there is not is named, and the page has no such section.
+    let gone = "1".repeat(40);
+    let args = ["pr", "context", "1", "--since", &gone, "--html", "-"];
+    let page = world.grace(&args).text();
+    let all = elements(&page);
+    assert!(all.iter().all(|e| e.attr("id") != "since"));
+    let body = joined(&first(&all, "main", "").text);
+    assert!(
+        body.contains("Not everything could be read since ("),
+        "{body}"
+    );
+}
+
+#[test]
+fn html_source_has_the_lines_at_the_head() {
+    let world = World::new();
+    let long: Vec<String> = (1..=400).map(|n| format!("line {n}\n")).collect();
+    let path = "src/<b>&.rs";
+    world
+        .git
+        .commit("main", "Long", &[(path, Some(&long.concat()))]);
+    let changed = long
+        .concat()
+        .replace("line 200\n", "<script>alert(1)</script>\n");
+    let files = [
+        (path, Some(changed.as_str())),
+        ("Cargo.lock", Some("lock\n")),
+    ];
+    let head = world.git.commit("feature", "Change", &files);
+    let create = ["pr", "create", "-H", "feature", "-t", "T", "-b", "B"];
+    world.forge(&create).ok();
+    let page = |more: &[&str]| {
+        let args = ["pr", "context", "1", "-i", "source", "--html", "-"];
+        let page = world.forge(&[&args[..], more].concat()).text();
+        let all = elements(&page);
+        joined(&first(&all, "section", "source").text)
+    };
+    let body = page(&[]);
+    let begin = format!(
+        "Files at the head 2 files at {}. {path} 400 lines",
+        &head[..12]
+    );
+    assert!(body.starts_with(&begin), "{body}");
+    // Twenty lines before the hunk, which has five lines of context.
+    for part in [
+        "Line Text 175 line 175 176 line 176",
+        "199 line 199 200 <script>alert(1)</script> 201 line 201",
+        "225 line 225",
+        "Cargo.lock Not shown: a generated, lock or vendored file",
+    ] {
+        assert!(body.contains(part), "{part:?} is not in\n{body}");
+    }
+    assert!(!body.contains("line 226"), "{body}");
+    let body = page(&["--max-diff", "100"]);
+    let left_out = "lines not shown: the budget is spent on what ranks before it";
+    assert!(body.contains(left_out), "{body}");
+}
+
+#[test]
+fn html_ticket_has_its_status_or_is_unknown() {
+    let world = World::new();
+    let jira = JiraDouble::start(JiraEdition::DataCenter);
+    jira.ticket(TicketSeed {
+        status: "In <b>\u{1b}[31mProgress",
+        ..TicketSeed::default()
+    });
+    world.feature("feature");
+    let body = "Fixes PROJ-123";
+    let create = ["pr", "create", "-H", "feature", "-t", "T", "-b", body];
+    world.forge(&create).ok();
+    let config = format!("[jira]\nbase_url = \"{}\"\n", jira.url());
+    let file = "home/.config/forge/config.toml";
+    world.scratch.write(file, config);
+    let page = || {
+        let args = ["pr", "context", "1", "--html", "-"];
+        world.forge(&args).env("JIRA_TOKEN", JIRA_TOKEN).text()
+    };
+    let text = page();
+    let all = elements(&text);
+    let linked = joined(&first(&all, "section", "linked").text);
+    let wanted = "Linked issues PROJ-123 It leaks closes · open: In <b>␛[31mProgress · found in body \
+                  · backend Its text and 1 comment Since May.";
+    assert!(linked.starts_with(wanted), "{linked}");
+    let address = format!("{}/browse/PROJ-123", jira.url());
+    assert!(all.iter().any(|e| e.attr("href") == address), "{text}");
+    jira.fail(401);
+    let text = page();
+    let all = elements(&text);
+    let linked = joined(&first(&all, "section", "linked").text);
+    let wanted = "Linked issues PROJ-123 closes · unknown · found in body";
+    assert_eq!(linked, wanted);
+    let main = joined(&first(&all, "main", "").text);
+    let failed = "Not everything could be read linked_issues (unauthenticated)";
+    assert!(main.contains(failed), "{main}");
 }
 
 #[test]

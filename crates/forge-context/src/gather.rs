@@ -362,8 +362,8 @@ impl Gather<'_> {
                         repo: own.clone(),
                         key,
                     };
-                    let fields = IssueFields { comments: true };
-                    (at, self.repo.issue(&id, fields).await)
+                    let fields = IssueFields::COMMENTS;
+                    (at, self.repo.issue(&id, &fields).await)
                 });
         join_all(reads).await
     }

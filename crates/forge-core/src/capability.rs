@@ -147,12 +147,32 @@ capabilities! {
     IssueReason = "issue.state.reason", "Saying why an issue is closed";
     /// Comment on one.
     IssueComment = "issue.comment", "Commenting on an issue";
+    /// Edit and delete a comment on one.
+    IssueCommentEdit = "issue.comment.edit", "Editing a comment on an issue";
+    /// The forge orders and dates comments itself, so that all readers agree which came first.
+    IssueCommentOrder = "issue.comment.order", "An order of comments that their authors cannot choose";
+    /// Delete one.
+    IssueDelete = "issue.delete", "Deleting an issue";
+    /// Who opened, closed and changed one, and when.
+    IssueHistory = "issue.history", "Reading the history of an issue";
+    /// Parents, sub-issues and dependencies.
+    IssueRelations = "issue.relations", "Parents, sub-issues and dependencies of issues";
+    /// Fields with values.
+    IssueValues = "issue.values", "Fields of issues";
+    /// Define the fields and their values.
+    IssueFieldEdit = "issue.field", "Defining a field of issues";
+    /// An edit that names a version happens only if nothing has changed since (compare-and-swap).
+    IssueSwap = "issue.edit.swap", "Changing an issue only if it is unchanged";
     /// What a pull request or an issue closes, mentions and depends on, and the reverse.
     Links = "links", "Links between pull requests and issues";
     /// List the labels of a repository.
     LabelList = "label.list", "Listing labels";
     /// Define labels.
     LabelEdit = "label.edit", "Defining a label";
+    /// Labels that take one of several values.
+    LabelValues = "label.values", "Labels with values";
+    /// Read a file of a branch.
+    RepoFile = "repo.file", "Reading a file of a branch";
 }
 
 impl Capability {

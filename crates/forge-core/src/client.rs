@@ -10,12 +10,13 @@ use crate::{
     Support, Timestamp, Trust, WebPage,
     call::CallState,
     model::{
-        Actor, Attachment, BaseRules, Branch, Check, CheckLog, ChecksReport, CloseReq, Comment,
-        CommentId, Commit, ContentsReq, CreatePull, Diff, DiffReq, EditIssue, EditPull, FileChange,
-        FileContent, HeadRef, Issue, IssueFields, IssueId, IssueQuery, Label, Links, Merge,
-        MergeReq, Mergeability, NewAttachment, NewIssue, NewLabel, NewReview, PrFields, PullQuery,
-        PullRequest, PullStatus, RepoInfo, Resubmit, Review, SetIssueState, StateFilter,
-        StatusEvent, Subject, Thread, ThreadFilter, ThreadId, UpdateBranch,
+        Actor, Attachment, BaseRules, BoardId, Branch, Check, CheckLog, ChecksReport, CloseReq,
+        Comment, CommentId, Commit, ContentsReq, CreatePull, Diff, DiffReq, EditIssue, EditPull,
+        FileChange, FileContent, HeadRef, Issue, IssueField, IssueFields, IssueId, IssueQuery,
+        IssueSet, Label, Links, Merge, MergeReq, Mergeability, NewAttachment, NewIssue, NewLabel,
+        NewReview, PrFields, PullQuery, PullRequest, PullStatus, RepoInfo, Resubmit, Review,
+        SetIssueState, StateFilter, StatusEvent, Subject, Thread, ThreadFilter, ThreadId,
+        UpdateBranch,
     },
     op::{Effect, Needs, Op},
 };
@@ -354,6 +355,15 @@ impl Repo {
             .await
     }
 
+    /// The bytes of the file `path` at `at`, or on the default branch; `None` where there is none.
+    pub async fn repo_file(&self, path: &str, at: Option<&str>) -> Result<Option<Vec<u8>>> {
+        self.client
+            .run(Op::RepoFile, &self.id, vec![], || {
+                self.forge().repo_file(&self.id, path, at)
+            })
+            .await
+    }
+
     /// Opens a pull request.
     pub async fn create(&self, req: &CreatePull) -> Result<Outcome<PullRequest>> {
         self.client
@@ -676,7 +686,7 @@ impl Repo {
     }
 
     /// One issue with the sections of `fields`.
-    pub async fn issue(&self, issue: &IssueId, fields: IssueFields) -> Result<Issue> {
+    pub async fn issue(&self, issue: &IssueId, fields: &IssueFields) -> Result<Issue> {
         self.client
             .run(Op::IssueView, issue, vec![], || {
                 self.forge().issue(issue, fields)
@@ -684,10 +694,19 @@ impl Repo {
             .await
     }
 
+    /// The issues of `ids` with their relations, and related ones that the forge gives along.
+    pub async fn related_issues(&self, ids: &[IssueId], fields: &IssueFields) -> Result<IssueSet> {
+        self.client
+            .run(Op::IssueRelated, &self.id, vec![], || {
+                self.forge().related_issues(ids, fields)
+            })
+            .await
+    }
+
     /// Opens an issue.
     pub async fn create_issue(&self, new: &NewIssue) -> Result<Outcome<Issue>> {
         self.client
-            .run(Op::IssueCreate, &self.id, vec![], || {
+            .run(Op::IssueCreate, &self.id, new.needs(), || {
                 self.forge().create_issue(&self.id, new)
             })
             .await
@@ -696,8 +715,21 @@ impl Repo {
     /// Changes title, body and labels of an issue.
     pub async fn edit_issue(&self, issue: &IssueId, edit: &EditIssue) -> Result<Outcome<Issue>> {
         self.client
-            .run(Op::IssueEdit, issue, vec![], || {
+            .run(Op::IssueEdit, issue, edit.needs(), || {
                 self.forge().edit_issue(issue, edit)
+            })
+            .await
+    }
+
+    /// Changes several issues; each has a result of its own, in the order of `edits`.
+    pub async fn edit_issues(
+        &self,
+        edits: &[(IssueId, EditIssue)],
+    ) -> Result<Vec<Result<Outcome<Issue>>>> {
+        let needs = edits.iter().flat_map(|(_, edit)| edit.needs()).collect();
+        self.client
+            .run(Op::IssueEdit, &self.id, needs, || {
+                self.forge().edit_issues(edits)
             })
             .await
     }
@@ -724,6 +756,71 @@ impl Repo {
             .await
     }
 
+    /// Replaces the body of the comment `key` on an issue.
+    pub async fn edit_issue_comment(
+        &self,
+        issue: &IssueId,
+        key: &str,
+        body: &str,
+        expected_version: Option<&str>,
+    ) -> Result<Outcome<Comment>> {
+        self.client
+            .run(Op::IssueCommentEdit, issue, vec![], || {
+                self.forge()
+                    .edit_issue_comment(issue, key, body, expected_version)
+            })
+            .await
+    }
+
+    /// Deletes the comment `key` on an issue.
+    pub async fn delete_issue_comment(&self, issue: &IssueId, key: &str) -> Result<Outcome<()>> {
+        self.client
+            .run(Op::IssueCommentDelete, issue, vec![], || {
+                self.forge().delete_issue_comment(issue, key)
+            })
+            .await
+    }
+
+    /// Deletes an issue.
+    pub async fn delete_issue(&self, issue: &IssueId) -> Result<Outcome<()>> {
+        self.client
+            .run(Op::IssueDelete, issue, vec![], || {
+                self.forge().delete_issue(issue)
+            })
+            .await
+    }
+
+    /// What happened to an issue, oldest first.
+    pub async fn issue_history(&self, issue: &IssueId, page: PageReq) -> Result<Page<StatusEvent>> {
+        self.client
+            .run(Op::IssueHistory, issue, vec![], || {
+                self.forge().issue_history(issue, page)
+            })
+            .await
+    }
+
+    /// The fields of issues on a board.
+    pub async fn issue_fields(&self, board: Option<&BoardId>) -> Result<Vec<IssueField>> {
+        self.client
+            .run(Op::IssueFieldList, &self.id, vec![], || {
+                self.forge().issue_fields(&self.id, board)
+            })
+            .await
+    }
+
+    /// Makes a field of issues, or adds the options that it lacks.
+    pub async fn define_issue_field(
+        &self,
+        board: Option<&BoardId>,
+        field: &IssueField,
+    ) -> Result<Outcome<IssueField>> {
+        self.client
+            .run(Op::IssueFieldDefine, &self.id, vec![], || {
+                self.forge().define_issue_field(&self.id, board, field)
+            })
+            .await
+    }
+
     /// How a pull request or an issue is linked with others.
     pub async fn links(&self, subject: &Subject) -> Result<Links> {
         self.client
@@ -743,7 +840,7 @@ impl Repo {
     /// Defines a label.
     pub async fn define_label(&self, label: &NewLabel) -> Result<Outcome<Label>> {
         self.client
-            .run(Op::LabelDefine, &self.id, vec![], || {
+            .run(Op::LabelDefine, &self.id, label.needs(), || {
                 self.forge().define_label(&self.id, label)
             })
             .await

@@ -16,12 +16,13 @@ use async_trait::async_trait;
 use crate::{
     Capabilities, ForgeKind, Outcome, Page, PageReq, PrId, RepoId, Result, WebPage,
     model::{
-        Actor, Attachment, BaseRules, Branch, Check, CheckLog, ChecksReport, CloseReq, Comment,
-        CommentId, Commit, ContentsReq, CreatePull, Diff, DiffReq, EditIssue, EditPull, FileChange,
-        FileContent, HeadRef, Issue, IssueFields, IssueId, IssueQuery, Label, Links, Merge,
-        MergeReq, Mergeability, NewAttachment, NewIssue, NewLabel, NewReview, PrFields, PullQuery,
-        PullRequest, PullStatus, RepoInfo, Resubmit, Review, SetIssueState, StateFilter,
-        StatusEvent, Subject, Thread, ThreadFilter, ThreadId, UpdateBranch,
+        Actor, Attachment, BaseRules, BoardId, Branch, Check, CheckLog, ChecksReport, CloseReq,
+        Comment, CommentId, Commit, ContentsReq, CreatePull, Diff, DiffReq, EditIssue, EditPull,
+        FileChange, FileContent, HeadRef, Issue, IssueField, IssueFields, IssueId, IssueQuery,
+        IssueSet, Label, Links, Merge, MergeReq, Mergeability, NewAttachment, NewIssue, NewLabel,
+        NewReview, PrFields, PullQuery, PullRequest, PullStatus, RepoInfo, Resubmit, Review,
+        SetIssueState, StateFilter, StatusEvent, Subject, Thread, ThreadFilter, ThreadId,
+        UpdateBranch,
     },
 };
 
@@ -81,6 +82,19 @@ pub trait Repos: Send + Sync {
     /// # Errors
     /// As [`Repos::repo`].
     async fn branches(&self, repo: &RepoId, page: PageReq) -> Result<Page<Branch>>;
+
+    /// The bytes of the file `path` at `at` (a branch, a tag or a commit; `None` is the default
+    /// branch); `None` where there is no such file.
+    ///
+    /// # Errors
+    /// As [`Repos::repo`]; `not_found` for `at`; `invalid_input` (field `path`) for a directory, or a
+    /// file of more than [`MAX_REPO_FILE`](crate::limits::MAX_REPO_FILE) bytes.
+    async fn repo_file(
+        &self,
+        repo: &RepoId,
+        path: &str,
+        at: Option<&str>,
+    ) -> Result<Option<Vec<u8>>>;
 }
 
 /// Pull requests.
@@ -381,7 +395,18 @@ pub trait Issues: Send + Sync {
     /// # Errors
     /// `not_found`, also for the number of a pull request; `protocol` when what is stored cannot be
     /// understood.
-    async fn issue(&self, issue: &IssueId, fields: IssueFields) -> Result<Issue>;
+    async fn issue(&self, issue: &IssueId, fields: &IssueFields) -> Result<Issue>;
+
+    /// The issues of `ids` with their relations, and with the sections of `fields`. The forge may
+    /// give related ones along, which then have their relations too.
+    ///
+    /// # Behavior
+    /// - As few requests as the forge allows, whatever the number of `ids`.
+    /// - An issue that cannot be read is in [`IssueSet::failed`].
+    ///
+    /// # Errors
+    /// When none can be read.
+    async fn related_issues(&self, ids: &[IssueId], fields: &IssueFields) -> Result<IssueSet>;
 
     /// Opens an issue, with labels and assignees.
     ///
@@ -418,6 +443,66 @@ pub trait Issues: Send + Sync {
     /// # Errors
     /// `invalid_input` for an empty or too long body.
     async fn comment_issue(&self, issue: &IssueId, body: &str) -> Result<Outcome<Comment>>;
+
+    /// Replaces the body of the comment `key` ([`Comment::id`]) on an issue.
+    ///
+    /// # Errors
+    /// `not_found`; `permission_denied` when it is not the viewer's; `conflict` when the issue is no
+    /// longer at `expected_version`, where the forge has [`IssueSwap`](crate::Capability::IssueSwap).
+    async fn edit_issue_comment(
+        &self,
+        issue: &IssueId,
+        key: &str,
+        body: &str,
+        expected_version: Option<&str>,
+    ) -> Result<Outcome<Comment>>;
+
+    /// Deletes the comment `key` on an issue.
+    ///
+    /// # Errors
+    /// As [`Issues::edit_issue_comment`].
+    async fn delete_issue_comment(&self, issue: &IssueId, key: &str) -> Result<Outcome<()>>;
+
+    /// Changes several issues, each as [`Issues::edit_issue`] does, in as few requests as the forge
+    /// allows; the results are in the order of `edits`.
+    ///
+    /// # Errors
+    /// When nothing was tried; else each edit has its own.
+    async fn edit_issues(
+        &self,
+        edits: &[(IssueId, EditIssue)],
+    ) -> Result<Vec<Result<Outcome<Issue>>>>;
+
+    /// Deletes an issue. Its number is not given to another one.
+    ///
+    /// # Errors
+    /// `not_found`; `permission_denied`.
+    async fn delete_issue(&self, issue: &IssueId) -> Result<Outcome<()>>;
+
+    /// What happened to an issue, oldest first.
+    ///
+    /// # Errors
+    /// `not_found`.
+    async fn issue_history(&self, issue: &IssueId, page: PageReq) -> Result<Page<StatusEvent>>;
+
+    /// The fields that issues can have values in, with those values.
+    ///
+    /// # Errors
+    /// `not_found` for the board.
+    async fn issue_fields(&self, repo: &RepoId, board: Option<&BoardId>)
+    -> Result<Vec<IssueField>>;
+
+    /// Makes a field, or adds the options that it lacks; options that it has stay.
+    ///
+    /// # Errors
+    /// `not_found` for the board; `permission_denied`; `invalid_input` when a field of that name is of
+    /// another kind.
+    async fn define_issue_field(
+        &self,
+        repo: &RepoId,
+        board: Option<&BoardId>,
+        field: &IssueField,
+    ) -> Result<Outcome<IssueField>>;
 
     /// How a pull request or an issue is linked with others, in both directions.
     ///

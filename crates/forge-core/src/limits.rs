@@ -10,6 +10,9 @@ use crate::{Action, Arg, Error, Hint, Param, Result, text::one_line};
 /// The longest description of a label, on every forge whose labels have one.
 const LABEL_DESCRIPTION_MAX: usize = 100;
 
+/// The largest file that [`Repos::repo_file`](crate::Repos::repo_file) reads, in bytes.
+pub const MAX_REPO_FILE: usize = 1 << 20;
+
 /// Sizes that a forge enforces; checked before any write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Limits {

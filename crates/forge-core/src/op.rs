@@ -3,8 +3,8 @@
 use crate::{
     Capability,
     model::{
-        CloseReq, CreatePull, DiffFormat, DiffReq, EditPull, MergeMethod, MergeReq, NewReview,
-        PullQuery, Resubmit, Reviewer, SetIssueState, Verdict,
+        CloseReq, CreatePull, DiffFormat, DiffReq, EditIssue, EditPull, MergeMethod, MergeReq,
+        NewIssue, NewLabel, NewReview, PullQuery, Resubmit, Reviewer, SetIssueState, Verdict,
     },
 };
 
@@ -55,6 +55,8 @@ ops! {
     RepoView = "repo.view", Read, None;
     /// [`Repos::branches`](crate::Repos::branches)
     BranchList = "branch.list", Read, None;
+    /// [`Repos::repo_file`](crate::Repos::repo_file)
+    RepoFile = "repo.file", Read, Some(Capability::RepoFile);
     /// [`PullRequests::create`](crate::PullRequests::create)
     PrCreate = "pr.create", Write, Some(Capability::PrCreate);
     /// [`PullRequests::list`](crate::PullRequests::list)
@@ -131,6 +133,20 @@ ops! {
     IssueSetState = "issue.set_state", Write, Some(Capability::IssueState);
     /// [`Issues::comment_issue`](crate::Issues::comment_issue)
     IssueComment = "issue.comment", Write, Some(Capability::IssueComment);
+    /// [`Issues::edit_issue_comment`](crate::Issues::edit_issue_comment)
+    IssueCommentEdit = "issue.comment_edit", Write, Some(Capability::IssueCommentEdit);
+    /// [`Issues::delete_issue_comment`](crate::Issues::delete_issue_comment)
+    IssueCommentDelete = "issue.comment_delete", Write, Some(Capability::IssueCommentEdit);
+    /// [`Issues::delete_issue`](crate::Issues::delete_issue)
+    IssueDelete = "issue.delete", Write, Some(Capability::IssueDelete);
+    /// [`Issues::issue_history`](crate::Issues::issue_history)
+    IssueHistory = "issue.history", Read, Some(Capability::IssueHistory);
+    /// [`Issues::related_issues`](crate::Issues::related_issues)
+    IssueRelated = "issue.related", Read, Some(Capability::IssueRelations);
+    /// [`Issues::issue_fields`](crate::Issues::issue_fields)
+    IssueFieldList = "issue.field_list", Read, Some(Capability::IssueFieldEdit);
+    /// [`Issues::define_issue_field`](crate::Issues::define_issue_field)
+    IssueFieldDefine = "issue.field_define", Write, Some(Capability::IssueFieldEdit);
     /// [`Issues::links`](crate::Issues::links)
     Links = "links", Read, Some(Capability::Links);
     /// [`Labels::labels`](crate::Labels::labels)
@@ -278,6 +294,43 @@ impl Needs for PullQuery {
         .into_iter()
         .flatten()
         .collect()
+    }
+}
+
+impl Needs for NewIssue {
+    fn needs(&self) -> Vec<Capability> {
+        let related = self.parent.is_some() || !self.blocked_by.is_empty();
+        [
+            when(!self.values.is_empty(), Capability::IssueValues),
+            when(related, Capability::IssueRelations),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+}
+
+impl Needs for EditIssue {
+    fn needs(&self) -> Vec<Capability> {
+        let related = self.parent.is_some() || !self.blocked_by.is_empty();
+        [
+            when(!self.values.is_empty(), Capability::IssueValues),
+            when(related, Capability::IssueRelations),
+            when(self.state.is_some(), Capability::IssueState),
+            when(self.reason.is_some(), Capability::IssueReason),
+            when(self.comment.is_some(), Capability::IssueComment),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+}
+
+impl Needs for NewLabel {
+    fn needs(&self) -> Vec<Capability> {
+        when(!self.values.is_empty(), Capability::LabelValues)
+            .into_iter()
+            .collect()
     }
 }
 

@@ -139,9 +139,27 @@ const fn table(attachments: Support) -> [(Capability, Support); Capability::ALL.
         yes(IssueState),
         yes(IssueReason),
         yes(IssueComment),
+        yes(IssueCommentEdit),
+        yes(IssueCommentOrder),
+        yes(IssueDelete),
+        yes(IssueHistory),
+        yes(IssueRelations),
+        yes(IssueValues),
+        yes(IssueFieldEdit),
+        no(
+            IssueSwap,
+            "GitHub changes an issue whatever has changed since it was read",
+            const { &Hint::new("name the version all the same: it is compared right before the edit") },
+        ),
         yes(Links),
         yes(LabelList),
         yes(LabelEdit),
+        no(
+            LabelValues,
+            "a label on GitHub has no values",
+            const { &Hint::new("define a label for each value") },
+        ),
+        yes(RepoFile),
     ]
 }
 

@@ -183,10 +183,12 @@ fn checked(label: &NewLabel) -> Result<NewLabel> {
     let description = label.description.as_deref();
     let description = description.map(check_label_description).transpose()?;
     Ok(NewLabel {
+        values: Vec::new(),
         name: check_label_name(&label.name, NAME_MAX)?.to_owned(),
         color: label.color.as_deref().map(check_label_color).transpose()?,
         description: description.map(str::to_owned),
         overwrite: label.overwrite,
+        ..NewLabel::default()
     })
 }
 

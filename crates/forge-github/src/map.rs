@@ -269,7 +269,9 @@ pub(crate) fn issue(host: &str, repo: &RepoId, i: wire::Issue) -> Result<Issue> 
         comments_count: i.comments.and_then(|c| c.total_count).unwrap_or(0),
         url: i.url,
         version: String::new(),
+        values: std::collections::BTreeMap::new(),
         comments: None,
+        relations: None,
         warnings: vec![],
     };
     issue.version = issue_version(&issue);

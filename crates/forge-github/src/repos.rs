@@ -105,6 +105,10 @@ impl Repos for GitHub {
             warnings: vec![],
         })
     }
+
+    async fn repo_file(&self, _: &RepoId, _: &str, _: Option<&str>) -> Result<Option<Vec<u8>>> {
+        Err(crate::issues::not_yet(forge_core::Capability::RepoFile))
+    }
 }
 
 fn missing(repo: &RepoId) -> Error {

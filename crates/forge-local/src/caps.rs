@@ -173,6 +173,20 @@ pub static CAPABILITIES: Capabilities = Capabilities {
         (C::IssueState, Native),
         (C::IssueReason, Native),
         (C::IssueComment, Native),
+        (C::IssueCommentEdit, Native),
+        (C::IssueCommentOrder, Native),
+        (C::IssueDelete, Native),
+        (C::IssueHistory, Native),
+        (C::IssueRelations, Native),
+        (C::IssueValues, Native),
+        (
+            C::IssueFieldEdit,
+            No {
+                why: "a git repository takes any value in any field of an issue",
+                instead: &Hint::new("set the value; the field is there with it"),
+            },
+        ),
+        (C::IssueSwap, Native),
         (
             C::Links,
             ClientSide {
@@ -181,6 +195,14 @@ pub static CAPABILITIES: Capabilities = Capabilities {
         ),
         (C::LabelList, Native),
         (C::LabelEdit, Native),
+        (
+            C::LabelValues,
+            No {
+                why: "a label of a git repository has no values",
+                instead: &Hint::new("define a label for each value"),
+            },
+        ),
+        (C::RepoFile, Native),
     ],
     limits: LIMITS,
 };

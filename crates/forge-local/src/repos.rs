@@ -49,6 +49,10 @@ impl Repos for Local {
         });
         paging::slice(all.collect(), &page, &"branches")
     }
+
+    async fn repo_file(&self, _: &RepoId, _: &str, _: Option<&str>) -> Result<Option<Vec<u8>>> {
+        Err(crate::issues::not_yet(forge_core::Capability::RepoFile))
+    }
 }
 
 impl Local {

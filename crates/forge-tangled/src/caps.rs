@@ -240,6 +240,37 @@ const fn rows(drafts: Support, verdicts: Support) -> Rows {
             ),
         ),
         yes(IssueComment),
+        yes(IssueCommentEdit),
+        no(
+            IssueCommentOrder,
+            "the time of a record is what its author wrote",
+            hint!("look who wrote the records, and ask them"),
+        ),
+        yes(IssueDelete),
+        yes(IssueHistory),
+        (
+            IssueRelations,
+            Support::Emulated {
+                how: "labels named parent and blocked-by, whose values are the at-uris of issues",
+            },
+        ),
+        (
+            IssueValues,
+            Support::Emulated {
+                how: "a field is a label with values",
+            },
+        ),
+        (
+            IssueFieldEdit,
+            Support::Emulated {
+                how: "a field is a label with values",
+            },
+        ),
+        no(
+            IssueSwap,
+            "the state, the labels and the comments of an issue are records of several accounts",
+            hint!("name the version all the same: it is compared right before the edit"),
+        ),
         (
             Links,
             Support::ClientSide {
@@ -248,6 +279,8 @@ const fn rows(drafts: Support, verdicts: Support) -> Rows {
         ),
         yes(LabelList),
         yes(LabelEdit),
+        yes(LabelValues),
+        yes(RepoFile),
     ]
 }
 

@@ -135,4 +135,8 @@ impl Repos for Tangled {
         }));
         Ok(page)
     }
+
+    async fn repo_file(&self, _: &RepoId, _: &str, _: Option<&str>) -> Result<Option<Vec<u8>>> {
+        Err(crate::issues::not_yet(forge_core::Capability::RepoFile))
+    }
 }

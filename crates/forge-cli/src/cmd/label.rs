@@ -233,6 +233,7 @@ async fn create(ctx: &Ctx, repo: Option<&str>, args: &LabelCreateArgs) -> Result
             .map(|color| color.trim_start_matches('#').to_owned()),
         description: args.description.clone(),
         overwrite: args.force,
+        ..NewLabel::default()
     };
     let outcome = repo.define_label(&new).await?;
     let label = ctx.ui.outcome(outcome)?;

@@ -1,6 +1,8 @@
+use std::{fmt, str::FromStr};
+
 use serde::Serialize;
 
-use crate::Timestamp;
+use crate::{Error, Timestamp, text::one_line};
 
 /// A milestone: a goal that issues and pull requests of a repository are collected for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -50,4 +52,44 @@ pub struct ProjectStatus {
     pub id: String,
     /// Its name.
     pub name: String,
+}
+
+/// A project board of an account: `octo/5` is board 5 of the user or organisation `octo`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct BoardId {
+    /// The login of the user or the organisation.
+    pub owner: String,
+    /// Its number among the boards of the owner.
+    pub number: u64,
+}
+
+impl fmt::Display for BoardId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.owner, self.number)
+    }
+}
+
+impl FromStr for BoardId {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let parsed = text.trim().split_once('/').and_then(|(owner, number)| {
+            let is_login = !owner.is_empty()
+                && owner
+                    .chars()
+                    .all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+            let number = number
+                .parse()
+                .ok()
+                .filter(|n| i32::try_from(*n).is_ok() && *n > 0)?;
+            is_login.then(|| Self {
+                owner: owner.to_owned(),
+                number,
+            })
+        });
+        parsed.ok_or_else(|| {
+            Error::invalid("board", format!("'{}' names no board", one_line(text)))
+                .with_hint("write OWNER/NUMBER, such as octo/5")
+        })
+    }
 }

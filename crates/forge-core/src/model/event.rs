@@ -3,7 +3,7 @@ use serde::Serialize;
 use super::Actor;
 use crate::Timestamp;
 
-/// What happened to a pull request's status.
+/// What happened to a pull request or an issue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -24,6 +24,14 @@ pub enum StatusEventKind {
     Edited,
     /// The head moved.
     HeadChanged,
+    /// Labels came or went.
+    Labeled,
+    /// Assignees came or went.
+    Assigned,
+    /// A field, the parent, a sub-issue or a dependency changed.
+    Related,
+    /// Somebody commented.
+    Commented,
 }
 
 /// One line of the status history.

@@ -1,9 +1,9 @@
-use std::{fmt, hash::Hash};
+use std::{collections::BTreeMap, fmt, hash::Hash};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Actor, Comment, Label, SetChange};
-use crate::{PrKey, RepoId, Timestamp};
+use super::{Actor, BoardId, Comment, Label, SetChange};
+use crate::{Error, PrKey, RepoId, Timestamp};
 
 /// An issue of a repository.
 ///
@@ -97,19 +97,88 @@ pub struct Issue {
     pub url: String,
     /// The version for a compare-and-swap edit (opaque).
     pub version: String,
+    /// Values of its fields, by the field's name: those of the board of [`IssueFields::board`], and
+    /// those that a git repository keeps in the issue itself.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub values: BTreeMap<String, String>,
     /// Comments, oldest first. ([`IssueFields::comments`])
     #[serde(skip_serializing_if = "Option::is_none")]
     pub comments: Option<Vec<Comment>>,
+    /// Parent, sub-issues and dependencies. ([`IssueFields::relations`])
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub relations: Option<IssueRelations>,
     /// Sections that could not be read in full, and why.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<crate::Warning>,
 }
 
+/// How an issue stands to other issues.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct IssueRelations {
+    /// The issue that it is a part of.
+    pub parent: Option<RelatedIssue>,
+    /// Its parts, in the forge's order.
+    pub sub_issues: Vec<RelatedIssue>,
+    /// The issues that it waits for.
+    pub blocked_by: Vec<RelatedIssue>,
+    /// The issues that wait for it.
+    pub blocking: Vec<RelatedIssue>,
+    /// Whether a list is longer than what was read of it.
+    pub truncated: bool,
+}
+
+/// An issue at the other end of a relation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RelatedIssue {
+    /// What names it.
+    pub id: IssueId,
+    /// One line.
+    pub title: String,
+    /// Open or closed.
+    pub state: IssueState,
+}
+
+/// What a reading of several issues found.
+#[derive(Debug, Default)]
+pub struct IssueSet {
+    /// The issues that were asked for, and related ones that the forge gave along.
+    pub issues: Vec<Issue>,
+    /// Those that were asked for and could not be read.
+    pub failed: Vec<(IssueId, Error)>,
+}
+
+/// A field of issues with a fixed set of values.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct IssueField {
+    /// Its name.
+    pub name: String,
+    /// Its values, in order.
+    pub options: Vec<String>,
+}
+
 /// Which costly sections of an issue are wanted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct IssueFields {
     /// Comments.
     pub comments: bool,
+    /// Parent, sub-issues and dependencies.
+    pub relations: bool,
+    /// The values of its fields on this board.
+    pub board: Option<BoardId>,
+}
+
+impl IssueFields {
+    /// No section.
+    pub const NONE: Self = Self {
+        comments: false,
+        relations: false,
+        board: None,
+    };
+    /// Comments alone.
+    pub const COMMENTS: Self = Self {
+        comments: true,
+        ..Self::NONE
+    };
 }
 
 /// Which states a list of issues shows.
@@ -139,6 +208,10 @@ impl IssueFilter {
 /// Which issues, newest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct IssueQuery {
+    /// The oldest first.
+    pub oldest_first: bool,
+    /// The sections that each row has.
+    pub fields: IssueFields,
     /// By state.
     pub state: IssueFilter,
     /// By author's login; `@me` is the viewer.
@@ -160,6 +233,14 @@ pub struct NewIssue {
     pub labels: Vec<String>,
     /// Assignees, by login; `@me` is the viewer.
     pub assignees: Vec<String>,
+    /// The issue that it is a part of.
+    pub parent: Option<IssueId>,
+    /// The issues that it waits for.
+    pub blocked_by: Vec<IssueId>,
+    /// Values of fields, by the field's name.
+    pub values: BTreeMap<String, String>,
+    /// The board whose fields `values` names.
+    pub board: Option<BoardId>,
 }
 
 /// Changes to an issue; what is not named stays.
@@ -171,6 +252,22 @@ pub struct EditIssue {
     pub body: Option<String>,
     /// Labels, by name without regard to case; those to add must exist.
     pub labels: SetChange<String>,
+    /// Assignees, by login; `@me` is the viewer.
+    pub assignees: SetChange<String>,
+    /// Values of fields, by the field's name; `None` clears one.
+    pub values: BTreeMap<String, Option<String>>,
+    /// The board whose fields `values` names.
+    pub board: Option<BoardId>,
+    /// The issue that it is a part of; `Some(None)` takes it out of its parent.
+    pub parent: Option<Option<IssueId>>,
+    /// The issues that it waits for.
+    pub blocked_by: SetChange<IssueId>,
+    /// Closed, or open again.
+    pub state: Option<IssueState>,
+    /// Why it is closed; `None` is the forge's own default.
+    pub reason: Option<IssueReason>,
+    /// A comment to leave with the changes.
+    pub comment: Option<String>,
     /// Refuse unless [`Issue::version`] is this.
     pub expected_version: Option<String>,
 }

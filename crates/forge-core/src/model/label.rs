@@ -24,6 +24,9 @@ pub struct NewLabel {
     pub color: Option<String>,
     /// What it is for.
     pub description: Option<String>,
+    /// The values that it takes, one at a time; empty for a label without values. A value is put on
+    /// an issue as the label `name:value`.
+    pub values: Vec<String>,
     /// Change the label where it exists instead of refusing.
     pub overwrite: bool,
 }

@@ -26,7 +26,7 @@ mod review;
 pub use actor::{Actor, Reviewer};
 pub use attachment::{Attachment, NewAttachment};
 pub use base_rules::{BaseRule, BaseRuleKind, BaseRules, QueuePlace, RuleSource, UnreadRules};
-pub use board::{Milestone, ProjectItem, ProjectStatus};
+pub use board::{BoardId, Milestone, ProjectItem, ProjectStatus};
 pub use change::{
     ByteStream, ChangedCommit, Commit, ContentsReq, Diff, DiffFormat, DiffReq, FileChange,
     FileContent, FileStatus, HeadChange, LocalClone, Rounds, Signature, SinceHead,
@@ -36,8 +36,8 @@ pub use comment::{Comment, CommentId};
 pub use event::{StatusEvent, StatusEventKind};
 pub use file_edit::FileEdit;
 pub use issue::{
-    EditIssue, Issue, IssueFields, IssueFilter, IssueId, IssueQuery, IssueReason, IssueState,
-    NewIssue, SetIssueState,
+    EditIssue, Issue, IssueField, IssueFields, IssueFilter, IssueId, IssueQuery, IssueReason,
+    IssueRelations, IssueSet, IssueState, NewIssue, RelatedIssue, SetIssueState,
 };
 pub use label::{Label, NewLabel};
 pub use links::{Link, LinkState, Links, Subject, SubjectKind};

@@ -31,7 +31,7 @@ impl GitHub {
             LIMITS.check_text("body", body)?;
         }
         LIMITS.check_label_count(edit.labels.add.len())?;
-        let before = self.fetch_issue(id, IssueFields::default()).await?;
+        let before = self.fetch_issue(id, &IssueFields::default()).await?;
         let expected = edit.expected_version.as_deref();
         check_version(
             id,
@@ -63,7 +63,7 @@ impl GitHub {
             done.push(part);
         }
         let (issue, warning) = or_read_back(written, || async {
-            let now = self.fetch_issue(id, IssueFields::default()).await?;
+            let now = self.fetch_issue(id, &IssueFields::default()).await?;
             Ok(is_done(&now).then_some(now))
         })
         .await?;

@@ -29,7 +29,7 @@ struct IssueOf {
 }
 
 impl GitHub {
-    pub(super) async fn fetch_issue(&self, id: &IssueId, fields: IssueFields) -> Result<Issue> {
+    pub(super) async fn fetch_issue(&self, id: &IssueId, fields: &IssueFields) -> Result<Issue> {
         if !fields.comments {
             let (issue, warnings) = self.lookup_issue(id, "...IssueNode").await?;
             return self.issue_of(id, issue, warnings);

@@ -81,6 +81,7 @@ fn new() -> NewIssue {
         body: "Text.".into(),
         labels: vec!["bug".into()],
         assignees: vec!["@me".into()],
+        ..NewIssue::default()
     }
 }
 
@@ -136,11 +137,11 @@ async fn a_view_is_one_request_and_one_for_each_further_hundred_comments() {
     .await;
     let plain = script
         .repo
-        .issue(&id(), IssueFields::default())
+        .issue(&id(), &IssueFields::default())
         .await
         .unwrap();
-    let fields = IssueFields { comments: true };
-    let full = script.repo.issue(&id(), fields).await.unwrap();
+    let fields = IssueFields::COMMENTS;
+    let full = script.repo.issue(&id(), &fields).await.unwrap();
     assert_json_snapshot!("issue_view", (script.sent(), [plain, full]));
 }
 
@@ -157,11 +158,11 @@ async fn one_that_is_not_there_is_not_found() {
     ])
     .await;
     for _ in 0..2 {
-        let e = script.repo.issue(&id(), IssueFields::default()).await;
+        let e = script.repo.issue(&id(), &IssueFields::default()).await;
         assert_eq!(e.unwrap_err().code(), "not_found");
     }
     let too_large = IssueId::number(repo_id(), 1 << 40);
-    let e = script.repo.issue(&too_large, IssueFields::default()).await;
+    let e = script.repo.issue(&too_large, &IssueFields::default()).await;
     assert_eq!(e.unwrap_err().code(), "not_found");
     script.sent();
 }

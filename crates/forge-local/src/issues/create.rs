@@ -37,7 +37,7 @@ impl Local {
             match written.await? {
                 Ok(issue) => {
                     let fields = IssueFields::default();
-                    let made = self.present_issue(&mut cat, &issue, fields).await?;
+                    let made = self.present_issue(&mut cat, &issue, &fields).await?;
                     return Ok(Outcome::immediate(made));
                 }
                 Err(lost) => attempts.again(lost).await?,

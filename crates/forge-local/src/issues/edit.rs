@@ -55,7 +55,7 @@ impl Local {
                 && labels_added.is_empty()
                 && labels_removed.is_empty()
             {
-                let view = self.present_issue(&mut cat, &before, fields).await?;
+                let view = self.present_issue(&mut cat, &before, &fields).await?;
                 let warning = Warning::new(format!("issue #{number} is so already"));
                 return Ok(Outcome::unchanged(view, warning));
             }
@@ -74,7 +74,7 @@ impl Local {
             let written = self.store.write_issue(Some(&before), snapshot, &by, event);
             match written.await? {
                 Ok(issue) => {
-                    let view = self.present_issue(&mut cat, &issue, fields).await?;
+                    let view = self.present_issue(&mut cat, &issue, &fields).await?;
                     return Ok(Outcome::immediate(view));
                 }
                 Err(lost) => attempts.again(lost).await?,

@@ -8,10 +8,10 @@ mod view;
 
 use async_trait::async_trait;
 use forge_core::{
-    Issues, Outcome, Page, PageReq, RepoId, Result,
+    Capability, Issues, Outcome, Page, PageReq, RepoId, Result,
     model::{
-        Comment, EditIssue, Issue, IssueFields, IssueId, IssueQuery, Links, NewIssue,
-        SetIssueState, Subject,
+        BoardId, Comment, EditIssue, Issue, IssueField, IssueFields, IssueId, IssueQuery, IssueSet,
+        Links, NewIssue, SetIssueState, StatusEvent, Subject,
     },
 };
 
@@ -34,7 +34,7 @@ impl Issues for Local {
         self.list_issues(query, &page).await
     }
 
-    async fn issue(&self, issue: &IssueId, fields: IssueFields) -> Result<Issue> {
+    async fn issue(&self, issue: &IssueId, fields: &IssueFields) -> Result<Issue> {
         let number = self.issue_number(issue)?;
         let mut cat = self.store.cat();
         let stored = self.store.read_issue(&mut cat, number).await?;
@@ -84,7 +84,63 @@ impl Issues for Local {
         }
     }
 
+    async fn related_issues(&self, _: &[IssueId], _: &IssueFields) -> Result<IssueSet> {
+        Err(not_yet(Capability::IssueRelations))
+    }
+
+    async fn edit_issue_comment(
+        &self,
+        _: &IssueId,
+        _: &str,
+        _: &str,
+        _: Option<&str>,
+    ) -> Result<Outcome<Comment>> {
+        Err(not_yet(Capability::IssueCommentEdit))
+    }
+
+    async fn delete_issue_comment(&self, _: &IssueId, _: &str) -> Result<Outcome<()>> {
+        Err(not_yet(Capability::IssueCommentEdit))
+    }
+
+    async fn edit_issues(
+        &self,
+        edits: &[(IssueId, EditIssue)],
+    ) -> Result<Vec<Result<Outcome<Issue>>>> {
+        let mut results = Vec::new();
+        for (issue, edit) in edits {
+            results.push(self.edit_issue(issue, edit).await);
+        }
+        Ok(results)
+    }
+
+    async fn delete_issue(&self, _: &IssueId) -> Result<Outcome<()>> {
+        Err(not_yet(Capability::IssueDelete))
+    }
+
+    async fn issue_history(&self, _: &IssueId, _: PageReq) -> Result<Page<StatusEvent>> {
+        Err(not_yet(Capability::IssueHistory))
+    }
+
+    async fn issue_fields(&self, _: &RepoId, _: Option<&BoardId>) -> Result<Vec<IssueField>> {
+        Err(not_yet(Capability::IssueFieldEdit))
+    }
+
+    async fn define_issue_field(
+        &self,
+        _: &RepoId,
+        _: Option<&BoardId>,
+        _: &IssueField,
+    ) -> Result<Outcome<IssueField>> {
+        Err(not_yet(Capability::IssueFieldEdit))
+    }
+
     async fn links(&self, subject: &Subject) -> Result<Links> {
         self.links_of(subject).await
     }
+}
+
+/// Replaced by the backend's own work.
+pub(crate) fn not_yet(capability: Capability) -> forge_core::Error {
+    static HINT: forge_core::Hint = forge_core::Hint::new("wait");
+    forge_core::Error::unsupported(capability, "not built yet", &HINT)
 }

@@ -29,7 +29,7 @@ impl Local {
             let before = self.store.read_issue(&mut cat, number).await?;
             let mut snapshot = before.snapshot.clone();
             if snapshot.state == req.state {
-                let view = self.present_issue(&mut cat, &before, fields).await?;
+                let view = self.present_issue(&mut cat, &before, &fields).await?;
                 return Ok(Outcome::unchanged(view, already(number, req.state)));
             }
             let comment = req.comment.clone();
@@ -54,7 +54,7 @@ impl Local {
             let written = self.store.write_issue(Some(&before), snapshot, &by, event);
             match written.await? {
                 Ok(issue) => {
-                    let view = self.present_issue(&mut cat, &issue, fields).await?;
+                    let view = self.present_issue(&mut cat, &issue, &fields).await?;
                     return Ok(Outcome::immediate(view));
                 }
                 Err(lost) => attempts.again(lost).await?,

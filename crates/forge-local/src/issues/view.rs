@@ -21,7 +21,7 @@ impl Local {
         &self,
         cat: &mut CatFile,
         issue: &StoredIssue,
-        fields: IssueFields,
+        fields: &IssueFields,
     ) -> Result<Issue> {
         let book = match issue.snapshot.labels.is_empty() {
             true => Ok(None),
@@ -60,6 +60,8 @@ impl Local {
             closed_at: s.closed_at,
             comments_count: s.comments,
             comments: None,
+            values: std::collections::BTreeMap::new(),
+            relations: None,
             warnings: warning.into_iter().collect(),
         }
     }

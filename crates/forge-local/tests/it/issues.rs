@@ -64,8 +64,8 @@ async fn twelve_creates_have_twelve_numbers_and_no_comment_is_lost() {
     while let Some(done) = tasks.join_next().await {
         done.unwrap();
     }
-    let fields = IssueFields { comments: true };
-    let read = local.issue(&id(&local, 1), fields).await.unwrap();
+    let fields = IssueFields::COMMENTS;
+    let read = local.issue(&id(&local, 1), &fields).await.unwrap();
     assert_eq!(
         (read.comments_count, read.comments.unwrap().len()),
         (12, 12)
@@ -112,7 +112,7 @@ async fn one_damaged_issue_leaves_the_others_and_keeps_its_number() {
     for bad in [blob, "1".repeat(40), "garbage".to_owned()] {
         let file = repo.path.join(".git/refs/forge/issues/2");
         std::fs::write(file, format!("{bad}\n")).unwrap();
-        let e = local.issue(&id(&local, 2), IssueFields::default()).await;
+        let e = local.issue(&id(&local, 2), &IssueFields::default()).await;
         let e = e.unwrap_err();
         assert_eq!(e.code(), "protocol", "{bad}: {e}");
         assert!(e.message().contains("refs/forge/issues/2"), "{e}");

@@ -143,7 +143,7 @@ async fn open_one(repo: &Repo, issues: bool, number: &str) -> Option<String> {
     let own = repo.id().clone();
     let (key, is_open) = if issues {
         let id = IssueId::number(own, number);
-        let issue = repo.issue(&id, IssueFields::default()).await.ok()?;
+        let issue = repo.issue(&id, &IssueFields::default()).await.ok()?;
         (issue.id.key, issue.state == IssueState::Open)
     } else {
         let id = PrId::number(own, number);

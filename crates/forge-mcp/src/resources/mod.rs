@@ -231,7 +231,7 @@ async fn content(
         Part::Open => open_pulls(&repo, about, cleaner).await,
         Part::Issues => open_issues(&repo, about, cleaner).await,
         Part::Issue(key) => {
-            let issue = repo.issue(&issue(key), IssueFields::default()).await?;
+            let issue = repo.issue(&issue(key), &IssueFields::default()).await?;
             let text = issue_text(&issue, about, cleaner);
             Ok(budget::beginning(&text, "its page, at the URL above"))
         }

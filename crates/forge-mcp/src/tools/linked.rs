@@ -101,7 +101,7 @@ impl Plan {
         };
         if let Some(states) = &self.states {
             let id = IssueId::number(target.repo.id().clone(), number);
-            match target.repo.issue(&id, IssueFields::default()).await {
+            match target.repo.issue(&id, &IssueFields::default()).await {
                 Ok(issue) => match states.plan(&issue) {
                     Ok(moved) => step.moved = Some(moved),
                     Err(why) => return self.left.push((format!("#{number}"), why)),
@@ -118,7 +118,7 @@ impl Plan {
         for step in std::mem::take(&mut self.steps) {
             let number = step.number;
             let id = IssueId::number(target.repo.id().clone(), number);
-            let why = match target.repo.issue(&id, IssueFields::default()).await {
+            let why = match target.repo.issue(&id, &IssueFields::default()).await {
                 Ok(issue) => match self.done_before(&issue, &step) {
                     Some(why) => why,
                     None => {

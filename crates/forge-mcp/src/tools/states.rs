@@ -138,7 +138,7 @@ impl States {
     /// `conflict` where it has moved since it was planned, or was closed in a way that leaves nothing
     /// to do; those of the edit and of the closing.
     pub async fn carry_out(&self, repo: &Repo, id: &IssueId, step: &Move) -> Result<(), Stopped> {
-        let issue = repo.issue(id, IssueFields::default()).await?;
+        let issue = repo.issue(id, &IssueFields::default()).await?;
         let standing = self.store.standing(&self.definition, &issue).to_string();
         if standing != step.from {
             return Err(Error::new(

@@ -137,7 +137,7 @@ impl Tangled {
                 repository,
                 number: None,
             };
-            self.view_issue(&located, IssueFields::default()).await
+            self.view_issue(&located, &IssueFields::default()).await
         };
         view.await.map_err(|e| unseen(&uri.to_string(), e))
     }

@@ -151,7 +151,7 @@ impl Tangled {
             .await?;
         let repository = std::sync::Arc::clone(&located.repository);
         if !changed {
-            let view = self.view_issue(located, IssueFields::default()).await?;
+            let view = self.view_issue(located, &IssueFields::default()).await?;
             return Ok(unchanged(view).with_warning(experimental()));
         }
         let view = self.view_written_issue(repository, &located.issue.uri);

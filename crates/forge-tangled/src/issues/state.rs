@@ -174,7 +174,7 @@ impl Tangled {
                 let view = self.view_written_issue(repository, &located.issue.uri);
                 view.await?
             }
-            false => self.view_issue(located, IssueFields::default()).await?,
+            false => self.view_issue(located, &IssueFields::default()).await?,
         };
         let mut outcome = match changed {
             true => done(view),

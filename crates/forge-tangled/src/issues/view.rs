@@ -150,7 +150,11 @@ impl Tangled {
     }
 
     /// A view of what has been located.
-    pub(super) async fn view_issue(&self, located: &Located, fields: IssueFields) -> Result<Issue> {
+    pub(super) async fn view_issue(
+        &self,
+        located: &Located,
+        fields: &IssueFields,
+    ) -> Result<Issue> {
         if located.repository.era == Era::Org10 {
             return Ok(self.view_ticket_issue(located, fields).await);
         }
@@ -186,7 +190,7 @@ impl Tangled {
             repository, issue, ..
         } = located;
         if repository.era == Era::Org10 {
-            return self.view_issue(located, IssueFields::default()).await;
+            return self.view_issue(located, &IssueFields::default()).await;
         }
         let names = &self.settings.dialects;
         let kinds = [
@@ -212,11 +216,11 @@ impl Tangled {
             operations: new_operations.over_found(operations),
         };
         Ok(self
-            .view_issue_with(located, said, IssueFields::default())
+            .view_issue_with(located, said, &IssueFields::default())
             .await)
     }
 
-    async fn view_issue_with(&self, located: &Located, said: Said, fields: IssueFields) -> Issue {
+    async fn view_issue_with(&self, located: &Located, said: Said, fields: &IssueFields) -> Issue {
         let Located {
             repository, issue, ..
         } = located;
@@ -261,7 +265,7 @@ impl Tangled {
     }
 
     /// One of Tangled 1.0, where all of it is in one account.
-    async fn view_ticket_issue(&self, located: &Located, fields: IssueFields) -> Issue {
+    async fn view_ticket_issue(&self, located: &Located, fields: &IssueFields) -> Issue {
         let Located {
             repository, issue, ..
         } = located;
@@ -349,6 +353,8 @@ impl Tangled {
                 None => issue.record.uri.clone(),
             },
             comments: beside.comment_models,
+            values: std::collections::BTreeMap::new(),
+            relations: None,
             warnings: beside.warnings,
         }
     }

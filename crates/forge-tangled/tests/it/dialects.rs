@@ -655,6 +655,7 @@ async fn an_issue_and_its_label_go_by_the_names_that_are_configured() {
         body: "It is.".to_owned(),
         labels: vec!["bug".to_owned()],
         assignees: vec![stage.bob.handle.clone()],
+        ..NewIssue::default()
     };
     let made = forge.create_issue(stage.repo_id(), &new).await.unwrap();
     assert_eq!(made.ingestion.word(), "confirmed");
@@ -670,7 +671,7 @@ async fn an_issue_and_its_label_go_by_the_names_that_are_configured() {
     let listed = forge.issues(stage.repo_id(), &query, page).await.unwrap();
     assert_eq!(listed.items.len(), 1);
     assert_eq!(listed.items[0].state, IssueState::Closed);
-    let issue = forge.issue(&id, IssueFields::default()).await.unwrap();
+    let issue = forge.issue(&id, &IssueFields::default()).await.unwrap();
     assert_eq!(issue.state, IssueState::Closed);
     assert_eq!(
         (issue.title.as_str(), issue.body.as_str()),

@@ -419,7 +419,7 @@ async fn of_tangled_1_0_none_is_lost_silently() {
     let issues = forge.issues(&id, &query, PageReq::first(50)).await.unwrap();
     assert_eq!(issues.items.len(), 1);
     let view = forge
-        .issue(&issues.items[0].id, IssueFields { comments: true })
+        .issue(&issues.items[0].id, &IssueFields::COMMENTS)
         .await
         .unwrap();
     assert!(told(&view.warnings, &issue), "{:?}", view.warnings);
@@ -483,7 +483,7 @@ async fn of_issues_none_is_lost_silently() {
         let page = forge.issues(&stage.id(), &query, PageReq::first(50)).await;
         let page = page.unwrap();
         assert!(page.items.iter().any(|i| i.id == good.id));
-        let view = forge.issue(&good.id, IssueFields { comments: true });
+        let view = forge.issue(&good.id, &IssueFields::COMMENTS);
         let view = view.await.unwrap();
         let told: Vec<String> = page
             .warnings

@@ -19,7 +19,7 @@ const APPLY: &str = "com.atproto.repo.applyWrites";
 const ISSUE: &str = "sh.tangled.repo.issue";
 const STATE: &str = "sh.tangled.repo.issue.state";
 const TICKET: &str = "org.tangled.track.ticket";
-const COMMENTS: IssueFields = IssueFields { comments: true };
+const COMMENTS: IssueFields = IssueFields::COMMENTS;
 
 fn new(title: &str) -> NewIssue {
     NewIssue {
@@ -261,7 +261,7 @@ async fn a_strangers_state_is_refused_and_does_not_count() {
         .pds()
         .put(&carol.did, STATE, "3mkuuamwfj322", state);
     let bob = stage.tangled(&stage.bob);
-    let view = bob.issue(&issue.id, COMMENTS).await.unwrap();
+    let view = bob.issue(&issue.id, &COMMENTS).await.unwrap();
     assert_eq!(view.state, IssueState::Open);
     let rows = bob.issues(&stage.id(), &all(), PageReq::first(9)).await;
     let row = &rows.unwrap().items[0];
@@ -287,7 +287,7 @@ async fn the_time_of_a_state_is_behind_the_one_that_it_answers() {
     let reopen = to(IssueState::Open);
     let open = forge.set_issue_state(&issue.id, &reopen).await.unwrap();
     assert_eq!(open.value.state, IssueState::Open);
-    let view = forge.issue(&issue.id, COMMENTS).await.unwrap();
+    let view = forge.issue(&issue.id, &COMMENTS).await.unwrap();
     assert_eq!(view.state, IssueState::Open);
 }
 
@@ -351,7 +351,7 @@ async fn without_the_index_all_that_is_known_is_read() {
         let open = IssueQuery::default();
         let rows = forge.issues(&stage.id(), &open, PageReq::first(1)).await;
         assert_eq!(rows.unwrap().items[0].title, "Second");
-        let view = forge.issue(&first.id, COMMENTS).await.unwrap();
+        let view = forge.issue(&first.id, &COMMENTS).await.unwrap();
         assert_eq!(view.state, IssueState::Closed);
         assert_eq!(view.comments.unwrap()[0].body, "Nice");
         assert!(said(&view.warnings, "read from"), "{:?}", view.warnings);
@@ -391,12 +391,12 @@ async fn a_number_is_read_from_the_web_page() {
     let second = open(&stage, "Second").await;
     let forge = stage.tangled(&stage.bob);
     let id = IssueId::number(stage.id(), 2);
-    let found = forge.issue(&id, IssueFields::default()).await.unwrap();
+    let found = forge.issue(&id, &IssueFields::default()).await.unwrap();
     assert_eq!((found.id, found.number), (second.id, Some(2)));
     assert!(found.url.ends_with("/alice.test/widget/issues/2"));
     let none = IssueId::number(stage.id(), 3);
     let e = forge
-        .issue(&none, IssueFields::default())
+        .issue(&none, &IssueFields::default())
         .await
         .unwrap_err();
     assert_eq!(e.code(), "not_found");
@@ -481,7 +481,7 @@ async fn issues_of_2025_are_read_and_not_written() {
         repo: id.clone(),
         key: forge_core::PrKey::Record(uri),
     };
-    let view = forge.issue(&key, COMMENTS).await.unwrap();
+    let view = forge.issue(&key, &COMMENTS).await.unwrap();
     assert_eq!(
         (view.title.as_str(), view.state),
         ("Old", IssueState::Closed)
@@ -566,7 +566,7 @@ async fn tickets_without_a_branch_are_issues() {
     let records = knot.records(&repo.did, TICKET);
     let ours = records.iter().find(|(uri, ..)| *uri == made.value.node_id);
     assert_eq!(ours.unwrap().2["state"], "completed");
-    let view = forge.issue(issue, COMMENTS).await.unwrap();
+    let view = forge.issue(issue, &COMMENTS).await.unwrap();
     assert_eq!(view.comments.unwrap()[0].body, "Nice");
     let reopened = forge.set_issue_state(issue, &to(IssueState::Open)).await;
     assert_eq!(reopened.unwrap().value.state, IssueState::Open);

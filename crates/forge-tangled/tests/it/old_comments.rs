@@ -33,8 +33,8 @@ async fn comments_of_2025_are_read_when_the_index_is_down() {
         let forge = stage.tangled(&stage.alice);
         let view = forge.view(&pull.id, PrFields::COMMENTS).await.unwrap();
         let on_pull = view.comments.unwrap();
-        let fields = IssueFields { comments: true };
-        let view = forge.issue(&issue.id, fields).await.unwrap();
+        let fields = IssueFields::COMMENTS;
+        let view = forge.issue(&issue.id, &fields).await.unwrap();
         let on_issue = view.comments.unwrap();
         for comments in [on_pull, on_issue] {
             let said: Vec<_> = comments

@@ -10,7 +10,7 @@ use forge_core::{
 
 use super::{Fixture, Set, cases, invalid, refused};
 
-const COMMENTS: IssueFields = IssueFields { comments: true };
+const COMMENTS: IssueFields = IssueFields::COMMENTS;
 
 pub(super) fn cases(set: &mut Set) {
     cases![set;
@@ -47,7 +47,7 @@ async fn open(fx: &Fixture, title: &str) -> Issue {
 }
 
 async fn view(fx: &Fixture, id: &IssueId) -> Issue {
-    fx.author.issue(id, COMMENTS).await.unwrap()
+    fx.author.issue(id, &COMMENTS).await.unwrap()
 }
 
 async fn bodies(fx: &Fixture, id: &IssueId) -> Vec<String> {
@@ -83,7 +83,7 @@ async fn an_issue_is_read_back(fx: Fixture) {
         assert!(!issue.url.is_empty());
     }
     assert_eq!(read.comments.map(|c| c.len()), Some(0));
-    let plain = fx.reviewer.issue(&made.id, IssueFields::default()).await;
+    let plain = fx.reviewer.issue(&made.id, &IssueFields::default()).await;
     assert!(plain.unwrap().comments.is_none());
 }
 
@@ -154,7 +154,7 @@ async fn a_label_that_does_not_exist(fx: Fixture) {
 async fn one_that_does_not_exist(fx: Fixture) {
     let id = fx.author.issue_id(77);
     refused(
-        fx.author.issue(&id, IssueFields::default()).await,
+        fx.author.issue(&id, &IssueFields::default()).await,
         "not_found",
     );
 }
@@ -238,7 +238,7 @@ async fn pull_requests_are_not_in_it(fx: Fixture) {
         key: pr.id.key.clone(),
     };
     // Where numbers are separate, this one is an issue; else there is none of that name.
-    match fx.author.issue(&id, IssueFields::default()).await {
+    match fx.author.issue(&id, &IssueFields::default()).await {
         Ok(issue) => assert_eq!(issue.title, "It breaks"),
         Err(e) => assert_eq!(
             refused(Err::<(), Error>(e), "not_found").code(),

@@ -344,7 +344,7 @@ async fn ask(repo: &Repo, pr: &PrId, capability: Capability) -> Option<Error> {
             refusal(repo.set_issue_state(&repo.issue_id(1), &req).await)
         }
         C::IssueList => refusal(repo.issues(&IssueQuery::default(), page()).await),
-        C::IssueView => refusal(repo.issue(&repo.issue_id(1), IssueFields::default()).await),
+        C::IssueView => refusal(repo.issue(&repo.issue_id(1), &IssueFields::default()).await),
         C::IssueCreate => refusal(repo.create_issue(&NewIssue::default()).await),
         C::IssueEdit => refusal(
             repo.edit_issue(&repo.issue_id(1), &EditIssue::default())

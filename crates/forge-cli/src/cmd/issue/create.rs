@@ -64,6 +64,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCreateArgs) -> Resul
         body: text,
         labels: names(&args.label),
         assignees: names(&args.assignee),
+        ..NewIssue::default()
     };
     if ctx.ui.is_tty() {
         let name = repo_name(repo.id());

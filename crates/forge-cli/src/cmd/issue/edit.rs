@@ -60,6 +60,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueEditArgs) -> Result<
             remove: names(&args.remove_label),
         },
         expected_version: None,
+        ..EditIssue::default()
     };
     let edited = selected.repo.edit_issue(&selected.id, &edit).await?;
     let edited = ctx.ui.outcome(edited)?;

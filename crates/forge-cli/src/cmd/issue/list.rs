@@ -104,13 +104,14 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueListArgs) -> Result<
         author: given(args.author.as_ref()),
         assignee: given(args.assignee.as_ref()),
         labels: names(&args.label),
+        ..IssueQuery::default()
     };
     let mut found = collect(ctx, &repo, args.limit, async |page| {
         repo.issues(&query, page).await
     })
     .await?;
     if let Some(selection) = &selection {
-        let fields = selection.issue_sections();
+        let fields = &selection.issue_sections();
         let more = selection.shows_more_than_rows();
         let repo = &repo;
         let at_once = repo.client().forge().concurrency().get();

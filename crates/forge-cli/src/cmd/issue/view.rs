@@ -44,10 +44,11 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueViewArgs) -> Result<
         Some(selection) => selection.issue_sections(),
         None => IssueFields {
             comments: args.comments && !args.web,
+            ..IssueFields::NONE
         },
     };
     let selected = select(ctx, repo, &args.selector).await?;
-    let issue = selected.repo.issue(&selected.id, fields).await?;
+    let issue = selected.repo.issue(&selected.id, &fields).await?;
     for warning in &issue.warnings {
         ctx.ui.warning(warning);
     }

@@ -5,7 +5,7 @@ use super::{
     pull::{assignee, author, comment, label, number, section, time},
 };
 
-const PLAIN: IssueFields = IssueFields { comments: false };
+const PLAIN: IssueFields = IssueFields::NONE;
 
 macro_rules! fields {
     ($($name:literal $needs:expr, $get:expr;)*) => {
@@ -21,7 +21,7 @@ fields! {
     "body" PLAIN, |i| Json::text(&i.body);
     "closed" PLAIN, |i| Json::Bool(i.state == IssueState::Closed);
     "closedAt" PLAIN, |i| time(i.closed_at);
-    "comments" IssueFields { comments: true }, |i| section(i.comments.as_deref(), comment);
+    "comments" IssueFields::COMMENTS, |i| section(i.comments.as_deref(), comment);
     "createdAt" PLAIN, |i| time(Some(i.created_at));
     "id" PLAIN, |i| Json::text(&i.node_id);
     "labels" PLAIN, |i| Json::list(&i.labels, label);

@@ -100,6 +100,8 @@ impl<T> Selection<T, IssueFields> {
     pub fn issue_sections(&self) -> IssueFields {
         IssueFields {
             comments: self.fields.iter().any(|f| f.needs.comments),
+            relations: self.fields.iter().any(|f| f.needs.relations),
+            board: None,
         }
     }
 }
