@@ -11,7 +11,7 @@ use forge_testkit::{
 
 use crate::{
     context_stage::{HOSTILE, HOSTILE_PATH, HOSTILE_URL, Stage},
-    html_tree::{elements, first},
+    html_tree::{Element, elements, first},
     hub::REPO,
     world::World,
 };
@@ -25,6 +25,14 @@ impl Stage {
 /// White space as a browser shows it.
 fn joined(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The text of a section of a page, by its id.
+fn section_text(page: &str, id: &str) -> String {
+    let all = elements(page);
+    let is_it = |e: &&Element| e.name == "section" && e.attr("aria-labelledby") == id;
+    let found = all.iter().find(is_it);
+    joined(&found.unwrap_or_else(|| panic!("no {id} in {page}")).text)
 }
 
 #[test]
@@ -216,9 +224,7 @@ fn html_since_names_its_start_and_the_changes() {
         .commit("feature", headline, &[("b.txt", Some("<b>two\n"))]);
     let page = |since: &str| {
         let args = ["pr", "context", "1", "--since", since, "--html", "-"];
-        let page = world.grace(&args).text();
-        let all = elements(&page);
-        joined(&first(&all, "section", "since").text)
+        section_text(&world.grace(&args).text(), "since")
     };
     let body = page("review");
     let review = world.json("1", "reviews")["reviews"][0]["id"].clone();
@@ -274,8 +280,7 @@ fn html_source_has_the_lines_at_the_head() {
     let page = |more: &[&str]| {
         let args = ["pr", "context", "1", "-i", "source", "--html", "-"];
         let page = world.forge(&[&args[..], more].concat()).text();
-        let all = elements(&page);
-        joined(&first(&all, "section", "source").text)
+        section_text(&page, "source")
     };
     let body = page(&[]);
     let begin = format!(
@@ -292,6 +297,7 @@ fn html_source_has_the_lines_at_the_head() {
     ] {
         assert!(body.contains(part), "{part:?} is not in\n{body}");
     }
+    assert!(body.ends_with("vendored file"), "{body}");
     assert!(!body.contains("line 226"), "{body}");
     let body = page(&["--max-diff", "100"]);
     let left_out = "lines not shown: the budget is spent on what ranks before it";
@@ -318,21 +324,23 @@ fn html_ticket_has_its_status_or_is_unknown() {
         world.forge(&args).env("JIRA_TOKEN", JIRA_TOKEN).text()
     };
     let text = page();
-    let all = elements(&text);
-    let linked = joined(&first(&all, "section", "linked").text);
-    let wanted = "Linked issues PROJ-123 It leaks closes · open: In <b>␛[31mProgress · found in body \
+    let linked = section_text(&text, "linked");
+    let wanted = "Linked issues PROJ-123 It leaks closes · open: In <b>␛[31mProgress · found in description \
                   · backend Its text and 1 comment Since May.";
     assert!(linked.starts_with(wanted), "{linked}");
     let address = format!("{}/browse/PROJ-123", jira.url());
-    assert!(all.iter().any(|e| e.attr("href") == address), "{text}");
+    assert!(
+        elements(&text).iter().any(|e| e.attr("href") == address),
+        "{text}"
+    );
     jira.fail(401);
     let text = page();
     let all = elements(&text);
-    let linked = joined(&first(&all, "section", "linked").text);
-    let wanted = "Linked issues PROJ-123 closes · unknown · found in body";
+    let linked = section_text(&text, "linked");
+    let wanted = "Linked issues PROJ-123 closes · unknown · found in description";
     assert_eq!(linked, wanted);
     let main = joined(&first(&all, "main", "").text);
-    let failed = "Not everything could be read linked_issues (unauthenticated)";
+    let failed = "Not everything could be read linked issues (unauthenticated): JIRA at";
     assert!(main.contains(failed), "{main}");
 }
 

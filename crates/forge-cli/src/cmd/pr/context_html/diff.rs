@@ -1,6 +1,8 @@
 //! The diff with line numbers, and the threads on its lines.
 
-use forge::context::{Omission, PackedDiff, PackedFile, PackedSource, PullContext, SourceFile};
+use forge::context::{
+    Omission, OmissionReason, PackedDiff, PackedFile, PackedSource, PullContext, SourceFile,
+};
 use forge_core::{
     diff::{DiffLine, LineReader},
     model::{Side, Thread},
@@ -243,11 +245,16 @@ fn file_name(html: &mut Html, file: &PackedFile) {
 
 fn omissions(html: &mut Html, omitted: &[Omission]) {
     for omission in omitted {
-        let lines = match omission.reason.is_in_whole_diff() {
-            true => format!("{} not shown: ", plural(omission.lines, "line", "lines")),
-            false => "Not shown: ".to_owned(),
+        let (lines, reason) = (omission.lines, omission.reason);
+        let why = match reason {
+            // A derived file is not read for its text at the head, whatever its size.
+            OmissionReason::Generated if lines == 0 => "a generated, lock or vendored file",
+            _ => reason.meaning(),
         };
-        let said = format!("{lines}{}", omission.reason.meaning());
+        let said = match lines > 0 && reason.is_in_whole_diff() {
+            true => format!("{} not shown: {why}", plural(lines, "line", "lines")),
+            false => format!("Not shown: {why}"),
+        };
         html.leaf("p", &[Attr::Class("note soft small")], &said);
     }
 }
