@@ -780,3 +780,6 @@ fn log_tail(check: &str, log: &str, cut: bool) -> LogTail {
         cut: cut || from > 0,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -19,6 +19,8 @@ mod section;
 mod settings;
 mod since;
 mod source;
+#[cfg(test)]
+mod stub;
 mod summary;
 mod ticket;
 mod watch;

@@ -1,10 +1,11 @@
 //! A pull request for tests.
 
 use forge_core::{
-    PrId, RepoId, Timestamp,
+    PrId, PrKey, RepoId, Timestamp,
     model::{
-        Actor, Check, CheckStatus, ChecksReport, FileChange, FileStatus, MergeState, Mergeability,
-        PrState, PullRequest, Review, ReviewState, Side, Thread,
+        Actor, Check, CheckStatus, ChecksReport, FileChange, FileStatus, Issue, IssueId,
+        IssueState, MergeState, Mergeability, PrState, PullRequest, Review, ReviewState, Side,
+        Thread,
     },
 };
 
@@ -121,5 +122,35 @@ pub(crate) fn file(path: &str, additions: u64, deletions: u64) -> FileChange {
         status: FileStatus::Modified,
         additions: Some(additions),
         deletions: Some(deletions),
+    }
+}
+
+/// An open issue of the repository of [`pull`].
+pub(crate) fn issue(number: u64, title: &str) -> Issue {
+    let at = Timestamp::from_unix(1_700_000_000);
+    Issue {
+        id: IssueId {
+            repo: RepoId::local("/r"),
+            key: PrKey::Number(number),
+        },
+        node_id: String::new(),
+        number: Some(number),
+        title: title.to_owned(),
+        body: String::new(),
+        author: Actor::new("ada"),
+        state: IssueState::Open,
+        state_reason: None,
+        labels: vec![],
+        assignees: vec![],
+        created_at: at,
+        updated_at: at,
+        closed_at: None,
+        comments_count: 0,
+        url: format!("file:///r#{number}"),
+        version: String::new(),
+        values: std::collections::BTreeMap::new(),
+        comments: None,
+        relations: None,
+        warnings: vec![],
     }
 }

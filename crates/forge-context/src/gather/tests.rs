@@ -1,0 +1,649 @@
+//! What a bundle asks of a forge, and what becomes of the answers.
+
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use forge_core::{
+    Noun, Observer, Op, PrKey, Timestamp,
+    locator::Hosts,
+    model::{
+        BaseRule, BaseRuleKind, BaseRules, LinkState, LinkedIssue, LocalClone, ReviewState,
+        RuleSource, UnreadRules,
+    },
+};
+use proptest::prelude::*;
+
+use super::*;
+use crate::{
+    TicketDetails, Tickets,
+    sample::{checks, issue, mergeability, review, thread},
+    stub::{MakeError, StubForge, capabilities_without},
+};
+
+const DIFF: &str = "diff --git a/src/a.rs b/src/a.rs\n--- a/src/a.rs\n+++ b/src/a.rs\n\
+                    @@ -1 +1,2 @@\n one\n+two\n";
+
+fn req(include: &[ContextSection]) -> ContextReq {
+    ContextReq {
+        include: include.iter().copied().collect(),
+        checked_at: Timestamp::from_unix(1_700_000_500),
+        ..ContextReq::new(Hosts::builtin())
+    }
+}
+
+fn run<T>(work: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build();
+    runtime.unwrap().block_on(work)
+}
+
+/// The bundle, and what was asked for it.
+fn read(forge: StubForge, req: &ContextReq) -> (PullContext, Vec<String>) {
+    let (repo, forge) = forge.repo();
+    let found = run(context(&repo, &forge.pull.id, req)).unwrap();
+    (found, forge.asked_for())
+}
+
+fn network() -> Error {
+    Error::new(ErrorKind::Network, "no connection")
+}
+
+fn gone() -> Error {
+    Error::not_found(Noun::PullRequest, "it is gone")
+}
+
+fn failed(found: &PullContext) -> Vec<(&'static str, &'static str)> {
+    found.errors.iter().map(|e| (e.section, e.kind)).collect()
+}
+
+#[test]
+fn sections_ask_for_what_they_need_alone() {
+    let asked = |include: &[ContextSection]| {
+        let forge = StubForge {
+            diff: DIFF.to_owned(),
+            ..StubForge::default()
+        };
+        read(forge, &req(include)).1
+    };
+    let diff = "diff U5 prefers=true clone=false since=- round=None";
+    assert_eq!(asked(&[]), ["view 7"]);
+    assert_eq!(asked(&[ContextSection::Diff]), [diff, "view 7"]);
+    assert_eq!(
+        asked(&[ContextSection::Source]),
+        ["contents", diff, "view 7"]
+    );
+    assert_eq!(
+        asked(&[ContextSection::RelatedPrs]),
+        ["links", "list All 50 true", "view 7"]
+    );
+    assert_eq!(asked(&[ContextSection::LinkedIssues]), ["links", "view 7"]);
+    assert_eq!(asked(&[ContextSection::History]), ["history", "view 7"]);
+    assert_eq!(asked(&ContextSection::DEFAULT), [diff, "links", "view 7"]);
+}
+
+#[test]
+fn forge_without_links_is_not_asked_for_them() {
+    let forge = StubForge {
+        capabilities: capabilities_without(&[Capability::Links]),
+        ..StubForge::default()
+    };
+    let (found, asked) = read(forge, &req(&[ContextSection::LinkedIssues]));
+    assert_eq!(asked, ["view 7"]);
+    assert_eq!(failed(&found), []);
+}
+
+#[test]
+fn context_lines_that_are_asked_for_are_no_preference() {
+    let mut wanted = req(&[ContextSection::Diff]);
+    wanted.context_lines = Some(9);
+    wanted.clone = Some(LocalClone {
+        dir: "/clone".into(),
+        remote: "origin".to_owned(),
+        trust: forge_core::Trust::default(),
+    });
+    let forge = StubForge {
+        diff: DIFF.to_owned(),
+        ..StubForge::default()
+    };
+    let (found, asked) = read(forge, &wanted);
+    assert_eq!(
+        asked[0],
+        "diff U9 prefers=false clone=true since=- round=None"
+    );
+    let diff = found.diff.unwrap();
+    assert_eq!(diff.context_lines, Some(9));
+    assert_eq!(diff.base_sha, Some("b".repeat(40)));
+    assert_eq!(diff.head_sha, Some("a".repeat(40)));
+    assert_eq!(diff.files.len(), 1);
+}
+
+#[test]
+fn since_asks_for_the_viewer_only_by_that_word() {
+    let mut seen = review("grace", ReviewState::Commented);
+    seen.commit = Some("c".repeat(40));
+    let asked = |since: &str| {
+        let mut forge = StubForge::default();
+        forge.pull.reviews = Some(vec![seen.clone()]);
+        let wanted = ContextReq {
+            since: Some(since.to_owned()),
+            ..req(&[])
+        };
+        let (found, asked) = read(forge, &wanted);
+        (
+            found.since.unwrap().from_sha,
+            found.reviews.is_some(),
+            asked,
+        )
+    };
+    let diff = format!(
+        "diff U5 prefers=true clone=false since={} round=None",
+        "c".repeat(40)
+    );
+    let from = Some("c".repeat(40));
+    let by_word = asked("review");
+    assert_eq!(by_word.2, [&diff, "view 7", "viewer"]);
+    let by_id = asked("grace");
+    assert_eq!(by_id.2, [&diff, "view 7"]);
+    // Reviews are read for it, and shown only where they are included.
+    assert_eq!((by_word.0, by_word.1), (from.clone(), false));
+    assert_eq!((by_id.0, by_id.1), (from, false));
+}
+
+#[test]
+fn since_an_earlier_round_reads_the_rounds() {
+    let asked = |round: usize| {
+        let mut seen = review("grace", ReviewState::Commented);
+        (seen.commit, seen.round) = (Some("c".repeat(40)), Some(round));
+        let mut forge = StubForge::default();
+        (forge.pull.rounds, forge.pull.reviews) = (Some(3), Some(vec![seen]));
+        let wanted = ContextReq {
+            since: Some("grace".to_owned()),
+            ..req(&[])
+        };
+        read(forge, &wanted).1[0].clone()
+    };
+    for round in [0, 1] {
+        let wanted = format!("diff U5 prefers=true clone=false since=- round=Some({round})");
+        assert_eq!(asked(round), wanted);
+    }
+    let newest = asked(2);
+    assert!(newest.ends_with("cc round=None"), "{newest}");
+}
+
+#[test]
+fn since_that_fails_is_an_error_of_its_own_name() {
+    let forge = StubForge {
+        failing: vec![("diff", network)],
+        ..StubForge::default()
+    };
+    let wanted = ContextReq {
+        since: Some("c".repeat(40)),
+        ..req(&[ContextSection::Diff])
+    };
+    let (found, _) = read(forge, &wanted);
+    assert_eq!(failed(&found), [("diff", "network"), ("since", "network")]);
+    assert!(found.partial);
+}
+
+#[test]
+fn view_that_is_too_costly_is_read_without_long_sections() {
+    let forge = StubForge {
+        is_costly: true,
+        ..StubForge::default()
+    };
+    let (found, asked) = read(forge, &req(&ContextSection::DEFAULT));
+    assert_eq!(asked.iter().filter(|a| *a == "view 7").count(), 2);
+    let sections = failed(&found);
+    let wanted = ["comments", "reviews", "linked_issues"].map(|name| (name, "internal"));
+    assert_eq!(sections, wanted);
+    let hint = found.errors[0].hint.as_ref().unwrap().text();
+    assert_eq!(hint, "ask for this section alone, or read it in pages");
+    assert_eq!(found.readiness.ready_to_merge, Some(true));
+}
+
+#[test]
+fn view_of_a_missing_pull_is_not_repeated() {
+    let forge = StubForge {
+        failing: vec![("view", gone)],
+        ..StubForge::default()
+    };
+    let (repo, forge) = forge.repo();
+    let wanted = req(&ContextSection::DEFAULT);
+    let error = run(context(&repo, &forge.pull.id, &wanted)).unwrap_err();
+    assert!(error.is_not_found());
+    let views = forge.asked_for();
+    assert_eq!(views.iter().filter(|a| *a == "view 7").count(), 1);
+}
+
+#[test]
+fn numbers_that_are_no_issue_stay_unless_a_branch_names_them() {
+    let mut forge = StubForge::default();
+    forge.pull.head_branch = "12-work".to_owned();
+    forge.pull.description = "See #13 and #14.".to_owned();
+    forge.issues = vec![issue(14, "Leak")];
+    let (found, asked) = read(forge, &req(&[ContextSection::LinkedIssues]));
+    assert_eq!(asked[..3], ["issue 12", "issue 13", "issue 14"]);
+    let items = found.linked_issues.unwrap();
+    let shown: Vec<_> = items
+        .iter()
+        .map(|i| (&*i.key, i.title.as_deref()))
+        .collect();
+    assert_eq!(shown, [("#13", None), ("#14", Some("Leak"))]);
+    assert_eq!(found.errors, []);
+}
+
+#[test]
+fn issues_that_fail_alike_are_one_error() {
+    let forge = || {
+        let mut forge = StubForge::default();
+        forge.pull.description = "See #13 and #14.".to_owned();
+        forge.failing = vec![("issue", network)];
+        forge
+    };
+    let (found, _) = read(forge(), &req(&[ContextSection::LinkedIssues]));
+    assert_eq!(failed(&found), [("linked_issues", "network")]);
+    assert_eq!(found.linked_issues.unwrap().len(), 2);
+}
+
+/// A tracker that knows `PROJ-1`, does not know `PROJ-2`, and breaks down over others.
+#[derive(Debug)]
+struct StubTracker;
+
+#[async_trait]
+impl Tickets for StubTracker {
+    async fn read(&self, key: &str) -> Result<TicketDetails> {
+        match key {
+            "PROJ-1" => Ok(TicketDetails {
+                title: "Leak".to_owned(),
+                status: "Done".to_owned(),
+                is_done: true,
+                labels: vec![],
+                body: String::new(),
+                comments: vec![],
+            }),
+            "PROJ-2" => Err(Error::not_found(Noun::Issue, "no such ticket")),
+            _ => Err(network()),
+        }
+    }
+}
+
+#[test]
+fn tickets_that_fail_alike_are_one_error() {
+    let mut forge = StubForge::default();
+    forge.pull.description = "PROJ-1 PROJ-2 PROJ-3 PROJ-4".to_owned();
+    let mut wanted = req(&[ContextSection::LinkedIssues]);
+    wanted.tickets.tracker = Some(Arc::new(StubTracker));
+    let (found, _) = read(forge, &wanted);
+    assert_eq!(failed(&found), [("linked_issues", "network")]);
+    let items = found.linked_issues.unwrap();
+    let shown: Vec<_> = items.iter().map(|i| (&*i.key, i.state)).collect();
+    // A key that the tracker does not know was none.
+    assert_eq!(
+        shown,
+        [
+            ("PROJ-1", Some(LinkState::Closed)),
+            ("PROJ-3", None),
+            ("PROJ-4", None)
+        ]
+    );
+}
+
+#[test]
+fn warning_that_two_answers_have_is_there_once() {
+    let mut forge = StubForge::default();
+    forge.links.warnings = vec![Warning::new("a"), Warning::new("b")];
+    forge.pull.warnings = vec![Warning::new("a")];
+    let (found, _) = read(forge, &req(&[ContextSection::LinkedIssues]));
+    let said: Vec<&str> = found.warnings.iter().map(|w| &*w.message).collect();
+    assert_eq!(said, ["a", "b"]);
+}
+
+/// An observer that writes down which operations began.
+#[derive(Default)]
+struct Began(Mutex<Vec<&'static str>>);
+
+impl Observer for Began {
+    fn started(&self, op: Op, _: &str) {
+        self.0.lock().unwrap().push(op.name());
+    }
+    fn finished(&self, _: Op, _: &str, _: Duration, _: Option<&'static str>) {}
+    fn rate_limited(&self, _: &str, _: Duration) {}
+}
+
+fn quota(remaining: u64) -> Quota {
+    Quota {
+        limit: 5_000,
+        remaining,
+        reset: Timestamp::from_unix(1_700_000_000),
+    }
+}
+
+#[test]
+fn requests_are_told_to_both_observers() {
+    let outer = Arc::new(Began::default());
+    let policy = Policy {
+        observer: Some(outer.clone()),
+        ..Policy::default()
+    };
+    let forge = StubForge {
+        quota: Some(quota(4_000)),
+        ..StubForge::default()
+    };
+    let (repo, forge) = forge.repo_with(policy);
+    let events = Arc::new(Mutex::new(Vec::new()));
+    let told = events.clone();
+    let mut wanted = req(&[]);
+    wanted.observer = crate::ContextObserver::new(move |event| {
+        let event = serde_json::to_value(event).unwrap();
+        told.lock().unwrap().push(event["event"].clone());
+    });
+    run(context(&repo, &forge.pull.id, &wanted)).unwrap();
+    assert_eq!(*outer.0.lock().unwrap(), ["pr.view"]);
+    let events = events.lock().unwrap();
+    assert_eq!(
+        *events,
+        [
+            "tool:pr_context:start",
+            "tool:pr_context:local_fetch",
+            "tool:pr_context:complete"
+        ]
+    );
+}
+
+#[test]
+fn low_rate_limit_leaves_optional_sections_out() {
+    let read_at = |remaining| {
+        let mut forge = StubForge {
+            quota: Some(quota(remaining)),
+            ..StubForge::default()
+        };
+        forge.pull.description = "See #14.".to_owned();
+        forge.issues = vec![issue(14, "Leak")];
+        let wanted = [ContextSection::LinkedIssues, ContextSection::RelatedPrs];
+        let (found, asked) = read(forge, &req(&wanted));
+        (failed(&found), asked)
+    };
+    let (errors, asked) = read_at(99);
+    let left_out = ["linked_issues", "related_prs"].map(|name| (name, "rate_limited"));
+    assert_eq!(errors, left_out);
+    assert_eq!(asked, ["links", "view 7"]);
+    let (errors, asked) = read_at(100);
+    assert_eq!(errors, []);
+    assert_eq!(asked.len(), 4, "{asked:?}");
+}
+
+fn linked(number: u64) -> LinkedIssue {
+    LinkedIssue {
+        id: String::new(),
+        repo: crate::sample::pull().id.repo,
+        repo_node: None,
+        number,
+        title: format!("Issue {number}"),
+        open: true,
+        url: format!("file:///r#{number}"),
+    }
+}
+
+const OPERATIONS: [&str; 9] = [
+    "base_rules",
+    "check_log",
+    "check_reasons",
+    "contents",
+    "diff",
+    "history",
+    "issue",
+    "links",
+    "list",
+];
+
+/// How a forge answers: everything that can be in a verdict, and everything that can go wrong beside
+/// it.
+#[derive(Clone, Debug)]
+struct Answers {
+    state: PrState,
+    draft: bool,
+    word: &'static str,
+    merges: MergeState,
+    settled: Option<MergeState>,
+    checks: Vec<CheckStatus>,
+    threads: Vec<bool>,
+    reviews: Vec<ReviewState>,
+    rules: Option<Vec<BaseRuleKind>>,
+    rulesets: Vec<BaseRuleKind>,
+    has_unread_rules: bool,
+    dependency: Option<PrState>,
+    unread: Option<&'static str>,
+    failing: BTreeSet<&'static str>,
+    is_costly: bool,
+    remaining: Option<u64>,
+    lacking: Vec<Capability>,
+}
+
+impl Answers {
+    fn forge(&self) -> StubForge {
+        let mut forge = StubForge {
+            diff: DIFF.to_owned(),
+            is_costly: self.is_costly,
+            quota: self.remaining.map(quota),
+            settled: self.settled.map(|state| mergeability(state, self.word)),
+            failing: self
+                .failing
+                .iter()
+                .map(|op| (*op, network as MakeError))
+                .collect(),
+            capabilities: capabilities_without(&self.lacking),
+            issues: vec![issue(14, "Leak")],
+            rulesets: of_a_ruleset(&self.rulesets),
+            ..StubForge::default()
+        };
+        let pull = &mut forge.pull;
+        pull.state = self.state;
+        pull.draft = self.draft;
+        pull.description = "Closes #14, see #15 and PROJ-1.".to_owned();
+        pull.mergeability = Some(mergeability(self.merges, self.word));
+        let names: Vec<String> = (0..self.checks.len()).map(|n| n.to_string()).collect();
+        let of_checks = names.iter().map(String::as_str);
+        let of_checks: Vec<_> = of_checks.zip(self.checks.iter().copied()).collect();
+        pull.checks = Some(checks(&of_checks));
+        pull.threads = Some(self.threads.iter().map(|done| thread(*done)).collect());
+        let authors = ["grace", "alan", "kay", "mary"];
+        let reviews = authors.iter().zip(&self.reviews);
+        let reviews: Vec<Review> = reviews.map(|(who, state)| review(who, *state)).collect();
+        let count = |wanted| reviews.iter().filter(|r| r.state == wanted).count() as u64;
+        pull.approvals = count(ReviewState::Approved);
+        pull.changes_requested = count(ReviewState::ChangesRequested);
+        pull.latest_reviews.clone_from(&reviews);
+        pull.reviews = Some(reviews);
+        pull.comments = Some(vec![]);
+        pull.commits = Some(vec![]);
+        pull.linked_issues = Some(vec![linked(14)]);
+        pull.base_rules = self.rules.as_ref().map(|kinds| BaseRules {
+            rules: of_a_ruleset(kinds),
+            unread: match self.has_unread_rules {
+                true => vec![UnreadRules::Protection],
+                false => vec![],
+            },
+            ..BaseRules::default()
+        });
+        let unread = self.unread.map(|section| {
+            Warning::new(format!("{section} could not be read in full")).of_section(section)
+        });
+        pull.warnings.extend(unread);
+        if let Some(state) = self.dependency {
+            pull.depends_on = Some(PrKey::Number(3));
+            let mut below = crate::sample::pull();
+            below.id = PrId::number(below.id.repo, 3);
+            below.state = state;
+            forge.others = vec![below];
+        }
+        forge
+    }
+}
+
+fn of_a_ruleset(kinds: &[BaseRuleKind]) -> Vec<BaseRule> {
+    let rules = kinds.iter().map(|wants| BaseRule {
+        wants: wants.clone(),
+        source: RuleSource::Ruleset {
+            id: 7,
+            name: Some("main".to_owned()),
+            owner: String::new(),
+        },
+    });
+    rules.collect()
+}
+
+fn any_rules() -> impl Strategy<Value = Vec<BaseRuleKind>> {
+    prop::collection::vec(
+        prop::sample::select(vec![
+            BaseRuleKind::Approvals { count: 2 },
+            BaseRuleKind::CodeOwnerReview,
+            BaseRuleKind::LastPushApproval,
+            BaseRuleKind::ResolvedThreads,
+            BaseRuleKind::Check {
+                name: "0".to_owned(),
+                app: None,
+            },
+            BaseRuleKind::UpToDate,
+            BaseRuleKind::Signatures,
+        ]),
+        0..3,
+    )
+}
+
+fn any_state() -> impl Strategy<Value = PrState> {
+    prop::sample::select(vec![
+        PrState::Open,
+        PrState::Open,
+        PrState::Open,
+        PrState::Closed,
+        PrState::Merged,
+    ])
+}
+
+fn any_answers() -> impl Strategy<Value = Answers> {
+    let merges = || {
+        prop::sample::select(vec![
+            MergeState::Mergeable,
+            MergeState::Conflicting,
+            MergeState::Unknown,
+        ])
+    };
+    let words = vec!["CLEAN", "BLOCKED", "BEHIND", "UNKNOWN", "UNSTABLE", ""];
+    let of_checks = prop::sample::select(vec![
+        CheckStatus::Success,
+        CheckStatus::Failure,
+        CheckStatus::Pending,
+    ]);
+    let of_reviews = prop::sample::select(vec![
+        ReviewState::Approved,
+        ReviewState::ChangesRequested,
+        ReviewState::Commented,
+    ]);
+    let lacking = prop::sample::subsequence(
+        vec![
+            Capability::Checks,
+            Capability::ReviewVerdict,
+            Capability::ThreadResolve,
+            Capability::Links,
+            Capability::IssueView,
+        ],
+        0..3,
+    );
+    let verdict = (
+        any_state(),
+        any::<bool>(),
+        prop::sample::select(words),
+        merges(),
+        prop::option::of(merges()),
+        prop::collection::vec(of_checks, 0..3),
+        prop::collection::vec(any::<bool>(), 0..3),
+        prop::collection::vec(of_reviews, 0..4),
+    );
+    let rules = (
+        prop::option::of(any_rules()),
+        any_rules(),
+        any::<bool>(),
+        prop::option::of(any_state()),
+        prop::option::of(prop::sample::select(vec![
+            "threads",
+            "checks",
+            "latest_reviews",
+        ])),
+    );
+    let trouble = (
+        prop::sample::subsequence(OPERATIONS.to_vec(), 0..4),
+        any::<bool>(),
+        prop::option::of(0_u64..200),
+        lacking,
+    );
+    (verdict, rules, trouble).prop_map(|(verdict, rules, trouble)| Answers {
+        state: verdict.0,
+        draft: verdict.1,
+        word: verdict.2,
+        merges: verdict.3,
+        settled: verdict.4,
+        checks: verdict.5,
+        threads: verdict.6,
+        reviews: verdict.7,
+        rules: rules.0,
+        rulesets: rules.1,
+        has_unread_rules: rules.2,
+        dependency: rules.3,
+        unread: rules.4,
+        failing: trouble.0.into_iter().collect(),
+        is_costly: trouble.1,
+        remaining: trouble.2,
+        lacking: trouble.3,
+    })
+}
+
+fn any_include() -> impl Strategy<Value = Vec<ContextSection>> {
+    prop::sample::subsequence(ContextSection::ALL.to_vec(), 0..=ContextSection::ALL.len())
+}
+
+proptest! {
+    #[test]
+    fn verdict_of_any_answers_does_not_depend_on_include(
+        answers in any_answers(),
+        include in any_include(),
+        since in prop::option::of(Just("grace".to_owned())),
+    ) {
+        let (bare, _) = read(answers.forge(), &req(&[]));
+        let wanted = ContextReq { since, ..req(&include) };
+        let (found, _) = read(answers.forge(), &wanted);
+        prop_assert_eq!(&found.readiness, &bare.readiness);
+        let summary = |found: &PullContext| serde_json::to_value(&found.summary).unwrap();
+        prop_assert_eq!(summary(&found), summary(&bare));
+        // A section that was not asked for is not there.
+        let wants = |section| include.contains(&section);
+        prop_assert!(wants(ContextSection::Comments) || found.comments.is_none());
+        prop_assert!(wants(ContextSection::Comments) || found.threads.is_none());
+        prop_assert!(wants(ContextSection::Reviews) || found.reviews.is_none());
+        prop_assert!(wants(ContextSection::Ci) || found.ci.is_none());
+        prop_assert!(wants(ContextSection::CiLogs) || found.ci_logs.is_none());
+        prop_assert!(wants(ContextSection::LinkedIssues) || found.linked_issues.is_none());
+        prop_assert!(wants(ContextSection::RelatedPrs) || found.related_prs.is_none());
+        prop_assert!(wants(ContextSection::Diff) || found.diff.is_none());
+        prop_assert!(wants(ContextSection::Files) || found.files.is_none());
+        prop_assert!(wants(ContextSection::History) || found.history.is_none());
+        prop_assert!(wants(ContextSection::Source) || found.source.is_none());
+        prop_assert_eq!(found.partial, !found.errors.is_empty());
+    }
+
+    #[test]
+    fn bundle_of_the_same_answers_has_the_same_bytes(
+        answers in any_answers(),
+        include in any_include(),
+    ) {
+        let bytes = || {
+            let (found, _) = read(answers.forge(), &req(&include));
+            serde_json::to_vec(&found).unwrap()
+        };
+        prop_assert_eq!(bytes(), bytes());
+    }
+}
