@@ -573,6 +573,69 @@ mod tests {
         assert_eq!(items[1].relationship, Relationship::Related);
         assert_eq!(items[1].issue_in(&pull.id.repo), None);
         assert_eq!(items[2].found_in, [LinkPlace::Comment]);
+        // What the text names has no title of its own; that of the forge's list is kept.
+        let facts = |at: usize| (items[at].title.as_deref(), items[at].state);
+        let own = "An issue with the number of the pull request";
+        assert_eq!(facts(0), (Some(own), Some(LinkState::Open)));
+        assert_eq!(items[0].url.as_deref(), Some("u"));
+        assert_eq!(items[0].kind, Some(SubjectKind::Issue));
+        assert_eq!(facts(1), (Some("T9"), Some(LinkState::Merged)));
+        assert_eq!(facts(2), (Some("T11"), Some(LinkState::Merged)));
+    }
+
+    #[test]
+    fn link_of_the_forge_makes_a_named_issue_a_closing_one() {
+        let mut pull = pull();
+        pull.description = "See #9.".to_owned();
+        let (hosts, keys) = (Hosts::builtin(), TicketKeys::default());
+        let mut items = linked_items(&pull, &hosts, &keys, &mut Vec::new());
+        let repo = Some(pull.id.repo.clone());
+        let issue = Some(SubjectKind::Issue);
+        let link = |n| Link::bare(issue, repo.clone(), PrKey::Number(n));
+        let links = Links {
+            closes: vec![link(9), link(10)],
+            ..Links::default()
+        };
+        add_links(&mut items, &pull, &links);
+        let of = |item: &LinkedItem| (item.key.clone(), item.relationship, item.kind);
+        let all: Vec<_> = items.iter().map(of).collect();
+        let closes = Relationship::Closes;
+        let wanted = [
+            ("#9".to_owned(), closes, issue),
+            ("#10".to_owned(), closes, issue),
+        ];
+        assert_eq!(all, wanted);
+        assert_eq!(
+            items[0].found_in,
+            [LinkPlace::Forge, LinkPlace::Description]
+        );
+        assert_eq!(items[1].found_in, [LinkPlace::Forge]);
+        assert_eq!(items[1].issue_in(&pull.id.repo), Some(&PrKey::Number(10)));
+    }
+
+    #[test]
+    fn issue_and_pull_of_one_number_are_two_items() {
+        let mut pull = pull();
+        let record = "at://did:plc:ada/sh.tangled.repo.pull/3k";
+        pull.description = format!("See {record}");
+        let (hosts, keys) = (Hosts::builtin(), TicketKeys::default());
+        let mut items = linked_items(&pull, &hosts, &keys, &mut Vec::new());
+        assert_eq!(items.len(), 1);
+        assert_eq!(items[0].kind, Some(SubjectKind::PullRequest));
+        let repo = Some(pull.id.repo.clone());
+        let link = |kind| Link::bare(Some(kind), repo.clone(), PrKey::Number(9));
+        let links = Links {
+            mentions: vec![
+                link(SubjectKind::Issue),
+                link(SubjectKind::PullRequest),
+                link(SubjectKind::Issue),
+            ],
+            ..Links::default()
+        };
+        add_links(&mut items, &pull, &links);
+        let kinds: Vec<_> = items[1..].iter().map(|item| item.kind).collect();
+        let wanted = [SubjectKind::Issue, SubjectKind::PullRequest].map(Some);
+        assert_eq!(kinds, wanted);
     }
 
     proptest! {

@@ -424,6 +424,16 @@ mod tests {
     }
 
     #[test]
+    fn derived_file_of_few_lines_is_shown() {
+        for (lines, is_shown) in [(40, true), (41, false)] {
+            let diff = diff_of(&[("Cargo.lock", &[(lines, 0)])]);
+            let packed = pack(diff.as_bytes(), &[], 60_000);
+            assert_eq!(!packed.files[0].hunks.is_empty(), is_shown, "{lines}");
+            assert_eq!(packed.truncated, !is_shown, "{lines}");
+        }
+    }
+
+    #[test]
     fn whole_diff_is_not_truncated() {
         let diff = diff_of(&[("a.rs", &[(3, 1), (0, 2)])]);
         let packed = pack(diff.as_bytes(), &[], 60_000);

@@ -85,3 +85,62 @@ impl Readiness {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use forge_core::model::{BaseRule, BaseRuleKind, RuleSource};
+
+    use super::*;
+    use crate::stub::StubForge;
+
+    fn forge() -> StubForge {
+        let mut forge = StubForge::default();
+        forge.pull.base_rules = Some(BaseRules::default());
+        forge
+    }
+
+    #[tokio::test]
+    async fn verdict_before_a_merge_has_the_rulesets() {
+        let mut forge = forge();
+        forge.rulesets = vec![BaseRule {
+            wants: BaseRuleKind::Approvals { count: 2 },
+            source: RuleSource::BranchProtection,
+        }];
+        let pull = forge.pull.clone();
+        let (repo, _) = forge.repo();
+        let found = readiness(&repo, &pull, &ContextSettings::default()).await;
+        let open: Vec<_> = found.open().map(|r| (r.rule, &*r.evidence)).collect();
+        assert_eq!(open, [(Rule::Approved, "1 of 2 approval(s)")]);
+    }
+
+    #[tokio::test]
+    async fn approval_of_our_own_is_a_setting() {
+        for wanted in [true, false] {
+            let mut forge = forge();
+            forge.pull.approvals = 0;
+            forge.pull.latest_reviews.clear();
+            let pull = forge.pull.clone();
+            let (repo, _) = forge.repo();
+            let settings = ContextSettings {
+                require_approval: wanted,
+                ..ContextSettings::default()
+            };
+            let found = readiness(&repo, &pull, &settings).await;
+            assert_eq!(found.ready_to_merge, Some(!wanted));
+        }
+    }
+
+    #[tokio::test]
+    async fn rules_are_met_where_all_are_listed_and_met() {
+        let mut forge = forge();
+        forge.pull.draft = true;
+        let pull = forge.pull.clone();
+        let (repo, _) = forge.repo();
+        let found = readiness(&repo, &pull, &ContextSettings::default()).await;
+        assert!(found.are_met(&[]));
+        assert!(found.are_met(&[Rule::Open, Rule::Approved]));
+        assert!(!found.are_met(&[Rule::Open, Rule::NotDraft]));
+        // A rule that is not listed is not met.
+        assert!(!found.are_met(&[Rule::Open, Rule::Deployed]));
+    }
+}

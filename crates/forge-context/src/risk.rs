@@ -195,6 +195,13 @@ mod tests {
     }
 
     #[test]
+    fn risk_level_name_is_its_serialized_form() {
+        for level in [RiskLevel::Low, RiskLevel::Medium, RiskLevel::High] {
+            assert_eq!(serde_json::to_value(level).unwrap(), level.name());
+        }
+    }
+
+    #[test]
     fn c_002_6_critical_paths_match_whole_segments() {
         for path in ["src/auth.rs", "Security/x", "a/payments/b", "x/secrets.yml"] {
             assert!(RiskLimits::default().is_critical(path), "{path}");

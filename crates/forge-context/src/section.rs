@@ -190,7 +190,19 @@ impl ContextReq {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn section_of_any_name_is_read_or_refused(name in ".{0,20}") {
+            match ContextSection::parse(&name) {
+                Ok(section) => prop_assert_eq!(section.name(), name.trim().replace('-', "_")),
+                Err(e) => prop_assert!(e.hint().is_some()),
+            }
+        }
+    }
 
     #[test]
     fn r_002_1_default_sections_are_those_of_the_set() {

@@ -307,6 +307,23 @@ mod tests {
     }
 
     #[test]
+    fn excerpt_of_few_lines_is_left_out_as_a_whole() {
+        // Lines of seven bytes.
+        for (room, shown, omitted) in [
+            (4 * 7, 0, [("budget", 1, 9)]),
+            (5 * 7, 5, [("budget", 0, 4)]),
+            (8 * 7, 8, [("budget", 0, 1)]),
+        ] {
+            let diff = diff_of(&[("a.rs".into(), vec![1])]);
+            let plan = SourcePlan::new(diff.as_bytes(), &[]);
+            let packed = plan.pack("h".into(), vec![text_of(9)], room);
+            let file = &packed.files[0];
+            let lines: usize = file.excerpts.iter().map(|e| e.text.lines().count()).sum();
+            assert_eq!((lines, reasons(file)), (shown, omitted.to_vec()), "{room}");
+        }
+    }
+
+    #[test]
     fn source_reads_a_bounded_number_of_files() {
         let files: Vec<_> = (0..60).map(|n| (format!("src/{n}.rs"), vec![1])).collect();
         let plan = SourcePlan::new(diff_of(&files).as_bytes(), &[]);
@@ -374,6 +391,19 @@ mod tests {
                 }
             }
             prop_assert_eq!(&packed, &plan.pack("h".into(), contents, max));
+        }
+
+        #[test]
+        fn source_of_any_bytes_never_panics(
+            bytes in prop::collection::vec(any::<u8>(), 0..400),
+            (start, count) in (any::<u64>(), any::<u64>()),
+            lines in 0_usize..9,
+        ) {
+            let mut diff = format!("diff --git a/x b/x\n@@ -1 +{start},{count} @@\n").into_bytes();
+            diff.extend(bytes);
+            let plan = SourcePlan::new(&diff, &[]);
+            let contents = plan.paths().iter().map(|_| text_of(lines)).collect();
+            plan.pack("h".into(), contents, 400);
         }
     }
 }

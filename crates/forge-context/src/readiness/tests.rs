@@ -94,6 +94,12 @@ fn r_002_13_blockers_have_exact_texts_in_order() {
     let changes = found(&ready, Rule::NoChangesRequested);
     let by = [cleared(ClearedBy::Reviewer, vec!["grace".to_owned()])];
     assert_eq!(changes.cleared_by, by);
+    let failed = found(&ready, Rule::ChecksPassed);
+    let by = [
+        cleared(ClearedBy::Author, vec!["ada".to_owned()]),
+        cleared(ClearedBy::Ci, vec![]),
+    ];
+    assert_eq!(failed.cleared_by, by);
 }
 
 #[test]

@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
-use forge_core::model::{Check, ChecksReport, MergeState};
+use forge_core::model::{BaseRuleKind, BaseRules, Check, ChecksReport, MergeState};
+use proptest::prelude::*;
 use tokio::time::Instant;
 
 use super::*;
 use crate::{
     ForgeRules, MAX_PAUSE,
     sample::{checks, mergeability, pull, review},
+    stub::StubForge,
 };
 
 fn judged(pull: PullRequest) -> Result<Look> {
@@ -354,6 +356,59 @@ fn look_reads_what_is_watched_and_no_more() {
     assert!(!fields(VERDICT).contains(PrFields::FILES));
     assert!(!fields(REVIEW).contains(PrFields::ROW));
     assert!(!fields(REVIEW).contains(PrFields::CHECKS));
+}
+
+#[tokio::test(start_paused = true)]
+async fn merged_pull_without_running_checks_ends_the_watch() {
+    let running = ("build", CheckStatus::Pending);
+    for (of_checks, end, wanted) in [(&[][..], "passed -", 0), (&[running], "pending -", 600)] {
+        let merged = PullRequest {
+            state: PrState::Merged,
+            checks: Some(checks(of_checks)),
+            ..pull()
+        };
+        let (lines, took) = run(CHECKS, None, vec![plain(merged)]).await;
+        assert_eq!((lines.last().unwrap().as_str(), took), (end, wanted));
+    }
+}
+
+#[tokio::test]
+async fn rulesets_of_a_base_branch_are_read_once() {
+    let mut forge = StubForge {
+        rulesets: vec![BaseRule {
+            wants: BaseRuleKind::Approvals { count: 2 },
+            source: RuleSource::Ruleset {
+                id: 7,
+                name: None,
+                owner: String::new(),
+            },
+        }],
+        ..StubForge::default()
+    };
+    forge.pull.base_rules = Some(BaseRules::default());
+    let mut pull = forge.pull.clone();
+    let (repo, forge) = forge.repo();
+    let judge = LookJudge {
+        repo: &repo,
+        settings: ContextSettings::default(),
+        rulesets: Mutex::default(),
+    };
+    for (base, reads) in [("main", 1), ("main", 1), ("next", 2), ("next", 2)] {
+        pull.base_branch = base.to_owned();
+        let (seen, verdict) = judge.verdict(pull.clone()).await;
+        assert_eq!(verdict.unwrap().ready_to_merge, Some(false), "{base}");
+        assert_eq!(seen.base_rules.unwrap().rules.len(), 1, "{base}");
+        assert_eq!(forge.asked_for().len(), reads, "{base}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn baseline_of_any_text_never_panics(text in "[a-z0-9.-]{0,30}|.{0,20}") {
+        if let Some(baseline) = WatchBaseline::from_text(&text) {
+            prop_assert_eq!(WatchBaseline::from_text(&baseline.to_text()), Some(baseline));
+        }
+    }
 }
 
 #[test]

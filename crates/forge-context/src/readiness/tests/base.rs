@@ -304,6 +304,14 @@ fn strict_base_is_unknown_while_another_word_hides_it() {
     }
     assert_eq!(status(&under("BEHIND", []), rule), (Unmet, Forge));
     assert!(!is_listed(&under("BLOCKED", []), rule));
+    for (word, said) in [
+        ("BLOCKED", "says BLOCKED, which"),
+        ("", "says nothing, which"),
+    ] {
+        let ready = judge(&under(word, [BaseRuleKind::UpToDate]));
+        let evidence = &found(&ready, rule).evidence;
+        assert!(evidence.contains(said), "{evidence}");
+    }
 }
 
 #[test]
