@@ -144,7 +144,7 @@ ops! {
     /// [`Issues::related_issues`](crate::Issues::related_issues)
     IssueRelated = "issue.related", Read, Some(Capability::IssueRelations);
     /// [`Issues::issue_fields`](crate::Issues::issue_fields)
-    IssueFieldList = "issue.field_list", Read, Some(Capability::IssueFieldEdit);
+    IssueFieldList = "issue.field_list", Read, Some(Capability::IssueValues);
     /// [`Issues::define_issue_field`](crate::Issues::define_issue_field)
     IssueFieldDefine = "issue.field_define", Write, Some(Capability::IssueFieldEdit);
     /// [`Issues::links`](crate::Issues::links)

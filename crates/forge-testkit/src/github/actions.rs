@@ -174,12 +174,16 @@ pub(crate) fn stale(state: &mut State, id: Id) {
     }
 }
 
-/// Notes an event of a pull request.
-pub(crate) fn log(state: &mut State, pull: Id, actor: Id, kind: EventKind) {
+/// Notes an event of a pull request or an issue.
+pub(crate) fn log(state: &mut State, subject: Id, actor: Id, kind: EventKind) {
     let id = state.next_id();
     let at = state.now();
-    if let Some(pull) = state.pulls.get_mut(&pull) {
-        pull.events.push(Event {
+    let events = match state.pulls.get_mut(&subject) {
+        Some(pull) => Some(&mut pull.events),
+        None => state.issues.get_mut(&subject).map(|it| &mut it.events),
+    };
+    if let Some(events) = events {
+        events.push(Event {
             id,
             actor,
             at,

@@ -339,6 +339,39 @@ fn apply(seed: &mut Seed<'_>, step: &Value) -> Option<Value> {
         "project" => seed
             .project(text("owner")?, text("title")?, &list("options"))
             .into(),
+        "project_field" => seed
+            .project_field(number("project")?, text("name")?, &list("options"))
+            .into(),
+        "project_item" => seed
+            .project_item(
+                number("project")?,
+                repo()?,
+                number("number")?,
+                text("status").unwrap_or_default(),
+            )
+            .into(),
+        "project_value" => {
+            seed.project_value(number("item")?, text("field")?, text("value")?);
+            Value::Null
+        }
+        "sub_issue" => {
+            let parent = text("parent_repo").or(repo())?;
+            seed.sub_issue((parent, number("parent")?), (repo()?, number("number")?));
+            Value::Null
+        }
+        "blocked_by" => {
+            let blocker = text("blocker_repo").or(repo())?;
+            seed.blocked_by((repo()?, number("number")?), (blocker, number("blocker")?));
+            Value::Null
+        }
+        "label_issue" => {
+            seed.label_issue(repo()?, number("number")?, text("label")?);
+            Value::Null
+        }
+        "same_second" => {
+            seed.same_second = flag("on");
+            Value::Null
+        }
         _ => return None,
     })
 }

@@ -10,8 +10,9 @@ use super::{
     resolve::mail,
     state::{
         Account, AccountKind, CheckRun, CheckSuite, Comment, CommitStatus, Id, Issue, Label, Lazy,
-        Milestone, POINTS_AN_HOUR, Permission, Project, ProjectItem, Protection, Pull, PullState,
-        Reaction, Repo, Review, ReviewComment, ReviewState, Ruleset, State, Team, Thread, Token,
+        Milestone, POINTS_AN_HOUR, Permission, Project, ProjectField, ProjectItem, Protection,
+        Pull, PullState, Reaction, Repo, Review, ReviewComment, ReviewState, Ruleset, State, Team,
+        Thread, Token,
     },
 };
 
@@ -524,12 +525,51 @@ impl Seed<'_> {
                 assignees: Vec::new(),
                 milestone: None,
                 locked: None,
+                sub_issues: Vec::new(),
+                blocked_by: Vec::new(),
+                events: Vec::new(),
                 created_at: now.clone(),
                 updated_at: now,
                 closed_at: None,
             },
         );
         number
+    }
+
+    /// An issue.
+    pub fn issue_of(&self, full_name: &str, number: u64) -> &Issue {
+        let repo = self.find_repo(full_name);
+        self.0.issue(repo, number).expect("an issue")
+    }
+
+    /// Makes an issue a part of another, which is `owner/name#number` too.
+    pub fn sub_issue(&mut self, parent: (&str, u64), sub: (&str, u64)) {
+        let sub = self.issue_of(sub.0, sub.1).id;
+        let parent = self.issue_of(parent.0, parent.1).id;
+        if let Some(issue) = self.0.issues.get_mut(&parent) {
+            issue.sub_issues.push(sub);
+        }
+    }
+
+    /// Makes an issue wait for another.
+    pub fn blocked_by(&mut self, issue: (&str, u64), blocker: (&str, u64)) {
+        let blocker = self.issue_of(blocker.0, blocker.1).id;
+        let issue = self.issue_of(issue.0, issue.1).id;
+        if let Some(issue) = self.0.issues.get_mut(&issue) {
+            issue.blocked_by.push(blocker);
+        }
+    }
+
+    /// Puts a label that is there onto an issue.
+    pub fn label_issue(&mut self, full_name: &str, number: u64, label: &str) {
+        let id = self.issue_of(full_name, number).id;
+        let repo = self.find_repo(full_name);
+        let mut labels = self.0.labels.values();
+        let label = labels.find(|it| it.repo == repo && it.name == label);
+        let label = label.expect("a label").id;
+        if let Some(issue) = self.0.issues.get_mut(&id) {
+            issue.labels.push(label);
+        }
     }
 
     /// Opens a pull request and returns its number. A head branch that is not there is made with
@@ -951,7 +991,7 @@ impl Seed<'_> {
         id
     }
 
-    /// Makes a project with the options of its `Status` field.
+    /// Makes a project with a title field, and the options of its `Status` field.
     pub fn project(&mut self, owner: &str, title: &str, options: &[&str]) -> Id {
         let owner = self.find_account(owner);
         let count = self
@@ -961,7 +1001,14 @@ impl Seed<'_> {
             .filter(|it| it.owner == owner)
             .count();
         let id = self.0.next_id();
+        let title_field = self.0.next_id();
         let created_at = self.0.tick();
+        let title_field = ProjectField {
+            id: title_field,
+            name: "Title".to_owned(),
+            kind: "TITLE".to_owned(),
+            options: Vec::new(),
+        };
         self.0.projects.insert(
             id,
             Project {
@@ -970,31 +1017,83 @@ impl Seed<'_> {
                 number: u64::try_from(count).unwrap_or(0) + 1,
                 title: title.to_owned(),
                 closed: false,
-                options: options.iter().map(|option| (*option).to_owned()).collect(),
+                fields: vec![
+                    title_field,
+                    ProjectField::single_select(id, "Status", options),
+                ],
                 created_at,
             },
         );
         id
     }
 
-    /// Puts a pull request onto a project, into the column of that name if it is named.
+    /// Adds a single select field to a project.
+    pub fn project_field(&mut self, project: Id, name: &str, options: &[&str]) -> Id {
+        let id = self.0.next_id();
+        if let Some(project) = self.0.projects.get_mut(&project) {
+            let field = ProjectField::single_select(id, name, options);
+            project.fields.push(field);
+        }
+        id
+    }
+
+    /// Puts a pull request or an issue onto a project, into the column of that name if it is named.
     pub fn project_item(&mut self, project: Id, full_name: &str, number: u64, status: &str) -> Id {
-        let content = self.find_pull(full_name, number);
+        let content = self.find_subject(full_name, number);
         let id = self.0.next_id();
         let created_at = self.0.tick();
-        let options = self.0.projects.get(&project).map(|it| &it.options);
-        let status = options.and_then(|all| all.iter().position(|option| option == status));
         self.0.items.insert(
             id,
             ProjectItem {
                 id,
                 project,
                 content,
-                status,
+                values: std::collections::BTreeMap::new(),
+                archived: false,
                 created_at,
             },
         );
+        self.project_value(id, "Status", status);
         id
+    }
+
+    /// Sets a field of an item, if the field has such an option.
+    pub fn project_value(&mut self, item: Id, field: &str, value: &str) {
+        let project = self.0.items.get(&item).map_or(0, |it| it.project);
+        let field = self.0.projects.get(&project).and_then(|it| it.field(field));
+        let option = field.and_then(|field| {
+            let option = field.options.iter().find(|it| it.name == value)?;
+            Some((field.id, option.id.clone()))
+        });
+        if let (Some((field, option)), Some(item)) = (option, self.0.items.get_mut(&item)) {
+            item.values.insert(field, option);
+        }
+    }
+
+    /// Puts an item of a project into its archive.
+    pub fn archive_item(&mut self, item: Id) {
+        if let Some(item) = self.0.items.get_mut(&item) {
+            item.archived = true;
+        }
+    }
+
+    /// The values that a pull request or an issue has on a project, by the names of the fields.
+    pub fn project_values(
+        &self,
+        project: Id,
+        full_name: &str,
+        number: u64,
+    ) -> Vec<(String, String)> {
+        let content = self.find_subject(full_name, number);
+        let mut items = self.0.items.values();
+        let item = items.find(|it| it.project == project && it.content == content);
+        let fields = self.0.projects.get(&project).map(|it| &it.fields);
+        let value = |field: &ProjectField| {
+            let chosen = item?.values.get(&field.id)?;
+            let option = field.options.iter().find(|it| it.id == *chosen)?;
+            Some((field.name.clone(), option.name.clone()))
+        };
+        fields.into_iter().flatten().filter_map(value).collect()
     }
 
     /// Gives a pull request a reaction: GitHub's name of it, like `HEART`.

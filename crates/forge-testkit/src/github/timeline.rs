@@ -1,9 +1,9 @@
-//! The timeline of a pull request, and that of an issue as far as others name it.
+//! The timelines of pull requests and of issues.
 
 use super::{
     graphql::{Args, Connection, Ctx, Fail, Node, Val, account_node, node_id},
     references::{self, Target},
-    state::{Event, EventKind, Issue, Pull, ReviewState, Reviewer},
+    state::{Event, EventKind, Id, Issue, Pull, ReviewState, Reviewer},
 };
 
 const CROSS_REFERENCED: &str = "CROSS_REFERENCED_EVENT";
@@ -30,7 +30,7 @@ pub(crate) fn items(ctx: &Ctx<'_>, pull: &Pull, args: &Args) -> Result<Val, Fail
         }
     }
     for event in &pull.events {
-        let (kind, value) = event_item(ctx, pull, event);
+        let (kind, value) = event_item(ctx, &Node::Pull(pull.id), Some(pull), event);
         items.push((event.at.clone(), kind, value));
     }
     let is_wanted = |kind: &str| {
@@ -60,7 +60,7 @@ pub(crate) fn items(ctx: &Ctx<'_>, pull: &Pull, args: &Args) -> Result<Val, Fail
     }))
 }
 
-/// Those of an issue: its comments, and who names it.
+/// Those of an issue.
 pub(crate) fn of_issue(ctx: &Ctx<'_>, issue: &Issue, args: &Args) -> Val {
     let wanted = args.strings("itemTypes");
     let mut items: Vec<(String, &'static str, Val)> = Vec::new();
@@ -70,8 +70,13 @@ pub(crate) fn of_issue(ctx: &Ctx<'_>, issue: &Issue, args: &Args) -> Val {
             items.push((comment.created_at.clone(), "ISSUE_COMMENT", node));
         }
     }
+    let node = Node::Issue(issue.id);
+    for event in &issue.events {
+        let (kind, value) = event_item(ctx, &node, None, event);
+        items.push((event.at.clone(), kind, value));
+    }
     let target = Target {
-        node: Node::Issue(issue.id),
+        node,
         id: issue.id,
         repo: issue.repo,
         number: issue.number,
@@ -93,19 +98,26 @@ pub(crate) fn of_issue(ctx: &Ctx<'_>, issue: &Issue, args: &Args) -> Val {
     })
 }
 
-fn event_item(ctx: &Ctx<'_>, pull: &Pull, event: &Event) -> (&'static str, Val) {
-    let commit = |oid: &str| Val::from(Node::Commit(pull.repo, oid.to_owned()));
+/// An event of `node`, which is `pull` if it is a pull request.
+fn event_item(
+    ctx: &Ctx<'_>,
+    node: &Node,
+    pull: Option<&Pull>,
+    event: &Event,
+) -> (&'static str, Val) {
+    let commit = |oid: &str| Val::option(pull.map(|it| Node::Commit(it.repo, oid.to_owned())));
+    let issue = |id: &Id| Val::from(Node::Issue(*id));
     let (kind, type_name, mut fields) = match &event.kind {
         EventKind::Closed => ("CLOSED_EVENT", "ClosedEvent", Vec::new()),
         EventKind::Reopened => ("REOPENED_EVENT", "ReopenedEvent", Vec::new()),
         EventKind::Merged => {
-            let oid = pull.merge.as_ref().map(|merge| commit(&merge.commit));
+            let oid = pull.and_then(|it| Some(commit(&it.merge.as_ref()?.commit)));
             (
                 "MERGED_EVENT",
                 "MergedEvent",
                 vec![
                     ("commit", oid.unwrap_or(Val::NULL)),
-                    ("mergeRefName", (&pull.base_branch).into()),
+                    ("mergeRefName", Val::option(pull.map(|it| &it.base_branch))),
                 ],
             )
         }
@@ -124,7 +136,7 @@ fn event_item(ctx: &Ctx<'_>, pull: &Pull, event: &Event) -> (&'static str, Val) 
         EventKind::HeadDeleted => (
             "HEAD_REF_DELETED_EVENT",
             "HeadRefDeletedEvent",
-            vec![("headRefName", (&pull.head_branch).into())],
+            vec![("headRefName", Val::option(pull.map(|it| &it.head_branch)))],
         ),
         EventKind::Renamed(before, after) => (
             "RENAMED_TITLE_EVENT",
@@ -132,7 +144,7 @@ fn event_item(ctx: &Ctx<'_>, pull: &Pull, event: &Event) -> (&'static str, Val) 
             vec![
                 ("previousTitle", before.into()),
                 ("currentTitle", after.into()),
-                ("subject", Node::Pull(pull.id).into()),
+                ("subject", node.clone().into()),
             ],
         ),
         EventKind::BaseChanged(before, after) => (
@@ -153,14 +165,69 @@ fn event_item(ctx: &Ctx<'_>, pull: &Pull, event: &Event) -> (&'static str, Val) 
             "UnlabeledEvent",
             vec![("label", Node::Label(*label).into())],
         ),
-        EventKind::Assigned(account) => {
+        EventKind::Assigned(account) | EventKind::Unassigned(account) => {
             let node = Val::from(account_node(&ctx.state(), *account));
-            (
-                "ASSIGNED_EVENT",
-                "AssignedEvent",
-                vec![("assignee", node.clone()), ("user", node)],
-            )
+            let (kind, type_name) = match event.kind {
+                EventKind::Assigned(_) => ("ASSIGNED_EVENT", "AssignedEvent"),
+                _ => ("UNASSIGNED_EVENT", "UnassignedEvent"),
+            };
+            let fields = vec![("assignee", node.clone()), ("user", node)];
+            (kind, type_name, fields)
         }
+        EventKind::ParentAdded(id) => (
+            "PARENT_ISSUE_ADDED_EVENT",
+            "ParentIssueAddedEvent",
+            vec![("parent", issue(id))],
+        ),
+        EventKind::ParentRemoved(id) => (
+            "PARENT_ISSUE_REMOVED_EVENT",
+            "ParentIssueRemovedEvent",
+            vec![("parent", issue(id))],
+        ),
+        EventKind::SubIssueAdded(id) => (
+            "SUB_ISSUE_ADDED_EVENT",
+            "SubIssueAddedEvent",
+            vec![("subIssue", issue(id))],
+        ),
+        EventKind::SubIssueRemoved(id) => (
+            "SUB_ISSUE_REMOVED_EVENT",
+            "SubIssueRemovedEvent",
+            vec![("subIssue", issue(id))],
+        ),
+        EventKind::BlockedByAdded(id) => (
+            "BLOCKED_BY_ADDED_EVENT",
+            "BlockedByAddedEvent",
+            vec![("blockingIssue", issue(id))],
+        ),
+        EventKind::BlockedByRemoved(id) => (
+            "BLOCKED_BY_REMOVED_EVENT",
+            "BlockedByRemovedEvent",
+            vec![("blockingIssue", issue(id))],
+        ),
+        EventKind::BlockingAdded(id) => (
+            "BLOCKING_ADDED_EVENT",
+            "BlockingAddedEvent",
+            vec![("blockedIssue", issue(id))],
+        ),
+        EventKind::BlockingRemoved(id) => (
+            "BLOCKING_REMOVED_EVENT",
+            "BlockingRemovedEvent",
+            vec![("blockedIssue", issue(id))],
+        ),
+        EventKind::ProjectAdded(id) => (
+            "ADDED_TO_PROJECT_V2_EVENT",
+            "AddedToProjectV2Event",
+            vec![("project", Node::Project(*id).into())],
+        ),
+        EventKind::StatusChanged(id, before, after) => (
+            "PROJECT_V2_ITEM_STATUS_CHANGED_EVENT",
+            "ProjectV2ItemStatusChangedEvent",
+            vec![
+                ("project", Node::Project(*id).into()),
+                ("previousStatus", before.into()),
+                ("status", after.into()),
+            ],
+        ),
         EventKind::ReviewRequested(reviewer) => {
             let node = match reviewer {
                 Reviewer::Account(account) => account_node(&ctx.state(), *account),
@@ -173,18 +240,18 @@ fn event_item(ctx: &Ctx<'_>, pull: &Pull, event: &Event) -> (&'static str, Val) 
             )
         }
     };
-    let node = Node::Pull(pull.id);
+    let pull_node = Val::option(pull.map(|it| Node::Pull(it.id)));
     fields.extend([
         (
             "id",
-            Val::from(format!("{}_EVENT{}", node_id(&node), event.id)),
+            Val::from(format!("{}_EVENT{}", node_id(node), event.id)),
         ),
         ("actor", account_node(&ctx.state(), event.actor).into()),
         ("createdAt", (&event.at).into()),
-        ("pullRequest", node.clone().into()),
+        ("pullRequest", pull_node),
         ("closable", node.clone().into()),
         ("labelable", node.clone().into()),
-        ("assignable", node.into()),
+        ("assignable", node.clone().into()),
     ]);
     (kind, Val::record(type_name, fields))
 }

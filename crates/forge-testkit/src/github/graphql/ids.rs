@@ -54,7 +54,7 @@ pub(crate) fn node_id(node: &Node) -> String {
         Node::App(slug) => with_text("A", 0, slug),
         Node::Project(id) => plain("PVT", *id),
         Node::Item(id) => plain("PVTI", *id),
-        Node::StatusField(id) => plain("PVTSSF", *id),
+        Node::Field(id) => plain("PVTSSF", *id),
         Node::Protection(id, branch) => with_text("BPR", *id, branch),
     }
 }
@@ -102,7 +102,13 @@ pub(crate) fn find(state: &State, id: &str) -> Result<Node, Fail> {
         "SC" if state.statuses.contains_key(&number) => Node::Status(number),
         "PVT" if state.projects.contains_key(&number) => Node::Project(number),
         "PVTI" if state.items.contains_key(&number) => Node::Item(number),
-        "PVTSSF" if state.projects.contains_key(&number) => Node::StatusField(number),
+        "PVTSSF" => {
+            let mut fields = state.projects.values().flat_map(|it| &it.fields);
+            match fields.any(|field| field.id == number) {
+                true => Node::Field(number),
+                false => return Err(missing()),
+            }
+        }
         _ => return Err(missing()),
     };
     Ok(node)

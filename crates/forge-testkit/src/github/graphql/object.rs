@@ -58,7 +58,7 @@ impl<'c, 's> Object<'c, 's> {
 impl ObjectValue for Object<'_, '_> {
     fn type_name(&self) -> &str {
         match &self.inner {
-            Inner::Node(node) => resolve::type_name(node),
+            Inner::Node(node) => resolve::type_name(self.ctx, node),
             Inner::Record(record) => &record.type_name,
         }
     }

@@ -41,7 +41,7 @@ pub(crate) enum Node {
     App(String),
     Project(Id),
     Item(Id),
-    StatusField(Id),
+    Field(Id),
     Protection(Id, String),
 }
 

@@ -57,8 +57,12 @@ fn change(
                     }
                 }
                 Node::Issue(issue) => {
-                    if let Some(issue) = state.issues.get_mut(issue) {
-                        apply(&mut issue.labels, id);
+                    let event = state
+                        .issues
+                        .get_mut(issue)
+                        .and_then(|issue| apply(&mut issue.labels, id));
+                    if let Some(event) = event {
+                        actions::log(&mut state, *issue, ctx.viewer, event);
                     }
                 }
                 _ => {}

@@ -112,9 +112,17 @@ fn dispatch(ctx: &Ctx<'_>, name: &str, input: &Args) -> Option<Payload> {
         "updateIssue" => issue::update(ctx, input),
         "closeIssue" => issue::close(ctx, input, true),
         "reopenIssue" => issue::close(ctx, input, false),
+        "deleteIssue" => issue::delete(ctx, input),
+        "addSubIssue" => issue::add_sub_issue(ctx, input),
+        "removeSubIssue" => issue::remove_sub_issue(ctx, input),
+        "addBlockedBy" => issue::add_blocked_by(ctx, input),
+        "removeBlockedBy" => issue::remove_blocked_by(ctx, input),
         "addProjectV2ItemById" => project::add(ctx, input),
         "deleteProjectV2Item" => project::delete(ctx, input),
         "updateProjectV2ItemFieldValue" => project::set_field(ctx, input),
+        "clearProjectV2ItemFieldValue" => project::clear_field(ctx, input),
+        "createProjectV2Field" => project::create_field(ctx, input),
+        "updateProjectV2Field" => project::update_field(ctx, input),
         _ => return None,
     })
 }

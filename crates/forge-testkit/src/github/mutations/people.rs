@@ -18,25 +18,22 @@ fn account(node: &Node) -> Option<Id> {
 fn assignees(ctx: &Ctx<'_>, node: &Node, change: impl FnOnce(&mut Vec<Id>)) -> Payload {
     {
         let mut state = ctx.state();
-        match node {
-            Node::Pull(id) => {
-                let before = state.pulls.get(id).map(|pull| pull.assignees.clone());
-                if let Some(pull) = state.pulls.get_mut(id) {
-                    change(&mut pull.assignees);
-                }
-                let after = state.pulls.get(id).map(|pull| pull.assignees.clone());
-                for new in after.unwrap_or_default() {
-                    if !before.as_ref().is_some_and(|before| before.contains(&new)) {
-                        actions::log(&mut state, *id, ctx.viewer, EventKind::Assigned(new));
-                    }
-                }
-            }
-            Node::Issue(id) => {
-                if let Some(issue) = state.issues.get_mut(id) {
-                    change(&mut issue.assignees);
-                }
-            }
-            _ => {}
+        let (id, list) = match node {
+            Node::Pull(id) => (*id, state.pulls.get_mut(id).map(|it| &mut it.assignees)),
+            Node::Issue(id) => (*id, state.issues.get_mut(id).map(|it| &mut it.assignees)),
+            _ => (0, None),
+        };
+        let mut events = Vec::new();
+        if let Some(list) = list {
+            let before = list.clone();
+            change(list);
+            let new = list.iter().filter(|it| !before.contains(it));
+            events.extend(new.map(|it| EventKind::Assigned(*it)));
+            let gone = before.iter().filter(|it| !list.contains(it));
+            events.extend(gone.map(|it| EventKind::Unassigned(*it)));
+        }
+        for event in events {
+            actions::log(&mut state, id, ctx.viewer, event);
         }
     }
     touch(ctx, node);

@@ -77,7 +77,39 @@ pub(super) fn field(ctx: &Ctx<'_>, id: Id, name: &str, args: &Args) -> Resolved 
         "locked" => issue.locked.is_some().into(),
         "activeLockReason" => Val::option(issue.locked.flatten()),
         "participants" => common::actors(ctx, &[issue.author]),
-        "projectItems" => project::items_of(ctx, id)?,
+        "projectItems" => project::items_of(ctx, id, args)?,
+        "parent" => {
+            let found = ctx.state().parent(id).map(|it| (it.id, it.repo));
+            Val::option(seen(ctx, found).map(Node::Issue))
+        }
+        "subIssues" => issues(ctx, &issue.sub_issues),
+        "blockedBy" => issues(ctx, &ordered(issue.blocked_by, args)),
+        "blocking" => issues(ctx, &ordered(blocked_by(ctx, id), args)),
+        "subIssuesSummary" => {
+            let (total, closed) = count(ctx, &issue.sub_issues);
+            let percent = (closed * 100).checked_div(total).unwrap_or(0);
+            Val::record(
+                "SubIssuesSummary",
+                vec![
+                    ("total", total.into()),
+                    ("completed", closed.into()),
+                    ("percentCompleted", percent.into()),
+                ],
+            )
+        }
+        "issueDependenciesSummary" => {
+            let (by, by_closed) = count(ctx, &issue.blocked_by);
+            let (blocking, blocking_closed) = count(ctx, &blocked_by(ctx, id));
+            Val::record(
+                "IssueDependenciesSummary",
+                vec![
+                    ("blockedBy", (by - by_closed).into()),
+                    ("blocking", (blocking - blocking_closed).into()),
+                    ("totalBlockedBy", by.into()),
+                    ("totalBlocking", blocking.into()),
+                ],
+            )
+        }
         "closedByPullRequestsReferences" => {
             let state = ctx.state();
             let closing = state
@@ -108,6 +140,47 @@ pub(super) fn field(ctx: &Ctx<'_>, id: Id, name: &str, args: &Args) -> Resolved 
             );
         }
     }))
+}
+
+/// An issue, if the viewer may see its repository.
+fn seen(ctx: &Ctx<'_>, found: Option<(Id, Id)>) -> Option<Id> {
+    found.filter(|(_, repo)| ctx.may_see(*repo)).map(|it| it.0)
+}
+
+/// Those of the issues that the viewer may see.
+fn issues(ctx: &Ctx<'_>, ids: &[Id]) -> Val {
+    let known: Vec<(Id, Id)> = {
+        let state = ctx.state();
+        let issues = ids.iter().filter_map(|id| state.issues.get(id));
+        issues.map(|it| (it.id, it.repo)).collect()
+    };
+    let seen = known.into_iter().filter_map(|it| seen(ctx, Some(it)));
+    Val::connection(seen.map(Node::Issue))
+}
+
+/// Dependencies in the order that is asked for: the newest first, unless it is turned round.
+fn ordered(mut ids: Vec<Id>, args: &Args) -> Vec<Id> {
+    let order = args.object("orderBy").unwrap_or_default();
+    if order.str("direction") != Some("ASC") {
+        ids.reverse();
+    }
+    ids
+}
+
+/// The issues that wait for one.
+fn blocked_by(ctx: &Ctx<'_>, id: Id) -> Vec<Id> {
+    let state = ctx.state();
+    let waiting = state.issues.values();
+    let waiting = waiting.filter(|it| it.blocked_by.contains(&id));
+    waiting.map(|it| it.id).collect()
+}
+
+/// How many issues these are, and how many of them are closed.
+fn count(ctx: &Ctx<'_>, ids: &[Id]) -> (usize, usize) {
+    let state = ctx.state();
+    let issues = ids.iter().filter_map(|id| state.issues.get(id));
+    let closed = issues.filter(|it| it.state == PullState::Closed);
+    (ids.len(), closed.count())
 }
 
 pub(super) fn comment_field(ctx: &Ctx<'_>, id: Id, name: &str, args: &Args) -> Resolved {

@@ -17,7 +17,6 @@ pub(crate) mod thread_lines;
 
 pub(crate) use check::{Context, contexts, rollup_state};
 pub(crate) use commit::mail;
-pub(crate) use project::option_id;
 pub(crate) use pull_request::{closing_issues, decision, get as get_pull, queue_entry, summary};
 pub(crate) use query::repo_of;
 pub(crate) use rules::{Attempt, not_allowed, owned_by, queue_method, refusal};
@@ -28,7 +27,7 @@ use super::{
 };
 
 /// Name of the GraphQL type of an object.
-pub(crate) fn type_name(node: &Node) -> &'static str {
+pub(crate) fn type_name(ctx: &Ctx<'_>, node: &Node) -> &'static str {
     match node {
         Node::Query => "Query",
         Node::Mutation => "Mutation",
@@ -62,7 +61,7 @@ pub(crate) fn type_name(node: &Node) -> &'static str {
         Node::App(_) => "App",
         Node::Project(_) => "ProjectV2",
         Node::Item(_) => "ProjectV2Item",
-        Node::StatusField(_) => "ProjectV2SingleSelectField",
+        Node::Field(id) => project::field_type(&ctx.state(), *id),
         Node::Protection(..) => "BranchProtectionRule",
     }
 }
@@ -114,7 +113,7 @@ fn by_family(ctx: &Ctx<'_>, node: &Node, name: &str, args: &Args) -> Resolved {
         Node::CommitStatus(repo, oid) => check::commit_status_field(ctx, *repo, oid, name, args),
         Node::Project(id) => project::field(ctx, *id, name, args),
         Node::Item(id) => project::item_field(ctx, *id, name, args),
-        Node::StatusField(id) => project::status_field(ctx, *id, name, args),
+        Node::Field(id) => project::field_field(ctx, *id, name, args),
     }
 }
 

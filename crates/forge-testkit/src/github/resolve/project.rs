@@ -2,8 +2,8 @@
 
 use super::common;
 use crate::github::{
-    graphql::{Args, Ctx, Fail, Node, Resolved, Val, account_node, node_id},
-    state::Id,
+    graphql::{Args, Connection, Ctx, Fail, Node, Resolved, Val, account_node, node_id},
+    state::{FieldOption, Id, ProjectField, ProjectItem, State},
 };
 
 /// Scopes of which a classic token needs one to read projects.
@@ -54,10 +54,12 @@ pub(super) fn of_owner(ctx: &Ctx<'_>, owner: Id, name: &str, args: &Args) -> Res
 }
 
 /// The project items of an issue or a pull request.
-pub(super) fn items_of(ctx: &Ctx<'_>, content: Id) -> Result<Val, Fail> {
+pub(super) fn items_of(ctx: &Ctx<'_>, content: Id, args: &Args) -> Result<Val, Fail> {
     ctx.check_scope("projectItems", SCOPES)?;
+    let archived = args.bool("includeArchived").unwrap_or(true);
     let state = ctx.state();
-    let items = state.items.values().filter(|item| item.content == content);
+    let items = state.items.values();
+    let items = items.filter(|item| item.content == content && (archived || !item.archived));
     Ok(Val::connection(items.map(|item| Node::Item(item.id))))
 }
 
@@ -82,8 +84,13 @@ pub(super) fn field(ctx: &Ctx<'_>, id: Id, name: &str, args: &Args) -> Resolved 
             };
             format!("{}/{kind}/{login}/projects/{}", ctx.web, project.number).into()
         }
-        "field" if args.str("name") == Some("Status") => Node::StatusField(id).into(),
-        "field" => Val::NULL,
+        "field" => {
+            let wanted = args.str("name");
+            let mut fields = project.fields.iter();
+            let found = fields.find(|it| Some(it.name.as_str()) == wanted);
+            Val::option(found.map(|it| Node::Field(it.id)))
+        }
+        "fields" => Val::connection(project.fields.iter().map(|it| Node::Field(it.id))),
         "items" => {
             let state = ctx.state();
             let items = state.items.values().filter(|item| item.project == id);
@@ -94,44 +101,92 @@ pub(super) fn field(ctx: &Ctx<'_>, id: Id, name: &str, args: &Args) -> Resolved 
     }))
 }
 
-/// The id of an option of the `Status` field.
-pub(crate) fn option_id(project: Id, index: usize) -> String {
-    format!("{project:04x}{index:04x}")
+/// The project that has a field, and the field.
+fn of_field(state: &State, id: Id) -> Option<(Id, ProjectField)> {
+    state.projects.values().find_map(|project| {
+        let field = project.fields.iter().find(|field| field.id == id)?;
+        Some((project.id, field.clone()))
+    })
 }
 
-pub(super) fn status_field(ctx: &Ctx<'_>, id: Id, name: &str, args: &Args) -> Resolved {
-    let Some(project) = ctx.state().projects.get(&id).cloned() else {
-        return Err(common::gone("ProjectV2"));
+pub(super) fn field_type(state: &State, id: Id) -> &'static str {
+    match of_field(state, id) {
+        Some((_, field)) if field.kind == "SINGLE_SELECT" => "ProjectV2SingleSelectField",
+        Some((_, field)) if field.kind == "ITERATION" => "ProjectV2IterationField",
+        _ => "ProjectV2Field",
+    }
+}
+
+pub(super) fn field_field(ctx: &Ctx<'_>, id: Id, name: &str, args: &Args) -> Resolved {
+    let Some((project, field)) = of_field(&ctx.state(), id) else {
+        return Err(common::gone("ProjectV2Field"));
     };
     Ok(Some(match name {
-        "name" => "Status".into(),
-        "dataType" => "SINGLE_SELECT".into(),
+        "name" => field.name.into(),
+        "dataType" => field.kind.into(),
         "databaseId" => id.into(),
-        "createdAt" | "updatedAt" => project.created_at.into(),
-        "project" => Node::Project(id).into(),
+        "createdAt" | "updatedAt" => {
+            let state = ctx.state();
+            Val::option(state.projects.get(&project).map(|it| &it.created_at))
+        }
+        "project" => Node::Project(project).into(),
         "options" => {
             let wanted = args.strings("names");
-            let options = project.options.iter().enumerate();
-            Val::List(
-                options
-                    .filter(|(_, name)| wanted.as_ref().is_none_or(|it| it.contains(name)))
-                    .map(|(index, name)| {
-                        Val::record(
-                            "ProjectV2SingleSelectFieldOption",
-                            vec![
-                                ("id", option_id(id, index).into()),
-                                ("name", name.into()),
-                                ("nameHTML", name.into()),
-                                ("color", "GRAY".into()),
-                                ("description", "".into()),
-                            ],
-                        )
-                    })
-                    .collect(),
-            )
+            let options = field.options.iter();
+            let options =
+                options.filter(|it| wanted.as_ref().is_none_or(|all| all.contains(&it.name)));
+            Val::List(options.map(option).collect())
         }
         _ => return Ok(None),
     }))
+}
+
+fn option(option: &FieldOption) -> Val {
+    Val::record(
+        "ProjectV2SingleSelectFieldOption",
+        vec![
+            ("id", (&option.id).into()),
+            ("name", (&option.name).into()),
+            ("nameHTML", (&option.name).into()),
+            ("color", (&option.color).into()),
+            ("description", (&option.description).into()),
+        ],
+    )
+}
+
+/// The value that an item has in a field.
+fn value(state: &State, item: &ProjectItem, field: &ProjectField) -> Option<Val> {
+    let node = Node::Item(item.id);
+    if field.kind == "TEXT" || field.kind == "TITLE" {
+        let pull = state.pulls.get(&item.content).map(|it| &it.title);
+        let title = pull.or(state.issues.get(&item.content).map(|it| &it.title))?;
+        return Some(Val::record(
+            "ProjectV2ItemFieldTextValue",
+            vec![
+                ("id", format!("PVTFTV_{}", node_id(&node)).into()),
+                ("text", title.into()),
+                ("item", node.into()),
+                ("field", Node::Field(field.id).into()),
+            ],
+        ));
+    }
+    let chosen = item.values.get(&field.id)?;
+    let option = field.options.iter().find(|it| it.id == *chosen)?;
+    Some(Val::record(
+        "ProjectV2ItemFieldSingleSelectValue",
+        vec![
+            (
+                "id",
+                format!("PVTFSV_{}{}", node_id(&node), field.id).into(),
+            ),
+            ("name", (&option.name).into()),
+            ("nameHTML", (&option.name).into()),
+            ("optionId", (&option.id).into()),
+            ("item", node.into()),
+            ("field", Node::Field(field.id).into()),
+            ("color", (&option.color).into()),
+        ],
+    ))
 }
 
 pub(super) fn item_field(ctx: &Ctx<'_>, id: Id, name: &str, args: &Args) -> Resolved {
@@ -146,29 +201,23 @@ pub(super) fn item_field(ctx: &Ctx<'_>, id: Id, name: &str, args: &Args) -> Reso
         "content" => Node::Issue(item.content).into(),
         "type" => if pull { "PULL_REQUEST" } else { "ISSUE" }.into(),
         "createdAt" | "updatedAt" => item.created_at.into(),
-        "fieldValueByName" if args.str("name") == Some("Status") => {
+        "isArchived" => item.archived.into(),
+        "fieldValues" => {
             let state = ctx.state();
-            let name = item.status.and_then(|index| {
-                let project = state.projects.get(&item.project)?;
-                Some((index, project.options.get(index)?.clone()))
-            });
-            let Some((index, name)) = name else {
-                return Ok(Some(Val::NULL));
-            };
-            Val::record(
-                "ProjectV2ItemFieldSingleSelectValue",
-                vec![
-                    ("id", format!("PVTFSV_{}", node_id(&Node::Item(id))).into()),
-                    ("name", name.clone().into()),
-                    ("nameHTML", name.into()),
-                    ("optionId", option_id(item.project, index).into()),
-                    ("item", Node::Item(id).into()),
-                    ("field", Node::StatusField(item.project).into()),
-                    ("color", "GRAY".into()),
-                ],
-            )
+            let fields = state.projects.get(&item.project).map(|it| &it.fields);
+            let fields = fields.into_iter().flatten();
+            Val::Connection(Connection {
+                nodes: fields.filter_map(|it| value(&state, &item, it)).collect(),
+                ..Connection::default()
+            })
         }
-        "fieldValueByName" => Val::NULL,
+        "fieldValueByName" => {
+            let state = ctx.state();
+            let project = state.projects.get(&item.project);
+            let mut fields = project.into_iter().flat_map(|it| &it.fields);
+            let found = fields.find(|it| Some(it.name.as_str()) == args.str("name"));
+            Val::option(found.and_then(|it| value(&state, &item, it)))
+        }
         _ => return Ok(None),
     }))
 }

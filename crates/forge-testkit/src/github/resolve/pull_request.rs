@@ -75,7 +75,7 @@ pub(super) fn field(ctx: &Ctx<'_>, id: Id, name: &str, args: &Args) -> Resolved 
             let state = ctx.state();
             Val::connection(closing_issues(&state, &pull).into_iter().map(Node::Issue))
         }
-        "projectItems" => project::items_of(ctx, id)?,
+        "projectItems" => project::items_of(ctx, id, args)?,
         "timelineItems" => timeline::items(ctx, &pull, args)?,
         _ => {
             return common::written(

@@ -1,6 +1,6 @@
 //! Issues, comments, labels, milestones and reactions.
 
-use super::{Id, PullState};
+use super::{Event, Id, PullState};
 
 /// An issue.
 #[derive(Debug, Clone)]
@@ -29,6 +29,12 @@ pub struct Issue {
     pub milestone: Option<Id>,
     /// Reason of a lock.
     pub locked: Option<Option<String>>,
+    /// Its parts, in order.
+    pub sub_issues: Vec<Id>,
+    /// The issues that it waits for, the oldest dependency first.
+    pub blocked_by: Vec<Id>,
+    /// What happened to it.
+    pub events: Vec<Event>,
     /// When it was made.
     pub created_at: String,
     /// When it last changed.

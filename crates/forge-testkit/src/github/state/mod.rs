@@ -18,7 +18,7 @@ pub(crate) use account::POINTS_AN_HOUR;
 pub use account::{Account, AccountKind, Permission, Team, Token};
 pub use checks::{CheckRun, CheckSuite, CommitStatus};
 pub use issue::{Comment, Issue, Label, Milestone, Reaction};
-pub use project::{Project, ProjectItem};
+pub use project::{FieldOption, Project, ProjectField, ProjectItem};
 pub use pull::{
     AsyncMerge, AutoMerge, Event, EventKind, Lazy, MergeInfo, Pull, PullState, Reviewer, Stack,
 };
@@ -99,6 +99,8 @@ pub struct State {
     pub limits: Limits,
     pub(crate) commit_cache: HashMap<(Id, String), CommitInfo>,
     pub(crate) diff_cache: HashMap<(Id, String, String), DiffSummary>,
+    /// Everything that is written happens in the same second.
+    pub same_second: bool,
     next: Id,
     seconds: i64,
 }
@@ -147,7 +149,7 @@ impl State {
 
     /// Moves the clock a second on and returns the new time.
     pub fn tick(&mut self) -> String {
-        self.seconds += 1;
+        self.seconds += i64::from(!self.same_second);
         self.now()
     }
 
@@ -209,6 +211,13 @@ impl State {
         self.issues
             .values()
             .find(|issue| issue.repo == repo && issue.number == number)
+    }
+
+    /// The issue that an issue is a part of.
+    pub fn parent(&self, issue: Id) -> Option<&Issue> {
+        self.issues
+            .values()
+            .find(|it| it.sub_issues.contains(&issue))
     }
 
     /// The stack that a pull request is in.

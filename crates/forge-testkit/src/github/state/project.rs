@@ -1,4 +1,6 @@
-//! Projects, as far as pull request commands ask for them.
+//! Projects, as far as commands for issues and pull requests ask for them.
+
+use std::collections::BTreeMap;
 
 use super::Id;
 
@@ -15,10 +17,63 @@ pub struct Project {
     pub title: String,
     /// Whether it is closed.
     pub closed: bool,
-    /// Names of the options of its `Status` field.
-    pub options: Vec<String>,
+    /// Its fields, the title first.
+    pub fields: Vec<ProjectField>,
     /// When it was made.
     pub created_at: String,
+}
+
+/// A field of a project.
+#[derive(Debug, Clone)]
+pub struct ProjectField {
+    /// Number of the field.
+    pub id: Id,
+    /// Name.
+    pub name: String,
+    /// GitHub's name of its type: `SINGLE_SELECT`, `TEXT`, …
+    pub kind: String,
+    /// Options of a single select field.
+    pub options: Vec<FieldOption>,
+}
+
+/// An option of a single select field.
+#[derive(Debug, Clone)]
+pub struct FieldOption {
+    /// Its id.
+    pub id: String,
+    /// Name.
+    pub name: String,
+    /// GitHub's name of its colour.
+    pub color: String,
+    /// Description.
+    pub description: String,
+}
+
+impl Project {
+    /// The field of that name, in any case.
+    pub fn field(&self, name: &str) -> Option<&ProjectField> {
+        self.fields
+            .iter()
+            .find(|field| field.name.eq_ignore_ascii_case(name))
+    }
+}
+
+impl ProjectField {
+    /// A single select field whose options have ids made of its own number.
+    pub(crate) fn single_select(id: Id, name: &str, options: &[&str]) -> Self {
+        let options = options.iter().enumerate().map(|(index, name)| FieldOption {
+            id: format!("{id:04x}{index:04x}"),
+            name: (*name).to_owned(),
+            color: "GRAY".to_owned(),
+            description: String::new(),
+        });
+        Self {
+            id,
+            name: name.to_owned(),
+            kind: "SINGLE_SELECT".to_owned(),
+            options: options.collect(),
+        }
+    }
 }
 
 /// A pull request or an issue in a project.
@@ -30,8 +85,10 @@ pub struct ProjectItem {
     pub project: Id,
     /// The pull request or issue.
     pub content: Id,
-    /// Index of the option of the `Status` field.
-    pub status: Option<usize>,
+    /// Ids of options by fields.
+    pub values: BTreeMap<Id, String>,
+    /// Whether it is in the archive.
+    pub archived: bool,
     /// When it was added.
     pub created_at: String,
 }

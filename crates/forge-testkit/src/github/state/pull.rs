@@ -157,7 +157,7 @@ pub struct Pull {
     pub closed_at: Option<String>,
 }
 
-/// Something that happened to a pull request.
+/// Something that happened to a pull request or an issue.
 #[derive(Debug, Clone)]
 pub struct Event {
     /// Number of the event.
@@ -197,6 +197,28 @@ pub enum EventKind {
     Unlabeled(Id),
     /// Somebody was assigned.
     Assigned(Id),
+    /// Somebody was taken off.
+    Unassigned(Id),
+    /// An issue got a parent.
+    ParentAdded(Id),
+    /// An issue lost its parent.
+    ParentRemoved(Id),
+    /// An issue got a part.
+    SubIssueAdded(Id),
+    /// An issue lost a part.
+    SubIssueRemoved(Id),
+    /// An issue waits for another.
+    BlockedByAdded(Id),
+    /// An issue waits for another no more.
+    BlockedByRemoved(Id),
+    /// Another issue waits for this one.
+    BlockingAdded(Id),
+    /// Another issue waits for this one no more.
+    BlockingRemoved(Id),
+    /// It was put onto a project.
+    ProjectAdded(Id),
+    /// Its status on a project was changed from one to another.
+    StatusChanged(Id, String, String),
     /// A review was asked for.
     ReviewRequested(Reviewer),
 }
