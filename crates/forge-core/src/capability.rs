@@ -159,6 +159,8 @@ capabilities! {
     IssueRelations = "issue.relations", "Parents, sub-issues and dependencies of issues";
     /// Fields with values.
     IssueValues = "issue.values", "Fields of issues";
+    /// The fields are those of a board, which is named with them.
+    IssueBoard = "issue.board", "Boards that keep the fields of issues";
     /// Define the fields and their values.
     IssueFieldEdit = "issue.field", "Defining a field of issues";
     /// An edit that names a version happens only if nothing has changed since (compare-and-swap).

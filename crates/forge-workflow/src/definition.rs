@@ -74,6 +74,8 @@ pub struct Command {
     pub outputs: Vec<String>,
     /// The state of an issue that it works on, which it may name as well.
     pub lock: Option<String>,
+    /// The state after a claim was given up; the state before the claim, where there is no such key.
+    pub release: Option<String>,
     /// The estimates that it takes; empty: all.
     #[serde(default)]
     pub estimates: Vec<String>,
@@ -297,6 +299,50 @@ impl Definition {
     pub fn order_of(&self, state: &State) -> Option<usize> {
         let mut ordered = self.states.iter().filter(|s| !s.aside);
         ordered.position(|s| s == state)
+    }
+
+    /// The command of that name, with or without the prefix.
+    #[must_use]
+    pub fn command(&self, name: &str) -> Option<&Command> {
+        self.commands.get(self.bare_name(name))
+    }
+
+    /// The command of that name, with or without the prefix.
+    ///
+    /// # Errors
+    /// `invalid_input` (field `command`) with those that there are.
+    pub fn command_named(&self, name: &str) -> Result<&Command> {
+        crate::resolve::command_of(self, name).map(|(_, command)| command)
+    }
+
+    /// The command of that name, or the first whose role has that name.
+    ///
+    /// # Errors
+    /// As [`Self::command_named`].
+    pub fn command_or_role(&self, name: &str) -> Result<&Command> {
+        let wanted = name.trim().to_lowercase();
+        let role = |command: &&Command| {
+            (command.role.as_ref()).is_some_and(|role| role.to_lowercase() == wanted)
+        };
+        match self.command(name) {
+            Some(command) => Ok(command),
+            None => match self.commands.values().find(role) {
+                Some(command) => Ok(command),
+                None => self.command_named(name),
+            },
+        }
+    }
+
+    /// The name of a command with the prefix.
+    #[must_use]
+    pub fn full_name(&self, command: &str) -> String {
+        format!("{}{}", self.command_prefix, self.bare_name(command))
+    }
+
+    fn bare_name<'n>(&self, command: &'n str) -> &'n str {
+        let said = command.trim();
+        said.strip_prefix(self.command_prefix.as_str())
+            .unwrap_or(said)
     }
 
     /// The names of all states, for an error.

@@ -23,6 +23,8 @@ pub struct IssueLinks {
     pub blocking: Vec<IssueId>,
     /// Whether it is open.
     pub open: bool,
+    /// Whether it has more links than are listed.
+    pub truncated: bool,
 }
 
 /// Issues that belong together.
@@ -89,8 +91,10 @@ impl LinkMap {
             .filter(|key| !is_container(key))
             .cloned()
             .collect();
-        let truncated =
-            self.known.len() >= MAX_GROUP || all.iter().any(|k| !self.known.contains_key(k));
+        let truncated = self.known.len() >= MAX_GROUP
+            || reached
+                .iter()
+                .any(|key| self.known.get(key).is_none_or(|(_, links)| links.truncated));
         let (ordered, cycles) = self.sort(&all);
         let ids = |keys: Vec<Key>| -> Vec<IssueId> {
             keys.iter()

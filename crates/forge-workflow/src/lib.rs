@@ -1,26 +1,27 @@
 //! Workflow states of issues.
 //!
-//! What a workflow is ([`Definition`], [`lint()`]), how a word becomes a state ([`resolve()`]), what
-//! follows from the states of issues ([`position()`], [`convergence()`], [`advance_plan`], [`pick()`],
-//! [`LinkMap::group_of`]), what a merge does with them ([`Policy`]), and where they are kept
-//! ([`LabelStore`]).
-//!
-//! Everything but the store is a pure function of its arguments: the same question has the same
-//! answer. The store goes through [`forge_core::Repo`] alone, and so works on every forge that has
-//! labels.
+//! A workflow is data: [`Definition`], checked by [`lint()`]. The decisions are pure functions of the
+//! definition and of issues: [`resolve()`], [`position()`], [`convergence()`], [`advance_plan`],
+//! [`pick()`], [`LinkMap::group_of`], [`merge_goal`]. [`Workflow`] reads issues through
+//! [`forge_core::Repo`], decides, and writes: where states are kept is a [`Store`], and who holds an
+//! issue follows from the audit trail of a [`Ledger`].
 
 mod advance;
 mod convergence;
 mod definition;
+mod engine;
 mod graph;
 mod group;
-mod labels;
+mod ledger;
 mod lint;
 mod member;
 mod on_merge;
+mod pages;
 mod pick;
 mod position;
 mod resolve;
+mod store;
+mod trail;
 
 pub use advance::{AdvancePlan, SkippedMember, advance_plan};
 pub use convergence::{Blocker, Convergence, Recommendation, convergence};
@@ -28,12 +29,19 @@ pub use definition::{
     Blocking, Command, ConvergenceGate, Definition, EstimateScale, FieldNames, Intent, OnMerge,
     PhaseRule, PriorityScale, Quantifier, State, Terminal,
 };
+pub use engine::{
+    AdvanceReport, Advanced, ClaimRequest, FailedIssue, GroupView, InitReport, LeftIssue,
+    MergeEffects, MergePlan, MergeReport, MergeStep, MoveRequest, PickRequest, Picked, StateChange,
+    Workflow, linked_issues,
+};
 pub use graph::mermaid;
 pub use group::{Group, IssueLinks, LinkMap, MAX_GROUP};
-pub use labels::{LabelStore, Standing};
+pub use ledger::{CommentLedger, Ledger, Promise, Sheet, Swap, took_effect};
 pub use lint::{Mistake, lint};
 pub use member::{Member, MemberState};
-pub use on_merge::{Policy, Rule};
+pub use on_merge::merge_goal;
 pub use pick::{Candidate, Pick, pick};
 pub use position::{PhaseConvergence, Position, position};
 pub use resolve::{Resolved, check_transition, resolve};
+pub use store::{FieldStore, LabelStore, Setup, Size, Store, check_size};
+pub use trail::{Claim, Entry, Event, Expired, MergeRef, Trail};

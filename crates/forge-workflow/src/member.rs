@@ -3,7 +3,7 @@
 use forge_core::{PrKey, model::IssueId};
 use serde::Serialize;
 
-use crate::{Definition, State};
+use crate::{Definition, State, Terminal};
 
 /// An issue of a group, with what the store of a workflow knows of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -20,19 +20,27 @@ pub struct Member {
     pub priority: Option<String>,
     /// Whether it has sub-issues.
     pub has_children: bool,
+    /// How its work ended, where the issue is closed.
+    pub closed: Option<Terminal>,
 }
 
 impl Member {
-    /// Its state; `None` without one, and for a name that the definition does not know.
+    /// Its state; `None` without one, and for a name that the definition does not know. A closed
+    /// issue has ended, whatever its state says.
     #[must_use]
     pub fn state_in<'d>(&self, definition: &'d Definition) -> Option<&'d State> {
-        definition.state(self.state.as_deref()?)
+        let named = definition.state(self.state.as_deref().unwrap_or_default());
+        match (named, self.closed) {
+            (Some(state), Some(_)) if state.terminal.is_some() => Some(state),
+            (_, Some(end)) => definition.states.iter().find(|s| s.terminal == Some(end)),
+            (named, None) => named,
+        }
     }
 
     /// Whether its work has not ended.
     pub(crate) fn is_live(&self, definition: &Definition) -> bool {
-        self.state_in(definition)
-            .is_none_or(|s| s.terminal.is_none())
+        let state = self.state_in(definition);
+        self.closed.is_none() && state.is_none_or(|s| s.terminal.is_none())
     }
 
     /// Whether it waits for a person, beside the order of work.
@@ -105,6 +113,7 @@ pub(crate) mod tests {
             estimate: None,
             priority: None,
             has_children: false,
+            closed: None,
         }
     }
 

@@ -55,7 +55,10 @@ fn intent_in(said: &str) -> Option<&str> {
 }
 
 /// A command with its full name.
-fn command_of<'d>(definition: &'d Definition, said: &str) -> Result<(String, &'d Command)> {
+pub(crate) fn command_of<'d>(
+    definition: &'d Definition,
+    said: &str,
+) -> Result<(String, &'d Command)> {
     let prefix = &definition.command_prefix;
     let said = said.trim();
     let bare = said.strip_prefix(prefix.as_str()).unwrap_or(said);

@@ -245,6 +245,28 @@ impl Forges {
     /// # Errors
     /// As [`Self::open_locator`]; `invalid_input` for what names no issue.
     pub async fn open_issue(&self, text: &str, policy: Policy) -> Result<(Repo, PrKey)> {
+        let (id, key) = match self.issue_locator(text)? {
+            #[cfg(feature = "tangled")]
+            Locator::Record(uri) => {
+                let id = self.tangled().issue_of_record(self, &uri).await?;
+                (id.repo, id.key)
+            }
+            #[cfg(not(feature = "tangled"))]
+            Locator::Record(uri) => return Err(registry::no_backend_for_record(&uri)),
+            Locator::Issue { repo, key } => (repo, key),
+            Locator::Pull { id, .. } => (id.repo, id.key),
+            Locator::Repo(repo) => return Err(no_issue(&repo)),
+        };
+        Ok((self.open(&id, policy).await?, key))
+    }
+
+    /// What a text that is no number names: [`Locator::Issue`] or [`Locator::Record`]. Nothing is
+    /// asked of a forge.
+    ///
+    /// # Errors
+    /// `invalid_input` for what names no issue: above all the URL of a pull request, with what shows
+    /// that.
+    pub fn issue_locator(&self, text: &str) -> Result<Locator> {
         let shown = forge_core::text::one_line(text);
         let is_url = text.starts_with("http://") || text.starts_with("https://");
         if is_url && (text.contains("/pull/") || text.contains("/pulls/")) {
@@ -253,25 +275,15 @@ impl Forges {
                 Hint::new("look at the pull request").with_action(Action::op(Op::PrView)),
             ));
         }
-        let locator = locator::parse(text, &self.hosts)?.locator;
-        let (id, key) = match locator {
-            Locator::Issue { repo, key } => (repo, key),
-            Locator::Pull { id, .. } => (id.repo, id.key),
-            #[cfg(feature = "tangled")]
-            Locator::Record(uri) => {
-                let id = self.tangled().issue_of_record(self, &uri).await?;
-                (id.repo, id.key)
-            }
-            #[cfg(not(feature = "tangled"))]
-            Locator::Record(uri) => return Err(registry::no_backend_for_record(&uri)),
-            Locator::Repo(repo) => {
-                let message = format!("'{repo}' is a repository, not an issue");
-                return Err(
-                    Error::invalid("issue", message).with_hint(format!("pass '{repo}#<number>'"))
-                );
-            }
-        };
-        Ok((self.open(&id, policy).await?, key))
+        match locator::parse(text, &self.hosts)?.locator {
+            // `owner/repo#7` and its like.
+            Locator::Pull { id, .. } => Ok(Locator::Issue {
+                repo: id.repo,
+                key: id.key,
+            }),
+            Locator::Repo(repo) => Err(no_issue(&repo)),
+            found => Ok(found),
+        }
     }
 
     /// The repository that a command without `-R` means to somebody who stands at `place`.
@@ -354,4 +366,9 @@ impl Forges {
             ..id.clone()
         }
     }
+}
+
+fn no_issue(repo: &RepoId) -> Error {
+    let message = format!("'{repo}' is a repository, not an issue");
+    Error::invalid("issue", message).with_hint(format!("pass '{repo}#<number>'"))
 }

@@ -52,6 +52,7 @@ mod resolve;
 mod selection;
 #[cfg(feature = "tangled")]
 mod tangled;
+mod workflows;
 
 pub use config::Config;
 pub use docs::capabilities_docs;
@@ -63,3 +64,4 @@ pub use forge_workflow as workflow;
 pub use forges::{Forges, open};
 pub use registry::{AccountShape, Backend, account_shape, backends};
 pub use selection::{SelectedPull, WorkingCopy};
+pub use workflows::definition_text;

@@ -1,275 +1,81 @@
-//! The issues that a pull request closes, once it is merged.
-//!
-//! Those of its own repository, and only where it goes into the default branch, as on GitHub, which
-//! closes them itself: what is closed by then is not closed again. A forge without closing words
-//! has none.
-//!
-//! Where the configuration keeps workflow states, they are moved: which state leads to which, and
-//! whether the branch counts, is for it to say, and an issue is closed where its new state ends it.
+//! What a merge does with the issues of its pull request, as the tool shows it.
 
-use forge_core::{
-    Error,
-    model::{
-        Issue, IssueFields, IssueId, IssueReason, IssueState, LinkedIssue, PrState, PullRequest,
-        RepoInfo, SetIssueState,
-    },
-};
+use forge::workflow::{LeftIssue, MergeEffects, MergePlan, MergeReport, MergeStep, Workflow};
+use forge_core::{Error, model::PullRequest};
 use rmcp::schemars::{self, JsonSchema};
 use serde::Serialize;
-use tokio::sync::OnceCell;
 
-use super::states::{Move, States, Stopped};
 use crate::{
     calls::{Call, Target},
     content::Clean,
 };
 
-/// How many issues a question names; the others are counted.
-const NAMED: usize = 10;
-
-/// An issue that is to be closed, or moved.
-#[derive(Debug)]
-struct Step {
-    number: u64,
-    /// `None` without workflow states: it is closed.
-    moved: Option<Move>,
+/// What merging `pull` closes or moves, with the workflow that says so.
+pub(super) struct Effects {
+    workflow: Option<Workflow>,
+    plan: MergePlan,
+    /// How many issues could not be read.
+    unread: usize,
 }
 
-impl Step {
-    fn in_words(&self) -> String {
-        match &self.moved {
-            Some(moved) => format!("#{}: {}", self.number, moved.in_words()),
-            None => format!("#{}", self.number),
-        }
-    }
-}
-
-/// Which issues are to be closed or moved, and which are not.
-#[derive(Default)]
-pub(super) struct Plan {
-    steps: Vec<Step>,
-    /// Each with the reason.
-    left: Vec<(String, String)>,
-    /// Those that could not be looked at, each with the reason.
-    failed: Vec<(String, String)>,
-    states: Option<States>,
-}
-
-impl Plan {
-    /// What merging `pull` closes or moves. Costs nothing where it names no issue.
+impl Effects {
+    /// What merging `pull` does. Costs nothing where it names no issue.
     ///
     /// # Errors
-    /// `config` where the workflow states that are configured cannot be.
+    /// `config` where the workflow that is configured cannot be used.
     pub async fn of(call: &Call, target: &Target, pull: &PullRequest) -> Result<Self, Error> {
-        let linked = pull.linked_issues.as_deref().unwrap_or_default();
-        let mut plan = Self::default();
-        // States that cannot be keep no pull request that moves nothing from being merged.
-        if linked.is_empty() {
-            return Ok(plan);
-        }
-        plan.states = States::of(&call.server, &target.repo).await?;
-        let info = OnceCell::new();
-        for issue in linked {
-            let states = plan.states.as_ref();
-            let why = if was_closed(issue, pull, states) {
-                Ok(Some("it was closed before".to_owned()))
-            } else if needs_info(issue, pull, states) {
-                match info.get_or_init(|| target.repo.info()).await {
-                    Ok(info) => Ok(why_not(issue, pull, info, states)),
-                    Err(e) => Err(format!(
-                        "the repository could not be read: {}",
-                        call.tell(e)
-                    )),
-                }
-            } else {
-                Ok(None)
-            };
-            match why {
-                Ok(None) => plan.take(call, target, issue.number).await,
-                Ok(Some(why)) => plan.left.push((name(issue, pull), why)),
-                Err(why) => plan.failed.push((name(issue, pull), why)),
-            }
-        }
-        Ok(plan)
-    }
-
-    /// Takes an issue into the plan, or into the list of those that are left.
-    async fn take(&mut self, call: &Call, target: &Target, number: u64) {
-        let mut step = Step {
-            number,
-            moved: None,
+        let forges = call.server.forges();
+        let linked = forge::workflow::linked_issues(pull, &target.repo, forges.hosts());
+        // A workflow that cannot be used keeps no pull request that moves nothing from being merged.
+        let workflow = match linked.is_empty() {
+            true => None,
+            false => forges.merge_workflow(&target.repo).await?,
         };
-        if let Some(states) = &self.states {
-            let id = IssueId::number(target.repo.id().clone(), number);
-            match target.repo.issue(&id, &IssueFields::default()).await {
-                Ok(issue) => match states.plan(&issue) {
-                    Ok(moved) => step.moved = Some(moved),
-                    Err(why) => return self.left.push((format!("#{number}"), why)),
-                },
-                Err(e) => return self.failed.push((format!("#{number}"), call.tell(&e))),
-            }
-        }
-        self.steps.push(step);
+        let effects = MergeEffects::new(
+            target.repo.clone(),
+            workflow.as_ref(),
+            forges.hosts().clone(),
+        );
+        let plan = effects.plan(pull).await?;
+        Ok(Self {
+            unread: plan.failed.len(),
+            plan,
+            workflow,
+        })
     }
 
-    /// Without those that somebody has opened again, and those that the merge may have moved where
-    /// they are: for a pull request that was merged before.
-    pub async fn without_done(mut self, target: &Target) -> Self {
-        for step in std::mem::take(&mut self.steps) {
-            let number = step.number;
-            let id = IssueId::number(target.repo.id().clone(), number);
-            let why = match target.repo.issue(&id, &IssueFields::default()).await {
-                Ok(issue) => match self.done_before(&issue, &step) {
-                    Some(why) => why,
-                    None => {
-                        self.steps.push(step);
-                        continue;
-                    }
-                },
-                Err(e) => e.message().to_owned(),
-            };
-            self.left.push((format!("#{number}"), why));
-        }
-        self
-    }
-
-    /// Why a merge that was before has had its effect on an issue, and somebody his say.
-    fn done_before(&self, issue: &Issue, step: &Step) -> Option<String> {
-        if issue.state_reason == Some(IssueReason::Reopened) {
-            return Some("it was opened again".to_owned());
-        }
-        let moved = step.moved.as_ref()?;
-        self.states.as_ref()?.moved_before(issue, moved)
-    }
-
-    /// None of them is closed or moved, for this reason.
+    /// No issue is closed or moved, for this reason.
     pub fn left_alone(mut self, why: &str) -> Self {
-        let steps = std::mem::take(&mut self.steps);
-        let left = steps.iter().map(|step| format!("#{}", step.number));
-        self.left.extend(left.map(|issue| (issue, why.to_owned())));
+        self.plan = self.plan.left_alone(why);
         self
     }
 
-    /// What is done with them, as an order: `Close`.
+    /// What is done with the issues, as an order: `Close`.
     pub fn verb(&self) -> &'static str {
-        match self.states {
-            Some(_) => "Move",
-            None => "Close",
+        match self.plan.moves {
+            true => "Move",
+            false => "Close",
         }
     }
 
-    /// Those that are to be closed: `#3, #4`; or moved: `#3: In Review -> Done (closed)`. Empty where
+    /// The issues that are closed, `#3, #4`, or moved, `#3: In Review -> Done (closed)`. Empty where
     /// there are none.
     pub fn in_words(&self) -> String {
-        let mut names: Vec<String> = self.steps.iter().map(Step::in_words).collect();
-        let more = names.len().saturating_sub(NAMED);
-        if more > 0 {
-            names.truncate(NAMED);
-            names.push(format!("and {more} more"));
-        }
-        names.join(", ")
+        self.plan.in_words()
     }
 
-    /// All of those that are to be closed or moved, for a seal.
+    /// All issues that are to be closed or moved, for a seal.
     pub fn bound(&self) -> String {
-        let names: Vec<String> = self.steps.iter().map(Step::in_words).collect();
+        let names: Vec<String> = self.plan.steps.iter().map(MergeStep::in_words).collect();
         format!("{names:?}")
     }
 
-    /// Closes or moves them. One for which that fails stops nothing: the pull request is merged.
-    pub async fn carry_out(mut self, call: &Call, target: &Target) -> Linked {
-        let mut linked = Linked {
-            moved: self.states.is_some(),
-            ..Linked::default()
-        };
-        for step in std::mem::take(&mut self.steps) {
-            match self.one(target, &step).await {
-                Ok(()) => {
-                    let issue = call.cleaner.line(&step.in_words());
-                    linked.linked_issues_transitioned.push(issue);
-                }
-                Err(stopped) => {
-                    linked.half_done |= stopped.half_done;
-                    let why = call.tell(&stopped.why);
-                    self.failed.push((format!("#{}", step.number), why));
-                }
-            }
-        }
-        let listed = |of: &[(String, String)]| -> Vec<Left> {
-            let left = of.iter().map(|(issue, reason)| Left {
-                issue: call.cleaner.line(issue),
-                reason: call.cleaner.line(reason),
-            });
-            left.collect()
-        };
-        linked.linked_issues_failed = listed(&self.failed);
-        linked.linked_issues_skipped = listed(&self.left);
-        linked
-    }
-
-    /// Closes or moves one; else why not.
-    async fn one(&self, target: &Target, step: &Step) -> Result<(), Stopped> {
-        let id = IssueId::number(target.repo.id().clone(), step.number);
-        match (&self.states, &step.moved) {
-            (Some(states), Some(moved)) => states.carry_out(&target.repo, &id, moved).await,
-            _ => {
-                let closed = SetIssueState::to(IssueState::Closed);
-                target.repo.set_issue_state(&id, &closed).await?;
-                Ok(())
-            }
-        }
-    }
-}
-
-/// `#7`, with its repository where that is another.
-fn name(issue: &LinkedIssue, pull: &PullRequest) -> String {
-    if issue.repo.comparison_key() == pull.id.repo.comparison_key() {
-        format!("#{}", issue.number)
-    } else {
-        format!("{}#{}", issue.repo, issue.number)
-    }
-}
-
-/// Whether an issue was closed before the merge, or there are no states to move.
-///
-/// One that is closed may have been closed by the forge, with the merge: its state is still to move.
-fn was_closed(issue: &LinkedIssue, pull: &PullRequest, states: Option<&States>) -> bool {
-    let may_be_closed = states.is_some() && pull.state == PrState::Merged;
-    !issue.open && !may_be_closed
-}
-
-/// Whether the branch counts.
-fn branch_counts(states: Option<&States>) -> bool {
-    states.is_none_or(States::only_default_branch)
-}
-
-/// Whether it takes a look at the repository to say what the merge does with an issue: for its
-/// default branch, or because the issue may be of the same repository by another name.
-fn needs_info(issue: &LinkedIssue, pull: &PullRequest, states: Option<&States>) -> bool {
-    branch_counts(states) || issue.repo.comparison_key() != pull.id.repo.comparison_key()
-}
-
-/// Why the merge leaves an issue alone; `None` where it closes or moves it.
-fn why_not(
-    issue: &LinkedIssue,
-    pull: &PullRequest,
-    info: &RepoInfo,
-    states: Option<&States>,
-) -> Option<String> {
-    if issue.repo.comparison_key() != info.id.comparison_key() {
-        return Some("it is in another repository".to_owned());
-    }
-    if !branch_counts(states) {
-        return None;
-    }
-    let does = match states {
-        Some(_) => "moves",
-        None => "closes",
-    };
-    match &info.default_branch {
-        Some(default) if *default == pull.base_branch => None,
-        Some(default) => Some(format!("only a merge into {default} {does} issues")),
-        None => Some("the repository has no default branch".to_owned()),
+    /// Closes or moves them, now that `pull` is merged.
+    pub async fn carry_out(self, call: &Call, target: &Target, pull: &PullRequest) -> Linked {
+        let hosts = call.server.forges().hosts().clone();
+        let effects = MergeEffects::new(target.repo.clone(), self.workflow.as_ref(), hosts);
+        let report = effects.apply(pull, self.plan).await;
+        Linked::of(call, &report, self.unread)
     }
 }
 
@@ -286,9 +92,9 @@ pub(super) struct Linked {
     /// Whether they were moved, and not merely closed.
     #[serde(skip)]
     moved: bool,
-    /// Whether one of those that failed has its new label.
+    /// Whether a write of one was tried and failed.
     #[serde(skip)]
-    half_done: bool,
+    tried: bool,
 }
 
 /// An issue that was not closed or moved.
@@ -299,9 +105,29 @@ struct Left {
 }
 
 impl Linked {
+    pub(super) fn of(call: &Call, report: &MergeReport, unread: usize) -> Self {
+        let listed = |of: &[LeftIssue]| -> Vec<Left> {
+            let left = of.iter().map(|left| Left {
+                issue: call.cleaner.line(&left.issue),
+                reason: call.cleaner.line(&left.reason),
+            });
+            left.collect()
+        };
+        let transitioned = report.transitioned.iter();
+        Self {
+            linked_issues_transitioned: transitioned
+                .map(|step| call.cleaner.line(&step.in_words()))
+                .collect(),
+            linked_issues_failed: listed(&report.failed),
+            linked_issues_skipped: listed(&report.skipped),
+            moved: report.moves,
+            tried: report.failed.len() > unread,
+        }
+    }
+
     /// Whether no issue was closed, moved or changed.
     pub fn is_unchanged(&self) -> bool {
-        self.linked_issues_transitioned.is_empty() && !self.half_done
+        self.linked_issues_transitioned.is_empty() && !self.tried
     }
 
     /// A line for what was closed or moved, and one for each that was not.

@@ -19,7 +19,7 @@ use super::{
     agreed::{
         Facts, Question, Said, agreed, can, changed, counted, mentioned, named, quotable, titled,
     },
-    linked::{Linked, Plan},
+    linked::{Effects, Linked},
     written,
 };
 use crate::{
@@ -121,7 +121,7 @@ impl Tool for PrMerge {
             return merged_before(call, &target, &pull, &said, finished).await;
         }
         let mut warnings = unread(&pull);
-        let mut plan = Plan::of(call, &target, &pull).await?;
+        let mut plan = Effects::of(call, &target, &pull).await?;
         let mut by = None;
         let mut judged = None;
         let question = if pull.state == PrState::Open {
@@ -197,7 +197,11 @@ impl Tool for PrMerge {
         if merge.queued {
             plan = plan.left_alone("it is merged later, and what the forge does then is not known");
         }
-        let linked = plan.carry_out(call, &target).await;
+        // The forge's own answer may lag behind the merge that it has just made.
+        let mut merged = pull.clone();
+        merged.state = PrState::Merged;
+        merged.merge_commit.clone_from(&merge.commit);
+        let linked = plan.carry_out(call, &target, &merged).await;
         let answer = written::answer(out);
         Ok(Answer {
             text: answer.text + &linked.text(),
@@ -302,8 +306,7 @@ async fn merged_before(
     finished: Option<Outcome<Merge>>,
 ) -> Result<Answer<Out>, Stop> {
     let warnings = unread(pull);
-    let mut plan = Plan::of(call, target, pull).await?;
-    plan = plan.without_done(target).await;
+    let mut plan = Effects::of(call, target, pull).await?;
     let issues = plan.in_words();
     if !issues.is_empty() {
         let title = titled(call, pull);
@@ -328,7 +331,7 @@ async fn merged_before(
         None => left_over(call, target, said.head, None).await?,
     };
     out.warnings.splice(0..0, warnings);
-    let linked = plan.carry_out(call, target).await;
+    let linked = plan.carry_out(call, target, pull).await;
     out.unchanged &= linked.is_unchanged();
     let commit = out.value.commit.clone();
     let out = out.map(|merge| merge.pull_request);
@@ -637,7 +640,7 @@ fn question(
     pull: &PullRequest,
     args: &Args,
     method: Option<MergeMethod>,
-    plan: &Plan,
+    plan: &Effects,
 ) -> String {
     let how = method.map_or("the default method", MergeMethod::as_str);
     let when = if args.auto {

@@ -212,7 +212,7 @@ pub enum KeyScope {
 #[derive(Clone, Copy, Debug)]
 pub struct Key {
     /// The dotted name; `<host>` stands for a host, `<nsid>` and `<word>` for what a protocol has a
-    /// name for, `<state>` for a state of the workflow.
+    /// name for.
     pub name: &'static str,
     /// What it takes.
     pub ty: Type,
@@ -278,7 +278,8 @@ const ASKS: KeyScope =
 const BUNDLES: KeyScope = KeyScope::User(
     "a repository must not choose what you are told of a pull request, and at what cost",
 );
-const MOVES: KeyScope = KeyScope::Repo("it moves its own issues alone, after a merge");
+const MOVES: KeyScope =
+    KeyScope::User("a repository must not choose which issues your commands move, and where to");
 
 /// The dates that tangled's index has changed at; a test compares them with the backend's.
 const INDEX_DATES: &[&str] = &["2025-10", "2025-12", "2026-05", "2026-06", "2026-07"];
@@ -486,40 +487,37 @@ pub const KEYS: &[Key] = &[
         ..DEFAULTS
     },
     Key {
+        name: "workflow.preset",
+        scope: MOVES,
+        ty: Type::Word(&["ralph", "small"]),
+        default: Some("ralph"),
+        doc: "The workflow that comes with forge and is used where `workflow.definition` names none.",
+        ..DEFAULTS
+    },
+    Key {
+        name: "workflow.definition",
+        scope: MOVES,
+        doc: "The file that defines the workflow: a path, or `repo:PATH` for a file of the repository's default branch.",
+        ..DEFAULTS
+    },
+    Key {
+        name: "workflow.store",
+        scope: MOVES,
+        ty: Type::Word(&["fields", "labels"]),
+        doc: "Where states are kept: `fields` (of a board on GitHub, of the issue itself in a git repository, labels with values on tangled) or `labels`, one for each state. With this key, `workflow.label_prefix` or `workflow.board`, merges move issues.",
+        ..DEFAULTS
+    },
+    Key {
         name: "workflow.label_prefix",
         scope: MOVES,
         ty: Type::Prefix,
-        doc: "What the label of a workflow state begins with, such as `state: `: an issue with the label `state: In Review` is in review. Without it issues have no workflow states.",
+        doc: "What the label of a state begins with, such as `state: `: an issue with the label `state: In Review` is in review.",
         ..DEFAULTS
     },
     Key {
-        name: "workflow.preset",
+        name: "workflow.board",
         scope: MOVES,
-        ty: Type::Word(&["ralph"]),
-        default: Some("ralph"),
-        doc: "Which states there are, and what an intent such as `__CLOSE__` means.",
-        ..DEFAULTS
-    },
-    Key {
-        name: "workflow.on_merge.from.<state>",
-        scope: MOVES,
-        doc: "Where an issue in this state goes when a pull request that closes it is merged: a state, or an intent such as `__CLOSE__`. With one such key, an issue in a state that has none stays as it is; without any, all go where `__CLOSE__` leads.",
-        ..DEFAULTS
-    },
-    Key {
-        name: "workflow.on_merge.only_default_branch",
-        scope: MOVES,
-        ty: Type::Bool,
-        default: Some("true"),
-        doc: "Only a merge into the default branch moves issues.",
-        ..DEFAULTS
-    },
-    Key {
-        name: "workflow.on_merge.force",
-        scope: MOVES,
-        ty: Type::Bool,
-        default: Some("false"),
-        doc: "A merge moves every issue to where `__CLOSE__` leads, whatever `workflow.on_merge.from` says.",
+        doc: "The GitHub project whose fields keep the states, as `OWNER/NUMBER`.",
         ..DEFAULTS
     },
     Key {
@@ -770,7 +768,6 @@ impl Name {
                     "<host>" => true,
                     "<nsid>" => NSIDS.contains(is),
                     "<word>" => WORDS.contains(is),
-                    "<state>" => *is != "<state>",
                     part => part == *is,
                 })
         })?;
@@ -873,11 +870,6 @@ mod tests {
                 "pr.base",
                 "pr.draft",
                 "merge.method",
-                "workflow.label_prefix",
-                "workflow.preset",
-                "workflow.on_merge.from.<state>",
-                "workflow.on_merge.only_default_branch",
-                "workflow.on_merge.force",
             ]
         );
     }

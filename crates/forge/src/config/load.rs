@@ -273,16 +273,6 @@ impl Config {
         names
     }
 
-    /// The values of the keys below `section` that end with a state, by state.
-    pub(super) fn by_state(&self, section: &str) -> Vec<(String, String)> {
-        let keys = self.named().into_iter().filter_map(|name| {
-            let (state, path) = name.path.split_last()?;
-            (path.join(".") == section).then_some((state, name))
-        });
-        keys.filter_map(|(state, name)| Some((state.clone(), self.entry(name).value?)))
-            .collect()
-    }
-
     /// The hosts: those built in and those that the user has given a kind.
     #[must_use]
     pub fn hosts(&self) -> Hosts {
@@ -481,30 +471,6 @@ mod tests {
                 .into_iter()
                 .chain(more.iter().copied()),
         )
-    }
-
-    #[test]
-    fn states_of_both_files_are_one_table() {
-        let (dir, cwd) = setup(
-            "[workflow]\nlabel_prefix = \"state: \"\n\
-             [workflow.on_merge]\nforce = true\n[workflow.on_merge.from]\n\"In Review\" = \"Done\"\nBacklog = \"__CLOSE__\"",
-            "[workflow.on_merge.from]\n\"In Review\" = \"Human Needed\"\nbacklog = \"__CANCEL__\"",
-        );
-        let config = Config::load(env(&dir, &[]), &cwd).unwrap();
-        assert_eq!(config.workflow_label_prefix().as_deref(), Some("state: "));
-        assert!(config.workflow_only_default_branch() && config.workflow_force());
-        let from = config.workflow_from();
-        let from: Vec<_> = from.iter().map(|(a, b)| (&**a, &**b)).collect();
-        assert_eq!(
-            from,
-            [("In Review", "Human Needed"), ("backlog", "__CANCEL__")]
-        );
-        let elsewhere = config.without_repo_file().workflow_from();
-        assert_eq!(elsewhere[1], ("In Review".into(), "Done".into()));
-        let listed: Vec<_> = config.list().into_iter().map(|e| e.name).collect();
-        let once = |name: &str| listed.iter().filter(|n| *n == name).count() == 1;
-        assert!(once("workflow.on_merge.from.In Review") && once("workflow.on_merge.force"));
-        assert!(!listed.iter().any(|name| name.contains('<')), "{listed:?}");
     }
 
     #[test]

@@ -87,36 +87,34 @@ impl Config {
         self.value("pr.base")
     }
 
-    /// `workflow.label_prefix`: what the label of a workflow state begins with; `None` where issues
-    /// have no workflow states.
-    #[must_use]
-    pub fn workflow_label_prefix(&self) -> Option<String> {
-        self.value("workflow.label_prefix")
-    }
-
-    /// `workflow.preset`: the name of the definition of the workflow.
+    /// `workflow.preset`: the name of a definition that comes with the program.
     #[must_use]
     pub fn workflow_preset(&self) -> Option<String> {
         self.value("workflow.preset")
     }
 
-    /// `workflow.on_merge.from`: from which state a merge leads to which state or intent.
+    /// `workflow.definition`: the file that defines the workflow.
     #[must_use]
-    pub fn workflow_from(&self) -> Vec<(String, String)> {
-        self.by_state("workflow.on_merge.from")
+    pub fn workflow_definition(&self) -> Option<String> {
+        self.value("workflow.definition")
     }
 
-    /// `workflow.on_merge.only_default_branch`: whether only a merge into the default branch moves
-    /// issues.
+    /// `workflow.store`: where states are kept, `fields` or `labels`.
     #[must_use]
-    pub fn workflow_only_default_branch(&self) -> bool {
-        self.flag("workflow.on_merge.only_default_branch")
+    pub fn workflow_store(&self) -> Option<String> {
+        self.value("workflow.store")
     }
 
-    /// `workflow.on_merge.force`: whether a merge moves every issue, from whatever state.
+    /// `workflow.label_prefix`: what the label of a state begins with.
     #[must_use]
-    pub fn workflow_force(&self) -> bool {
-        self.flag("workflow.on_merge.force")
+    pub fn workflow_label_prefix(&self) -> Option<String> {
+        self.value("workflow.label_prefix")
+    }
+
+    /// `workflow.board`: the board whose fields keep the states.
+    #[must_use]
+    pub fn workflow_board(&self) -> Option<String> {
+        self.value("workflow.board")
     }
 
     /// `context.include`: the sections of a bundle where nobody names some.
