@@ -1,0 +1,413 @@
+//! Claims: who works on an issue.
+
+use forge_core::{
+    Changed, Error, ErrorKind, Outcome, Precondition, Result, Warning,
+    model::{EditIssue, IssueId, IssueState},
+};
+
+use super::{
+    Workflow, crowded, held, lost, now,
+    set_state::{check_force, told},
+};
+use crate::{
+    Claim, Entry, Event, Expired, MoveRequest, Promise, Resolved, Sheet, StateChange, Swap, Trail,
+    member::short, resolve,
+};
+
+/// How long a claim holds without being renewed, in seconds.
+const DEFAULT_LEASE_S: u64 = 3600;
+/// The shortest and the longest lease, in seconds.
+const MIN_LEASE_S: u64 = 1;
+const MAX_LEASE_S: u64 = 7 * 24 * 3600;
+/// How often the trail is read back until it shows what was just written.
+const MAX_READ_BACKS: usize = 3;
+
+/// Who takes an issue, and for how long.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ClaimRequest<'a> {
+    /// The command of the workflow; one with a lock moves the issue into it.
+    pub command: &'a str,
+    /// Who; `None` is the viewer.
+    pub holder: Option<&'a str>,
+    /// For how long without being renewed, in seconds; `None` is an hour.
+    pub lease_s: Option<u64>,
+    /// Why.
+    pub reason: Option<&'a str>,
+    /// Take it from whoever holds it; needs [`Self::reason`].
+    pub force: bool,
+}
+
+impl Workflow {
+    /// Takes an issue for a command. The issue is the caller's when this returns, and nobody else's.
+    ///
+    /// # Errors
+    /// `conflict` that names the holder; `precondition_failed` for an issue that has ended, or whose
+    /// group has to stand together first.
+    pub async fn claim(
+        &self,
+        id: &IssueId,
+        req: &ClaimRequest<'_>,
+    ) -> Result<Outcome<StateChange>> {
+        let lock = self
+            .definition
+            .command(req.command)
+            .and_then(|c| c.lock.clone());
+        let to = lock.unwrap_or_default();
+        let moved = MoveRequest {
+            to: &to,
+            command: req.command,
+            reason: req.reason,
+            claim: None,
+            holder: req.holder,
+            lease_s: req.lease_s,
+            force: req.force,
+        };
+        check_force(req.force, req.reason)?;
+        match to.is_empty() {
+            true => {
+                // A command that the workflow does not have is refused with those that it has.
+                self.definition.command_named(req.command)?;
+                self.take(id, &moved, None).await
+            }
+            false => {
+                let resolved = resolve(&self.definition, &to, req.command)?;
+                self.take(id, &moved, Some(&resolved)).await
+            }
+        }
+    }
+
+    /// Claims an issue and moves it to `to`, where that is given.
+    pub(super) async fn take(
+        &self,
+        id: &IssueId,
+        req: &MoveRequest<'_>,
+        to: Option<&Resolved<'_>>,
+    ) -> Result<Outcome<StateChange>> {
+        let lease_s = check_lease(req.lease_s)?;
+        let holder = match req
+            .holder
+            .map(str::trim)
+            .filter(|holder| !holder.is_empty())
+        {
+            Some(holder) => forge_core::text::one_line(holder).into_owned(),
+            None => self.repo.viewer().await?.login,
+        };
+        let mut warnings: Option<Vec<Warning>> = None;
+        for _ in 0..super::MAX_ATTEMPTS {
+            let sheet = self.ledger.read(id).await?;
+            let (over, forced) = self.check_free(&sheet, req)?;
+            if let Some(to) = to {
+                self.check_way(&sheet.issue, to)?;
+            }
+            let warnings = match &mut warnings {
+                Some(warnings) => warnings.clone(),
+                none => {
+                    let gate = self.check_gate(&sheet.issue, req.command).await?;
+                    none.insert(gate.into_iter().collect()).clone()
+                }
+            };
+            let from = self.state_of(&sheet.issue);
+            let edit = to.map_or_else(EditIssue::default, |to| {
+                self.edit_to(&sheet.issue, to.state)
+            });
+            let mut change = match to {
+                Some(to) => self.change(&sheet.issue, from.clone(), to, req),
+                None => self.unmoved(&sheet, req),
+            };
+            let event = Event::Claimed {
+                holder: holder.clone(),
+                lease_s,
+                command: change.command.clone(),
+                from,
+                renewals: 0,
+                over,
+                forced,
+            };
+            let entry = Entry::new(event, req.reason);
+            let written = match self.ledger.promise() {
+                Promise::Exclusive => self.ledger.swap(&sheet, edit, &entry).await?,
+                promise => {
+                    self.write_and_read_back(&sheet, edit, &entry, promise)
+                        .await?
+                }
+            };
+            let Swap::Written(mut outcome) = written else {
+                continue;
+            };
+            outcome.warnings.extend(warnings);
+            change.claim = Claim::made_by(&entry, now());
+            return Ok(told(outcome, change));
+        }
+        Err(crowded(id))
+    }
+
+    /// Writes the entry, reads the trail back, and moves the issue if the entry has won. Else it is
+    /// withdrawn.
+    async fn write_and_read_back(
+        &self,
+        sheet: &Sheet,
+        edit: EditIssue,
+        entry: &Entry,
+        promise: Promise,
+    ) -> Result<Swap> {
+        let id = &sheet.issue.id;
+        let Swap::Written(mut outcome) =
+            self.ledger.swap(sheet, EditIssue::default(), entry).await?
+        else {
+            return Ok(Swap::Stale);
+        };
+        let mut back = self.ledger.read(id).await?;
+        for _ in 1..MAX_READ_BACKS {
+            if back.trail.ids.contains(&entry.id) {
+                break;
+            }
+            back = self.ledger.read(id).await?;
+        }
+        let won = back
+            .trail
+            .claim
+            .as_ref()
+            .is_some_and(|claim| claim.id == entry.id);
+        if !won {
+            let withdrawn = self.ledger.withdraw(&back, entry).await;
+            let error = match &back.trail.claim {
+                Some(claim) => held(id, "claim", claim),
+                None => lost(id, &entry.id, None),
+            };
+            return Err(match withdrawn {
+                Ok(()) => error,
+                Err(e) => error.with_context("withdrawal", e.message().to_owned()),
+            });
+        }
+        let rivals: Vec<&str> = (back.trail.lost.iter())
+            .filter(|claim| {
+                claim.since >= sheet.trail.claim.as_ref().map_or(claim.since, |c| c.since)
+            })
+            .filter(|claim| !sheet.trail.ids.contains(&claim.id))
+            .map(|claim| claim.holder.as_str())
+            .collect();
+        if promise == Promise::Advisory && !rivals.is_empty() {
+            outcome.warnings.push(Warning::new(format!(
+                "{} claimed {} at the same time; the order is what the records say of themselves",
+                rivals.join(", "),
+                short(id)
+            )));
+        }
+        if is_empty(&edit) {
+            return Ok(Swap::Written(outcome));
+        }
+        match self.repo.edit_issue(id, &edit).await {
+            Ok(moved) => {
+                let mut moved = moved;
+                moved.ingestion = moved.ingestion.worse(outcome.ingestion);
+                moved.warnings.extend(outcome.warnings);
+                Ok(Swap::Written(moved))
+            }
+            Err(e) => {
+                // The claim is given back, so that nobody waits for one who has nothing.
+                let withdrawn = self.ledger.withdraw(&back, entry).await;
+                Err(match withdrawn {
+                    Ok(()) => e,
+                    Err(_) => e.with_context("claim", entry.id.clone()),
+                })
+            }
+        }
+    }
+
+    /// Renews the lease of a claim.
+    ///
+    /// # Errors
+    /// `conflict` when the claim is over.
+    pub async fn heartbeat(&self, id: &IssueId, claim: &str) -> Result<Outcome<Claim>> {
+        for _ in 0..super::MAX_ATTEMPTS {
+            let sheet = self.ledger.read(id).await?;
+            let held = match &sheet.trail.claim {
+                Some(held) if held.id == claim => held.clone(),
+                other => return Err(lost(id, claim, other.as_ref())),
+            };
+            let comments = sheet.issue.comments.iter().flatten();
+            let entry = comments
+                .filter(|c| c.id == held.comment)
+                .find_map(|c| Entry::parse(&c.body));
+            let Some(mut entry) = entry else {
+                return Err(lost(id, claim, None));
+            };
+            if let Event::Claimed { renewals, .. } = &mut entry.event {
+                *renewals += 1;
+            }
+            let Swap::Written(outcome) = self.ledger.renew(&sheet, &held.comment, &entry).await?
+            else {
+                continue;
+            };
+            // Somebody may have taken an expired claim in the same moment.
+            let back = self.ledger.read(id).await?;
+            return match back.trail.claim {
+                Some(now) if now.id == claim => Ok(outcome.map(|_| now)),
+                other => Err(lost(id, claim, other.as_ref())),
+            };
+        }
+        Err(crowded(id))
+    }
+
+    /// Gives a claim up. The issue goes to `to`, or where the command says, or back to its state before.
+    ///
+    /// # Errors
+    /// `conflict` when the claim is over; `invalid_input` (field `state`).
+    pub async fn release(
+        &self,
+        id: &IssueId,
+        claim: &str,
+        to: Option<&str>,
+        reason: Option<&str>,
+    ) -> Result<Outcome<StateChange>> {
+        for _ in 0..super::MAX_ATTEMPTS {
+            let sheet = self.ledger.read(id).await?;
+            let held = match &sheet.trail.claim {
+                Some(held) if held.id == claim => held.clone(),
+                other => return Err(lost(id, claim, other.as_ref())),
+            };
+            let at = self.state_of(&sheet.issue);
+            let command = self.definition.command(&held.command);
+            let lock = command.and_then(|c| c.lock.as_deref());
+            // A holder who has moved the issue on by hand leaves it where it is.
+            let in_lock = at.as_deref() == lock && lock.is_some();
+            let back = command
+                .and_then(|c| c.release.as_deref())
+                .or(held.from.as_deref());
+            let goal = to.or(back.filter(|_| in_lock)).or(at.as_deref());
+            let Some(state) = goal.and_then(|name| self.definition.state(name)) else {
+                let names = self.definition.state_names();
+                return Err(Error::invalid(
+                    "state",
+                    format!("{} had no state before it was claimed", short(id)),
+                )
+                .with_hint(format!("name the state that it goes to: {names}")));
+            };
+            let edit = self.edit_to(&sheet.issue, state);
+            let mut change = StateChange {
+                new_state: state.name.clone(),
+                closed: edit.state.map(|state| state == IssueState::Closed),
+                ended_claim: Some(held.id.clone()),
+                ..self.unmoved(
+                    &sheet,
+                    &MoveRequest {
+                        command: &held.command,
+                        ..MoveRequest::default()
+                    },
+                )
+            };
+            change.resolved_from = None;
+            let event = Event::Moved {
+                from: at,
+                to: state.name.clone(),
+                command: change.command.clone(),
+                intent: None,
+                ends: Some(held.id),
+                merge: None,
+            };
+            let entry = Entry::new(event, Some(reason.unwrap_or("released")));
+            if let Swap::Written(outcome) = self.ledger.swap(&sheet, edit, &entry).await? {
+                return Ok(told(outcome, change));
+            }
+        }
+        Err(crowded(id))
+    }
+
+    /// The claim on an issue, expired or not, and what was lost.
+    ///
+    /// # Errors
+    /// `not_found`.
+    pub async fn trail(&self, id: &IssueId) -> Result<Trail> {
+        Ok(self.ledger.read(id).await?.trail)
+    }
+
+    /// What stands in the way of a claim, and which one it replaces.
+    fn check_free(
+        &self,
+        sheet: &Sheet,
+        req: &MoveRequest<'_>,
+    ) -> Result<(Option<Expired>, Option<String>)> {
+        let id = &sheet.issue.id;
+        if sheet.issue.state == IssueState::Closed {
+            return Err(Error::precondition(
+                Precondition::Open,
+                format!("cannot claim {}: it is closed", short(id)),
+            )
+            .with_hint("reopen the issue, or pick another one"));
+        }
+        match &sheet.trail.claim {
+            Some(claim) if claim.is_expired(now()) => {
+                let over = Expired {
+                    claim: claim.id.clone(),
+                    renewed_at: claim.renewed_at,
+                };
+                // The clock of this machine may be ahead of the one that judges the trail.
+                return Ok((Some(over), req.force.then(|| claim.id.clone())));
+            }
+            Some(claim) if req.force => return Ok((None, Some(claim.id.clone()))),
+            Some(claim) => return Err(held(id, "claim", claim)),
+            None => {}
+        }
+        let name = self.state_of(&sheet.issue);
+        let state = name.as_deref().and_then(|name| self.definition.state(name));
+        let takes = self.definition.command(req.command).is_some_and(|command| {
+            command
+                .inputs
+                .iter()
+                .any(|input| self.definition.state(input) == state)
+        });
+        match state {
+            Some(state) if state.lock && !takes && !req.force => {
+                let kind = ErrorKind::Conflict {
+                    what: Changed::Record,
+                    expected: "no lock".to_owned(),
+                    actual: state.name.clone(),
+                };
+                let message = format!(
+                    "cannot claim {}: it is in {}, so somebody works on it",
+                    short(id),
+                    state.name
+                );
+                Err(Error::new(kind, message)
+                    .with_hint("pick another issue, or force it with a reason"))
+            }
+            _ => Ok((None, None)),
+        }
+    }
+
+    /// What a claim without a move reports.
+    fn unmoved(&self, sheet: &Sheet, req: &MoveRequest<'_>) -> StateChange {
+        let state = self
+            .state_of(&sheet.issue)
+            .unwrap_or_else(|| "(unknown)".to_owned());
+        StateChange {
+            id: sheet.issue.id.clone(),
+            title: sheet.issue.title.clone(),
+            previous_state: state.clone(),
+            new_state: state,
+            command: self.definition.full_name(req.command),
+            resolved_from: None,
+            closed: None,
+            moved: true,
+            claim: None,
+            ended_claim: None,
+        }
+    }
+}
+
+/// Whether an edit changes nothing.
+fn is_empty(edit: &EditIssue) -> bool {
+    edit.values.is_empty() && edit.labels.is_empty() && edit.state.is_none()
+}
+
+fn check_lease(lease_s: Option<u64>) -> Result<u64> {
+    let lease_s = lease_s.unwrap_or(DEFAULT_LEASE_S);
+    match (MIN_LEASE_S..=MAX_LEASE_S).contains(&lease_s) {
+        true => Ok(lease_s),
+        false => Err(Error::invalid(
+            "lease_s",
+            format!("a lease is {MIN_LEASE_S} to {MAX_LEASE_S} seconds, and not {lease_s}"),
+        )
+        .with_hint("retry with a lease in between, and renew it")),
+    }
+}

@@ -1,0 +1,136 @@
+//! The group of an issue, read layer by layer.
+
+use std::collections::BTreeMap;
+
+use forge_core::{
+    Result, Warning,
+    model::{Issue, IssueId, IssueState},
+};
+use serde::Serialize;
+
+use super::Workflow;
+use crate::{
+    Convergence, Group, IssueLinks, LinkMap, Member, Position, convergence, group::MAX_GROUP,
+    member::order, position,
+};
+
+/// A chain of more hops is cut, and said to be.
+const MAX_LAYERS: usize = 50;
+
+/// The group of an issue.
+#[derive(Clone, Debug, Serialize)]
+pub struct GroupView {
+    /// The members' ids, their order, and cycles.
+    #[serde(flatten)]
+    pub group: Group,
+    /// The members as the workflow has them, in the same order.
+    #[serde(skip)]
+    pub issues: Vec<Member>,
+    /// What could not be read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Warning>,
+}
+
+impl Workflow {
+    /// The issues that belong together with `seed`: the same group from each of its members.
+    ///
+    /// # Errors
+    /// `not_found` for `seed`; an issue of the group that cannot be read is a warning.
+    pub async fn group(&self, seed: &IssueId) -> Result<GroupView> {
+        let fields = self.fields();
+        let mut links = LinkMap::default();
+        let mut issues = BTreeMap::new();
+        let mut warnings = Vec::new();
+        let mut failed = std::collections::BTreeSet::new();
+        let mut next = vec![seed.clone()];
+        for layer in 0..=MAX_LAYERS {
+            if next.is_empty() {
+                break;
+            }
+            if layer == MAX_LAYERS {
+                warnings.push(Warning::new(format!(
+                    "the group has a chain of more than {MAX_LAYERS} issues; the rest is left out"
+                )));
+                break;
+            }
+            let found = self.repo.related_issues(&next, &fields).await?;
+            for (id, why) in found.failed {
+                if layer == 0 {
+                    return Err(why);
+                }
+                let id = failed.insert(order(&id)).then(|| crate::member::short(&id));
+                warnings.extend(id.map(|id| {
+                    Warning::new(format!(
+                        "{id} of the group could not be read: {}",
+                        why.message()
+                    ))
+                }));
+            }
+            for issue in found.issues {
+                let known = issues.contains_key(&order(&issue.id));
+                if known || issues.len() >= MAX_GROUP || issue.relations.is_none() {
+                    continue;
+                }
+                links.insert(issue.id.clone(), links_of(&issue));
+                issues.insert(order(&issue.id), self.member(&issue));
+            }
+            // An answer without an issue that was asked for would be asked for again without end.
+            failed.extend(
+                next.iter()
+                    .map(order)
+                    .filter(|key| !issues.contains_key(key)),
+            );
+            next = links.unknown();
+            next.retain(|id| !failed.contains(&order(id)));
+        }
+        let mut group = links.group_of(seed);
+        group.truncated |= !warnings.is_empty();
+        let issues = group
+            .members
+            .iter()
+            .filter_map(|id| issues.get(&order(id)).cloned());
+        Ok(GroupView {
+            issues: issues.collect(),
+            group,
+            warnings,
+        })
+    }
+
+    /// In which phase the group of `seed` is.
+    ///
+    /// # Errors
+    /// As [`Self::group`].
+    pub async fn position(&self, seed: &IssueId) -> Result<(Position, GroupView)> {
+        let group = self.group(seed).await?;
+        Ok((position(&self.definition, &group.issues), group))
+    }
+
+    /// Whether the group of `seed` stands together at `target`.
+    ///
+    /// # Errors
+    /// As [`Self::group`]; `invalid_input` (field `target_state`).
+    pub async fn convergence(
+        &self,
+        seed: &IssueId,
+        target: &str,
+    ) -> Result<(Convergence, GroupView)> {
+        // A wrong state is refused before anything is read.
+        convergence(&self.definition, &[], target)?;
+        let group = self.group(seed).await?;
+        Ok((convergence(&self.definition, &group.issues, target)?, group))
+    }
+}
+
+/// The links of an issue that was read with its relations.
+pub(super) fn links_of(issue: &Issue) -> IssueLinks {
+    let relations = issue.relations.clone().unwrap_or_default();
+    let ids = |of: Vec<forge_core::model::RelatedIssue>| of.into_iter().map(|r| r.id).collect();
+    IssueLinks {
+        parent: relations.parent.map(|p| p.id),
+        children: ids(relations.sub_issues),
+        blocked_by: ids(relations.blocked_by),
+        blocking: ids(relations.blocking),
+        open: issue.state == IssueState::Open,
+        truncated: relations.truncated,
+    }
+}

@@ -1,0 +1,192 @@
+//! The workflow of one repository: decisions on what a forge has, and moves of its issues.
+
+mod advance;
+mod claim;
+mod group;
+mod init;
+mod merge;
+mod pick;
+mod set_state;
+
+use forge_core::{
+    Changed, Error, ErrorKind, Hint, Repo, Timestamp,
+    model::{EditIssue, Issue, IssueFields, IssueId, IssueReason, IssueState},
+};
+
+pub use advance::{AdvanceReport, Advanced, FailedIssue};
+pub use claim::ClaimRequest;
+pub use group::GroupView;
+pub use init::InitReport;
+pub use merge::{LeftIssue, MergeEffects, MergePlan, MergeReport, MergeStep, linked_issues};
+pub use pick::{PickRequest, Picked};
+pub use set_state::{MoveRequest, StateChange};
+
+use crate::{
+    Claim, CommentLedger, Definition, Ledger, Member, Promise, State, Store, Terminal,
+    store::{member_of, state_name},
+};
+
+/// How often a write starts anew because somebody else was faster.
+const MAX_ATTEMPTS: usize = 12;
+
+/// The workflow of one repository.
+#[derive(Debug)]
+pub struct Workflow {
+    repo: Repo,
+    definition: Definition,
+    store: Box<dyn Store>,
+    ledger: Box<dyn Ledger>,
+}
+
+impl Workflow {
+    /// The workflow `definition` of `repo`, with states in `store` and the trail in comments.
+    #[must_use]
+    pub fn new(repo: Repo, definition: Definition, store: Box<dyn Store>) -> Self {
+        let ledger = CommentLedger::new(repo.clone(), store.board().cloned());
+        Self {
+            repo,
+            definition,
+            store,
+            ledger: Box::new(ledger),
+        }
+    }
+
+    /// The same with another ledger, such as a database that a fleet of agents shares.
+    #[must_use]
+    pub fn with_ledger(mut self, ledger: Box<dyn Ledger>) -> Self {
+        self.ledger = ledger;
+        self
+    }
+
+    /// The definition.
+    #[must_use]
+    pub fn definition(&self) -> &Definition {
+        &self.definition
+    }
+
+    /// The repository.
+    #[must_use]
+    pub fn repo(&self) -> &Repo {
+        &self.repo
+    }
+
+    /// Where states are kept.
+    #[must_use]
+    pub fn store(&self) -> &dyn Store {
+        self.store.as_ref()
+    }
+
+    /// What claims are worth here.
+    #[must_use]
+    pub fn promise(&self) -> Promise {
+        self.ledger.promise()
+    }
+
+    /// The sections of an issue that decisions need.
+    fn fields(&self) -> IssueFields {
+        IssueFields {
+            comments: false,
+            relations: true,
+            board: self.store.board().cloned(),
+        }
+    }
+
+    fn member(&self, issue: &Issue) -> Member {
+        member_of(self.store.as_ref(), &self.definition, issue)
+    }
+
+    /// The name of the state of an issue; `None` without one.
+    #[must_use]
+    pub fn state_of(&self, issue: &Issue) -> Option<String> {
+        state_name(self.store.as_ref(), &self.definition, issue)
+    }
+
+    /// The edit that puts `issue` into `state`, and closes or reopens it where the state says so.
+    fn edit_to(&self, issue: &Issue, state: &State) -> EditIssue {
+        let mut edit = EditIssue::default();
+        let states = self.store.states(&self.definition, issue);
+        if states.as_slice() != [state.name.clone()] {
+            self.store
+                .put_state(&self.definition, issue, state, &mut edit);
+        }
+        let capabilities = self.repo.client().forge().capabilities();
+        match (state.terminal, issue.state) {
+            (Some(end), IssueState::Open) => {
+                edit.state = Some(IssueState::Closed);
+                let reason = match end {
+                    Terminal::Completed => IssueReason::Completed,
+                    Terminal::Abandoned => IssueReason::NotPlanned,
+                };
+                let keeps = capabilities.has(forge_core::Capability::IssueReason);
+                edit.reason = keeps.then_some(reason);
+            }
+            (None, IssueState::Closed) => edit.state = Some(IssueState::Open),
+            _ => {}
+        }
+        edit
+    }
+}
+
+/// The refusal of what somebody else's claim forbids.
+fn held(id: &IssueId, what: &str, claim: &Claim) -> Error {
+    let kind = ErrorKind::Conflict {
+        what: Changed::Record,
+        expected: "no claim".to_owned(),
+        actual: claim.holder.clone(),
+    };
+    let holder = forge_core::text::one_line(&claim.holder);
+    let message = format!(
+        "cannot {what} {}: {holder} holds it for {} until {}, unless the lease is renewed",
+        crate::member::short(id),
+        claim.command,
+        claim.expires_at(),
+    );
+    Error::new(kind, message)
+        .with_hint(Hint::new(
+            "pick another issue, wait for the lease to end, or force it with a reason",
+        ))
+        .with_context("holder", claim.holder.clone())
+}
+
+/// The refusal of a claim that is no longer its holder's.
+fn lost(id: &IssueId, mine: &str, now: Option<&Claim>) -> Error {
+    let actual = now.map_or_else(|| "no claim".to_owned(), |claim| claim.holder.clone());
+    let kind = ErrorKind::Conflict {
+        what: Changed::Record,
+        expected: mine.to_owned(),
+        actual: actual.clone(),
+    };
+    let now = match now {
+        Some(claim) => format!("{} holds it now", forge_core::text::one_line(&claim.holder)),
+        None => "nobody holds it now".to_owned(),
+    };
+    let message = format!(
+        "the claim {} on {} is over: {now}",
+        forge_core::text::one_line(mine),
+        crate::member::short(id)
+    );
+    Error::new(kind, message)
+        .with_hint("stop working on the issue, and claim it again or pick another one")
+        .with_context("holder", actual)
+}
+
+/// The refusal after too many writers were faster.
+fn crowded(id: &IssueId) -> Error {
+    let kind = ErrorKind::Conflict {
+        what: Changed::Record,
+        expected: "an unchanged issue".to_owned(),
+        actual: "others changed it".to_owned(),
+    };
+    let id = crate::member::short(id);
+    Error::new(
+        kind,
+        format!("others changed {id} {MAX_ATTEMPTS} times in a row; nothing was written"),
+    )
+    .with_hint("try again")
+    .with_retry(forge_core::Retry::Transient)
+}
+
+/// Now, by the clock of this machine.
+fn now() -> Timestamp {
+    Timestamp::now()
+}

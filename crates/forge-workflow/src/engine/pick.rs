@@ -1,0 +1,252 @@
+//! The next issue to work on, from the issues of a repository.
+
+use forge_core::{
+    Error, Outcome, PageReq, Result,
+    model::{IssueFilter, IssueId, IssueQuery, IssueState},
+};
+use serde::Serialize;
+
+use super::{ClaimRequest, StateChange, Workflow, now};
+use crate::{Candidate, Pick, pick};
+
+/// How many issues are read at once.
+const PAGE: usize = 100;
+/// How many pages are read before an answer is given on what is known.
+const MAX_PAGES: usize = 10;
+/// How many issues that somebody has claimed in the meantime are passed over.
+const MAX_TAKEN: usize = 20;
+
+/// What to pick.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PickRequest<'a> {
+    /// The state; `None` for those that the command takes issues from.
+    pub state: Option<&'a str>,
+    /// The command of the workflow, or its role; `None` where a state is named.
+    pub command: Option<&'a str>,
+    /// The largest estimate.
+    pub max_estimate: Option<&'a str>,
+    /// Claim it as well, for this holder and lease; the command is [`Self::command`].
+    pub claim: Option<ClaimRequest<'a>>,
+}
+
+/// What was picked.
+#[derive(Clone, Debug, Serialize)]
+pub struct Picked {
+    /// The issue, why, and what was passed over.
+    #[serde(flatten)]
+    pub pick: Pick,
+    /// How many issues were looked at.
+    pub scanned: usize,
+    /// Whether there are more that were not looked at.
+    pub truncated: bool,
+    /// The claim, where one was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub claimed: Option<Outcome<StateChange>>,
+}
+
+impl Workflow {
+    /// The issue to work on next, and its claim where that is asked for: one that nobody holds and
+    /// that waits for no open issue.
+    ///
+    /// # Errors
+    /// `invalid_input` (field `command`, `state` or `max_estimate`).
+    pub async fn pick(&self, req: &PickRequest<'_>) -> Result<Picked> {
+        let states = self.pick_states(req)?;
+        let mut candidates = Vec::new();
+        let mut scanned = 0;
+        let mut truncated = false;
+        let mut query = self.pick_query(&states);
+        'lists: for query in &mut query {
+            let mut page = PageReq::first(PAGE);
+            for n in 1.. {
+                let found = self.repo.issues(query, page).await?;
+                scanned += found.items.len();
+                let open = found
+                    .items
+                    .iter()
+                    .filter(|issue| issue.state == IssueState::Open);
+                candidates.extend(open.map(|issue| self.candidate(issue)));
+                if self.is_certain(&candidates, &states, req.max_estimate)? {
+                    truncated = found.next.is_some();
+                    break 'lists;
+                }
+                match found.next {
+                    Some(_) if n == MAX_PAGES => truncated = true,
+                    Some(cursor) => {
+                        page = PageReq::after(cursor, PAGE);
+                        continue;
+                    }
+                    None => {}
+                }
+                break;
+            }
+        }
+        let mut taken = 0;
+        loop {
+            let picked = self.best(&candidates, &states, req.max_estimate)?;
+            let done = |pick, claimed| Picked {
+                pick,
+                scanned,
+                truncated,
+                claimed,
+            };
+            let Some(found) = &picked.issue else {
+                return Ok(done(picked, None));
+            };
+            let id = found.member.id.clone();
+            let holder = match &req.claim {
+                None => self.holder(&id).await?,
+                Some(claim) => match self.claim(&id, claim).await {
+                    Ok(claimed) => return Ok(done(picked, Some(claimed))),
+                    Err(e) => match held_by(&e) {
+                        Some(holder) if taken < MAX_TAKEN => Some(holder),
+                        _ => return Err(e),
+                    },
+                },
+            };
+            match holder {
+                Some(holder) if taken < MAX_TAKEN => {
+                    taken += 1;
+                    let of = candidates.iter_mut().filter(|c| c.member.id == id);
+                    of.for_each(|c| c.held_by = Some(holder.clone()));
+                }
+                _ => return Ok(done(picked, None)),
+            }
+        }
+    }
+
+    /// Who holds an issue; `None` where nobody does, or the lease is over.
+    async fn holder(&self, id: &IssueId) -> Result<Option<String>> {
+        let claim = self.ledger.read(id).await?.trail.claim;
+        Ok(claim
+            .filter(|claim| !claim.is_expired(now()))
+            .map(|claim| claim.holder))
+    }
+
+    /// The states to pick from, in the order in which a command names them.
+    fn pick_states(&self, req: &PickRequest<'_>) -> Result<Vec<String>> {
+        let definition = &self.definition;
+        if let Some(state) = req.state {
+            // A wrong state is refused before anything is read.
+            pick(definition, &[], state, req.max_estimate)?;
+            return Ok(vec![state.to_owned()]);
+        }
+        let Some(name) = req.command else {
+            return Err(
+                Error::invalid("state", "neither a state nor a command says what to pick")
+                    .with_hint(format!(
+                        "name a command or one of the states: {}",
+                        definition.state_names()
+                    )),
+            );
+        };
+        let command = definition.command_or_role(name)?;
+        let inputs = command.inputs.iter().filter(|input| {
+            definition
+                .state(input)
+                .is_some_and(|state| !state.lock && state.terminal.is_none())
+        });
+        let states: Vec<String> = inputs.cloned().collect();
+        match states.is_empty() {
+            true => Err(Error::invalid(
+                "command",
+                format!(
+                    "{} takes no issues from any state",
+                    definition.full_name(name)
+                ),
+            )
+            .with_hint(format!(
+                "name one of the states: {}",
+                definition.state_names()
+            ))),
+            false => {
+                for state in &states {
+                    pick(definition, &[], state, req.max_estimate)?;
+                }
+                Ok(states)
+            }
+        }
+    }
+
+    fn pick_query(&self, states: &[String]) -> Vec<IssueQuery> {
+        let labels: Option<Vec<String>> = states
+            .iter()
+            .map(|name| self.store.label_of(self.definition.state(name)?))
+            .collect();
+        let with = |labels: Vec<String>| IssueQuery {
+            state: IssueFilter::Open,
+            oldest_first: true,
+            fields: self.fields(),
+            labels,
+            ..IssueQuery::default()
+        };
+        match labels {
+            Some(labels) => labels.into_iter().map(|label| with(vec![label])).collect(),
+            None => vec![with(Vec::new())],
+        }
+    }
+
+    fn candidate(&self, issue: &forge_core::model::Issue) -> Candidate {
+        let relations = issue.relations.iter();
+        let open = relations
+            .flat_map(|r| r.blocked_by.iter())
+            .filter(|b| b.state == IssueState::Open);
+        Candidate {
+            member: self.member(issue),
+            blocked_by: open.map(|blocker| blocker.id.clone()).collect(),
+            held_by: None,
+            created_at: issue.created_at,
+        }
+    }
+
+    /// The best of the states: the first state that has one.
+    fn best(&self, candidates: &[Candidate], states: &[String], max: Option<&str>) -> Result<Pick> {
+        let mut none: Option<Pick> = None;
+        for state in states {
+            let found = pick(&self.definition, candidates, state, max)?;
+            if found.issue.is_some() {
+                return Ok(found);
+            }
+            match &mut none {
+                Some(none) => {
+                    none.reason = format!("{}; {}", none.reason, found.reason);
+                    none.skipped.extend(found.skipped);
+                }
+                None => none = Some(found),
+            }
+        }
+        none.ok_or_else(|| Error::invalid("state", "there is no state to pick from"))
+    }
+
+    /// Whether no issue that is read later can be better: the most urgent, of the smallest estimate, in
+    /// the first state. Later ones are younger.
+    fn is_certain(
+        &self,
+        candidates: &[Candidate],
+        states: &[String],
+        max: Option<&str>,
+    ) -> Result<bool> {
+        let Some(first) = states.first() else {
+            return Ok(false);
+        };
+        let best = pick(&self.definition, candidates, first, max)?.issue;
+        let is_first = |scale: &[String], value: &Option<String>| {
+            scale
+                .first()
+                .zip(value.as_ref())
+                .is_some_and(|(a, b)| a.eq_ignore_ascii_case(b))
+        };
+        Ok(best.is_some_and(|found| {
+            is_first(&self.definition.priority.scale, &found.member.priority)
+                && is_first(&self.definition.estimate.scale, &found.member.estimate)
+        }))
+    }
+}
+
+/// The holder that a refused claim names.
+fn held_by(error: &Error) -> Option<String> {
+    let mut context = error.context().iter();
+    context
+        .find(|(key, _)| *key == "holder")
+        .map(|(_, holder)| holder.clone())
+}

@@ -1,0 +1,288 @@
+//! Moving one issue.
+
+use forge_core::{
+    Error, Outcome, Precondition, Result, Warning,
+    model::{Issue, IssueId, IssueState},
+    text::one_line,
+};
+use serde::Serialize;
+
+use super::{Workflow, crowded, held, lost, now};
+use crate::{
+    Blocking, Claim, ConvergenceGate, Entry, Event, Resolved, Sheet, Swap, check_transition,
+    convergence, ledger::took_effect, member::short, resolve,
+};
+
+/// What stands where an issue has no state.
+const NO_STATE: &str = "(unknown)";
+
+/// Where an issue is to go.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MoveRequest<'a> {
+    /// A state, or an intent such as `__COMPLETE__`.
+    pub to: &'a str,
+    /// The command of the workflow that moves it.
+    pub command: &'a str,
+    /// Why.
+    pub reason: Option<&'a str>,
+    /// The claim that the caller holds.
+    pub claim: Option<&'a str>,
+    /// Who is to hold it, where it goes to a state in which somebody works on it; `None` is the
+    /// viewer.
+    pub holder: Option<&'a str>,
+    /// For how long it is claimed without being renewed, in seconds; `None` is an hour.
+    pub lease_s: Option<u64>,
+    /// Pass somebody else's claim; needs [`Self::reason`].
+    pub force: bool,
+}
+
+/// What became of an issue.
+#[derive(Clone, Debug, Serialize)]
+pub struct StateChange {
+    /// What names it.
+    pub id: IssueId,
+    /// One line.
+    pub title: String,
+    /// The state before; `(unknown)` without one.
+    pub previous_state: String,
+    /// The state after.
+    pub new_state: String,
+    /// Who moved it.
+    pub command: String,
+    /// What was asked for, where that was an intent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resolved_from: Option<String>,
+    /// Whether the move closed the issue (`true`) or reopened it (`false`); `None` for neither.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub closed: Option<bool>,
+    /// Whether the issue is in the new state: no for a record that nothing shows.
+    pub moved: bool,
+    /// The caller's claim on the issue.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub claim: Option<Claim>,
+    /// The claim that ended with the move.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended_claim: Option<String>,
+}
+
+impl Workflow {
+    /// Moves an issue to a state, as a command of the workflow.
+    ///
+    /// A state in which somebody works on an issue is claimed with the move; another one ends the
+    /// caller's claim. A state that ends the work closes the issue.
+    ///
+    /// # Errors
+    /// `invalid_input` (field `command` or `state`); `precondition_failed` where transitions are
+    /// strict; `conflict` where somebody else holds it, or the caller's claim is over.
+    pub async fn set_state(
+        &self,
+        id: &IssueId,
+        req: &MoveRequest<'_>,
+    ) -> Result<Outcome<StateChange>> {
+        let resolved = resolve(&self.definition, req.to, req.command)?;
+        check_force(req.force, req.reason)?;
+        if resolved.state.lock && req.claim.is_none() {
+            return self.take(id, req, Some(&resolved)).await;
+        }
+        for _ in 0..super::MAX_ATTEMPTS {
+            let sheet = self.ledger.read(id).await?;
+            let ends = self.check_holder(&sheet, req.claim, req.force, "move")?;
+            self.check_way(&sheet.issue, &resolved)?;
+            // A state in which its holder goes on working keeps the claim.
+            let keeps = resolved.state.lock;
+            let edit = self.edit_to(&sheet.issue, resolved.state);
+            let from = self.state_of(&sheet.issue);
+            let mut change = self.change(&sheet.issue, from.clone(), &resolved, req);
+            change.closed = edit.state.map(|state| state == IssueState::Closed);
+            let ended = ends.filter(|_| !keeps);
+            if edit.values.is_empty()
+                && edit.labels.is_empty()
+                && edit.state.is_none()
+                && ended.is_none()
+            {
+                let why = format!("{} is in {} already", short(id), resolved.state.name);
+                return Ok(Outcome::unchanged(change, Warning::new(why)));
+            }
+            change.ended_claim = ended.as_ref().map(|claim| claim.id.clone());
+            let event = Event::Moved {
+                from,
+                to: resolved.state.name.clone(),
+                command: change.command.clone(),
+                intent: change.resolved_from.clone(),
+                ends: change.ended_claim.clone(),
+                merge: None,
+            };
+            let entry = Entry::new(event, req.reason);
+            if let Swap::Written(outcome) = self.ledger.swap(&sheet, edit, &entry).await? {
+                return Ok(told(outcome, change));
+            }
+        }
+        Err(crowded(id))
+    }
+
+    /// Hands an issue over to the next command: a move along the graph of the workflow, with a reason.
+    ///
+    /// # Errors
+    /// As [`Self::set_state`]; `invalid_input` (field `reason`) without one; `precondition_failed` for
+    /// a state that does not follow, whether or not transitions are strict.
+    pub async fn handoff(
+        &self,
+        id: &IssueId,
+        req: &MoveRequest<'_>,
+    ) -> Result<Outcome<StateChange>> {
+        if req.reason.is_none_or(|reason| reason.trim().is_empty()) {
+            return Err(
+                Error::invalid("reason", "a handoff needs a reason, and there is none")
+                    .with_hint("retry with a reason: one line on why the issue goes on"),
+            );
+        }
+        let resolved = resolve(&self.definition, req.to, req.command)?;
+        let sheet = self.ledger.read(id).await?;
+        let mut strict = self.definition.clone();
+        strict.strict_transitions = true;
+        let state = self.state_of(&sheet.issue);
+        if let Some(from) = state.as_deref().and_then(|name| strict.state(name)) {
+            let to = strict.state(&resolved.state.name);
+            if let Some(state) = to {
+                let resolved = Resolved { state, ..resolved };
+                check_transition(&strict, from, &resolved)?;
+            }
+        }
+        self.set_state(id, req).await
+    }
+
+    pub(super) fn change(
+        &self,
+        issue: &Issue,
+        from: Option<String>,
+        to: &Resolved<'_>,
+        req: &MoveRequest<'_>,
+    ) -> StateChange {
+        StateChange {
+            id: issue.id.clone(),
+            title: issue.title.clone(),
+            previous_state: from.unwrap_or_else(|| NO_STATE.to_owned()),
+            new_state: to.state.name.clone(),
+            command: self.definition.full_name(req.command),
+            resolved_from: to.was_intent.then(|| req.to.trim().to_owned()),
+            closed: None,
+            moved: true,
+            claim: None,
+            ended_claim: None,
+        }
+    }
+
+    /// The claim on an issue that the caller may end: the caller's, one that is over, or any with
+    /// force.
+    pub(super) fn check_holder(
+        &self,
+        sheet: &Sheet,
+        mine: Option<&str>,
+        force: bool,
+        what: &str,
+    ) -> Result<Option<Claim>> {
+        let id = &sheet.issue.id;
+        let claim = sheet.trail.claim.clone();
+        match (mine, claim) {
+            (Some(mine), claim) => match claim {
+                Some(claim) if claim.id == mine => Ok(Some(claim)),
+                other => Err(lost(id, mine, other.as_ref())),
+            },
+            (None, Some(claim)) if !force && !claim.is_expired(now()) => {
+                Err(held(id, what, &claim))
+            }
+            (None, claim) => Ok(claim),
+        }
+    }
+
+    /// Whether an issue may go where it is to go, where transitions are strict.
+    pub(super) fn check_way(&self, issue: &Issue, to: &Resolved<'_>) -> Result<()> {
+        let state = self.state_of(issue);
+        match state
+            .as_deref()
+            .and_then(|name| self.definition.state(name))
+        {
+            Some(from) => check_transition(&self.definition, from, to),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether the group of an issue stands together before one of it is claimed, where the workflow
+    /// asks for that: the warning, or the refusal.
+    pub(super) async fn check_gate(&self, issue: &Issue, command: &str) -> Result<Option<Warning>> {
+        let definition = &self.definition;
+        let Some(command) = definition.command(command) else {
+            return Ok(None);
+        };
+        let gates = |at: &String| {
+            definition.phases.iter().any(|phase| {
+                phase.blocking == Some(Blocking::Behind) && phase.at.as_ref() == Some(at)
+            })
+        };
+        let gate = command.inputs.iter().find(|input| gates(input));
+        let alone = (issue.relations.as_ref()).is_some_and(|r| {
+            r.parent.is_none()
+                && r.sub_issues.is_empty()
+                && r.blocked_by.is_empty()
+                && r.blocking.is_empty()
+        });
+        let (Some(gate), false) = (gate, alone) else {
+            return Ok(None);
+        };
+        if definition.convergence_gate == ConvergenceGate::Off {
+            return Ok(None);
+        }
+        let group = self.group(&issue.id).await?;
+        let found = convergence(definition, &group.issues, gate)?;
+        if found.converged {
+            return Ok(None);
+        }
+        let waits: Vec<String> = found
+            .blocking
+            .iter()
+            .map(|blocker| {
+                let state = blocker.current_state.as_deref().unwrap_or("no state");
+                format!("{} ({})", short(&blocker.id), one_line(state))
+            })
+            .collect();
+        let why = format!(
+            "the group of {} is not at {gate}: {}",
+            short(&issue.id),
+            waits.join(", ")
+        );
+        match definition.convergence_gate {
+            ConvergenceGate::Block => Err(Error::precondition(
+                Precondition::Rule,
+                format!("cannot claim {}: {why}", short(&issue.id)),
+            )
+            .with_hint(format!(
+                "work on the issues that are behind first, or bring them to {gate}"
+            ))),
+            _ => Ok(Some(Warning::new(why))),
+        }
+    }
+}
+
+/// Force needs a reason, which goes into the trail.
+pub(super) fn check_force(force: bool, reason: Option<&str>) -> Result<()> {
+    match force && reason.is_none_or(|reason| reason.trim().is_empty()) {
+        true => Err(
+            Error::invalid("reason", "force needs a reason, and there is none")
+                .with_hint("retry with a reason: one line on why somebody's claim is passed"),
+        ),
+        false => Ok(()),
+    }
+}
+
+/// The outcome of a move, whose ingestion says whether it counts.
+pub(super) fn told(outcome: Outcome<Issue>, mut change: StateChange) -> Outcome<StateChange> {
+    change.moved = took_effect(&outcome.ingestion);
+    let mut outcome = outcome.map(|_| ());
+    if !change.moved {
+        outcome.warnings.push(Warning::new(format!(
+            "{} did not move: its record is stored, and nothing that shows issues has it",
+            short(&change.id)
+        )));
+    }
+    outcome.map(|()| change)
+}

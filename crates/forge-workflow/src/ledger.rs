@@ -1,0 +1,242 @@
+//! Where the audit trail of an issue is kept, and how an entry gets into it.
+
+use std::fmt;
+
+use async_trait::async_trait;
+use forge_core::{
+    Capability, Error, ErrorKind, Ingestion, Outcome, Repo, Result, Warning,
+    model::{BoardId, EditIssue, Issue, IssueFields, IssueId},
+};
+use serde::Serialize;
+
+use crate::{Entry, Trail};
+
+/// What a ledger promises of claims.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Promise {
+    /// One holder: an entry is written only if nothing has changed since the trail was read.
+    Exclusive,
+    /// One holder once the trail was read back: the server's order decides.
+    Ordered,
+    /// The order is what authors say of themselves; a race is reported.
+    Advisory,
+}
+
+/// An issue with its trail, as it was read.
+#[derive(Clone, Debug)]
+pub struct Sheet {
+    /// The issue, with its comments.
+    pub issue: Issue,
+    /// What the comments come to.
+    pub trail: Trail,
+}
+
+/// What became of an entry.
+#[derive(Debug)]
+pub enum Swap {
+    /// It is written, and so are the changes that came with it.
+    Written(Outcome<Issue>),
+    /// Something was written since the trail was read, and nothing by this call.
+    Stale,
+}
+
+/// Where the audit trail of issues is kept.
+///
+/// Its only write is a compare-and-swap: an entry, and changes of the issue with it, on condition that
+/// the trail is as it was read.
+#[async_trait]
+pub trait Ledger: fmt::Debug + Send + Sync {
+    /// What it promises.
+    fn promise(&self) -> Promise;
+
+    /// The issue with its trail.
+    ///
+    /// # Errors
+    /// `not_found`.
+    async fn read(&self, issue: &IssueId) -> Result<Sheet>;
+
+    /// Writes `entry` and `edit` if the trail is still as `sheet` has it.
+    ///
+    /// Where the forge has no compare-and-swap, the entry is written, and the reader of the trail
+    /// decides: see [`Promise`].
+    ///
+    /// # Errors
+    /// Those of the edit. An answer that was lost is read back.
+    async fn swap(&self, sheet: &Sheet, edit: EditIssue, entry: &Entry) -> Result<Swap>;
+
+    /// Replaces the entry of a claim by `entry`, which renews its lease.
+    ///
+    /// # Errors
+    /// As [`Ledger::swap`].
+    async fn renew(&self, sheet: &Sheet, comment: &str, entry: &Entry) -> Result<Swap>;
+
+    /// Takes back an entry that lost, and says whether it is gone.
+    async fn withdraw(&self, sheet: &Sheet, entry: &Entry) -> Result<()>;
+}
+
+/// The trail in the comments of the issues of a forge.
+#[derive(Debug)]
+pub struct CommentLedger {
+    repo: Repo,
+    board: Option<BoardId>,
+}
+
+impl CommentLedger {
+    /// The comments of the issues of `repo`; issues are read with the fields of `board`.
+    #[must_use]
+    pub fn new(repo: Repo, board: Option<BoardId>) -> Self {
+        Self { repo, board }
+    }
+
+    fn has(&self, capability: Capability) -> bool {
+        self.repo.client().forge().capabilities().has(capability)
+    }
+
+    /// What became of a write whose answer was lost, or a part of which failed: done, or nothing, for
+    /// an entry of the trail must not say what did not happen.
+    async fn settle(
+        &self,
+        sheet: &Sheet,
+        edit: &EditIssue,
+        entry: &Entry,
+        error: Error,
+    ) -> Result<Swap> {
+        let Ok(now) = self.read(&sheet.issue.id).await else {
+            return Err(error);
+        };
+        match (now.trail.ids.contains(&entry.id), is_done(&now.issue, edit)) {
+            (true, true) => {
+                let why =
+                    "the answer to the write was lost; the write was found when it was read back";
+                let outcome = Outcome::immediate(now.issue).with_warning(Warning::new(why));
+                Ok(Swap::Written(outcome))
+            }
+            (true, false) => {
+                match self.withdraw(&now, entry).await {
+                    Ok(()) => Err(error),
+                    Err(_) => Err(error
+                        .with_context("audit", "the entry of the trail could not be withdrawn")),
+                }
+            }
+            (false, _) => Err(error),
+        }
+    }
+}
+
+/// Whether a part of a failed write may have happened.
+fn was_sent(error: &Error) -> bool {
+    !matches!(
+        error.kind(),
+        ErrorKind::InvalidInput { .. }
+            | ErrorKind::NotFound { .. }
+            | ErrorKind::Unauthenticated { .. }
+            | ErrorKind::Unsupported { .. }
+            | ErrorKind::Conflict { .. }
+    )
+}
+
+/// Whether an issue is as `edit` wants its fields, labels and state.
+fn is_done(issue: &Issue, edit: &EditIssue) -> bool {
+    let has = |name: &String| {
+        let name = name.to_lowercase();
+        issue
+            .labels
+            .iter()
+            .any(|label| label.name.to_lowercase() == name)
+    };
+    edit.values
+        .iter()
+        .all(|(field, value)| issue.values.get(field) == value.as_ref())
+        && edit.labels.add.iter().all(has)
+        && !edit.labels.remove.iter().any(has)
+        && edit.state.is_none_or(|state| state == issue.state)
+}
+
+#[async_trait]
+impl Ledger for CommentLedger {
+    fn promise(&self) -> Promise {
+        match (
+            self.has(Capability::IssueSwap),
+            self.has(Capability::IssueCommentOrder),
+        ) {
+            (true, _) => Promise::Exclusive,
+            (false, true) => Promise::Ordered,
+            (false, false) => Promise::Advisory,
+        }
+    }
+
+    async fn read(&self, issue: &IssueId) -> Result<Sheet> {
+        let fields = IssueFields {
+            comments: true,
+            relations: self.has(Capability::IssueRelations),
+            board: self.board.clone(),
+        };
+        let mut issue = self.repo.issue(issue, &fields).await?;
+        if self.promise() == Promise::Advisory {
+            let comments = issue.comments.iter_mut();
+            comments
+                .for_each(|c| c.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id))));
+        }
+        let trail = Trail::of(&issue);
+        Ok(Sheet { issue, trail })
+    }
+
+    async fn swap(&self, sheet: &Sheet, mut edit: EditIssue, entry: &Entry) -> Result<Swap> {
+        let exclusive = self.promise() == Promise::Exclusive;
+        edit.comment = Some(entry.to_comment());
+        edit.expected_version = exclusive.then(|| sheet.issue.version.clone());
+        edit.board.clone_from(&self.board);
+        match self.repo.edit_issue(&sheet.issue.id, &edit).await {
+            Ok(outcome) => Ok(Swap::Written(outcome)),
+            Err(e) if exclusive && matches!(e.kind(), ErrorKind::Conflict { .. }) => {
+                Ok(Swap::Stale)
+            }
+            Err(e) if was_sent(&e) => self.settle(sheet, &edit, entry, e).await,
+            Err(e) => Err(e),
+        }
+    }
+
+    async fn renew(&self, sheet: &Sheet, comment: &str, entry: &Entry) -> Result<Swap> {
+        let exclusive = self.promise() == Promise::Exclusive;
+        let version = exclusive.then_some(sheet.issue.version.as_str());
+        let id = &sheet.issue.id;
+        let written = self
+            .repo
+            .edit_issue_comment(id, comment, &entry.to_comment(), version)
+            .await;
+        match written {
+            Ok(outcome) => Ok(Swap::Written(outcome.map(|_| sheet.issue.clone()))),
+            Err(e) if exclusive && matches!(e.kind(), ErrorKind::Conflict { .. }) => {
+                Ok(Swap::Stale)
+            }
+            Err(e) => Err(e),
+        }
+    }
+
+    async fn withdraw(&self, sheet: &Sheet, entry: &Entry) -> Result<()> {
+        let mine = |c: &&forge_core::model::Comment| {
+            Entry::parse(&c.body).is_some_and(|e| e.id == entry.id)
+        };
+        let found = sheet.issue.comments.iter().flatten().find(mine);
+        match found {
+            Some(comment) => {
+                let id = &sheet.issue.id;
+                self.repo
+                    .delete_issue_comment(id, &comment.id)
+                    .await
+                    .map(|_| ())
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// Whether a write of this ingestion counts as done: what nothing shows has not moved an issue.
+#[must_use]
+pub fn took_effect(ingestion: &Ingestion) -> bool {
+    !matches!(
+        ingestion,
+        Ingestion::PdsOnly { .. } | Ingestion::Ineffective { .. }
+    )
+}

@@ -1,0 +1,399 @@
+//! Where the state, the estimate and the priority of an issue are kept.
+
+use std::fmt;
+
+use forge_core::{
+    Capability, Error, ErrorKind, Repo, Result,
+    model::{BoardId, EditIssue, Issue, IssueField, IssueReason, IssueState, NewLabel},
+};
+use serde::Serialize;
+
+use crate::{Definition, Member, State, Terminal};
+
+/// What a workflow keeps of an issue, apart from its state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Size {
+    /// The estimate.
+    Estimate,
+    /// The priority.
+    Priority,
+}
+
+impl Size {
+    fn field(self, definition: &Definition) -> &str {
+        match self {
+            Self::Estimate => &definition.field.estimate,
+            Self::Priority => &definition.field.priority,
+        }
+    }
+
+    fn scale(self, definition: &Definition) -> &[String] {
+        match self {
+            Self::Estimate => &definition.estimate.scale,
+            Self::Priority => &definition.priority.scale,
+        }
+    }
+}
+
+/// One thing that [`Store::missing`] found, or [`Store::define`] made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Setup {
+    /// `field` or `label`.
+    pub kind: &'static str,
+    /// Its name.
+    pub name: String,
+    /// The values that a field lacks; empty for a label.
+    pub options: Vec<String>,
+}
+
+/// Where the state, the estimate and the priority of an issue are kept.
+///
+/// A store reads them from an [`Issue`] and writes them into an [`EditIssue`]; it sends nothing
+/// itself, so that a move is one edit together with whatever else belongs to it.
+pub trait Store: fmt::Debug + Send + Sync {
+    /// The board whose fields it uses.
+    fn board(&self) -> Option<&BoardId>;
+
+    /// The label that narrows a list to the issues in a state, where there is one.
+    fn label_of(&self, state: &State) -> Option<String>;
+
+    /// The names of the states of an issue: none, one, or several where people have contradicted
+    /// each other. A name need not be one of the definition.
+    fn states(&self, definition: &Definition, issue: &Issue) -> Vec<String>;
+
+    /// The estimate or the priority of an issue.
+    fn size(&self, definition: &Definition, issue: &Issue, size: Size) -> Option<String>;
+
+    /// Changes `edit` so that it moves `issue` to `state`.
+    fn put_state(
+        &self,
+        definition: &Definition,
+        issue: &Issue,
+        state: &State,
+        edit: &mut EditIssue,
+    );
+
+    /// Changes `edit` so that it gives `issue` an estimate or a priority; `None` takes it away.
+    fn put_size(
+        &self,
+        definition: &Definition,
+        issue: Option<&Issue>,
+        size: Size,
+        value: Option<&str>,
+        edit: &mut EditIssue,
+    );
+
+    /// All that the store needs of a repository.
+    fn wanted(&self, definition: &Definition) -> Vec<Setup>;
+}
+
+/// The name of the state of an issue: `None` without one, and all names where there are several, so
+/// that no definition knows it.
+pub fn state_name(store: &dyn Store, definition: &Definition, issue: &Issue) -> Option<String> {
+    let states = store.states(definition, issue);
+    (!states.is_empty()).then(|| states.join(" and "))
+}
+
+/// An issue as the decisions see it.
+pub fn member_of(store: &dyn Store, definition: &Definition, issue: &Issue) -> Member {
+    Member {
+        id: issue.id.clone(),
+        title: issue.title.clone(),
+        state: state_name(store, definition, issue),
+        estimate: store.size(definition, issue, Size::Estimate),
+        priority: store.size(definition, issue, Size::Priority),
+        has_children: (issue.relations.as_ref()).is_some_and(|r| !r.sub_issues.is_empty()),
+        closed: (issue.state == IssueState::Closed).then(|| match issue.state_reason {
+            Some(IssueReason::NotPlanned | IssueReason::Duplicate) => Terminal::Abandoned,
+            _ => Terminal::Completed,
+        }),
+    }
+}
+
+/// Fields of issues: those of a board on GitHub, those of the issue itself in a git repository,
+/// labels with values on tangled.
+#[derive(Clone, Debug)]
+pub struct FieldStore {
+    board: Option<BoardId>,
+}
+
+impl FieldStore {
+    /// Fields of this board; `None` where the forge keeps them without one.
+    #[must_use]
+    pub fn new(board: Option<BoardId>) -> Self {
+        Self { board }
+    }
+}
+
+impl Store for FieldStore {
+    fn board(&self) -> Option<&BoardId> {
+        self.board.as_ref()
+    }
+
+    fn label_of(&self, _: &State) -> Option<String> {
+        None
+    }
+
+    fn states(&self, definition: &Definition, issue: &Issue) -> Vec<String> {
+        value_of(issue, &definition.field.state)
+            .into_iter()
+            .collect()
+    }
+
+    fn size(&self, definition: &Definition, issue: &Issue, size: Size) -> Option<String> {
+        value_of(issue, size.field(definition))
+    }
+
+    fn put_state(&self, definition: &Definition, _: &Issue, state: &State, edit: &mut EditIssue) {
+        edit.board.clone_from(&self.board);
+        let field = definition.field.state.clone();
+        edit.values.insert(field, Some(state.name.clone()));
+        // The built-in field of a board is shown by GitHub's own views.
+        if let (Some(status), Some(_)) = (&state.status, &self.board) {
+            let field = definition.field.status.clone();
+            edit.values.insert(field, Some(status.clone()));
+        }
+    }
+
+    fn put_size(
+        &self,
+        definition: &Definition,
+        _: Option<&Issue>,
+        size: Size,
+        value: Option<&str>,
+        edit: &mut EditIssue,
+    ) {
+        edit.board.clone_from(&self.board);
+        let field = size.field(definition).to_owned();
+        edit.values.insert(field, value.map(str::to_owned));
+    }
+
+    fn wanted(&self, definition: &Definition) -> Vec<Setup> {
+        let names = definition.states.iter().map(|s| s.name.clone());
+        let mut fields = vec![(definition.field.state.clone(), names.collect())];
+        for size in [Size::Estimate, Size::Priority] {
+            let scale = size.scale(definition).to_vec();
+            fields.push((size.field(definition).to_owned(), scale));
+        }
+        fields.retain(|(_, options)| !options.is_empty());
+        let field = |(name, options)| Setup {
+            kind: "field",
+            name,
+            options,
+        };
+        fields.into_iter().map(field).collect()
+    }
+}
+
+/// The value of a field, whose name counts without regard to case.
+fn value_of(issue: &Issue, field: &str) -> Option<String> {
+    let wanted = field.to_lowercase();
+    let mut values = issue.values.iter();
+    let found = values.find(|(name, value)| name.to_lowercase() == wanted && !value.is_empty());
+    found.map(|(_, value)| value.clone())
+}
+
+/// Labels: a prefix and the name of the state, or the name of the field and the value.
+#[derive(Clone, Debug)]
+pub struct LabelStore {
+    prefix: String,
+}
+
+impl LabelStore {
+    /// States whose labels begin with `prefix`, to the letter: `state: ` has a space at its end.
+    #[must_use]
+    pub fn new(prefix: String) -> Self {
+        Self { prefix }
+    }
+
+    fn state_label(&self, state: &State) -> String {
+        format!("{}{}", self.prefix, state.name)
+    }
+
+    fn size_prefix(definition: &Definition, size: Size) -> String {
+        format!("{}: ", size.field(definition).to_lowercase())
+    }
+}
+
+/// The labels of an issue that begin with `prefix`: the label, and what follows.
+fn labels_with<'i>(issue: &'i Issue, prefix: &str) -> impl Iterator<Item = (&'i str, &'i str)> {
+    let prefix = prefix.to_lowercase();
+    issue.labels.iter().filter_map(move |label| {
+        let name = label.name.as_str();
+        let head = name.get(..prefix.len())?;
+        let rest = name.get(prefix.len()..)?.trim();
+        (head.to_lowercase() == prefix && !rest.is_empty()).then_some((name, rest))
+    })
+}
+
+/// Puts `wanted` among the labels to add, and the others with `prefix` among those to remove.
+fn swap_label(issue: Option<&Issue>, prefix: &str, wanted: Option<String>, edit: &mut EditIssue) {
+    let is =
+        |name: &str| (wanted.as_ref()).is_some_and(|w| w.to_lowercase() == name.to_lowercase());
+    let mut there = false;
+    for (name, _) in issue
+        .into_iter()
+        .flat_map(|issue| labels_with(issue, prefix))
+    {
+        match is(name) {
+            true => there = true,
+            false => edit.labels.remove.push(name.to_owned()),
+        }
+    }
+    if !there {
+        edit.labels.add.extend(wanted);
+    }
+}
+
+impl Store for LabelStore {
+    fn board(&self) -> Option<&BoardId> {
+        None
+    }
+
+    fn label_of(&self, state: &State) -> Option<String> {
+        Some(self.state_label(state))
+    }
+
+    fn states(&self, definition: &Definition, issue: &Issue) -> Vec<String> {
+        let names = labels_with(issue, &self.prefix).map(|(_, rest)| {
+            (definition.state(rest)).map_or_else(|| rest.to_owned(), |state| state.name.clone())
+        });
+        names.collect()
+    }
+
+    fn size(&self, definition: &Definition, issue: &Issue, size: Size) -> Option<String> {
+        let prefix = Self::size_prefix(definition, size);
+        let mut found = labels_with(issue, &prefix);
+        found.next().map(|(_, value)| value.to_owned())
+    }
+
+    fn put_state(&self, _: &Definition, issue: &Issue, state: &State, edit: &mut EditIssue) {
+        swap_label(
+            Some(issue),
+            &self.prefix,
+            Some(self.state_label(state)),
+            edit,
+        );
+    }
+
+    fn put_size(
+        &self,
+        definition: &Definition,
+        issue: Option<&Issue>,
+        size: Size,
+        value: Option<&str>,
+        edit: &mut EditIssue,
+    ) {
+        let prefix = Self::size_prefix(definition, size);
+        let wanted = value.map(|value| format!("{prefix}{value}"));
+        swap_label(issue, &prefix, wanted, edit);
+    }
+
+    fn wanted(&self, definition: &Definition) -> Vec<Setup> {
+        let states = definition.states.iter().map(|s| self.state_label(s));
+        let sizes = [Size::Estimate, Size::Priority]
+            .into_iter()
+            .flat_map(|size| {
+                let prefix = Self::size_prefix(definition, size);
+                (size.scale(definition).iter()).map(move |value| format!("{prefix}{value}"))
+            });
+        let label = |name| Setup {
+            kind: "label",
+            name,
+            options: Vec::new(),
+        };
+        states.chain(sizes).map(label).collect()
+    }
+}
+
+/// What of [`Store::wanted`] the repository lacks.
+///
+/// # Errors
+/// Those of the lists that are read.
+pub async fn missing(
+    store: &dyn Store,
+    repo: &Repo,
+    definition: &Definition,
+) -> Result<Vec<Setup>> {
+    let mut wanted = store.wanted(definition);
+    if wanted.iter().any(|s| s.kind == "label") {
+        let labels = crate::pages::all(async |page| repo.labels(page).await).await?;
+        let has = |s: &Setup| {
+            labels
+                .iter()
+                .any(|l| l.name.to_lowercase() == s.name.to_lowercase())
+        };
+        wanted.retain(|s| s.kind != "label" || !has(s));
+    }
+    let keeps_fields = repo
+        .client()
+        .forge()
+        .capabilities()
+        .has(Capability::IssueFieldEdit);
+    if !keeps_fields {
+        wanted.retain(|s| s.kind != "field");
+    } else if wanted.iter().any(|s| s.kind == "field") {
+        let fields = repo.issue_fields(store.board()).await?;
+        for setup in wanted.iter_mut().filter(|s| s.kind == "field") {
+            let of = |f: &&IssueField| f.name.to_lowercase() == setup.name.to_lowercase();
+            if let Some(field) = fields.iter().find(of) {
+                let has = |o: &String| {
+                    field
+                        .options
+                        .iter()
+                        .any(|f| f.to_lowercase() == o.to_lowercase())
+                };
+                setup.options.retain(|option| !has(option));
+            }
+        }
+        wanted.retain(|s| s.kind != "field" || !s.options.is_empty());
+    }
+    Ok(wanted)
+}
+
+/// Makes one of [`missing`].
+///
+/// # Errors
+/// Those of the definition of a label or a field.
+pub async fn define(store: &dyn Store, repo: &Repo, setup: &Setup) -> Result<()> {
+    if setup.kind == "field" {
+        let field = IssueField {
+            name: setup.name.clone(),
+            options: setup.options.clone(),
+        };
+        return repo
+            .define_issue_field(store.board(), &field)
+            .await
+            .map(|_| ());
+    }
+    let label = NewLabel {
+        name: setup.name.clone(),
+        ..NewLabel::default()
+    };
+    match repo.define_label(&label).await {
+        Err(e) if matches!(e.kind(), ErrorKind::AlreadyExists { .. }) => Ok(()),
+        done => done.map(|_| ()),
+    }
+}
+
+/// Checks an estimate or a priority against its scale.
+///
+/// # Errors
+/// `invalid_input` (field `estimate` or `priority`) with the scale.
+pub fn check_size<'d>(definition: &'d Definition, size: Size, value: &str) -> Result<&'d str> {
+    let scale = size.scale(definition);
+    let wanted = value.trim().to_lowercase();
+    if let Some(found) = scale.iter().find(|v| v.to_lowercase() == wanted) {
+        return Ok(found);
+    }
+    let (field, all) = match size {
+        Size::Estimate => ("estimate", scale.join(", ")),
+        Size::Priority => ("priority", scale.join(", ")),
+    };
+    let value = forge_core::text::one_line(value);
+    Err(Error::invalid(
+        field,
+        format!("unknown {field} '{value}': the scale is {all}"),
+    )
+    .with_hint(format!("retry with one of: {all}")))
+}
