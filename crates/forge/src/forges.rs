@@ -8,7 +8,7 @@ use std::{
 
 use forge_context::{ContextReq, TicketSource};
 use forge_core::{
-    Action, Error, Hint, Locator, Op, Policy, PrKey, Repo, RepoId, RepoPath, Result,
+    Action, Error, ForgeKind, Hint, Locator, Op, Policy, PrKey, Repo, RepoId, RepoPath, Result,
     locator::{self, Hosts, ParseLocatorError},
     model::LocalClone,
 };
@@ -268,14 +268,19 @@ impl Forges {
     /// that.
     pub fn issue_locator(&self, text: &str) -> Result<Locator> {
         let shown = forge_core::text::one_line(text);
+        let is_pull = || {
+            let message = format!("'{shown}' is a pull request, not an issue");
+            Error::invalid("issue", message).with_hint(
+                Hint::new("look at the pull request").with_action(Action::op(Op::PrView)),
+            )
+        };
         let is_url = text.starts_with("http://") || text.starts_with("https://");
         if is_url && (text.contains("/pull/") || text.contains("/pulls/")) {
-            let message = format!("'{shown}' is a pull request, not an issue");
-            return Err(Error::invalid("issue", message).with_hint(
-                Hint::new("look at the pull request").with_action(Action::op(Op::PrView)),
-            ));
+            return Err(is_pull());
         }
         match locator::parse(text, &self.hosts)?.locator {
+            // In a git repository pull requests and issues have numbers of their own.
+            Locator::Pull { id, .. } if id.repo.kind == ForgeKind::LOCAL => Err(is_pull()),
             // `owner/repo#7` and its like.
             Locator::Pull { id, .. } => Ok(Locator::Issue {
                 repo: id.repo,
@@ -370,5 +375,5 @@ impl Forges {
 
 fn no_issue(repo: &RepoId) -> Error {
     let message = format!("'{repo}' is a repository, not an issue");
-    Error::invalid("issue", message).with_hint(format!("pass '{repo}#<number>'"))
+    Error::invalid("issue", message).with_hint("pass the number or the URL of an issue")
 }

@@ -1,0 +1,116 @@
+//! The workflow that the configuration asks for.
+
+use std::{fs, io::Read as _};
+
+use forge_core::{Capability, Error, ErrorKind, Repo, Result, model::BoardId};
+use forge_workflow::{Definition, FieldStore, LabelStore, Store, Workflow};
+
+use crate::{Config, Forges};
+
+/// A larger file defines no workflow, in bytes.
+const MAX_DEFINITION: u64 = 1 << 20;
+/// What labels of states begin with where nobody says.
+const DEFAULT_PREFIX: &str = "state: ";
+/// What stands before a path in the repository.
+const IN_REPO: &str = "repo:";
+
+impl Forges {
+    /// The workflow of `repo`, as the user's configuration has it: where it says nothing, the preset
+    /// `ralph`, in fields where the forge keeps some without further ado, else in labels.
+    ///
+    /// # Errors
+    /// `config` for a definition or a board that cannot be used.
+    pub async fn workflow(&self, repo: &Repo) -> Result<Workflow> {
+        let config = self.config();
+        let text = definition_text(config, Some(repo)).await?;
+        let store = store(config, repo)?;
+        Ok(Workflow::new(
+            repo.clone(),
+            Definition::parse(&text)?,
+            store,
+        ))
+    }
+
+    /// The workflow that merges move issues by; `None` where the configuration names no store.
+    ///
+    /// # Errors
+    /// As [`Self::workflow`].
+    pub async fn merge_workflow(&self, repo: &Repo) -> Result<Option<Workflow>> {
+        let config = self.config();
+        let named = [
+            config.workflow_store(),
+            config.workflow_label_prefix(),
+            config.workflow_board(),
+        ];
+        match named.iter().any(Option::is_some) {
+            true => self.workflow(repo).await.map(Some),
+            false => Ok(None),
+        }
+    }
+}
+
+/// The text of the definition that the user's configuration names. `repo` is for a definition that is
+/// kept in the repository.
+///
+/// # Errors
+/// `config` for a file that cannot be read, or is not there.
+pub async fn definition_text(config: &Config, repo: Option<&Repo>) -> Result<String> {
+    let Some(named) = config.workflow_definition() else {
+        let preset = config.workflow_preset().unwrap_or_default();
+        return Ok(Definition::preset_text(&preset)?.to_owned());
+    };
+    let wrong = |why: String| {
+        Error::new(
+            ErrorKind::Config,
+            format!("the definition of the workflow, {named}, cannot be read: {why}"),
+        )
+        .with_hint("correct `workflow.definition`, or write the file")
+    };
+    let Some(path) = named.strip_prefix(IN_REPO) else {
+        let mut text = String::new();
+        let file = fs::File::open(&named).map_err(|e| wrong(e.to_string()).with_source(e))?;
+        let mut bounded = file.take(MAX_DEFINITION + 1);
+        bounded
+            .read_to_string(&mut text)
+            .map_err(|e| wrong(e.to_string()).with_source(e))?;
+        return match text.len() as u64 > MAX_DEFINITION {
+            true => Err(wrong("it is larger than 1 MiB".to_owned())),
+            false => Ok(text),
+        };
+    };
+    let Some(repo) = repo else {
+        return Err(wrong(
+            "it is kept in a repository, and no repository is named".to_owned(),
+        ));
+    };
+    // The default branch alone: a head under review must not say what its own merge does.
+    let bytes = repo.repo_file(path, None).await?;
+    let bytes = bytes.ok_or_else(|| wrong("the default branch has no such file".to_owned()))?;
+    String::from_utf8(bytes).map_err(|e| wrong("it is not UTF-8".to_owned()).with_source(e))
+}
+
+fn store(config: &Config, repo: &Repo) -> Result<Box<dyn Store>> {
+    let board = config.workflow_board();
+    let board: Option<BoardId> = board.map(|board| board.parse()).transpose()?;
+    let prefix = config.workflow_label_prefix();
+    let forge = repo.client().forge();
+    let has_fields = forge.capabilities().has(Capability::IssueValues);
+    let needs_board = forge.capabilities().has(Capability::IssueBoard);
+    let fields = match config.workflow_store().as_deref() {
+        Some("labels") => false,
+        Some(_) => true,
+        None => board.is_some() || (prefix.is_none() && has_fields && !needs_board),
+    };
+    if !fields {
+        let prefix = prefix.unwrap_or_else(|| DEFAULT_PREFIX.to_owned());
+        return Ok(Box::new(LabelStore::new(prefix)));
+    }
+    if needs_board && board.is_none() {
+        return Err(Error::new(
+            ErrorKind::Config,
+            "`workflow.store` is `fields`, and `workflow.board` names no board".to_owned(),
+        )
+        .with_hint("set `workflow.board` to OWNER/NUMBER, or `workflow.store` to labels"));
+    }
+    Ok(Box::new(FieldStore::new(board.filter(|_| needs_board))))
+}
