@@ -84,6 +84,8 @@ pub struct MergePlan {
     pub failed: Vec<LeftIssue>,
     /// Whether issues move through states, and are not merely closed.
     pub moves: bool,
+    /// Whether the pull request was merged before the plan was made.
+    pub is_late: bool,
 }
 
 impl MergePlan {
@@ -152,6 +154,7 @@ impl<'w> MergeEffects<'w> {
         let linked = linked_issues(pull, &self.repo, &self.hosts);
         let mut plan = MergePlan {
             moves: self.workflow.is_some(),
+            is_late: pull.state == PrState::Merged,
             ..MergePlan::default()
         };
         if linked.is_empty() {
@@ -220,8 +223,9 @@ impl<'w> MergeEffects<'w> {
             commit: String::new(),
         });
         let merge = &merge;
+        let is_late = plan.is_late;
         let done = stream::iter(plan.steps)
-            .map(|step| async move { (self.carry_out(&step, merge).await, step) })
+            .map(|step| async move { (self.carry_out(&step, merge, is_late).await, step) })
             .buffered(AT_ONCE)
             .collect::<Vec<_>>()
             .await;
@@ -280,7 +284,7 @@ impl<'w> MergeEffects<'w> {
             });
         }
         let sheet = self.read(&linked.id).await?;
-        Ok(self.step_of(&sheet, name, merge))
+        Ok(self.step_of(&sheet, name, merge, merge.is_some()))
     }
 
     /// What is left to do of a merge with an issue as it is now.
@@ -289,6 +293,7 @@ impl<'w> MergeEffects<'w> {
         sheet: &Sheet,
         name: &str,
         merge: Option<&MergeRef>,
+        is_late: bool,
     ) -> Result<MergeStep, String> {
         let issue = &sheet.issue;
         if let Some(done) = merge.and_then(|merge| sheet.trail.moved_by(merge)) {
@@ -311,8 +316,9 @@ impl<'w> MergeEffects<'w> {
         let Some(workflow) = self.workflow else {
             return match (closed, issue.state_reason) {
                 (true, _) => Err("it was closed before".to_owned()),
-                // The forge itself closed it with the merge, and a person has opened it again.
-                (false, Some(IssueReason::Reopened)) if merge.is_some() => {
+                // The forge itself closed it with the merge, and a person has opened it again. Before
+                // the merge that says nothing.
+                (false, Some(IssueReason::Reopened)) if is_late => {
                     Err("it was opened again".to_owned())
                 }
                 _ => Ok(MergeStep {
@@ -353,10 +359,15 @@ impl<'w> MergeEffects<'w> {
     }
 
     /// Moves or closes one issue; the reason, where there is nothing left to do.
-    async fn carry_out(&self, planned: &MergeStep, merge: &MergeRef) -> Result<Option<String>> {
+    async fn carry_out(
+        &self,
+        planned: &MergeStep,
+        merge: &MergeRef,
+        is_late: bool,
+    ) -> Result<Option<String>> {
         for _ in 0..MAX_ATTEMPTS {
             let sheet = self.read(&planned.id).await?;
-            let step = match self.step_of(&sheet, &planned.name, Some(merge)) {
+            let step = match self.step_of(&sheet, &planned.name, Some(merge), is_late) {
                 Ok(step) => step,
                 // The forge closes issues itself: then it is as it was to be.
                 Err(_) if self.workflow.is_none() && sheet.issue.state == IssueState::Closed => {
