@@ -260,6 +260,11 @@ const fn rows(drafts: Support, verdicts: Support) -> Rows {
                 how: "a field is a label with values",
             },
         ),
+        no(
+            IssueBoard,
+            "tangled has no boards",
+            hint!("name the field without a board: it is a label with values"),
+        ),
         (
             IssueFieldEdit,
             Support::Emulated {

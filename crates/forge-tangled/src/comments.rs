@@ -18,7 +18,7 @@ use crate::{
     hints::comment_ids,
     ingest::Seen,
     kinds, page,
-    pulls::{record::Pull, view::Located},
+    pulls::{record::Pull, status::Writers, view::Located},
     records::{self, NewRecord, Record},
     repository::Repository,
     skipped,
@@ -84,19 +84,27 @@ pub(crate) fn is_first(record: &Record, fields: &ShFields) -> bool {
 }
 
 impl Tangled {
-    pub(crate) async fn comment_models(&self, records: &[Record]) -> Vec<Comment> {
+    pub(crate) async fn comment_models(
+        &self,
+        repository: &Repository,
+        records: &[Record],
+    ) -> Vec<Comment> {
+        if records.is_empty() {
+            return Vec::new();
+        }
+        let writers = &self.writers(repository).await;
         let viewer = match self.session.viewer_if_any().await {
             Ok(Some(viewer)) => viewer.identity.did.as_str(),
             _ => "",
         };
         stream::iter(records.to_vec())
-            .map(|record| async move { self.comment_model(&record, viewer).await })
+            .map(|record| async move { self.comment_model(&record, viewer, writers).await })
             .buffered(IN_FLIGHT)
             .collect()
             .await
     }
 
-    async fn comment_model(&self, record: &Record, viewer: &str) -> Comment {
+    async fn comment_model(&self, record: &Record, viewer: &str, writers: &Writers) -> Comment {
         let fields = self.fields();
         let reply = record.value.get(&*fields.reply_to);
         let reply = reply.and_then(|r| r.as_str().or_else(|| r.get("uri")?.as_str()));
@@ -110,7 +118,7 @@ impl Tangled {
         Comment {
             id: record.uri.clone(),
             author: self.actor(author).await,
-            author_association: None,
+            author_association: writers.association(author).map(str::to_owned),
             body: text(&record.value, fields).unwrap_or_default().to_owned(),
             created_at: at.unwrap_or_else(|| Timestamp::from_unix(0)),
             updated_at: None,
@@ -182,6 +190,50 @@ impl Tangled {
     ) -> Result<Outcome<Comment>> {
         LIMITS.check_comment("body", body)?;
         let viewer = self.session.viewer().await?.identity.did.clone();
+        let record = self
+            .comment_record(subject, round, body, reply_to, since)
+            .await?;
+        let undeclared = self.undeclared(repository).await?;
+        let cids = self.create_records(undeclared, std::slice::from_ref(&record));
+        let cids = cids.await.map_err(|e| match fault::is_ambiguous(&e) {
+            true => {
+                let view = match round {
+                    Some(_) => Op::PrView,
+                    None => Op::IssueView,
+                };
+                let text = format!(
+                    "look whether {} is there before saying it again",
+                    record.uri(&viewer)
+                );
+                e.with_hint(
+                    Hint::from(text).with_action(
+                        Action::op(view)
+                            .on(&subject.uri)
+                            .with(Param::Include, "comments"),
+                    ),
+                )
+            }
+            false => e,
+        })?;
+        let written = record.written(&viewer, cids);
+        let seen = Seen::About(kinds::comments(&self.settings.dialects), &subject.uri);
+        let told = self.ingestion(repository, seen, &written).await;
+        let writers = self.writers(repository).await;
+        let comment = self.comment_model(&written, &viewer, &writers).await;
+        let mut outcome = Outcome::immediate(comment);
+        outcome.ingestion = told.ingestion;
+        Ok(outcome)
+    }
+
+    /// The record of a comment, as [`Self::comment_about`] writes it.
+    pub(crate) async fn comment_record(
+        &self,
+        subject: &Record,
+        round: Option<usize>,
+        body: &str,
+        reply_to: Option<&AtUri>,
+        since: Option<Timestamp>,
+    ) -> Result<NewRecord> {
         let names = &self.settings.dialects;
         let fields = &names.sh_fields;
         let mut value = json!({
@@ -206,35 +258,7 @@ impl Tangled {
                 map.insert(fields.reply_to.to_string(), parent.strong_ref());
             }
         }
-        let record = write::checked(NewRecord::new(&names.sh.comment, value), names)?;
-        let undeclared = self.undeclared(repository).await?;
-        let cids = self.create_records(undeclared, std::slice::from_ref(&record));
-        let cids = cids.await.map_err(|e| match fault::is_ambiguous(&e) {
-            true => {
-                let view = match round {
-                    Some(_) => Op::PrView,
-                    None => Op::IssueView,
-                };
-                let text = format!(
-                    "look whether {} is there before saying it again",
-                    record.uri(&viewer)
-                );
-                e.with_hint(
-                    Hint::from(text).with_action(
-                        Action::op(view)
-                            .on(&subject.uri)
-                            .with(Param::Include, "comments"),
-                    ),
-                )
-            }
-            false => e,
-        })?;
-        let written = record.written(&viewer, cids);
-        let seen = Seen::About(kinds::comments(names), &subject.uri);
-        let told = self.ingestion(repository, seen, &written).await;
-        let mut outcome = Outcome::immediate(self.comment_model(&written, &viewer).await);
-        outcome.ingestion = told.ingestion;
-        Ok(outcome)
+        write::checked(NewRecord::new(&names.sh.comment, value), names)
     }
 
     /// A comment that goes with something else (a round, a change of the state), which is not
@@ -273,7 +297,8 @@ impl Tangled {
         };
         let seen = Seen::About(kinds::comments(&self.settings.dialects), &subject.uri);
         let ingestion = self.ingestion_as_found(seen, &record).await;
-        let comment = self.comment_model(&record, record.author()).await;
+        let writers = self.writers(repository).await;
+        let comment = self.comment_model(&record, record.author(), &writers).await;
         let warning = Warning::new(format!(
             "the comment was there already, and was not repeated: {}",
             record.uri
@@ -313,13 +338,12 @@ impl Tangled {
         Ok(all.records.into_iter().find(same))
     }
 
-    fn comment_uri(&self, key: &str) -> Result<AtUri> {
+    /// The comment that a key means; `older` is the collection of those of 2025.
+    pub(crate) fn comment_uri(&self, key: &str, older: &str) -> Result<AtUri> {
         let names = &self.settings.dialects.sh;
-        let uri = AtUri::parse(key).ok().filter(|uri| {
-            [&names.comment, &names.old_comment]
-                .iter()
-                .any(|c| **c == uri.collection)
-        });
+        let uri = AtUri::parse(key)
+            .ok()
+            .filter(|uri| uri.collection == names.comment || uri.collection == older);
         uri.ok_or_else(|| {
             Error::not_found(
                 Noun::Comment,
@@ -327,6 +351,52 @@ impl Tangled {
             )
             .with_hint(comment_ids())
         })
+    }
+
+    /// Replaces the text of the viewer's comment `uri` about `subject`.
+    pub(crate) async fn rewrite_comment(
+        &self,
+        repository: &Repository,
+        uri: &AtUri,
+        subject: &str,
+        body: &str,
+    ) -> Result<Outcome<Comment>> {
+        let markdown_type = &self.settings.dialects.sh.markdown;
+        let fields = self.fields();
+        let undeclared = self.undeclared(repository).await?;
+        let record = self
+            .edit_record(undeclared, uri, None, |value| {
+                match value.get_mut(&*fields.body).and_then(Value::as_object_mut) {
+                    Some(markdown) => {
+                        markdown.insert(fields.text.to_string(), json!(body));
+                    }
+                    None => {
+                        let text = fields.text.to_string();
+                        value.insert(
+                            fields.body.to_string(),
+                            json!({ "$type": markdown_type, (text): body }),
+                        );
+                    }
+                }
+                Ok(())
+            })
+            .await
+            .map_err(|e| no_comment(uri, e))?;
+        let seen = Seen::About(kinds::comments(&self.settings.dialects), subject);
+        let told = self.ingestion(repository, seen, &record).await;
+        let writers = self.writers(repository).await;
+        let comment = self.comment_model(&record, &uri.authority, &writers).await;
+        let mut outcome = Outcome::immediate(comment);
+        outcome.ingestion = told.ingestion;
+        Ok(outcome)
+    }
+
+    /// A comment as its author's server has it.
+    pub(crate) async fn comment_at(&self, uri: &AtUri) -> Result<Record> {
+        let pds = self.identities.pds(&uri.authority).await?;
+        records::get_uri(&pds, uri)
+            .await
+            .map_err(|e| no_comment(uri, e))
     }
 }
 
@@ -352,8 +422,9 @@ impl Reviews for Tangled {
             return self.comment_on_ticket(&located, body, reply_to).await;
         }
         self.speaks_2026(&located.repository, Capability::Comments)?;
+        let older = &self.settings.dialects.sh.old_comment;
         let reply_to = match reply_to {
-            Some(id) => Some(self.comment_uri(&id.key)?),
+            Some(id) => Some(self.comment_uri(&id.key, older)?),
             None => None,
         };
         self.comment_on(&located, body, reply_to.as_ref()).await
@@ -363,44 +434,18 @@ impl Reviews for Tangled {
         LIMITS.check_comment("body", body)?;
         let located = self.locate(&comment.pr).await?;
         self.speaks_2026(&located.repository, Capability::CommentEdit)?;
-        let uri = self.comment_uri(&comment.key)?;
-        let markdown_type = &self.settings.dialects.sh.markdown;
-        let fields = self.fields();
-        let undeclared = self.undeclared(&located.repository).await?;
-        let record = self
-            .edit_record(undeclared, &uri, None, |value| {
-                match value.get_mut(&*fields.body).and_then(Value::as_object_mut) {
-                    Some(markdown) => {
-                        markdown.insert(fields.text.to_string(), json!(body));
-                    }
-                    None => {
-                        let text = fields.text.to_string();
-                        value.insert(
-                            fields.body.to_string(),
-                            json!({ "$type": markdown_type, (text): body }),
-                        );
-                    }
-                }
-                Ok(())
-            })
+        let older = &self.settings.dialects.sh.old_comment;
+        let uri = self.comment_uri(&comment.key, older)?;
+        self.rewrite_comment(&located.repository, &uri, &located.pull.record.uri, body)
             .await
-            .map_err(|e| no_comment(&uri, e))?;
-        let names = &self.settings.dialects;
-        let seen = Seen::About(kinds::comments(names), &located.pull.record.uri);
-        let told = self.ingestion(&located.repository, seen, &record).await;
-        let mut outcome = Outcome::immediate(self.comment_model(&record, &uri.authority).await);
-        outcome.ingestion = told.ingestion;
-        Ok(outcome)
     }
 
     async fn delete_comment(&self, comment: &CommentId) -> Result<Outcome<()>> {
         let repository = self.repository(&comment.pr.repo).await?;
         self.speaks_2026(&repository, Capability::CommentDelete)?;
-        let uri = self.comment_uri(&comment.key)?;
-        let pds = self.identities.pds(&uri.authority).await?;
-        records::get_uri(&pds, &uri)
-            .await
-            .map_err(|e| no_comment(&uri, e))?;
+        let older = &self.settings.dialects.sh.old_comment;
+        let uri = self.comment_uri(&comment.key, older)?;
+        self.comment_at(&uri).await?;
         let undeclared = self.undeclared(&repository).await?;
         self.delete_record(undeclared, &uri).await?;
         let mut outcome = Outcome::immediate(());
@@ -419,7 +464,7 @@ impl Reviews for Tangled {
         let (_, records) = self.parted(&located.pull, records);
         let page = page::of("tangled-comments", &located.pull.record.uri, records, &req)?;
         Ok(Page {
-            items: self.comment_models(&page.items).await,
+            items: self.comment_models(&located.repository, &page.items).await,
             next: page.next,
             total: page.total,
             scanned: None,

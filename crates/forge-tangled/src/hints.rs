@@ -67,3 +67,9 @@ pub(crate) fn record_merge(merge: Action) -> Hint {
     Hint::new("merge it again, which finds the change on the branch and only writes the record")
         .with_action(merge)
 }
+
+/// For a comment on an issue that does not exist.
+pub(crate) fn issue_comment_ids() -> Hint {
+    Hint::new("view the issue with its comments, which shows their ids")
+        .with_action(Action::op(Op::IssueView).with(Param::Include, "comments"))
+}

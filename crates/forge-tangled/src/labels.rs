@@ -2,18 +2,14 @@
 //! add them to pull requests or take them off.
 
 use std::{
-    borrow::Cow,
     collections::{BTreeMap, BTreeSet},
     ops::Deref,
     sync::Arc,
 };
 
-use async_trait::async_trait;
 use forge_core::{
-    Action, Arg, AtUri, Capability, Error, ErrorKind, Hint, Ingestion, Labels, Noun, Op, Outcome,
-    Page, PageReq, Param, RepoId, Result, Timestamp, Warning,
-    limits::{check_label_color, check_label_name},
-    model::{Label, NewLabel},
+    Action, AtUri, Capability, Error, ErrorKind, Hint, Noun, Op, Param, Result, Timestamp, Warning,
+    model::{Actor, Label},
     near,
     text::one_line,
 };
@@ -21,22 +17,92 @@ use futures::{StreamExt as _, future, stream};
 use serde_json::{Value, json};
 
 use crate::{
-    Dialects, Era, ShFields, Tangled,
-    ingest::Seen,
-    kinds, lexicon, page,
+    Dialects, ShFields, Tangled, kinds, lexicon,
     pulls::{list::nobody, status::Writers, view::unread},
     records::{self, NewRecord, Record},
-    repository::{REPOS_MOST, Repository},
-    sources::{ACCOUNT_MOST, IN_FLIGHT},
+    repository::Repository,
+    sources::IN_FLIGHT,
     write,
 };
 
 /// The colour of a label whose definition has none.
 pub(crate) const GREY: &str = "ededed";
-/// The longest name, in characters (`sh.tangled.label.definition`).
-const NAME_MAX: usize = 40;
-/// For so many seconds a definition that nothing uses is taken for one that was begun.
-const BEGUN_FOR: i64 = 60 * 60;
+
+/// How issues stand to each other, by the name of the label whose values are the other issues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Relation {
+    Parent,
+    BlockedBy,
+}
+
+impl Relation {
+    /// The relation of a label of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        [Self::Parent, Self::BlockedBy]
+            .into_iter()
+            .find(|relation| relation.name().eq_ignore_ascii_case(name))
+    }
+
+    /// The name of its label.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Parent => "parent",
+            Self::BlockedBy => "blocked-by",
+        }
+    }
+}
+
+/// The at-uris of issues that the labels of an issue name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Named {
+    pub parent: Option<String>,
+    pub blocked_by: Vec<String>,
+}
+
+impl Named {
+    /// Those of these values, by definition. A value that is no at-uri of an issue counts for
+    /// nothing.
+    pub fn of(
+        values: &BTreeMap<String, BTreeSet<String>>,
+        definitions: &[Definition],
+        issues: &str,
+    ) -> Self {
+        let mut named = Self::default();
+        let is_issue = |value: &&String| {
+            AtUri::parse(value).is_ok_and(|uri| {
+                uri.collection == issues
+                    && lexicon::is_did(&uri.authority)
+                    && uri.to_string() == **value
+            })
+        };
+        for definition in definitions {
+            let Some(relation) = definition.relation() else {
+                continue;
+            };
+            let values = values.get(&definition.uri).into_iter().flatten();
+            let mut values = values.filter(is_issue).cloned();
+            match relation {
+                Relation::Parent if named.parent.is_none() => named.parent = values.next(),
+                Relation::Parent => {}
+                Relation::BlockedBy => named.blocked_by.extend(values),
+            }
+        }
+        named.blocked_by.sort();
+        named.blocked_by.dedup();
+        named
+    }
+}
+
+/// What changes of labels add up to.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Labelled {
+    pub labels: Vec<Label>,
+    pub assignees: Vec<Actor>,
+    /// Values of fields, by the field's name.
+    pub values: BTreeMap<String, String>,
+    /// What could not be read of them.
+    pub missing: Vec<Warning>,
+}
 
 /// What values a label takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,6 +163,22 @@ impl Definition {
     /// Tangled's way to assign somebody is a label whose values are accounts.
     pub fn is_assignee(&self) -> bool {
         self.value_type == ValueType::Did && self.name.eq_ignore_ascii_case("assignee")
+    }
+
+    /// Whether it can be put on what is in the collection `scope`.
+    pub fn is_for(&self, scope: &str) -> bool {
+        self.scope.is_empty() || self.scope.iter().any(|s| s == scope)
+    }
+
+    /// The relation that it keeps: its values are any texts.
+    pub fn relation(&self) -> Option<Relation> {
+        let is_free = self.value_type == ValueType::Text && self.allowed.is_empty();
+        Relation::named(&self.name).filter(|_| is_free)
+    }
+
+    /// Whether it is a field of issues: a label with one text as its value.
+    pub fn is_field(&self) -> bool {
+        self.value_type == ValueType::Text && !self.multiple && self.relation().is_none()
     }
 
     /// The labels that it shows for these values.
@@ -190,13 +272,25 @@ impl Definitions {
         Some(unread.warning())
     }
 
-    /// The same for all of them.
+    /// The values that operations leave on `subject`, by definition.
+    pub fn applied(
+        &self,
+        operations: &[Record],
+        subject: &str,
+        writers: &Writers,
+        fields: &ShFields,
+    ) -> BTreeMap<String, BTreeSet<String>> {
+        let many = |key: &str| self.read.iter().any(|d| d.uri == key && d.multiple);
+        applied(operations, subject, writers, fields, many)
+    }
+
+    /// As [`Self::missing`], for all of them.
     pub fn warnings(&self) -> Vec<Warning> {
         self.unread.iter().map(Unread::warning).collect()
     }
 
     /// The at-uri of the definition of that name, or of that at-uri, read or not.
-    fn uri_of(&self, name: &str) -> Result<&str> {
+    pub fn uri_of(&self, name: &str) -> Result<&str> {
         let is_named = |d: &&Definition| d.name.eq_ignore_ascii_case(name) || d.uri == name;
         let read = self.read.iter().find(is_named).map(|d| d.uri.as_str());
         let mut unread = self.unread.iter().map(|unread| unread.uri.as_str());
@@ -255,14 +349,23 @@ impl Operand {
     }
 }
 
+/// The additions (or the removals) of a change of labels, by the name of their list.
+pub(crate) fn operands(record: &Record, list: &str, fields: &ShFields) -> Vec<Operand> {
+    let list = record.value.get(list).and_then(Value::as_array);
+    list.into_iter()
+        .flatten()
+        .filter_map(|o| Operand::parse(o, fields))
+        .collect()
+}
+
 /// The labels that operations leave on `subject`, by definition.
 ///
 /// Those of accounts that may not push do not count. Within one record removals come first; records
 /// are taken by the time they name, one of the future by the time of its key; an addition without a
 /// value is a removal (tangled's `models/label.go`). A repeated addition of a value changes nothing.
 ///
-/// A label that takes one value has the last that was added.
-pub(crate) fn applied(
+/// A label that takes one value has the last that was added, and loses it to any removal.
+fn applied(
     operations: &[Record],
     subject: &str,
     writers: &Writers,
@@ -287,19 +390,14 @@ pub(crate) fn applied(
     ordered.sort_by(|(a, x), (b, y)| a.cmp(b).then_with(|| x.rkey().cmp(y.rkey())));
     let mut state: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (_, record) in ordered {
-        let list = |name: &str| -> Vec<Operand> {
-            let list = record.value.get(name).and_then(Value::as_array);
-            list.into_iter()
-                .flatten()
-                .filter_map(|o| Operand::parse(o, fields))
-                .collect()
-        };
+        let list = |name: &str| operands(record, name, fields);
         let (removed, added): (Vec<_>, Vec<_>) = list(&fields.op_add)
             .into_iter()
             .partition(|o| o.value.is_empty());
         for operand in list(&fields.op_delete).into_iter().chain(removed) {
             if let Some(values) = state.get_mut(&operand.key) {
-                if operand.value.is_empty() || operand.value == "null" {
+                let clears = operand.value.is_empty() || operand.value == "null";
+                if clears || !takes_many(&operand.key) {
                     values.clear();
                 }
                 values.remove(&operand.value);
@@ -330,7 +428,7 @@ pub(crate) struct Before {
 impl Before {
     /// Of those operations on `subject` that count. Our clock may be behind: one of the future is
     /// believed as far as the second of its key, at which it counts to whom it is of the future.
-    fn of(operations: &[Record], subject: &str, writers: &Writers, fields: &ShFields) -> Self {
+    pub fn of(operations: &[Record], subject: &str, writers: &Writers, fields: &ShFields) -> Self {
         let now = Timestamp::now();
         let mut before = Self::default();
         let counting = operations
@@ -391,6 +489,32 @@ pub(crate) struct Change {
 impl Change {
     pub fn is_empty(&self) -> bool {
         self.add.is_empty() && self.remove.is_empty()
+    }
+
+    /// What of it is left to do where the labels have these values: a removal without a value takes
+    /// away whatever there is.
+    pub fn left(mut self, now: &BTreeMap<String, BTreeSet<String>>) -> Self {
+        let values = |key: &str| now.get(key).into_iter().flatten();
+        self.add.retain(|o| !values(&o.key).any(|v| *v == o.value));
+        self.remove = std::mem::take(&mut self.remove)
+            .into_iter()
+            .flat_map(|o| {
+                let gone = values(&o.key).filter(|v| o.value.is_empty() || **v == o.value);
+                let of = |value: &String| Operand {
+                    key: o.key.clone(),
+                    value: value.clone(),
+                };
+                gone.map(of).collect::<Vec<_>>()
+            })
+            .collect();
+        self
+    }
+
+    /// Both of them.
+    pub fn and(mut self, other: Self) -> Self {
+        self.add.extend(other.add);
+        self.remove.extend(other.remove);
+        self
     }
 
     /// The record that makes the change, later than those that were before.
@@ -473,7 +597,10 @@ impl Tangled {
     }
 
     /// The same, read anew.
-    async fn definitions_now(&self, repository: &Repository) -> Result<Arc<Definitions>> {
+    pub(crate) async fn definitions_now(
+        &self,
+        repository: &Repository,
+    ) -> Result<Arc<Definitions>> {
         self.definitions.forget(&repository.record.uri);
         self.definitions(repository).await
     }
@@ -530,14 +657,26 @@ impl Tangled {
         Ok(change)
     }
 
-    /// The operations on `subject`, which is by `author`: what a change of its labels has to be later
-    /// than. Where they cannot be read, our clock decides.
+    /// What a change of the labels of `subject`, which is by `author`, has to be later than.
     pub(crate) async fn label_ops_before(
         &self,
         repository: &Repository,
         subject: &str,
         author: &str,
     ) -> Before {
+        let all = self.label_ops_now(repository, subject, author).await;
+        let writers = self.writers(repository).await;
+        Before::of(&all, subject, &writers, self.fields())
+    }
+
+    /// The operations on `subject`, which is by `author`, also those that the index may not have
+    /// yet. Where nobody answers there are none: our clock decides then what is later.
+    pub(crate) async fn label_ops_now(
+        &self,
+        repository: &Repository,
+        subject: &str,
+        author: &str,
+    ) -> Vec<Record> {
         let kind = kinds::label_ops(&self.settings.dialects);
         let accounts = self.known_accounts(repository, Some(author)).await;
         let (found, [fresh]) = future::join(
@@ -545,9 +684,7 @@ impl Tangled {
             self.fresh([&kind], subject, &accounts),
         )
         .await;
-        let writers = self.writers(repository).await;
-        let all = fresh.over(found.map(|found| found.value).unwrap_or_default());
-        Before::of(&all, subject, &writers, self.fields())
+        fresh.over(found.map(|found| found.value).unwrap_or_default())
     }
 
     /// The operands of labels that a user typed.
@@ -641,90 +778,6 @@ impl Tangled {
         }
         Ok(self.identities.account(name).await?.did)
     }
-
-    fn own_definition(&self, repository: &Repository, what: &str) -> Result<()> {
-        let viewer = self.session.known_viewer();
-        if viewer.is_some_and(|v| v.identity.did == repository.owner.did) {
-            return Ok(());
-        }
-        Err(Error::new(
-            ErrorKind::PermissionDenied {
-                missing: vec!["repo:owner".to_owned()],
-                sso_url: None,
-            },
-            format!(
-                "only {} can {what} of {}",
-                repository.owner.name(),
-                repository.id
-            ),
-        ))
-    }
-
-    /// The definition that a command which was cut off has written: as `new` in all but its time,
-    /// not older than [`BEGUN_FOR`], and used neither by a repository of the account nor in a change
-    /// of labels of its own.
-    async fn begun_definition(&self, owner: &str, new: &NewRecord) -> Result<Option<Record>> {
-        let pds = self.identities.pds(owner).await?;
-        let (names, fields) = (&self.settings.dialects.sh, self.fields());
-        let timeless = |value: &Value| {
-            let mut value = value.clone();
-            if let Some(map) = value.as_object_mut() {
-                map.remove(&*fields.created_at);
-            }
-            value
-        };
-        let wanted = timeless(&new.value);
-        let oldest = Timestamp::from_unix(Timestamp::now().unix() - BEGUN_FOR);
-        let mut begun = records::all(&pds, owner, &new.collection, ACCOUNT_MOST)
-            .await?
-            .records;
-        begun.retain(|record| {
-            let at = record.created_at(&fields.created_at);
-            at.is_some_and(|at| at > oldest) && timeless(&record.value) == wanted
-        });
-        if begun.is_empty() {
-            return Ok(None);
-        }
-        let (repos, operations) = future::try_join(
-            records::all(&pds, owner, &names.repo, REPOS_MOST),
-            records::all(&pds, owner, &names.label_op, ACCOUNT_MOST),
-        )
-        .await?;
-        let mut used = keys(&operations.records, fields);
-        for repo in &repos.records {
-            let labels = repo.value.get(&*fields.repo_labels);
-            let labels = labels.and_then(Value::as_array).into_iter().flatten();
-            used.extend(labels.filter_map(Value::as_str));
-        }
-        Ok(begun
-            .into_iter()
-            .find(|record| !used.contains(record.uri.as_str())))
-    }
-
-    /// Changes the list of labels in the repository's record.
-    async fn subscribe(
-        &self,
-        repository: &Repository,
-        change: impl Fn(&mut Vec<Value>) + Send + Sync,
-    ) -> Result<Record> {
-        let uri = AtUri::parse(&repository.record.uri)?;
-        let undeclared = self.undeclared(repository).await?;
-        let edited = self.edit_record(undeclared, &uri, None, |value| {
-            let labels = value
-                .entry(self.fields().repo_labels.to_string())
-                .or_insert_with(|| Value::Array(Vec::new()));
-            let list = labels.as_array_mut().ok_or_else(|| {
-                let why = format!("the labels of {uri} are no list, and were left as they are");
-                Error::new(ErrorKind::Protocol, why)
-                    .with_hint("put them right with the program that wrote them")
-            })?;
-            change(list);
-            Ok(())
-        });
-        let record = edited.await?;
-        self.definitions.forget(&repository.record.uri);
-        Ok(record)
-    }
 }
 
 /// The label that a user typed, by its name or at-uri, and what stands behind the `:`, if anything.
@@ -753,7 +806,7 @@ fn part<'a, 'b>(
         )
         .with_hint(Hint::from(hint).with_any_action(corrected)));
     };
-    if !definition.scope.is_empty() && !definition.scope.iter().any(|s| s == scope) {
+    if !definition.is_for(scope) {
         return Err(Error::invalid(
             "labels",
             format!("the label '{}' is not for {scope}", definition.name),
@@ -761,169 +814,6 @@ fn part<'a, 'b>(
         .with_hint(format!("use it for {}", definition.scope.join(", "))));
     }
     Ok((definition, value))
-}
-
-#[async_trait]
-impl Labels for Tangled {
-    async fn labels(&self, repo: &RepoId, req: PageReq) -> Result<Page<Label>> {
-        let repository = self.repository(repo).await?;
-        if repository.era == Era::Org10 {
-            return self.labels_of_tickets(&repository, &req).await;
-        }
-        let definitions = self.definitions_now(&repository).await?;
-        let mut labels: Vec<Label> = definitions
-            .iter()
-            .filter(|d| !d.is_assignee())
-            .map(|d| Label {
-                name: d.name.clone(),
-                color: d.color.clone(),
-                description: None,
-                id: d.uri.clone(),
-            })
-            .collect();
-        labels.sort_by_key(|l| l.name.to_lowercase());
-        let mut page = page::of("tangled-labels", &repository.record.uri, labels, &req)?;
-        page.warnings.extend(repository.doubt());
-        page.warnings.extend(definitions.warnings());
-        Ok(page)
-    }
-
-    async fn define_label(&self, repo: &RepoId, new: &NewLabel) -> Result<Outcome<Label>> {
-        let name = check_label_name(&new.name, NAME_MAX)?;
-        let color = check_label_color(new.color.as_deref().unwrap_or(GREY))?;
-        let repository = self.repository(repo).await?;
-        self.speaks_2026(&repository, Capability::LabelEdit)?;
-        self.session.viewer().await?;
-        self.own_definition(&repository, "define the labels")?;
-        let definitions = self.definitions_now(&repository).await?;
-        let said = |mut outcome: Outcome<Label>| {
-            // One of these may have the same name.
-            outcome.warnings.extend(definitions.warnings());
-            match &new.description {
-                Some(text) if !text.is_empty() => outcome.with_warning(Warning::new(
-                    "the description was left out: tangled's labels have none",
-                )),
-                _ => outcome,
-            }
-        };
-        let known = definitions
-            .iter()
-            .find(|d| d.name.eq_ignore_ascii_case(name));
-        let label = |uri: String| Label {
-            name: name.to_owned(),
-            color: color.clone(),
-            description: None,
-            id: uri,
-        };
-        let fields = self.fields();
-        if let Some(known) = known {
-            if !new.overwrite {
-                return Err(Error::new(
-                    ErrorKind::AlreadyExists { existing: None },
-                    format!("there is a label '{}' already", known.name),
-                )
-                .with_hint(
-                    Hint::new("change the label that is there").with_action(Action::again(&[(
-                        Param::Force,
-                        Arg::Set(Cow::Borrowed("true")),
-                    )])),
-                ));
-            }
-            let uri = AtUri::parse(&known.uri)?;
-            let undeclared = self.undeclared(&repository).await?;
-            let record = self
-                .edit_record(undeclared, &uri, None, |value| {
-                    value.insert(fields.label_name.to_string(), json!(name));
-                    value.insert(fields.label_color.to_string(), json!(format!("#{color}")));
-                    Ok(())
-                })
-                .await?;
-            self.definitions.forget(&repository.record.uri);
-            let mut outcome = Outcome::immediate(label(known.uri.clone()));
-            let seen = Seen::Definition(&uri.authority);
-            let told = self.ingestion(&repository, seen, &record).await;
-            outcome.ingestion = told.ingestion;
-            return Ok(said(outcome));
-        }
-        let names = &self.settings.dialects.sh;
-        let collection = names.label.clone();
-        let record = NewRecord::new(
-            &collection,
-            json!({
-                "$type": collection,
-                (fields.label_name.to_string()): name,
-                (fields.label_color.to_string()): format!("#{color}"),
-                (fields.label_type.to_string()): {
-                    (fields.label_kind.to_string()): "null",
-                    (fields.label_format.to_string()): "any",
-                },
-                (fields.label_scope.to_string()): [names.pull, names.issue],
-                (fields.label_multiple.to_string()): false,
-                (fields.created_at.to_string()): write::now(),
-            }),
-        );
-        let record = write::checked(record, &self.settings.dialects)?;
-        let owner = repository.owner.did.as_str();
-        let undeclared = self.undeclared(&repository).await?;
-        let defined = match self.begun_definition(owner, &record).await? {
-            Some(begun) => begun,
-            None => {
-                let cids = self
-                    .create_records(undeclared, std::slice::from_ref(&record))
-                    .await?;
-                record.written(owner, cids)
-            }
-        };
-        let uri = defined.uri.clone();
-        let added = uri.clone();
-        let subscribed = self
-            .subscribe(&repository, move |list| {
-                let added = json!(added);
-                // Who found the definition begun may have listed it first.
-                if !list.contains(&added) {
-                    list.push(added);
-                }
-            })
-            .await
-            .map_err(|e| {
-                let done = format!("the definition of '{name}' is written ({uri})");
-                let rest = format!("the list of labels of {}", repository.id);
-                write::half_done(&done, &rest, e)
-            })?;
-        let mut outcome = Outcome::immediate(label(uri));
-        let told = self
-            .ingestion(&repository, Seen::Definition(owner), &defined)
-            .await;
-        outcome.ingestion = match told.ingestion {
-            // It is a label of the repository when the repository names it.
-            Ingestion::Confirmed { .. } => {
-                let told_of_both = self
-                    .ingestion(&repository, Seen::Repository, &subscribed)
-                    .await;
-                told.ingestion.worse(told_of_both.ingestion)
-            }
-            unseen => unseen,
-        };
-        Ok(said(outcome))
-    }
-
-    async fn delete_label(&self, repo: &RepoId, name: &str) -> Result<Outcome<()>> {
-        let repository = self.repository(repo).await?;
-        self.speaks_2026(&repository, Capability::LabelEdit)?;
-        self.session.viewer().await?;
-        self.own_definition(&repository, "delete a label")?;
-        let definitions = self.definitions_now(&repository).await?;
-        let uri = definitions.uri_of(name)?.to_owned();
-        let record = self
-            .subscribe(&repository, move |list| {
-                list.retain(|v| v.as_str() != Some(&uri))
-            })
-            .await?;
-        let mut outcome = Outcome::immediate(());
-        let told = self.ingestion(&repository, Seen::Repository, &record).await;
-        outcome.ingestion = told.ingestion;
-        Ok(outcome)
-    }
 }
 
 #[cfg(test)]

@@ -44,6 +44,7 @@ mod inspect;
 mod issues;
 mod kinds;
 mod knot;
+mod label_definitions;
 mod labels;
 pub mod lexicon;
 mod links;

@@ -2,12 +2,15 @@
 
 use async_trait::async_trait;
 use forge_core::{
-    AtUri, Capability, Error, ForgeKind, Hint, Page, PageReq, RepoId, RepoPath, Repos, Result,
-    Support, Warning,
+    AtUri, Capability, Error, ForgeKind, Hint, Noun, Page, PageReq, RepoId, RepoPath, Repos,
+    Result, Support, Warning,
     model::{Actor, Branch, MergeMethod, Permission, RepoInfo},
+    text::one_line,
 };
 
-use crate::{Era, Tangled, knot::BRANCHES_MOST, page, repository::Repository, ticket_writes};
+use crate::{
+    Era, Tangled, fault, knot::BRANCHES_MOST, page, repository::Repository, ticket_writes,
+};
 
 const ONLY_READ: &str = "this repository has no DID of its own: it speaks tangled's protocol of 2025, in \
      which nothing shows what a client writes";
@@ -136,7 +139,38 @@ impl Repos for Tangled {
         Ok(page)
     }
 
-    async fn repo_file(&self, _: &RepoId, _: &str, _: Option<&str>) -> Result<Option<Vec<u8>>> {
-        Err(crate::issues::not_yet(forge_core::Capability::RepoFile))
+    async fn repo_file(
+        &self,
+        repo: &RepoId,
+        path: &str,
+        at: Option<&str>,
+    ) -> Result<Option<Vec<u8>>> {
+        let is_plain = |part: &str| !matches!(part, "" | "." | "..");
+        if !path.split('/').all(is_plain) || path.contains('\0') {
+            let message = format!("'{}' is no path of a file", one_line(path));
+            return Err(Error::invalid("path", message)
+                .with_hint("write it from the root of the repository, such as docs/a.md"));
+        }
+        let repository = self.repository(repo).await?;
+        if repository.era == Era::Org10 {
+            self.speaks_2026(&repository, Capability::RepoFile)?;
+        }
+        let at = match at {
+            Some(at) => at.to_owned(),
+            None => match self.default_branch(&repository).await? {
+                Some(branch) => branch.hash,
+                None => return Ok(None),
+            },
+        };
+        let found = self.file_bytes(&repository, &at, path).await;
+        found.map_err(|e| match fault::name(&e) {
+            Some("RefNotFound") => {
+                let message = format!("there is no '{}' in {}", one_line(&at), repository.id);
+                Error::not_found(Noun::Commit, message)
+                    .with_hint("name a branch, a tag or a commit")
+                    .with_source(e)
+            }
+            _ => e,
+        })
     }
 }

@@ -58,7 +58,7 @@ impl Tangled {
         let written = self
             .put_comment(repository, ticket, body, parent.as_ref(), None)
             .await?;
-        self.told(&written).await
+        self.told(repository, &written).await
     }
 
     /// As [`Self::comment_in_account`], of a text that goes with something else and is not written
@@ -100,7 +100,7 @@ impl Tangled {
                 && goes_with(record)
         };
         if let Some(there) = all.records.iter().find(same) {
-            let comment = self.model_of(there).await?;
+            let comment = self.model_of(repository, there).await?;
             let warning = Warning::new(format!(
                 "the comment was there already, and was not repeated: {}",
                 there.uri
@@ -110,7 +110,7 @@ impl Tangled {
         let written = self
             .put_comment(repository, ticket, body, None, since)
             .await?;
-        self.told(&written).await
+        self.told(repository, &written).await
     }
 
     /// The text that goes with a change of the state, said behind it: about the version that the
@@ -217,15 +217,21 @@ impl Tangled {
     }
 
     /// What is returned of a comment that was written, and the guess that went into it.
-    async fn told(&self, (written, guess): &(Record, Option<Warning>)) -> Result<Outcome<Comment>> {
-        let mut outcome = done(self.model_of(written).await?);
+    async fn told(
+        &self,
+        repository: &Repository,
+        (written, guess): &(Record, Option<Warning>),
+    ) -> Result<Outcome<Comment>> {
+        let mut outcome = done(self.model_of(repository, written).await?);
         outcome.warnings.extend(guess.clone());
         Ok(outcome)
     }
 
-    async fn model_of(&self, record: &Record) -> Result<Comment> {
+    async fn model_of(&self, repository: &Repository, record: &Record) -> Result<Comment> {
         let read = tickets::as_in_2026(record.clone(), &self.settings.dialects);
-        let models = self.comment_models(std::slice::from_ref(&read)).await;
+        let models = self
+            .comment_models(repository, std::slice::from_ref(&read))
+            .await;
         let first = models.into_iter().next();
         first.ok_or_else(|| no_comment(&record.uri))
     }

@@ -669,6 +669,13 @@ pub(crate) fn overrides(
         Capability::CommentEdit,
         Capability::CommentDelete,
         Capability::LabelEdit,
+        Capability::LabelValues,
+        Capability::IssueCommentEdit,
+        Capability::IssueDelete,
+        Capability::IssueRelations,
+        Capability::IssueValues,
+        Capability::IssueFieldEdit,
+        Capability::RepoFile,
         Capability::Checks,
     ];
     // What a host has because it is configured so, and this protocol was not tried with.

@@ -108,13 +108,14 @@ impl Position {
     }
 }
 
-/// A walk through a list of the index. It asks for a page when a row of it is wanted, and not
+/// A walk through a list of the index, newest first. It asks for a page when a row of it is wanted, and not
 /// before.
 pub(crate) struct Walk<'a> {
     index: Xrpc,
     query: &'a str,
     params: Vec<(&'a str, &'a str)>,
     at: Position,
+    order: &'static str,
     page: VecDeque<Value>,
     /// The cursor behind the page; `None` before the first, and empty at the end.
     next: Option<String>,
@@ -140,9 +141,18 @@ impl<'a> Walk<'a> {
             query,
             params,
             at: position.unwrap_or(begin),
+            order: "desc",
             page: VecDeque::new(),
             next: None,
             scanned: 0,
+        }
+    }
+
+    /// The same from the other end.
+    pub fn oldest_first(self) -> Self {
+        Self {
+            order: "asc",
+            ..self
         }
     }
 
@@ -173,7 +183,7 @@ impl<'a> Walk<'a> {
     async fn fetch(&mut self) -> Result<()> {
         let size = self.at.size.to_string();
         let mut params = self.params.clone();
-        params.extend([("limit", size.as_str()), ("order", "desc")]);
+        params.extend([("limit", size.as_str()), ("order", self.order)]);
         if !self.at.cursor.is_empty() {
             params.push(("cursor", &self.at.cursor));
         }

@@ -6,13 +6,14 @@ use forge_core::{
 };
 use serde_json::{Map, Value, json};
 
-use super::{record::Stored, view::Located};
+use super::{record::Stored, values::Wanted, view::Located};
 use crate::{
     Era, Tangled,
     caps::LIMITS,
     fault,
     ingest::Seen,
     kinds,
+    label_definitions::no_board,
     labels::Before,
     records::NewRecord,
     repository::Repository,
@@ -29,6 +30,7 @@ impl Tangled {
     pub(super) async fn open_issue(&self, repo: &RepoId, new: &NewIssue) -> Result<Outcome<Issue>> {
         let title = LIMITS.check_title(&new.title)?;
         LIMITS.check_text("body", &new.body)?;
+        no_board(new.board.as_ref())?;
         let repository = self.repository(repo).await?;
         if repository.era == Era::Org10 {
             return self.open_ticket(repository, title, new).await;
@@ -36,14 +38,16 @@ impl Tangled {
         self.speaks_2026(&repository, Capability::IssueCreate)?;
         let did = self.session.viewer().await?.identity.did.clone();
         let names = &self.settings.dialects.sh;
-        let change = self
-            .label_change(
-                &repository,
-                &names.issue,
-                (&new.labels, &[]),
-                (&new.assignees, &[]),
-            )
-            .await?;
+        let labels = self.label_change(
+            &repository,
+            &names.issue,
+            (&new.labels, &[]),
+            (&new.assignees, &[]),
+        );
+        let labels = labels.await?;
+        let wanted = Wanted::from(new);
+        let values = self.field_change(&repository, None, &wanted).await?;
+        let change = labels.and(values);
         let fields = self.fields();
         let mut value = json!({
             "$type": names.issue,
@@ -75,8 +79,9 @@ impl Tangled {
             }
         })?;
         let last = cids.last().cloned().into_iter().collect();
-        let written = issue.written(&did, cids);
+        let mut written = issue.written(&did, cids);
         let told = self.ingestion(&repository, Seen::Issue, &written).await;
+        written.cid = Some(told.cid);
         let mut ingestion = told.ingestion;
         if let Some(labels) = labels {
             let seen = Seen::About(kinds::label_ops(&self.settings.dialects), &uri);
@@ -104,6 +109,13 @@ impl Tangled {
         self.session.viewer().await?;
         if !new.assignees.is_empty() {
             return Err(no_assignees());
+        }
+        let wanted = Wanted::from(new);
+        if wanted.has_values() {
+            self.speaks_2026(&repository, Capability::IssueValues)?;
+        }
+        if wanted.has_relations() {
+            self.speaks_2026(&repository, Capability::IssueRelations)?;
         }
         let names = &self.settings.dialects;
         let fields = &names.fields;

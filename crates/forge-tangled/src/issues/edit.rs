@@ -1,21 +1,63 @@
-//! Changing the text and the labels of an issue.
+//! Changing an issue: its text in its author's record, everything else in records of the viewer's,
+//! which are one write.
 
 use forge_core::{
     Action, Capability, Ingestion, Op, Outcome, Result, Warning, check_version,
-    model::{EditIssue, Issue, IssueFields, IssueId},
+    model::{EditIssue, Issue, IssueFields, IssueId, SetIssueState},
 };
+use futures::{StreamExt as _, future, stream};
 use serde_json::json;
 
-use super::{record::Stored, view::Located};
+use super::{
+    record::Stored,
+    state::{already, as_written, wanted_state},
+    values::Wanted,
+    view::Located,
+};
 use crate::{
     Era, Tangled,
-    caps::LIMITS,
+    caps::{self, LIMITS},
+    comments,
     ingest::Seen,
     kinds,
+    label_definitions::no_board,
+    labels::Before,
+    pulls::{state::Standing, status::Status},
+    records::{NewRecord, Record},
+    sources::IN_FLIGHT,
     ticket_labels::{check_list, relabel},
-    ticket_writes::{describe, done, entitle, experimental},
+    ticket_writes::{describe, done, entitle, experimental, no_assignees},
     write::half_done,
 };
+
+/// What is to be written beside the text.
+#[derive(Default)]
+struct Plan {
+    labels: Option<NewRecord>,
+    state: Option<NewRecord>,
+    /// What decides the state now, where one is asked for.
+    statuses: Vec<Status>,
+}
+
+impl Plan {
+    fn is_empty(&self) -> bool {
+        self.labels.is_none() && self.state.is_none()
+    }
+
+    /// What it is called in a failure.
+    fn name(&self, comment: bool) -> String {
+        let parts = [
+            self.labels.as_ref().map(|_| "the change of its labels"),
+            self.state.as_ref().map(|_| "its new state"),
+            comment.then_some("the comment"),
+        ];
+        parts
+            .into_iter()
+            .flatten()
+            .collect::<Vec<_>>()
+            .join(" and ")
+    }
+}
 
 impl Tangled {
     /// See [`forge_core::Issues::edit_issue`].
@@ -24,105 +66,341 @@ impl Tangled {
         id: &IssueId,
         edit: &EditIssue,
     ) -> Result<Outcome<Issue>> {
-        let title = edit
-            .title
-            .as_deref()
-            .map(|t| LIMITS.check_title(t))
-            .transpose()?;
-        if let Some(body) = &edit.body {
-            LIMITS.check_text("body", body)?;
-        }
+        let title = check_edit(edit)?;
         let located = self.locate_issue(id).await?;
         if located.repository.era == Era::Org10 {
             return self.change_ticket_issue(&located, title, edit).await;
         }
         self.speaks_2026(&located.repository, Capability::IssueEdit)?;
-        let names = &self.settings.dialects;
-        let change = self
-            .label_change(
-                &located.repository,
-                &names.sh.issue,
-                (&edit.labels.add, &edit.labels.remove),
-                (&[], &[]),
-            )
-            .await?;
-        let uri = located.issue.record.uri.clone();
-        let expected = edit.expected_version.as_deref();
-        let view = Action::op(Op::IssueView).on(&uri);
-        check_version(&uri, expected, located.issue.record.cid(), view)?;
-        let labels = match change.is_empty() {
-            true => None,
-            false => {
-                let author = &located.issue.author;
-                let before = self.label_ops_before(&located.repository, &uri, author);
-                Some(change.record(names, &uri, &before.await)?)
-            }
-        };
-        let repository = &located.repository;
-        let record = if title.is_some() || edit.body.is_some() {
-            let fields = self.fields();
-            let undeclared = self.undeclared(repository).await?;
-            self.edit_record(undeclared, &located.issue.uri, expected, |value| {
-                if let Some(title) = &title {
-                    value.insert(fields.title.to_string(), json!(title));
-                }
-                match edit.body.as_deref() {
-                    Some("") => drop(value.remove(&*fields.body)),
-                    Some(body) => drop(value.insert(fields.body.to_string(), json!(body))),
-                    None => {}
-                }
-                Ok(())
-            })
-            .await?
-        } else {
-            located.issue.record.clone()
+        let (uri, expected) = (&located.issue.uri, edit.expected_version.as_deref());
+        let has_text = title.is_some() || edit.body.is_some();
+        let viewer = self.session.viewer().await?.identity.did.as_str();
+        if has_text && viewer != uri.authority {
+            return Err(self.not_yours(uri).await);
+        }
+        let plan = self.plan_edit(&located, edit).await?;
+        if !has_text && (!plan.is_empty() || edit.comment.is_some()) && expected.is_some() {
+            let now = self.issue_at(&located.repository, uri).await?;
+            let view = Action::op(Op::IssueView).on(uri);
+            check_version(uri, expected, now.record.cid(), view)?;
+        }
+        let record = match has_text {
+            true => self.edit_text(&located, title, edit).await?,
+            false => located.issue.record.clone(),
         };
         let edited = record.cid() != located.issue.record.cid();
-        if !edited && labels.is_none() {
-            let ingestion = self.ingestion_as_found(Seen::Issue, &record).await;
-            let view = self.view_issue_fresh(&located).await?;
-            return Ok(Outcome {
-                ingestion,
-                ..unchanged(view)
-            });
-        }
-        let mut ingestion = Ingestion::Immediate;
-        if let Some(new) = labels {
-            let did = self.session.viewer().await?.identity.did.clone();
-            let written = match self.undeclared(repository).await {
-                Ok(undeclared) => {
-                    self.create_records(undeclared, std::slice::from_ref(&new))
-                        .await
-                }
-                Err(e) => Err(e),
-            };
-            let cids = written.map_err(|e| match edited {
-                true => half_done(
-                    &format!("{uri} has the new text"),
-                    "the change of its labels",
-                    e,
-                ),
-                false => e,
-            })?;
-            let seen = Seen::About(kinds::label_ops(names), &uri);
-            let written = new.written(&did, cids);
-            let told = self.ingestion(repository, seen, &written).await;
-            ingestion = ingestion.worse(told.ingestion);
-        }
-        if edited {
-            let told = self.ingestion(repository, Seen::Issue, &record).await;
-            ingestion = ingestion.worse(told.ingestion);
-        }
         let located = Located {
             issue: Stored::parse(record, self.fields())?,
             ..located
         };
-        let mut outcome = Outcome::immediate(self.view_issue_fresh(&located).await?);
-        outcome.ingestion = ingestion;
+        let written = self.write_beside(&located, edit, &plan, edited).await;
+        let (written, warnings) = written.map_err(|e| match edited {
+            true => {
+                let done = format!("{uri} has the new text");
+                half_done(&done, &plan.name(edit.comment.is_some()), e)
+            }
+            false => e,
+        })?;
+        let mut outcome = self.edited(&located, edit, &plan, edited, written).await?;
+        outcome.warnings.extend(warnings);
         Ok(outcome)
     }
 
+    /// Checks all that goes into records of the viewer's, and makes them; nothing is written.
+    async fn plan_edit(&self, located: &Located, edit: &EditIssue) -> Result<Plan> {
+        let Located {
+            repository, issue, ..
+        } = located;
+        let names = &self.settings.dialects;
+        let uri = issue.record.uri.as_str();
+        let mut plan = Plan::default();
+        if let Some(state) = edit.state {
+            self.may_set(repository, uri, &issue.author, Op::IssueComment)
+                .await?;
+            plan.statuses = self.issue_statuses(located).await?;
+            let standing = Standing::of(&plan.statuses);
+            if standing.state != wanted_state(state) {
+                plan.state = Some(self.issue_state_record(uri, state, standing)?);
+            }
+        }
+        let change = self
+            .label_change(
+                repository,
+                &names.sh.issue,
+                (&edit.labels.add, &edit.labels.remove),
+                (&edit.assignees.add, &edit.assignees.remove),
+            )
+            .await?;
+        let fields = self
+            .field_change(repository, Some(&issue.uri), &Wanted::from(edit))
+            .await?;
+        let expected = edit.expected_version.as_deref();
+        let view = Action::op(Op::IssueView).on(uri);
+        check_version(&uri, expected, issue.record.cid(), view)?;
+        if change.is_empty() && fields.is_empty() {
+            return Ok(plan);
+        }
+        let operations = self.label_ops_now(repository, uri, &issue.author).await;
+        let writers = self.writers(repository).await;
+        let fields = match fields.is_empty() {
+            true => fields,
+            false => {
+                let definitions = self.definitions(repository).await?;
+                fields.left(&definitions.applied(&operations, uri, &writers, self.fields()))
+            }
+        };
+        let change = change.and(fields);
+        if !change.is_empty() {
+            let before = Before::of(&operations, uri, &writers, self.fields());
+            plan.labels = Some(change.record(names, uri, &before)?);
+        }
+        Ok(plan)
+    }
+
+    /// Puts title and body into the record.
+    async fn edit_text(
+        &self,
+        located: &Located,
+        title: Option<&str>,
+        edit: &EditIssue,
+    ) -> Result<Record> {
+        let fields = self.fields();
+        let expected = edit.expected_version.as_deref();
+        let undeclared = self.undeclared(&located.repository).await?;
+        self.edit_record(undeclared, &located.issue.uri, expected, |value| {
+            if let Some(title) = title {
+                value.insert(fields.title.to_string(), json!(title));
+            }
+            match edit.body.as_deref() {
+                Some("") => drop(value.remove(&*fields.body)),
+                Some(body) => drop(value.insert(fields.body.to_string(), json!(body))),
+                None => {}
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// Writes the comment, the labels and the state, all or none.
+    ///
+    /// A comment that goes with changes which are there already is not repeated where the viewer has
+    /// said the very same since the state was last set: the command was cut off behind it.
+    async fn write_beside(
+        &self,
+        located: &Located,
+        edit: &EditIssue,
+        plan: &Plan,
+        edited: bool,
+    ) -> Result<(Vec<(Written, Record)>, Vec<Warning>)> {
+        let issue = &located.issue.record;
+        let mut warnings = Vec::new();
+        let mut records: Vec<(Written, NewRecord)> = Vec::new();
+        if let Some(comment) = &edit.comment {
+            let since = match edit.state {
+                Some(state) => {
+                    self.before_mine(&plan.statuses, wanted_state(state))
+                        .await?
+                }
+                None => None,
+            };
+            let only_comments = names_no_change(edit);
+            let said = match edited || only_comments || !plan.is_empty() {
+                true => None,
+                false => self.said_since(issue, None, comment, since).await?,
+            };
+            match said {
+                Some(said) => warnings.push(Warning::new(format!(
+                    "the comment was there already, and was not repeated: {}",
+                    said.uri
+                ))),
+                None => {
+                    let record = self.comment_record(issue, None, comment, None, since);
+                    records.push((Written::Comment, record.await?));
+                }
+            }
+        }
+        records.extend(plan.labels.clone().map(|r| (Written::Labels, r)));
+        records.extend(plan.state.clone().map(|r| (Written::State, r)));
+        if records.is_empty() {
+            return Ok((Vec::new(), warnings));
+        }
+        let did = self.session.viewer().await?.identity.did.clone();
+        let undeclared = self.undeclared(&located.repository).await?;
+        let new: Vec<NewRecord> = records.iter().map(|(_, record)| record.clone()).collect();
+        let cids = self.create_records(undeclared, &new).await?;
+        let written = records.into_iter().zip(cids);
+        let written = written.map(|((what, new), cid)| (what, new.written(&did, vec![cid])));
+        Ok((written.collect(), warnings))
+    }
+
+    /// Waits until what was written is seen, and views it.
+    async fn edited(
+        &self,
+        located: &Located,
+        edit: &EditIssue,
+        plan: &Plan,
+        edited: bool,
+        written: Vec<(Written, Record)>,
+    ) -> Result<Outcome<Issue>> {
+        let (repository, issue) = (&located.repository, &located.issue.record);
+        let names = &self.settings.dialects;
+        let so_already = edit.state.filter(|_| plan.state.is_none());
+        let so_already = so_already.map(|state| already(&issue.uri, state));
+        let commented = written.iter().any(|(what, _)| *what == Written::Comment);
+        let changed = edited || !plan.is_empty() || (commented && names_no_change(edit));
+        let seen = |what: &Written| {
+            let kind = match what {
+                Written::Comment => kinds::comments(names),
+                Written::Labels => kinds::label_ops(names),
+                Written::State => kinds::issue_states(names),
+            };
+            Seen::About(kind, &issue.uri)
+        };
+        let mut waits = Vec::new();
+        if edited {
+            waits.push(self.ingestion(repository, Seen::Issue, issue));
+        }
+        waits.extend(
+            written
+                .iter()
+                .map(|(what, record)| self.ingestion(repository, seen(what), record)),
+        );
+        let told = future::join_all(waits).await;
+        let mut located = located.clone();
+        if let Some(told) = told.first().filter(|_| edited) {
+            located.issue.record.cid = Some(told.cid.clone());
+        }
+        let mut ingestion = told
+            .into_iter()
+            .fold(Ingestion::Immediate, |all, told| all.worse(told.ingestion));
+        let mut view = self.view_issue_fresh(&located).await?;
+        if let (Some(state), Some(_)) = (edit.state, &plan.state) {
+            as_written(&mut view, state);
+        }
+        let mut outcome = if changed {
+            let mut outcome = Outcome::immediate(view);
+            outcome.warnings.extend(so_already);
+            outcome
+        } else {
+            let found = match edit.state {
+                Some(_) => {
+                    let kind = kinds::issue_states(names);
+                    let subject = (Seen::Issue, issue);
+                    self.ingestion_of_state(kind, &plan.statuses, subject).await
+                }
+                None => self.ingestion_as_found(Seen::Issue, issue).await,
+            };
+            ingestion = ingestion.worse(found);
+            Outcome::unchanged(view, so_already.unwrap_or_else(nothing))
+        };
+        outcome.ingestion = ingestion;
+        if !changed && commented {
+            outcome.add_steps([comments::step(true)]);
+        }
+        Ok(outcome)
+    }
+
+    /// See [`forge_core::Issues::edit_issues`]: a few at a time, and one after the other where an
+    /// issue comes twice.
+    pub(super) async fn change_issues(
+        &self,
+        edits: &[(IssueId, EditIssue)],
+    ) -> Vec<Result<Outcome<Issue>>> {
+        let mut seen = std::collections::HashSet::new();
+        let are_distinct = edits.iter().all(|(id, _)| seen.insert(id));
+        let at_once = if are_distinct { IN_FLIGHT } else { 1 };
+        let writes: Vec<_> = edits
+            .iter()
+            .map(|(id, edit)| self.change_issue(id, edit))
+            .collect();
+        stream::iter(writes).buffered(at_once).collect().await
+    }
+
     async fn change_ticket_issue(
+        &self,
+        located: &Located,
+        title: Option<&str>,
+        edit: &EditIssue,
+    ) -> Result<Outcome<Issue>> {
+        let repository = &located.repository;
+        let wanted = Wanted::from(edit);
+        if wanted.has_values() {
+            self.speaks_2026(repository, Capability::IssueValues)?;
+        }
+        if wanted.has_relations() {
+            self.speaks_2026(repository, Capability::IssueRelations)?;
+        }
+        if !edit.assignees.is_empty() {
+            return Err(no_assignees());
+        }
+        let (state, comment) = (edit.state, edit.comment.as_deref());
+        let has_text = title.is_some() || edit.body.is_some() || !edit.labels.is_empty();
+        let mut outcome = match has_text || (state.is_none() && comment.is_none()) {
+            true => Some(self.change_ticket_text(located, title, edit).await?),
+            false => {
+                let expected = edit.expected_version.as_deref();
+                let view = Action::op(Op::IssueView).on(&located.issue.uri);
+                let cid = located.issue.record.cid();
+                check_version(&located.issue.uri, expected, cid, view)?;
+                None
+            }
+        };
+        if state.is_some() || comment.is_some() {
+            let changed = outcome.as_ref().is_some_and(|o| !o.unchanged);
+            let rest = self.set_ticket_beside(located, state, comment).await;
+            let rest = rest.map_err(|e| match changed {
+                true => {
+                    let uri = &located.issue.uri;
+                    half_done(&format!("{uri} has the new text"), "the rest", e)
+                }
+                false => e,
+            })?;
+            let both = changed && rest.already;
+            outcome = Some(Outcome {
+                already: rest.already && !both,
+                unchanged: rest.unchanged && !both,
+                ..rest
+            });
+        }
+        match outcome {
+            Some(outcome) => Ok(outcome),
+            None => Ok(unchanged(
+                self.view_issue(located, &IssueFields::default()).await?,
+            )),
+        }
+    }
+
+    /// Sets the state of a ticket and comments on it, or comments alone.
+    async fn set_ticket_beside(
+        &self,
+        located: &Located,
+        state: Option<forge_core::model::IssueState>,
+        comment: Option<&str>,
+    ) -> Result<Outcome<Issue>> {
+        let repository = std::sync::Arc::clone(&located.repository);
+        let now = Located {
+            issue: self.issue_at(&repository, &located.issue.uri).await?,
+            repository,
+            number: located.number,
+        };
+        if let Some(state) = state {
+            let req = SetIssueState {
+                comment: comment.map(str::to_owned),
+                ..SetIssueState::to(state)
+            };
+            return self.set_ticket_issue(&now, &req).await;
+        }
+        if let Some(comment) = comment {
+            let ticket = now.issue.record.rkey();
+            self.comment_in_account(&now.repository, ticket, comment, None)
+                .await?;
+        }
+        let repository = std::sync::Arc::clone(&now.repository);
+        let view = self.view_written_issue(repository, &now.issue.uri);
+        Ok(done(view.await?))
+    }
+
+    async fn change_ticket_text(
         &self,
         located: &Located,
         title: Option<&str>,
@@ -159,6 +437,42 @@ impl Tangled {
     }
 }
 
+/// A record that an edit writes beside the text.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Written {
+    Comment,
+    Labels,
+    State,
+}
+
+/// Checks what needs no forge; the title as it is going to be.
+fn check_edit(edit: &EditIssue) -> Result<Option<&str>> {
+    let title = edit.title.as_deref().map(|t| LIMITS.check_title(t));
+    let title = title.transpose()?;
+    if let Some(body) = &edit.body {
+        LIMITS.check_text("body", body)?;
+    }
+    if let Some(comment) = &edit.comment {
+        LIMITS.check_comment("comment", comment)?;
+    }
+    if edit.reason.is_some() {
+        return Err(caps::refusal(Capability::IssueReason));
+    }
+    no_board(edit.board.as_ref())?;
+    Ok(title)
+}
+
+/// Whether an edit asks for nothing but a comment.
+fn names_no_change(edit: &EditIssue) -> bool {
+    let text = edit.title.is_some() || edit.body.is_some();
+    let labels = !edit.labels.is_empty() || !edit.assignees.is_empty();
+    !text && !labels && edit.state.is_none() && Wanted::from(edit).is_empty()
+}
+
+fn nothing() -> Warning {
+    Warning::new("there was nothing to change")
+}
+
 fn unchanged(view: Issue) -> Outcome<Issue> {
-    Outcome::unchanged(view, Warning::new("there was nothing to change"))
+    Outcome::unchanged(view, nothing())
 }

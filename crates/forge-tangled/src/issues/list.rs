@@ -7,7 +7,7 @@ use std::{
 
 use forge_core::{
     Cursor, Error, ErrorKind, Page, PageReq, RepoId, Result, Warning, fingerprint,
-    model::{Issue, IssueFilter, IssueQuery, PrState},
+    model::{Issue, IssueFields, IssueFilter, IssueQuery, PrState},
 };
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use serde_json::Value;
@@ -18,6 +18,7 @@ use super::{
 };
 use crate::{
     Era, Tangled, kinds,
+    label_definitions::no_board,
     pulls::{
         list::{as_indexed, knot_name, nobody, worked_out},
         rest::{self, Place, Placed, Whole},
@@ -76,6 +77,7 @@ impl Tangled {
         query: &IssueQuery,
         req: PageReq,
     ) -> Result<Page<Issue>> {
+        no_board(query.fields.board.as_ref())?;
         let repository = self.repository(repo).await?;
         let people = futures::try_join!(
             self.did_filter(query.author.as_deref()),
@@ -131,7 +133,9 @@ impl Tangled {
             }
         }
         Ok(Page {
-            items: self.issue_rows(&repository, found.rows).await,
+            items: self
+                .issue_rows(&repository, found.rows, &query.fields)
+                .await,
             next: found.next.map(|p| Cursor::new(SCHEME, &bound, &p.text())),
             total: found.total,
             scanned: Some(found.scanned),
@@ -143,7 +147,7 @@ impl Tangled {
     /// A page of the list that is made without the index, which is down, behind a place.
     async fn rest_of_issues(
         &self,
-        repository: &Repository,
+        repository: &Arc<Repository>,
         query: &IssueQuery,
         people: &People,
         (down, behind): (&Error, Option<Place>),
@@ -166,9 +170,9 @@ impl Tangled {
         if by_label(query, people) {
             warnings.extend(self.missed_by_labels(repository).await);
         }
-        let (rows, end) = rest::page(&whole.rows, behind.as_ref(), limit);
+        let (rows, end) = rest::page(&whole.rows, behind.as_ref(), limit, query.oldest_first);
         Ok(Page {
-            items: self.issue_rows(repository, rows).await,
+            items: self.issue_rows(repository, rows, &query.fields).await,
             next: end.map(|place| Cursor::new(SCHEME, &bound, &place.to_string())),
             total: whole.total(),
             scanned,
@@ -177,14 +181,41 @@ impl Tangled {
         })
     }
 
-    async fn issue_rows(&self, repository: &Repository, rows: Vec<Row>) -> Vec<Issue> {
-        let models = rows.into_iter().map(|row| self.issue_row(repository, row));
-        stream::iter(models).buffered(IN_FLIGHT).collect().await
-    }
-
-    async fn issue_row(&self, repository: &Repository, row: Row) -> Issue {
-        self.build_issue(repository, &row.issue, None, row.beside)
-            .await
+    /// The rows with the sections of `fields`.
+    async fn issue_rows(
+        &self,
+        repository: &Arc<Repository>,
+        rows: Vec<Row>,
+        fields: &IssueFields,
+    ) -> Vec<Issue> {
+        let is_ticket = repository.era == Era::Org10;
+        let mut graph = match fields.relations && !is_ticket && !rows.is_empty() {
+            true => Some(self.issue_graph(repository).await),
+            false => None,
+        };
+        let graph_of_rows = graph.as_ref();
+        let models = rows.into_iter().map(|mut row| async move {
+            if let Some(graph) = graph_of_rows {
+                row.beside.warnings.retain(|w| *w != unlabelled());
+                let uri = &row.issue.record.uri;
+                self.label_from_graph(graph, uri, &mut row.beside).await;
+            }
+            let mut issue = self
+                .build_issue(repository, &row.issue, None, row.beside)
+                .await;
+            if fields.comments && is_ticket {
+                self.add_ticket_comments(repository, &row.issue, &mut issue)
+                    .await;
+            } else if fields.comments {
+                self.add_comments(repository, &mut issue).await;
+            }
+            issue
+        });
+        let mut issues: Vec<Issue> = stream::iter(models).buffered(IN_FLIGHT).collect().await;
+        if let Some(graph) = &mut graph {
+            self.add_relations_to(graph, &mut issues).await;
+        }
+        issues
     }
 
     /// Rows from the index until `limit` match, or there are no more.
@@ -215,6 +246,9 @@ impl Tangled {
         let method = &self.settings.dialects.methods.index.list_issues;
         let begun = position.is_none();
         let mut walk = Walk::new(index, method, params, position, size);
+        if query.oldest_first {
+            walk = walk.oldest_first();
+        }
         let (mut rows, mut warnings) = (Vec::new(), Vec::new());
         let mut ended = false;
         while !ended && rows.len() < limit {
@@ -310,11 +344,9 @@ impl Tangled {
             let kind = kinds::label_ops(&self.settings.dialects);
             let accounts = self.known_accounts(repository, Some(&row.issue.author));
             let found = self.about(&kind, uri, accounts).await?;
-            let (labels, assignees, missing) = self.labels_of(repository, uri, found.value).await?;
+            let labelled = self.labels_of(repository, uri, found.value).await?;
             row.beside.warnings.retain(|w| *w != unlabelled());
-            row.beside.warnings.extend(missing);
-            row.beside.labels = labels;
-            row.beside.assignees = assignees;
+            row.beside.add_labels(labelled);
         }
         let has = |wanted: &String| {
             let mut labels = row.beside.labels.iter();
@@ -331,7 +363,7 @@ impl Tangled {
         Ok((labelled && assigned).then_some(row))
     }
 
-    /// All that match, newest first, without the index.
+    /// All that match, in the order of the query, without the index.
     async fn issues_without_index(
         &self,
         repository: &Repository,
@@ -386,7 +418,7 @@ impl Tangled {
             rows.push(Row { issue, beside });
         }
         let mut rows = self.all_wanted(repository, rows, query, people).await?;
-        newest_first(&mut rows);
+        sort(&mut rows, query);
         let whole = Whole {
             rows,
             source,
@@ -417,7 +449,7 @@ impl Tangled {
                 rows.push(row);
             }
         }
-        newest_first(&mut rows);
+        sort(&mut rows, query);
         Ok(Found {
             total: Some(rows.len() as u64),
             rows,
@@ -454,11 +486,11 @@ fn unlabelled() -> Warning {
         .of_section("labels")
 }
 
-fn newest_first(rows: &mut [Row]) {
-    rows.sort_by(|a, b| {
-        let key = |r: &Row| (r.issue.created_at, r.issue.record.uri.clone());
-        key(b).cmp(&key(a))
-    });
+fn sort(rows: &mut [Row], query: &IssueQuery) {
+    rows.sort_by_key(Placed::place);
+    if !query.oldest_first {
+        rows.reverse();
+    }
 }
 
 /// The page of a list that is in memory.

@@ -1,10 +1,15 @@
 //! Issues: one file for each thing that is done with them.
 
+mod comments;
 mod create;
 mod edit;
+mod graph;
+mod history;
 mod list;
 pub(crate) mod record;
+mod related;
 mod state;
+mod values;
 mod view;
 
 pub(crate) use list::Row;
@@ -66,63 +71,58 @@ impl Issues for Tangled {
             .await
     }
 
-    async fn related_issues(&self, _: &[IssueId], _: &IssueFields) -> Result<IssueSet> {
-        Err(not_yet(Capability::IssueRelations))
+    async fn related_issues(&self, ids: &[IssueId], fields: &IssueFields) -> Result<IssueSet> {
+        self.issues_with_relations(ids, fields).await
     }
 
     async fn edit_issue_comment(
         &self,
-        _: &IssueId,
-        _: &str,
-        _: &str,
-        _: Option<&str>,
+        issue: &IssueId,
+        key: &str,
+        body: &str,
+        expected_version: Option<&str>,
     ) -> Result<Outcome<Comment>> {
-        Err(not_yet(Capability::IssueCommentEdit))
+        self.change_issue_comment(issue, key, body, expected_version)
+            .await
     }
 
-    async fn delete_issue_comment(&self, _: &IssueId, _: &str) -> Result<Outcome<()>> {
-        Err(not_yet(Capability::IssueCommentEdit))
+    async fn delete_issue_comment(&self, issue: &IssueId, key: &str) -> Result<Outcome<()>> {
+        self.remove_issue_comment(issue, key).await
     }
 
     async fn edit_issues(
         &self,
         edits: &[(IssueId, EditIssue)],
     ) -> Result<Vec<Result<Outcome<Issue>>>> {
-        let mut results = Vec::new();
-        for (issue, edit) in edits {
-            results.push(self.edit_issue(issue, edit).await);
-        }
-        Ok(results)
+        Ok(self.change_issues(edits).await)
     }
 
-    async fn delete_issue(&self, _: &IssueId) -> Result<Outcome<()>> {
-        Err(not_yet(Capability::IssueDelete))
+    async fn delete_issue(&self, issue: &IssueId) -> Result<Outcome<()>> {
+        self.remove_issue(issue).await
     }
 
-    async fn issue_history(&self, _: &IssueId, _: PageReq) -> Result<Page<StatusEvent>> {
-        Err(not_yet(Capability::IssueHistory))
+    async fn issue_history(&self, issue: &IssueId, page: PageReq) -> Result<Page<StatusEvent>> {
+        self.history_of_issue(issue, page).await
     }
 
-    async fn issue_fields(&self, _: &RepoId, _: Option<&BoardId>) -> Result<Vec<IssueField>> {
-        Err(not_yet(Capability::IssueFieldEdit))
+    async fn issue_fields(
+        &self,
+        repo: &RepoId,
+        board: Option<&BoardId>,
+    ) -> Result<Vec<IssueField>> {
+        self.fields_of_issues(repo, board).await
     }
 
     async fn define_issue_field(
         &self,
-        _: &RepoId,
-        _: Option<&BoardId>,
-        _: &IssueField,
+        repo: &RepoId,
+        board: Option<&BoardId>,
+        field: &IssueField,
     ) -> Result<Outcome<IssueField>> {
-        Err(not_yet(Capability::IssueFieldEdit))
+        self.define_field(repo, board, field).await
     }
 
     async fn links(&self, subject: &Subject) -> Result<Links> {
         self.links_of(subject).await
     }
-}
-
-/// Replaced by the backend's own work.
-pub(crate) fn not_yet(capability: Capability) -> forge_core::Error {
-    static HINT: forge_core::Hint = forge_core::Hint::new("wait");
-    forge_core::Error::unsupported(capability, "not built yet", &HINT)
 }

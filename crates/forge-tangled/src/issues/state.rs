@@ -43,7 +43,7 @@ impl Tangled {
             .await?;
         let statuses = self.issue_statuses(&located).await?;
         let standing = Standing::of(&statuses);
-        let state = wanted(req.state);
+        let state = wanted_state(req.state);
         let mut commented = Ingestion::Immediate;
         let mut warnings = Vec::new();
         // It goes before the state: where that is set, a command that was cut off has said it.
@@ -97,13 +97,13 @@ impl Tangled {
         self.statuses_about(repository, &kind, words, of).await
     }
 
-    /// Writes the state, later than the one that decides now, and waits for it to be seen.
-    async fn write_issue_state(
+    /// The record that sets the state of the issue `uri`, later than the one that decides now.
+    pub(super) fn issue_state_record(
         &self,
-        located: &Located,
+        uri: &str,
         state: IssueState,
         before: Standing,
-    ) -> Result<Outcome<Issue>> {
+    ) -> Result<NewRecord> {
         let names = &self.settings.dialects.sh;
         let fields = self.fields();
         let [open, closed] = &names.issue_states;
@@ -112,7 +112,6 @@ impl Tangled {
         } else {
             closed
         };
-        let uri = located.issue.record.uri.as_str();
         let record = NewRecord::new(
             &names.issue_state,
             json!({
@@ -122,7 +121,18 @@ impl Tangled {
                 (fields.created_at.to_string()): write::now_or_after(before.decided),
             }),
         );
-        let record = write::checked(record, &self.settings.dialects)?;
+        write::checked(record, &self.settings.dialects)
+    }
+
+    /// Writes the state, and waits for it to be seen.
+    async fn write_issue_state(
+        &self,
+        located: &Located,
+        state: IssueState,
+        before: Standing,
+    ) -> Result<Outcome<Issue>> {
+        let uri = located.issue.record.uri.as_str();
+        let record = self.issue_state_record(uri, state, before)?;
         let did = self.session.viewer().await?.identity.did.clone();
         let undeclared = self.undeclared(&located.repository).await?;
         let cids = self
@@ -140,7 +150,7 @@ impl Tangled {
 
     /// Closes or reopens a ticket, then says why. How this repository spells a closed issue is
     /// learned from its tickets.
-    async fn set_ticket_issue(
+    pub(super) async fn set_ticket_issue(
         &self,
         located: &Located,
         req: &SetIssueState,
@@ -149,7 +159,7 @@ impl Tangled {
         if let Some(comment) = &req.comment {
             LIMITS.check_comment("body", comment)?;
         }
-        let state = wanted(req.state);
+        let state = wanted_state(req.state);
         let names = &self.settings.dialects;
         let is_open = tickets::inline(ticket, names).state == Some(PrState::Open);
         let changed = is_open != (state == PrState::Open);
@@ -191,7 +201,7 @@ impl Tangled {
 }
 
 /// The view as it is after our state, also where nobody could be asked for it.
-fn as_written(view: &mut Issue, state: IssueState) {
+pub(super) fn as_written(view: &mut Issue, state: IssueState) {
     if view.state == state {
         return;
     }
@@ -201,7 +211,7 @@ fn as_written(view: &mut Issue, state: IssueState) {
     view.closed_at = (state == IssueState::Closed).then_some(now);
 }
 
-fn wanted(state: IssueState) -> PrState {
+pub(super) fn wanted_state(state: IssueState) -> PrState {
     match state {
         IssueState::Open => PrState::Open,
         IssueState::Closed => PrState::Closed,
@@ -221,7 +231,7 @@ fn unsaid(uri: &str, comment: &str) -> Warning {
     )
 }
 
-fn already(uri: &str, state: IssueState) -> Warning {
+pub(super) fn already(uri: &str, state: IssueState) -> Warning {
     let word = match state {
         IssueState::Open => "open",
         IssueState::Closed => "closed",

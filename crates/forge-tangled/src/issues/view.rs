@@ -1,6 +1,6 @@
 //! One issue, from the account of its author, and what others have said about it.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use forge_core::{
     Action, AtUri, Error, ForgeKind, Hint, Noun, Op, PrKey, RepoId, RepoPath, Result, Warning,
@@ -10,7 +10,9 @@ use futures::future;
 
 use super::record::Stored;
 use crate::{
-    Era, Tangled, comments, kinds, labels,
+    Era, Tangled, comments, kinds,
+    label_definitions::no_board,
+    labels::{self, Labelled},
     pulls::{
         number::Numbered,
         status::{self, Status, Words},
@@ -45,9 +47,20 @@ pub(super) struct Beside {
     pub statuses: Vec<Status>,
     pub labels: Vec<Label>,
     pub assignees: Vec<Actor>,
+    pub values: BTreeMap<String, String>,
     pub comments: u64,
     pub comment_models: Option<Vec<Comment>>,
     pub warnings: Vec<Warning>,
+}
+
+impl Beside {
+    /// What changes of labels add up to.
+    pub fn add_labels(&mut self, labelled: Labelled) {
+        self.labels = labelled.labels;
+        self.assignees = labelled.assignees;
+        self.values = labelled.values;
+        self.warnings.extend(labelled.missing);
+    }
 }
 
 /// What others have said, before it is made sense of.
@@ -57,7 +70,7 @@ struct Said {
     operations: Result<Found<Vec<Record>>>,
 }
 
-fn missing(uri: &AtUri) -> Error {
+pub(super) fn missing(uri: &AtUri) -> Error {
     Error::not_found(Noun::Issue, format!("there is no issue {uri}")).with_hint(
         Hint::new("list the issues that are there").with_action(Action::op(Op::IssueList)),
     )
@@ -96,6 +109,20 @@ impl Tangled {
 
     /// Finds an issue by at-uri, or by the number that the web gave it.
     pub(crate) async fn locate_issue(&self, id: &IssueId) -> Result<Located> {
+        let (repository, uri, number) = self.issue_address(id).await?;
+        let issue = self.issue_at(&repository, &uri).await?;
+        Ok(Located {
+            repository,
+            issue,
+            number,
+        })
+    }
+
+    /// The repository, the at-uri and the number of an issue, which is not read.
+    pub(super) async fn issue_address(
+        &self,
+        id: &IssueId,
+    ) -> Result<(Arc<Repository>, AtUri, Option<u64>)> {
         let repository = self.repository(&id.repo).await?;
         let names = self.settings.dialects.of(repository.era);
         let (uri, number) = match &id.key {
@@ -109,12 +136,7 @@ impl Tangled {
         if uri.collection != names.issue {
             return Err(missing(&uri));
         }
-        let issue = self.issue_at(&repository, &uri).await?;
-        Ok(Located {
-            repository,
-            issue,
-            number,
-        })
+        Ok((repository, uri, number))
     }
 
     /// The issue of a record, as its server has it now.
@@ -155,6 +177,7 @@ impl Tangled {
         located: &Located,
         fields: &IssueFields,
     ) -> Result<Issue> {
+        no_board(fields.board.as_ref())?;
         if located.repository.era == Era::Org10 {
             return Ok(self.view_ticket_issue(located, fields).await);
         }
@@ -180,7 +203,14 @@ impl Tangled {
             comments,
             operations,
         };
-        Ok(self.view_issue_with(located, said, fields).await)
+        let view = self.view_issue_with(located, said, fields);
+        if !fields.relations {
+            return Ok(view.await);
+        }
+        let (mut view, mut graph) = future::join(view, self.issue_graph(repository)).await;
+        self.add_relations_to(&mut graph, std::slice::from_mut(&mut view))
+            .await;
+        Ok(view)
     }
 
     /// A view behind a write: what the accounts that we know of say is taken from their own servers,
@@ -242,24 +272,22 @@ impl Tangled {
         warnings.extend(writers.doubt.clone());
         let statuses = status::read_as(words, states, uri, &issue.author, &writers);
         let labels = self.labels_of(repository, uri, operations).await;
-        let (labels, assignees, missing) = labels.unwrap_or_else(|e| {
+        let labelled = labels.unwrap_or_else(|e| {
             warnings.push(unread("the labels", &e));
-            Default::default()
+            Labelled::default()
         });
-        warnings.extend(missing);
         let comments = comments::sorted(comments, self.fields());
-        let beside = Beside {
-            state: None,
+        let mut beside = Beside {
             statuses,
-            labels,
-            assignees,
             comments: comments.len() as u64,
             comment_models: match fields.comments {
-                true => Some(self.comment_models(&comments).await),
+                true => Some(self.comment_models(repository, &comments).await),
                 false => None,
             },
             warnings,
+            ..Beside::default()
         };
+        beside.add_labels(labelled);
         self.build_issue(repository, issue, located.number, beside)
             .await
     }
@@ -269,24 +297,40 @@ impl Tangled {
         let Located {
             repository, issue, ..
         } = located;
-        let comments = self.ticket_comments(repository, &issue.record).await;
+        let relations = fields.relations.then(|| {
+            Warning::new("how a ticket of Tangled 1.0 names related issues is not known")
+                .of_section("relations")
+        });
         let mut beside = self.beside_of_ticket(&issue.record).await;
         beside.warnings.extend(repository.doubt());
+        beside.warnings.extend(relations);
+        let mut view = self
+            .build_issue(repository, issue, located.number, beside)
+            .await;
+        self.add_ticket_comments(repository, issue, &mut view).await;
+        view.comments = view.comments.filter(|_| fields.comments);
+        view
+    }
+
+    /// Adds the comments to an issue of Tangled 1.0.
+    pub(super) async fn add_ticket_comments(
+        &self,
+        repository: &Repository,
+        issue: &Stored,
+        view: &mut Issue,
+    ) {
+        let comments = self.ticket_comments(repository, &issue.record).await;
         let (comments, told) = comments.unwrap_or_else(|e| {
-            beside.warnings.push(unread("the comments", &e));
+            view.warnings.push(unread("the comments", &e));
             Default::default()
         });
-        beside.warnings.extend(told);
-        beside.warnings.extend(skipped::told(&comments, |r| {
-            comments::broken(r, self.fields())
-        }));
-        let comments = comments::sorted(comments, self.fields());
-        beside.comments = comments.len() as u64;
-        if fields.comments {
-            beside.comment_models = Some(self.comment_models(&comments).await);
-        }
-        self.build_issue(repository, issue, located.number, beside)
-            .await
+        view.warnings.extend(told);
+        let fields = self.fields();
+        let broken = skipped::told(&comments, |r| comments::broken(r, fields));
+        view.warnings.extend(broken);
+        let comments = comments::sorted(comments, fields);
+        view.comments_count = comments.len() as u64;
+        view.comments = Some(self.comment_models(repository, &comments).await);
     }
 
     /// What a ticket says of itself.
@@ -353,7 +397,7 @@ impl Tangled {
                 None => issue.record.uri.clone(),
             },
             comments: beside.comment_models,
-            values: std::collections::BTreeMap::new(),
+            values: beside.values,
             relations: None,
             warnings: beside.warnings,
         }

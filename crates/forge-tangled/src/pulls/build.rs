@@ -1,5 +1,7 @@
 //! From records to the model's pull request.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use forge_core::{
     ForgeKind, PrId, PrKey, RepoId, RepoPath, Result, Warning,
     model::{Actor, Label, PrState, PullRequest},
@@ -10,7 +12,12 @@ use super::{
     said_merged::by_record,
     status::{self, Status},
 };
-use crate::{Tangled, labels, records::Record, repository::Repository};
+use crate::{
+    Tangled,
+    labels::{self, Definitions, Labelled},
+    records::Record,
+    repository::Repository,
+};
 
 /// What is known beside the record itself.
 #[derive(Debug, Default)]
@@ -133,41 +140,59 @@ impl Tangled {
         }
     }
 
-    /// Labels and assignees that changes of labels add up to, and what is missing of them.
+    /// What changes of labels add up to.
     pub(crate) async fn labels_of(
         &self,
         repository: &Repository,
-        pull_uri: &str,
+        subject: &str,
         operations: Vec<Record>,
-    ) -> Result<(Vec<Label>, Vec<Actor>, Vec<Warning>)> {
-        let (mut names, mut assignees, mut missing) = (Vec::new(), Vec::new(), Vec::new());
+    ) -> Result<Labelled> {
         if operations.is_empty() {
-            return Ok((names, assignees, missing));
+            return Ok(Labelled::default());
         }
-        let writers = self.writers(repository).await;
         let keys = labels::keys(&operations, self.fields());
         let definitions = self
             .definitions_with(repository, |known| {
                 keys.iter().all(|key| known.iter().any(|d| d.uri == **key))
             })
             .await?;
-        let many = |key: &str| definitions.iter().any(|d| d.uri == key && d.multiple);
-        let applied = labels::applied(&operations, pull_uri, &writers, self.fields(), many);
+        let writers = self.writers(repository).await;
+        let applied = definitions.applied(&operations, subject, &writers, self.fields());
+        Ok(self.labelled(&definitions, &applied).await)
+    }
+
+    /// What these values of labels are, by definition.
+    pub(crate) async fn labelled(
+        &self,
+        definitions: &Definitions,
+        applied: &BTreeMap<String, BTreeSet<String>>,
+    ) -> Labelled {
+        let mut labelled = Labelled::default();
         for (key, values) in applied {
-            let Some(definition) = definitions.iter().find(|d| d.uri == key) else {
-                missing.extend(definitions.missing(&key));
+            let Some(definition) = definitions.iter().find(|d| d.uri == *key) else {
+                labelled.missing.extend(definitions.missing(key));
                 continue;
             };
             if definition.is_assignee() {
-                for did in &values {
-                    assignees.push(self.actor(did).await);
+                for did in values {
+                    labelled.assignees.push(self.actor(did).await);
                 }
             } else {
-                names.extend(definition.labels(&values));
+                labelled.labels.extend(definition.labels(values));
             }
         }
-        names.sort_by(|a: &Label, b: &Label| a.name.cmp(&b.name));
-        Ok((names, assignees, missing))
+        // Of two definitions of one name the one that the repository names first is the field.
+        for definition in definitions.iter().filter(|d| d.is_field()) {
+            let value = applied.get(&definition.uri).and_then(BTreeSet::first);
+            if let Some(value) = value {
+                let name = definition.name.clone();
+                labelled.values.entry(name).or_insert_with(|| value.clone());
+            }
+        }
+        labelled
+            .labels
+            .sort_by(|a: &Label, b: &Label| a.name.cmp(&b.name));
+        labelled
     }
 
     /// Who may say what.

@@ -23,7 +23,7 @@ use crate::{
     ingest::Seen,
     kinds,
     knot::{Compared, no_branch},
-    labels::{Before, Change},
+    labels::{Before, Change, Labelled},
     patch::{self, Patch},
     records::{self, NewRecord, Record},
     repository::Repository,
@@ -265,11 +265,10 @@ impl Tangled {
             let labelled = self.labels_of(&repository, &uri, vec![labels]).await;
             let labelled = labelled.unwrap_or_else(|e| {
                 beside.warnings.push(unread("the labels", &e));
-                Default::default()
+                Labelled::default()
             });
-            let (labels, assignees, missing) = labelled;
-            (beside.labels, beside.assignees) = (labels, assignees);
-            beside.warnings.extend(missing);
+            (beside.labels, beside.assignees) = (labelled.labels, labelled.assignees);
+            beside.warnings.extend(labelled.missing);
         }
         let located = Located {
             repository,

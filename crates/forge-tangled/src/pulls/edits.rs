@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use forge_core::{
     Error, ErrorKind, Precondition, Result, Timestamp,
+    limits::MAX_REPO_FILE,
     model::{CreatePull, FileContent, FileEdit},
     text::one_line,
 };
@@ -77,6 +78,27 @@ impl Answer for Blob {
             &names.blob_too_large,
         ])
     }
+}
+
+impl Blob {
+    /// The bytes of the file, or why they are not known.
+    fn bytes(self) -> std::result::Result<Vec<u8>, &'static str> {
+        let content = self.content.unwrap_or_default();
+        let bytes = match self.encoding.as_deref() {
+            Some("base64") => STANDARD.decode(&content).map_err(|_| "it is no base64")?,
+            _ => content.into_bytes(),
+        };
+        // A knot puts U+FFFD where a text is not UTF-8.
+        match self.size.is_some_and(|size| size != bytes.len()) {
+            true => Err("it is not UTF-8, and sent as if it were"),
+            false => Ok(bytes),
+        }
+    }
+}
+
+fn is_missing_file(error: &Error) -> bool {
+    let names = ["PathNotFound", "FileNotFound"];
+    fault::name(error).is_some_and(|name| names.contains(&name))
 }
 
 impl Tangled {
@@ -250,6 +272,48 @@ impl Tangled {
         knot.ask(method, &params, &names.answers.knot).await
     }
 
+    /// The bytes of a file at a revision; `None` where there is none.
+    ///
+    /// # Errors
+    /// `invalid_input` (field `path`) for a directory, and a file of more than [`MAX_REPO_FILE`] bytes;
+    /// `protocol` where the knot does not give it as it is.
+    pub(crate) async fn file_bytes(
+        &self,
+        repository: &Repository,
+        revision: &str,
+        path: &str,
+    ) -> Result<Option<Vec<u8>>> {
+        let shown = one_line(path);
+        let blob = match self.blob(repository, revision, path).await {
+            Ok(blob) => blob,
+            Err(e) if is_missing_file(&e) => {
+                let inside = self.list_directory(repository, revision, path).await?;
+                return match inside.is_empty() {
+                    true => Ok(None),
+                    false => Err(Error::invalid("path", format!("'{shown}' is a directory"))
+                        .with_hint("name a file in it")),
+                };
+            }
+            Err(e) => return Err(e),
+        };
+        let is_large = |bytes: usize| bytes > MAX_REPO_FILE;
+        let too_large = || {
+            let message = format!("'{shown}' has more than {MAX_REPO_FILE} bytes");
+            Error::invalid("path", message).with_hint("read it in a clone")
+        };
+        if blob.file_too_large || blob.size.is_some_and(is_large) {
+            return Err(too_large());
+        }
+        let bytes = blob.bytes().map_err(|why| {
+            let message = format!("the knot does not give '{shown}' as it is: {why}");
+            Error::new(ErrorKind::Protocol, message).with_hint("read it in a clone")
+        })?;
+        match is_large(bytes.len()) {
+            true => Err(too_large()),
+            false => Ok(Some(bytes)),
+        }
+    }
+
     /// A file at a revision, to be read. One that the knot does not have is missing.
     pub(super) async fn file_content(
         &self,
@@ -259,13 +323,7 @@ impl Tangled {
     ) -> Result<FileContent> {
         let blob = match self.blob(repository, tip, path).await {
             Ok(blob) => blob,
-            Err(e)
-                if ["PathNotFound", "FileNotFound"]
-                    .map(Some)
-                    .contains(&fault::name(&e)) =>
-            {
-                return Ok(FileContent::Missing);
-            }
+            Err(e) if is_missing_file(&e) => return Ok(FileContent::Missing),
             Err(e) => return Err(e),
         };
         let content = blob.content.unwrap_or_default();
@@ -288,7 +346,7 @@ impl Tangled {
         edit: &FileEdit,
     ) -> Result<Vec<u8>> {
         let blob = self.blob(repository, tip, &edit.path).await?;
-        let unusable = |why: &str| {
+        let unusable = |why: &'static str| {
             Error::new(
                 ErrorKind::Protocol,
                 format!("the knot does not give '{}' as it is: {why}", edit.shown()),
@@ -298,18 +356,7 @@ impl Tangled {
         if blob.file_too_large {
             return Err(unusable("it is too large"));
         }
-        let content = blob.content.unwrap_or_default();
-        let content = match blob.encoding.as_deref() {
-            Some("base64") => STANDARD
-                .decode(&content)
-                .map_err(|e| unusable("it is no base64").with_source(e))?,
-            _ => content.into_bytes(),
-        };
-        // A knot puts U+FFFD where a text is not UTF-8, and the patch would not apply.
-        if blob.size.is_some_and(|size| size != content.len()) {
-            return Err(unusable("it is not UTF-8, and sent as if it were"));
-        }
-        Ok(content)
+        blob.bytes().map_err(unusable)
     }
 }
 

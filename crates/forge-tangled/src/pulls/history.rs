@@ -86,7 +86,7 @@ fn opening<'a>(pull: &Pull, statuses: &'a [Status]) -> Option<&'a Status> {
 }
 
 /// What a status did to the state before it.
-fn kind(status: &Status, before: &mut PrState) -> StatusEventKind {
+pub(crate) fn kind(status: &Status, before: &mut PrState) -> StatusEventKind {
     let kind = match status.state {
         None => return StatusEventKind::Edited,
         Some(PrState::Open) if *before == PrState::Open => return StatusEventKind::Edited,
@@ -100,7 +100,7 @@ fn kind(status: &Status, before: &mut PrState) -> StatusEventKind {
     kind
 }
 
-fn detail(status: &Status, kind: StatusEventKind) -> Option<String> {
+pub(crate) fn detail(status: &Status, kind: StatusEventKind) -> Option<String> {
     let mut said = Vec::new();
     if kind == StatusEventKind::Edited {
         let token = forge_core::text::one_line(&status.token);

@@ -21,7 +21,9 @@ use super::{
     view::Located,
 };
 use crate::{
-    DraftMarker, Era, Tangled, kinds, patch,
+    DraftMarker, Era, Tangled, kinds,
+    labels::Labelled,
+    patch,
     records::Record,
     repository::Repository,
     skipped,
@@ -255,7 +257,7 @@ impl Tangled {
         if by_label(query, filters) {
             warnings.extend(self.missed_by_labels(repository).await);
         }
-        let (rows, end) = rest::page(&whole.rows, behind.as_ref(), limit);
+        let (rows, end) = rest::page(&whole.rows, behind.as_ref(), limit, false);
         Ok(Page {
             items: self.models(repository, rows, query.fields).await,
             next: end.map(|place| Cursor::new(SCHEME, &bound, &place.to_string())),
@@ -498,7 +500,9 @@ impl Tangled {
         if !by_label(query, filters) {
             return Ok(filters.finds(row, &[], &[]));
         }
-        let (labels, assignees, _) = self.labels_for(repository, &row.pull).await?;
+        let Labelled {
+            labels, assignees, ..
+        } = self.labels_for(repository, &row.pull).await?;
         let labelled = query
             .labels
             .iter()
@@ -514,11 +518,7 @@ impl Tangled {
         Ok(labelled && assigned && filters.finds(row, &labels, &assignees))
     }
 
-    async fn labels_for(
-        &self,
-        repository: &Repository,
-        pull: &Pull,
-    ) -> Result<(Vec<Label>, Vec<forge_core::model::Actor>, Vec<Warning>)> {
+    async fn labels_for(&self, repository: &Repository, pull: &Pull) -> Result<Labelled> {
         let uri = pull.record.uri.as_str();
         let kind = kinds::label_ops(&self.settings.dialects);
         let accounts = self.known_accounts(repository, Some(pull.author()));

@@ -9,7 +9,7 @@ mod edit;
 mod edits;
 mod fork;
 mod head_branch;
-mod history;
+pub(crate) mod history;
 mod landed;
 pub(crate) mod list;
 pub(crate) mod merge;

@@ -44,13 +44,19 @@ impl fmt::Display for Place {
     }
 }
 
-/// At most `limit` rows behind a place, newest first, and where they end if there are more.
+/// At most `limit` rows behind a place, in the order that they have, and where they end if there are
+/// more.
 pub(crate) fn page<T: Placed + Clone>(
     rows: &[T],
     behind: Option<&Place>,
     limit: usize,
+    oldest_first: bool,
 ) -> (Vec<T>, Option<Place>) {
-    let begin = behind.map_or(0, |place| rows.partition_point(|row| row.place() >= *place));
+    let is_before = |row: &T, place: &Place| match oldest_first {
+        true => row.place() <= *place,
+        false => row.place() >= *place,
+    };
+    let begin = behind.map_or(0, |place| rows.partition_point(|row| is_before(row, place)));
     let left = rows.get(begin..).unwrap_or_default();
     let taken: Vec<T> = left.iter().take(limit).cloned().collect();
     let more = left.len() > taken.len();
@@ -129,13 +135,16 @@ mod tests {
     #[test]
     fn pages_have_every_row_once_also_when_the_last_one_has_gone() {
         let rows = [Row(3, "c"), Row(2, "b"), Row(2, "a"), Row(1, "d")];
-        let (first, end) = page(&rows, None, 2);
+        let (first, end) = page(&rows, None, 2, false);
         assert_eq!(first, rows[..2]);
         let end = Place::parse(&end.unwrap().to_string()).unwrap();
-        let (second, last) = page(&rows, Some(&end), 2);
+        let (second, last) = page(&rows, Some(&end), 2, false);
         assert_eq!((second.as_slice(), last), (&rows[2..], None));
         let without = [Row(3, "c"), Row(2, "a"), Row(1, "d")];
-        assert_eq!(page(&without, Some(&end), 2).0, rows[2..]);
+        assert_eq!(page(&without, Some(&end), 2, false).0, rows[2..]);
+        let oldest: Vec<Row> = rows.into_iter().rev().collect();
+        let (_, end) = page(&oldest, None, 2, true);
+        assert_eq!(page(&oldest, end.as_ref(), 2, true).0, oldest[2..]);
     }
 
     #[test]

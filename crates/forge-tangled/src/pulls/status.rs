@@ -83,6 +83,17 @@ impl Writers {
         self.owner == did || self.collaborators.contains(did)
     }
 
+    /// The role of an account in the repository, in GitHub's words; `None` where it cannot be told.
+    pub fn association(&self, did: &str) -> Option<&'static str> {
+        if self.owner == did {
+            Some("OWNER")
+        } else if self.collaborators.contains(did) {
+            Some("COLLABORATOR")
+        } else {
+            self.doubt.is_none().then_some("NONE")
+        }
+    }
+
     pub fn authority(&self, did: &str, pull_author: &str) -> Option<Authority> {
         if self.owner == did {
             Some(Authority::Owner)

@@ -21,7 +21,7 @@ use crate::{
     hints::{another_round, list_pulls},
     kinds,
     knot::Checked,
-    labels,
+    labels::{self, Labelled},
     patch::{self, Patch},
     records::{self, Record},
     repository::Repository,
@@ -297,11 +297,11 @@ impl Tangled {
         };
         let (patch, labels) =
             future::join(patch, self.labels_of(repository, uri, operations)).await;
-        let (labels, assignees, missing) = labels.unwrap_or_else(|e| {
+        let labelled = labels.unwrap_or_else(|e| {
             warnings.push(unread("the labels", &e));
-            Default::default()
+            Labelled::default()
         });
-        warnings.extend(missing);
+        warnings.extend(labelled.missing);
         let patch = match patch {
             Some(Ok(patch)) => Some(patch),
             Some(Err(e)) => {
@@ -314,8 +314,8 @@ impl Tangled {
         let beside = Beside {
             state: None,
             statuses,
-            labels,
-            assignees,
+            labels: labelled.labels,
+            assignees: labelled.assignees,
             comments: comments.len() as u64,
             number: located.number,
             head_oid: patch.as_ref().and_then(|p| p.head().map(str::to_owned)),
@@ -323,7 +323,7 @@ impl Tangled {
         };
         let mut view = self.build(repository, pull, beside).await;
         if fields.contains(PrFields::COMMENTS) {
-            view.comments = Some(self.comment_models(&comments).await);
+            view.comments = Some(self.comment_models(repository, &comments).await);
         }
         let wanted = fields.contains(PrFields::REVIEWS);
         let given = self.given(located, &verdicts, &said.writers, wanted).await;
@@ -410,7 +410,7 @@ impl Tangled {
         };
         let mut view = self.build(repository, pull, beside).await;
         if fields.contains(PrFields::COMMENTS) {
-            view.comments = Some(self.comment_models(&comments).await);
+            view.comments = Some(self.comment_models(repository, &comments).await);
         }
         if fields.contains(PrFields::REVIEWS) {
             view.reviews = Some(Vec::new());

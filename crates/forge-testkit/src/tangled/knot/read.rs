@@ -227,6 +227,9 @@ pub(super) fn tree(knot: &Knot, request: &Incoming) -> Answer {
 pub(super) fn blob(knot: &Knot, request: &Incoming) -> Answer {
     let repo = repo(knot, request)?;
     let (name, path) = (param(request, "ref")?, param(request, "path")?);
+    if repo.git().oid(&name).is_none() {
+        return Err(Failure::new(404, "RefNotFound", "failed to resolve ref"));
+    }
     let shown = repo
         .git()
         .run(["cat-file", "blob", &format!("{name}:{path}")])

@@ -1,0 +1,463 @@
+//! How the issues of a repository stand to each other.
+//!
+//! Relations are labels whose values are the at-uris of issues. Labels count from accounts that may
+//! push alone, so that the changes of labels in those accounts are all that there is to read, whatever
+//! the number of issues. The index lists the issues; a state is worked out from the accounts that may
+//! set it, because the index believes anybody.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
+    sync::Arc,
+};
+
+use forge_core::{
+    AtUri, Error, PrKey, Result, Warning,
+    model::{Issue, IssueId, IssueRelations, IssueState, PrState, RelatedIssue},
+    text::one_line,
+};
+use futures::{StreamExt as _, future, stream};
+
+use super::{
+    record::Stored,
+    view::{Beside, Located},
+};
+use crate::{
+    Tangled, kinds,
+    labels::{Definitions, Named, keys},
+    pulls::{
+        status::{self, Status, Words, Writers},
+        view::unread,
+    },
+    records::Record,
+    repository::Repository,
+    sources::{Elsewhere, IN_FLIGHT, is_down},
+    walk::{Item, Walk},
+};
+
+/// The most issues of a repository that are read for their relations.
+const MAX_ISSUES: usize = 5_000;
+/// How many the index is asked for at once.
+const PAGE: usize = 1_000;
+/// The most related issues that are given along.
+const MAX_RELATED: usize = 200;
+/// The most issues that are read one by one, because the list of the repository lacks them.
+const MAX_ELSEWHERE: usize = 50;
+
+/// An issue that relations can lead to.
+struct Node {
+    issue: Stored,
+    comments: u64,
+    /// Its repository and its state, where that is another repository.
+    elsewhere: Option<(Arc<Repository>, PrState)>,
+}
+
+/// The issues of a repository, and what their labels say.
+pub(super) struct Graph {
+    pub repository: Arc<Repository>,
+    definitions: Arc<Definitions>,
+    writers: Writers,
+    nodes: HashMap<String, Node>,
+    /// Changes of labels, by what they are about.
+    operations: HashMap<String, Vec<Record>>,
+    /// States, by what they are about.
+    states: HashMap<String, Vec<Record>>,
+    /// Accounts whose states have been read.
+    read: BTreeSet<String>,
+    named: BTreeMap<String, Named>,
+    children: BTreeMap<String, Vec<String>>,
+    blocking: BTreeMap<String, Vec<String>>,
+    /// Whether there may be more relations than these.
+    truncated: bool,
+    pub warnings: Vec<Warning>,
+    /// Why an issue could not be read.
+    failed: HashMap<String, Error>,
+}
+
+impl Graph {
+    /// The issues next to one, whichever names the other.
+    fn next_to(&self, uri: &str) -> impl Iterator<Item = &String> {
+        let named = self.named.get(uri);
+        let parent = named.and_then(|n| n.parent.as_ref());
+        let blocked_by = named.into_iter().flat_map(|n| &n.blocked_by);
+        let children = self.children.get(uri).into_iter().flatten();
+        let blocking = self.blocking.get(uri).into_iter().flatten();
+        parent
+            .into_iter()
+            .chain(blocked_by)
+            .chain(children)
+            .chain(blocking)
+    }
+
+    /// These and all that relations lead to from them, nearest first; no more than [`MAX_RELATED`]
+    /// beside them.
+    pub fn around(&mut self, uris: &[String]) -> Vec<String> {
+        let mut found: Vec<String> = Vec::new();
+        let mut seen: BTreeSet<String> = uris.iter().cloned().collect();
+        let mut queue: VecDeque<String> = uris.iter().cloned().collect();
+        let most = seen.len().saturating_add(MAX_RELATED);
+        let mut truncated = false;
+        while let Some(uri) = queue.pop_front() {
+            for next in self.next_to(&uri) {
+                if seen.contains(next) {
+                    continue;
+                }
+                if seen.len() >= most {
+                    truncated = true;
+                    break;
+                }
+                seen.insert(next.clone());
+                queue.push_back(next.clone());
+            }
+            found.push(uri);
+        }
+        self.truncated |= truncated;
+        found
+    }
+
+    fn keep(
+        &mut self,
+        issue: Stored,
+        comments: u64,
+        elsewhere: Option<(Arc<Repository>, PrState)>,
+    ) {
+        let uri = issue.record.uri.clone();
+        let node = Node {
+            issue,
+            comments,
+            elsewhere,
+        };
+        self.nodes.insert(uri, node);
+    }
+
+    fn statuses(&self, words: Words<'_>, issue: &Stored) -> Vec<Status> {
+        let uri = issue.record.uri.as_str();
+        let records = self.states.get(uri).cloned().unwrap_or_default();
+        status::read_as(words, records, uri, &issue.author, &self.writers)
+    }
+
+    fn related(&self, words: Words<'_>, uri: &str) -> Option<RelatedIssue> {
+        let node = self.nodes.get(uri)?;
+        let state = match &node.elsewhere {
+            Some((_, state)) => *state,
+            None => {
+                let statuses = self.statuses(words, &node.issue);
+                let winner = status::winner(&statuses).and_then(|s| s.state);
+                winner.unwrap_or(PrState::Open)
+            }
+        };
+        let elsewhere = node.elsewhere.as_ref().map(|(repository, _)| repository);
+        Some(RelatedIssue {
+            id: IssueId {
+                repo: elsewhere.unwrap_or(&self.repository).id.clone(),
+                key: PrKey::Record(uri.to_owned()),
+            },
+            title: node.issue.title.clone(),
+            state: match state {
+                PrState::Open => IssueState::Open,
+                PrState::Closed | PrState::Merged => IssueState::Closed,
+            },
+        })
+    }
+
+    /// The relations of an issue, as far as those at their other ends were read.
+    pub fn relations(&self, words: Words<'_>, uri: &str) -> IssueRelations {
+        let named = self.named.get(uri);
+        let all = |uris: &[String]| -> Vec<RelatedIssue> {
+            uris.iter()
+                .filter_map(|uri| self.related(words, uri))
+                .collect()
+        };
+        // Of another repository nobody has read what names this issue.
+        let inverse = |uris: Option<&Vec<String>>| {
+            let mut nodes: Vec<&Node> = uris
+                .into_iter()
+                .flatten()
+                .filter_map(|uri| self.nodes.get(uri))
+                .filter(|node| node.elsewhere.is_none())
+                .collect();
+            nodes.sort_by_key(|n| (n.issue.created_at, n.issue.record.uri.clone()));
+            let uris: Vec<String> = nodes.iter().map(|n| n.issue.record.uri.clone()).collect();
+            all(&uris)
+        };
+        IssueRelations {
+            parent: named
+                .and_then(|n| n.parent.as_deref())
+                .and_then(|uri| self.related(words, uri)),
+            sub_issues: inverse(self.children.get(uri)),
+            blocked_by: named.map(|n| all(&n.blocked_by)).unwrap_or_default(),
+            blocking: inverse(self.blocking.get(uri)),
+            truncated: self.truncated,
+        }
+    }
+
+    /// The failure of an issue that was asked for and is not here.
+    pub fn failure(&mut self, uri: &AtUri) -> Error {
+        let failed = self.failed.remove(&uri.to_string());
+        failed.unwrap_or_else(|| super::view::missing(uri))
+    }
+}
+
+impl Tangled {
+    /// Reads the issues of a repository, and what those who may push say about their labels and
+    /// states. What cannot be read is a warning, and marks the relations as truncated.
+    pub(super) async fn issue_graph(&self, repository: &Arc<Repository>) -> Graph {
+        let names = &self.settings.dialects;
+        let writers = self.writers(repository).await;
+        let mut accounts = writers.collaborators.clone();
+        accounts.insert(writers.owner.clone());
+        let collections = [names.sh.label_op.as_ref(), names.sh.issue_state.as_ref()];
+        let (listed, [operations, states]) = future::join(
+            self.issues_for_graph(repository),
+            self.in_accounts(collections, &accounts),
+        )
+        .await;
+        let (rows, mut warnings, mut truncated) = listed;
+        let operations_cut = !operations.warnings.is_empty();
+        truncated |= operations_cut || writers.doubt.is_some();
+        warnings.extend(writers.doubt.clone());
+        for warning in operations.warnings.into_iter().chain(states.warnings) {
+            if !warnings.contains(&warning) {
+                warnings.push(warning);
+            }
+        }
+        let mut graph = Graph {
+            repository: Arc::clone(repository),
+            definitions: Arc::default(),
+            writers,
+            nodes: HashMap::new(),
+            operations: HashMap::new(),
+            states: HashMap::new(),
+            read: accounts,
+            named: BTreeMap::new(),
+            children: BTreeMap::new(),
+            blocking: BTreeMap::new(),
+            truncated,
+            warnings,
+            failed: HashMap::new(),
+        };
+        for (issue, comments) in rows {
+            graph.keep(issue, comments, None);
+        }
+        let is_issue =
+            |uri: &str| AtUri::parse(uri).is_ok_and(|uri| uri.collection == names.sh.issue);
+        for record in operations.records {
+            let subject = record.text(&names.sh_fields.op_subject);
+            if let Some(subject) = subject.filter(|s| is_issue(s)).map(str::to_owned) {
+                graph.operations.entry(subject).or_default().push(record);
+            }
+        }
+        self.add_states(&mut graph, states.records);
+        self.add_relations(&mut graph).await;
+        graph
+    }
+
+    fn add_states(&self, graph: &mut Graph, records: Vec<Record>) {
+        let words = Words::of_issues(&self.settings.dialects);
+        for record in records {
+            if let Some(subject) = record.text(words.subject).map(str::to_owned) {
+                graph.states.entry(subject).or_default().push(record);
+            }
+        }
+    }
+
+    /// Works out which issue names which.
+    async fn add_relations(&self, graph: &mut Graph) {
+        let own: Vec<Record> = graph
+            .operations
+            .iter()
+            .filter(|(subject, _)| graph.nodes.contains_key(*subject))
+            .flat_map(|(_, records)| records.iter().cloned())
+            .collect();
+        let used = keys(&own, self.fields());
+        let is_known = |known: &[crate::labels::Definition]| {
+            used.iter().all(|key| known.iter().any(|d| d.uri == **key))
+        };
+        match self.definitions_with(&graph.repository, is_known).await {
+            Ok(definitions) => graph.definitions = definitions,
+            Err(e) => {
+                graph.warnings.push(unread("the labels", &e));
+                graph.truncated = true;
+                return;
+            }
+        }
+        let missing = graph.definitions.warnings();
+        graph.truncated |= !missing.is_empty();
+        graph.warnings.extend(missing);
+        let issues = &self.settings.dialects.sh.issue;
+        for (subject, records) in &graph.operations {
+            let (writers, fields) = (&graph.writers, self.fields());
+            let applied = graph.definitions.applied(records, subject, writers, fields);
+            let named = Named::of(&applied, &graph.definitions, issues);
+            if let Some(parent) = &named.parent {
+                let children = graph.children.entry(parent.clone()).or_default();
+                children.push(subject.clone());
+            }
+            for blocker in &named.blocked_by {
+                let blocking = graph.blocking.entry(blocker.clone()).or_default();
+                blocking.push(subject.clone());
+            }
+            graph.named.insert(subject.clone(), named);
+        }
+    }
+
+    /// The issues of a repository with their counts of comments, warnings, and whether there are more.
+    async fn issues_for_graph(
+        &self,
+        repository: &Repository,
+    ) -> (Vec<(Stored, u64)>, Vec<Warning>, bool) {
+        let names = &self.settings.dialects;
+        let listed = match self.takes_in([&names.sh.issue]) {
+            Ok(()) => self.issues_of_index_for_graph(repository).await,
+            Err(e) => Err(e),
+        };
+        let down = match listed {
+            Ok(listed) => return listed,
+            Err(e) if is_down(&e) => e,
+            Err(e) => return (Vec::new(), vec![unread("the issues", &e)], true),
+        };
+        let collections: [&str; 2] = [&names.sh.issue, &names.sh.issue_state];
+        let Elsewhere {
+            records,
+            mut warnings,
+            is_all,
+            ..
+        } = self
+            .without_index(
+                repository,
+                collections,
+                &kinds::targets_of_issues(names),
+                &down,
+            )
+            .await;
+        let mut rows = Vec::new();
+        for record in records.into_iter().take(MAX_ISSUES) {
+            match Stored::parse(record, self.fields()) {
+                Ok(issue) if repository.is_target(&issue.target) => rows.push((issue, 0)),
+                Ok(_) => {}
+                Err(e) => warnings.push(Warning::new(e.message())),
+            }
+        }
+        (rows, warnings, !is_all)
+    }
+
+    async fn issues_of_index_for_graph(
+        &self,
+        repository: &Repository,
+    ) -> Result<(Vec<(Stored, u64)>, Vec<Warning>, bool)> {
+        let names = &self.settings.dialects;
+        let of = &names.inputs.index;
+        let params = vec![(&*of.subject, repository.target())];
+        let method = &names.methods.index.list_issues;
+        let mut walk = Walk::new(self.index_or_others(), method, params, None, PAGE);
+        let (mut rows, mut warnings) = (Vec::new(), Vec::new());
+        while let Some(row) = walk.next().await? {
+            if walk.scanned() > MAX_ISSUES as u64 {
+                warnings.push(Warning::new(format!(
+                    "the newest {MAX_ISSUES} issues alone were read for relations"
+                )));
+                return Ok((rows, warnings, true));
+            }
+            let issue = Item::parse(row, "issue", of).and_then(|item| {
+                let comments = item.comment_count;
+                Ok((Stored::parse(item.record, self.fields())?, comments))
+            });
+            match issue {
+                Ok((issue, comments)) if repository.is_target(&issue.target) => {
+                    rows.push((issue, comments));
+                }
+                Ok(_) => {}
+                Err(e) => warnings.push(Warning::new(e.message())),
+            }
+        }
+        Ok((rows, warnings, false))
+    }
+
+    /// Reads what is not known yet of these issues and of those next to them: issues that the list
+    /// lacks, and the states of authors who may not push.
+    pub(super) async fn fill_graph(&self, graph: &mut Graph, uris: &[String]) {
+        let mut wanted: BTreeSet<String> = uris.iter().cloned().collect();
+        for uri in uris {
+            wanted.extend(graph.next_to(uri).cloned());
+        }
+        let mut unlisted: Vec<String> = wanted.iter().cloned().collect();
+        unlisted.retain(|uri| !graph.nodes.contains_key(uri));
+        // What was asked for comes before what it names.
+        unlisted.sort_by_key(|uri| !uris.contains(uri));
+        if unlisted.len() > MAX_ELSEWHERE {
+            graph.truncated = true;
+            unlisted.truncate(MAX_ELSEWHERE);
+        }
+        let reads = unlisted.into_iter().map(|uri| async move {
+            let found = self.issue_elsewhere(&uri).await;
+            (uri, found)
+        });
+        let read: Vec<_> = stream::iter(reads).buffered(IN_FLIGHT).collect().await;
+        for (uri, found) in read {
+            match found {
+                Ok((located, state)) => {
+                    let is_own = located.repository.record.uri == graph.repository.record.uri;
+                    let elsewhere = (!is_own).then_some((located.repository, state));
+                    graph.keep(located.issue, 0, elsewhere);
+                }
+                Err(e) => {
+                    // One that is gone is related to nothing any more.
+                    graph.truncated |= !e.is_not_found();
+                    let what = format!("the related issue {}", one_line(&uri));
+                    graph.warnings.push(unread(&what, &e));
+                    graph.failed.insert(uri, e);
+                }
+            }
+        }
+        let known = wanted.iter().filter_map(|uri| graph.nodes.get(uri));
+        let authors: BTreeSet<String> = known
+            .filter(|node| node.elsewhere.is_none())
+            .map(|node| node.issue.author.clone())
+            .filter(|author| !graph.read.contains(author))
+            .collect();
+        let states = &self.settings.dialects.sh.issue_state;
+        let [states] = self.in_accounts([states], &authors).await;
+        graph.warnings.extend(states.warnings);
+        self.add_states(graph, states.records);
+        graph.read.extend(authors);
+    }
+
+    /// An issue by its record alone, and its state.
+    async fn issue_elsewhere(&self, uri: &str) -> Result<(Located, PrState)> {
+        let id = self.issue_of_record(&AtUri::parse(uri)?).await?;
+        let located = self.locate_issue(&id).await?;
+        let statuses = self.issue_statuses(&located).await?;
+        let winner = status::winner(&statuses).and_then(|s| s.state);
+        Ok((located, winner.unwrap_or(PrState::Open)))
+    }
+
+    /// The model of an issue of the repository; `None` of one that is not there.
+    pub(super) async fn issue_of_graph(&self, graph: &Graph, uri: &str) -> Option<Issue> {
+        let node = graph.nodes.get(uri)?;
+        if node.elsewhere.is_some() {
+            return None;
+        }
+        let words = Words::of_issues(&self.settings.dialects);
+        let mut beside = Beside {
+            statuses: graph.statuses(words, &node.issue),
+            comments: node.comments,
+            ..Beside::default()
+        };
+        self.label_from_graph(graph, uri, &mut beside).await;
+        let mut issue = self
+            .build_issue(&graph.repository, &node.issue, None, beside)
+            .await;
+        issue.relations = Some(graph.relations(words, uri));
+        Some(issue)
+    }
+
+    /// Labels, assignees and values, from what the graph knows.
+    pub(super) async fn label_from_graph(&self, graph: &Graph, uri: &str, beside: &mut Beside) {
+        let Some(records) = graph.operations.get(uri) else {
+            return;
+        };
+        let (writers, fields) = (&graph.writers, self.fields());
+        let applied = graph.definitions.applied(records, uri, writers, fields);
+        let labelled = self.labelled(&graph.definitions, &applied).await;
+        beside.add_labels(labelled);
+    }
+}

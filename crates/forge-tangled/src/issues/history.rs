@@ -1,0 +1,235 @@
+//! What happened to an issue: its states, the changes of its labels, and its comments.
+
+use std::collections::BTreeMap;
+
+use forge_core::{
+    Page, PageReq, Result, Timestamp, Warning,
+    model::{Actor, IssueId, PrState, StatusEvent, StatusEventKind},
+    text::{one_line, truncate_chars},
+};
+use futures::{StreamExt as _, future, stream};
+
+use super::view::Located;
+use crate::{
+    Era, Tangled, comments, kinds,
+    labels::{self, Definitions, Operand},
+    page,
+    pulls::{
+        history::{detail, kind},
+        status::{self, Authority, Status, Words, Writers},
+        view::section,
+    },
+    records::Record,
+    skipped,
+    sources::IN_FLIGHT,
+    tid,
+};
+
+/// The most changes of one record that are named.
+const MAX_NAMED: usize = 20;
+/// The most characters of a value that are shown.
+const MAX_VALUE: usize = 100;
+
+/// What a change of a label is: the kind of the event, and its words.
+type Changed = BTreeMap<&'static str, (StatusEventKind, Vec<String>)>;
+
+impl Tangled {
+    /// See [`forge_core::Issues::issue_history`].
+    pub(super) async fn history_of_issue(
+        &self,
+        id: &IssueId,
+        req: PageReq,
+    ) -> Result<Page<StatusEvent>> {
+        let located = self.locate_issue(id).await?;
+        let (repository, issue) = (&located.repository, &located.issue);
+        let uri = issue.record.uri.as_str();
+        let mut events = vec![StatusEvent {
+            id: uri.to_owned(),
+            kind: StatusEventKind::Opened,
+            actor: Actor::new(&issue.author),
+            created_at: issue.created_at,
+            authority: Some(Authority::Author.word().to_owned()),
+            detail: None,
+        }];
+        // A ticket of 1.0 holds its state and not how it came to it.
+        let mut warnings = match repository.era {
+            Era::Org10 => vec![Warning::new(
+                "a ticket of Tangled 1.0 does not say when it was changed",
+            )],
+            Era::Sh2025 | Era::Sh2026 => self.add_events(&located, &mut events).await,
+        };
+        warnings.extend(repository.doubt());
+        events.sort_by(|a, b| {
+            let key = |id: &str| id.rsplit('/').next().unwrap_or_default().to_owned();
+            let by_time = a.created_at.cmp(&b.created_at);
+            by_time.then_with(|| key(&a.id).cmp(&key(&b.id)))
+        });
+        let mut page = page::of("tangled-issue-history", uri, events, &req)?;
+        // Anybody can write events: only those that are shown are worth looking up who wrote them.
+        page.items = stream::iter(std::mem::take(&mut page.items))
+            .map(|event| async move {
+                let actor = self.actor(&event.actor.login).await;
+                StatusEvent { actor, ..event }
+            })
+            .buffered(IN_FLIGHT)
+            .collect()
+            .await;
+        page.warnings = warnings;
+        Ok(page)
+    }
+
+    /// Adds what others and the author have said; what could not be read.
+    async fn add_events(&self, located: &Located, events: &mut Vec<StatusEvent>) -> Vec<Warning> {
+        let (repository, issue) = (&located.repository, &located.issue);
+        let names = &self.settings.dialects;
+        let uri = issue.record.uri.as_str();
+        let accounts = || self.known_accounts(repository, Some(&issue.author));
+        let kinds = [
+            kinds::issue_states(names),
+            kinds::label_ops(names),
+            kinds::comments(names),
+        ];
+        let [states, operations, comments] = &kinds;
+        let (states, operations, comments, writers) = future::join4(
+            self.about(states, uri, accounts()),
+            self.about(operations, uri, accounts()),
+            self.about(comments, uri, accounts()),
+            self.writers(repository),
+        )
+        .await;
+        let mut warnings = Vec::new();
+        warnings.extend(writers.doubt.clone());
+        let (words, fields) = (Words::of_issues(names), self.fields());
+        let states = section("the states", states, &mut warnings);
+        let operations = section("the labels", operations, &mut warnings);
+        let comments = section("the comments", comments, &mut warnings);
+        warnings.extend(skipped::told(&states, |r| words.broken(r)));
+        warnings.extend(skipped::told(&operations, |r| labels::broken(r, fields)));
+        warnings.extend(skipped::told(&comments, |r| comments::broken(r, fields)));
+        let states = status::read_as(words, states, uri, &issue.author, &writers);
+        add_state_events(states, events);
+        let definitions = self.definitions(repository).await;
+        let definitions = definitions.unwrap_or_else(|e| {
+            warnings.push(crate::pulls::view::unread("the labels", &e));
+            Default::default()
+        });
+        let mut of_labels: Vec<&Record> = operations
+            .iter()
+            .filter(|r| r.text(&fields.op_subject) == Some(uri))
+            .collect();
+        of_labels.sort_by(|a, b| a.uri.cmp(&b.uri));
+        of_labels.dedup_by(|a, b| a.uri == b.uri);
+        for record in of_labels {
+            self.add_label_events(record, &definitions, &writers, events)
+                .await;
+        }
+        for record in comments::sorted(comments, fields) {
+            let authority = writers.authority(record.author(), &issue.author);
+            events.push(StatusEvent {
+                kind: StatusEventKind::Commented,
+                actor: Actor::new(record.author()),
+                created_at: record
+                    .created_at(&fields.created_at)
+                    .unwrap_or(issue.created_at),
+                authority: Some(authority.map_or("none", Authority::word).to_owned()),
+                detail: None,
+                id: record.uri,
+            });
+        }
+        warnings
+    }
+
+    /// Adds a change of labels: an event for labels, one for assignees, one for fields and relations.
+    async fn add_label_events(
+        &self,
+        record: &Record,
+        definitions: &Definitions,
+        writers: &Writers,
+        events: &mut Vec<StatusEvent>,
+    ) {
+        let fields = self.fields();
+        let Some(said) = record.created_at(&fields.op_at) else {
+            return;
+        };
+        let at = match said > Timestamp::now() {
+            true => tid::time(record.rkey()).unwrap_or(said),
+            false => said,
+        };
+        let counts = writers.may_write(record.author());
+        let mut changed = Changed::new();
+        for (sign, list) in [('-', &fields.op_delete), ('+', &fields.op_add)] {
+            for operand in labels::operands(record, list, fields) {
+                self.add_change(sign, &operand, definitions, counts, &mut changed)
+                    .await;
+            }
+        }
+        let authority = writers.authority(record.author(), "").map(Authority::word);
+        for (suffix, (kind, mut words)) in changed {
+            if let Some(more) = words.len().checked_sub(MAX_NAMED).filter(|more| *more > 0) {
+                words.truncate(MAX_NAMED);
+                words.push(format!("and {more} more"));
+            }
+            let mut detail = words.join(", ");
+            if authority.is_none() {
+                detail.push_str("; does not count: the account may not push");
+            }
+            events.push(StatusEvent {
+                id: match suffix {
+                    "" => record.uri.clone(),
+                    suffix => format!("{}#{suffix}", record.uri),
+                },
+                kind,
+                actor: Actor::new(record.author()),
+                created_at: at,
+                authority: Some(authority.unwrap_or("none").to_owned()),
+                detail: Some(detail),
+            });
+        }
+    }
+
+    async fn add_change(
+        &self,
+        sign: char,
+        operand: &Operand,
+        definitions: &Definitions,
+        counts: bool,
+        changed: &mut Changed,
+    ) {
+        let definition = definitions.iter().find(|d| d.uri == operand.key);
+        let (suffix, kind) = match definition {
+            Some(d) if d.is_assignee() => ("assignees", StatusEventKind::Assigned),
+            Some(d) if d.is_field() || d.relation().is_some() => {
+                ("fields", StatusEventKind::Related)
+            }
+            _ => ("", StatusEventKind::Labeled),
+        };
+        let (_, words) = changed.entry(suffix).or_insert((kind, Vec::new()));
+        let name = match definition {
+            // Nobody reads beyond the most that are named.
+            _ if words.len() >= MAX_NAMED => String::new(),
+            Some(d) if d.is_assignee() && counts => {
+                format!("@{}", self.actor(&operand.value).await.login)
+            }
+            Some(d) if operand.value == "null" || operand.value.is_empty() => d.name.clone(),
+            Some(d) => format!("{}:{}", d.name, operand.value),
+            None => operand.key.clone(),
+        };
+        let (name, _) = truncate_chars(&name, MAX_VALUE);
+        words.push(format!("{sign}{}", one_line(&name)));
+    }
+}
+
+fn add_state_events(states: Vec<Status>, events: &mut Vec<StatusEvent>) {
+    let mut before = PrState::Open;
+    for state in states {
+        let kind = kind(&state, &mut before);
+        events.push(StatusEvent {
+            kind,
+            actor: Actor::new(&state.author),
+            created_at: state.at,
+            authority: Some(state.authority.map_or("none", Authority::word).to_owned()),
+            detail: detail(&state, kind),
+            id: state.uri,
+        });
+    }
+}
