@@ -8,8 +8,8 @@ use std::{collections::BTreeSet, ops::Range};
 use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 
 use crate::{
-    AtUri, Locator, PrId, PrKey, RepoId, Warning,
-    locator::{self, Hosts},
+    AtUri, ForgeKind, Locator, PrId, PrKey, RepoId, Warning,
+    locator::{self, Hosts, ISSUE_SUFFIX},
     markdown::html_comments,
     model::{IssueId, Link, SubjectKind},
 };
@@ -361,7 +361,10 @@ fn named(word: &str, hosts: &Hosts) -> Option<Named> {
         return number(digits).map(Named::Number);
     }
     let (address, digits) = match word.split_once('#') {
-        Some((address, rest)) => (address, number(rest)),
+        Some((address, rest)) => match local_issue(address, rest, hosts) {
+            Some(issue) => return Some(Named::Issue(issue)),
+            None => (address, number(rest)),
+        },
         None => {
             let ends = |c: char| !c.is_alphanumeric() && c != '/';
             (word.trim_end_matches(ends), None)
@@ -379,6 +382,19 @@ fn named(word: &str, hosts: &Hosts) -> Option<Named> {
         Locator::Pull { id, .. } => Some(Named::Pull(id)),
         Locator::Issue { repo, key } => Some(Named::Issue(IssueId { repo, key })),
         Locator::Record(uri) => Some(Named::Record(uri)),
+    }
+}
+
+/// The issue that `file:///…#issue-7` names, perhaps with punctuation behind it.
+fn local_issue(address: &str, rest: &str, hosts: &Hosts) -> Option<IssueId> {
+    let number = number(rest.strip_prefix(ISSUE_SUFFIX)?)?;
+    // A path of this machine is named by its `file:` address alone.
+    if !address.contains("://") {
+        return None;
+    }
+    match locator::parse(address, hosts).ok()?.locator {
+        Locator::Repo(repo) if repo.kind == ForgeKind::LOCAL => Some(IssueId::number(repo, number)),
+        _ => None,
     }
 }
 
@@ -426,6 +442,7 @@ mod tests {
         }
         assert_eq!(closed("Fixes: #3, CLOSES #2\n(resolves #3)"), [3, 2]);
         assert_eq!(closed("Fixes file:///own#3 and closes /own#2"), [3]);
+        assert_eq!(closed("Fixes file:///own#issue-3. Fixes #issue-2"), [3]);
         let around = "<p>\nfixes #3\n<!--\n\nfixes #7\n\n<p>\n--> fixes #2\n</p>";
         assert_eq!(closed(around), [3, 2]);
         for text in [
@@ -442,6 +459,7 @@ mod tests {
             "fixes (#7)",
             "fixes #99999999999999999999",
             "fixes file:///other#7",
+            "fixes file:///other#issue-7 and fixes file:///own#issue-7a",
             "<div>\n<!--\n\nfixes #7\n\n-->\n</div>",
             "> <!-- a\n\nfixes #7 and fixes [it](/own#7)",
         ] {
@@ -530,6 +548,10 @@ mod tests {
             ),
             ("file:///srv/x#7,", &["file:///srv/x#7"]),
             (
+                "file:///srv/x#issue-7, (file:///own#issue-8).",
+                &["file:///srv/x#issue-7 issue", "#issue-8 issue"],
+            ),
+            (
                 "https://tangled.org/alice.example/core/pulls/7/round/0",
                 &["tangled.org/alice.example/core#7 pull"],
             ),
@@ -575,6 +597,7 @@ mod tests {
             "a#7 #a7 #7a #0 ##7 #-7",
             "[#7](https://example.org/x) ![#7](x)",
             "/srv/x#7 ./x#7 ~/x#7 x#7",
+            "/srv/x#issue-7 cli/cli#issue-7 file:///srv/x#issue- file:///srv/x#issue-0",
             "https://github.com/cli/cli https://example.org/cli/cli/pull/7",
             "at://did:plc:abc/app.bsky.feed.post/3k at://#7",
             "#99999999999999999999",

@@ -1,5 +1,8 @@
 use super::ForgeKind;
-use crate::{Action, Call, Error, Hint, Param};
+use crate::{Action, Call, Error, Hint, Op, Param};
+
+/// What [`ParseLocatorError::NotAPullRequest`] calls an issue.
+pub(super) const AN_ISSUE: &str = "an issue";
 
 /// Why a text is not a locator.
 ///
@@ -171,6 +174,12 @@ impl ParseLocatorError {
             Self::InvalidNumber { .. } => "write the number that the forge shows, such as '#7'",
             Self::TwoTargets { .. } => "keep either the page's URL or the '#' suffix, not both",
             Self::InvalidBranch { .. } => "pass a number, a URL or the name of an existing branch",
+            Self::NotAPullRequest { input, what } if *what == AN_ISSUE => {
+                // An input that was cut short names something else.
+                let view = || Action::op(Op::IssueView).on(input);
+                return Hint::new("look at the issue, or name a pull request")
+                    .with_any_action((!input.ends_with('…')).then(view));
+            }
             Self::NotAPullRequest { .. } => {
                 "add the number of the pull request, such as 'owner/repo#7'"
             }

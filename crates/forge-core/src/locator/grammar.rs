@@ -1,12 +1,12 @@
 use std::fmt;
 
 use super::{
-    ForgeKind, Hosts, Locator, MAX_LENGTH, ParseLocatorError, Parsed, PrId, PrKey, PrSelector,
-    RepoId, RepoPath,
+    ForgeKind, Hosts, ISSUE_SUFFIX, Locator, MAX_LENGTH, ParseLocatorError, Parsed, PrId, PrKey,
+    PrSelector, RepoId, RepoPath,
     address::{self, Address, Part},
     atproto,
     authority::{self, looks_like_host},
-    error::shown,
+    error::{AN_ISSUE, shown},
     hosts, local, named, url,
 };
 
@@ -28,6 +28,19 @@ pub fn parse(text: &str, hosts: &Hosts) -> Result<Parsed, ParseLocatorError> {
     };
     if text.is_empty() {
         return Err(ParseLocatorError::Empty);
+    }
+    if let Some((body, number)) = split_issue(text)? {
+        let locator = match local::is_path(body) {
+            true => Locator::Repo(local::plain(body)?),
+            false => dispatch(body, hosts)?.0,
+        };
+        return match locator {
+            Locator::Repo(repo) => Ok(plain(Locator::Issue {
+                repo,
+                key: PrKey::Number(number),
+            })),
+            _ => Err(ParseLocatorError::TwoTargets { input: shown(text) }),
+        };
     }
     let (body, number) = split_suffix(text)?;
     if local::is_path(body) {
@@ -379,6 +392,29 @@ fn split_suffix(text: &str) -> Result<(&str, Option<u64>), ParseLocatorError> {
     }
 }
 
+/// Splits a trailing `#issue-N` from a local repository. Elsewhere it is a part of a name, such as a
+/// branch `fix#issue-7`.
+fn split_issue(text: &str) -> Result<Option<(&str, u64)>, ParseLocatorError> {
+    let Some((body, suffix)) = text.rsplit_once('#') else {
+        return Ok(None);
+    };
+    let scheme = body.split_once(':').map_or("", |(scheme, _)| scheme);
+    let is_scheme = |s: &str| scheme.eq_ignore_ascii_case(s);
+    let is_local = local::is_path(body) || is_scheme("file") || is_scheme("local");
+    let digits = suffix.strip_prefix(ISSUE_SUFFIX).filter(|digits| {
+        is_local && !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
+    });
+    let Some(digits) = digits else {
+        return Ok(None);
+    };
+    match named::number(digits) {
+        Some(number) => Ok(Some((body, number))),
+        None => Err(ParseLocatorError::InvalidNumber {
+            number: shown(digits),
+        }),
+    }
+}
+
 /// Adds the suffix's number to what the rest names.
 fn with_number(
     text: &str,
@@ -406,7 +442,7 @@ fn pull_only(text: &str, locator: Locator) -> Result<PrSelector, ParseLocatorErr
     let what = match locator {
         Locator::Pull { .. } | Locator::Record(_) => return Ok(PrSelector::Locator(locator)),
         Locator::Repo(_) => "a repository",
-        Locator::Issue { .. } => "an issue",
+        Locator::Issue { .. } => AN_ISSUE,
     };
     Err(ParseLocatorError::NotAPullRequest {
         input: shown(text),

@@ -29,6 +29,9 @@ pub use error::ParseLocatorError;
 pub use grammar::{parse, parse_remote, parse_selector};
 pub use hosts::Hosts;
 
+/// What stands between `#` and the number of an issue in a git repository, where a number alone is a
+/// pull request.
+pub(crate) const ISSUE_SUFFIX: &str = "issue-";
 /// The longest locator that is read, in bytes; a path of Linux has at most half of it.
 pub(crate) const MAX_LENGTH: usize = 8 * 1024;
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use proptest::prelude::*;
 
 use super::{error::shown, *};
-use crate::{Action, Call, Param};
+use crate::{Action, Call, Param, model::IssueId};
 
 /// The built-in hosts and one of each kind besides.
 fn hosts() -> Hosts {
@@ -477,6 +477,13 @@ fn paths() {
         ("FILE://LocalHost/srv/x", "repo file:///srv/x"),
         ("file:///srv/x#7", "pull file:///srv/x#7"),
         ("file:///srv/x!7", "pull file:///srv/x#7"),
+        ("file:///srv/x#issue-7", "issue file:///srv/x 7"),
+        ("local:x#issue-7", "issue local:x 7"),
+        ("./x#issue-007", "issue local:./x 7"),
+        (".#issue-7", "issue local:. 7"),
+        ("./x#issue-", "repo local:./x%23issue-"),
+        ("./x!issue-7", "repo local:./x%21issue-7"),
+        ("file:///srv/x%23issue-7", "repo file:///srv/x%23issue-7"),
         ("file:///srv/x%237", "repo file:///srv/x%237"),
         ("file:///srv/my%20repo", "repo file:///srv/my%20repo"),
         ("file:///srv/d%C3%BCr", "repo file:///srv/d%C3%BCr"),
@@ -699,6 +706,10 @@ const REFUSED: &[(&str, &str)] = &[
     ("file:/srv/x", "no '//'"),
     ("file:///srv/x?y", "a query"),
     ("file:///srv/x#y", "a fragment"),
+    ("file:///srv/x#issue-y", "a fragment"),
+    ("file:///srv/x#issue-0", "'0' is not a valid number"),
+    ("file:///srv/x#7#issue-7", "a fragment"),
+    ("o/r#issue-7", "invalid repo format"),
     ("file:///srv/%zz", "hexadecimal"),
     ("file:///srv/%4", "hexadecimal"),
     ("file:///srv/%00", "NUL"),
@@ -1163,6 +1174,7 @@ fn mutated() -> impl Strategy<Value = String> {
         "tangled:did:plc:abc/core",
         "at://did:plc:abc/sh.tangled.repo/x",
         "file:///a%20b#7",
+        "file:///a%20b#issue-7",
         "./x!7",
         "[::1]:3000/o/r",
         "https://tangled.org/a.example/r/pulls/7/round/1.patch",
@@ -1220,6 +1232,15 @@ proptest! {
         let text = id.to_string();
         let parsed = parse(&text, &hosts()).map(|p| p.locator);
         prop_assert_eq!(parsed, Ok(Locator::Pull { id, round: None }), "{}", text);
+    }
+
+    #[test]
+    fn local_issue_is_read_back(dir in path(), number in 1u64..) {
+        let id = IssueId::number(RepoId::local(dir), number);
+        let text = id.to_string();
+        let parsed = parse(&text, &hosts()).map(|p| p.locator);
+        let issue = Locator::Issue { repo: id.repo, key: id.key };
+        prop_assert_eq!(parsed, Ok(issue), "{}", text);
     }
 
     #[test]
@@ -1295,4 +1316,21 @@ fn forge_address_names_repo_pull_or_issue() {
         selector,
         PrSelector::Locator(Locator::Pull { .. })
     ));
+}
+
+#[test]
+fn selector_of_local_issue_is_refused_with_issue_view() {
+    let text = "file:///srv/x#issue-7";
+    let error = parse_selector(text, &hosts()).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "'file:///srv/x#issue-7' names an issue, not a pull request"
+    );
+    let view = Action::op(crate::Op::IssueView).on(text);
+    assert_eq!(error.hint().action(), Some(&view));
+    let long = format!("file:///{}#issue-7", "x".repeat(200));
+    let error = parse_selector(&long, &hosts()).unwrap_err();
+    assert_eq!(error.hint().action(), None);
+    let branch = parse_selector("fix#issue-7", &hosts()).unwrap();
+    assert!(matches!(branch, PrSelector::Branch { .. }), "{branch:?}");
 }

@@ -3,12 +3,13 @@ use std::{collections::BTreeMap, fmt, hash::Hash};
 use serde::{Deserialize, Serialize};
 
 use super::{Actor, BoardId, Comment, Label, SetChange};
-use crate::{Error, PrKey, RepoId, Timestamp};
+use crate::{Error, ForgeKind, PrKey, RepoId, Timestamp, locator::ISSUE_SUFFIX};
 
 /// An issue of a repository.
 ///
 /// Its text is a locator, as that of a [`PrId`](crate::PrId) is. Whether issues and pull requests
-/// share their numbers is a matter of the forge.
+/// share their numbers is a matter of the forge. In a git repository they do not, and the text says
+/// which is meant: `file:///srv/tools#issue-3`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct IssueId {
     /// The repository that it is about.
@@ -31,6 +32,9 @@ impl IssueId {
 impl fmt::Display for IssueId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.key {
+            PrKey::Number(n) if self.repo.kind == ForgeKind::LOCAL => {
+                write!(f, "{}#{ISSUE_SUFFIX}{n}", self.repo)
+            }
             PrKey::Number(n) => write!(f, "{}#{n}", self.repo),
             PrKey::Record(uri) => f.write_str(uri),
         }

@@ -138,6 +138,9 @@ impl Link {
 impl fmt::Display for Link {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.key, &self.repo) {
+            (PrKey::Number(n), Some(repo)) if self.kind == Some(SubjectKind::Issue) => {
+                IssueId::number(repo.clone(), *n).fmt(f)
+            }
             (PrKey::Number(n), Some(repo)) => write!(f, "{repo}#{n}"),
             (PrKey::Number(n), None) => write!(f, "#{n}"),
             (PrKey::Record(uri), _) => f.write_str(uri),
