@@ -180,6 +180,13 @@ pub static CAPABILITIES: Capabilities = Capabilities {
         (C::IssueRelations, Native),
         (C::IssueValues, Native),
         (
+            C::IssueBoard,
+            No {
+                why: "an issue in a git repository keeps its fields itself",
+                instead: &Hint::new("name the field without a board"),
+            },
+        ),
+        (
             C::IssueFieldEdit,
             No {
                 why: "a git repository takes any value in any field of an issue",

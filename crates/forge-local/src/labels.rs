@@ -18,7 +18,8 @@ use crate::{
     ident::{Identity, identity},
     paging,
     store::{
-        Attempts, LABELS, LABELS_FILE, LabelRef, Lost, RefChange, Store, Unreadable, same_login,
+        Attempts, FORMAT, LABELS, LABELS_FILE, LabelRef, Lost, RefChange, Store, Unreadable,
+        same_login,
     },
 };
 
@@ -141,7 +142,7 @@ impl Store {
             _ => bad(e.message().into()).with_source(e),
         })?;
         let object = object.ok_or_else(|| bad("there is no labels.json in it".into()))?;
-        Unreadable::check_format(LABELS_FILE, &object.data).map_err(bad)?;
+        Unreadable::check_format(LABELS_FILE, &object.data, FORMAT).map_err(bad)?;
         let book: Book = serde_json::from_slice(&object.data)
             .map_err(|e| bad(e.to_string().into()).with_source(e))?;
         Ok(LoadedBook {

@@ -32,6 +32,7 @@ mod links;
 mod merge;
 mod paging;
 mod pulls;
+mod repo_file;
 mod repos;
 mod repository;
 mod reviews;

@@ -11,6 +11,7 @@ use forge_git::CatFile;
 use crate::{
     Local,
     pulls::{Scan, warning_of},
+    reviews::{Writer, fold_issue_comments},
     store::{Pull, Read, Snapshot, StoredIssue},
 };
 
@@ -100,9 +101,13 @@ impl Local {
             SubjectKind::Issue => {
                 let issue = self.store.read_issue(cat, number).await?;
                 let log = self.store.issue_log(cat, &issue).await;
+                let unseen = Writer {
+                    url: "",
+                    viewer: None,
+                };
                 let said = log.map(|log| {
-                    let events = log.into_iter().map(|logged| logged.entry.event);
-                    events.filter_map(|event| event.into_comment()).collect()
+                    let comments = fold_issue_comments(&log, &unseen);
+                    comments.into_iter().map(|c| c.body).collect()
                 });
                 let text = issue.snapshot.body.clone();
                 (self.issue_link(&issue), text, said, None)

@@ -50,8 +50,14 @@ impl Repos for Local {
         paging::slice(all.collect(), &page, &"branches")
     }
 
-    async fn repo_file(&self, _: &RepoId, _: &str, _: Option<&str>) -> Result<Option<Vec<u8>>> {
-        Err(crate::issues::not_yet(forge_core::Capability::RepoFile))
+    async fn repo_file(
+        &self,
+        repo: &RepoId,
+        path: &str,
+        at: Option<&str>,
+    ) -> Result<Option<Vec<u8>>> {
+        self.check(repo)?;
+        self.read_repo_file(path, at).await
     }
 }
 

@@ -2,46 +2,65 @@
 
 use forge_core::{
     Outcome, Result,
-    model::{Issue, IssueFields, NewIssue},
+    model::{EditIssue, Issue, IssueFields, NewIssue, SetChange},
 };
 
+use super::edit::check_edit;
 use crate::{
     Local,
-    caps::LIMITS,
     ident::identity,
-    pulls::{resolve_labels, resolve_logins},
     store::{Attempts, IssueEvent, IssueSnapshot},
 };
 
 impl Local {
     pub(super) async fn open_issue(&self, new: &NewIssue) -> Result<Outcome<Issue>> {
-        let title = LIMITS.check_title(&new.title)?;
-        LIMITS.check_text("body", &new.body)?;
+        let edit = as_edit(new);
+        check_edit(&edit)?;
         let by = identity(self.here()).await?;
         let mut cat = self.store.cat();
-        let book = self.store.labels(&mut cat).await?.book;
-        let mut snapshot = IssueSnapshot::new(by.actor.clone(), by.at);
-        snapshot.title = title.to_owned();
-        snapshot.body.clone_from(&new.body);
-        snapshot.labels = resolve_labels(&book, &new.labels)?;
-        LIMITS.check_label_count(snapshot.labels.len())?;
-        snapshot.assignees = resolve_logins("assignees", &new.assignees, &by)?;
+        let mut blank = IssueSnapshot::new(by.actor.clone(), by.at);
         let mut attempts = Attempts::begin(&self.store).await;
         loop {
-            snapshot.number = self.store.next_issue().await?;
+            blank.number = self.store.next_issue().await?;
+            let applied = self.apply_edit(&mut cat, &blank, &edit, &by).await?;
             let event = IssueEvent::Opened {
-                title: snapshot.title.clone(),
-                body: snapshot.body.clone(),
+                title: applied.snapshot.title.clone(),
+                body: applied.snapshot.body.clone(),
             };
-            let written = self.store.write_issue(None, snapshot.clone(), &by, event);
+            let written =
+                self.store
+                    .write_issue(None, applied.snapshot, &by, event, applied.unmoved);
             match written.await? {
                 Ok(issue) => {
-                    let fields = IssueFields::default();
+                    let fields = IssueFields::NONE;
                     let made = self.present_issue(&mut cat, &issue, &fields).await?;
                     return Ok(Outcome::immediate(made));
                 }
                 Err(lost) => attempts.again(lost).await?,
             }
         }
+    }
+}
+
+/// A new issue is an edit of a blank one.
+fn as_edit(new: &NewIssue) -> EditIssue {
+    let added = |all: &[String]| SetChange {
+        add: all.to_vec(),
+        remove: Vec::new(),
+    };
+    let values = new.values.iter();
+    EditIssue {
+        title: Some(new.title.clone()),
+        body: Some(new.body.clone()),
+        labels: added(&new.labels),
+        assignees: added(&new.assignees),
+        values: values.map(|(n, v)| (n.clone(), Some(v.clone()))).collect(),
+        board: new.board.clone(),
+        parent: new.parent.clone().map(Some),
+        blocked_by: SetChange {
+            add: new.blocked_by.clone(),
+            remove: Vec::new(),
+        },
+        ..EditIssue::default()
     }
 }

@@ -24,7 +24,7 @@ impl Local {
         page: &PageReq,
     ) -> Result<Page<Issue>> {
         let bound = ("issues", query);
-        let below = paging::position(page, &bound)?.unwrap_or(u64::MAX);
+        let last = paging::position(page, &bound)?;
         let mut query = query.clone();
         for login in [&mut query.author, &mut query.assignee] {
             if login.as_deref() == Some("@me") {
@@ -43,7 +43,14 @@ impl Local {
             warnings: Vec::new(),
         };
         let numbers = self.store.issue_numbers().await?;
-        let numbers: Vec<u64> = numbers.into_iter().filter(|n| *n < below).collect();
+        let is_left = |n: &u64| match query.oldest_first {
+            true => last.is_none_or(|last| *n > last),
+            false => last.is_none_or(|last| *n < last),
+        };
+        let mut numbers: Vec<u64> = numbers.into_iter().filter(is_left).collect();
+        if query.oldest_first {
+            numbers.reverse();
+        }
         let (mut scanned, mut last, mut more) = (0, 0, false);
         'chunks: for chunk in numbers.chunks(BATCH) {
             for read in self.store.read_issues(&mut cat, chunk).await? {
@@ -65,7 +72,16 @@ impl Local {
                     break 'chunks;
                 }
                 last = issue.number();
-                result.items.push(self.issue_header(&issue, &book));
+                let mut row = self.issue_header(&issue, &book);
+                self.add_comments(&mut cat, &issue, &query.fields, &mut row)
+                    .await;
+                result.items.push(row);
+            }
+        }
+        if query.fields.relations && !result.items.is_empty() {
+            let graph = self.issue_graph(&mut cat).await?;
+            for issue in &mut result.items {
+                graph.fill(self, issue);
             }
         }
         if more {

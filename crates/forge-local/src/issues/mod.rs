@@ -1,8 +1,11 @@
 //! Issues: one file for each thing that is done with them.
 
+mod comments;
 mod create;
 mod edit;
+mod history;
 mod list;
+mod relations;
 mod state;
 mod view;
 
@@ -15,12 +18,7 @@ use forge_core::{
     },
 };
 
-use crate::{
-    Local,
-    caps::LIMITS,
-    ident::identity,
-    store::{Attempts, IssueEvent},
-};
+use crate::Local;
 
 #[async_trait]
 impl Issues for Local {
@@ -48,7 +46,7 @@ impl Issues for Local {
 
     async fn edit_issue(&self, issue: &IssueId, edit: &EditIssue) -> Result<Outcome<Issue>> {
         let number = self.issue_number(issue)?;
-        self.change_issue(number, edit).await
+        self.change_issue(number, edit, |_| None).await
     }
 
     async fn set_issue_state(
@@ -62,44 +60,28 @@ impl Issues for Local {
 
     async fn comment_issue(&self, issue: &IssueId, body: &str) -> Result<Outcome<Comment>> {
         let number = self.issue_number(issue)?;
-        LIMITS.check_comment("body", body)?;
-        let by = identity(self.here()).await?;
-        let mut cat = self.store.cat();
-        let mut attempts = Attempts::begin(&self.store).await;
-        loop {
-            let before = self.store.read_issue(&mut cat, number).await?;
-            let mut snapshot = before.snapshot.clone();
-            snapshot.comments += 1;
-            let event = IssueEvent::Commented {
-                body: body.to_owned(),
-            };
-            let written = self.store.write_issue(Some(&before), snapshot, &by, event);
-            match written.await? {
-                Ok(issue) => {
-                    let made = self.issue_comment(&issue, &by, body);
-                    return Ok(Outcome::immediate(made));
-                }
-                Err(lost) => attempts.again(lost).await?,
-            }
-        }
+        self.add_issue_comment(number, body).await
     }
 
-    async fn related_issues(&self, _: &[IssueId], _: &IssueFields) -> Result<IssueSet> {
-        Err(not_yet(Capability::IssueRelations))
+    async fn related_issues(&self, ids: &[IssueId], fields: &IssueFields) -> Result<IssueSet> {
+        self.read_related(ids, fields).await
     }
 
     async fn edit_issue_comment(
         &self,
-        _: &IssueId,
-        _: &str,
-        _: &str,
-        _: Option<&str>,
+        issue: &IssueId,
+        key: &str,
+        body: &str,
+        expected_version: Option<&str>,
     ) -> Result<Outcome<Comment>> {
-        Err(not_yet(Capability::IssueCommentEdit))
+        let number = self.issue_number(issue)?;
+        self.change_issue_comment(number, key, body, expected_version)
+            .await
     }
 
-    async fn delete_issue_comment(&self, _: &IssueId, _: &str) -> Result<Outcome<()>> {
-        Err(not_yet(Capability::IssueCommentEdit))
+    async fn delete_issue_comment(&self, issue: &IssueId, key: &str) -> Result<Outcome<()>> {
+        let number = self.issue_number(issue)?;
+        self.remove_issue_comment(number, key).await
     }
 
     async fn edit_issues(
@@ -113,34 +95,32 @@ impl Issues for Local {
         Ok(results)
     }
 
-    async fn delete_issue(&self, _: &IssueId) -> Result<Outcome<()>> {
-        Err(not_yet(Capability::IssueDelete))
+    async fn delete_issue(&self, issue: &IssueId) -> Result<Outcome<()>> {
+        let number = self.issue_number(issue)?;
+        self.remove_issue(number).await
     }
 
-    async fn issue_history(&self, _: &IssueId, _: PageReq) -> Result<Page<StatusEvent>> {
-        Err(not_yet(Capability::IssueHistory))
+    async fn issue_history(&self, issue: &IssueId, page: PageReq) -> Result<Page<StatusEvent>> {
+        let number = self.issue_number(issue)?;
+        self.history_of_issue(number, &page).await
     }
 
-    async fn issue_fields(&self, _: &RepoId, _: Option<&BoardId>) -> Result<Vec<IssueField>> {
-        Err(not_yet(Capability::IssueFieldEdit))
+    async fn issue_fields(&self, repo: &RepoId, _: Option<&BoardId>) -> Result<Vec<IssueField>> {
+        self.check(repo)?;
+        Err(Self::unsupported(Capability::IssueFieldEdit))
     }
 
     async fn define_issue_field(
         &self,
-        _: &RepoId,
+        repo: &RepoId,
         _: Option<&BoardId>,
         _: &IssueField,
     ) -> Result<Outcome<IssueField>> {
-        Err(not_yet(Capability::IssueFieldEdit))
+        self.check(repo)?;
+        Err(Self::unsupported(Capability::IssueFieldEdit))
     }
 
     async fn links(&self, subject: &Subject) -> Result<Links> {
         self.links_of(subject).await
     }
-}
-
-/// Replaced by the backend's own work.
-pub(crate) fn not_yet(capability: Capability) -> forge_core::Error {
-    static HINT: forge_core::Hint = forge_core::Hint::new("wait");
-    forge_core::Error::unsupported(capability, "not built yet", &HINT)
 }

@@ -1,15 +1,14 @@
-//! Closing and reopening an issue.
+//! Closing, reopening and deleting an issue.
 
 use forge_core::{
     Outcome, Result, Warning,
-    model::{Issue, IssueFields, IssueReason, IssueState, SetIssueState},
+    model::{EditIssue, Issue, IssueState, SetIssueState},
 };
 
 use crate::{
     Local,
-    caps::LIMITS,
     ident::identity,
-    store::{Attempts, IssueEvent},
+    store::{Attempts, IssueEvent, IssueSnapshot},
 };
 
 impl Local {
@@ -18,45 +17,30 @@ impl Local {
         number: u64,
         req: &SetIssueState,
     ) -> Result<Outcome<Issue>> {
-        if let Some(comment) = &req.comment {
-            LIMITS.check_comment("body", comment)?;
-        }
+        let edit = EditIssue {
+            state: Some(req.state),
+            reason: req.reason,
+            comment: req.comment.clone(),
+            ..EditIssue::default()
+        };
+        let done = |s: &IssueSnapshot| (s.state == req.state).then(|| already(number, req.state));
+        self.change_issue(number, &edit, done).await
+    }
+
+    /// Leaves a tombstone, which keeps the number from being given again.
+    pub(super) async fn remove_issue(&self, number: u64) -> Result<Outcome<()>> {
         let by = identity(self.here()).await?;
         let mut cat = self.store.cat();
         let mut attempts = Attempts::begin(&self.store).await;
-        let fields = IssueFields::default();
         loop {
             let before = self.store.read_issue(&mut cat, number).await?;
-            let mut snapshot = before.snapshot.clone();
-            if snapshot.state == req.state {
-                let view = self.present_issue(&mut cat, &before, &fields).await?;
-                return Ok(Outcome::unchanged(view, already(number, req.state)));
-            }
-            let comment = req.comment.clone();
-            snapshot.comments += u64::from(comment.is_some());
-            let event = match req.state {
-                IssueState::Open => {
-                    snapshot.state_reason = Some(IssueReason::Reopened);
-                    snapshot.closed_at = None;
-                    IssueEvent::Reopened { comment }
-                }
-                IssueState::Closed => {
-                    let reason = req.reason.unwrap_or(IssueReason::Completed);
-                    snapshot.state_reason = Some(reason);
-                    snapshot.closed_at = Some(by.at);
-                    IssueEvent::Closed {
-                        reason: Some(reason),
-                        comment,
-                    }
-                }
-            };
-            snapshot.state = req.state;
-            let written = self.store.write_issue(Some(&before), snapshot, &by, event);
+            let tombstone = IssueSnapshot::tombstone(number, &by);
+            let event = IssueEvent::Deleted;
+            let written = self
+                .store
+                .write_issue(Some(&before), tombstone, &by, event, Vec::new());
             match written.await? {
-                Ok(issue) => {
-                    let view = self.present_issue(&mut cat, &issue, &fields).await?;
-                    return Ok(Outcome::immediate(view));
-                }
+                Ok(_) => return Ok(Outcome::immediate(())),
                 Err(lost) => attempts.again(lost).await?,
             }
         }

@@ -98,18 +98,8 @@ impl Local {
             (edited.labels_added, edited.labels_removed) =
                 change_labels(&mut s.labels, &edit.labels, &book)?;
         }
-        let added = resolve_logins("assignees", &edit.assignees.add, by)?;
-        for login in added {
-            if !s.assignees.iter().any(|a| same_login(a, &login)) {
-                s.assignees.push(login.clone());
-                edited.assignees_added.push(login);
-            }
-        }
-        for login in resolve_logins("assignees", &edit.assignees.remove, by)? {
-            if let Some(at) = s.assignees.iter().position(|a| same_login(a, &login)) {
-                edited.assignees_removed.push(s.assignees.remove(at));
-            }
-        }
+        (edited.assignees_added, edited.assignees_removed) =
+            change_assignees(&mut s.assignees, &edit.assignees, by)?;
         let author = s.author.login.clone();
         for reviewer in resolve_reviewers(&edit.reviewers.add, by, &author)? {
             if !s.pending_reviewers.iter().any(|r| same(r, &reviewer)) {
@@ -140,6 +130,30 @@ impl Local {
 
 fn same(a: &Reviewer, b: &Reviewer) -> bool {
     same_login(a.handle(), b.handle())
+}
+
+/// Changes `assignees`; the logins of those that are new, and of those that are gone.
+///
+/// # Errors
+/// `invalid_input` for what is no login.
+pub(crate) fn change_assignees(
+    assignees: &mut Vec<String>,
+    change: &SetChange<String>,
+    by: &Identity,
+) -> Result<(Vec<String>, Vec<String>)> {
+    let (mut added, mut removed) = (Vec::new(), Vec::new());
+    for login in resolve_logins("assignees", &change.add, by)? {
+        if !assignees.iter().any(|a| same_login(a, &login)) {
+            assignees.push(login.clone());
+            added.push(login);
+        }
+    }
+    for login in resolve_logins("assignees", &change.remove, by)? {
+        if let Some(at) = assignees.iter().position(|a| same_login(a, &login)) {
+            removed.push(assignees.remove(at));
+        }
+    }
+    Ok((added, removed))
 }
 
 /// Changes `labels`; the names of those that are new on it, and of those that are gone.

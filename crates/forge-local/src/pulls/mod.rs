@@ -25,8 +25,7 @@ mod state;
 mod status;
 mod view;
 
-pub(crate) use create::{resolve_labels, resolve_logins};
-pub(crate) use edit::change_labels;
+pub(crate) use edit::{change_assignees, change_labels};
 pub(crate) use list::{Scan, label_names};
 pub(crate) use state::require_open;
 pub(crate) use view::{shown_labels, warning_of};

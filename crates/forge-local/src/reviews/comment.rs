@@ -2,18 +2,20 @@
 
 use forge_core::{
     Action, Error, ErrorKind, Hint, Noun, Op, Outcome, Param, Result,
-    model::{Comment, CommentId},
+    model::{Comment, CommentId, SubjectKind},
     text,
 };
 use forge_git::CatFile;
 
-use super::conversation::{Conversation, comment_id};
+use super::conversation::comment_id;
 use crate::{
     Local,
     caps::LIMITS,
     ident::{Identity, identity},
     store::{Attempts, Draft, Event, Pull, Written},
 };
+
+const PULL: SubjectKind = SubjectKind::PullRequest;
 
 impl Local {
     pub(super) async fn add_comment(
@@ -49,7 +51,7 @@ impl Local {
                 Some(to) => {
                     let said = self.conversation(&mut cat, &pull, Some(&by)).await?;
                     said.comment(&to.key)
-                        .ok_or_else(|| no_comment(number, &to.key))?;
+                        .ok_or_else(|| no_comment(PULL, number, &to.key))?;
                     said.thread_of(&to.key).map(|t| t.id.clone())
                 }
             };
@@ -91,7 +93,7 @@ impl Local {
                 .read_to_write(&mut cat, number, &mut attempts)
                 .await?;
             let said = self.conversation(&mut cat, &pull, Some(&by)).await?;
-            own(number, &said, key, &by, "changed")?;
+            require_own(PULL, number, said.comment(key), key, &by, "changed")?;
             let event = Event::CommentEdited {
                 comment: key.to_owned(),
                 body: body.to_owned(),
@@ -114,7 +116,7 @@ impl Local {
                 .read_to_write(&mut cat, number, &mut attempts)
                 .await?;
             let said = self.conversation(&mut cat, &pull, Some(&by)).await?;
-            own(number, &said, key, &by, "deleted")?;
+            require_own(PULL, number, said.comment(key), key, &by, "deleted")?;
             let mut snapshot = pull.snapshot.clone();
             if said.thread_of(key).is_none() {
                 snapshot.comments = snapshot.comments.saturating_sub(1);
@@ -145,18 +147,29 @@ impl Local {
         let comment = said
             .comment(id)
             .cloned()
-            .ok_or_else(|| no_comment(pull.number, id))?;
+            .ok_or_else(|| no_comment(PULL, pull.number, id))?;
         Ok(Outcome::immediate(comment))
     }
 }
 
-/// Refuses a comment that is not the viewer's.
-fn own(number: u64, said: &Conversation, key: &str, by: &Identity, done: &str) -> Result<()> {
-    let comment = said.comment(key).ok_or_else(|| no_comment(number, key))?;
+/// Refuses a comment that is not the viewer's, and none.
+pub(crate) fn require_own(
+    kind: SubjectKind,
+    number: u64,
+    comment: Option<&Comment>,
+    key: &str,
+    by: &Identity,
+    done: &str,
+) -> Result<()> {
+    let comment = comment.ok_or_else(|| no_comment(kind, number, key))?;
     if by.is(&comment.author.login) {
         return Ok(());
     }
     let author = text::one_line(&comment.author.login).into_owned();
+    let answer = match kind {
+        SubjectKind::PullRequest => Op::Comment,
+        SubjectKind::Issue => Op::IssueComment,
+    };
     Err(Error::new(
         ErrorKind::PermissionDenied {
             missing: Vec::new(),
@@ -168,21 +181,21 @@ fn own(number: u64, said: &Conversation, key: &str, by: &Identity, done: &str) -
     )
     .with_hint(
         Hint::new("answer it instead")
-            .with_action(Action::op(Op::Comment).on(number).choose(Param::Body)),
+            .with_action(Action::op(answer).on(number).choose(Param::Body)),
     ))
 }
 
-fn no_comment(number: u64, key: &str) -> Error {
+pub(crate) fn no_comment(kind: SubjectKind, number: u64, key: &str) -> Error {
+    let view = match kind {
+        SubjectKind::PullRequest => Action::op(Op::PrView).with(Param::Include, "comments"),
+        SubjectKind::Issue => Action::op(Op::IssueView),
+    };
     Error::not_found(
         Noun::Comment,
         format!("#{number} has no comment {}", shown(key)),
     )
     .with_hint(
-        Hint::from(format!("look at the comments that #{number} has")).with_action(
-            Action::op(Op::PrView)
-                .on(number)
-                .with(Param::Include, "comments"),
-        ),
+        Hint::from(format!("look at the comments that #{number} has")).with_action(view.on(number)),
     )
 }
 

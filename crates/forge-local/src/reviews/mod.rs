@@ -3,10 +3,13 @@
 mod comment;
 mod conversation;
 mod hunks;
+mod issue_comments;
 mod submit;
 mod thread;
 
+pub(crate) use comment::{no_comment, require_own};
 pub(crate) use conversation::{Writer, comment_id};
+pub(crate) use issue_comments::fold_issue_comments;
 
 use async_trait::async_trait;
 use forge_core::{

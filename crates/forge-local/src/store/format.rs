@@ -3,17 +3,19 @@
 use forge_core::{Error, ErrorKind, Result, text};
 use serde::Deserialize;
 
-/// The format that this version writes, and the newest that it reads and writes over.
+/// The format of pull requests, labels and plain issues.
 ///
 /// A stored file is rewritten whole, so a field that an older version does not know would be lost:
 /// every new field needs a higher format.
 pub(crate) const FORMAT: u32 = 1;
+/// The format of an issue with values or relations, and of a deleted one.
+pub(crate) const ISSUE_FORMAT: u32 = 2;
 
 /// Why a stored object cannot be read.
 #[derive(Debug)]
 pub(crate) enum Unreadable {
-    /// A newer version of forge wrote it, with this format.
-    Newer(u32),
+    /// A newer version of forge wrote it, with the format `found`; this one reads up to `newest`.
+    Newer { found: u32, newest: u32 },
     /// The rest of a sentence.
     Damaged(String),
     /// The file that the record consists of is not there: it never was, or a partial clone left it
@@ -45,16 +47,17 @@ impl From<&str> for Unreadable {
 }
 
 impl Unreadable {
-    /// Checks the field `format` of a stored JSON file, before anything else of it is read.
-    pub fn check_format(file: &str, data: &[u8]) -> Result<(), Self> {
+    /// Checks the field `format` of a stored JSON file, before anything else of it is read; `newest`
+    /// is the highest that is read.
+    pub fn check_format(file: &str, data: &[u8], newest: u32) -> Result<(), Self> {
         #[derive(Deserialize)]
         struct Head {
             format: u32,
         }
         let head: Head = serde_json::from_slice(data).map_err(|e| format!("{file}: {e}"))?;
         match head.format {
-            0..=FORMAT => Ok(()),
-            newer => Err(Self::Newer(newer)),
+            found if found > newest => Err(Self::Newer { found, newest }),
+            _ => Ok(()),
         }
     }
 
@@ -70,10 +73,10 @@ impl Unreadable {
                     .fold(outer, Error::with_hint)
                     .with_source(error);
             }
-            Self::Newer(format) => (
+            Self::Newer { found, newest } => (
                 format!(
-                    "it has format {format}, which a newer version of forge wrote (this one reads \
-                     up to {FORMAT})"
+                    "it has format {found}, which a newer version of forge wrote (this one reads \
+                     up to {newest})"
                 ),
                 format!(
                     "use the version of forge that wrote {name}, or a later one; this one changes \

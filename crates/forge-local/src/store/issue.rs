@@ -1,18 +1,19 @@
 //! Issues: the chain of events below each of `refs/forge/issues/`, and `issue.json`, the state
 //! after the last of them.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use forge_core::{
     Action, Arg, Call, Error, Hint, Noun, Op, Param, Result, Timestamp,
     model::{Actor, IssueReason, IssueState},
+    text,
 };
 use forge_git::{CatFile, Found};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Entry, FORMAT, LabelRef, Lost, RefChange, Store, Unreadable, event::Subject, log::Logged, refs,
-    write::no_json,
+    Entry, FORMAT, ISSUE_FORMAT, IssueEvent, LabelRef, Lost, RefChange, Store, Unreadable,
+    log::Logged, refs, write::no_json,
 };
 use crate::ident::Identity;
 
@@ -27,66 +28,6 @@ static LIST_ISSUES: Hint = Hint::fixed(
         &[(Param::State, Arg::Set(Cow::Borrowed("all")))],
     ),
 );
-
-/// What happened to an issue.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "event", rename_all = "snake_case")]
-pub(crate) enum IssueEvent {
-    /// It was opened.
-    Opened { title: String, body: String },
-    /// Its text or its labels changed.
-    Edited {
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        title: Option<String>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        body: Option<String>,
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        labels_added: Vec<String>,
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        labels_removed: Vec<String>,
-    },
-    /// Somebody commented.
-    Commented { body: String },
-    /// It was closed.
-    Closed {
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        reason: Option<IssueReason>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        comment: Option<String>,
-    },
-    /// It was reopened.
-    Reopened {
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        comment: Option<String>,
-    },
-    /// Something that a newer version wrote.
-    #[serde(other)]
-    Unknown,
-}
-
-impl IssueEvent {
-    /// The comment that it made, if it made one.
-    pub fn into_comment(self) -> Option<String> {
-        match self {
-            Self::Commented { body } => Some(body),
-            Self::Closed { comment, .. } | Self::Reopened { comment } => comment,
-            Self::Opened { .. } | Self::Edited { .. } | Self::Unknown => None,
-        }
-    }
-}
-
-impl Subject for IssueEvent {
-    fn subject(&self) -> &'static str {
-        match self {
-            Self::Opened { .. } => "open",
-            Self::Edited { .. } => "edit",
-            Self::Commented { .. } => "comment",
-            Self::Closed { .. } => "close",
-            Self::Reopened { .. } => "reopen",
-            Self::Unknown => "event",
-        }
-    }
-}
 
 /// All that a list and the default view show.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -106,6 +47,18 @@ pub(crate) struct IssueSnapshot {
     pub comments: u64,
     /// How many events there are.
     pub events: u64,
+    /// Values of fields, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub values: BTreeMap<String, String>,
+    /// The number of the issue that it is a part of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<u64>,
+    /// The numbers of the issues that it waits for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blocked_by: Vec<u64>,
+    /// It was deleted, and nothing else of it is left.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub deleted: bool,
 }
 
 impl IssueSnapshot {
@@ -126,7 +79,31 @@ impl IssueSnapshot {
             assignees: Vec::new(),
             comments: 0,
             events: 0,
+            values: BTreeMap::new(),
+            parent: None,
+            blocked_by: Vec::new(),
+            deleted: false,
         }
+    }
+
+    /// What stays of issue `number` when `by` deletes it.
+    pub fn tombstone(number: u64, by: &Identity) -> Self {
+        Self {
+            number,
+            state: IssueState::Closed,
+            closed_at: Some(by.at),
+            deleted: true,
+            ..Self::new(by.actor.clone(), by.at)
+        }
+    }
+
+    /// The lowest format that has all of its fields: older versions read what they can keep.
+    fn lowest_format(&self) -> u32 {
+        let plain = self.values.is_empty()
+            && self.parent.is_none()
+            && self.blocked_by.is_empty()
+            && !self.deleted;
+        if plain { FORMAT } else { ISSUE_FORMAT }
     }
 
     fn encode(&self) -> Result<Vec<u8>> {
@@ -137,7 +114,7 @@ impl IssueSnapshot {
 
     /// Reads the blob of issue `number`; the error is a part of a sentence.
     fn decode(data: &[u8], number: u64) -> Result<Self, Unreadable> {
-        Unreadable::check_format("issue.json", data)?;
+        Unreadable::check_format("issue.json", data, ISSUE_FORMAT)?;
         let snapshot: Self =
             serde_json::from_slice(data).map_err(|e| format!("issue.json: {e}"))?;
         if snapshot.number != number {
@@ -197,23 +174,57 @@ impl Store {
     /// Issue `number`.
     ///
     /// # Errors
-    /// `not_found`; `protocol` when it is damaged.
+    /// `not_found`, also when it was deleted; `protocol` when it is damaged.
     pub async fn read_issue(&self, cat: &mut CatFile, number: u64) -> Result<StoredIssue> {
-        let found = self.read_issues(cat, &[number]).await?.pop().flatten();
-        found.unwrap_or_else(|| {
-            Err(Error::not_found(
-                Noun::Issue,
-                format!("issue #{number} was not found in {}", self.url),
-            )
-            .with_hint(&LIST_ISSUES))
-        })
+        let found = self.read_stored(cat, &[number]).await?.pop().flatten();
+        self.require_issue(number, found)
     }
 
-    /// Those of `numbers`, in order; `None` for one that is not there.
+    /// The issue of a lookup of [`Self::read_stored`].
+    ///
+    /// # Errors
+    /// As [`Self::read_issue`].
+    pub fn require_issue(
+        &self,
+        number: u64,
+        found: Option<Result<StoredIssue>>,
+    ) -> Result<StoredIssue> {
+        let why = match found {
+            Some(Ok(issue)) if issue.snapshot.deleted => {
+                let tombstone = &issue.snapshot;
+                let by = text::one_line(&tombstone.author.login);
+                format!(
+                    "issue #{number} of {} was deleted by {by} at {}",
+                    self.url, tombstone.updated_at
+                )
+            }
+            Some(read) => return read,
+            None => format!("issue #{number} was not found in {}", self.url),
+        };
+        Err(Error::not_found(Noun::Issue, why).with_hint(&LIST_ISSUES))
+    }
+
+    /// Those of `numbers`, in order; `None` for one that is not there or was deleted.
+    ///
+    /// # Errors
+    /// As [`Self::read_stored`].
+    pub async fn read_issues(
+        &self,
+        cat: &mut CatFile,
+        numbers: &[u64],
+    ) -> Result<Vec<Option<Result<StoredIssue>>>> {
+        let mut all = self.read_stored(cat, numbers).await?;
+        for read in &mut all {
+            read.take_if(|r| matches!(r, Ok(issue) if issue.snapshot.deleted));
+        }
+        Ok(all)
+    }
+
+    /// Those of `numbers`, in order, with deleted ones; `None` for one that is not there.
     ///
     /// # Errors
     /// `git` when git cannot be run; what is wrong with one of them is in its place.
-    pub async fn read_issues(
+    pub async fn read_stored(
         &self,
         cat: &mut CatFile,
         numbers: &[u64],
@@ -257,7 +268,8 @@ impl Store {
             .await
     }
 
-    /// Writes an event: the first one without `before`. `Err` inside when another writer was faster.
+    /// Writes an event: the first one without `before`, and the only one for a deletion. `unmoved`
+    /// are refs that must still be what they were. `Err` inside when another writer was faster.
     ///
     /// # Errors
     /// `git` when git cannot write.
@@ -267,12 +279,15 @@ impl Store {
         mut snapshot: IssueSnapshot,
         by: &Identity,
         event: IssueEvent,
+        unmoved: Vec<RefChange>,
     ) -> Result<Result<StoredIssue, Lost>> {
         snapshot.events += 1;
         snapshot.updated_at = by.at;
+        snapshot.format = snapshot.lowest_format();
         let parent = match before {
-            Some(before) => before.tip.clone(),
-            None => self.put_root().await?,
+            // The chain begins anew, so that nothing keeps the deleted text.
+            Some(before) if event != IssueEvent::Deleted => before.tip.clone(),
+            _ => self.put_root().await?,
         };
         let entry = Entry {
             seq: snapshot.events,
@@ -295,7 +310,8 @@ impl Store {
         };
         let line = message.lines().next().unwrap_or("");
         let reason = format!("forge: issue #{} {line}", snapshot.number);
-        Ok(match self.update_refs(&reason, &[change]).await? {
+        let changes: Vec<_> = unmoved.into_iter().chain([change]).collect();
+        Ok(match self.update_refs(&reason, &changes).await? {
             Some(lost) => Err(lost),
             None => Ok(StoredIssue { tip, snapshot }),
         })
@@ -334,22 +350,24 @@ mod tests {
         assert_eq!(IssueSnapshot::decode(&bytes, 7).unwrap(), s);
         let other = IssueSnapshot::decode(&bytes, 8).unwrap_err();
         assert!(matches!(other, Unreadable::Damaged(why) if why.contains("#7")));
-        let newer = String::from_utf8(bytes)
-            .unwrap()
-            .replace("\"format\": 1", "\"format\": 2");
-        let newer = IssueSnapshot::decode(newer.as_bytes(), 7).unwrap_err();
-        assert!(matches!(newer, Unreadable::Newer(2)), "{newer:?}");
+        let of_format = |format: u32| {
+            let json = String::from_utf8(bytes.clone()).unwrap();
+            let json = json.replace("\"format\": 1", &format!("\"format\": {format}"));
+            IssueSnapshot::decode(json.as_bytes(), 7)
+        };
+        assert!(of_format(2).is_ok());
+        let newer = of_format(3).unwrap_err();
+        let refused = matches!(
+            newer,
+            Unreadable::Newer {
+                found: 3,
+                newest: 2
+            }
+        );
+        assert!(refused, "{newer:?}");
         assert!(IssueSnapshot::decode(b"{", 7).is_err());
         s.events = u64::MAX;
         let refused = IssueSnapshot::decode(&s.encode().unwrap(), 7).unwrap_err();
         assert!(matches!(refused, Unreadable::Damaged(why) if why.contains("counts")));
-    }
-
-    #[test]
-    fn an_event_of_a_newer_version_is_kept_apart() {
-        let json =
-            r#"{"seq":1,"at":"2026-11-01T00:00:00Z","actor":{"login":"a"},"event":"pinned"}"#;
-        let entry: Entry<IssueEvent> = serde_json::from_str(json).unwrap();
-        assert_eq!(entry.event, IssueEvent::Unknown);
     }
 }

@@ -7,8 +7,8 @@ use forge_core::{Result, model::SubjectKind};
 use super::{Store, refs};
 
 impl Store {
-    /// Those of which some event has `#<number>` in it, perhaps as the beginning of another number;
-    /// the newest first. One process, whatever their number.
+    /// Those of which some event has `#<number>` or `#issue-<number>` in it, perhaps as the beginning
+    /// of another number; the newest first. One process, whatever their number.
     ///
     /// # Errors
     /// `git` when git cannot be run, or an event is gone.
@@ -22,6 +22,7 @@ impl Store {
                 "--format=%S",
                 "--fixed-strings",
                 &format!("--grep=#{number}"),
+                &format!("--grep=#issue-{number}"),
                 &format!("--glob={}", refs::PULLS),
                 &format!("--glob={}", refs::ISSUES),
             ])

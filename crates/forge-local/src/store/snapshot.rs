@@ -114,7 +114,7 @@ impl Snapshot {
 
     /// Reads the blob of pull request `number`; the error is a part of a sentence.
     pub fn decode(data: &[u8], number: u64) -> Result<Self, Unreadable> {
-        Unreadable::check_format("pull.json", data)?;
+        Unreadable::check_format("pull.json", data, FORMAT)?;
         let snapshot: Self = serde_json::from_slice(data).map_err(|e| format!("pull.json: {e}"))?;
         if snapshot.number != number {
             return Err(format!("pull.json says that it is #{}", snapshot.number).into());
@@ -247,7 +247,16 @@ mod tests {
             .unwrap()
             .replace("\"format\": 1", "\"format\": 2");
         let newer = Snapshot::decode(newer.as_bytes(), 7).unwrap_err();
-        assert!(matches!(newer, Unreadable::Newer(2)), "{newer:?}");
+        assert!(
+            matches!(
+                newer,
+                Unreadable::Newer {
+                    found: 2,
+                    newest: 1
+                }
+            ),
+            "{newer:?}"
+        );
         assert!(Snapshot::decode(b"{", 7).is_err());
         for (field, value) in [("topic", "a..b"), ("topic", "a b"), ("main", "")] {
             let bad = s.encode().unwrap();

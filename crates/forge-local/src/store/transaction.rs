@@ -22,6 +22,8 @@ pub(crate) enum RefChange {
     },
     /// It must be `old`, and goes.
     Delete { name: String, old: String },
+    /// It must be `old`, and stays.
+    Verify { name: String, old: String },
 }
 
 /// Why a transaction did nothing, though trying again may help.
@@ -58,6 +60,7 @@ impl Store {
                 RefChange::Create { name, new } => ["create ", name, new, ""],
                 RefChange::Update { name, new, old } => ["update ", name, new, old],
                 RefChange::Delete { name, old } => ["delete ", name, old, ""],
+                RefChange::Verify { name, old } => ["verify ", name, old, ""],
             };
             let [verb, name, first, second] = fields;
             input.extend_from_slice(format!("{verb}{name}\0{first}\0").as_bytes());

@@ -13,7 +13,7 @@ use forge_local::Local;
 
 use crate::repo::Repo;
 
-async fn open(local: &Local, title: &str) -> Issue {
+pub async fn open(local: &Local, title: &str) -> Issue {
     let new = NewIssue {
         title: title.to_owned(),
         ..NewIssue::default()
@@ -23,11 +23,11 @@ async fn open(local: &Local, title: &str) -> Issue {
     made.value
 }
 
-fn id(local: &Local, number: u64) -> IssueId {
+pub fn id(local: &Local, number: u64) -> IssueId {
     IssueId::number(local.id().clone(), number)
 }
 
-async fn all(local: &Local) -> forge_core::Page<Issue> {
+pub async fn all(local: &Local) -> forge_core::Page<Issue> {
     let query = IssueQuery {
         state: IssueFilter::All,
         ..IssueQuery::default()
@@ -127,7 +127,7 @@ async fn one_damaged_issue_leaves_the_others_and_keeps_its_number() {
 async fn a_description_names_the_issues_that_it_closes() {
     let repo = Repo::new();
     let local = repo.open().await;
-    for title in ["One", "Two", "Three", "Four"] {
+    for title in ["One", "Two", "Three", "Four", "Five"] {
         open(&local, title).await;
     }
     let close = SetIssueState::to(IssueState::Closed);
@@ -135,7 +135,7 @@ async fn a_description_names_the_issues_that_it_closes() {
     repo.branch("topic", "new.txt", "new\n");
     let req = CreatePull {
         description: format!(
-            "Fixes #3, see #2.\n\nCloses: #1, resolves #9. Also fixes {}#4.",
+            "Fixes #3, see #2.\n\nCloses: #1, resolves #9. Also fixes {0}#4, fixes {0}#issue-5.",
             local.id()
         ),
         ..CreatePull::new("topic", "T")
@@ -144,7 +144,7 @@ async fn a_description_names_the_issues_that_it_closes() {
     let view = local.view(&made.id, PrFields::LINKED_ISSUES).await.unwrap();
     let linked: Vec<_> = view.linked_issues.unwrap();
     let linked: Vec<_> = linked.iter().map(|i| (i.number, i.open)).collect();
-    assert_eq!(linked, [(3, false), (1, true), (4, true)]);
+    assert_eq!(linked, [(3, false), (1, true), (4, true), (5, true)]);
     let said = |warnings: &[Warning]| -> Vec<String> {
         let of = warnings
             .iter()
@@ -164,7 +164,7 @@ async fn a_description_names_the_issues_that_it_closes() {
     let said = said(&view.warnings);
     assert_eq!(said.len(), 2, "{said:?}");
     assert!(said[0].contains("101 issues; the first 100"), "{said:?}");
-    assert!(said[1].contains(" there: #5, ") && said[1].ends_with(", #100"));
+    assert!(said[1].contains(" there: #6, ") && said[1].ends_with(", #100"));
     let plain = local.view(&made.id, PrFields::NONE).await.unwrap();
     assert!(plain.linked_issues.is_none());
 }

@@ -11,11 +11,15 @@
 mod corrupt;
 mod diff_counts;
 mod issues;
+mod issues_edit;
+mod issues_history;
+mod issues_relations;
 mod life;
 mod on_top;
 mod patch;
 mod recovery;
 mod repo;
+mod repo_file;
 mod repositories;
 mod signing;
 mod together;

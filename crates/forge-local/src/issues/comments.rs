@@ -1,0 +1,143 @@
+//! Comments on issues: writing, changing and deleting them.
+
+use forge_core::{
+    Action, Op, Outcome, Result, check_version,
+    model::{Comment, IssueId, SubjectKind},
+};
+use forge_git::CatFile;
+
+use crate::{
+    Local,
+    caps::LIMITS,
+    ident::{Identity, identity},
+    reviews::{Writer, comment_id, fold_issue_comments, no_comment, require_own},
+    store::{Attempts, IssueEvent, StoredIssue},
+};
+
+impl Local {
+    pub(super) async fn add_issue_comment(
+        &self,
+        number: u64,
+        body: &str,
+    ) -> Result<Outcome<Comment>> {
+        LIMITS.check_comment("body", body)?;
+        let by = identity(self.here()).await?;
+        let mut cat = self.store.cat();
+        let mut attempts = Attempts::begin(&self.store).await;
+        loop {
+            let before = self.store.read_issue(&mut cat, number).await?;
+            let mut snapshot = before.snapshot.clone();
+            snapshot.comments += 1;
+            let event = IssueEvent::Commented {
+                body: body.to_owned(),
+            };
+            let written = self
+                .store
+                .write_issue(Some(&before), snapshot, &by, event, Vec::new());
+            match written.await? {
+                Ok(issue) => {
+                    let url = self.issue_id(number).to_string();
+                    let writer = Writer {
+                        url: &url,
+                        viewer: Some(&by.actor.login),
+                    };
+                    let id = comment_id(issue.snapshot.events);
+                    let made = writer.comment(id, &by.actor, by.at, body);
+                    return Ok(Outcome::immediate(made));
+                }
+                Err(lost) => attempts.again(lost).await?,
+            }
+        }
+    }
+
+    pub(super) async fn change_issue_comment(
+        &self,
+        number: u64,
+        key: &str,
+        body: &str,
+        expected_version: Option<&str>,
+    ) -> Result<Outcome<Comment>> {
+        LIMITS.check_comment("body", body)?;
+        let (mut cat, issue, by) = self
+            .rewrite_issue_comment(number, key, Some(body), expected_version)
+            .await?;
+        let comments = self.comments_of_issue(&mut cat, &issue, Some(&by)).await?;
+        let changed = comments.into_iter().find(|c| c.id == key);
+        let kind = SubjectKind::Issue;
+        let changed = changed.ok_or_else(|| no_comment(kind, number, key))?;
+        Ok(Outcome::immediate(changed))
+    }
+
+    pub(super) async fn remove_issue_comment(&self, number: u64, key: &str) -> Result<Outcome<()>> {
+        self.rewrite_issue_comment(number, key, None, None).await?;
+        Ok(Outcome::immediate(()))
+    }
+
+    /// Gives the viewer's own comment `key` another body, or deletes it without one.
+    async fn rewrite_issue_comment(
+        &self,
+        number: u64,
+        key: &str,
+        body: Option<&str>,
+        expected_version: Option<&str>,
+    ) -> Result<(CatFile, StoredIssue, Identity)> {
+        let by = identity(self.here()).await?;
+        let mut cat = self.store.cat();
+        let mut attempts = Attempts::begin(&self.store).await;
+        loop {
+            let before = self.store.read_issue(&mut cat, number).await?;
+            let view = Action::op(Op::IssueView).on(number);
+            check_version(&self.issue_id(number), expected_version, &before.tip, view)?;
+            let comments = self.comments_of_issue(&mut cat, &before, Some(&by)).await?;
+            let comment = comments.iter().find(|c| c.id == key);
+            let done = if body.is_some() { "changed" } else { "deleted" };
+            require_own(SubjectKind::Issue, number, comment, key, &by, done)?;
+            let mut snapshot = before.snapshot.clone();
+            let comment = key.to_owned();
+            let event = match body {
+                Some(body) => IssueEvent::CommentEdited {
+                    comment,
+                    body: body.to_owned(),
+                },
+                None => {
+                    snapshot.comments = snapshot.comments.saturating_sub(1);
+                    IssueEvent::CommentDeleted { comment }
+                }
+            };
+            let written = self
+                .store
+                .write_issue(Some(&before), snapshot, &by, event, Vec::new());
+            match written.await? {
+                Ok(issue) => return Ok((cat, issue, by)),
+                Err(lost) => attempts.again(lost).await?,
+            }
+        }
+    }
+
+    /// The comments on `issue`, oldest first. Without a `viewer` at hand, git is asked who that is.
+    pub(super) async fn comments_of_issue(
+        &self,
+        cat: &mut CatFile,
+        issue: &StoredIssue,
+        viewer: Option<&Identity>,
+    ) -> Result<Vec<Comment>> {
+        let ask = async {
+            match viewer {
+                Some(viewer) => Some(viewer.clone()),
+                // Without a viewer nothing is the viewer's, and reading needs none.
+                None => identity(self.here()).await.ok(),
+            }
+        };
+        let (log, viewer) = tokio::join!(self.store.issue_log(cat, issue), ask);
+        let url = self.issue_id(issue.number()).to_string();
+        let writer = Writer {
+            url: &url,
+            viewer: viewer.as_ref().map(|i| i.actor.login.as_str()),
+        };
+        Ok(fold_issue_comments(&log?, &writer))
+    }
+
+    pub(super) fn issue_id(&self, number: u64) -> IssueId {
+        IssueId::number(self.id().clone(), number)
+    }
+}

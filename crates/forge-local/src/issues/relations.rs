@@ -1,0 +1,315 @@
+//! Parents, sub-issues and dependencies. An issue stores its parent and what blocks it; the reverse
+//! directions come from one pass over all issues.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use forge_core::{
+    Error, PrKey, Result, Warning,
+    model::{Issue, IssueFields, IssueId, IssueRelations, IssueSet, IssueState, RelatedIssue},
+};
+use forge_git::CatFile;
+
+use crate::{
+    Local,
+    store::{IssueSnapshot, RefChange, issue_ref},
+};
+
+/// How many issues one issue may wait for.
+pub(super) const MAX_BLOCKERS: usize = 100;
+/// How many issues may be above one another, from part to whole.
+const MAX_DEPTH: usize = 100;
+/// How many issues the reverse directions show of one issue.
+const MAX_REVERSE: usize = 1000;
+/// How many related issues [`forge_core::Issues::related_issues`] gives along.
+const MAX_NEIGHBOURS: usize = 200;
+/// How many issues are read at once.
+const BATCH: usize = 64;
+/// The title of a related issue that cannot be read. It counts as open, so that nothing begins early.
+const UNREADABLE: &str = "(cannot be read)";
+
+/// What the relations of other issues need of an issue.
+struct RelatedRow {
+    title: String,
+    state: IssueState,
+    parent: Option<u64>,
+    blocked_by: Vec<u64>,
+    truncated: bool,
+}
+
+impl RelatedRow {
+    fn of(snapshot: IssueSnapshot) -> Self {
+        let mut blocked_by = snapshot.blocked_by;
+        // Any program may have written it.
+        let truncated = blocked_by.len() > MAX_BLOCKERS;
+        blocked_by.truncate(MAX_BLOCKERS);
+        Self {
+            title: snapshot.title,
+            state: snapshot.state,
+            parent: snapshot.parent,
+            blocked_by,
+            truncated,
+        }
+    }
+}
+
+/// How the issues of the repository are related.
+#[derive(Default)]
+pub(super) struct IssueGraph {
+    rows: BTreeMap<u64, RelatedRow>,
+    deleted: BTreeSet<u64>,
+    unreadable: Vec<u64>,
+    sub_issues: BTreeMap<u64, Vec<u64>>,
+    blocking: BTreeMap<u64, Vec<u64>>,
+}
+
+impl IssueGraph {
+    /// Adds the section to `issue`.
+    pub fn fill(&self, repo: &Local, issue: &mut Issue) {
+        let Some(number) = issue.number else { return };
+        issue.relations = Some(self.relations(repo, number));
+        if !self.unreadable.is_empty() {
+            let shown: Vec<_> = self
+                .unreadable
+                .iter()
+                .take(10)
+                .map(|n| format!("#{n}"))
+                .collect();
+            let warning = Warning::new(format!(
+                "{} issues cannot be read, and their relations are not shown: {}",
+                self.unreadable.len(),
+                shown.join(", ")
+            ));
+            issue.warnings.push(warning.of_section("relations"));
+        }
+    }
+
+    fn relations(&self, repo: &Local, number: u64) -> IssueRelations {
+        let end = |n: &u64| self.related(repo, *n);
+        let row = self.rows.get(&number);
+        let reverse = |all: &BTreeMap<u64, Vec<u64>>| -> (Vec<RelatedIssue>, bool) {
+            let all = all.get(&number).map(Vec::as_slice).unwrap_or_default();
+            let shown = all.iter().take(MAX_REVERSE).filter_map(end).collect();
+            (shown, all.len() > MAX_REVERSE)
+        };
+        let (sub_issues, more_parts) = reverse(&self.sub_issues);
+        let (blocking, more_blocked) = reverse(&self.blocking);
+        IssueRelations {
+            parent: row.and_then(|r| r.parent.as_ref()).and_then(end),
+            sub_issues,
+            blocked_by: row.map_or(Vec::new(), |r| {
+                r.blocked_by.iter().filter_map(end).collect()
+            }),
+            blocking,
+            truncated: more_parts || more_blocked || row.is_some_and(|r| r.truncated),
+        }
+    }
+
+    /// The issue at the other end; `None` when it was deleted.
+    fn related(&self, repo: &Local, number: u64) -> Option<RelatedIssue> {
+        let (title, state) = match self.rows.get(&number) {
+            Some(row) => (row.title.clone(), row.state),
+            None if self.deleted.contains(&number) => return None,
+            None => (UNREADABLE.to_owned(), IssueState::Open),
+        };
+        Some(RelatedIssue {
+            id: repo.issue_id(number),
+            title,
+            state,
+        })
+    }
+
+    /// The issues one step from `numbers` that can be read, without these.
+    fn neighbours(&self, numbers: &BTreeSet<u64>) -> Vec<u64> {
+        let mut near = BTreeSet::new();
+        for number in numbers {
+            if let Some(row) = self.rows.get(number) {
+                near.extend(row.parent);
+                near.extend(&row.blocked_by);
+            }
+            for reverse in [&self.sub_issues, &self.blocking] {
+                near.extend(reverse.get(number).into_iter().flatten());
+            }
+        }
+        near.retain(|n| !numbers.contains(n) && self.rows.contains_key(n));
+        near.into_iter().take(MAX_NEIGHBOURS).collect()
+    }
+}
+
+impl Local {
+    /// Reads the relations of all issues.
+    pub(super) async fn issue_graph(&self, cat: &mut CatFile) -> Result<IssueGraph> {
+        let mut graph = IssueGraph::default();
+        let mut numbers = self.store.issue_numbers().await?;
+        numbers.reverse();
+        for chunk in numbers.chunks(BATCH) {
+            let read = self.store.read_stored(cat, chunk).await?;
+            for (number, read) in chunk.iter().zip(read) {
+                match read {
+                    Some(Ok(issue)) if issue.snapshot.deleted => {
+                        graph.deleted.insert(*number);
+                    }
+                    Some(Ok(issue)) => {
+                        graph.rows.insert(*number, RelatedRow::of(issue.snapshot));
+                    }
+                    Some(Err(_)) => graph.unreadable.push(*number),
+                    None => {}
+                }
+            }
+        }
+        for (number, row) in &graph.rows {
+            if let Some(parent) = row.parent {
+                graph.sub_issues.entry(parent).or_default().push(*number);
+            }
+            for blocker in &row.blocked_by {
+                graph.blocking.entry(*blocker).or_default().push(*number);
+            }
+        }
+        Ok(graph)
+    }
+
+    pub(super) async fn read_related(
+        &self,
+        ids: &[IssueId],
+        fields: &IssueFields,
+    ) -> Result<IssueSet> {
+        let mut set = IssueSet::default();
+        let mut wanted = BTreeMap::new();
+        for id in ids {
+            match self.issue_number(id) {
+                Ok(number) => drop(wanted.entry(number).or_insert(id)),
+                Err(e) => set.failed.push((id.clone(), e)),
+            }
+        }
+        let mut cat = self.store.cat();
+        let graph = match wanted.is_empty() {
+            true => IssueGraph::default(),
+            false => self.issue_graph(&mut cat).await?,
+        };
+        let numbers: BTreeSet<u64> = wanted.keys().copied().collect();
+        let near = graph.neighbours(&numbers);
+        let all: Vec<u64> = numbers.into_iter().chain(near).collect();
+        let fields = IssueFields {
+            relations: false,
+            ..fields.clone()
+        };
+        for chunk in all.chunks(BATCH) {
+            let read = self.store.read_stored(&mut cat, chunk).await?;
+            for (number, read) in chunk.iter().zip(read) {
+                let asked = wanted.get(number);
+                match (self.store.require_issue(*number, read), asked) {
+                    (Ok(issue), _) => {
+                        let fields = if asked.is_some() {
+                            &fields
+                        } else {
+                            &IssueFields::NONE
+                        };
+                        let mut issue = self.present_issue(&mut cat, &issue, fields).await?;
+                        graph.fill(self, &mut issue);
+                        set.issues.push(issue);
+                    }
+                    (Err(e), Some(id)) => set.failed.push(((*id).clone(), e)),
+                    (Err(_), None) => {}
+                }
+            }
+        }
+        match set.failed.pop() {
+            Some((_, e)) if set.issues.is_empty() => Err(e),
+            failed => {
+                set.failed.extend(failed);
+                Ok(set)
+            }
+        }
+    }
+
+    /// The number of an issue that one of ours is to be related to.
+    pub(super) fn related_number(&self, field: &'static str, id: &IssueId) -> Result<u64> {
+        match &id.key {
+            PrKey::Number(number) if self.check(&id.repo).is_ok() => Ok(*number),
+            _ => {
+                let message = format!(
+                    "{id} is not an issue of {}, and a git repository relates its own issues alone",
+                    self.url()
+                );
+                Err(Error::invalid(field, message).with_hint(
+                    "name an issue of the same repository, or mention the other one in the text",
+                ))
+            }
+        }
+    }
+
+    /// Checks that `parent` and all above it leave room for issue `number` below. Gives the refs that
+    /// must not move meanwhile: two edits at once could close a circle that neither sees.
+    pub(super) async fn check_parent(
+        &self,
+        cat: &mut CatFile,
+        number: u64,
+        parent: u64,
+    ) -> Result<Vec<RefChange>> {
+        let refuse = |why: String| {
+            Err(Error::invalid("parent", why)
+                .with_hint("choose an issue that is no part of this one"))
+        };
+        if parent == number {
+            return refuse(format!("issue #{number} cannot be its own parent"));
+        }
+        let mut unmoved = Vec::new();
+        let mut above = Some(parent);
+        while let Some(next) = above {
+            if next == number {
+                return refuse(format!(
+                    "issue #{parent} cannot be the parent of #{number}: it is a part of #{number}"
+                ));
+            }
+            if unmoved.len() == MAX_DEPTH {
+                return refuse(format!(
+                    "issue #{parent} cannot be a parent: more than {MAX_DEPTH} issues are above it, \
+                     or their parents form a circle"
+                ));
+            }
+            let read = self.store.read_stored(cat, &[next]).await?.pop().flatten();
+            let issue = match self.store.require_issue(next, read) {
+                Ok(issue) => issue,
+                // The parent of an ancestor was deleted: the chain ends there.
+                Err(e) if next != parent && e.code() == "not_found" => break,
+                Err(e) if e.code() == "not_found" => return Err(not_there("parent", e)),
+                Err(e) => return Err(e),
+            };
+            above = issue.snapshot.parent;
+            unmoved.push(RefChange::Verify {
+                name: issue_ref(next),
+                old: issue.tip,
+            });
+        }
+        Ok(unmoved)
+    }
+
+    /// Checks that issue `number` can wait for `blockers`.
+    pub(super) async fn check_blockers(
+        &self,
+        cat: &mut CatFile,
+        number: u64,
+        blockers: &[u64],
+    ) -> Result<()> {
+        if blockers.contains(&number) {
+            let message = format!("issue #{number} cannot be blocked by itself");
+            return Err(Error::invalid("blocked_by", message).with_hint("name another issue"));
+        }
+        let read = self.store.read_stored(cat, blockers).await?;
+        for (blocker, read) in blockers.iter().zip(read) {
+            match self.store.require_issue(*blocker, read) {
+                Err(e) if e.code() == "not_found" => return Err(not_there("blocked_by", e)),
+                found => drop(found?),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A relation to an issue that is not there is a mistake in the call, not a missing subject.
+fn not_there(field: &'static str, e: Error) -> Error {
+    let error = Error::invalid(field, e.message().to_owned());
+    match e.hint().cloned() {
+        Some(hint) => error.with_hint(hint).with_source(e),
+        None => error.with_source(e),
+    }
+}

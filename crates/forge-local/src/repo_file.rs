@@ -1,0 +1,132 @@
+//! One file of a branch, a tag or a commit.
+
+use forge_core::{Error, ErrorKind, Noun, Result, limits::MAX_REPO_FILE, text};
+use forge_git::{CatFile, refname_problem};
+
+use crate::{Local, store::branch_ref};
+
+/// What `git ls-tree` calls a symbolic link.
+const SYMLINK: &str = "120000";
+
+impl Local {
+    /// The bytes of `path` as they are stored: nothing is converted, and no link is followed.
+    pub(crate) async fn read_repo_file(
+        &self,
+        path: &str,
+        at: Option<&str>,
+    ) -> Result<Option<Vec<u8>>> {
+        check_path(path)?;
+        let mut cat = self.store.cat();
+        let commit = match at {
+            Some(at) => Some(self.commit_at(&mut cat, at).await?),
+            // A repository without commits has no files.
+            None => match self.default_branch().await? {
+                Some(branch) => cat.info(&branch_ref(&branch)).await?.map(|i| i.oid),
+                None => None,
+            },
+        };
+        let Some(commit) = commit else {
+            return Ok(None);
+        };
+        let args = [
+            "--literal-pathspecs",
+            "ls-tree",
+            "-z",
+            "--full-tree",
+            &commit,
+            "--",
+            path,
+        ];
+        let listed = self.git().run_ok(args).await?;
+        let Some((mode, oid)) = entry(&listed, path) else {
+            return Ok(None);
+        };
+        let refuse = |why: String, hint: &'static str| {
+            let message = format!("'{}' cannot be read: {why}", text::one_line(path));
+            Err(Error::invalid("path", message).with_hint(hint))
+        };
+        if mode == SYMLINK {
+            let why = "it is a symbolic link, and none is followed".to_owned();
+            return refuse(why, "name the file that it leads to");
+        }
+        let gone = || {
+            let message = format!(
+                "the content of '{}' is not in this repository",
+                text::one_line(path)
+            );
+            Error::new(ErrorKind::Protocol, message)
+                .with_hint("in a partial clone run 'git fetch --refetch --no-filter' and try again")
+        };
+        match cat.info(&oid).await? {
+            _ if !mode.starts_with("100") => {
+                let why = "it is a directory or a submodule".to_owned();
+                refuse(why, "name a file")
+            }
+            Some(info) if info.size > MAX_REPO_FILE as u64 => {
+                let why = format!(
+                    "it has {} bytes, and {MAX_REPO_FILE} is the most",
+                    info.size
+                );
+                refuse(why, "name a smaller file")
+            }
+            Some(_) => match cat.get(&oid).await? {
+                Some(blob) => Ok(Some(blob.data)),
+                None => Err(gone()),
+            },
+            None => Err(gone()),
+        }
+    }
+
+    /// The commit of a branch, of a tag, or of an id of which the first digits may be given.
+    async fn commit_at(&self, cat: &mut CatFile, at: &str) -> Result<String> {
+        let mut names: Vec<String> = [branch_ref(at), format!("refs/tags/{at}")]
+            .into_iter()
+            // What git refuses as a name could be an expression.
+            .filter(|name| refname_problem(name).is_none())
+            .chain([at.to_owned()].into_iter().filter(|id| is_id(id)))
+            .collect();
+        for name in &mut names {
+            name.push_str("^{commit}");
+        }
+        let found = cat.info_many(&names).await?.into_iter().flatten().next();
+        let found = found.map(|info| info.oid);
+        found.ok_or_else(|| {
+            let shown = text::one_line(at);
+            let message = format!("'{shown}' is no branch, tag or commit of {}", self.url());
+            Error::not_found(Noun::Branch, message)
+                .with_hint("see the branches and tags with `git for-each-ref`")
+        })
+    }
+}
+
+fn is_id(text: &str) -> bool {
+    (7..=64).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_hexdigit())
+}
+
+/// Refuses a path that could lead out of the tree, or to more than one place in it.
+fn check_path(path: &str) -> Result<()> {
+    let odd = |part: &str| matches!(part, "" | "." | "..");
+    let why = if path.is_empty() {
+        "it is empty"
+    } else if path.contains('\0') {
+        "it has a NUL character"
+    } else if path.starts_with('/') {
+        "it is absolute"
+    } else if path.split('/').any(odd) {
+        "a part of it is empty, '.' or '..'"
+    } else {
+        return Ok(());
+    };
+    let message = format!("'{}' is no path of a file: {why}", text::one_line(path));
+    Err(Error::invalid("path", message)
+        .with_hint("write it from the top of the repository, such as docs/plan.md"))
+}
+
+/// Mode and object of the one entry that is `path`.
+fn entry(listed: &[u8], path: &str) -> Option<(String, String)> {
+    let line = std::str::from_utf8(listed.strip_suffix(b"\0")?).ok()?;
+    let (header, found) = line.split_once('\t')?;
+    let mut fields = header.split(' ');
+    let (mode, _kind, oid) = (fields.next()?, fields.next()?, fields.next()?);
+    (found == path).then(|| (mode.to_owned(), oid.to_owned()))
+}

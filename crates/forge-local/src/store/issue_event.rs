@@ -1,0 +1,184 @@
+//! One change of an issue: a commit whose message holds it as JSON.
+
+use std::collections::BTreeMap;
+
+use forge_core::model::IssueReason;
+use serde::{Deserialize, Serialize};
+
+use super::event::Subject;
+
+/// What happened to an issue.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub(crate) enum IssueEvent {
+    /// It was opened.
+    Opened { title: String, body: String },
+    /// Its header changed, perhaps with a comment.
+    Edited {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        comment: Option<String>,
+        #[serde(flatten)]
+        changes: Box<IssueChanges>,
+    },
+    /// Somebody commented.
+    Commented { body: String },
+    /// A comment has another body.
+    CommentEdited { comment: String, body: String },
+    /// A comment is gone.
+    CommentDeleted { comment: String },
+    /// It was closed, or is closed for another reason; perhaps with other changes.
+    Closed {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<IssueReason>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        comment: Option<String>,
+        #[serde(flatten)]
+        changes: Box<IssueChanges>,
+    },
+    /// It was reopened, perhaps with other changes.
+    Reopened {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        comment: Option<String>,
+        #[serde(flatten)]
+        changes: Box<IssueChanges>,
+    },
+    /// It was deleted. The only event of its chain.
+    Deleted,
+    /// Something that a newer version wrote.
+    #[serde(other)]
+    Unknown,
+}
+
+/// The changes of one edit.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct IssueChanges {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub body: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub labels_added: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub labels_removed: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub assignees_added: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub assignees_removed: Vec<String>,
+    /// Values by the field's name; `null` for one that was cleared.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub values: BTreeMap<String, Option<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent_added: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent_removed: Option<u64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub blocked_by_added: Vec<u64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub blocked_by_removed: Vec<u64>,
+}
+
+impl IssueEvent {
+    /// The comment that it made, if it made one.
+    pub fn comment(&self) -> Option<&str> {
+        match self {
+            Self::Commented { body } => Some(body),
+            Self::Edited { comment, .. }
+            | Self::Closed { comment, .. }
+            | Self::Reopened { comment, .. } => comment.as_deref(),
+            Self::Opened { .. }
+            | Self::CommentEdited { .. }
+            | Self::CommentDeleted { .. }
+            | Self::Deleted
+            | Self::Unknown => None,
+        }
+    }
+}
+
+impl Subject for IssueEvent {
+    fn subject(&self) -> &'static str {
+        match self {
+            Self::Opened { .. } => "open",
+            Self::Edited { .. } => "edit",
+            Self::Commented { .. } => "comment",
+            Self::CommentEdited { .. } => "edit comment",
+            Self::CommentDeleted { .. } => "delete comment",
+            Self::Closed { .. } => "close",
+            Self::Reopened { .. } => "reopen",
+            Self::Deleted => "delete",
+            Self::Unknown => "event",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use forge_core::{Timestamp, model::Actor};
+
+    use super::*;
+    use crate::store::Entry;
+
+    #[test]
+    fn issue_event_with_all_changes_round_trips() {
+        let changes = IssueChanges {
+            title: Some("T".into()),
+            labels_added: vec!["bug".into()],
+            assignees_removed: vec!["bob".into()],
+            values: [("Status".into(), Some("Done".into())), ("Due".into(), None)].into(),
+            parent_added: Some(3),
+            blocked_by_removed: vec![u64::MAX],
+            ..IssueChanges::default()
+        };
+        for event in [
+            IssueEvent::Edited {
+                comment: None,
+                changes: Box::new(changes.clone()),
+            },
+            IssueEvent::Closed {
+                reason: Some(IssueReason::Duplicate),
+                comment: Some("c".into()),
+                changes: Box::new(changes.clone()),
+            },
+            IssueEvent::Reopened {
+                comment: None,
+                changes: Box::new(changes),
+            },
+            IssueEvent::Deleted,
+        ] {
+            let entry = Entry {
+                seq: 2,
+                at: Timestamp::from_unix(1),
+                actor: Actor::new("a"),
+                head: None,
+                event,
+            };
+            let json = serde_json::to_string(&entry).unwrap();
+            assert_eq!(
+                serde_json::from_str::<Entry<IssueEvent>>(&json).unwrap(),
+                entry,
+                "{json}"
+            );
+        }
+    }
+
+    #[test]
+    fn issue_event_of_older_version_is_read() {
+        let json = r#"{"seq":2,"at":"2026-11-01T00:00:00Z","actor":{"login":"a"},
+            "event":"closed","reason":"completed"}"#;
+        let entry: Entry<IssueEvent> = serde_json::from_str(json).unwrap();
+        let closed = IssueEvent::Closed {
+            reason: Some(IssueReason::Completed),
+            comment: None,
+            changes: Box::default(),
+        };
+        assert_eq!(entry.event, closed);
+    }
+
+    #[test]
+    fn issue_event_of_newer_version_is_unknown() {
+        let json =
+            r#"{"seq":1,"at":"2026-11-01T00:00:00Z","actor":{"login":"a"},"event":"pinned"}"#;
+        let entry: Entry<IssueEvent> = serde_json::from_str(json).unwrap();
+        assert_eq!(entry.event, IssueEvent::Unknown);
+    }
+}

@@ -1,0 +1,251 @@
+//! Parents, sub-issues and dependencies of issues.
+
+use forge_core::{
+    Issues, RepoId,
+    model::{
+        EditIssue, Issue, IssueFields, IssueId, IssueRelations, IssueSet, IssueState, NewIssue,
+        RelatedIssue, SetChange, SetIssueState,
+    },
+};
+use forge_local::Local;
+
+use crate::{
+    issues::{id, open},
+    repo::Repo,
+};
+
+const RELATIONS: IssueFields = IssueFields {
+    relations: true,
+    ..IssueFields::NONE
+};
+
+fn parent(id: Option<IssueId>) -> EditIssue {
+    EditIssue {
+        parent: Some(id),
+        ..EditIssue::default()
+    }
+}
+
+fn blocked_by(add: Vec<IssueId>, remove: Vec<IssueId>) -> EditIssue {
+    EditIssue {
+        blocked_by: SetChange { add, remove },
+        ..EditIssue::default()
+    }
+}
+
+async fn relations(local: &Local, number: u64) -> IssueRelations {
+    let read = local.issue(&id(local, number), &RELATIONS).await.unwrap();
+    read.relations.unwrap()
+}
+
+fn numbers(all: &[RelatedIssue]) -> Vec<String> {
+    all.iter().map(|r| r.id.key.to_string()).collect()
+}
+
+#[tokio::test]
+async fn issue_relations_are_seen_from_both_ends() {
+    let repo = Repo::new();
+    let local = repo.open().await;
+    for title in ["Goal", "Blocker"] {
+        open(&local, title).await;
+    }
+    let new = NewIssue {
+        title: "Part".into(),
+        parent: Some(id(&local, 1)),
+        blocked_by: vec![id(&local, 2), id(&local, 2)],
+        ..NewIssue::default()
+    };
+    local.create_issue(local.id(), &new).await.unwrap();
+    let close = SetIssueState::to(IssueState::Closed);
+    local.set_issue_state(&id(&local, 2), &close).await.unwrap();
+    let part = relations(&local, 3).await;
+    assert_eq!(part.parent.unwrap().title, "Goal");
+    assert_eq!(numbers(&part.blocked_by), ["2"]);
+    assert_eq!(part.blocked_by[0].state, IssueState::Closed);
+    assert_eq!(numbers(&relations(&local, 1).await.sub_issues), ["3"]);
+    assert_eq!(numbers(&relations(&local, 2).await.blocking), ["3"]);
+    let undo = EditIssue {
+        parent: Some(None),
+        ..blocked_by(Vec::new(), vec![id(&local, 2), id(&local, 9)])
+    };
+    local.edit_issue(&id(&local, 3), &undo).await.unwrap();
+    for number in 1..=3 {
+        assert_eq!(relations(&local, number).await, IssueRelations::default());
+    }
+}
+
+#[tokio::test]
+async fn issue_relations_that_make_no_sense_are_refused() {
+    let repo = Repo::new();
+    let local = repo.open().await;
+    for title in ["One", "Two", "Three"] {
+        open(&local, title).await;
+    }
+    let of = |n| id(&local, n);
+    for (child, above) in [(2, 1), (3, 2)] {
+        let edit = parent(Some(of(above)));
+        local.edit_issue(&of(child), &edit).await.unwrap();
+    }
+    let elsewhere = IssueId::number(RepoId::local("/elsewhere"), 1);
+    let record = IssueId {
+        repo: local.id().clone(),
+        key: forge_core::PrKey::Record("at://x".into()),
+    };
+    for (edit, why) in [
+        (parent(Some(of(1))), "its own parent"),
+        (parent(Some(of(2))), "a part of #1"),
+        (parent(Some(of(3))), "a part of #1"),
+        (parent(Some(of(9))), "was not found"),
+        (
+            parent(Some(elsewhere.clone())),
+            "relates its own issues alone",
+        ),
+        (parent(Some(record)), "relates its own issues alone"),
+        (blocked_by(vec![of(1)], vec![]), "blocked by itself"),
+        (blocked_by(vec![of(9)], vec![]), "was not found"),
+        (
+            blocked_by(vec![elsewhere], vec![]),
+            "relates its own issues alone",
+        ),
+    ] {
+        let e = local.edit_issue(&of(1), &edit).await.unwrap_err();
+        assert_eq!(e.code(), "invalid_input", "{why}: {e}");
+        assert!(e.message().contains(why), "{why}: {e}");
+    }
+    // Two issues may wait for one another: people write that, and see it.
+    for (a, b) in [(1, 3), (3, 1)] {
+        let edit = blocked_by(vec![of(b)], vec![]);
+        local.edit_issue(&of(a), &edit).await.unwrap();
+    }
+    assert_eq!(numbers(&relations(&local, 1).await.blocking), ["3"]);
+}
+
+/// Each edit is fine alone, and both together would close a circle.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn issue_parents_set_at_once_make_no_circle() {
+    let repo = Repo::new();
+    let local = repo.open().await;
+    for title in ["One", "Two"] {
+        open(&local, title).await;
+    }
+    // Nobody takes turns, so that both check before one writes.
+    let turn = repo.path.join(".git/forge.turn");
+    std::fs::remove_file(&turn).unwrap();
+    std::fs::create_dir(&turn).unwrap();
+    for _ in 0..5 {
+        let set = |child, above| {
+            let local = local.clone();
+            tokio::spawn(async move {
+                let edit = parent(Some(id(&local, above)));
+                local.edit_issue(&id(&local, child), &edit).await.is_ok()
+            })
+        };
+        let (a, b) = tokio::join!(set(1, 2), set(2, 1));
+        assert_ne!(a.unwrap(), b.unwrap());
+        for number in [1, 2] {
+            local
+                .edit_issue(&id(&local, number), &parent(None))
+                .await
+                .unwrap();
+        }
+    }
+}
+
+fn related(set: &IssueSet, number: u64) -> &Issue {
+    let mut issues = set.issues.iter();
+    issues.find(|i| i.number == Some(number)).unwrap()
+}
+
+#[tokio::test]
+async fn related_issues_come_with_their_neighbours() {
+    let repo = Repo::new();
+    let local = repo.open().await;
+    for n in 1..=6 {
+        open(&local, &format!("Issue {n}")).await;
+    }
+    let of = |n| id(&local, n);
+    for (child, above) in [(2, 1), (3, 2)] {
+        let edit = parent(Some(of(above)));
+        local.edit_issue(&of(child), &edit).await.unwrap();
+    }
+    let edit = blocked_by(vec![of(5)], vec![]);
+    local.edit_issue(&of(2), &edit).await.unwrap();
+    local.comment_issue(&of(2), "Hi.").await.unwrap();
+    let fields = IssueFields::COMMENTS;
+    let elsewhere = IssueId::number(RepoId::local("/elsewhere"), 1);
+    let asked = [of(2), of(2), of(9), elsewhere.clone()];
+    let set = local.related_issues(&asked, &fields).await.unwrap();
+    let mut found: Vec<_> = set.issues.iter().map(|i| i.number.unwrap()).collect();
+    found.sort_unstable();
+    assert_eq!(found, [1, 2, 3, 5]);
+    let two = related(&set, 2);
+    assert_eq!(two.comments.as_ref().unwrap().len(), 1);
+    let relations = two.relations.as_ref().unwrap();
+    assert_eq!(relations.parent.as_ref().unwrap().id, of(1));
+    assert_eq!(numbers(&relations.sub_issues), ["3"]);
+    let near = related(&set, 5).relations.as_ref().unwrap();
+    assert_eq!(numbers(&near.blocking), ["2"]);
+    let failed: Vec<_> = set.failed.iter().map(|(id, e)| (id, e.code())).collect();
+    assert!(failed.contains(&(&of(9), "not_found")), "{failed:?}");
+    assert!(
+        failed.contains(&(&elsewhere, "invalid_input")),
+        "{failed:?}"
+    );
+    let none = local.related_issues(&[of(9)], &fields).await;
+    assert_eq!(none.unwrap_err().code(), "not_found");
+    let none = local.related_issues(&[], &fields).await.unwrap();
+    assert!(none.issues.is_empty() && none.failed.is_empty());
+}
+
+#[tokio::test]
+async fn related_issue_that_cannot_be_read_counts_as_open() {
+    let repo = Repo::new();
+    let local = repo.open().await;
+    for title in ["One", "Two", "Three"] {
+        open(&local, title).await;
+    }
+    let of = |n| id(&local, n);
+    let edit = EditIssue {
+        parent: Some(Some(of(3))),
+        ..blocked_by(vec![of(2), of(3)], vec![])
+    };
+    local.edit_issue(&of(1), &edit).await.unwrap();
+    let file = repo.path.join(".git/refs/forge/issues/2");
+    std::fs::write(&file, format!("{}\n", "1".repeat(40))).unwrap();
+    local.delete_issue(&of(3)).await.unwrap();
+    let read = local.issue(&of(1), &RELATIONS).await.unwrap();
+    let relations = read.relations.unwrap();
+    // A deleted issue is related to nothing.
+    assert_eq!(
+        (numbers(&relations.blocked_by), relations.parent),
+        (vec!["2".to_owned()], None)
+    );
+    assert_eq!(relations.blocked_by[0].state, IssueState::Open);
+    assert_eq!(relations.blocked_by[0].title, "(cannot be read)");
+}
+
+#[tokio::test]
+async fn circle_of_parents_in_stored_issues_ends() {
+    let repo = Repo::new();
+    let local = repo.open().await;
+    for title in ["One", "Two", "Three"] {
+        open(&local, title).await;
+    }
+    // Another program writes what this one refuses: 1 below 2, and 2 below 1.
+    let edit = parent(Some(id(&local, 2)));
+    local.edit_issue(&id(&local, 1), &edit).await.unwrap();
+    let file = repo.git(&["show", "refs/forge/issues/1:issue.json"]);
+    let file = file
+        .replace("\"number\": 1", "\"number\": 2")
+        .replace("\"parent\": 2", "\"parent\": 1");
+    repo.store_issue(2, &file);
+    let set = local.related_issues(&[id(&local, 1)], &RELATIONS).await;
+    assert_eq!(set.unwrap().issues.len(), 2);
+    let edit = parent(Some(id(&local, 1)));
+    let e = local.edit_issue(&id(&local, 3), &edit).await.unwrap_err();
+    assert!(e.message().contains("form a circle"), "{e}");
+    // The way out of the circle is open.
+    let out = parent(None);
+    local.edit_issue(&id(&local, 1), &out).await.unwrap();
+    local.edit_issue(&id(&local, 3), &edit).await.unwrap();
+}
