@@ -1,6 +1,6 @@
 //! Pages of a forge's web site, for commands that open one instead of doing something themselves.
 
-use crate::model::{CreatePull, PullQuery};
+use crate::model::{CreatePull, IssueQuery, NewIssue, PullQuery};
 
 /// A page of the web site.
 #[derive(Clone, Copy, Debug)]
@@ -14,10 +14,14 @@ pub enum WebPage<'a> {
         /// The file name of the template that the description starts with.
         template: Option<&'a str>,
     },
+    /// The list of the issues that a query finds.
+    Issues(&'a IssueQuery),
+    /// The form that opens an issue, filled in as far as the forge lets that be done.
+    NewIssue(&'a NewIssue),
     /// The checks of the pull request whose page this is.
     Checks(&'a str),
     /// The changes of the pull request whose page this is.
     Files(&'a str),
-    /// The field for a new comment on the pull request whose page this is.
+    /// The field for a new comment on the pull request or issue whose page this is.
     NewComment(&'a str),
 }

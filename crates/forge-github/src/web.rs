@@ -1,6 +1,9 @@
 //! Addresses of GitHub's pages, as `gh` opens them.
 
-use forge_core::{RepoId, WebPage, model::CreatePull};
+use forge_core::{
+    RepoId, WebPage,
+    model::{CreatePull, IssueFilter, IssueQuery, NewIssue},
+};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::{GitHub, pulls::query};
@@ -25,11 +28,42 @@ impl GitHub {
                 &[("q", query::words_for_web(query))],
             ),
             WebPage::NewPull { request, template } => new_pull(&base, request, *template),
+            WebPage::Issues(query) => form(&format!("{base}/issues"), &[("q", issue_words(query))]),
+            WebPage::NewIssue(new) => new_issue(&base, new),
             WebPage::Checks(pull) => format!("{pull}/checks"),
             WebPage::Files(pull) => format!("{pull}/files"),
             WebPage::NewComment(pull) => format!("{pull}#issuecomment-new"),
         })
     }
+}
+
+/// The words of a search that finds what `query` does.
+fn issue_words(query: &IssueQuery) -> String {
+    let state = match query.state {
+        IssueFilter::Open => Some("state:open".to_owned()),
+        IssueFilter::Closed => Some("state:closed".to_owned()),
+        IssueFilter::All => None,
+    };
+    let people = [("assignee", &query.assignee), ("author", &query.author)];
+    let people = people
+        .into_iter()
+        .filter_map(|(key, login)| Some(format!("{key}:{}", query::quoted(login.as_ref()?))));
+    let labels = query.labels.iter();
+    let labels = labels.map(|label| format!("label:{}", query::quoted(label)));
+    let words = people.chain(labels).chain(state);
+    let words: Vec<String> = words.chain(["type:issue".to_owned()]).collect();
+    words.join(" ")
+}
+
+fn new_issue(base: &str, new: &NewIssue) -> String {
+    let mut fields = vec![
+        ("assignees", new.assignees.join(",")),
+        ("body", new.body.clone()),
+        ("labels", new.labels.join(",")),
+        ("title", new.title.clone()),
+    ];
+    fields.retain(|(key, value)| *key == "body" || !value.is_empty());
+    form(&format!("{base}/issues/new"), &fields)
 }
 
 fn new_pull(base: &str, req: &CreatePull, template: Option<&str>) -> String {

@@ -82,6 +82,9 @@ pub struct LabelCreateArgs {
     /// Change the label where it exists
     #[arg(short, long)]
     pub force: bool,
+    /// A value that the label takes, put on issues as 'name:value'; can be repeated
+    #[arg(long, value_name = "text")]
+    pub value: Vec<String>,
     /// How long to wait.
     #[command(flatten)]
     pub wait: WaitArgs,
@@ -232,8 +235,8 @@ async fn create(ctx: &Ctx, repo: Option<&str>, args: &LabelCreateArgs) -> Result
             .and_then(ColorArg::label)
             .map(|color| color.trim_start_matches('#').to_owned()),
         description: args.description.clone(),
+        values: args.value.clone(),
         overwrite: args.force,
-        ..NewLabel::default()
     };
     let outcome = repo.define_label(&new).await?;
     let label = ctx.ui.outcome(outcome)?;

@@ -53,7 +53,13 @@ const COMMANDS: &[(Call, &str, &str)] = &[
     (Call::Op(Op::IssueEdit), "issue edit", ""),
     (Call::Op(Op::IssueSetState), "issue close", ""),
     (Call::Op(Op::IssueComment), "issue comment", ""),
+    (Call::Op(Op::IssueDelete), "issue delete", ""),
+    (Call::Op(Op::IssueHistory), "issue history", ""),
+    (Call::Op(Op::IssueCommentEdit), "issue comment", ""),
+    (Call::Op(Op::IssueCommentDelete), "issue comment", ""),
+    (Call::Op(Op::IssueRelated), "issue view", ""),
     (Call::Op(Op::LabelList), "label list", ""),
+    (Call::Op(Op::LabelDefine), "label create", ""),
 ];
 
 /// The arguments that a parameter is, by their ids: the first that the subcommand has.

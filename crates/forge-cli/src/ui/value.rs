@@ -22,6 +22,8 @@ pub enum Json {
     Array(Vec<Json>),
     /// Members in order.
     Object(Vec<(&'static str, Json)>),
+    /// Members whose names are data too.
+    Map(Vec<(String, Json)>),
 }
 
 impl Json {
@@ -55,6 +57,15 @@ impl Json {
         out
     }
 
+    /// The members of an object, by name.
+    pub(super) fn members(&self) -> Vec<(&str, &Self)> {
+        match self {
+            Self::Object(members) => members.iter().map(|(name, m)| (*name, m)).collect(),
+            Self::Map(members) => members.iter().map(|(name, m)| (name.as_str(), m)).collect(),
+            _ => Vec::new(),
+        }
+    }
+
     fn write(&self, p: Palette, depth: usize, out: &mut String) {
         let line = |out: &mut String, depth: usize| {
             out.push('\n');
@@ -73,14 +84,14 @@ impl Json {
                 line(out, depth);
                 out.push(']');
             }
-            Self::Object(members) if !members.is_empty() => {
+            Self::Object(_) | Self::Map(_) if !self.members().is_empty() => {
                 out.push('{');
-                for (i, (name, member)) in members.iter().enumerate() {
+                for (i, (name, member)) in self.members().into_iter().enumerate() {
                     if i > 0 {
                         out.push(',');
                     }
                     line(out, depth + 1);
-                    out.push_str(&p.blue(&format!("\"{name}\"")));
+                    out.push_str(&p.blue(&Self::text(name).compact()));
                     out.push_str(": ");
                     member.write(p, depth + 1, out);
                 }
@@ -128,7 +139,8 @@ impl Serialize for Json {
             Self::Number(n) => s.serialize_u64(*n),
             Self::Text(t) => s.serialize_str(t),
             Self::Array(items) => s.collect_seq(items),
-            Self::Object(members) => {
+            Self::Object(_) | Self::Map(_) => {
+                let members = self.members();
                 let mut map = s.serialize_map(Some(members.len()))?;
                 for (name, member) in members {
                     map.serialize_entry(name, member)?;

@@ -1,9 +1,12 @@
 //! `forge issue comment`.
 
 use clap::Args;
-use forge_core::{Error, Result};
+use forge_core::{
+    Action, Error, Hint, Noun, Op, Param, Result, WebPage,
+    model::{Comment, IssueFields},
+};
 
-use super::shared::select;
+use super::shared::{SelectedIssue, select};
 use crate::{
     args::{output::BodyArgs, wait::WaitArgs},
     cmd::{
@@ -11,7 +14,7 @@ use crate::{
         pr::{body, comment::print},
     },
     exit::Exit,
-    ui::editor,
+    ui::{browser, editor, prompt},
 };
 
 /// `forge issue comment`
@@ -23,12 +26,39 @@ pub struct IssueCommentArgs {
     /// The text.
     #[command(flatten)]
     pub body: BodyArgs,
+    /// With --edit-last: comment if you have not commented yet
+    #[arg(long, requires = "edit_last")]
+    pub create_if_none: bool,
+    /// Delete the comment of this id
+    #[arg(long, value_name = "id", conflicts_with_all = ["body", "body_file", "editor", "web"])]
+    pub delete: Option<String>,
+    /// Delete your last comment
+    #[arg(long, conflicts_with_all = ["delete", "body", "body_file", "editor", "web"])]
+    pub delete_last: bool,
+    /// Replace the comment of this id
+    #[arg(long, value_name = "id", conflicts_with_all = ["delete", "delete_last", "web"])]
+    pub edit: Option<String>,
+    /// Replace your last comment
+    #[arg(long, conflicts_with_all = ["edit", "delete", "delete_last", "web"])]
+    pub edit_last: bool,
     /// Write the text in an editor
     #[arg(short, long, conflicts_with_all = ["body", "body_file"])]
     pub editor: bool,
+    /// Comment in the browser instead
+    #[arg(short, long, conflicts_with_all = ["body", "body_file", "editor"])]
+    pub web: bool,
+    /// With --delete and --delete-last: do not ask
+    #[arg(long)]
+    pub yes: bool,
     /// How long to wait.
     #[command(flatten)]
     pub wait: WaitArgs,
+}
+
+impl IssueCommentArgs {
+    fn deletes(&self) -> bool {
+        self.delete.is_some() || self.delete_last
+    }
 }
 
 /// Runs it.
@@ -36,23 +66,128 @@ pub struct IssueCommentArgs {
 /// # Errors
 /// When there is no text, or the forge refuses it; then nothing is changed.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCommentArgs) -> Result<Exit> {
-    let given = args.body.body.is_some() || args.body.body_file.is_some();
-    if !given && !ctx.ui.can_prompt() {
-        return Err(
-            Error::invalid("body", "flags required when not running interactively")
-                .with_hint("pass the text with --body or --body-file"),
-        );
-    }
+    check(ctx, args)?;
     let selected = select(ctx, repo, &args.selector).await?;
+    if args.web {
+        let issue = selected
+            .repo
+            .issue(&selected.id, &IssueFields::NONE)
+            .await?;
+        let page = selected.repo.web_page(&WebPage::NewComment(&issue.url));
+        let page = page.unwrap_or(issue.url);
+        browser::open(&ctx.ui, ctx.config()?.browser().as_deref(), &page)?;
+        return Ok(Exit::Ok);
+    }
+    let before = match (&args.edit, &args.delete) {
+        // The editor begins with the text that is there.
+        (Some(id), _) if args.body.body.is_none() && args.body.body_file.is_none() => Some(
+            comment_of(&selected, |c| c.id == *id)
+                .await?
+                .ok_or_else(|| unknown(id))?,
+        ),
+        _ if args.edit_last || args.delete_last => {
+            let own = comment_of(&selected, |c| c.viewer_did_author).await?;
+            if own.is_none() && !args.create_if_none {
+                return Err(none_of_own());
+            }
+            own
+        }
+        _ => None,
+    };
+    let last = before.as_ref().map(|comment| comment.id.clone());
+    if args.deletes() {
+        let id = args.delete.clone().or(last).ok_or_else(none_of_own)?;
+        return delete(ctx, &selected, args, &id).await;
+    }
     let text = match body::read(&args.body, &selected.repo)? {
         Some(text) => text,
-        None => editor::edit(ctx.config()?.editor().as_deref(), "")?,
+        None => {
+            let before = before.as_ref().map_or("", |c| c.body.as_str());
+            editor::edit(ctx.config()?.editor().as_deref(), before)?
+        }
     };
     if text.trim().is_empty() {
         return Err(Error::invalid("body", "the comment is empty")
             .with_hint("pass a text with --body or --body-file"));
     }
-    let made = selected.repo.comment_issue(&selected.id, &text).await?;
-    print(ctx, &ctx.ui.outcome(made)?)?;
+    let repo = &selected.repo;
+    let written = match args.edit.clone().or(last) {
+        Some(id) => {
+            repo.edit_issue_comment(&selected.id, &id, &text, None)
+                .await?
+        }
+        None => repo.comment_issue(&selected.id, &text).await?,
+    };
+    print(ctx, &ctx.ui.outcome(written)?)?;
     Ok(Exit::Ok)
+}
+
+fn check(ctx: &Ctx, args: &IssueCommentArgs) -> Result<()> {
+    let given = args.body.body.is_some() || args.body.body_file.is_some();
+    if args.yes && !args.deletes() {
+        return Err(Error::invalid(
+            "yes",
+            "`--yes` should only be used with `--delete-last` or `--delete`",
+        )
+        .with_hint("leave --yes away"));
+    }
+    if !given && !args.deletes() && !args.web && !ctx.ui.can_prompt() {
+        return Err(
+            Error::invalid("body", "flags required when not running interactively")
+                .with_hint("pass the text with --body or --body-file"),
+        );
+    }
+    if args.deletes() && !args.yes && !ctx.ui.can_prompt() {
+        return Err(Error::invalid(
+            "yes",
+            "should provide `--yes` to confirm deletion in non-interactive mode",
+        )
+        .with_hint("pass --yes to delete it without being asked"));
+    }
+    Ok(())
+}
+
+async fn delete(
+    ctx: &Ctx,
+    selected: &SelectedIssue,
+    args: &IssueCommentArgs,
+    id: &str,
+) -> Result<Exit> {
+    let question = match args.delete_last {
+        true => "Delete your last comment?".to_owned(),
+        false => format!("Delete comment {}?", forge_core::text::one_line(id)),
+    };
+    if !args.yes && !prompt::confirm(&question)? {
+        return Err(prompt::cancelled());
+    }
+    let gone = selected.repo.delete_issue_comment(&selected.id, id).await?;
+    ctx.ui.removed(gone)?;
+    ctx.ui.note("Comment deleted");
+    Ok(Exit::Ok)
+}
+
+/// The last comment of which `is` holds.
+async fn comment_of(
+    selected: &SelectedIssue,
+    is: impl Fn(&Comment) -> bool,
+) -> Result<Option<Comment>> {
+    let fields = IssueFields::COMMENTS;
+    let issue = selected.repo.issue(&selected.id, &fields).await?;
+    let comments = issue.comments.unwrap_or_default();
+    Ok(comments.into_iter().rfind(|comment| is(comment)))
+}
+
+fn none_of_own() -> Error {
+    Error::not_found(Noun::Comment, "no comments found for current user").with_hint(see_comments())
+}
+
+fn unknown(id: &str) -> Error {
+    let shown = forge_core::text::one_line(id);
+    let message = format!("there is no comment '{shown}' on the issue");
+    Error::not_found(Noun::Comment, message).with_hint(see_comments())
+}
+
+fn see_comments() -> Hint {
+    let view = Action::op(Op::IssueView).with(Param::Include, "comments");
+    Hint::new("see the comments").with_action(view)
 }

@@ -1,19 +1,23 @@
 //! `forge issue create`.
 
 use clap::Args;
-use forge_core::{Error, Result, model::NewIssue};
+use forge_core::{
+    Error, Repo, Result, WebPage,
+    model::{EditIssue, IssueId, NewIssue, SetChange},
+};
 
+use super::shared::{ValueArgs, all_related, board, related};
 use crate::{
     args::{output::BodyArgs, wait::WaitArgs},
     cmd::{
         Ctx,
         pr::{
             body,
-            shared::{names, repo_name},
+            shared::{given, names, repo_name},
         },
     },
     exit::Exit,
-    ui::{editor, prompt},
+    ui::{browser, editor, prompt},
 };
 
 /// `forge issue create`
@@ -22,15 +26,33 @@ pub struct IssueCreateArgs {
     /// Assign people by login; "@me" assigns yourself
     #[arg(short, long, value_name = "login", value_delimiter = ',')]
     pub assignee: Vec<String>,
+    /// Issues that it waits for, by number or URL
+    #[arg(long, value_name = "issue", value_delimiter = ',')]
+    pub blocked_by: Vec<String>,
+    /// Issues that wait for it, by number or URL
+    #[arg(long, value_name = "issue", value_delimiter = ',')]
+    pub blocking: Vec<String>,
     /// The text.
     #[command(flatten)]
     pub body: BodyArgs,
+    /// Write title and text in an editor: the first line is the title
+    #[arg(short, long, conflicts_with_all = ["web", "body_file"])]
+    pub editor: bool,
     /// Add labels by name
     #[arg(short, long, value_name = "name", value_delimiter = ',')]
     pub label: Vec<String>,
+    /// The issue that it is a part of, by number or URL
+    #[arg(long, value_name = "issue")]
+    pub parent: Option<String>,
     /// The title
     #[arg(short, long, value_name = "text")]
     pub title: Option<String>,
+    /// Estimate and priority.
+    #[command(flatten)]
+    pub values: ValueArgs,
+    /// Open the form in the browser instead
+    #[arg(short, long)]
+    pub web: bool,
     /// How long to wait.
     #[command(flatten)]
     pub wait: WaitArgs,
@@ -43,34 +65,86 @@ pub struct IssueCreateArgs {
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCreateArgs) -> Result<Exit> {
     let has_body = args.body.body.is_some() || args.body.body_file.is_some();
     let complete = args.title.is_some() && has_body;
-    if !complete && !ctx.ui.can_prompt() {
+    if !complete && !args.editor && !args.web && !ctx.ui.can_prompt() {
         return Err(Error::invalid(
             "title",
             "must provide `--title` and `--body` when not running interactively",
         ));
     }
     let repo = ctx.repo(repo).await?;
-    let text = body::read(&args.body, &repo)?;
-    let title = match &args.title {
-        Some(title) => title.clone(),
-        None => prompt::line("Title", "")?,
-    };
-    let text = match text {
-        Some(text) => text,
-        None => editor::edit(ctx.config()?.editor().as_deref(), "")?,
-    };
-    let new = NewIssue {
-        title,
-        body: text,
+    let mut new = NewIssue {
+        title: args.title.clone().unwrap_or_default(),
+        body: body::read(&args.body, &repo)?.unwrap_or_default(),
         labels: names(&args.label),
         assignees: names(&args.assignee),
         ..NewIssue::default()
     };
+    if args.web {
+        let url = match repo.web_page(&WebPage::NewIssue(&new)) {
+            Some(url) => url,
+            None => repo.info().await?.url,
+        };
+        browser::open(&ctx.ui, ctx.config()?.browser().as_deref(), &url)?;
+        return Ok(Exit::Ok);
+    }
+    if let Some(parent) = given(args.parent.as_ref()) {
+        new.parent = Some(related(ctx, &repo, &parent).await?);
+    }
+    new.blocked_by = all_related(ctx, &repo, &args.blocked_by).await?;
+    let values = args.values.values(ctx, &repo).await?;
+    new.values = values
+        .into_iter()
+        .filter_map(|(name, value)| Some((name, value?)))
+        .collect();
+    new.board = board(ctx, &repo)?.filter(|_| !new.values.is_empty());
+    let blocking = all_related(ctx, &repo, &args.blocking).await?;
+    let program = ctx.config()?.editor();
+    if args.editor {
+        let written = editor::edit(
+            program.as_deref(),
+            &format!("{}\n\n{}", new.title, new.body),
+        )?;
+        let (title, text) = written.split_once('\n').unwrap_or((&written, ""));
+        new.title = title.trim().to_owned();
+        new.body = text.trim_start_matches(['\r', '\n']).to_owned();
+    } else {
+        if args.title.is_none() {
+            new.title = prompt::line("Title", "")?;
+        }
+        if !has_body {
+            new.body = editor::edit(program.as_deref(), "")?;
+        }
+    }
     if ctx.ui.is_tty() {
         let name = repo_name(repo.id());
         ctx.ui.note(&format!("\nCreating issue in {name}\n"));
     }
     let made = ctx.ui.outcome(repo.create_issue(&new).await?)?;
     ctx.ui.url(&made.url)?;
-    Ok(Exit::Ok)
+    match block(&repo, &made.id, blocking).await {
+        Ok(()) => Ok(Exit::Ok),
+        Err(e) => {
+            // The issue is there: to create it again would make a second one.
+            let message = format!("{} is open; {}", made.id, e.message());
+            let hint = "set what it blocks with `forge issue edit --add-blocking`";
+            Err(Error::new(e.kind().clone(), message).with_hint(hint))
+        }
+    }
+}
+
+/// Makes other issues wait for a new one.
+async fn block(repo: &Repo, new: &IssueId, others: Vec<IssueId>) -> Result<()> {
+    let edit = EditIssue {
+        blocked_by: SetChange {
+            add: vec![new.clone()],
+            remove: Vec::new(),
+        },
+        ..EditIssue::default()
+    };
+    let edits: Vec<_> = others.into_iter().map(|id| (id, edit.clone())).collect();
+    if edits.is_empty() {
+        return Ok(());
+    }
+    let written = repo.edit_issues(&edits).await?;
+    written.into_iter().collect::<Result<Vec<_>>>().map(drop)
 }

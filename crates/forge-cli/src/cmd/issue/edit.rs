@@ -2,16 +2,19 @@
 
 use clap::Args;
 use forge_core::{
-    Error, Result,
-    model::{EditIssue, SetChange},
+    Error, Outcome, Repo, Result,
+    model::{EditIssue, Issue, IssueFields, IssueId, SetChange},
 };
 
-use super::shared::select;
+use super::shared::{ValueArgs, all_related, board, name, related, select_all};
 use crate::{
     args::{output::BodyArgs, wait::WaitArgs},
     cmd::{
         Ctx,
-        pr::{body, shared::names},
+        pr::{
+            body,
+            shared::{given, names},
+        },
     },
     exit::Exit,
 };
@@ -19,24 +22,117 @@ use crate::{
 /// `forge issue edit`
 #[derive(Args, Debug, Default)]
 pub struct IssueEditArgs {
-    /// Number or URL
-    #[arg(value_name = "issue")]
-    pub selector: String,
+    /// Numbers or URLs
+    #[arg(value_name = "issue", required = true)]
+    pub selector: Vec<String>,
+    /// Assign people by login; "@me" assigns yourself
+    #[arg(long, value_name = "login", value_delimiter = ',')]
+    pub add_assignee: Vec<String>,
+    /// Let it wait for other issues, by number or URL
+    #[arg(long, value_name = "issue", value_delimiter = ',')]
+    pub add_blocked_by: Vec<String>,
+    /// Let other issues wait for it, by number or URL
+    #[arg(long, value_name = "issue", value_delimiter = ',')]
+    pub add_blocking: Vec<String>,
     /// Add labels by name
     #[arg(long, value_name = "name", value_delimiter = ',')]
     pub add_label: Vec<String>,
+    /// Make other issues parts of it, by number or URL
+    #[arg(long, value_name = "issue", value_delimiter = ',')]
+    pub add_sub_issue: Vec<String>,
     /// The text.
     #[command(flatten)]
     pub body: BodyArgs,
+    /// Refuse unless it is at this version, as `--json version` shows it
+    #[arg(long, value_name = "version")]
+    pub expected_version: Option<String>,
+    /// Make it a part of another issue, by number or URL
+    #[arg(long, value_name = "issue", conflicts_with = "remove_parent")]
+    pub parent: Option<String>,
+    /// Take assignees off; "@me" takes yourself off
+    #[arg(long, value_name = "login", value_delimiter = ',')]
+    pub remove_assignee: Vec<String>,
+    /// Let it no longer wait for other issues
+    #[arg(long, value_name = "issue", value_delimiter = ',')]
+    pub remove_blocked_by: Vec<String>,
+    /// Let other issues no longer wait for it
+    #[arg(long, value_name = "issue", value_delimiter = ',')]
+    pub remove_blocking: Vec<String>,
     /// Take labels off
     #[arg(long, value_name = "name", value_delimiter = ',')]
     pub remove_label: Vec<String>,
+    /// Take it out of its parent
+    #[arg(long)]
+    pub remove_parent: bool,
+    /// Take other issues out of it
+    #[arg(long, value_name = "issue", value_delimiter = ',')]
+    pub remove_sub_issue: Vec<String>,
     /// The new title
     #[arg(short, long, value_name = "text")]
     pub title: Option<String>,
+    /// Estimate and priority.
+    #[command(flatten)]
+    pub values: ValueArgs,
     /// How long to wait.
     #[command(flatten)]
     pub wait: WaitArgs,
+}
+
+impl IssueEditArgs {
+    /// Whether a flag was given: lists with nothing in them change nothing, and are no mistake.
+    fn names_a_change(&self) -> bool {
+        let listed = [
+            &self.add_assignee,
+            &self.add_blocked_by,
+            &self.add_blocking,
+            &self.add_label,
+            &self.add_sub_issue,
+            &self.remove_assignee,
+            &self.remove_blocked_by,
+            &self.remove_blocking,
+            &self.remove_label,
+            &self.remove_sub_issue,
+        ];
+        let texts = [
+            &self.title,
+            &self.body.body,
+            &self.body.body_file,
+            &self.parent,
+            &self.values.estimate,
+            &self.values.priority,
+        ];
+        self.remove_parent
+            || listed.iter().any(|list| !list.is_empty())
+            || texts.iter().any(|text| text.is_some())
+    }
+
+    /// Whether the other end of a relation is to be written.
+    fn changes_others(&self) -> bool {
+        let lists = [
+            &self.add_blocking,
+            &self.add_sub_issue,
+            &self.remove_blocking,
+            &self.remove_sub_issue,
+        ];
+        lists.iter().any(|list| !names(list).is_empty())
+    }
+}
+
+/// The edits of one command, one for each issue.
+#[derive(Default)]
+struct EditBatch(Vec<(IssueId, EditIssue)>);
+
+impl EditBatch {
+    fn of(&mut self, id: &IssueId, change: impl FnOnce(&mut EditIssue)) {
+        match self.0.iter_mut().find(|(of, _)| of == id) {
+            Some((_, edit)) => change(edit),
+            None => {
+                let mut edit = EditIssue::default();
+                change(&mut edit);
+                self.0.push((id.clone(), edit));
+            }
+        }
+    }
 }
 
 /// Runs it.
@@ -44,26 +140,134 @@ pub struct IssueEditArgs {
 /// # Errors
 /// When nothing is named that is to change, or the forge refuses it.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueEditArgs) -> Result<Exit> {
-    let has_body = args.body.body.is_some() || args.body.body_file.is_some();
-    // Lists that were given with nothing in them change nothing, and are no mistake.
-    let has_labels = !args.add_label.is_empty() || !args.remove_label.is_empty();
-    if args.title.is_none() && !has_body && !has_labels {
-        return Err(Error::invalid("title", "nothing to change was named")
-            .with_hint("pass --title, --body, --body-file, --add-label or --remove-label"));
+    if !args.names_a_change() {
+        let hint = "pass --title, --body, --body-file, --add-label or another flag of \
+                    `forge issue edit --help`";
+        return Err(Error::invalid("title", "nothing to change was named").with_hint(hint));
     }
-    let selected = select(ctx, repo, &args.selector).await?;
-    let edit = EditIssue {
+    let (repo, ids) = select_all(ctx, repo, &args.selector).await?;
+    if ids.len() > 1 && args.expected_version.is_some() {
+        return Err(Error::invalid(
+            "expected_version",
+            "--expected-version is the version of one issue, and several are named",
+        )
+        .with_hint("edit them one by one"));
+    }
+    if ids.len() > 1 && !names(&args.add_sub_issue).is_empty() {
+        return Err(Error::invalid(
+            "add_sub_issue",
+            "an issue has one parent, and several are named",
+        )
+        .with_hint("add the sub-issues to one issue"));
+    }
+    let mut batch = EditBatch::default();
+    let edit = edit_of(ctx, &repo, args).await?;
+    for id in &ids {
+        batch.of(id, |of| of.clone_from(&edit));
+    }
+    if args.changes_others() {
+        add_others(ctx, &repo, args, &ids, &mut batch).await?;
+    }
+    let written = match batch.0.as_slice() {
+        [(id, edit)] => vec![Ok(repo.edit_issue(id, edit).await?)],
+        edits => repo.edit_issues(edits).await?,
+    };
+    report(ctx, &batch, &ids, written)
+}
+
+/// The changes to each of the named issues.
+async fn edit_of(ctx: &Ctx, repo: &Repo, args: &IssueEditArgs) -> Result<EditIssue> {
+    let parent = match given(args.parent.as_ref()) {
+        Some(parent) => Some(Some(related(ctx, repo, &parent).await?)),
+        None => args.remove_parent.then_some(None),
+    };
+    let values = args.values.values(ctx, repo).await?;
+    Ok(EditIssue {
         title: args.title.clone(),
-        body: body::read(&args.body, &selected.repo)?,
+        body: body::read(&args.body, repo)?,
         labels: SetChange {
             add: names(&args.add_label),
             remove: names(&args.remove_label),
         },
-        expected_version: None,
+        assignees: SetChange {
+            add: names(&args.add_assignee),
+            remove: names(&args.remove_assignee),
+        },
+        board: board(ctx, repo)?.filter(|_| !values.is_empty()),
+        values,
+        parent,
+        blocked_by: SetChange {
+            add: all_related(ctx, repo, &args.add_blocked_by).await?,
+            remove: all_related(ctx, repo, &args.remove_blocked_by).await?,
+        },
+        expected_version: args.expected_version.clone(),
         ..EditIssue::default()
-    };
-    let edited = selected.repo.edit_issue(&selected.id, &edit).await?;
-    let edited = ctx.ui.outcome(edited)?;
-    ctx.ui.url(&edited.url)?;
-    Ok(Exit::Ok)
+    })
+}
+
+/// Adds the changes to the issues at the other end of a relation.
+async fn add_others(
+    ctx: &Ctx,
+    repo: &Repo,
+    args: &IssueEditArgs,
+    ids: &[IssueId],
+    batch: &mut EditBatch,
+) -> Result<()> {
+    for part in all_related(ctx, repo, &args.add_sub_issue).await? {
+        let parent = ids.first().cloned();
+        batch.of(&part, |edit| edit.parent = Some(parent));
+    }
+    for part in all_related(ctx, repo, &args.remove_sub_issue).await? {
+        // A part of another issue stays there.
+        let fields = IssueFields {
+            relations: true,
+            ..IssueFields::NONE
+        };
+        let found = repo.issue(&part, &fields).await?;
+        let parent = found.relations.as_ref().and_then(|r| r.parent.as_ref());
+        if !parent.is_some_and(|parent| ids.contains(&parent.id)) {
+            let message = match parent {
+                Some(parent) => format!("{} is a part of {}", name(&part), name(&parent.id)),
+                None => format!("{} is no part of another issue", name(&part)),
+            };
+            return Err(Error::invalid("remove_sub_issue", message)
+                .with_hint("name an issue that is a part of it"));
+        }
+        batch.of(&part, |edit| {
+            edit.parent = Some(None);
+            edit.expected_version.get_or_insert(found.version);
+        });
+    }
+    for other in all_related(ctx, repo, &args.add_blocking).await? {
+        batch.of(&other, |edit| edit.blocked_by.add.extend_from_slice(ids));
+    }
+    for other in all_related(ctx, repo, &args.remove_blocking).await? {
+        batch.of(&other, |edit| edit.blocked_by.remove.extend_from_slice(ids));
+    }
+    Ok(())
+}
+
+/// Prints the pages of the named issues, and what failed.
+fn report(
+    ctx: &Ctx,
+    batch: &EditBatch,
+    named: &[IssueId],
+    written: Vec<Result<Outcome<Issue>>>,
+) -> Result<Exit> {
+    let mut failed = Vec::new();
+    for ((id, _), written) in batch.0.iter().zip(written) {
+        match written.and_then(|outcome| ctx.ui.outcome(outcome)) {
+            Ok(issue) if named.contains(id) => ctx.ui.url(&issue.url)?,
+            Ok(_) => {}
+            Err(e) => {
+                ctx.ui.error(&e);
+                failed.push(name(id));
+            }
+        }
+    }
+    if failed.is_empty() {
+        return Ok(Exit::Ok);
+    }
+    ctx.ui.note(&format!("not changed: {}", failed.join(", ")));
+    Ok(Exit::Failure)
 }

@@ -2,13 +2,13 @@
 
 use clap::{Args, ValueEnum};
 use forge_core::{
-    Error, Repo, Result,
+    Error, Repo, Result, WebPage,
     model::{Issue, IssueFilter, IssueQuery, IssueState},
     text,
 };
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 
-use super::shared::{label_names, state_word};
+use super::shared::{board, label_names, state_word, with_values};
 use crate::{
     args::output::JsonArgs,
     cmd::{
@@ -18,6 +18,7 @@ use crate::{
     },
     exit::Exit,
     ui::{
+        browser,
         color::Palette,
         json::{ISSUE_FIELDS, Selection},
         table::{self, Cell, Column},
@@ -61,6 +62,9 @@ pub struct IssueListArgs {
         default_value_t
     )]
     pub state: IssueStateArg,
+    /// Open the list in the browser
+    #[arg(short, long, conflicts_with = "json")]
+    pub web: bool,
     /// JSON.
     #[command(flatten)]
     pub json: JsonArgs,
@@ -95,7 +99,7 @@ const COLUMNS: [Column; 4] = [
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueListArgs) -> Result<Exit> {
     let selection = Selection::from_args(&args.json, ISSUE_FIELDS)?;
     let repo = ctx.repo(repo).await?;
-    let query = IssueQuery {
+    let mut query = IssueQuery {
         state: match args.state {
             IssueStateArg::Open => IssueFilter::Open,
             IssueStateArg::Closed => IssueFilter::Closed,
@@ -106,12 +110,23 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueListArgs) -> Result<
         labels: names(&args.label),
         ..IssueQuery::default()
     };
+    if args.web {
+        let url = match repo.web_page(&WebPage::Issues(&query)) {
+            Some(url) => url,
+            None => repo.info().await?.url,
+        };
+        browser::open(&ctx.ui, ctx.config()?.browser().as_deref(), &url)?;
+        return Ok(Exit::Ok);
+    }
+    if let Some(selection) = &selection {
+        query.fields = selection.issue_sections(board(ctx, &repo)?);
+    }
     let mut found = collect(ctx, &repo, args.limit, async |page| {
         repo.issues(&query, page).await
     })
     .await?;
     if let Some(selection) = &selection {
-        let fields = &selection.issue_sections();
+        let fields = &query.fields;
         let more = selection.shows_more_than_rows();
         let repo = &repo;
         let at_once = repo.client().forge().concurrency().get();
@@ -119,7 +134,9 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueListArgs) -> Result<
         let views = views.map(|mut issue| async move {
             // A row says that it has them not.
             let lacks = issue.warnings.iter().any(|w| w.section == Some(LABELS));
-            if fields.comments || more && lacks {
+            let comments = fields.comments && issue.comments.is_none();
+            let relations = fields.relations && issue.relations.is_none();
+            if comments || relations || more && lacks {
                 issue = repo.issue(&issue.id, fields).await?;
             }
             issue.warnings.retain(|w| more || w.section != Some(LABELS));
@@ -133,7 +150,8 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueListArgs) -> Result<
     }
     match selection {
         Some(selection) => {
-            selection.print(&ctx.ui, &selection.array(&found.items))?;
+            let items = with_values(ctx, &repo, found.items, &selection).await?;
+            selection.print(&ctx.ui, &selection.array(&items))?;
         }
         None if ctx.ui.is_tty() => shown(ctx, &repo, &query, &found)?,
         None => {

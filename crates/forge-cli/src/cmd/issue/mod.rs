@@ -3,10 +3,12 @@
 mod close;
 mod comment;
 mod create;
+mod delete;
 mod edit;
+mod history;
 mod list;
 mod reopen;
-mod shared;
+pub(crate) mod shared;
 mod view;
 mod view_text;
 
@@ -42,8 +44,13 @@ pub enum IssueCommand {
     Close(close::IssueCloseArgs),
     /// Comment on an issue
     Comment(comment::IssueCommentArgs),
-    /// Edit title, body and labels of an issue
+    /// Delete an issue
+    #[command(alias = "rm")]
+    Delete(delete::IssueDeleteArgs),
+    /// Edit one or more issues
     Edit(edit::IssueEditArgs),
+    /// Show what happened to an issue, and when
+    History(history::IssueHistoryArgs),
     /// Reopen an issue
     Reopen(reopen::IssueReopenArgs),
 }
@@ -56,9 +63,10 @@ impl IssueCommand {
             Self::Create(args) => Some(&args.wait),
             Self::Close(args) => Some(&args.wait),
             Self::Comment(args) => Some(&args.wait),
+            Self::Delete(args) => Some(&args.wait),
             Self::Edit(args) => Some(&args.wait),
             Self::Reopen(args) => Some(&args.wait),
-            Self::List(_) | Self::View(_) => None,
+            Self::History(_) | Self::List(_) | Self::View(_) => None,
         }
     }
 }
@@ -75,7 +83,9 @@ pub async fn run(ctx: &Ctx, args: &IssueArgs) -> Result<Exit> {
         IssueCommand::View(args) => view::run(ctx, repo, args).await,
         IssueCommand::Close(args) => close::run(ctx, repo, args).await,
         IssueCommand::Comment(args) => comment::run(ctx, repo, args).await,
+        IssueCommand::Delete(args) => delete::run(ctx, repo, args).await,
         IssueCommand::Edit(args) => edit::run(ctx, repo, args).await,
+        IssueCommand::History(args) => history::run(ctx, repo, args).await,
         IssueCommand::Reopen(args) => reopen::run(ctx, repo, args).await,
     }
 }

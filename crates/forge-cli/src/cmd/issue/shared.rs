@@ -1,13 +1,80 @@
+use std::collections::BTreeMap;
+
+use clap::Args;
+use forge::workflow::{Definition, FieldNames};
 use forge_core::{
-    Error, PrKey, Repo, Result,
-    model::{Issue, IssueId, IssueState},
+    Action, Call, Capability, Error, Hint, Op, PrKey, Repo, Result,
+    model::{BoardId, Issue, IssueFields, IssueId, IssueState, RelatedIssue},
     text,
 };
 
-use crate::cmd::{Ctx, pr::shared::repo_name};
+use crate::{
+    cmd::{
+        Ctx,
+        pr::shared::{has, names, repo_name},
+    },
+    ui::json::{Selection, ShownIssue},
+};
+
+/// `--estimate` and `--priority`
+#[derive(Args, Clone, Debug, Default)]
+pub struct ValueArgs {
+    /// Set the estimate, such as M; "" clears it
+    #[arg(long, value_name = "value")]
+    pub estimate: Option<String>,
+    /// Set the priority, such as P1; "" clears it
+    #[arg(long, value_name = "value")]
+    pub priority: Option<String>,
+}
+
+impl ValueArgs {
+    /// The fields that are set, by name; `None` clears one.
+    ///
+    /// # Errors
+    /// As [`field_names`].
+    pub(super) async fn values(
+        &self,
+        ctx: &Ctx,
+        repo: &Repo,
+    ) -> Result<BTreeMap<String, Option<String>>> {
+        if self.estimate.is_none() && self.priority.is_none() {
+            return Ok(BTreeMap::new());
+        }
+        let names = field_names(ctx, repo).await?;
+        let given = [
+            (names.estimate, &self.estimate),
+            (names.priority, &self.priority),
+        ];
+        let set = given.into_iter().filter_map(|(name, value)| {
+            let value = value.as_ref()?.trim().to_owned();
+            Some((name, Some(value).filter(|v| !v.is_empty())))
+        });
+        Ok(set.collect())
+    }
+}
+
+/// The names of the fields that hold estimate and priority, as the workflow defines them.
+///
+/// # Errors
+/// `config` for a definition that cannot be used.
+pub(super) async fn field_names(ctx: &Ctx, repo: &Repo) -> Result<FieldNames> {
+    let config = ctx.config_for(repo).await?;
+    let text = forge::definition_text(&config, Some(repo)).await?;
+    Ok(Definition::parse(&text)?.field)
+}
+
+/// The board whose fields are read and set, where the forge keeps them on boards.
+///
+/// # Errors
+/// `invalid_input` for a board that cannot be understood.
+pub(super) fn board(ctx: &Ctx, repo: &Repo) -> Result<Option<BoardId>> {
+    let board = ctx.config()?.workflow_board();
+    let board = board.filter(|_| has(repo, Capability::IssueBoard));
+    board.map(|board| board.parse()).transpose()
+}
 
 /// An issue that a selector names, and its repository.
-pub(super) struct SelectedIssue {
+pub(crate) struct SelectedIssue {
     pub repo: Repo,
     pub id: IssueId,
 }
@@ -16,21 +83,93 @@ pub(super) struct SelectedIssue {
 ///
 /// # Errors
 /// `invalid_input` for what names no issue.
-pub(super) async fn select(ctx: &Ctx, flag: Option<&str>, selector: &str) -> Result<SelectedIssue> {
-    let selector = selector.trim();
-    let digits = selector.strip_prefix('#').unwrap_or(selector);
-    let (repo, key) = match digits.parse() {
-        Ok(number) => (ctx.repo(flag).await?, PrKey::Number(number)),
-        Err(_) if !selector.contains(['/', '#', ':']) => {
-            let shown = text::one_line(selector);
-            let message = format!("invalid issue format: \"{shown}\"");
-            return Err(Error::invalid("issue", message).with_hint("pass its number or its URL"));
-        }
-        Err(_) => {
-            let forges = ctx.forges()?;
-            forges.open_issue(selector, ctx.policy()?).await?
-        }
+pub(crate) async fn select(ctx: &Ctx, flag: Option<&str>, selector: &str) -> Result<SelectedIssue> {
+    let repo = match number(selector) {
+        Some(_) => ctx.repo(flag).await?,
+        None => return located(ctx, selector).await,
     };
+    let id = related(ctx, &repo, selector).await?;
+    Ok(SelectedIssue { repo, id })
+}
+
+/// The issues of several selectors, all of one repository.
+///
+/// # Errors
+/// As [`select`]; `invalid_input` for one of another repository.
+pub(super) async fn select_all(
+    ctx: &Ctx,
+    flag: Option<&str>,
+    selectors: &[String],
+) -> Result<(Repo, Vec<IssueId>)> {
+    let mut all: Vec<IssueId> = Vec::with_capacity(selectors.len());
+    let (mut repo, mut base): (Option<Repo>, Option<Repo>) = (None, None);
+    for selector in selectors {
+        let selected = match (number(selector), &base) {
+            (Some(number), Some(repo)) => SelectedIssue {
+                repo: repo.clone(),
+                id: repo.issue_id(number),
+            },
+            _ => select(ctx, flag, selector).await?,
+        };
+        if number(selector).is_some() {
+            base = Some(selected.repo.clone());
+        }
+        let first = repo.get_or_insert_with(|| selected.repo.clone());
+        if first.id().comparison_key() != selected.id.repo.comparison_key() {
+            let message = format!(
+                "{} is in another repository than {}",
+                selected.id,
+                first.id()
+            );
+            return Err(Error::invalid("issue", message)
+                .with_hint("name issues of one repository at a time"));
+        }
+        if !all.contains(&selected.id) {
+            all.push(selected.id);
+        }
+    }
+    let repo = repo.ok_or_else(|| Error::invalid("issue", "no issue was named"))?;
+    Ok((repo, all))
+}
+
+/// An issue that another one of `repo` is related to: a number of the same repository, or a locator.
+///
+/// # Errors
+/// As [`select`].
+pub(super) async fn related(ctx: &Ctx, repo: &Repo, selector: &str) -> Result<IssueId> {
+    match number(selector) {
+        Some(number) => Ok(repo.issue_id(number)),
+        None => Ok(located(ctx, selector).await?.id),
+    }
+}
+
+/// As [`related`], of a list that was given with commas.
+///
+/// # Errors
+/// As [`select`].
+pub(crate) async fn all_related(ctx: &Ctx, repo: &Repo, listed: &[String]) -> Result<Vec<IssueId>> {
+    let mut all = Vec::new();
+    for name in names(listed) {
+        all.push(related(ctx, repo, &name).await?);
+    }
+    Ok(all)
+}
+
+fn number(selector: &str) -> Option<u64> {
+    let selector = selector.trim();
+    selector.strip_prefix('#').unwrap_or(selector).parse().ok()
+}
+
+async fn located(ctx: &Ctx, selector: &str) -> Result<SelectedIssue> {
+    let selector = selector.trim();
+    if !selector.contains(['/', '#', ':']) {
+        let shown = text::one_line(selector);
+        let message = format!("invalid issue format: \"{shown}\"");
+        return Err(Error::invalid("issue", message).with_hint("pass its number or its URL"));
+    }
+    let forges = ctx.forges()?;
+    let opened = forges.open_issue(selector, ctx.policy()?).await;
+    let (repo, key) = opened.map_err(|e| instead(ctx, selector, e))?;
     let id = IssueId {
         repo: repo.id().clone(),
         key,
@@ -38,14 +177,97 @@ pub(super) async fn select(ctx: &Ctx, flag: Option<&str>, selector: &str) -> Res
     Ok(SelectedIssue { repo, id })
 }
 
+/// Names the command that takes a pull request's URL in place of the one that takes an issue's.
+fn instead(ctx: &Ctx, selector: &str, e: Error) -> Error {
+    let views = |hint: &Hint| {
+        let action = hint.action();
+        action.is_some_and(|a| a.call() == Call::Op(Op::PrView) && a.target().is_none())
+    };
+    if !e.hint().is_some_and(views) {
+        return e;
+    }
+    let named = &ctx.ui.named().path;
+    let (op, text) = match named.last().map(String::as_str) {
+        Some("close") => (Op::PrClose, "close the pull request"),
+        Some("reopen") => (Op::PrReopen, "reopen the pull request"),
+        Some("comment") => (Op::Comment, "comment on the pull request"),
+        Some("history") => (Op::PrHistory, "see its history"),
+        _ => (Op::PrView, "look at the pull request"),
+    };
+    e.with_hint(Hint::new(text).with_action(Action::op(op).on(selector)))
+}
+
+/// The sections that an issue is shown with: its relations, where the forge has them.
+///
+/// # Errors
+/// As [`board`].
+pub(super) fn shown_sections(ctx: &Ctx, repo: &Repo, comments: bool) -> Result<IssueFields> {
+    Ok(IssueFields {
+        comments,
+        relations: has(repo, Capability::IssueRelations),
+        board: board(ctx, repo)?,
+    })
+}
+
+/// Issues with the values of the fields that the workflow names, where those are shown.
+///
+/// # Errors
+/// As [`field_names`].
+pub(super) async fn with_values(
+    ctx: &Ctx,
+    repo: &Repo,
+    issues: Vec<Issue>,
+    selection: &Selection<ShownIssue, IssueFields>,
+) -> Result<Vec<ShownIssue>> {
+    let names = match selection.shows(&["estimate", "priority"]) {
+        true => Some(field_names(ctx, repo).await?),
+        false => None,
+    };
+    let issues = issues.into_iter();
+    Ok(issues
+        .map(|i| with_named_values(i, names.as_ref()))
+        .collect())
+}
+
+fn with_named_values(issue: Issue, names: Option<&FieldNames>) -> ShownIssue {
+    let value = |name: &str| {
+        let mut values = issue.values.iter();
+        let found = values.find(|(of, _)| of.eq_ignore_ascii_case(name));
+        found.map(|(_, value)| value.clone())
+    };
+    let estimate = names.and_then(|names| value(&names.estimate));
+    let priority = names.and_then(|names| value(&names.priority));
+    ShownIssue {
+        issue,
+        estimate,
+        priority,
+    }
+}
+
+/// `#7 Its title`, and that it is closed.
+pub(super) fn relation(to: &RelatedIssue, of: &IssueId) -> String {
+    let name = match to.id.repo == of.repo {
+        true => format!("#{}", to.id.key),
+        false => name(&to.id),
+    };
+    let closed = match to.state {
+        IssueState::Open => "",
+        IssueState::Closed => " (closed)",
+    };
+    format!("{name} {}{closed}", text::one_line(&to.title))
+}
+
+/// `owner/name#7`.
+pub(super) fn name(id: &IssueId) -> String {
+    match &id.key {
+        PrKey::Number(number) => format!("{}#{number}", repo_name(&id.repo)),
+        PrKey::Record(uri) => uri.clone(),
+    }
+}
+
 /// `owner/name#7 (its title)`.
 pub(super) fn with_title(issue: &Issue) -> String {
-    let repo = repo_name(&issue.id.repo);
-    let name = match &issue.id.key {
-        PrKey::Number(number) => format!("{repo}#{number}"),
-        PrKey::Record(uri) => uri.clone(),
-    };
-    format!("{name} ({})", text::one_line(&issue.title))
+    format!("{} ({})", name(&issue.id), text::one_line(&issue.title))
 }
 
 /// `OPEN` or `CLOSED`.

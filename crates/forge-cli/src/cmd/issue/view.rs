@@ -4,7 +4,7 @@ use clap::Args;
 use forge_core::{Result, model::IssueFields};
 
 use super::{
-    shared::select,
+    shared::{board, select, shown_sections, with_values},
     view_text::{piped, piped_comments, shown},
 };
 use crate::{
@@ -40,14 +40,12 @@ pub struct IssueViewArgs {
 /// When the issue cannot be read.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueViewArgs) -> Result<Exit> {
     let selection = Selection::from_args(&args.json, ISSUE_FIELDS)?;
-    let fields = match &selection {
-        Some(selection) => selection.issue_sections(),
-        None => IssueFields {
-            comments: args.comments && !args.web,
-            ..IssueFields::NONE
-        },
-    };
     let selected = select(ctx, repo, &args.selector).await?;
+    let fields = match &selection {
+        Some(selection) => selection.issue_sections(board(ctx, &selected.repo)?),
+        None if args.web => IssueFields::NONE,
+        None => shown_sections(ctx, &selected.repo, args.comments)?,
+    };
     let issue = selected.repo.issue(&selected.id, &fields).await?;
     for warning in &issue.warnings {
         ctx.ui.warning(warning);
@@ -55,7 +53,9 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueViewArgs) -> Result<
     if args.web {
         browser::open(&ctx.ui, ctx.config()?.browser().as_deref(), &issue.url)?;
     } else if let Some(selection) = selection {
-        selection.print(&ctx.ui, &selection.object(&issue))?;
+        for issue in with_values(ctx, &selected.repo, vec![issue], &selection).await? {
+            selection.print(&ctx.ui, &selection.object(&issue))?;
+        }
     } else if ctx.ui.is_tty() {
         ctx.ui.page(&shown(ctx, &issue))?;
     } else if args.comments {

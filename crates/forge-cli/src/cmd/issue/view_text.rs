@@ -1,11 +1,11 @@
 use std::fmt::Write as _;
 
 use forge_core::{
-    model::{Issue, IssueReason, IssueState},
+    model::{Issue, IssueReason, IssueState, RelatedIssue},
     text,
 };
 
-use super::shared::{label_names, state_word};
+use super::shared::{label_names, relation, state_word};
 use crate::{
     cmd::{
         Ctx,
@@ -28,8 +28,33 @@ pub(super) fn piped(issue: &Issue) -> String {
     key("projects", "");
     key("milestone", "");
     key("number", &issue.id.key.to_string());
+    for (name, values) in relations(issue) {
+        key(name, &values.join(", "));
+    }
+    for (name, value) in &issue.values {
+        key(&text::one_line(name), &text::one_line(value));
+    }
     let _ = writeln!(out, "--\n{}", issue.body);
     text::neutralise(&out).into_owned()
+}
+
+/// The relations that it has, by gh's names of their lists.
+fn relations(issue: &Issue) -> Vec<(&'static str, Vec<String>)> {
+    let Some(of) = &issue.relations else {
+        return Vec::new();
+    };
+    let all = |list: &[RelatedIssue]| {
+        let names = list.iter().map(|to| relation(to, &issue.id));
+        names.collect::<Vec<_>>()
+    };
+    let lists = [
+        ("parent", all(of.parent.as_slice())),
+        ("sub-issues", all(&of.sub_issues)),
+        ("blocked-by", all(&of.blocked_by)),
+        ("blocking", all(&of.blocking)),
+    ];
+    let known = lists.into_iter().filter(|(_, names)| !names.is_empty());
+    known.collect()
 }
 
 /// `view --comments` on a pipe.
@@ -68,6 +93,21 @@ pub(super) fn shown(ctx: &Ctx, issue: &Issue) -> String {
     let assignees: Vec<String> = issue.assignees.iter().map(with_name).collect();
     row("Assignees:", &assignees);
     row("Labels:", &label_names(issue));
+    for (name, value) in &issue.values {
+        row(&format!("{}:", text::one_line(name)), &[value.clone()]);
+    }
+    for (name, values) in relations(issue) {
+        let title = match name {
+            "parent" => "Parent:",
+            "sub-issues" => "Sub-issues:",
+            "blocked-by" => "Blocked by:",
+            _ => "Blocking:",
+        };
+        row(title, &values);
+    }
+    if issue.relations.as_ref().is_some_and(|r| r.truncated) {
+        row("Relations:", &["there are more than these".to_owned()]);
+    }
     out.push('\n');
     out.push_str(&body(ui, &issue.body, "No description provided"));
     out.push('\n');

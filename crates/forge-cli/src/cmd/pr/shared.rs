@@ -80,7 +80,7 @@ fn closes(rest: &str) -> bool {
 }
 
 /// Whether the forge can do it in any way.
-pub(super) fn has(repo: &Repo, capability: Capability) -> bool {
+pub(crate) fn has(repo: &Repo, capability: Capability) -> bool {
     repo.client().forge().capabilities().has(capability)
 }
 

@@ -89,26 +89,32 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ViewArgs) -> Result<Exit>
 
 async fn history(ctx: &Ctx, selected: &SelectedPull) -> Result<Exit> {
     for event in events(ctx, &selected.repo, selected).await? {
-        let what = word(event.kind);
-        let detail = event
-            .detail
-            .as_deref()
-            .map(text::one_line)
-            .unwrap_or_default();
-        if ctx.ui.is_tty() {
-            let by = text::one_line(&event.actor.login).into_owned();
-            let line = format!("{} {what} by {by} {detail}", event.created_at);
-            ctx.ui.line(line.trim_end())?;
-        } else {
-            let by = text::one_line(&event.actor.login);
-            let authority = text::one_line(event.authority.as_deref().unwrap_or(""));
-            ctx.ui.line(&format!(
-                "{}\t{what}\t{by}\t{authority}\t{detail}",
-                event.created_at
-            ))?;
-        }
+        print_event(ctx, &event)?;
     }
     Ok(Exit::Ok)
+}
+
+/// Prints one line of a history.
+///
+/// # Errors
+/// When stdout cannot be written.
+pub(crate) fn print_event(ctx: &Ctx, event: &StatusEvent) -> Result<()> {
+    let what = word(event.kind);
+    let detail = event
+        .detail
+        .as_deref()
+        .map(text::one_line)
+        .unwrap_or_default();
+    let by = text::one_line(&event.actor.login);
+    if ctx.ui.is_tty() {
+        let line = format!("{} {what} by {by} {detail}", event.created_at);
+        return ctx.ui.line(line.trim_end());
+    }
+    let authority = text::one_line(event.authority.as_deref().unwrap_or(""));
+    ctx.ui.line(&format!(
+        "{}\t{what}\t{by}\t{authority}\t{detail}",
+        event.created_at
+    ))
 }
 
 async fn events(ctx: &Ctx, repo: &Repo, selected: &SelectedPull) -> Result<Vec<StatusEvent>> {
@@ -141,6 +147,10 @@ fn word(kind: StatusEventKind) -> &'static str {
         StatusEventKind::ConvertedToDraft => "converted_to_draft",
         StatusEventKind::Edited => "edited",
         StatusEventKind::HeadChanged => "head_changed",
+        StatusEventKind::Labeled => "labeled",
+        StatusEventKind::Assigned => "assigned",
+        StatusEventKind::Related => "related",
+        StatusEventKind::Commented => "commented",
         _ => "changed",
     }
 }

@@ -11,14 +11,14 @@ use std::collections::BTreeSet;
 use forge::context::ContextSection;
 use forge_core::{
     Action, Error, Hint, Param, Result,
-    model::{IssueFields, PrFields},
+    model::{BoardId, IssueFields, PrFields},
     near,
 };
 
 pub(crate) use context::model_name;
 pub use context::{CONTEXT_FIELDS, WATCH_FIELDS};
 pub(crate) use ingestion::ingestion;
-pub use issue::ISSUE_FIELDS;
+pub use issue::{EVENT_FIELDS, ISSUE_FIELDS, ShownIssue};
 pub use pull::PULL_FIELDS;
 use pull::ROW_FIELDS;
 pub(crate) use pull::is_cross_repository;
@@ -88,20 +88,26 @@ impl<T> Selection<T, Option<ContextSection>> {
 }
 
 impl<T> Selection<T, IssueFields> {
+    /// Whether one of these fields is shown.
+    #[must_use]
+    pub fn shows(&self, names: &[&str]) -> bool {
+        self.fields.iter().any(|f| names.contains(&f.name))
+    }
+
     /// Whether a field is shown that the row of an index may not have.
     #[must_use]
     pub fn shows_more_than_rows(&self) -> bool {
-        let more = ["assignees", "closedAt", "labels"];
-        self.fields.iter().any(|f| more.contains(&f.name))
+        self.shows(&["assignees", "closedAt", "labels"])
     }
 
-    /// The sections that the fields need.
+    /// The sections that the fields need, with the values of `board`.
     #[must_use]
-    pub fn issue_sections(&self) -> IssueFields {
+    pub fn issue_sections(&self, board: Option<BoardId>) -> IssueFields {
+        let has_values = self.shows(&["estimate", "priority", "values"]);
         IssueFields {
             comments: self.fields.iter().any(|f| f.needs.comments),
             relations: self.fields.iter().any(|f| f.needs.relations),
-            board: None,
+            board: board.filter(|_| has_values),
         }
     }
 }

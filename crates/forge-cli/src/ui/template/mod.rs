@@ -78,10 +78,11 @@ fn data(value: &Json, tty: bool) -> Value {
         Json::Text(t) if tty => Value::String(text::neutralise(t).into()),
         Json::Text(t) => Value::String(t.as_str().into()),
         Json::Array(items) => Value::List(items.iter().map(|i| data(i, tty)).collect()),
-        Json::Object(members) => Value::Map(Arc::new(
-            members
-                .iter()
-                .map(|(name, m)| (Arc::from(*name), data(m, tty)))
+        Json::Object(_) | Json::Map(_) => Value::Map(Arc::new(
+            value
+                .members()
+                .into_iter()
+                .map(|(name, m)| (Arc::from(name), data(m, tty)))
                 .collect(),
         )),
     }
