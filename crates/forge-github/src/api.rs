@@ -10,7 +10,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use forge_core::{Error, ErrorKind, Result, Retry, Secret, Warning};
+use forge_core::{Error, ErrorKind, Result, Retry, Secret, Warning, model::BoardId};
 use forge_http::{Class, Http, Leaf, MaxRetries, Streamed};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, combinators::BoxBody};
@@ -41,11 +41,47 @@ pub(crate) struct Api {
     pub host: String,
     pub endpoint: Endpoint,
     pub http: Http,
-    tokens: Arc<dyn TokenSource>,
-    token: Mutex<Option<Secret>>,
+    account: TokenSlot,
+    /// Who asks for boards, where that is somebody else.
+    boards: Option<TokenSlot>,
     /// GitHub has refused a document because this token may not ask for teams.
     no_teams: AtomicBool,
     crab: OnceCell<Octocrab>,
+}
+
+/// Where a token comes from, and the one that came.
+struct TokenSlot {
+    tokens: Arc<dyn TokenSource>,
+    token: Mutex<Option<Secret>>,
+}
+
+impl TokenSlot {
+    fn new(tokens: Arc<dyn TokenSource>) -> Self {
+        Self {
+            tokens,
+            token: Mutex::new(None),
+        }
+    }
+}
+
+/// With whose token a request is sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// That of the account.
+    #[default]
+    Account,
+    /// That for boards, where there is one of its own.
+    Board,
+}
+
+impl Access {
+    /// That of a request that names a board, or names none.
+    pub fn of(board: Option<&BoardId>) -> Self {
+        match board {
+            Some(_) => Self::Board,
+            None => Self::Account,
+        }
+    }
 }
 
 /// A GraphQL answer: what came, and what did not.
@@ -55,6 +91,7 @@ pub(crate) struct Answer<T> {
     pub errors: Vec<GqlError>,
     headers: HeaderMap,
     write: bool,
+    access: Access,
 }
 
 #[derive(Deserialize)]
@@ -72,6 +109,7 @@ pub(crate) struct Call<'a> {
     pub document: &'a str,
     pub variables: &'a Value,
     pub write: bool,
+    pub access: Access,
     /// How often a gateway error is answered by the same request again; `None` for the usual.
     pub retries: Option<u32>,
 }
@@ -82,19 +120,40 @@ impl Api {
             host,
             endpoint,
             http,
-            tokens,
-            token: Mutex::new(None),
+            account: TokenSlot::new(tokens),
+            boards: None,
             no_teams: AtomicBool::new(false),
             crab: OnceCell::new(),
         }
     }
 
+    /// Sends requests that name a board with another token.
+    pub fn set_board_tokens(&mut self, tokens: Arc<dyn TokenSource>) {
+        self.boards = Some(TokenSlot::new(tokens));
+    }
+
+    /// Whether boards have a token of their own.
+    pub fn has_board_token(&self) -> bool {
+        self.boards.is_some()
+    }
+
+    fn slot(&self, access: Access) -> &TokenSlot {
+        match (&self.boards, access) {
+            (Some(boards), Access::Board) => boards,
+            _ => &self.account,
+        }
+    }
+
     /// What an error of this host is about.
     pub fn about(&self, write: bool) -> About<'_> {
+        self.about_as(Access::Account, write)
+    }
+
+    fn about_as(&self, access: Access, write: bool) -> About<'_> {
         About {
             host: &self.host,
             http: &self.http,
-            tokens: self.tokens.as_ref(),
+            tokens: self.slot(access).tokens.as_ref(),
             write,
         }
     }
@@ -105,18 +164,30 @@ impl Api {
         document: &str,
         variables: &Value,
     ) -> Result<Answer<T>> {
+        self.query_as(Access::Account, document, variables).await
+    }
+
+    /// As [`Self::query`], with the token that boards take or with that of the account.
+    pub async fn query_as<T: DeserializeOwned>(
+        &self,
+        access: Access,
+        document: &str,
+        variables: &Value,
+    ) -> Result<Answer<T>> {
         self.graphql(Call {
             document,
             variables,
             write: false,
+            access,
             retries: None,
         })
         .await
     }
 
     /// A mutation: never sent twice, unless GitHub refused it before it ran.
-    pub async fn mutate<T: DeserializeOwned>(
+    pub async fn mutate_as<T: DeserializeOwned>(
         &self,
+        access: Access,
         document: &str,
         variables: &Value,
     ) -> Result<Answer<T>> {
@@ -124,6 +195,7 @@ impl Api {
             document,
             variables,
             write: true,
+            access,
             retries: None,
         })
         .await
@@ -154,17 +226,17 @@ impl Api {
                 request = request.extension(MaxRetries(retries));
             }
             let (status, headers, bytes) = self
-                .buffered(request, body(&document).into(), call.write)
+                .buffered(call.access, request, body(&document).into(), call.write)
                 .await?;
             if !status.is_success() {
                 return Err(error::from_http(
-                    self.about(call.write),
+                    self.about_as(call.access, call.write),
                     status,
                     &headers,
                     &bytes,
                 ));
             }
-            let answer = self.open(&bytes, headers, call.write)?;
+            let answer = self.open(&bytes, headers, call)?;
             // A rate limit that is told in the body was met before anything ran.
             if answer.errors.iter().any(GqlError::is_rate_limit) {
                 if call.write {
@@ -201,8 +273,9 @@ impl Api {
         &self,
         bytes: &[u8],
         headers: HeaderMap,
-        write: bool,
+        call: Call<'_>,
     ) -> Result<Answer<T>> {
+        let Call { write, access, .. } = call;
         let wrong = match serde_json::from_slice::<Envelope<T>>(bytes) {
             Ok(envelope) if envelope.data.is_none() && envelope.errors.is_empty() => {
                 "it has neither data nor errors".to_owned()
@@ -213,6 +286,7 @@ impl Api {
                     errors,
                     headers,
                     write,
+                    access,
                 });
             }
             Err(e) => e.to_string(),
@@ -226,6 +300,7 @@ impl Api {
                 errors,
                 headers,
                 write,
+                access,
             });
         }
         let error = Error::new(
@@ -256,14 +331,23 @@ impl Api {
 
     /// An error of an answer.
     pub fn error<T>(&self, answer: &Answer<T>, e: &GqlError) -> Error {
-        error::from_graphql(self.about(answer.write), e, &answer.headers)
+        error::from_graphql(
+            self.about_as(answer.access, answer.write),
+            e,
+            &answer.headers,
+        )
     }
 
     /// An error if the token lacks the scope that changes boards. Reading them takes less, so this
     /// is looked at before anything is written.
     pub fn may_change_boards<T>(&self, answer: &Answer<T>) -> Result<()> {
         let what = "change project boards";
-        match error::lacks_scope(self.about(true), &answer.headers, "project", what) {
+        match error::lacks_scope(
+            self.about_as(answer.access, true),
+            &answer.headers,
+            "project",
+            what,
+        ) {
             Some(error) => Err(error),
             None => Ok(()),
         }
@@ -353,7 +437,7 @@ impl Api {
             }
             None => Bytes::new(),
         };
-        self.buffered(request, body, write).await
+        self.buffered(Access::Account, request, body, write).await
     }
 
     /// Uploads to the host of attachments, which is asked once.
@@ -364,7 +448,7 @@ impl Api {
             .header(header::CONTENT_TYPE, "application/octet-stream")
             .header(VERSION_HEADER, API_VERSION)
             .extension(Class::Write);
-        self.buffered(request, body, true).await
+        self.buffered(Access::Account, request, body, true).await
     }
 
     /// A REST read whose body is handed on while it arrives.
@@ -372,7 +456,8 @@ impl Api {
         let request = self
             .rest_request(Method::GET, path, accept)
             .extension(Streamed);
-        self.authorised(request, Bytes::new()).await
+        self.authorised(Access::Account, request, Bytes::new())
+            .await
     }
 
     fn rest_request(&self, method: Method, path: &str, accept: &str) -> http::request::Builder {
@@ -385,11 +470,12 @@ impl Api {
 
     async fn buffered(
         &self,
+        access: Access,
         request: http::request::Builder,
         body: Bytes,
         write: bool,
     ) -> Result<(StatusCode, HeaderMap, Bytes)> {
-        let (parts, body) = self.authorised(request, body).await?.into_parts();
+        let (parts, body) = self.authorised(access, request, body).await?.into_parts();
         let bytes = body.collect().await.map_err(|e| {
             let error = from_octocrab(e);
             if write {
@@ -404,20 +490,22 @@ impl Api {
     /// Sends with the token; with another one if the first is refused and there is another.
     async fn authorised(
         &self,
+        access: Access,
         request: http::request::Builder,
         body: Bytes,
     ) -> Result<Response<Stream>> {
         let request = request.body(body).map_err(|e| {
             Error::new(ErrorKind::Internal, format!("a request is malformed: {e}")).with_source(e)
         })?;
-        let token = self.token().await?;
+        let slot = self.slot(access);
+        let token = self.token(slot).await?;
         let response = self.execute(&request, &token).await?;
         if response.status() != StatusCode::UNAUTHORIZED {
             return Ok(response);
         }
-        match self.tokens.renewed(&self.host, &token).await? {
+        match slot.tokens.renewed(&self.host, &token).await? {
             Some(renewed) if renewed != token => {
-                *self.token.lock().await = Some(renewed.clone());
+                *slot.token.lock().await = Some(renewed.clone());
                 self.no_teams.store(false, Ordering::Relaxed);
                 self.execute(&request, &renewed).await
             }
@@ -425,10 +513,10 @@ impl Api {
         }
     }
 
-    async fn token(&self) -> Result<Secret> {
-        let mut token = self.token.lock().await;
+    async fn token(&self, slot: &TokenSlot) -> Result<Secret> {
+        let mut token = slot.token.lock().await;
         if token.is_none() {
-            *token = self.tokens.token(&self.host).await?;
+            *token = slot.tokens.token(&self.host).await?;
         }
         token.clone().ok_or_else(|| error::no_token(&self.host))
     }

@@ -145,6 +145,7 @@ const fn table(attachments: Support) -> [(Capability, Support); Capability::ALL.
         yes(IssueHistory),
         yes(IssueRelations),
         yes(IssueValues),
+        yes(IssueBoard),
         yes(IssueFieldEdit),
         no(
             IssueSwap,

@@ -28,6 +28,7 @@ use serde_json::{Map, Value, json};
 
 mod api;
 mod attachments;
+mod boards;
 mod caps;
 mod checks;
 mod comments;
@@ -45,10 +46,12 @@ mod mutate;
 mod paged;
 mod pulls;
 mod reply;
+mod repo_file;
 mod repos;
 mod reviews;
 mod summary;
 mod threads;
+mod timeline;
 mod token;
 mod web;
 
@@ -70,6 +73,7 @@ pub struct GitHub {
     info: ForgeInfo,
     known: pulls::known::Known,
     listed: listed::Listed,
+    boards: boards::BoardCache,
 }
 
 impl GitHub {
@@ -93,7 +97,15 @@ impl GitHub {
             info,
             known: pulls::known::Known::default(),
             listed: listed::Listed::default(),
+            boards: boards::BoardCache::default(),
         }
+    }
+
+    /// Takes another token for requests that name a project board, and for nothing else.
+    #[must_use]
+    pub fn with_board_tokens(mut self, tokens: Arc<dyn TokenSource>) -> Self {
+        self.api.set_board_tokens(tokens);
+        self
     }
 
     /// The ref that holds the head of a pull request in the repository that it wants to change: it

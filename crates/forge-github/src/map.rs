@@ -230,7 +230,7 @@ fn linked_issue(host: &str, i: wire::Issue) -> LinkedIssue {
     }
 }
 
-/// An issue of `repo`, without its comments.
+/// An issue of `repo`, without its comments, its relations, its values and its version.
 pub(crate) fn issue(host: &str, repo: &RepoId, i: wire::Issue) -> Result<Issue> {
     let (Some(created_at), Some(updated_at)) = (i.created_at, i.updated_at) else {
         return Err(lacks(host, "the times of an issue"));
@@ -238,7 +238,7 @@ pub(crate) fn issue(host: &str, repo: &RepoId, i: wire::Issue) -> Result<Issue> 
     if i.number == 0 {
         return Err(lacks(host, "the number of an issue"));
     }
-    let mut issue = Issue {
+    Ok(Issue {
         id: IssueId::number(repo.clone(), i.number),
         node_id: i.id,
         number: Some(i.number),
@@ -273,18 +273,7 @@ pub(crate) fn issue(host: &str, repo: &RepoId, i: wire::Issue) -> Result<Issue> 
         comments: None,
         relations: None,
         warnings: vec![],
-    };
-    issue.version = issue_version(&issue);
-    Ok(issue)
-}
-
-/// A fingerprint of everything that an edit can change; GitHub has no version of an issue.
-fn issue_version(issue: &Issue) -> String {
-    let mut labels: Vec<&str> = issue.labels.iter().map(|l| l.name.as_str()).collect();
-    labels.sort_unstable();
-    let state = issue.state == IssueState::Open;
-    let all = (&issue.title, &issue.body, state, labels);
-    format!("{:016x}", forge_core::fingerprint(&all))
+    })
 }
 
 fn milestone(m: wire::Milestone) -> Milestone {

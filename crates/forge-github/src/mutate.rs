@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::{
     GitHub,
-    api::Answer,
+    api::{Access, Answer},
     error::{GqlError, ambiguous},
     gql::{
         mutation::{Batch, Mutation},
@@ -65,7 +65,17 @@ impl GitHub {
         &self,
         batch: &Batch,
     ) -> Result<Answer<Payloads<T>>> {
-        self.api.mutate(&batch.document(), &batch.variables()).await
+        self.send_as(Access::Account, batch).await
+    }
+
+    /// As [`Self::send`], with the token that boards take or with that of the account.
+    pub(crate) async fn send_as<T: DeserializeOwned>(
+        &self,
+        access: Access,
+        batch: &Batch,
+    ) -> Result<Answer<Payloads<T>>> {
+        let (text, variables) = (batch.document(), batch.variables());
+        self.api.mutate_as(access, &text, &variables).await
     }
 
     /// Sends one mutation and gives its payload.
@@ -74,7 +84,18 @@ impl GitHub {
         mutation: Mutation,
         input: Value,
     ) -> Result<T> {
-        let mut answer = self.send::<Value>(&Batch::of(ONE, mutation, input)).await?;
+        self.send_one_as(Access::Account, mutation, input).await
+    }
+
+    /// As [`Self::send_one`], with the token that boards take or with that of the account.
+    pub(crate) async fn send_one_as<T: DeserializeOwned>(
+        &self,
+        access: Access,
+        mutation: Mutation,
+        input: Value,
+    ) -> Result<T> {
+        let batch = Batch::of(ONE, mutation, input);
+        let mut answer = self.send_as::<Value>(access, &batch).await?;
         if let Some(e) = failed(&answer, ONE) {
             return Err(self.api.error(&answer, e));
         }

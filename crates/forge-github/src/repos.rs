@@ -106,8 +106,13 @@ impl Repos for GitHub {
         })
     }
 
-    async fn repo_file(&self, _: &RepoId, _: &str, _: Option<&str>) -> Result<Option<Vec<u8>>> {
-        Err(crate::issues::not_yet(forge_core::Capability::RepoFile))
+    async fn repo_file(
+        &self,
+        repo: &RepoId,
+        path: &str,
+        at: Option<&str>,
+    ) -> Result<Option<Vec<u8>>> {
+        self.file_at(repo, path, at).await
     }
 }
 

@@ -10,18 +10,20 @@ macro_rules! files {
 
 /// Every operation, by name.
 pub(super) const QUERIES: &[(&str, &str)] = files!("queries":
-    "Belongs", "Branch", "Branches", "CheckReasons", "Contents", "CreatePrepare", "EditPrepare", "IssueLinks", "IssueList", "IssuePrepare",
-    "IssueSearch", "IssueView", "Label", "Labels", "LinksNamed", "MergePrepare", "Node", "PullLinks",
-    "PullList", "PullMore", "PullSearch", "PullStatus", "PullView", "ReplyPrepare", "Repository", "Threads", "Timeline",
-    "Viewer",
+    "Belongs", "Board", "Branch", "Branches", "CheckReasons", "Contents", "CreatePrepare", "EditPrepare",
+    "IssueComment", "IssueLinks", "IssueList", "IssuePrepare", "IssueSearch", "IssueTimeline", "IssueView", "Label",
+    "Labels", "LinksNamed", "MergePrepare", "Node", "PullLinks", "PullList", "PullMore", "PullSearch",
+    "PullStatus", "PullView", "ReplyPrepare", "Repository", "RepositoryFile", "Threads", "Timeline", "Viewer",
 );
 
 /// Every fragment, by name.
 pub(super) const FRAGMENTS: &[(&str, &str)] = files!("fragments":
-    "Account", "Assignee", "AutoMerge", "Boards", "CheckNode", "CommentNode", "CommitNode", "CrossReference", "EventNode", "FileNode", "IssueLink", "IssueNode",
-    "LabelNode", "LineComment", "PageEnd", "Person", "ProjectItemNode", "PullAssignees", "PullCore", "PullEdited", "PullLabels", "PullLink", "PullMilestone",
-    "PullOf", "PullRequests", "PullReviews", "PullRow", "PullRules", "PullState",
-    "Reactions", "RepositoryInfo", "RepositoryNode", "Requested", "ReviewNode", "ReviewWithComments", "ThreadNode",
+    "Account", "Assignee", "AutoMerge", "BoardFields", "BoardItemNode", "Boards", "CheckNode", "CommentNode",
+    "CommitNode", "CrossReference", "EventNode", "FileNode", "IssueEventNode", "IssueLink", "IssueNode", "IssueRelations",
+    "LabelNode", "LineComment", "Neighbour", "PageEnd", "Person", "ProjectItemNode", "PullAssignees", "PullCore",
+    "PullEdited", "PullLabels", "PullLink", "PullMilestone", "PullOf", "PullRequests", "PullReviews", "PullRow",
+    "PullRules", "PullState", "Reactions", "RelatedIssues", "RepositoryInfo", "RepositoryNode", "Requested", "ReviewNode",
+    "ReviewWithComments", "ThreadNode",
 );
 
 /// A document under construction.

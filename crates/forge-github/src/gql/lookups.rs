@@ -2,7 +2,11 @@
 
 use std::{collections::BTreeMap, fmt::Write};
 
-use forge_core::{Error, Hint, Param, Result, model::Reviewer, near};
+use forge_core::{
+    Error, Hint, Param, Result,
+    model::{BoardId, Reviewer},
+    near,
+};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -24,6 +28,8 @@ pub(crate) struct Lookups {
     fork: Option<(String, String, String)>,
     files: Option<(Option<String>, Vec<String>)>,
     below: Option<u64>,
+    issues: Vec<(String, String, u64)>,
+    numbered: Vec<BoardId>,
 }
 
 /// The open boards of a repository, an organisation or a person: the hundred that changed last.
@@ -33,6 +39,11 @@ const BOARDS: &str = "projectsV2(first: 100, query: \"is:open\", orderBy: { fiel
 const ONTO: &str = "onto";
 /// The alias of the pull request that a new one is put on top of, and its variable.
 const BELOW: &str = "below";
+/// The beginning of the aliases of issues.
+const TARGET: &str = "target";
+/// The beginnings of the aliases of boards: whether an owner is a person is not known.
+const BOARD_OF_USER: &str = "boardOfUser";
+const BOARD_OF_ORGANIZATION: &str = "boardOfOrg";
 /// The alias of the head's repository.
 pub(crate) const FORK: &str = "fork";
 /// `@me`.
@@ -135,6 +146,21 @@ impl Lookups {
         self.below = Some(number);
     }
 
+    /// An issue of any repository; [`Self::issue_of`] reads it.
+    pub fn issue(&mut self, owner: &str, name: &str, number: u64) {
+        let issue = (owner.to_owned(), name.to_owned(), number);
+        if !self.issues.contains(&issue) {
+            self.issues.push(issue);
+        }
+    }
+
+    /// A board by its number, with its fields; [`Self::board_of`] reads it.
+    pub fn board(&mut self, board: &BoardId) {
+        if !self.numbered.contains(board) {
+            self.numbered.push(board.clone());
+        }
+    }
+
     /// Whether nothing is to be looked up.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
@@ -146,6 +172,9 @@ impl Lookups {
         let ours = root == FORK
             || root.starts_with("user")
             || root.starts_with("team")
+            || root.starts_with(TARGET)
+            || root.starts_with(BOARD_OF_USER)
+            || root.starts_with(BOARD_OF_ORGANIZATION)
             || error.names().contains(&ONTO)
             || error.names().contains(&BELOW);
         ours && error.kind.as_deref() == Some("NOT_FOUND")
@@ -220,6 +249,26 @@ impl Lookups {
             bind(document, format!("org{i}"), org);
             bind(document, format!("team{i}"), team);
         }
+        for (i, (owner, name, _)) in self.issues.iter().enumerate() {
+            let _ = write!(
+                query,
+                " target{i}: repository(owner: $targetOwner{i}, name: $targetName{i}) {{ issue(number: $target{i}) {{ ...IssueLink }} }}"
+            );
+            bind(document, format!("targetOwner{i}"), owner);
+            bind(document, format!("targetName{i}"), name);
+        }
+        for (i, board) in self.numbered.iter().enumerate() {
+            for (alias, of) in [
+                (BOARD_OF_USER, "user"),
+                (BOARD_OF_ORGANIZATION, "organization"),
+            ] {
+                let _ = write!(
+                    query,
+                    " {alias}{i}: {of}(login: $boardOwner{i}) {{ projectV2(number: $board{i}) {{ ...BoardFields }} }}"
+                );
+            }
+            bind(document, format!("boardOwner{i}"), &board.owner);
+        }
         if self.viewer {
             query.push_str(" me: viewer { id login }");
         }
@@ -275,8 +324,102 @@ impl Lookups {
             );
             let _ = write!(query, " boards: viewer {{ {BOARDS} }}");
         }
+        for (i, (_, _, number)) in self.issues.iter().enumerate() {
+            document.variable(&format!("target{i}"), "Int!");
+            variables.insert(format!("target{i}"), json!(number));
+        }
+        for (i, board) in self.numbered.iter().enumerate() {
+            document.variable(&format!("board{i}"), "Int!");
+            variables.insert(format!("board{i}"), json!(board.number));
+        }
         document.fragment("Lookups", "Query", query.trim_start());
         document.fragment("RepositoryLookups", "Repository", repo.trim_start());
+    }
+
+    /// The id of a label that was looked up; `repo` is the repository's part of the answer.
+    ///
+    /// # Errors
+    /// `invalid_input` with near names when there is none.
+    pub fn label_id(&self, name: &str, repo: &Map<String, Value>) -> Result<String> {
+        let same = |l: &&String| l.eq_ignore_ascii_case(name);
+        let i = self.labels.iter().position(|l| same(&l));
+        let i = i.map_or_else(String::new, |i| i.to_string());
+        let all: Vec<types::Label> = known(repo, "labels", &format!("likeLabel{i}"));
+        let exact: Option<types::Label> = part(repo, &format!("label{i}"));
+        let hit = exact.map(|l| l.id).or_else(|| {
+            all.iter()
+                .find(|l| l.name.to_lowercase() == name.to_lowercase())
+                .map(|l| l.id.clone())
+        });
+        let names = all.iter().map(|l| l.name.as_str());
+        hit.ok_or_else(|| unknown("labels", "label", name, names))
+    }
+
+    /// The id of an account that was looked up.
+    ///
+    /// # Errors
+    /// `invalid_input` with near names when there is none.
+    pub fn user_id(
+        &self,
+        login: &str,
+        query: &Map<String, Value>,
+        repo: &Map<String, Value>,
+    ) -> Result<String> {
+        if is_copilot(login) {
+            let actors: Vec<types::Login> = nodes(repo, "suggestedActors");
+            let agent = actors
+                .into_iter()
+                .find(|a| a.login == COPILOT_AGENT && !a.id.is_empty());
+            return agent.map(|a| a.id).ok_or_else(|| {
+                Error::invalid(
+                    "assignees",
+                    "Copilot cannot be assigned in this repository; nothing was changed",
+                )
+                .with_hint("switch its coding agent on for the repository and the account first")
+            });
+        }
+        let me: Option<types::Id> = part(query, "me").filter(|_| login == ME);
+        if let Some(me) = me {
+            return Ok(me.id);
+        }
+        let login = login.strip_prefix('@').unwrap_or(login);
+        let same = |l: &str| l.eq_ignore_ascii_case(login);
+        let i = self.users.iter().position(|(l, _)| same(l));
+        let field = i.and_then(|i| self.users.get(i)).map(|(_, field)| *field);
+        let i = i.map_or_else(String::new, |i| i.to_string());
+        let people: Vec<types::Login> = known(repo, "assignableUsers", &format!("likeUser{i}"));
+        let hit: Option<types::Id> = part(query, &format!("user{i}"));
+        let names = people.iter().map(|p| p.login.as_str());
+        let field = field.unwrap_or("assignees");
+        Ok(hit
+            .ok_or_else(|| unknown(field, "account", login, names))?
+            .id)
+    }
+
+    /// An issue that was looked up; `None` when there is none.
+    pub fn issue_of(
+        &self,
+        owner: &str,
+        name: &str,
+        number: u64,
+        query: &Map<String, Value>,
+    ) -> Option<types::Issue> {
+        let same = |it: &(String, String, u64)| it.0 == owner && it.1 == name && it.2 == number;
+        let i = self.issues.iter().position(same)?;
+        let issue = query.get(&format!("target{i}"))?.get("issue")?;
+        Option::<types::Issue>::deserialize(issue).ok().flatten()
+    }
+
+    /// A board that was looked up; `None` when there is none.
+    pub fn board_of(&self, board: &BoardId, query: &Map<String, Value>) -> Option<types::Board> {
+        let i = self.numbered.iter().position(|b| b == board)?;
+        [BOARD_OF_USER, BOARD_OF_ORGANIZATION]
+            .iter()
+            .find_map(|alias| {
+                let owner = query.get(&format!("{alias}{i}"))?;
+                let board = owner.get("projectV2")?;
+                Option::<types::Board>::deserialize(board).ok().flatten()
+            })
     }
 
     /// Reads the answer; `repo` is the repository's part of it, `query` that of the query.
@@ -285,25 +428,12 @@ impl Lookups {
     /// `invalid_input` with near names for the first name that does not exist.
     pub fn resolve(&self, query: &Map<String, Value>, repo: &Map<String, Value>) -> Result<Found> {
         let mut found = Found::default();
-        for (i, name) in self.labels.iter().enumerate() {
-            let all: Vec<types::Label> = known(repo, "labels", &format!("likeLabel{i}"));
-            let exact: Option<types::Label> = part(repo, &format!("label{i}"));
-            let hit = exact.map(|l| l.id).or_else(|| {
-                all.iter()
-                    .find(|l| l.name.to_lowercase() == name.to_lowercase())
-                    .map(|l| l.id.clone())
-            });
-            let names = all.iter().map(|l| l.name.as_str());
-            let id = hit.ok_or_else(|| unknown("labels", "label", name, names))?;
+        for name in &self.labels {
+            let id = self.label_id(name, repo)?;
             found.labels.insert(name.to_lowercase(), id);
         }
-        for (i, (login, field)) in self.users.iter().enumerate() {
-            let people: Vec<types::Login> = known(repo, "assignableUsers", &format!("likeUser{i}"));
-            let hit: Option<types::Id> = part(query, &format!("user{i}"));
-            let names = people.iter().map(|p| p.login.as_str());
-            let id = hit
-                .ok_or_else(|| unknown(field, "account", login, names))?
-                .id;
+        for (login, _) in &self.users {
+            let id = self.user_id(login, query, repo)?;
             found.users.insert(login.to_lowercase(), id);
         }
         if self.viewer {
@@ -313,18 +443,8 @@ impl Lookups {
             }
         }
         if self.copilot {
-            let actors: Vec<types::Login> = nodes(repo, "suggestedActors");
-            let agent = actors
-                .into_iter()
-                .find(|a| a.login == COPILOT_AGENT && !a.id.is_empty());
-            let agent = agent.ok_or_else(|| {
-                Error::invalid(
-                    "assignees",
-                    "Copilot cannot be assigned in this repository; nothing was changed",
-                )
-                .with_hint("switch its coding agent on for the repository and the account first")
-            })?;
-            found.users.insert(COPILOT.to_owned(), agent.id);
+            let agent = self.user_id(COPILOT, query, repo)?;
+            found.users.insert(COPILOT.to_owned(), agent);
         }
         for (i, slug) in self.teams.iter().enumerate() {
             let org: Option<Org> = part(query, &format!("team{i}"));

@@ -4,7 +4,10 @@
 use std::{path::Path, sync::LazyLock};
 
 use apollo_compiler::{ExecutableDocument, Schema, executable, validation::Valid};
-use forge_core::model::{PrFields, Reviewer};
+use forge_core::{
+    ForgeKind, RepoId, RepoPath,
+    model::{BoardId, EditIssue, IssueFields, IssueId, PrFields, Reviewer},
+};
 use proptest::prelude::*;
 use serde_json::Map;
 
@@ -16,7 +19,11 @@ use super::{
     mutation::{self, Batch},
     selections::{self, Branches},
 };
-use crate::{issues, links, pulls::view::comments_document};
+use crate::{
+    issues::{self, IssueEdit, edit_document},
+    links,
+    pulls::view::comments_document,
+};
 
 static SCHEMA: LazyLock<Valid<Schema>> = LazyLock::new(|| {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("schema/github.graphql");
@@ -238,11 +245,81 @@ fn the_selections_of_an_issue() {
     ] {
         check(&document(selection, false));
     }
-    check(&document(
-        &format!("...IssueNode {}", issues::COMMENTS),
-        true,
-    ));
     check(&document(issues::COMMENTS, true));
+    for fields in issue_fields() {
+        let one = issues::selection(&fields, issues::COMMENTS);
+        check(&document(&one, fields.comments));
+        for name in ["IssueList", "IssueSearch"] {
+            let mut list = Document::query(name);
+            let row = issues::selection(&fields, issues::FIRST_COMMENTS);
+            list.fragment("IssueSections", "Issue", &row);
+            check(&list.text());
+        }
+    }
+}
+
+/// Every combination of sections.
+fn issue_fields() -> impl Iterator<Item = IssueFields> {
+    (0..8).map(|mask| IssueFields {
+        comments: mask & 1 != 0,
+        relations: mask & 2 != 0,
+        board: (mask & 4 != 0).then(board),
+    })
+}
+
+fn board() -> BoardId {
+    BoardId {
+        owner: "octo".to_owned(),
+        number: 5,
+    }
+}
+
+#[test]
+fn related_issues_documents() {
+    for fields in issue_fields() {
+        for count in [1, 2, issues::IDS] {
+            check(&issues::related_document(count, &fields));
+        }
+    }
+}
+
+#[test]
+fn issue_edit_documents() {
+    let repo = RepoId {
+        kind: ForgeKind::GITHUB,
+        host: "github.com".to_owned(),
+        path: RepoPath::Named {
+            owner: "octo".to_owned(),
+            name: "tools".to_owned(),
+        },
+    };
+    let id = IssueId::number(repo, 7);
+    for mask in 0..8 {
+        let wanted = |bit: u32| mask & (1 << bit) != 0;
+        let edit = EditIssue {
+            parent: wanted(0).then_some(None),
+            board: wanted(1).then(board),
+            comment: wanted(2).then(|| "Text.".to_owned()),
+            ..EditIssue::default()
+        };
+        let mut lookups = Lookups::default();
+        if mask > 3 {
+            lookups.labels(&["bug".to_owned()]);
+            lookups.assignees(&["@me".to_owned(), "ada".to_owned(), "@copilot".to_owned()]);
+            lookups.issue("octo", "tools", 7);
+            lookups.board(&board());
+        }
+        for count in [1, 3] {
+            let edits: Vec<IssueEdit<'_>> = (0..count)
+                .map(|at| IssueEdit {
+                    at,
+                    id: &id,
+                    edit: &edit,
+                })
+                .collect();
+            check(&edit_document("github.com", &edits, &lookups).0.text());
+        }
+    }
 }
 
 #[test]

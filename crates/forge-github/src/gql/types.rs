@@ -183,6 +183,32 @@ wire! {
         labels: Nodes<Label>, assignees: Nodes<Account>, comments: Option<Nodes<Comment>>,
         all_comments: Option<Nodes<Comment>>, newest_comment: Nodes<Id>,
         recent_comments: Nodes<Comment>,
+        parent: Option<Box<Issue>>, sub_issues: Option<Nodes<Issue>>,
+        blocked_by: Option<Nodes<Issue>>, blocking: Option<Nodes<Issue>>,
+        board_items: Option<Nodes<BoardItem>>, timeline_items: Option<Nodes<IssueEvent>>,
+    }
+    /// The place of an issue on a board, with its values there.
+    BoardItem {
+        id: String, is_archived: bool, project: BoardName, field_values: Nodes<FieldValue>,
+    }
+    /// Something that has a name.
+    Named { name: String, }
+    /// A board by its number.
+    BoardName { number: u64, owner: Login, }
+    /// A value in a single select field; empty for a field of another type.
+    FieldValue { name: Option<String>, field: Named, }
+    /// A board and its fields.
+    Board { id: String, fields: Nodes<BoardField>, }
+    /// A field of a board, and the options of a single select field.
+    BoardField { id: String, name: String, data_type: String, options: Vec<FieldOption>, }
+    FieldOption { id: String, name: String, color: String, description: String, }
+    /// What happened to an issue.
+    IssueEvent {
+        kind: String as "__typename", id: String, created_at: Option<Timestamp>,
+        actor: Option<Account>, author: Option<Account>, state_reason: Option<String>,
+        label: Option<Named>, assignee: Option<Login>,
+        previous_title: String, current_title: String, previous_status: String, status: String,
+        other: Option<Box<Issue>>,
     }
     /// A pull request with whatever was asked for.
     Pull {

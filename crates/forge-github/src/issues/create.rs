@@ -1,24 +1,35 @@
-//! Opening an issue: one query that checks everything, one mutation.
+//! Opening an issue: one query that checks everything, one mutation, and one document for its
+//! relations and values.
+
+use std::collections::HashMap;
 
 use forge_core::{
-    Error, Outcome, PageReq, Precondition, RepoId, Result,
-    model::{Issue, IssueFilter, IssueQuery, NewIssue},
+    Error, Outcome, PageReq, Precondition, RepoId, Result, Step, Timestamp,
+    model::{
+        BoardId, EditIssue, Issue, IssueFields, IssueFilter, IssueQuery, IssueRelations, NewIssue,
+        SetChange,
+    },
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use super::{
+    edit::needs_board,
+    plan::{FoundIssue, Names},
+    prepare::EditedIssue,
+};
 use crate::{
     GitHub,
-    api::Answer,
+    api::{Access, Answer},
+    boards::no_board,
     caps::LIMITS,
-    error::no_repository,
+    error::{self, no_repository},
     gql::{
         Document,
-        lookups::{Found, Lookups},
+        lookups::Lookups,
         mutation::CREATE_ISSUE,
         types::{self as wire, Nodes},
     },
-    map,
     mutate::or_read_back,
     pulls::same_text,
     repo_variables,
@@ -49,11 +60,24 @@ struct PreparedRepo {
     rest: Map<String, Value>,
 }
 
-/// The payload of a mutation that makes or changes an issue: it is under one of two names.
 #[derive(Deserialize)]
-pub(super) struct Payload {
-    pub issue: Option<wire::Issue>,
-    pub labelable: Option<wire::Issue>,
+struct Payload {
+    issue: Option<wire::Issue>,
+}
+
+/// What a new issue gets after it was opened.
+fn rest_of(new: &NewIssue) -> EditIssue {
+    let values = new.values.iter();
+    EditIssue {
+        parent: new.parent.clone().map(Some),
+        blocked_by: SetChange {
+            add: new.blocked_by.clone(),
+            remove: vec![],
+        },
+        values: values.map(|(k, v)| (k.clone(), Some(v.clone()))).collect(),
+        board: new.board.clone(),
+        ..EditIssue::default()
+    }
 }
 
 impl GitHub {
@@ -61,10 +85,14 @@ impl GitHub {
         LIMITS.check_title(&new.title)?;
         LIMITS.check_text("body", &new.body)?;
         LIMITS.check_label_count(new.labels.len())?;
+        needs_board(new.values.is_empty(), new.board.is_some())?;
         let mut lookups = Lookups::default();
         lookups.labels(&new.labels);
         lookups.assignees(&new.assignees);
-        let (prepared, found) = self.prepare(repo, &lookups).await?;
+        let board = new.board.as_ref().filter(|_| !new.values.is_empty());
+        let ends = new.parent.iter().chain(&new.blocked_by);
+        self.look_up(&mut lookups, ends, board)?;
+        let (prepared, found) = self.prepare(repo, &lookups, board).await?;
         let refused = |why: &str| Error::precondition(Precondition::Rule, format!("{repo} {why}"));
         if found.is_archived {
             return Err(refused("is archived").with_hint("ask an admin to unarchive it"));
@@ -74,6 +102,11 @@ impl GitHub {
                 .with_hint("ask an admin to enable them in the settings of the repository"));
         }
         let ids = lookups.resolve(&prepared.rest, &found.rest)?;
+        let names = self.names(lookups, prepared.rest, new, board).await?;
+        let rest = rest_of(new);
+        // What cannot be resolved is told before the issue is there.
+        let draft = self.draft(repo)?;
+        draft.found.plan(&rest, &names)?;
         let input = json!({
             "repositoryId": found.id,
             "title": new.title.trim(),
@@ -84,7 +117,7 @@ impl GitHub {
         let written = self.send_one::<Payload>(CREATE_ISSUE, input).await;
         let written = written.and_then(|p| {
             let issue = p.issue.unwrap_or_default();
-            map::issue(&self.info.host, repo, issue)
+            self.issue_with(repo, issue, &IssueFields::NONE)
         });
         let newest = found
             .newest
@@ -108,30 +141,115 @@ impl GitHub {
             }))
         })
         .await?;
-        let mut outcome = Outcome::immediate(issue);
+        let mut outcome = self.finish(issue, &rest, &names).await;
         outcome.warnings.extend(warning);
         Ok(outcome)
     }
 
-    /// The node ids of labels of a repository.
-    ///
-    /// # Errors
-    /// `invalid_input` for the first that does not exist.
-    pub(super) async fn label_ids(&self, repo: &RepoId, names: &[String]) -> Result<Found> {
-        let mut lookups = Lookups::default();
-        lookups.labels(names);
-        let (prepared, found) = self.prepare(repo, &lookups).await?;
-        lookups.resolve(&prepared.rest, &found.rest)
+    /// The relations and values of a new issue, in one document, with another one before it that
+    /// puts it onto its board. What fails is a step that was not done, and a warning.
+    async fn finish(&self, made: Issue, rest: &EditIssue, names: &Names) -> Outcome<Issue> {
+        let id = made.id.clone();
+        let mut before = made.clone();
+        let related = rest.parent.is_some() || !rest.blocked_by.add.is_empty();
+        before.relations = related.then(IssueRelations::default);
+        let before = self.new_issue(before);
+        let Ok(plan) = before.found.plan(rest, names) else {
+            return Outcome::immediate(made);
+        };
+        if plan.parts.is_empty() {
+            return Outcome::immediate(made);
+        }
+        let (done, finished) = self.finish_issue(&id, rest, before, names).await;
+        let all = finished.is_ok();
+        let steps = plan.parts.into_iter().map(|part| Step {
+            done: all || done.contains(&part.title),
+            name: part.title,
+        });
+        let mut outcome = match finished {
+            Ok(outcome) => outcome,
+            Err(error) => {
+                let message = format!(
+                    "{id} is open, but not all of it is set: {}",
+                    error.message()
+                );
+                Outcome::immediate(made).with_warning(error::warning(message, &error))
+            }
+        };
+        outcome.add_steps(steps);
+        outcome
+    }
+
+    /// What names and ids mean, with the board that values are of.
+    async fn names(
+        &self,
+        lookups: Lookups,
+        query: Map<String, Value>,
+        new: &NewIssue,
+        board: Option<&BoardId>,
+    ) -> Result<Names> {
+        let mut boards = HashMap::new();
+        if let Some(id) = board {
+            let read = match lookups.board_of(id, &query) {
+                Some(read) => self.boards.put(id, read),
+                None => match self.boards.get(id) {
+                    Some(known) => {
+                        let knows = |(field, value): (&String, &String)| {
+                            known.ids(id, field, Some(value)).is_ok()
+                        };
+                        match new.values.iter().all(knows) {
+                            true => known,
+                            false => self.read_board(id).await?,
+                        }
+                    }
+                    None => return Err(no_board(id)),
+                },
+            };
+            boards.insert(id.clone(), read);
+        }
+        let mut names = self.names_of(lookups, query, vec![]);
+        names.boards = boards;
+        Ok(names)
+    }
+
+    /// An issue that is not there yet, to see whether what it is to have can be resolved.
+    fn draft(&self, repo: &RepoId) -> Result<EditedIssue> {
+        let wire = wire::Issue {
+            number: 1,
+            created_at: Some(Timestamp::from_unix(0)),
+            updated_at: Some(Timestamp::from_unix(0)),
+            ..wire::Issue::default()
+        };
+        let issue = self.issue_with(repo, wire, &IssueFields::NONE)?;
+        Ok(self.new_issue(issue))
+    }
+
+    fn new_issue(&self, issue: Issue) -> EditedIssue {
+        EditedIssue {
+            found: FoundIssue::new(&self.info.host, issue, &wire::Issue::default()),
+            newest: None,
+            recent: vec![],
+        }
     }
 
     /// What has to be known of a repository before an issue of it is written.
-    async fn prepare(&self, repo: &RepoId, lookups: &Lookups) -> Result<(Prepared, PreparedRepo)> {
+    async fn prepare(
+        &self,
+        repo: &RepoId,
+        lookups: &Lookups,
+        board: Option<&BoardId>,
+    ) -> Result<(Prepared, PreparedRepo)> {
         let mut document = Document::query("IssuePrepare");
         let mut variables = repo_variables(repo)?;
         lookups.add_to(&mut document, &mut variables);
-        let mut answer: Answer<Prepared> =
-            self.api.query(&document.text(), &variables.into()).await?;
+        let mut answer: Answer<Prepared> = self
+            .api
+            .query_as(Access::of(board), &document.text(), &variables.into())
+            .await?;
         answer.errors.retain(|e| !lookups.expects(e));
+        if board.is_some() {
+            self.api.may_change_boards(&answer)?;
+        }
         let mut prepared = self.api.whole(answer)?;
         let found = prepared.repository.take();
         let found = found.ok_or_else(|| no_repository(repo))?;

@@ -1,22 +1,82 @@
-//! Changing an issue: one query for its id and what it says now, one mutation for its text, one for
-//! the labels that are new on it, one for those that go.
+//! Changing issues: one query for all, then the changes of twenty issues in a document. GitHub runs
+//! the mutations of a document in order, and each happens or fails by itself.
 
 use forge_core::{
-    Action, Op, Outcome, Result, Warning, check_version,
-    model::{EditIssue, Issue, IssueFields, IssueId, Label},
+    Error, ErrorKind, Outcome, Result, Retry, Warning,
+    model::{EditIssue, Issue, IssueFields, IssueId},
 };
-use serde_json::{Map, Value, json};
+use serde::Deserialize;
+use serde_json::json;
 
-use super::create::Payload;
+use super::{
+    plan::{EditPart, EditPlan, Names},
+    prepare::{EditedIssue, IssueEdit},
+    related::copy,
+    state::mine_since,
+    version::{self, ReadParts},
+};
 use crate::{
     GitHub,
+    api::{Access, Answer},
     caps::LIMITS,
-    decorate::unique,
-    error::half_done,
-    gql::mutation::{ADD_ISSUE_LABELS, Mutation, REMOVE_ISSUE_LABELS, UPDATE_ISSUE},
-    mutate::or_read_back,
+    error::{ambiguous, half_done},
+    gql::{
+        mutation::{ADD_TO_PROJECT, Batch},
+        types as wire,
+    },
+    mutate::{Payloads, failed, it_happened},
     pulls::same_text,
 };
+
+/// How many issues a document changes.
+const CHUNK: usize = 20;
+/// How many issues a query reads before that. Each counts at most 1,000 of GitHub's 500,000 nodes.
+const PREPARED: usize = 100;
+
+/// The payload of a mutation that changes an issue, under one of several names.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct EditPayload {
+    issue: Option<wire::Issue>,
+    sub_issue: Option<wire::Issue>,
+    labelable: Option<wire::Issue>,
+    assignable: Option<wire::Issue>,
+    subject: Option<wire::Issue>,
+    project_v2_item: Option<ItemPayload>,
+    item: Option<wire::Id>,
+}
+
+#[derive(Deserialize)]
+struct ItemPayload {
+    content: Option<wire::Issue>,
+}
+
+impl EditPayload {
+    fn into_issue(self) -> Option<wire::Issue> {
+        self.issue
+            .or(self.sub_issue)
+            .or(self.labelable)
+            .or(self.assignable)
+            .or(self.subject)
+            .or(self.project_v2_item.and_then(|item| item.content))
+            .filter(|issue| issue.number > 0)
+    }
+}
+
+/// An edit under way.
+struct RunningEdit<'a> {
+    edit: IssueEdit<'a>,
+    before: EditedIssue,
+    plan: EditPlan,
+    done: Vec<String>,
+    /// The newest state that an answer showed.
+    now: Option<wire::Issue>,
+    /// The issue as it was read after a lost answer, where all has happened.
+    settled: Option<Issue>,
+    refused: Option<Error>,
+    /// The failure after which nobody knows what has happened.
+    lost: Option<Error>,
+}
 
 impl GitHub {
     pub(super) async fn change_issue(
@@ -24,110 +84,420 @@ impl GitHub {
         id: &IssueId,
         edit: &EditIssue,
     ) -> Result<Outcome<Issue>> {
-        if let Some(title) = &edit.title {
-            LIMITS.check_title(title)?;
-        }
-        if let Some(body) = &edit.body {
-            LIMITS.check_text("body", body)?;
-        }
-        LIMITS.check_label_count(edit.labels.add.len())?;
-        let before = self.fetch_issue(id, &IssueFields::default()).await?;
-        let expected = edit.expected_version.as_deref();
-        check_version(
-            id,
-            expected,
-            &before.version,
-            Action::op(Op::IssueView).on(&id.key),
-        )?;
-        let is_done = |issue: &Issue| says(issue, edit) && is_labelled(issue, edit);
-        if is_done(&before) {
-            let warning = Warning::new(format!("{id} is so already; nothing was changed"));
-            return Ok(Outcome::unchanged(before, warning));
-        }
-        let changes = self.changes(id, edit, &before).await?;
-        let mut written = Ok(before);
-        let mut done = Vec::new();
-        for (part, mutation, input) in changes {
-            let sent = self.send_one::<Payload>(mutation, input).await;
-            written = sent
-                .and_then(|p| {
-                    self.issue_of(id, p.issue.or(p.labelable).unwrap_or_default(), vec![])
-                })
-                .map_err(|e| match done.is_empty() {
-                    true => e,
-                    false => half_done(e, &done),
-                });
-            if written.is_err() {
-                break;
-            }
-            done.push(part);
-        }
-        let (issue, warning) = or_read_back(written, || async {
-            let now = self.fetch_issue(id, &IssueFields::default()).await?;
-            Ok(is_done(&now).then_some(now))
-        })
-        .await?;
-        let mut outcome = Outcome::immediate(issue);
-        outcome.warnings.extend(warning);
-        Ok(outcome)
+        let edits = [(id.clone(), edit.clone())];
+        let mut results = self.change_issues(&edits).await?;
+        results.pop().unwrap_or_else(|| Err(no_result()))
     }
 
-    /// The mutations that an edit takes, each with a word for it.
-    async fn changes(
+    pub(super) async fn change_issues(
         &self,
-        id: &IssueId,
-        edit: &EditIssue,
-        before: &Issue,
-    ) -> Result<Vec<(&'static str, Mutation, Value)>> {
-        let node = &before.node_id;
-        let mut changes = Vec::new();
-        if !says(before, edit) {
-            let mut input = Map::from_iter([("id".to_owned(), json!(node))]);
-            let title = edit.title.as_deref().map(str::trim);
-            for (name, value) in [("title", title), ("body", edit.body.as_deref())] {
-                input.extend(value.map(|v| (name.to_owned(), json!(v))));
+        edits: &[(IssueId, EditIssue)],
+    ) -> Result<Vec<Result<Outcome<Issue>>>> {
+        let mut results: Vec<Option<Result<Outcome<Issue>>>> = Vec::new();
+        let mut valid = Vec::new();
+        for (at, (id, edit)) in edits.iter().enumerate() {
+            results.push(match check(edit) {
+                Ok(()) => {
+                    valid.push(IssueEdit { at, id, edit });
+                    None
+                }
+                Err(error) => Some(Err(error)),
+            });
+        }
+        let mut running = Vec::new();
+        for chunk in valid.chunks(PREPARED) {
+            let prepared = match self.prepare_edits(chunk).await {
+                Ok(prepared) => prepared,
+                // Nothing was written yet.
+                Err(error) if running.is_empty() && results.iter().all(Option::is_none) => {
+                    return Err(error);
+                }
+                Err(error) => {
+                    let failed = chunk.iter().map(|e| (e.at, Err(copy(&error))));
+                    put(&mut results, failed);
+                    continue;
+                }
+            };
+            for (edit, before) in chunk.iter().zip(prepared.issues) {
+                match before.and_then(|before| start(*edit, before, &prepared.names)) {
+                    Ok(Started::Unchanged(outcome)) => {
+                        put(&mut results, [(edit.at, Ok(*outcome))]);
+                    }
+                    Ok(Started::Running(edit)) => running.push(*edit),
+                    Err(error) => put(&mut results, [(edit.at, Err(error))]),
+                }
             }
-            changes.push(("text", UPDATE_ISSUE, Value::Object(input)));
         }
-        let mut new = edit.labels.add.clone();
-        new.retain(|name| !has_label(before, name));
-        if !new.is_empty() {
-            let found = self.label_ids(&id.repo, &new).await?;
-            let ids = unique(found.label_ids(&new));
-            let input = json!({ "labelableId": node, "labelIds": ids });
-            changes.push(("new labels", ADD_ISSUE_LABELS, input));
+        let done = self.run_edits(running).await;
+        put(&mut results, done);
+        let results = results.into_iter();
+        Ok(results
+            .map(|r| r.unwrap_or_else(|| Err(no_result())))
+            .collect())
+    }
+
+    async fn run_edits<'a>(
+        &self,
+        mut running: Vec<RunningEdit<'a>>,
+    ) -> Vec<(usize, Result<Outcome<Issue>>)> {
+        let mut stopped: Option<Error> = None;
+        for chunk in running.chunks_mut(CHUNK) {
+            match &stopped {
+                // What is refused as a whole is refused again.
+                Some(error) => chunk.iter_mut().for_each(|e| e.refused = Some(copy(error))),
+                None => stopped = self.run_chunk(chunk).await,
+            }
         }
-        // GitHub refuses to take off a label that is not on it; that one is off already.
-        let off = before
-            .labels
+        running
+            .into_iter()
+            .map(|e| (e.edit.at, self.end(e)))
+            .collect()
+    }
+
+    /// Changes the issues of a chunk; gives the error of a document that was refused as a whole.
+    async fn run_chunk(&self, chunk: &mut [RunningEdit<'_>]) -> Option<Error> {
+        let mut stopped = self.add_items(chunk).await;
+        // A board with a token of its own has documents of its own. Values come first: a comment is
+        // to tell of what has happened.
+        let passes: &[(Access, Option<bool>)] = match self.api.has_board_token() {
+            true => &[(Access::Board, Some(true)), (Access::Account, Some(false))],
+            false => &[(Access::Account, None)],
+        };
+        for (access, on_board) in passes {
+            if stopped.is_none() {
+                stopped = self.run_pass(chunk, *access, *on_board).await;
+            }
+        }
+        self.read_back(chunk).await;
+        stopped
+    }
+
+    /// Puts the issues onto their boards that are not there yet.
+    async fn add_items(&self, chunk: &mut [RunningEdit<'_>]) -> Option<Error> {
+        let mut batch = Batch::default();
+        for (n, edit) in chunk.iter().enumerate() {
+            if let Some(board) = &edit.plan.add_to {
+                let node = &edit.before.found.issue.node_id;
+                let input = json!({ "projectId": board, "contentId": node });
+                batch.push(&format!("e{n}_item"), ADD_TO_PROJECT, input);
+            }
+        }
+        if batch.is_empty() {
+            return None;
+        }
+        let sent = self.send_as::<EditPayload>(Access::Board, &batch).await;
+        let mut answer = match sent {
+            Ok(answer) => answer,
+            Err(error) => return self.fail(chunk, error, |e| e.plan.add_to.is_some()),
+        };
+        for (n, edit) in chunk.iter_mut().enumerate() {
+            let alias = format!("e{n}_item");
+            if edit.plan.add_to.is_none() {
+                continue;
+            }
+            if let Some(error) = failed(&answer, &alias) {
+                edit.refused = Some(self.api.error(&answer, error));
+                continue;
+            }
+            let payload = answer
+                .data
+                .as_mut()
+                .and_then(|d| d.remove(&alias).flatten());
+            match payload.and_then(|p| p.item) {
+                Some(item) => {
+                    edit.plan.item = Some(item.id);
+                    edit.done.push("adding it to the board".to_owned());
+                }
+                None => edit.lost = Some(self.unanswered()),
+            }
+        }
+        None
+    }
+
+    /// Sends the parts of a pass: those on boards, the others, or all.
+    async fn run_pass(
+        &self,
+        chunk: &mut [RunningEdit<'_>],
+        access: Access,
+        on_board: Option<bool>,
+    ) -> Option<Error> {
+        let mut batch = Batch::default();
+        let is_in = |part: &EditPart| on_board.is_none_or(|on| part.on_board == on);
+        for (n, edit) in chunk.iter().enumerate().filter(|(_, e)| e.goes_on()) {
+            for (k, part) in edit.plan.parts.iter().enumerate().filter(|(_, p)| is_in(p)) {
+                let mut input = part.input.clone();
+                if let (true, Some(map)) = (part.on_board, input.as_object_mut()) {
+                    map.insert("itemId".to_owned(), json!(edit.plan.item));
+                }
+                batch.push(&alias(n, k), part.mutation, input);
+            }
+        }
+        if batch.is_empty() {
+            return None;
+        }
+        let mut answer = match self.send_as::<EditPayload>(access, &batch).await {
+            Ok(answer) => answer,
+            Err(error) => {
+                return self.fail(chunk, error, |e| {
+                    e.goes_on() && e.plan.parts.iter().any(is_in)
+                });
+            }
+        };
+        for (n, edit) in chunk.iter_mut().enumerate().filter(|(_, e)| e.goes_on()) {
+            for k in 0..edit.plan.parts.len() {
+                if edit.plan.parts.get(k).is_some_and(is_in) {
+                    self.note(edit, &alias(n, k), k, &mut answer);
+                }
+            }
+        }
+        None
+    }
+
+    /// Notes what became of a part.
+    fn note(
+        &self,
+        edit: &mut RunningEdit<'_>,
+        alias: &str,
+        k: usize,
+        answer: &mut Answer<Payloads<EditPayload>>,
+    ) {
+        let Some(part) = edit.plan.parts.get(k) else {
+            return;
+        };
+        if let Some(error) = failed(answer, alias) {
+            if part.on_board
+                && let Some(board) = &edit.edit.edit.board
+            {
+                // The ids may be of options that are there no more.
+                self.boards.forget(board);
+            }
+            let error = self.api.error(answer, error);
+            match error.retry() {
+                Retry::Ambiguous => edit.lost = Some(error),
+                _ if edit.refused.is_none() => edit.refused = Some(error),
+                _ => {}
+            }
+            return;
+        }
+        match answer.data.as_mut().and_then(|d| d.remove(alias).flatten()) {
+            Some(payload) => {
+                edit.done.push(part.title.clone());
+                if let Some(now) = payload.into_issue() {
+                    edit.now = Some(now);
+                }
+            }
+            None => edit.lost = Some(self.unanswered()),
+        }
+    }
+
+    /// A document failed as a whole: it was refused, or nobody knows. Gives the error back that
+    /// other documents would meet too.
+    fn fail(
+        &self,
+        chunk: &mut [RunningEdit<'_>],
+        error: Error,
+        concerns: impl Fn(&RunningEdit<'_>) -> bool,
+    ) -> Option<Error> {
+        let is_lost = error.retry() == Retry::Ambiguous;
+        for edit in chunk.iter_mut() {
+            if concerns(edit) {
+                match is_lost {
+                    true => edit.lost = Some(copy(&error)),
+                    false => edit.refused = Some(copy(&error)),
+                }
+            }
+        }
+        (!is_lost).then_some(error)
+    }
+
+    fn unanswered(&self) -> Error {
+        ambiguous(Error::new(
+            ErrorKind::Protocol,
+            format!("{} sent no answer to a part of the edit", self.info.host),
+        ))
+    }
+
+    /// Reads the issues again whose answers were lost: what was to change of them may have changed.
+    async fn read_back(&self, chunk: &mut [RunningEdit<'_>]) {
+        let lost: Vec<IssueEdit<'_>> = chunk
             .iter()
-            .filter(|l| edit.labels.remove.iter().any(|n| is_named(l, n)));
-        let off: Vec<&str> = off.map(|l| l.id.as_str()).collect();
-        if !off.is_empty() {
-            let input = json!({ "labelableId": node, "labelIds": off });
-            changes.push(("labels to remove", REMOVE_ISSUE_LABELS, input));
+            .filter(|e| e.lost.is_some())
+            .map(|e| e.edit)
+            .collect();
+        if lost.is_empty() {
+            return;
         }
-        Ok(changes)
+        let Ok(prepared) = self.prepare_edits(&lost).await else {
+            return;
+        };
+        let lost = chunk.iter_mut().filter(|e| e.lost.is_some());
+        for (edit, now) in lost.zip(prepared.issues) {
+            let Ok(now) = now else { continue };
+            let Ok(left) = now.found.plan(edit.edit.edit, &prepared.names) else {
+                continue;
+            };
+            edit.take_back(left, now, self.api.has_board_token());
+        }
+    }
+
+    /// The result of an edit.
+    fn end(&self, edit: RunningEdit<'_>) -> Result<Outcome<Issue>> {
+        let done: Vec<&str> = edit.done.iter().map(String::as_str).collect();
+        let told = |error: Error| match done.is_empty() {
+            true => error,
+            false => half_done(error, &done),
+        };
+        if let Some(error) = edit.refused {
+            return Err(told(error));
+        }
+        if let Some(error) = edit.lost {
+            let Some(issue) = edit.settled else {
+                return Err(told(error));
+            };
+            return Ok(Outcome::immediate(issue).with_warning(it_happened(&error)));
+        }
+        let before = edit.before.found.issue;
+        let mut issue = match edit.now {
+            Some(now) => self.issue_with(&before.id.repo, now, &IssueFields::NONE)?,
+            None => before,
+        };
+        issue.values = edit.plan.values;
+        issue.relations = edit.plan.relations;
+        let parts = ReadParts {
+            values: edit.edit.edit.board.is_some(),
+            ..ReadParts::BODY
+        };
+        issue.version = version::of(&issue, parts);
+        Ok(Outcome::immediate(issue))
+    }
+
+    /// Makes the changes that a new issue still needs, without a query before them. Gives the parts
+    /// that have happened, and the failure of the others.
+    pub(super) async fn finish_issue<'a>(
+        &'a self,
+        id: &'a IssueId,
+        edit: &'a EditIssue,
+        before: EditedIssue,
+        names: &'a Names,
+    ) -> (Vec<String>, Result<Outcome<Issue>>) {
+        let edit = IssueEdit { at: 0, id, edit };
+        let mut running = match start(edit, before, names) {
+            Ok(Started::Running(running)) => [*running],
+            Ok(Started::Unchanged(outcome)) => return (vec![], Ok(*outcome)),
+            Err(error) => return (vec![], Err(error)),
+        };
+        self.run_chunk(&mut running).await;
+        let [running] = running;
+        (running.done.clone(), self.end(running))
     }
 }
 
-/// Whether title and body are as `edit` wants them.
-fn says(issue: &Issue, edit: &EditIssue) -> bool {
-    let title = edit.title.as_ref().is_none_or(|t| t.trim() == issue.title);
-    title && edit.body.as_ref().is_none_or(|b| same_text(&issue.body, b))
+enum Started<'a> {
+    Unchanged(Box<Outcome<Issue>>),
+    Running(Box<RunningEdit<'a>>),
 }
 
-/// Whether the labels are as `edit` wants them.
-fn is_labelled(issue: &Issue, edit: &EditIssue) -> bool {
-    let labels = &edit.labels;
-    labels.add.iter().all(|name| has_label(issue, name))
-        && !labels.remove.iter().any(|name| has_label(issue, name))
+/// Checks the version, and finds what there is to do.
+fn start<'a>(edit: IssueEdit<'a>, before: EditedIssue, names: &Names) -> Result<Started<'a>> {
+    version::check(&before.found.issue, edit.edit.expected_version.as_deref())?;
+    let plan = before.found.plan(edit.edit, names)?;
+    if plan.parts.is_empty() {
+        let warning = Warning::new(format!("{} is so already; nothing was changed", edit.id));
+        let outcome = Outcome::unchanged(before.found.issue, warning);
+        return Ok(Started::Unchanged(Box::new(outcome)));
+    }
+    Ok(Started::Running(Box::new(RunningEdit {
+        edit,
+        before,
+        plan,
+        done: Vec::new(),
+        now: None,
+        settled: None,
+        refused: None,
+        lost: None,
+    })))
 }
 
-fn has_label(issue: &Issue, name: &str) -> bool {
-    issue.labels.iter().any(|l| is_named(l, name))
+impl RunningEdit<'_> {
+    fn goes_on(&self) -> bool {
+        self.refused.is_none() && self.lost.is_none()
+    }
+
+    /// Settles a lost answer: `left` is what is still to do of `now`.
+    fn take_back(&mut self, left: EditPlan, now: EditedIssue, other_token: bool) {
+        let body = self.edit.edit.comment.as_deref();
+        let comment_made = body.is_none_or(|body| {
+            let newest = self.before.newest.as_deref();
+            // Read with the token for boards, a comment of the account is somebody else's.
+            match other_token {
+                false => mine_since(now.recent, newest, body).is_some(),
+                true => now
+                    .recent
+                    .iter()
+                    .rev()
+                    .take_while(|c| Some(c.id.as_str()) != newest)
+                    .any(|c| same_text(&c.body, body)),
+            }
+        });
+        let is_left = |part: &EditPart| match part.title.as_str() {
+            "comment" => !comment_made,
+            title => left.parts.iter().any(|p| p.title == title),
+        };
+        let (left, done): (Vec<_>, Vec<_>) = self.plan.parts.iter().partition(|p| is_left(p));
+        if left.is_empty() {
+            self.refused = None;
+            self.settled = Some(now.found.issue);
+            return;
+        }
+        self.done = done.iter().map(|p| p.title.clone()).collect();
+        self.lost = self.lost.take().map(|error| match done.is_empty() {
+            true => error.with_hint("try again: it did not happen, as far as can be seen"),
+            false => error,
+        });
+    }
 }
 
-fn is_named(label: &Label, name: &str) -> bool {
-    label.name.to_lowercase() == name.to_lowercase()
+fn alias(n: usize, k: usize) -> String {
+    format!("e{n}_{k}")
+}
+
+fn put(
+    results: &mut [Option<Result<Outcome<Issue>>>],
+    done: impl IntoIterator<Item = (usize, Result<Outcome<Issue>>)>,
+) {
+    for (at, result) in done {
+        if let Some(slot) = results.get_mut(at) {
+            *slot = Some(result);
+        }
+    }
+}
+
+fn no_result() -> Error {
+    Error::new(ErrorKind::Internal, "an edit ended without a result")
+}
+
+/// What can be refused without asking GitHub.
+fn check(edit: &EditIssue) -> Result<()> {
+    if let Some(title) = &edit.title {
+        LIMITS.check_title(title)?;
+    }
+    if let Some(body) = &edit.body {
+        LIMITS.check_text("body", body)?;
+    }
+    if let Some(comment) = &edit.comment {
+        LIMITS.check_comment("comment", comment)?;
+    }
+    LIMITS.check_label_count(edit.labels.add.len())?;
+    needs_board(edit.values.is_empty(), edit.board.is_some())
+}
+
+/// Values are those of a board.
+pub(super) fn needs_board(no_values: bool, board: bool) -> Result<()> {
+    match no_values || board {
+        true => Ok(()),
+        false => Err(
+            Error::invalid("board", "values of issues on GitHub are those of a board")
+                .with_hint("name the board as OWNER/NUMBER, such as octo/5"),
+        ),
+    }
 }

@@ -17,11 +17,13 @@ use crate::{
         Document,
         types::{self as wire, Nodes},
     },
-    map, owner_and_name,
+    owner_and_name,
     paged::LONGEST,
     pulls::quoted,
     repo_variables,
 };
+
+use super::sections::{FIRST_COMMENTS, access, need_board, selection};
 
 const SCHEME: &str = "github-issues";
 
@@ -55,12 +57,17 @@ impl GitHub {
         let mut after = page.position(SCHEME, &key)?.map(str::to_owned);
         let searches = needs_search(query);
         let name = if searches { "IssueSearch" } else { "IssueList" };
-        let text = Document::query(name).text();
+        let mut document = Document::query(name);
+        let fields = &query.fields;
+        document.fragment("IssueSections", "Issue", &selection(fields, FIRST_COMMENTS));
+        let text = document.text();
         let mut variables = if searches {
             json!({ "query": search(repo, query)? })
         } else {
             let mut own = repo_variables(repo)?;
             own.insert("states".into(), json!(states(query.state)));
+            let direction = if query.oldest_first { "ASC" } else { "DESC" };
+            own.insert("direction".into(), json!(direction));
             Value::Object(own)
         };
         let mut result = Page {
@@ -78,20 +85,30 @@ impl GitHub {
                 map.insert("first".into(), json!(first));
                 map.insert("after".into(), json!(after));
             }
-            let answer = self.api.query(&text, &variables).await?;
+            let answer = self.api.query_as(access(fields), &text, &variables).await?;
+            need_board(self, fields, &answer)?;
             let (nodes, total) = self.issue_nodes(repo, answer, &mut result.warnings)?;
             result.total = total;
             let next = nodes.next().filter(|n| Some(n) != after.as_ref());
-            for issue in nodes.into_vec() {
+            for mut issue in nodes.into_vec() {
                 scanned += 1;
                 let number = issue.number;
+                let comments = issue.all_comments.take().unwrap_or_default();
                 // A search also finds what has changed since the index that it runs on.
                 let fits = number > 0 && state_fits(query.state, &issue.state);
                 if !fits || !seen.insert(number) {
                     continue;
                 }
-                match map::issue(&self.info.host, repo, issue) {
-                    Ok(issue) => result.items.push(issue),
+                match self.issue_with(repo, issue, fields) {
+                    Ok(mut issue) => {
+                        if fields.comments {
+                            let id = issue.id.clone();
+                            let warnings = &mut issue.warnings;
+                            let all = self.all_comments(&id, comments, warnings).await;
+                            issue.comments = Some(all);
+                        }
+                        result.items.push(issue);
+                    }
                     Err(e) => result.warnings.push(Warning::new(format!(
                         "issue {number} could not be read: {}",
                         e.message()
@@ -160,7 +177,8 @@ fn search(repo: &RepoId, q: &IssueQuery) -> Result<String> {
         words.extend(value.as_ref().map(|v| format!("{key}:{}", quoted(v))));
     }
     words.extend(q.labels.iter().map(|l| format!("label:{}", quoted(l))));
-    words.push("sort:created-desc".to_owned());
+    let order = if q.oldest_first { "asc" } else { "desc" };
+    words.push(format!("sort:created-{order}"));
     Ok(words.join(" "))
 }
 

@@ -1,21 +1,30 @@
 //! Issues: one file for each thing that is done with them.
 
+mod comment;
 mod create;
 mod edit;
+mod history;
 mod list;
+mod plan;
+mod prepare;
+mod related;
+mod sections;
 mod state;
+mod version;
 mod view;
 
 #[cfg(test)]
 pub(crate) use self::{
+    prepare::{IssueEdit, document as edit_document},
+    related::{IDS, document as related_document},
+    sections::{FIRST_COMMENTS, selection},
     state::{NEWEST, RECENT},
     view::COMMENTS,
 };
 
 use async_trait::async_trait;
 use forge_core::{
-    Action, Capability, Error, Hint, Issues, Noun, Op, Outcome, Page, PageReq, Param, PrKey,
-    RepoId, Result,
+    Action, Error, Hint, Issues, Noun, Op, Outcome, Page, PageReq, Param, RepoId, Result,
     model::{
         BoardId, Comment, EditIssue, Issue, IssueField, IssueFields, IssueId, IssueQuery, IssueSet,
         Links, NewIssue, SetIssueState, StatusEvent, Subject,
@@ -60,54 +69,51 @@ impl Issues for GitHub {
         self.say_on_issue(issue, body).await
     }
 
-    async fn related_issues(&self, _: &[IssueId], _: &IssueFields) -> Result<IssueSet> {
-        Err(not_yet(Capability::IssueRelations))
+    async fn related_issues(&self, ids: &[IssueId], fields: &IssueFields) -> Result<IssueSet> {
+        self.issues_with_related(ids, fields).await
     }
 
     async fn edit_issue_comment(
         &self,
-        _: &IssueId,
-        _: &str,
-        _: &str,
-        _: Option<&str>,
+        issue: &IssueId,
+        key: &str,
+        body: &str,
+        expected_version: Option<&str>,
     ) -> Result<Outcome<Comment>> {
-        Err(not_yet(Capability::IssueCommentEdit))
+        self.replace_issue_comment(issue, key, body, expected_version)
+            .await
     }
 
-    async fn delete_issue_comment(&self, _: &IssueId, _: &str) -> Result<Outcome<()>> {
-        Err(not_yet(Capability::IssueCommentEdit))
+    async fn delete_issue_comment(&self, issue: &IssueId, key: &str) -> Result<Outcome<()>> {
+        self.remove_issue_comment(issue, key).await
     }
 
     async fn edit_issues(
         &self,
         edits: &[(IssueId, EditIssue)],
     ) -> Result<Vec<Result<Outcome<Issue>>>> {
-        let mut results = Vec::new();
-        for (issue, edit) in edits {
-            results.push(self.edit_issue(issue, edit).await);
-        }
-        Ok(results)
+        self.change_issues(edits).await
     }
 
-    async fn delete_issue(&self, _: &IssueId) -> Result<Outcome<()>> {
-        Err(not_yet(Capability::IssueDelete))
+    async fn delete_issue(&self, issue: &IssueId) -> Result<Outcome<()>> {
+        self.remove_issue(issue).await
     }
 
-    async fn issue_history(&self, _: &IssueId, _: PageReq) -> Result<Page<StatusEvent>> {
-        Err(not_yet(Capability::IssueHistory))
+    async fn issue_history(&self, issue: &IssueId, page: PageReq) -> Result<Page<StatusEvent>> {
+        self.history_of(issue, page).await
     }
 
-    async fn issue_fields(&self, _: &RepoId, _: Option<&BoardId>) -> Result<Vec<IssueField>> {
-        Err(not_yet(Capability::IssueFieldEdit))
+    async fn issue_fields(&self, _: &RepoId, board: Option<&BoardId>) -> Result<Vec<IssueField>> {
+        self.board_fields(board).await
     }
 
     async fn define_issue_field(
         &self,
         _: &RepoId,
-        _: Option<&BoardId>,
-        _: &IssueField,
+        board: Option<&BoardId>,
+        field: &IssueField,
     ) -> Result<Outcome<IssueField>> {
-        Err(not_yet(Capability::IssueFieldEdit))
+        self.define_board_field(board, field).await
     }
 
     async fn links(&self, subject: &Subject) -> Result<Links> {
@@ -115,25 +121,9 @@ impl Issues for GitHub {
     }
 }
 
-/// Replaced by the backend's own work.
-pub(crate) fn not_yet(capability: Capability) -> forge_core::Error {
-    static HINT: forge_core::Hint = forge_core::Hint::new("wait");
-    forge_core::Error::unsupported(capability, "not built yet", &HINT)
-}
-
 /// The variables that name an issue.
 pub(crate) fn variables(issue: &IssueId) -> Result<Map<String, Value>> {
-    let number = match &issue.key {
-        // GraphQL's numbers have 31 bits.
-        PrKey::Number(number) if i32::try_from(*number).is_ok() => *number,
-        PrKey::Number(_) => return Err(missing(issue)),
-        PrKey::Record(uri) => {
-            return Err(
-                Error::invalid("issue", format!("'{uri}' is not an issue on GitHub"))
-                    .with_hint("name it by its number"),
-            );
-        }
-    };
+    let (_, _, number) = sections::place(&issue.repo.host, issue)?;
     let mut variables = repo_variables(&issue.repo)?;
     variables.insert("number".to_owned(), json!(number));
     Ok(variables)

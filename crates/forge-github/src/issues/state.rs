@@ -152,13 +152,13 @@ impl GitHub {
 }
 
 /// The id of the newest comment.
-fn newest(issue: &mut wire::Issue) -> Option<String> {
+pub(super) fn newest(issue: &mut wire::Issue) -> Option<String> {
     let newest = std::mem::take(&mut issue.newest_comment);
     newest.into_vec().pop().map(|c| c.id)
 }
 
 /// The viewer's comment of this text among those that are newer than `newest`.
-fn mine_since(
+pub(super) fn mine_since(
     recent: Vec<wire::Comment>,
     newest: Option<&str>,
     body: &str,
@@ -176,7 +176,7 @@ fn comment_failed(id: &IssueId, body: &str, why: &str) -> Warning {
         .with_hint(Hint::new("write the comment again").with_action(again))
 }
 
-fn reason_word(reason: IssueReason) -> &'static str {
+pub(super) fn reason_word(reason: IssueReason) -> &'static str {
     match reason {
         IssueReason::NotPlanned => "NOT_PLANNED",
         IssueReason::Duplicate => "DUPLICATE",

@@ -7,12 +7,18 @@ use forge_core::{
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{missing, variables};
+use super::{
+    missing,
+    sections::{access, need_board, selection},
+    variables,
+};
 use crate::{
     GitHub,
-    api::Answer,
-    gql::{Document, types as wire},
-    map,
+    api::{Access, Answer},
+    gql::{
+        Document,
+        types::{self as wire, Nodes},
+    },
 };
 
 /// The comments of a page; the variable `after` is its position.
@@ -30,33 +36,43 @@ struct IssueOf {
 
 impl GitHub {
     pub(super) async fn fetch_issue(&self, id: &IssueId, fields: &IssueFields) -> Result<Issue> {
-        if !fields.comments {
-            let (issue, warnings) = self.lookup_issue(id, "...IssueNode").await?;
-            return self.issue_of(id, issue, warnings);
+        let mut document = Document::query("IssueView");
+        let mut variables = variables(id)?;
+        if fields.comments {
+            document.variable("after", "String");
+            variables.insert("after".into(), json!(null));
         }
-        let first = format!("...IssueNode {COMMENTS}");
-        let (mut issue, mut warnings) = self.issue_page(id, &first, None).await?;
-        let mut comments = issue.all_comments.take().unwrap_or_default();
-        while let Some(after) = comments.next() {
-            match self.issue_page(id, COMMENTS, Some(&after)).await {
-                Ok((page, more)) => {
-                    warnings.extend(more);
-                    comments.extend(page.all_comments.unwrap_or_default());
-                    // A position that stays where it is would be asked for again without end.
-                    if comments.next().as_ref() == Some(&after) {
-                        break;
-                    }
-                }
-                Err(e) => {
-                    let message = format!("comments could not be read in full: {}", e.message());
-                    warnings.push(Warning::new(message).of_section("comments"));
-                    break;
-                }
-            }
+        document.fragment("IssueSections", "Issue", &selection(fields, COMMENTS));
+        let text = document.text();
+        let answer = self
+            .api
+            .query_as(access(fields), &text, &variables.into())
+            .await?;
+        need_board(self, fields, &answer)?;
+        let (mut wire, mut warnings) = self.found_issue(id, answer)?;
+        let comments = wire.all_comments.take().unwrap_or_default();
+        let mut issue = self.issue_with(&id.repo, wire, fields)?;
+        if fields.comments {
+            issue.comments = Some(self.all_comments(id, comments, &mut warnings).await);
         }
-        let mut issue = self.issue_of(id, issue, warnings)?;
-        issue.comments = Some(comments.into_vec().into_iter().map(map::comment).collect());
+        issue.warnings.extend(warnings);
         Ok(issue)
+    }
+
+    /// A further page of comments.
+    pub(super) async fn comment_page_of(
+        &self,
+        id: &IssueId,
+        after: &str,
+    ) -> Result<(Nodes<wire::Comment>, Vec<Warning>)> {
+        let mut document = Document::query("IssueView");
+        document.variable("after", "String");
+        document.fragment("IssueSections", "Issue", COMMENTS);
+        let mut variables = variables(id)?;
+        variables.insert("after".into(), json!(after));
+        let answer = self.api.query(&document.text(), &variables.into()).await?;
+        let (page, warnings) = self.found_issue(id, answer)?;
+        Ok((page.all_comments.unwrap_or_default(), warnings))
     }
 
     /// An issue with a selection of one's own. What could not be read is a warning.
@@ -69,23 +85,8 @@ impl GitHub {
         document.fragment("IssueSections", "Issue", selection);
         let answer = self
             .api
-            .query(&document.text(), &variables(id)?.into())
+            .query_as(Access::Account, &document.text(), &variables(id)?.into())
             .await?;
-        self.found_issue(id, answer)
-    }
-
-    async fn issue_page(
-        &self,
-        id: &IssueId,
-        selection: &str,
-        after: Option<&str>,
-    ) -> Result<(wire::Issue, Vec<Warning>)> {
-        let mut document = Document::query("IssueView");
-        document.variable("after", "String");
-        document.fragment("IssueSections", "Issue", selection);
-        let mut variables = variables(id)?;
-        variables.insert("after".into(), json!(after));
-        let answer = self.api.query(&document.text(), &variables.into()).await?;
         self.found_issue(id, answer)
     }
 
@@ -106,14 +107,15 @@ impl GitHub {
         }
     }
 
+    /// An issue without sections.
     pub(super) fn issue_of(
         &self,
         id: &IssueId,
         issue: wire::Issue,
         warnings: Vec<Warning>,
     ) -> Result<Issue> {
-        let mut issue = map::issue(&self.info.host, &id.repo, issue)?;
-        issue.warnings = warnings;
+        let mut issue = self.issue_with(&id.repo, issue, &IssueFields::NONE)?;
+        issue.warnings.extend(warnings);
         Ok(issue)
     }
 }

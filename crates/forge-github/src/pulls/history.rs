@@ -1,7 +1,7 @@
-//! The status history: GitHub's timeline, with the opening put before it.
+//! The status history of a pull request.
 
 use forge_core::{
-    Cursor, Page, PageReq, PrId, Result,
+    Page, PageReq, PrId, Result,
     model::{StatusEvent, StatusEventKind},
 };
 use serde_json::json;
@@ -13,43 +13,38 @@ use crate::{
         Document,
         types::{self as wire, Nodes},
     },
-    map,
-    paged::LONGEST,
-    pr_variables,
+    map, pr_variables,
+    timeline::{Slice, events_page},
 };
 
 const SCHEME: &str = "github-history";
-/// The position behind the opening, which is no item of GitHub's.
-const OPENED: &str = "opened";
 
 impl GitHub {
     pub(super) async fn pull_history(&self, pr: &PrId, page: PageReq) -> Result<Page<StatusEvent>> {
-        let key = pr.to_string();
-        let cursor = page.position(SCHEME, &key)?;
-        let mut after = cursor.filter(|c| *c != OPENED).map(str::to_owned);
-        let mut begins = cursor.is_none();
-        let text = Document::query("Timeline").text();
-        let mut items: Vec<StatusEvent> = Vec::new();
-        let mut warnings = Vec::new();
-        loop {
-            let room = page.limit - items.len() - usize::from(begins);
+        let text = &Document::query("Timeline").text();
+        events_page(SCHEME, pr.to_string(), page, |first, after| async move {
             let mut variables = pr_variables(pr)?;
-            variables.insert("first".into(), json!(room.clamp(1, LONGEST)));
+            variables.insert("first".into(), json!(first));
             variables.insert("after".into(), json!(after));
             let mut answer = self
                 .api
-                .query::<RepositoryOf>(&text, &variables.into())
+                .query::<RepositoryOf>(text, &variables.into())
                 .await?;
-            let (pull, unread) = self.pull_of(pr, &mut answer)?;
+            let (pull, warnings) = self.pull_of(pr, &mut answer)?;
             let nodes = match pull.timeline_items {
                 Some(nodes) => nodes,
                 None if answer.errors.is_empty() => Nodes::default(),
                 None => return Err(self.api.first_error(&answer)),
             };
-            warnings = map::both(warnings, unread);
             let merged_at = pull.merged_at;
-            if std::mem::take(&mut begins) {
-                items.push(StatusEvent {
+            let next = nodes.next();
+            // A merge closes as well, and GitHub notes both.
+            let by_merge = |e: &wire::Event| {
+                e.kind == "ClosedEvent" && merged_at.is_some_and(|at| e.created_at >= Some(at))
+            };
+            let events = nodes.into_vec().into_iter().filter(|e| !by_merge(e));
+            Ok(Slice {
+                opened: StatusEvent {
                     id: format!("{}-opened", pull.id),
                     kind: StatusEventKind::Opened,
                     actor: map::actor(pull.author),
@@ -58,46 +53,13 @@ impl GitHub {
                         .unwrap_or_else(|| forge_core::Timestamp::from_unix(0)),
                     authority: None,
                     detail: None,
-                });
-            }
-            let next = nodes.next().filter(|n| Some(n) != after.as_ref());
-            // A merge closes as well, and GitHub notes both.
-            let by_merge = |e: &wire::Event| {
-                e.kind == "ClosedEvent" && merged_at.is_some_and(|at| e.created_at >= Some(at))
-            };
-            let events = nodes
-                .into_vec()
-                .into_iter()
-                .filter(|e| !by_merge(e))
-                .filter_map(event);
-            let events: Vec<StatusEvent> = events.collect();
-            // A page of one has room for the opening alone.
-            if room == 0 {
-                let more = !events.is_empty() || next.is_some();
-                let next = more.then(|| Cursor::new(SCHEME, &key, OPENED));
-                return Ok(Page {
-                    items,
-                    next,
-                    total: None,
-                    scanned: None,
-                    source: None,
-                    warnings,
-                });
-            }
-            items.extend(events);
-            after = next;
-            if after.is_none() || items.len() >= page.limit {
-                let next = after.map(|position| Cursor::new(SCHEME, &key, &position));
-                return Ok(Page {
-                    items,
-                    next,
-                    total: None,
-                    scanned: None,
-                    source: None,
-                    warnings,
-                });
-            }
-        }
+                },
+                events: events.filter_map(event).collect(),
+                next,
+                warnings,
+            })
+        })
+        .await
     }
 }
 

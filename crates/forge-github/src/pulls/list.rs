@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::{query, view};
 use crate::{
     GitHub,
-    api::{Answer, Call},
+    api::{Access, Answer, Call},
     error::GqlError,
     error::no_repository,
     gql::{
@@ -322,6 +322,7 @@ impl GitHub {
             document: text,
             variables,
             write: false,
+            access: Access::Account,
             retries,
         };
         let mut answer: Answer<ListOf> = self.api.graphql(call).await?;

@@ -12,7 +12,7 @@ use serde_json::json;
 use super::{find::is_head, list, view};
 use crate::{
     GitHub,
-    api::{Answer, Call},
+    api::{Access, Answer, Call},
     error::no_repository,
     gql::{
         Document, fields,
@@ -123,6 +123,7 @@ impl GitHub {
             document: &document.text(),
             variables: &variables.into(),
             write: false,
+            access: Access::Account,
             retries: fields::is_heavy(fields).then_some(0),
         };
         let mut answer: Answer<StatusOf> = self.api.graphql(call).await?;

@@ -1,0 +1,329 @@
+//! Project boards by number: their fields and options, and the values that issues have there.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use forge_core::{
+    Error, ErrorKind, Hint, Noun, Outcome, Result, Warning,
+    model::{BoardId, IssueField},
+    near,
+};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::{
+    GitHub,
+    api::{Access, Answer},
+    gql::{
+        Document,
+        mutation::{CREATE_FIELD, UPDATE_FIELD},
+        types as wire,
+    },
+    mutate::or_read_back,
+};
+
+/// GitHub's name for a field with a fixed set of values.
+const SINGLE_SELECT: &str = "SINGLE_SELECT";
+
+/// A board with the ids that writes take.
+#[derive(Debug)]
+pub(crate) struct Board {
+    pub id: String,
+    fields: Vec<wire::BoardField>,
+}
+
+/// The boards that were read in this process.
+#[derive(Debug, Default)]
+pub(crate) struct BoardCache(Mutex<HashMap<BoardId, Arc<Board>>>);
+
+impl BoardCache {
+    pub fn get(&self, id: &BoardId) -> Option<Arc<Board>> {
+        self.lock().get(&key(id)).cloned()
+    }
+
+    pub fn put(&self, id: &BoardId, board: wire::Board) -> Arc<Board> {
+        let board = Arc::new(Board {
+            id: board.id,
+            fields: board.fields.into_vec(),
+        });
+        self.lock().insert(key(id), Arc::clone(&board));
+        board
+    }
+
+    pub fn forget(&self, id: &BoardId) {
+        self.lock().remove(&key(id));
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<BoardId, Arc<Board>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Logins are the same without regard to case.
+fn key(id: &BoardId) -> BoardId {
+    BoardId {
+        owner: id.owner.to_ascii_lowercase(),
+        number: id.number,
+    }
+}
+
+/// A field by its id, and one of its options, or none.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FieldChoice<'a> {
+    pub field: &'a str,
+    pub field_name: &'a str,
+    /// Its id and its name.
+    pub option: Option<(&'a str, &'a str)>,
+}
+
+impl Board {
+    fn selects(&self) -> impl Iterator<Item = &wire::BoardField> + Clone {
+        self.fields.iter().filter(|f| f.data_type == SINGLE_SELECT)
+    }
+
+    /// A field, and its option `value`.
+    ///
+    /// # Errors
+    /// `invalid_input` with the names that there are.
+    pub fn ids(&self, id: &BoardId, field: &str, value: Option<&str>) -> Result<FieldChoice<'_>> {
+        let found = named(self.selects(), field, |f| &f.name).ok_or_else(|| {
+            let names = self.selects().map(|f| f.name.as_str());
+            unknown(&format!("board {id} has no field"), field, names, "fields")
+        })?;
+        let mut choice = FieldChoice {
+            field: &found.id,
+            field_name: &found.name,
+            option: None,
+        };
+        let Some(value) = value else {
+            return Ok(choice);
+        };
+        let option = named(found.options.iter(), value, |o| &o.name).ok_or_else(|| {
+            let what = format!("field '{}' of board {id} has no value", found.name);
+            let names = found.options.iter().map(|o| o.name.as_str());
+            unknown(&what, value, names, "values")
+        })?;
+        choice.option = Some((&option.id, &option.name));
+        Ok(choice)
+    }
+}
+
+/// The one of that name: to the letter, else without regard to case.
+fn named<'a, T>(
+    mut all: impl Iterator<Item = &'a T> + Clone,
+    name: &str,
+    of: impl Fn(&'a T) -> &'a String,
+) -> Option<&'a T> {
+    let wanted = name.to_lowercase();
+    let exact = all.clone().find(|it| of(it) == name);
+    exact.or_else(|| all.find(|it| of(it).to_lowercase() == wanted))
+}
+
+fn unknown<'a>(
+    what: &str,
+    name: &str,
+    names: impl Iterator<Item = &'a str>,
+    plural: &str,
+) -> Error {
+    let name = forge_core::text::one_line(name);
+    let hint = near::hint(&name, names, plural);
+    Error::invalid("values", format!("{what} '{name}'; nothing was changed")).with_hint(hint)
+}
+
+/// The values that an item on `board` holds, if one of the items does.
+pub(crate) fn values_on(
+    board: &BoardId,
+    items: &wire::Nodes<wire::BoardItem>,
+) -> (BTreeMap<String, String>, Option<Warning>) {
+    let Some(item) = item_on(board, items).filter(|item| !item.is_archived) else {
+        return (BTreeMap::new(), None);
+    };
+    let mut values = BTreeMap::new();
+    let read = item.field_values.nodes.iter().flatten();
+    for value in read.clone().flatten() {
+        if let Some(name) = &value.name {
+            values.insert(value.field.name.clone(), name.clone());
+        }
+    }
+    let total = item.field_values.total_count.unwrap_or(0);
+    let warning =
+        (total > read.count() as u64).then(|| {
+            Warning::new(format!(
+            "more than 20 fields of board {board} are filled; values in later ones were not read"
+        ))
+        .with_hint(Hint::new("move the field to the front of the board's fields"))
+        .of_section("values")
+        });
+    (values, warning)
+}
+
+/// The item on `board`.
+pub(crate) fn item_on<'a>(
+    board: &BoardId,
+    items: &'a wire::Nodes<wire::BoardItem>,
+) -> Option<&'a wire::BoardItem> {
+    let mut items = items.nodes.iter().flatten().flatten();
+    items.find(|item| {
+        item.project.number == board.number
+            && item.project.owner.login.eq_ignore_ascii_case(&board.owner)
+    })
+}
+
+/// There is no such board, as far as the token can see.
+pub(crate) fn no_board(id: &BoardId) -> Error {
+    Error::not_found(Noun::Other, format!("there is no board {id}")).with_hint(
+        "look for its number in the address of the board, and whether the token may see it",
+    )
+}
+
+fn needs_board(board: Option<&BoardId>) -> Result<&BoardId> {
+    board.ok_or_else(|| {
+        Error::invalid("board", "fields of issues on GitHub are those of a board")
+            .with_hint("name the board as OWNER/NUMBER, such as octo/5")
+    })
+}
+
+#[derive(Deserialize)]
+struct FieldMade {}
+
+impl GitHub {
+    /// A board as it is now.
+    pub(crate) async fn read_board(&self, id: &BoardId) -> Result<Arc<Board>> {
+        let text = Document::query("Board").text();
+        let variables = json!({ "owner": id.owner, "number": id.number });
+        let mut answer: Answer<Map<String, Value>> =
+            self.api.query_as(Access::Board, &text, &variables).await?;
+        // The owner is one of the two, and the other one is not found.
+        answer
+            .errors
+            .retain(|e| e.kind.as_deref() != Some("NOT_FOUND"));
+        let found = answer.data.take().and_then(|data| {
+            ["user", "organization"].iter().find_map(|owner| {
+                let board = data.get(*owner)?.get("projectV2")?;
+                Option::<wire::Board>::deserialize(board).ok().flatten()
+            })
+        });
+        match found {
+            Some(board) => Ok(self.boards.put(id, board)),
+            None if answer.errors.is_empty() => Err(no_board(id)),
+            None => Err(self.api.first_error(&answer)),
+        }
+    }
+
+    pub(crate) async fn board_fields(&self, board: Option<&BoardId>) -> Result<Vec<IssueField>> {
+        let board = self.read_board(needs_board(board)?).await?;
+        Ok(board.selects().map(field_of).collect())
+    }
+
+    pub(crate) async fn define_board_field(
+        &self,
+        board: Option<&BoardId>,
+        field: &IssueField,
+    ) -> Result<Outcome<IssueField>> {
+        let id = needs_board(board)?;
+        if field.name.trim().is_empty() || field.options.is_empty() {
+            return Err(Error::invalid(
+                "field",
+                "a field of a board needs a name and at least one value",
+            )
+            .with_hint("name both"));
+        }
+        let board = self.read_board(id).await?;
+        let known = named(board.fields.iter(), field.name.trim(), |f| &f.name);
+        if let Some(known) = known.filter(|f| f.data_type != SINGLE_SELECT) {
+            let kind = known.data_type.to_lowercase().replace('_', " ");
+            return Err(Error::invalid(
+                "field",
+                format!(
+                    "field '{}' of board {id} is a {kind} field, and not a single select one",
+                    known.name
+                ),
+            )
+            .with_hint("choose another name, or delete the field on the board"));
+        }
+        let missing: Vec<&String> = field
+            .options
+            .iter()
+            .filter(|option| !known.is_some_and(|f| has_option(f, option)))
+            .collect();
+        let (mutation, input) = match known {
+            Some(known) if missing.is_empty() => {
+                let warning = Warning::new(format!(
+                    "field '{}' of board {id} has these values already; nothing was changed",
+                    known.name
+                ));
+                return Ok(Outcome::unchanged(field_of(known), warning));
+            }
+            // What is not given is taken away, and an option without its id is a new one.
+            Some(known) => {
+                let had = known.options.iter().map(|o| {
+                    json!({ "id": o.id, "name": o.name, "color": o.color, "description": o.description })
+                });
+                let options: Vec<Value> = had.chain(missing.iter().map(|o| option(o))).collect();
+                let input = json!({ "fieldId": known.id, "singleSelectOptions": options });
+                (UPDATE_FIELD, input)
+            }
+            None => {
+                let options: Vec<Value> = missing.iter().map(|o| option(o)).collect();
+                let input = json!({
+                    "projectId": board.id,
+                    "dataType": SINGLE_SELECT,
+                    "name": field.name.trim(),
+                    "singleSelectOptions": options,
+                });
+                (CREATE_FIELD, input)
+            }
+        };
+        self.boards.forget(id);
+        let written = self
+            .send_one_as::<FieldMade>(Access::Board, mutation, input)
+            .await
+            .map(|_| {
+                let mut made = known.map_or_else(
+                    || IssueField {
+                        name: field.name.trim().to_owned(),
+                        options: vec![],
+                    },
+                    field_of,
+                );
+                made.options.extend(missing.iter().map(|o| (*o).clone()));
+                made
+            });
+        let (made, warning) = or_read_back(written, || async {
+            let now = self.read_board(id).await?;
+            let found = named(now.selects(), field.name.trim(), |f| &f.name);
+            let complete = |f: &&wire::BoardField| field.options.iter().all(|o| has_option(f, o));
+            Ok(found.filter(complete).map(field_of))
+        })
+        .await?;
+        let mut outcome = Outcome::immediate(made);
+        outcome.warnings.extend(warning);
+        Ok(outcome)
+    }
+}
+
+fn has_option(field: &wire::BoardField, option: &str) -> bool {
+    named(field.options.iter(), option.trim(), |o| &o.name).is_some()
+}
+
+fn option(name: &str) -> Value {
+    json!({ "name": name.trim(), "color": "GRAY", "description": "" })
+}
+
+fn field_of(field: &wire::BoardField) -> IssueField {
+    IssueField {
+        name: field.name.clone(),
+        options: field.options.iter().map(|o| o.name.clone()).collect(),
+    }
+}
+
+/// The refusal to write values of an item that is in the board's archive.
+pub(crate) fn archived(board: &BoardId, issue: &dyn std::fmt::Display) -> Error {
+    Error::new(
+        ErrorKind::Precondition(forge_core::Precondition::Rule),
+        format!("{issue} is in the archive of board {board}; nothing was changed"),
+    )
+    .with_hint("restore it on the board, then try again")
+}

@@ -1,0 +1,346 @@
+//! What an edit still has to change of an issue, as mutations.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
+
+use forge_core::{
+    Error, Result,
+    model::{BoardId, EditIssue, Issue, IssueId, IssueReason, IssueRelations, IssueState, Label},
+};
+use serde_json::{Map, Value, json};
+
+use super::sections::{id_of, related, same_issue};
+use crate::{
+    boards::{Board, archived, item_on, no_board},
+    decorate::unique,
+    gql::{
+        lookups::Lookups,
+        mutation::{
+            ADD_BLOCKED_BY, ADD_ISSUE_ASSIGNEES, ADD_ISSUE_LABELS, ADD_SUB_ISSUE, CLEAR_VALUE,
+            CLOSE_ISSUE, COMMENT_ON_ISSUE, Mutation, REMOVE_BLOCKED_BY, REMOVE_ISSUE_ASSIGNEES,
+            REMOVE_ISSUE_LABELS, REMOVE_SUB_ISSUE, REOPEN_ISSUE, SET_VALUE, UPDATE_ISSUE,
+        },
+        types::{self as wire, Nodes},
+    },
+    pulls::same_text,
+};
+
+/// What a query found beside the issues: names and ids.
+pub(super) struct Names {
+    pub host: String,
+    pub lookups: Lookups,
+    pub query: Map<String, Value>,
+    /// The repositories' parts of the answer, by their comparison keys.
+    pub repos: HashMap<String, Map<String, Value>>,
+    pub boards: HashMap<BoardId, Arc<Board>>,
+}
+
+/// An issue as it was found, with the ids that changes of it take.
+pub(super) struct FoundIssue {
+    pub issue: Issue,
+    parent: Option<(IssueId, String)>,
+    blockers: Vec<(IssueId, String)>,
+    items: Nodes<wire::BoardItem>,
+}
+
+/// One mutation of an edit.
+#[derive(Clone)]
+pub(super) struct EditPart {
+    /// What it is called in a sentence.
+    pub title: String,
+    pub mutation: Mutation,
+    pub input: Value,
+    /// It takes the id of an item on the board.
+    pub on_board: bool,
+}
+
+/// What is left to do, and what the issue has afterwards that no answer shows.
+pub(super) struct EditPlan {
+    pub parts: Vec<EditPart>,
+    /// The board that the issue has to be put on first.
+    pub add_to: Option<String>,
+    /// The item on the board.
+    pub item: Option<String>,
+    pub values: BTreeMap<String, String>,
+    pub relations: Option<IssueRelations>,
+}
+
+impl FoundIssue {
+    /// `wire` is what `issue` was made of.
+    pub fn new(host: &str, issue: Issue, wire: &wire::Issue) -> Self {
+        let ends = |nodes: &Option<Nodes<wire::Issue>>| {
+            let nodes = nodes.iter().filter_map(|n| n.nodes.as_ref());
+            let ends = nodes.flatten().flatten();
+            ends.map(|i| (id_of(host, &issue.id.repo, i), i.id.clone()))
+                .collect()
+        };
+        let blockers = ends(&wire.blocked_by);
+        let parent = wire.parent.as_deref();
+        let parent = parent.map(|i| (id_of(host, &issue.id.repo, i), i.id.clone()));
+        Self {
+            blockers,
+            parent,
+            items: wire.board_items.clone().unwrap_or_default(),
+            issue,
+        }
+    }
+
+    /// What `edit` has to change; a comment is always among it.
+    pub fn plan(&self, edit: &EditIssue, names: &Names) -> Result<EditPlan> {
+        let mut plan = EditPlan {
+            parts: Vec::new(),
+            add_to: None,
+            item: None,
+            values: self.issue.values.clone(),
+            relations: self.issue.relations.clone(),
+        };
+        self.text(edit, &mut plan);
+        self.labels(edit, names, &mut plan)?;
+        self.assignees(edit, names, &mut plan)?;
+        self.relations(edit, names, &mut plan)?;
+        self.values(edit, names, &mut plan)?;
+        let node = &self.issue.node_id;
+        if let Some(body) = &edit.comment {
+            let input = json!({ "subjectId": node, "body": body });
+            plan.push("comment", COMMENT_ON_ISSUE, input);
+        }
+        let state = edit.state.unwrap_or(self.issue.state);
+        let reason = edit.reason.filter(|_| state == IssueState::Closed);
+        let changes = state != self.issue.state || !has_reason(&self.issue, reason);
+        match state {
+            IssueState::Closed if changes => {
+                let mut input = json!({ "issueId": node });
+                if let (Some(map), Some(reason)) = (input.as_object_mut(), reason) {
+                    let word = super::state::reason_word(reason);
+                    map.insert("stateReason".to_owned(), json!(word));
+                }
+                plan.push("state", CLOSE_ISSUE, input);
+            }
+            IssueState::Open if changes => {
+                plan.push("state", REOPEN_ISSUE, json!({ "issueId": node }));
+            }
+            _ => {}
+        }
+        Ok(plan)
+    }
+
+    fn text(&self, edit: &EditIssue, plan: &mut EditPlan) {
+        let title = edit.title.as_deref().map(str::trim);
+        let title = title.filter(|t| *t != self.issue.title);
+        let body = edit.body.as_deref();
+        let body = body.filter(|b| !same_text(&self.issue.body, b));
+        if title.is_none() && body.is_none() {
+            return;
+        }
+        let mut input = Map::from_iter([("id".to_owned(), json!(self.issue.node_id))]);
+        for (name, value) in [("title", title), ("body", body)] {
+            input.extend(value.map(|v| (name.to_owned(), json!(v))));
+        }
+        plan.push("text", UPDATE_ISSUE, Value::Object(input));
+    }
+
+    fn labels(&self, edit: &EditIssue, names: &Names, plan: &mut EditPlan) -> Result<()> {
+        let on = |name: &String| self.issue.labels.iter().any(|l| is_named(l, name));
+        let new = edit.labels.add.iter().filter(|name| !on(name));
+        let repo = self.repo(names);
+        let new: Vec<String> = new
+            .map(|name| names.lookups.label_id(name, &repo))
+            .collect::<Result<_>>()?;
+        let node = &self.issue.node_id;
+        if !new.is_empty() {
+            let ids = unique(new.iter().map(String::as_str).collect());
+            let input = json!({ "labelableId": node, "labelIds": ids });
+            plan.push("new labels", ADD_ISSUE_LABELS, input);
+        }
+        // GitHub refuses to take off a label that is not on it; that one is off already.
+        let gone = |l: &&Label| edit.labels.remove.iter().any(|name| is_named(l, name));
+        let off: Vec<&str> = self
+            .issue
+            .labels
+            .iter()
+            .filter(gone)
+            .map(|l| l.id.as_str())
+            .collect();
+        if !off.is_empty() {
+            let input = json!({ "labelableId": node, "labelIds": off });
+            plan.push("labels to remove", REMOVE_ISSUE_LABELS, input);
+        }
+        Ok(())
+    }
+
+    fn assignees(&self, edit: &EditIssue, names: &Names, plan: &mut EditPlan) -> Result<()> {
+        let repo = self.repo(names);
+        let ids = |logins: &[String], on: bool| -> Result<Vec<String>> {
+            let mut ids = Vec::new();
+            for login in logins {
+                let id = names.lookups.user_id(login, &names.query, &repo)?;
+                let is_on = self.issue.assignees.iter().any(|a| a.id == id);
+                if is_on == on && !ids.contains(&id) {
+                    ids.push(id);
+                }
+            }
+            Ok(ids)
+        };
+        let node = &self.issue.node_id;
+        for (title, mutation, ids) in [
+            (
+                "new assignees",
+                ADD_ISSUE_ASSIGNEES,
+                ids(&edit.assignees.add, false)?,
+            ),
+            (
+                "assignees to remove",
+                REMOVE_ISSUE_ASSIGNEES,
+                ids(&edit.assignees.remove, true)?,
+            ),
+        ] {
+            if !ids.is_empty() {
+                let input = json!({ "assignableId": node, "assigneeIds": ids });
+                plan.push(title, mutation, input);
+            }
+        }
+        Ok(())
+    }
+
+    fn relations(&self, edit: &EditIssue, names: &Names, plan: &mut EditPlan) -> Result<()> {
+        let node = &self.issue.node_id;
+        let mut after = self.issue.relations.clone().unwrap_or_default();
+        match (&edit.parent, &self.parent) {
+            (Some(Some(wanted)), had)
+                if !had.as_ref().is_some_and(|(id, _)| same_issue(id, wanted)) =>
+            {
+                let parent = self.target("parent", wanted, names)?;
+                let input =
+                    json!({ "issueId": parent.id, "subIssueId": node, "replaceParent": true });
+                plan.push("parent", ADD_SUB_ISSUE, input);
+                after.parent = Some(related(&names.host, &self.issue.id.repo, &parent));
+            }
+            (Some(None), Some((_, parent))) => {
+                let input = json!({ "issueId": parent, "subIssueId": node });
+                plan.push("parent", REMOVE_SUB_ISSUE, input);
+                after.parent = None;
+            }
+            _ => {}
+        }
+        for wanted in &edit.blocked_by.add {
+            let is = |end: &IssueId| same_issue(end, wanted);
+            if after.blocked_by.iter().any(|end| is(&end.id)) {
+                continue;
+            }
+            let blocker = self.target("blocked_by", wanted, names)?;
+            let input = json!({ "issueId": node, "blockingIssueId": blocker.id });
+            plan.push(format!("blocked by {wanted}"), ADD_BLOCKED_BY, input);
+            let end = related(&names.host, &self.issue.id.repo, &blocker);
+            after.blocked_by.push(end);
+        }
+        for gone in &edit.blocked_by.remove {
+            let is = |end: &IssueId| same_issue(end, gone);
+            let Some((_, blocker)) = self.blockers.iter().find(|(id, _)| is(id)) else {
+                continue;
+            };
+            let input = json!({ "issueId": node, "blockingIssueId": blocker });
+            plan.push(
+                format!("no longer blocked by {gone}"),
+                REMOVE_BLOCKED_BY,
+                input,
+            );
+            after.blocked_by.retain(|end| !is(&end.id));
+        }
+        plan.relations = self.issue.relations.as_ref().map(|_| after);
+        Ok(())
+    }
+
+    /// An issue that was looked up.
+    fn target(&self, field: &'static str, id: &IssueId, names: &Names) -> Result<wire::Issue> {
+        let found = id.repo.owner_and_name().and_then(|(owner, name)| {
+            let forge_core::PrKey::Number(number) = id.key else {
+                return None;
+            };
+            names.lookups.issue_of(owner, name, number, &names.query)
+        });
+        found.filter(|i| !i.id.is_empty()).ok_or_else(|| {
+            Error::invalid(
+                field,
+                format!("there is no issue {id}; nothing was changed"),
+            )
+            .with_hint("look for its number in the list of issues")
+        })
+    }
+
+    fn values(&self, edit: &EditIssue, names: &Names, plan: &mut EditPlan) -> Result<()> {
+        let (Some(id), false) = (&edit.board, edit.values.is_empty()) else {
+            return Ok(());
+        };
+        let board = names.boards.get(id).ok_or_else(|| no_board(id))?;
+        let item = item_on(id, &self.items);
+        plan.item = item.map(|item| item.id.clone());
+        for (field, value) in &edit.values {
+            let ids = board.ids(id, field, value.as_deref())?;
+            let had = self.issue.values.get(ids.field_name);
+            if had.map(String::as_str) == ids.option.map(|(_, name)| name) {
+                continue;
+            }
+            if item.is_some_and(|item| item.is_archived) {
+                return Err(archived(id, &self.issue.id));
+            }
+            let mut input = json!({ "projectId": board.id, "fieldId": ids.field });
+            let mutation = match ids.option {
+                Some((option, name)) => {
+                    if let Some(map) = input.as_object_mut() {
+                        let value = json!({ "singleSelectOptionId": option });
+                        map.insert("value".to_owned(), value);
+                    }
+                    plan.values
+                        .insert(ids.field_name.to_owned(), name.to_owned());
+                    plan.add_to = item.is_none().then(|| board.id.clone());
+                    SET_VALUE
+                }
+                None => {
+                    plan.values.remove(ids.field_name);
+                    CLEAR_VALUE
+                }
+            };
+            plan.parts.push(EditPart {
+                title: ids.field_name.to_owned(),
+                mutation,
+                input,
+                on_board: true,
+            });
+        }
+        Ok(())
+    }
+
+    fn repo(&self, names: &Names) -> Map<String, Value> {
+        let key = self.issue.id.repo.comparison_key();
+        names.repos.get(&key).cloned().unwrap_or_default()
+    }
+}
+
+impl EditPlan {
+    fn push(&mut self, title: impl Into<String>, mutation: Mutation, input: Value) {
+        self.parts.push(EditPart {
+            title: title.into(),
+            mutation,
+            input,
+            on_board: false,
+        });
+    }
+}
+
+fn is_named(label: &Label, name: &str) -> bool {
+    label.name.to_lowercase() == name.to_lowercase()
+}
+
+/// Whether an issue is closed for that reason. GitHub shows a duplicate as not planned.
+fn has_reason(issue: &Issue, reason: Option<IssueReason>) -> bool {
+    match reason {
+        None => true,
+        Some(IssueReason::Duplicate) => matches!(
+            issue.state_reason,
+            Some(IssueReason::Duplicate | IssueReason::NotPlanned)
+        ),
+        reason => issue.state_reason == reason,
+    }
+}

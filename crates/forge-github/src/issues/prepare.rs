@@ -1,0 +1,327 @@
+//! What must be known before issues are changed: one query for the issues, the names and ids that
+//! the edits mention, and the fields of their boards.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    fmt::Write,
+    sync::Arc,
+};
+
+use forge_core::{
+    Error, Result,
+    model::{BoardId, EditIssue, IssueId},
+};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::{
+    missing,
+    plan::{FoundIssue, Names},
+    related::copy,
+    sections::{fields_of, is_about_boards, place},
+    state::newest,
+    version,
+};
+use crate::{
+    GitHub,
+    api::{Access, Answer},
+    boards::{Board, no_board},
+    gql::{Document, lookups::Lookups, types as wire},
+};
+
+/// The places of an issue on boards, those in an archive among them.
+pub(crate) const ITEMS: &str = "boardItems: projectItems(first: 20) { nodes { ...BoardItemNode } }";
+/// The comments that tell whether one was made.
+pub(crate) const RECENT: &str = "newestComment: comments(last: 1) { nodes { id } } \
+                                 recentComments: comments(last: 20) { nodes { ...CommentNode } }";
+
+/// An edit, and its place in the list of edits.
+#[derive(Clone, Copy)]
+pub(crate) struct IssueEdit<'a> {
+    pub at: usize,
+    pub id: &'a IssueId,
+    pub edit: &'a EditIssue,
+}
+
+/// An issue before an edit of it.
+pub(super) struct EditedIssue {
+    pub found: FoundIssue,
+    pub newest: Option<String>,
+    pub recent: Vec<wire::Comment>,
+}
+
+/// What a query found before edits.
+pub(super) struct PreparedEdits {
+    pub names: Names,
+    /// In the order of the edits.
+    pub issues: Vec<Result<EditedIssue>>,
+}
+
+impl IssueEdit<'_> {
+    /// Whether it takes the relations of its issue.
+    fn reads_relations(&self) -> bool {
+        let edit = self.edit;
+        let changes = &edit.blocked_by;
+        edit.parent.is_some()
+            || !changes.add.is_empty()
+            || !changes.remove.is_empty()
+            || edit
+                .expected_version
+                .as_deref()
+                .is_some_and(version::has_relations)
+    }
+
+    /// The board whose values it reads or changes.
+    fn board(&self) -> Option<&BoardId> {
+        self.edit.board.as_ref()
+    }
+}
+
+/// With whose token these are read.
+fn access(edits: &[IssueEdit<'_>]) -> Access {
+    Access::of(edits.iter().find_map(IssueEdit::board))
+}
+
+/// The selection of an issue that is edited.
+fn selection(edit: &IssueEdit<'_>) -> String {
+    let mut text = "...IssueNode".to_owned();
+    if edit.reads_relations() {
+        text.push_str(" ...IssueRelations");
+    }
+    for (wanted, part) in [
+        (edit.board().is_some(), ITEMS),
+        (edit.edit.comment.is_some(), RECENT),
+    ] {
+        if wanted {
+            text.push(' ');
+            text.push_str(part);
+        }
+    }
+    text
+}
+
+/// The query before edits; the third value is the comparison key of each repository that names are
+/// looked up in.
+pub(crate) fn document(
+    host: &str,
+    edits: &[IssueEdit<'_>],
+    lookups: &Lookups,
+) -> (Document, Map<String, Value>, Vec<String>) {
+    let mut roots = String::new();
+    let mut variables = Map::new();
+    let mut repos: Vec<String> = Vec::new();
+    for (n, edit) in edits.iter().enumerate() {
+        let Ok((owner, name, number)) = place(host, edit.id) else {
+            continue;
+        };
+        let of = format!("repository(owner: $owner{n}, name: $name{n})");
+        let selection = selection(edit);
+        let _ = write!(
+            roots,
+            " e{n}: {of} {{ issue(number: $number{n}) {{ {selection} }} }}"
+        );
+        let key = edit.id.repo.comparison_key();
+        if !repos.contains(&key) {
+            let _ = write!(roots, " r{}: {of} {{ ...RepositoryLookups }}", repos.len());
+            repos.push(key);
+        }
+        variables.insert(format!("owner{n}"), json!(owner));
+        variables.insert(format!("name{n}"), json!(name));
+        variables.insert(format!("number{n}"), json!(number));
+    }
+    roots.push_str(" ...Lookups");
+    let mut document = Document::generated("query IssueEdit", roots.trim_start());
+    for name in variables.keys() {
+        let ty = if name.starts_with("number") {
+            "Int!"
+        } else {
+            "String!"
+        };
+        document.variable(name, ty);
+    }
+    lookups.add_to(&mut document, &mut variables);
+    (document, variables, repos)
+}
+
+impl GitHub {
+    /// Adds the names that an edit or a new issue mentions to what is looked up.
+    pub(super) fn look_up<'a>(
+        &self,
+        lookups: &mut Lookups,
+        ends: impl IntoIterator<Item = &'a IssueId>,
+        board: Option<&BoardId>,
+    ) -> Result<()> {
+        for end in ends {
+            let (owner, name, number) = place(&self.info.host, end)?;
+            lookups.issue(owner, name, number);
+        }
+        if let Some(board) = board.filter(|board| self.boards.get(board).is_none()) {
+            lookups.board(board);
+        }
+        Ok(())
+    }
+
+    pub(super) async fn prepare_edits(&self, edits: &[IssueEdit<'_>]) -> Result<PreparedEdits> {
+        let mut lookups = Lookups::default();
+        let mut refused: BTreeMap<usize, Error> = BTreeMap::new();
+        for (n, edit) in edits.iter().enumerate() {
+            let IssueEdit { id, edit, .. } = edit;
+            lookups.labels(&edit.labels.add);
+            lookups.assignees(&edit.assignees.add);
+            lookups.assignees(&edit.assignees.remove);
+            let parent = edit.parent.iter().flatten();
+            let ends = parent.chain(&edit.blocked_by.add);
+            let board = edit.board.as_ref().filter(|_| !edit.values.is_empty());
+            let known = place(&self.info.host, id).map(drop);
+            if let Err(error) = known.and_then(|()| self.look_up(&mut lookups, ends, board)) {
+                refused.insert(n, error);
+            }
+        }
+        let (document, variables, repos) = document(&self.info.host, edits, &lookups);
+        if repos.is_empty() {
+            let issues = refused.into_values().map(Err).collect();
+            let names = self.names_of(lookups, Map::new(), vec![]);
+            return Ok(PreparedEdits { names, issues });
+        }
+        let access = access(edits);
+        let mut answer: Answer<Map<String, Value>> = self
+            .api
+            .query_as(access, &document.text(), &variables.into())
+            .await?;
+        answer.errors.retain(|e| !lookups.expects(e));
+        let Some(mut data) = answer.data.take() else {
+            return Err(self.api.first_error(&answer));
+        };
+        let mut issues = Vec::new();
+        for (n, edit) in edits.iter().enumerate() {
+            let found = data.remove(&format!("e{n}"));
+            issues.push(match refused.remove(&n) {
+                Some(error) => Err(error),
+                None => self.edited(n, edit, found, &answer),
+            });
+        }
+        let mut names = self.names_of(lookups, data, repos);
+        self.find_boards(edits, &mut issues, &mut names, &answer)
+            .await;
+        Ok(PreparedEdits { names, issues })
+    }
+
+    pub(super) fn names_of(
+        &self,
+        lookups: Lookups,
+        mut query: Map<String, Value>,
+        repos: Vec<String>,
+    ) -> Names {
+        Names {
+            host: self.info.host.clone(),
+            repos: repos_of(&mut query, repos),
+            query,
+            lookups,
+            boards: HashMap::new(),
+        }
+    }
+
+    /// What was found of one issue. Of an issue that could not be read in full, nothing is changed.
+    fn edited(
+        &self,
+        n: usize,
+        edit: &IssueEdit<'_>,
+        found: Option<Value>,
+        answer: &Answer<Map<String, Value>>,
+    ) -> Result<EditedIssue> {
+        let root = format!("e{n}");
+        if let Some(error) = answer.errors.iter().find(|e| e.root() == root) {
+            return Err(self.api.error(answer, error));
+        }
+        let wire = found.and_then(|repo| {
+            let issue = repo.get("issue")?.clone();
+            Option::<wire::Issue>::deserialize(issue).ok().flatten()
+        });
+        let Some(mut wire) = wire else {
+            return Err(missing(edit.id));
+        };
+        let newest = newest(&mut wire);
+        let recent = std::mem::take(&mut wire.recent_comments).into_vec();
+        let fields = fields_of(edit.reads_relations(), edit.board());
+        let issue = self.issue_with(&edit.id.repo, wire.clone(), &fields)?;
+        Ok(EditedIssue {
+            found: FoundIssue::new(&self.info.host, issue, &wire),
+            newest,
+            recent,
+        })
+    }
+
+    /// The boards of the edits: those that the query brought, and those of the cache, which are read
+    /// again once where they lack a field or a value that an edit names.
+    async fn find_boards(
+        &self,
+        edits: &[IssueEdit<'_>],
+        issues: &mut [Result<EditedIssue>],
+        names: &mut Names,
+        answer: &Answer<Map<String, Value>>,
+    ) {
+        let mut refused: HashMap<BoardId, Error> = HashMap::new();
+        for (edit, issue) in edits.iter().zip(issues) {
+            let board = edit.board().filter(|_| !edit.edit.values.is_empty());
+            let (Some(id), Ok(_)) = (board, &issue) else {
+                continue;
+            };
+            if !names.boards.contains_key(id) && !refused.contains_key(id) {
+                match self.board_of(id, edits, names, answer).await {
+                    Ok(board) => {
+                        names.boards.insert(id.clone(), board);
+                    }
+                    Err(error) => {
+                        refused.insert(id.clone(), error);
+                    }
+                }
+            }
+            if let Some(error) = refused.get(id) {
+                *issue = Err(copy(error));
+            }
+        }
+    }
+
+    async fn board_of(
+        &self,
+        id: &BoardId,
+        edits: &[IssueEdit<'_>],
+        names: &Names,
+        answer: &Answer<Map<String, Value>>,
+    ) -> Result<Arc<Board>> {
+        self.api.may_change_boards(answer)?;
+        if let Some(board) = names.lookups.board_of(id, &names.query) {
+            return Ok(self.boards.put(id, board));
+        }
+        if let Some(board) = self.boards.get(id) {
+            let mine = edits.iter().filter(|e| e.board() == Some(id));
+            let mut wanted = mine.flat_map(|e| &e.edit.values);
+            let knows = |(field, value): (&String, &Option<String>)| {
+                board.ids(id, field, value.as_deref()).is_ok()
+            };
+            return match wanted.all(knows) {
+                true => Ok(board),
+                false => self.read_board(id).await,
+            };
+        }
+        let about =
+            |e: &&crate::error::GqlError| e.root().starts_with("board") || is_about_boards(e);
+        Err(match answer.errors.iter().find(about) {
+            Some(error) => self.api.error(answer, error),
+            None => no_board(id),
+        })
+    }
+}
+
+fn repos_of(
+    data: &mut Map<String, Value>,
+    keys: Vec<String>,
+) -> HashMap<String, Map<String, Value>> {
+    let mut repos = HashMap::new();
+    for (n, key) in keys.into_iter().enumerate() {
+        if let Some(Value::Object(repo)) = data.remove(&format!("r{n}")) {
+            repos.insert(key, repo);
+        }
+    }
+    repos
+}

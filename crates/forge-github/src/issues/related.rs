@@ -1,0 +1,229 @@
+//! Several issues with their relations, and the issues at the other ends: two hops in one request.
+
+use std::collections::HashSet;
+
+use forge_core::{
+    Error, Result,
+    model::{Issue, IssueFields, IssueId, IssueSet},
+};
+use futures::future::join_all;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::{
+    missing,
+    sections::{FIRST_COMMENTS, access, id_of, is_cut, need_board, place, relations, selection},
+    version::{self, ReadParts},
+};
+use crate::{
+    GitHub,
+    api::Answer,
+    boards::{item_on, values_on},
+    gql::{Document, types as wire},
+    map,
+};
+
+/// How many issues a query reads with their neighbours. GitHub counts at most 500,000 nodes a query,
+/// each list at its full length. An issue has up to 201 neighbours, and a neighbour 20 labels, 10
+/// assignees, 40 relations and 4 places on boards with 20 values each: 155 nodes with itself. With
+/// 410 nodes of its own an issue counts 31,565, and ten of them 315,650. 100 comments and the
+/// places of an issue itself are 310 more for each.
+pub(crate) const IDS: usize = 10;
+
+/// The places of a neighbour on boards.
+const ITEMS: &str = "boardItems: projectItems(first: 4, includeArchived: false) { totalCount \
+                     nodes { ...BoardItemNode } }";
+
+/// The document for `count` issues: those are its variables `owner0`, `name0`, `number0`, and so on.
+pub(crate) fn document(count: usize, fields: &IssueFields) -> String {
+    let roots: Vec<String> = (0..count)
+        .map(|n| {
+            format!(
+                "i{n}: repository(owner: $owner{n}, name: $name{n}) {{ issue(number: $number{n}) \
+                 {{ ...IssueSections ...RelatedIssues }} }}"
+            )
+        })
+        .collect();
+    let mut document = Document::generated("query RelatedIssues", &roots.join(" "));
+    for n in 0..count {
+        document.variable(&format!("owner{n}"), "String!");
+        document.variable(&format!("name{n}"), "String!");
+        document.variable(&format!("number{n}"), "Int!");
+    }
+    let own = IssueFields {
+        relations: false,
+        ..fields.clone()
+    };
+    document.fragment("IssueSections", "Issue", &selection(&own, FIRST_COMMENTS));
+    let items = if fields.board.is_some() { ITEMS } else { "" };
+    document.fragment("NeighbourItems", "Issue", items);
+    document.text()
+}
+
+#[derive(Deserialize)]
+struct IssueOf {
+    issue: Option<wire::Issue>,
+}
+
+impl GitHub {
+    pub(super) async fn issues_with_related(
+        &self,
+        ids: &[IssueId],
+        fields: &IssueFields,
+    ) -> Result<IssueSet> {
+        let mut asked: Vec<IssueId> = Vec::new();
+        let mut seen = HashSet::new();
+        for id in ids {
+            if seen.insert((id.repo.comparison_key(), id.key.clone())) {
+                asked.push(id.clone());
+            }
+        }
+        let chunks = asked.chunks(IDS).map(|ids| self.related_chunk(ids, fields));
+        let mut set = IssueSet::default();
+        let mut given = Vec::new();
+        for (chunk, ids) in join_all(chunks).await.into_iter().zip(asked.chunks(IDS)) {
+            match chunk {
+                Ok((chunk, neighbours)) => {
+                    set.issues.extend(chunk.issues);
+                    set.failed.extend(chunk.failed);
+                    given.extend(neighbours);
+                }
+                Err(error) => {
+                    let copies = ids.iter().map(|id| (id.clone(), copy(&error)));
+                    set.failed.extend(copies);
+                }
+            }
+        }
+        if set.issues.is_empty() && !set.failed.is_empty() {
+            return Err(set.failed.swap_remove(0).1);
+        }
+        let fresh =
+            |issue: &Issue| seen.insert((issue.id.repo.comparison_key(), issue.id.key.clone()));
+        let mut fresh = fresh;
+        given.retain(|issue| fresh(issue));
+        set.issues.extend(given);
+        Ok(set)
+    }
+
+    /// The issues of one query, and their neighbours.
+    async fn related_chunk(
+        &self,
+        ids: &[IssueId],
+        fields: &IssueFields,
+    ) -> Result<(IssueSet, Vec<Issue>)> {
+        let mut set = IssueSet::default();
+        let mut named = Vec::new();
+        for id in ids {
+            match place(&self.info.host, id) {
+                Ok(place) => named.push((id, place)),
+                Err(error) => set.failed.push((id.clone(), error)),
+            }
+        }
+        let mut variables = Map::new();
+        for (n, (_, (owner, name, number))) in named.iter().enumerate() {
+            variables.insert(format!("owner{n}"), json!(owner));
+            variables.insert(format!("name{n}"), json!(name));
+            variables.insert(format!("number{n}"), json!(number));
+        }
+        let mut neighbours = Vec::new();
+        if named.is_empty() {
+            return Ok((set, neighbours));
+        }
+        let text = document(named.len(), fields);
+        let mut answer: Answer<Map<String, Value>> = self
+            .api
+            .query_as(access(fields), &text, &variables.into())
+            .await?;
+        need_board(self, fields, &answer)?;
+        let Some(mut data) = answer.data.take() else {
+            return Err(self.api.first_error(&answer));
+        };
+        for (n, (id, _)) in named.iter().enumerate() {
+            let root = format!("i{n}");
+            let found = data.remove(&root);
+            let found = found.and_then(|v| Option::<IssueOf>::deserialize(v).ok().flatten());
+            let errors: Vec<_> = answer.errors.iter().filter(|e| e.root() == root).collect();
+            let Some(mut wire) = found.and_then(|it| it.issue) else {
+                let error = errors.first().map(|e| self.api.error(&answer, e));
+                set.failed
+                    .push(((*id).clone(), error.unwrap_or_else(|| missing(id))));
+                continue;
+            };
+            let comments = wire.all_comments.take().unwrap_or_default();
+            self.neighbours(id, &wire, fields, &mut neighbours);
+            let fields = IssueFields {
+                relations: true,
+                ..fields.clone()
+            };
+            let mut warnings = self.api.warnings_of(&answer, errors, |_| {
+                ("a part of the issue".to_owned(), None)
+            });
+            match self.issue_with(&id.repo, wire, &fields) {
+                Ok(mut issue) => {
+                    if fields.comments {
+                        issue.comments = Some(self.all_comments(id, comments, &mut warnings).await);
+                    }
+                    issue.warnings.extend(warnings);
+                    set.issues.push(issue);
+                }
+                Err(error) => set.failed.push(((*id).clone(), error)),
+            }
+        }
+        Ok((set, neighbours))
+    }
+
+    /// The neighbours of an issue that were read in full.
+    fn neighbours(
+        &self,
+        id: &IssueId,
+        issue: &wire::Issue,
+        fields: &IssueFields,
+        to: &mut Vec<Issue>,
+    ) {
+        let lists = [&issue.sub_issues, &issue.blocked_by, &issue.blocking];
+        let lists = lists.into_iter().flatten();
+        let ends = lists.flat_map(|nodes| nodes.nodes.iter().flatten().flatten());
+        for end in issue.parent.as_deref().into_iter().chain(ends) {
+            to.extend(self.neighbour(id, end, fields));
+        }
+    }
+
+    /// A neighbour of `id`, without its text; `None` where a list of it is longer than its page.
+    fn neighbour(&self, id: &IssueId, end: &wire::Issue, fields: &IssueFields) -> Option<Issue> {
+        let host = &self.info.host;
+        let own = id_of(host, &id.repo, end);
+        let relations = relations(host, &own.repo, end);
+        if relations.truncated || is_cut(&end.labels) || is_cut(&end.assignees) {
+            return None;
+        }
+        let (mut values, mut warning) = Default::default();
+        if let Some(board) = &fields.board {
+            let items = end.board_items.as_ref()?;
+            if is_cut(items) && item_on(board, items).is_none() {
+                return None;
+            }
+            (values, warning) = values_on(board, items);
+        }
+        let mut issue = map::issue(host, &own.repo, end.clone()).ok()?;
+        issue.relations = Some(relations);
+        issue.values = values;
+        issue.warnings.extend(warning);
+        issue.version = version::of(
+            &issue,
+            ReadParts {
+                body: false,
+                values: fields.board.is_some(),
+            },
+        );
+        Some(issue)
+    }
+}
+
+/// The same failure for another issue of a query that failed as a whole.
+pub(super) fn copy(error: &Error) -> Error {
+    let copy = Error::new(error.kind().clone(), error.message()).with_retry(error.retry());
+    match error.hint() {
+        Some(hint) => copy.with_hint(hint.clone()),
+        None => copy,
+    }
+}

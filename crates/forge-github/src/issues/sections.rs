@@ -1,0 +1,202 @@
+//! What a query asks of an issue, and what its answer becomes.
+
+use forge_core::{
+    Error, PrKey, RepoId, Result, Warning,
+    model::{BoardId, Issue, IssueFields, IssueId, IssueRelations, IssueState, RelatedIssue},
+};
+
+use super::version::{self, ReadParts};
+use crate::{
+    GitHub,
+    api::{Access, Answer},
+    boards::values_on,
+    error::GqlError,
+    gql::types::{self as wire, Nodes},
+    map,
+};
+
+/// The first comments of a row; further ones are read by themselves.
+pub(crate) const FIRST_COMMENTS: &str =
+    "allComments: comments(first: 100) { nodes { ...CommentNode } pageInfo { ...PageEnd } }";
+/// The places of an issue on boards, without those in an archive.
+pub(crate) const ITEMS: &str = "boardItems: projectItems(first: 10, includeArchived: false) \
+                                { totalCount nodes { ...BoardItemNode } }";
+/// The key of those in an answer.
+const ITEMS_KEY: &str = "boardItems";
+
+/// The selection of an issue with the sections of `fields`, with `comments` where those are wanted.
+pub(crate) fn selection(fields: &IssueFields, comments: &str) -> String {
+    let mut text = "...IssueNode".to_owned();
+    let parts = [
+        (fields.relations, "...IssueRelations"),
+        (fields.board.is_some(), ITEMS),
+        (fields.comments, comments),
+    ];
+    for (_, part) in parts.iter().filter(|(wanted, _)| *wanted) {
+        text.push(' ');
+        text.push_str(part);
+    }
+    text
+}
+
+/// With whose token issues are read.
+pub(super) fn access(fields: &IssueFields) -> Access {
+    Access::of(fields.board.as_ref())
+}
+
+/// Whether an error took the values on a board away. An issue without values is another answer than
+/// one whose values could not be read.
+pub(super) fn is_about_boards(error: &GqlError) -> bool {
+    error.names().contains(&ITEMS_KEY)
+}
+
+/// Refuses an answer without the values on a board that was asked for.
+pub(super) fn need_board<T>(
+    github: &GitHub,
+    fields: &IssueFields,
+    answer: &Answer<T>,
+) -> Result<()> {
+    let lost = answer.errors.iter().find(|e| is_about_boards(e));
+    match lost.filter(|_| fields.board.is_some()) {
+        Some(error) => Err(github.api.error(answer, error)),
+        None => Ok(()),
+    }
+}
+
+/// The relations of an issue of `repo`.
+pub(super) fn relations(host: &str, repo: &RepoId, issue: &wire::Issue) -> IssueRelations {
+    let mut truncated = false;
+    let mut list = |nodes: &Option<Nodes<wire::Issue>>| -> Vec<RelatedIssue> {
+        let Some(nodes) = nodes else {
+            truncated = true;
+            return vec![];
+        };
+        let found = nodes.nodes.iter().flatten().flatten();
+        let found: Vec<_> = found.map(|i| related(host, repo, i)).collect();
+        truncated |= is_cut(nodes);
+        found
+    };
+    let sub_issues = list(&issue.sub_issues);
+    let blocked_by = list(&issue.blocked_by);
+    let blocking = list(&issue.blocking);
+    IssueRelations {
+        parent: issue.parent.as_deref().map(|i| related(host, repo, i)),
+        sub_issues,
+        blocked_by,
+        blocking,
+        truncated,
+    }
+}
+
+/// Whether a list is longer than what was read of it.
+pub(super) fn is_cut<T>(nodes: &Nodes<T>) -> bool {
+    let read = nodes.nodes.iter().flatten().flatten().count() as u64;
+    nodes.total_count.is_some_and(|total| total > read)
+}
+
+pub(super) fn related(host: &str, repo: &RepoId, issue: &wire::Issue) -> RelatedIssue {
+    RelatedIssue {
+        id: id_of(host, repo, issue),
+        title: issue.title.clone(),
+        state: match issue.state.as_str() {
+            "OPEN" => IssueState::Open,
+            _ => IssueState::Closed,
+        },
+    }
+}
+
+/// What names an issue: a repository is called as it was called before.
+pub(super) fn id_of(host: &str, repo: &RepoId, issue: &wire::Issue) -> IssueId {
+    let found = map::repo_id(host, &issue.repository);
+    let known = found.comparison_key() == repo.comparison_key();
+    IssueId::number(if known { repo.clone() } else { found }, issue.number)
+}
+
+/// Whether two ids name the same issue.
+pub(super) fn same_issue(one: &IssueId, other: &IssueId) -> bool {
+    one.key == other.key && one.repo.comparison_key() == other.repo.comparison_key()
+}
+
+impl GitHub {
+    /// An issue of `repo` with the sections of `fields` but its comments.
+    pub(super) fn issue_with(
+        &self,
+        repo: &RepoId,
+        mut wire: wire::Issue,
+        fields: &IssueFields,
+    ) -> Result<Issue> {
+        let host = &self.info.host;
+        let relations = fields.relations.then(|| relations(host, repo, &wire));
+        let items = wire.board_items.take().unwrap_or_default();
+        let mut issue = map::issue(host, repo, wire)?;
+        issue.relations = relations;
+        if let Some(board) = &fields.board {
+            let (values, warning) = values_on(board, &items);
+            issue.values = values;
+            issue.warnings.extend(warning);
+        }
+        issue.version = version::of(
+            &issue,
+            ReadParts {
+                body: true,
+                values: fields.board.is_some(),
+            },
+        );
+        Ok(issue)
+    }
+
+    /// Reads the pages of comments behind the first. What cannot be read is a warning.
+    pub(super) async fn all_comments(
+        &self,
+        id: &IssueId,
+        mut comments: Nodes<wire::Comment>,
+        warnings: &mut Vec<Warning>,
+    ) -> Vec<forge_core::model::Comment> {
+        while let Some(after) = comments.next() {
+            match self.comment_page_of(id, &after).await {
+                Ok((page, more)) => {
+                    warnings.extend(more);
+                    comments.extend(page);
+                    // A position that stays where it is would be asked for again without end.
+                    if comments.next().as_ref() == Some(&after) {
+                        break;
+                    }
+                }
+                Err(e) => {
+                    let message = format!("comments could not be read in full: {}", e.message());
+                    warnings.push(Warning::new(message).of_section("comments"));
+                    break;
+                }
+            }
+        }
+        comments.into_vec().into_iter().map(map::comment).collect()
+    }
+}
+
+/// The owner, name and number of an issue of this host.
+pub(super) fn place<'a>(host: &str, id: &'a IssueId) -> Result<(&'a str, &'a str, u64)> {
+    let (owner, name) = crate::owner_and_name(&id.repo)?;
+    match &id.key {
+        // GraphQL's numbers have 31 bits.
+        PrKey::Number(number)
+            if i32::try_from(*number).is_ok() && id.repo.host.eq_ignore_ascii_case(host) =>
+        {
+            Ok((owner, name, *number))
+        }
+        PrKey::Number(_) => Err(super::missing(id)),
+        PrKey::Record(uri) => Err(Error::invalid(
+            "issue",
+            format!("'{uri}' is not an issue on GitHub"),
+        )
+        .with_hint("name it by its number")),
+    }
+}
+
+/// The sections that an edit reads.
+pub(super) fn fields_of(relations: bool, board: Option<&BoardId>) -> IssueFields {
+    IssueFields {
+        comments: false,
+        relations,
+        board: board.cloned(),
+    }
+}

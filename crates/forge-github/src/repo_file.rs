@@ -1,0 +1,85 @@
+//! A file of a branch, a tag or a commit.
+
+use forge_core::{Error, Hint, Noun, RepoId, Result, limits::MAX_REPO_FILE, text::one_line};
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::{GitHub, error::no_repository, gql::Document, repo_variables};
+
+#[derive(Deserialize)]
+struct RepositoryOf {
+    repository: Option<Objects>,
+}
+
+#[derive(Deserialize)]
+struct Objects {
+    at: Option<GitObject>,
+    file: Option<GitObject>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct GitObject {
+    #[serde(rename = "__typename")]
+    kind: String,
+    #[serde(default)]
+    text: Option<String>,
+    #[serde(default)]
+    is_truncated: bool,
+    #[serde(default)]
+    is_binary: Option<bool>,
+    #[serde(default)]
+    byte_size: Option<u64>,
+}
+
+impl GitHub {
+    pub(crate) async fn file_at(
+        &self,
+        repo: &RepoId,
+        path: &str,
+        at: Option<&str>,
+    ) -> Result<Option<Vec<u8>>> {
+        let path = path.trim_matches('/');
+        if path.is_empty() {
+            return Err(invalid(path, "names no file"));
+        }
+        let mut variables = repo_variables(repo)?;
+        let commit = at.unwrap_or("HEAD");
+        variables.insert("at".into(), json!(commit));
+        variables.insert("file".into(), json!(format!("{commit}:{path}")));
+        let text = Document::query("RepositoryFile").text();
+        let answer = self
+            .api
+            .query::<RepositoryOf>(&text, &variables.into())
+            .await?;
+        let found = self.api.whole(answer)?.repository;
+        let found = found.ok_or_else(|| no_repository(repo))?;
+        let Some(file) = found.file else {
+            return match (at, found.at) {
+                (Some(at), None) => Err(Error::not_found(
+                    Noun::Commit,
+                    format!("there is no commit '{}' in {repo}", one_line(at)),
+                )
+                .with_hint("name a branch, a tag or a full commit id")),
+                _ => Ok(None),
+            };
+        };
+        let size = file.byte_size.unwrap_or(0);
+        match (file.kind.as_str(), file.text) {
+            ("Tree", _) => Err(invalid(path, "is a directory")),
+            ("Blob", _) if file.is_truncated || size > MAX_REPO_FILE as u64 => {
+                let why = format!("has {size} bytes: more than {MAX_REPO_FILE} are not read");
+                Err(invalid(path, &why))
+            }
+            // GraphQL has no bytes of a blob, only its text.
+            ("Blob", Some(text)) if file.is_binary != Some(true) => Ok(Some(text.into_bytes())),
+            ("Blob", _) => Err(invalid(path, "is a binary file")),
+            _ => Err(invalid(path, "is no file")),
+        }
+    }
+}
+
+fn invalid(path: &str, why: &str) -> Error {
+    Error::invalid("path", format!("'{}' {why}", one_line(path)))
+        .with_hint(Hint::new("name a text file"))
+}

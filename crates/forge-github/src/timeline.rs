@@ -1,0 +1,61 @@
+//! Pages of a history: GitHub's timeline, with the opening put before it.
+
+use forge_core::{Cursor, Page, PageReq, Result, Warning, model::StatusEvent};
+
+use crate::{map, paged::LONGEST};
+
+/// The position behind the opening, which is no item of GitHub's.
+const OPENED: &str = "opened";
+
+/// A page of GitHub's timeline.
+pub(crate) struct Slice {
+    pub opened: StatusEvent,
+    pub events: Vec<StatusEvent>,
+    pub next: Option<String>,
+    pub warnings: Vec<Warning>,
+}
+
+/// A page of the history `key`, filled up to its limit; `read` gets the length and the position of a
+/// page of GitHub's.
+pub(crate) async fn events_page<R>(
+    scheme: &'static str,
+    key: String,
+    page: PageReq,
+    read: impl Fn(usize, Option<String>) -> R,
+) -> Result<Page<StatusEvent>>
+where
+    R: Future<Output = Result<Slice>>,
+{
+    let cursor = page.position(scheme, &key)?;
+    let mut after = cursor.filter(|c| *c != OPENED).map(str::to_owned);
+    let mut begins = cursor.is_none();
+    let mut result = Page {
+        items: Vec::new(),
+        next: None,
+        total: None,
+        scanned: None,
+        source: None,
+        warnings: Vec::new(),
+    };
+    loop {
+        let room = page.limit - result.items.len() - usize::from(begins);
+        let slice = read(room.clamp(1, LONGEST), after.clone()).await?;
+        result.warnings = map::both(result.warnings, slice.warnings);
+        if std::mem::take(&mut begins) {
+            result.items.push(slice.opened);
+        }
+        let next = slice.next.filter(|n| Some(n) != after.as_ref());
+        // A page of one has room for the opening alone.
+        if room == 0 {
+            let more = !slice.events.is_empty() || next.is_some();
+            result.next = more.then(|| Cursor::new(scheme, &key, OPENED));
+            return Ok(result);
+        }
+        result.items.extend(slice.events);
+        after = next;
+        if after.is_none() || result.items.len() >= page.limit {
+            result.next = after.map(|position| Cursor::new(scheme, &key, &position));
+            return Ok(result);
+        }
+    }
+}
