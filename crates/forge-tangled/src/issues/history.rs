@@ -151,7 +151,7 @@ impl Tangled {
         let Some(said) = record.created_at(&fields.op_at) else {
             return;
         };
-        let at = match said > Timestamp::now() {
+        let at = match said.unix() > Timestamp::now().unix() {
             true => tid::time(record.rkey()).unwrap_or(said),
             false => said,
         };
