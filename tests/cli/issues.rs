@@ -1,7 +1,7 @@
 //! `forge issue` on issues that are kept in a git repository, and labels on GitHub's too.
 
 use forge_testkit::Run;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
     hub::{Hub, REPO},
@@ -27,8 +27,36 @@ fn world() -> World {
         ])
         .output()
         .success();
-    assert_eq!(out.stdout_text(), format!("{}\n", world.url(1)));
+    assert_eq!(out.stdout_text(), format!("{}\n", url(&world, 1)));
     world
+}
+
+/// The URL of an issue here.
+fn url(world: &World, number: u64) -> String {
+    let path = world.git.path().canonicalize().unwrap();
+    format!("file://{}#issue-{number}", path.display())
+}
+
+/// Opens another issue.
+fn open(world: &World, title: &str, flags: &[&str]) {
+    let line = ["issue", "create", "-t", title, "-b", ""];
+    world.forge(&[&line, flags].concat()).ok();
+}
+
+/// Fields of an issue.
+fn json(world: &World, number: &str, fields: &str) -> Value {
+    let view = world.forge(&["issue", "view", number, "--json", fields]);
+    view.output().success().json()
+}
+
+/// The numbers in a list of related issues.
+fn numbers(list: &Value) -> Vec<u64> {
+    let nodes = list["nodes"].as_array().unwrap();
+    assert_eq!(list["totalCount"], nodes.len());
+    nodes
+        .iter()
+        .map(|n| n["number"].as_u64().unwrap())
+        .collect()
 }
 
 #[test]
@@ -45,7 +73,7 @@ fn what_is_opened_is_listed_and_viewed() {
         "title:\tIt breaks\nstate:\tOPEN\nauthor:\tada\nlabels:\tbug\ncomments:\t0\n\
          assignees:\tada\nprojects:\t\nmilestone:\t\nnumber:\t1\n--\nOften.\n"
     );
-    let url = world.url(1);
+    let url = url(&world, 1);
     let json = [
         "issue",
         "view",
@@ -73,7 +101,7 @@ fn it_is_closed_commented_on_and_reopened() {
     let made = world.forge(&["issue", "comment", "1", "-b", "Again."]);
     assert_eq!(
         made.output().success().stdout_text(),
-        format!("{}\n", world.url(1))
+        format!("{}\n", url(&world, 1))
     );
     let said = world
         .forge(&["issue", "view", "1", "-c"])
@@ -205,4 +233,266 @@ fn stored_text_commands_no_terminal() {
         assert!(said.contains("evil"), "{line:?}: {said}");
         assert!(!said.contains(['\u{1b}', '\u{202e}']), "{line:?}: {said:?}");
     }
+}
+
+#[test]
+fn relations_are_set_shown_and_removed() {
+    let world = world();
+    open(&world, "Part", &["--parent", "1", "--blocked-by", "#1"]);
+    open(&world, "Blocker", &["--blocking", "1,2"]);
+    let of = |number: &str| json(&world, number, "parent,subIssues,blockedBy,blocking");
+    assert_eq!(
+        of("2")["parent"],
+        json!({"number": 1, "state": "OPEN", "title": "It breaks", "url": url(&world, 1)})
+    );
+    assert_eq!(numbers(&of("1")["subIssues"]), [2]);
+    assert_eq!(numbers(&of("2")["blockedBy"]), [1, 3]);
+    assert_eq!(numbers(&of("3")["blocking"]), [1, 2]);
+    let view = world.forge(&["issue", "view", "2"]).text();
+    let lines = "parent:\t#1 It breaks\nblocked-by:\t#1 It breaks, #3 Blocker\n";
+    assert!(view.contains(lines), "{view}");
+    let edit = |flags: &[&str]| world.forge(&[&["issue", "edit"], flags].concat());
+    edit(&["2", "--remove-parent", "--remove-blocked-by", "1"]).ok();
+    edit(&["1", "--add-sub-issue", "3", "--remove-blocked-by", "3"]).ok();
+    assert_eq!(of("2")["parent"], Value::Null);
+    assert_eq!(numbers(&of("2")["blockedBy"]), [3]);
+    assert_eq!(of("3")["parent"]["number"], 1);
+    assert_eq!(numbers(&of("1")["blockedBy"]), [0; 0]);
+    let wrong = edit(&["1", "--remove-sub-issue", "2"]).output().exits(1);
+    let _ = wrong.says("is no part of another issue");
+    edit(&["1", "--remove-sub-issue", "3", "--add-blocking", "3"]).ok();
+    edit(&["2", "--parent", &url(&world, 3)]).ok();
+    assert_eq!(numbers(&of("3")["blockedBy"]), [1]);
+    assert_eq!(numbers(&of("3")["subIssues"]), [2]);
+    edit(&["1", "--remove-blocking", "3"]).ok();
+    assert_eq!(numbers(&of("3")["blockedBy"]), [0; 0]);
+}
+
+#[test]
+fn estimate_and_priority_are_fields_of_the_workflow() {
+    let world = world();
+    open(&world, "Sized", &["--estimate", "M", "--priority", "P1"]);
+    let of = |number: &str| json(&world, number, "estimate,priority,values");
+    assert_eq!(
+        of("2"),
+        json!({"estimate": "M", "priority": "P1", "values": {"Estimate": "M", "Priority": "P1"}})
+    );
+    assert_eq!(
+        of("1"),
+        json!({"estimate": null, "priority": null, "values": {}})
+    );
+    let edit = [
+        "issue",
+        "edit",
+        "1",
+        "2",
+        "--estimate",
+        "XS",
+        "--priority",
+        "",
+    ];
+    let urls = format!("{}\n{}\n", url(&world, 1), url(&world, 2));
+    assert_eq!(world.forge(&edit).text(), urls);
+    for number in ["1", "2"] {
+        assert_eq!(of(number)["values"], json!({"Estimate": "XS"}), "{number}");
+    }
+    let view = world.forge(&["issue", "view", "2"]).text();
+    assert!(view.contains("Estimate:\tXS\n"), "{view}");
+    let list = [
+        "issue",
+        "list",
+        "--json",
+        "number,estimate",
+        "--jq",
+        ".[].estimate",
+    ];
+    assert_eq!(world.forge(&list).text(), "XS\nXS\n");
+}
+
+#[test]
+fn several_issues_are_edited_at_once() {
+    let world = world();
+    open(&world, "Second", &[]);
+    let edit = |flags: &[&str]| world.forge(&[&["issue", "edit", "1", "2"], flags].concat());
+    edit(&["--add-label", "bug", "--add-assignee", "@me"]).ok();
+    edit(&["--remove-assignee", "ada"]).ok();
+    for number in ["1", "2"] {
+        let issue = json(&world, number, "labels,assignees");
+        assert_eq!(issue["labels"][0]["name"], "bug");
+        assert_eq!(issue["assignees"], json!([]));
+    }
+    let refused = edit(&["--add-label", "bug", "--expected-version", "x"]);
+    let _ = refused.output().exits(1).says("the version of one issue");
+    // One that is not there does not keep the others from being edited.
+    let partly = world.forge(&["issue", "edit", "1", "9", "-t", "New"]);
+    let partly = partly.output().exits(1).says("not changed: ");
+    assert!(partly.stderr_text().contains("#9"), "{partly:?}");
+    assert_eq!(partly.stdout_text(), format!("{}\n", url(&world, 1)));
+    assert_eq!(json(&world, "1", "title")["title"], "New");
+}
+
+#[test]
+fn edit_of_stale_version_is_refused() {
+    let world = world();
+    let version = json(&world, "1", "version")["version"].clone();
+    let version = version.as_str().unwrap();
+    let edit = |run: Run| run.args(["--expected-version", version]).output();
+    let first = edit(world.forge(&["issue", "edit", "1", "-t", "Ada's"]));
+    let _ = first.success();
+    let second = edit(world.grace(&["issue", "edit", "1", "-t", "Grace's"]));
+    let second = second.exits(1).says("Recovery: ");
+    assert!(second.stdout.is_empty(), "{second:?}");
+    assert_eq!(json(&world, "1", "title")["title"], "Ada's");
+}
+
+#[test]
+fn comments_are_edited_and_deleted() {
+    let world = world();
+    let comment = |flags: &[&str]| world.forge(&[&["issue", "comment", "1"], flags].concat());
+    let bodies = || -> Vec<String> {
+        let comments = json(&world, "1", "comments");
+        let comments = comments["comments"].as_array().unwrap().iter();
+        comments
+            .map(|c| c["body"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    let none = comment(&["--edit-last", "-b", "x"]).output().exits(1);
+    let _ = none.says("no comments found for current user");
+    comment(&["--edit-last", "--create-if-none", "-b", "One"]).ok();
+    comment(&["-b", "Two"]).ok();
+    world
+        .grace(&["issue", "comment", "1", "-b", "Of Grace"])
+        .ok();
+    comment(&["--edit-last", "-b", "Two again"]).ok();
+    assert_eq!(bodies(), ["One", "Two again", "Of Grace"]);
+    let ids = json(&world, "1", "comments");
+    let [first, third] = [0, 2].map(|n| ids["comments"][n]["id"].as_str().unwrap().to_owned());
+    comment(&["--edit", &first, "-b", "One again"]).ok();
+    let foreign = comment(&["--edit", &third, "-b", "x"]).output().exits(1);
+    let _ = foreign.says("Recovery: ");
+    let unasked = comment(&["--delete", &first]).output().exits(1);
+    let _ = unasked.says("should provide `--yes`");
+    comment(&["--delete", &first, "--yes"]).ok();
+    comment(&["--delete-last", "--yes"]).ok();
+    assert_eq!(bodies(), ["Of Grace"]);
+    for (flags, why) in [
+        (&["--delete", "none", "--yes"][..], "Recovery: "),
+        (&["-b", "x", "--yes"], "`--yes` should only be used"),
+        (
+            &["--edit-last"],
+            "flags required when not running interactively",
+        ),
+        (
+            &["--edit", &third, "--delete-last", "-b", "x"],
+            "cannot be used with",
+        ),
+    ] {
+        let refused = comment(flags).output().exits(1);
+        assert!(
+            refused.stderr_text().contains(why),
+            "{flags:?}: {refused:?}"
+        );
+    }
+    assert_eq!(bodies(), ["Of Grace"]);
+}
+
+#[test]
+fn deletion_needs_a_confirmation() {
+    let world = world();
+    let unasked = world.forge(&["issue", "delete", "1"]).output().exits(1);
+    let _ = unasked.says("--yes required when not running interactively");
+    assert_eq!(json(&world, "1", "number")["number"], 1);
+    let gone = world
+        .forge(&["issue", "delete", "1", "--yes"])
+        .output()
+        .success();
+    let _ = gone.says("Deleted issue").says("#1 (It breaks)");
+    let lost = world.forge(&["issue", "view", "1"]).output().exits(1);
+    let _ = lost.says("Recovery: ");
+    // Its number is not given to another one.
+    open(&world, "Next", &[]);
+    assert_eq!(json(&world, "2", "title")["title"], "Next");
+}
+
+#[test]
+fn history_has_a_line_for_each_event() {
+    let world = world();
+    world.grace(&["issue", "close", "1", "-c", "Done."]).ok();
+    world.forge(&["issue", "reopen", "1"]).ok();
+    let lines = world.forge(&["issue", "history", "1"]).text();
+    let lines = rows(&lines);
+    let events: Vec<_> = lines.iter().map(|line| (line[1], line[2])).collect();
+    assert_eq!(events.first(), Some(&("opened", "ada")));
+    assert!(events.contains(&("closed", "grace")), "{events:?}");
+    assert_eq!(events.last(), Some(&("reopened", "ada")));
+    assert!(lines.iter().all(|line| line[0] == DATE), "{lines:?}");
+    let kinds = [
+        "issue",
+        "history",
+        "1",
+        "--json",
+        "event",
+        "--jq",
+        ".[0].event",
+    ];
+    assert_eq!(world.forge(&kinds).text(), "opened\n");
+}
+
+#[test]
+fn list_is_filtered_by_every_flag() {
+    let world = world();
+    open(&world, "Second", &[]);
+    world
+        .grace(&["issue", "create", "-t", "Of Grace", "-b", ""])
+        .ok();
+    world.forge(&["issue", "close", "2"]).ok();
+    let list = |flags: &[&str]| -> Vec<u64> {
+        let line = [&["issue", "list", "--json", "number"], flags].concat();
+        let found = world.forge(&line).output().success().json();
+        let found = found.as_array().unwrap().iter();
+        found.map(|i| i["number"].as_u64().unwrap()).collect()
+    };
+    assert_eq!(list(&[]), [3, 1]);
+    assert_eq!(list(&["--state", "all"]), [3, 2, 1]);
+    assert_eq!(list(&["--state", "closed"]), [2]);
+    assert_eq!(list(&["--author", "grace"]), [3]);
+    assert_eq!(list(&["--assignee", "@me"]), [1]);
+    assert_eq!(list(&["--label", "bug"]), [1]);
+    assert_eq!(list(&["--limit", "1"]), [3]);
+    let template = [
+        "issue",
+        "list",
+        "--json",
+        "title",
+        "--template",
+        "{{range .}}{{.title}};{{end}}",
+    ];
+    assert_eq!(world.forge(&template).text(), "Of Grace;It breaks;");
+}
+
+#[test]
+fn urls_of_pull_requests_and_issues_are_told_apart() {
+    let world = World::with_pull();
+    open(&world, "Issue one", &[]);
+    let pull = world.url(1);
+    let refused = world.forge(&["issue", "close", &pull]).output().exits(1);
+    let _ = refused
+        .says("is a pull request, not an issue")
+        .says(&format!(
+            "Recovery: close the pull request: forge pr close '{pull}'"
+        ));
+    let issue = url(&world, 1);
+    let refused = world.forge(&["pr", "view", &issue]).output().exits(1);
+    assert!(refused.stdout.is_empty(), "{refused:?}");
+    assert_eq!(json(&world, &issue, "title")["title"], "Issue one");
+}
+
+#[test]
+fn label_values_are_refused_where_labels_have_none() {
+    let world = World::new();
+    let line = ["label", "create", "size", "--value", "S", "--value", "M"];
+    let refused = world.forge(&line).output().exits(1);
+    let _ = refused.says("a label of a git repository has no values");
+    let list = world.forge(&["label", "list"]).text();
+    assert!(!list.contains("size"), "{list}");
 }
