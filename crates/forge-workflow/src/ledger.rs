@@ -4,7 +4,7 @@ use std::fmt;
 
 use async_trait::async_trait;
 use forge_core::{
-    Capability, Error, ErrorKind, Ingestion, Outcome, Repo, Result, Warning,
+    Capability, Error, ErrorKind, Ingestion, Outcome, Repo, Result, Retry, Warning,
     model::{BoardId, EditIssue, Issue, IssueFields, IssueId},
 };
 use serde::Serialize;
@@ -125,7 +125,7 @@ impl CommentLedger {
 }
 
 /// Whether a part of a failed write may have happened.
-fn was_sent(error: &Error) -> bool {
+pub(crate) fn was_sent(error: &Error) -> bool {
     !matches!(
         error.kind(),
         ErrorKind::InvalidInput { .. }
@@ -137,7 +137,7 @@ fn was_sent(error: &Error) -> bool {
 }
 
 /// Whether an issue is as `edit` wants its fields, labels and state.
-fn is_done(issue: &Issue, edit: &EditIssue) -> bool {
+pub(crate) fn is_done(issue: &Issue, edit: &EditIssue) -> bool {
     let has = |name: &String| {
         let name = name.to_lowercase();
         issue
@@ -209,6 +209,18 @@ impl Ledger for CommentLedger {
             Ok(outcome) => Ok(Swap::Written(outcome.map(|_| sheet.issue.clone()))),
             Err(e) if exclusive && matches!(e.kind(), ErrorKind::Conflict { .. }) => {
                 Ok(Swap::Stale)
+            }
+            Err(e) if e.retry() == Retry::Ambiguous => {
+                let Ok(now) = self.read(id).await else {
+                    return Err(e);
+                };
+                let mut comments = now.issue.comments.iter().flatten();
+                let renewed = comments
+                    .any(|c| c.id == comment && Entry::parse(&c.body).as_ref() == Some(entry));
+                match renewed {
+                    true => Ok(Swap::Written(Outcome::immediate(now.issue))),
+                    false => Err(e),
+                }
             }
             Err(e) => Err(e),
         }

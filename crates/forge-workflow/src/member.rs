@@ -104,6 +104,27 @@ pub(crate) mod tests {
         IssueId::number(RepoId::local("/tools"), number)
     }
 
+    #[test]
+    fn closed_issue_is_in_the_state_of_its_end() {
+        let ralph = Definition::preset("ralph").unwrap();
+        for (state, closed, wanted) in [
+            ("Done", Some(Terminal::Completed), Some("Done")),
+            // A terminal state stands, whatever the reason of the closing.
+            ("Canceled", Some(Terminal::Completed), Some("Canceled")),
+            ("In Review", Some(Terminal::Completed), Some("Done")),
+            ("", Some(Terminal::Abandoned), Some("Canceled")),
+            ("Nonsense", None, None),
+            ("in review", None, Some("In Review")),
+        ] {
+            let issue = Member {
+                closed,
+                ..member(1, state)
+            };
+            let found = issue.state_in(&ralph).map(|s| s.name.as_str());
+            assert_eq!(found, wanted, "{state} {closed:?}");
+        }
+    }
+
     /// Issue `number` in a state; `""` is none.
     pub fn member(number: u64, state: &str) -> Member {
         Member {

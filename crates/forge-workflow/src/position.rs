@@ -170,6 +170,23 @@ mod tests {
     }
 
     #[test]
+    fn r_001_1_convergence_is_required_of_groups_that_wait() {
+        let found = at(&["Ready for Plan", "Plan in Review", "Research Needed"]);
+        assert_eq!((found.phase.as_str(), found.is_group), ("RESEARCH", true));
+        assert!(found.convergence.required && !found.convergence.met);
+        let blocking = |found: &Position| -> Vec<u64> {
+            numbers(found.convergence.blocking.iter().map(|m| &m.id))
+        };
+        assert_eq!(blocking(&found), [3]);
+        // Those that are behind the state of the phase block it, and those past it do not.
+        let found = at(&["Ready for Plan", "Human Needed"]);
+        assert_eq!((found.phase.as_str(), blocking(&found)), ("PLAN", vec![2]));
+        // Nobody waits for one issue, or in a phase without a target.
+        assert!(!at(&["Research Needed"]).convergence.required);
+        assert!(!at(&["In Progress", "In Progress"]).convergence.required);
+    }
+
+    #[test]
     fn r_001_2_phase_of_every_state() {
         for (states, phase) in [
             (&[][..], "TERMINAL"),

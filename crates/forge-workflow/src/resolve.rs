@@ -274,6 +274,46 @@ mod tests {
     }
 
     #[test]
+    fn r_000_27_pr_ends_in_three_states_and_has_no_lock() {
+        let ralph = ralph();
+        let pr = ralph.command("pr").unwrap();
+        assert_eq!(pr.outputs, ["In Review", "Done", "Human Needed"]);
+        assert_eq!(pr.lock, None);
+        assert_eq!(ralph.full_name(" pr "), "ralph_pr");
+        assert_eq!(ralph.full_name("ralph_pr"), "ralph_pr");
+    }
+
+    #[test]
+    fn r_001_14_refusal_is_one_line_with_its_retry() {
+        let ralph = ralph();
+        let mut refusals = 0;
+        for command in ralph.commands.keys() {
+            let full = ralph.full_name(command);
+            for said in [
+                "__LOCK__",
+                "__COMPLETE__",
+                "__NONSENSE__",
+                "Done",
+                "Backlog",
+                "Nonsense",
+            ] {
+                let Err(e) = resolve(&ralph, said, command) else {
+                    continue;
+                };
+                refusals += 1;
+                let hint = e.hint().map(ToString::to_string).unwrap_or_default();
+                let text = format!("{}. {hint}", e.message());
+                assert!(!text.contains('\n') && text.contains(said), "{text}");
+                assert!(
+                    hint.contains("retry") || hint.contains("__"),
+                    "{full}: {hint}"
+                );
+            }
+        }
+        assert!(refusals > 20, "{refusals}");
+    }
+
+    #[test]
     fn r_001_15_refusals_name_valid_values_and_the_retry() {
         for (said, command, why, retry) in [
             (

@@ -1,8 +1,10 @@
 //! The audit trail of an issue: comments that a person and a program can read, and what follows from
 //! them.
 //!
-//! An entry is a sentence and, as the last line of the comment, the entry as JSON in an HTML comment.
-//! Who holds an issue is a pure function of the entries in their order, so all readers agree on it.
+//! An entry is a comment of three lines: a sentence, an empty line, and the entry as JSON in an HTML
+//! comment. A comment with more than that, such as one that quotes an entry, is none. Who holds an issue is a pure function of the entries in their order, so all readers agree on it.
+
+use std::collections::BTreeSet;
 
 use forge_core::{
     Timestamp,
@@ -14,6 +16,12 @@ use serde::{Deserialize, Serialize};
 /// What the last line of an entry begins with.
 const MARK: &str = "<!-- forge-workflow: ";
 const MARK_END: &str = " -->";
+/// What the sentence of an entry begins with; a quotation or a block of code does not.
+const SENTENCES: [&str; 2] = ["**", "Claimed by **"];
+/// The longest lease, in seconds: an entry that names a longer one holds for this long.
+pub(crate) const MAX_LEASE_S: u64 = 7 * 24 * 3600;
+/// 9999-12-31T23:59:59Z, after which RFC 3339 has no instant.
+const LAST_INSTANT: i64 = 253_402_300_799;
 /// Roles whose entries count. A stranger may comment on an issue, and claim nothing by it.
 const TRUSTED: [&str; 3] = ["OWNER", "MEMBER", "COLLABORATOR"];
 
@@ -25,6 +33,14 @@ pub struct MergeRef {
     /// The merge commit; empty where the forge does not name it.
     #[serde(default)]
     pub commit: String,
+}
+
+impl MergeRef {
+    /// Whether both are one merge: a commit that one of them does not name is no difference.
+    fn is_same(&self, other: &Self) -> bool {
+        let unnamed = self.commit.is_empty() || other.commit.is_empty();
+        self.pull == other.pull && (unnamed || self.commit == other.commit)
+    }
 }
 
 /// A claim that had expired when another one took its place.
@@ -68,9 +84,10 @@ pub enum Event {
         command: String,
         /// The state before; `None` without one.
         from: Option<String>,
-        /// How often it was renewed.
-        #[serde(default)]
-        renewals: u64,
+        /// When it was renewed before the last time, which the forge knows. The last renewal counts
+        /// if the lease was running by then.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        renewed: Option<Timestamp>,
         /// The claim whose lease was over.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         over: Option<Expired>,
@@ -116,8 +133,8 @@ impl Entry {
                 ..
             } => {
                 let by = match merge {
-                    Some(merge) => format!("the merge of {}", one_line(&merge.pull)),
-                    None => command.clone(),
+                    Some(merge) => format!("the merge of {}", plain(&merge.pull)),
+                    None => plain(command),
                 };
                 let from = from.as_deref().unwrap_or("no state");
                 format!("**{}** → **{}** by {by}", plain(from), plain(to))
@@ -130,8 +147,9 @@ impl Entry {
             } => {
                 let minutes = lease_s.div_ceil(60);
                 format!(
-                    "Claimed by **{}** for {command}, {minutes} min after the last renewal",
-                    plain(holder)
+                    "Claimed by **{}** for {}, {minutes} min after the last renewal",
+                    plain(holder),
+                    plain(command)
                 )
             }
         };
@@ -149,8 +167,13 @@ impl Entry {
     /// The entry that a comment keeps.
     #[must_use]
     pub fn parse(body: &str) -> Option<Self> {
-        let last = body.trim_end().lines().next_back()?.trim();
-        let json = last.strip_prefix(MARK)?.strip_suffix(MARK_END)?;
+        let mut lines = body.trim_end().lines();
+        let (sentence, empty, entry) = (lines.next()?, lines.next()?, lines.next()?);
+        let is_entry = SENTENCES.iter().any(|start| sentence.starts_with(start));
+        if !is_entry || !empty.is_empty() || lines.next().is_some() {
+            return None;
+        }
+        let json = entry.strip_prefix(MARK)?.strip_suffix(MARK_END)?;
         serde_json::from_str(json).ok()
     }
 }
@@ -194,6 +217,9 @@ pub struct Claim {
     /// The key of its comment.
     #[serde(skip)]
     pub comment: String,
+    /// Whether its comment was changed after the lease, which renews nothing.
+    #[serde(skip)]
+    pub is_late: bool,
 }
 
 impl Claim {
@@ -219,6 +245,7 @@ impl Claim {
             renewed_at: at,
             lease_s: *lease_s,
             comment: String::new(),
+            is_late: false,
         })
     }
 
@@ -233,11 +260,22 @@ impl Claim {
     pub fn is_expired(&self, now: Timestamp) -> bool {
         now >= self.expires_at()
     }
+
+    /// Counts a renewal at `at`, unless the lease was over. By that alone a claim and a renewal of the
+    /// same second have an order, and no later renewal changes who held an issue before.
+    fn renew(&mut self, at: Timestamp) {
+        match at < self.expires_at() {
+            true => self.renewed_at = self.renewed_at.max(at),
+            false => self.is_late = true,
+        }
+    }
 }
 
+/// The end of a lease. No entry makes it longer than [`MAX_LEASE_S`], or lets it wrap.
 fn expiry(renewed_at: Timestamp, lease_s: u64) -> Timestamp {
-    let lease = i64::try_from(lease_s).unwrap_or(i64::MAX);
-    Timestamp::from_unix(renewed_at.unix().saturating_add(lease))
+    let lease = i64::try_from(lease_s.min(MAX_LEASE_S)).unwrap_or_default();
+    let end = renewed_at.unix().saturating_add(lease);
+    Timestamp::from_unix(end.min(LAST_INSTANT)).max(renewed_at)
 }
 
 /// What the entries of an issue come to.
@@ -250,7 +288,7 @@ pub struct Trail {
     /// The moves, oldest first.
     pub moves: Vec<Entry>,
     /// The ids of all entries that count.
-    pub ids: Vec<String>,
+    pub ids: BTreeSet<String>,
 }
 
 impl Trail {
@@ -269,18 +307,26 @@ impl Trail {
     /// The move that a merge made, if it was made.
     #[must_use]
     pub fn moved_by(&self, merge: &MergeRef) -> Option<&Entry> {
-        let is = |entry: &&Entry| matches!(&entry.event, Event::Moved { merge: Some(of), .. } if of == merge);
+        let is = |entry: &&Entry| matches!(&entry.event, Event::Moved { merge: Some(of), .. } if of.is_same(merge));
         self.moves.iter().find(is)
     }
 
     fn add(&mut self, comment: &Comment, entry: Entry) {
         // An id names one entry: who repeats another's takes nothing over.
-        if self.ids.contains(&entry.id) {
+        if !self.ids.insert(entry.id.clone()) {
             return;
         }
-        self.ids.push(entry.id.clone());
         let made = Claim::made_by(&entry, comment.created_at);
-        let (Some(made), Event::Claimed { over, forced, .. }) = (made, &entry.event) else {
+        let (
+            Some(mut claim),
+            Event::Claimed {
+                over,
+                forced,
+                renewed,
+                ..
+            },
+        ) = (made, &entry.event)
+        else {
             if let Event::Moved {
                 ends: Some(ends), ..
             } = &entry.event
@@ -291,25 +337,17 @@ impl Trail {
             self.moves.push(entry);
             return;
         };
-        let claim = Claim {
-            renewed_at: comment
-                .updated_at
-                .map_or(made.since, |at| at.max(made.since)),
-            comment: comment.id.clone(),
-            ..made
-        };
+        claim.comment.clone_from(&comment.id);
+        if let Some(changed) = comment.updated_at.filter(|at| *at > claim.since) {
+            claim.renewed_at = renewed.map_or(claim.since, |at| at.clamp(claim.since, changed));
+            claim.renew(changed);
+        }
         let takes = match &self.claim {
             None => true,
             Some(held) if forced.as_ref() == Some(&held.id) => true,
-            Some(held) => over.as_ref().is_some_and(|over| {
-                // A renewal that came after the claim that took its place does not count: then what
-                // the new holder read is the last renewal before.
-                let last = match held.renewed_at <= claim.since {
-                    true => held.renewed_at,
-                    false => over.renewed_at,
-                };
-                over.claim == held.id && claim.since >= expiry(last, held.lease_s)
-            }),
+            Some(held) => over
+                .as_ref()
+                .is_some_and(|over| over.claim == held.id && held.is_expired(claim.since)),
         };
         match takes {
             true => self.claim = Some(claim),
@@ -320,9 +358,12 @@ impl Trail {
 
 /// Whether the author of a comment may move issues. Who the forge gives no role writes into a git
 /// repository, which everybody who can may do.
+///
+/// A viewer without a role is a stranger to every other reader, and so to this one.
 fn is_trusted(comment: &Comment) -> bool {
     let role = comment.author_association.as_deref();
-    comment.viewer_did_author
-        || comment.author.bot
-        || role.is_none_or(|role| TRUSTED.contains(&role))
+    comment.author.bot || role.is_none_or(|role| TRUSTED.contains(&role))
 }
+
+#[cfg(test)]
+mod tests;

@@ -11,14 +11,16 @@ use super::{
 };
 use crate::{
     Claim, Entry, Event, Expired, MoveRequest, Promise, Resolved, Sheet, StateChange, Swap, Trail,
-    member::short, resolve,
+    ledger::{is_done, was_sent},
+    member::short,
+    resolve,
+    trail::MAX_LEASE_S,
 };
 
 /// How long a claim holds without being renewed, in seconds.
 const DEFAULT_LEASE_S: u64 = 3600;
-/// The shortest and the longest lease, in seconds.
+/// The shortest lease, in seconds.
 const MIN_LEASE_S: u64 = 1;
-const MAX_LEASE_S: u64 = 7 * 24 * 3600;
 /// How often the trail is read back until it shows what was just written.
 const MAX_READ_BACKS: usize = 3;
 
@@ -114,17 +116,22 @@ impl Workflow {
                 Some(to) => self.change(&sheet.issue, from.clone(), to, req),
                 None => self.unmoved(&sheet, req),
             };
+            // Whether a lease was over is for the clock of the ledger to say.
+            let promise = match over {
+                Some(_) if self.ledger.promise() == Promise::Exclusive => Promise::Ordered,
+                _ => self.ledger.promise(),
+            };
             let event = Event::Claimed {
                 holder: holder.clone(),
                 lease_s,
                 command: change.command.clone(),
                 from,
-                renewals: 0,
+                renewed: None,
                 over,
                 forced,
             };
             let entry = Entry::new(event, req.reason);
-            let written = match self.ledger.promise() {
+            let written = match promise {
                 Promise::Exclusive => self.ledger.swap(&sheet, edit, &entry).await?,
                 promise => {
                     self.write_and_read_back(&sheet, edit, &entry, promise)
@@ -156,12 +163,14 @@ impl Workflow {
         else {
             return Ok(Swap::Stale);
         };
-        let mut back = self.ledger.read(id).await?;
+        // A claim that was written and not read back is named, so that it can be released.
+        let unread = |e: Error| e.with_context("claim", entry.id.clone());
+        let mut back = self.ledger.read(id).await.map_err(unread)?;
         for _ in 1..MAX_READ_BACKS {
             if back.trail.ids.contains(&entry.id) {
                 break;
             }
-            back = self.ledger.read(id).await?;
+            back = self.ledger.read(id).await.map_err(unread)?;
         }
         let won = back
             .trail
@@ -169,7 +178,13 @@ impl Workflow {
             .as_ref()
             .is_some_and(|claim| claim.id == entry.id);
         if !won {
-            let withdrawn = self.ledger.withdraw(&back, entry).await;
+            // A claim that held may be the one that a later claim names as over: it stays.
+            let held_once = back.trail.ids.contains(&entry.id)
+                && !back.trail.lost.iter().any(|claim| claim.id == entry.id);
+            let withdrawn = match held_once {
+                true => Ok(()),
+                false => self.ledger.withdraw(&back, entry).await,
+            };
             let error = match &back.trail.claim {
                 Some(claim) => held(id, "claim", claim),
                 None => lost(id, &entry.id, None),
@@ -204,10 +219,18 @@ impl Workflow {
                 Ok(Swap::Written(moved))
             }
             Err(e) => {
+                let now = match was_sent(&e) {
+                    true => self.ledger.read(id).await.ok(),
+                    false => None,
+                };
+                if let Some(now) = now.filter(|now| is_done(&now.issue, &edit)) {
+                    return Ok(Swap::Written(outcome.map(|_| now.issue)));
+                }
                 // The claim is given back, so that nobody waits for one who has nothing.
-                let withdrawn = self.ledger.withdraw(&back, entry).await;
-                Err(match withdrawn {
-                    Ok(()) => e,
+                let end = end_of(entry);
+                let ended = self.ledger.swap(&back, EditIssue::default(), &end).await;
+                Err(match ended {
+                    Ok(_) => e,
                     Err(_) => e.with_context("claim", entry.id.clone()),
                 })
             }
@@ -217,7 +240,7 @@ impl Workflow {
     /// Renews the lease of a claim.
     ///
     /// # Errors
-    /// `conflict` when the claim is over.
+    /// `conflict` when the claim or its lease is over: then it is to be claimed again.
     pub async fn heartbeat(&self, id: &IssueId, claim: &str) -> Result<Outcome<Claim>> {
         for _ in 0..super::MAX_ATTEMPTS {
             let sheet = self.ledger.read(id).await?;
@@ -232,8 +255,8 @@ impl Workflow {
             let Some(mut entry) = entry else {
                 return Err(lost(id, claim, None));
             };
-            if let Event::Claimed { renewals, .. } = &mut entry.event {
-                *renewals += 1;
+            if let Event::Claimed { renewed, .. } = &mut entry.event {
+                *renewed = Some(held.renewed_at);
             }
             let Swap::Written(outcome) = self.ledger.renew(&sheet, &held.comment, &entry).await?
             else {
@@ -242,7 +265,8 @@ impl Workflow {
             // Somebody may have taken an expired claim in the same moment.
             let back = self.ledger.read(id).await?;
             return match back.trail.claim {
-                Some(now) if now.id == claim => Ok(outcome.map(|_| now)),
+                Some(now) if now.id == claim && !now.is_late => Ok(outcome.map(|_| now)),
+                Some(now) if now.id == claim => Err(lost(id, claim, None)),
                 other => Err(lost(id, claim, other.as_ref())),
             };
         }
@@ -330,7 +354,7 @@ impl Workflow {
         let id = &sheet.issue.id;
         if sheet.issue.state == IssueState::Closed {
             return Err(Error::precondition(
-                Precondition::Open,
+                Precondition::Closed,
                 format!("cannot claim {}: it is closed", short(id)),
             )
             .with_hint("reopen the issue, or pick another one"));
@@ -393,6 +417,25 @@ impl Workflow {
             ended_claim: None,
         }
     }
+}
+
+/// The entry that ends a claim whose move has failed. The claim itself stays in the trail, for what
+/// others wrote was judged by it.
+fn end_of(claim: &Entry) -> Entry {
+    let (command, from) = match &claim.event {
+        Event::Claimed { command, from, .. } | Event::Moved { command, from, .. } => {
+            (command.clone(), from.clone())
+        }
+    };
+    let event = Event::Moved {
+        to: from.clone().unwrap_or_default(),
+        from,
+        command,
+        intent: None,
+        ends: Some(claim.id.clone()),
+        merge: None,
+    };
+    Entry::new(event, Some("the move failed"))
 }
 
 /// Whether an edit changes nothing.

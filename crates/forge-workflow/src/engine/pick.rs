@@ -110,7 +110,18 @@ impl Workflow {
                     let of = candidates.iter_mut().filter(|c| c.member.id == id);
                     of.for_each(|c| c.held_by = Some(holder.clone()));
                 }
-                _ => return Ok(done(picked, None)),
+                Some(_) => {
+                    let pick = Pick {
+                        issue: None,
+                        reason: format!("others hold the first {} issues", taken + 1),
+                        ..picked
+                    };
+                    return Ok(Picked {
+                        truncated: true,
+                        ..done(pick, None)
+                    });
+                }
+                None => return Ok(done(picked, None)),
             }
         }
     }

@@ -1,0 +1,551 @@
+use std::collections::BTreeMap;
+
+use forge_core::{
+    RepoId,
+    model::{Actor, IssueId, IssueState},
+};
+use proptest::prelude::*;
+
+use super::*;
+
+const LEASE: u64 = 100;
+
+fn at(secs: i64) -> Timestamp {
+    Timestamp::from_unix(secs)
+}
+
+fn comment(key: usize, secs: i64, entry: &Entry) -> Comment {
+    Comment {
+        id: key.to_string(),
+        author: Actor::new("ada"),
+        author_association: Some("MEMBER".to_owned()),
+        body: entry.to_comment(),
+        created_at: at(secs),
+        updated_at: None,
+        reply_to: None,
+        round: None,
+        reactions: BTreeMap::new(),
+        file_path: None,
+        line_number: None,
+        diff_hunk: None,
+        url: String::new(),
+        viewer_did_author: false,
+        minimized_reason: None,
+    }
+}
+
+fn trail(comments: &[Comment]) -> Trail {
+    Trail::of(&Issue {
+        id: IssueId::number(RepoId::local("/tools"), 1),
+        node_id: String::new(),
+        number: Some(1),
+        title: String::new(),
+        body: String::new(),
+        author: Actor::new("ada"),
+        state: IssueState::Open,
+        state_reason: None,
+        labels: Vec::new(),
+        assignees: Vec::new(),
+        created_at: at(0),
+        updated_at: at(0),
+        closed_at: None,
+        comments_count: 0,
+        url: String::new(),
+        version: String::new(),
+        values: BTreeMap::new(),
+        comments: Some(comments.to_vec()),
+        relations: None,
+        warnings: Vec::new(),
+    })
+}
+
+fn claimed(id: &str, over: Option<(&str, i64)>) -> Entry {
+    Entry {
+        id: id.to_owned(),
+        reason: None,
+        event: Event::Claimed {
+            holder: format!("holder of {id}"),
+            lease_s: LEASE,
+            command: "ralph_impl".to_owned(),
+            from: None,
+            renewed: None,
+            over: over.map(|(claim, renewed)| Expired {
+                claim: claim.to_owned(),
+                renewed_at: at(renewed),
+            }),
+            forced: None,
+        },
+    }
+}
+
+fn moved(id: &str, ends: Option<&str>, merge: Option<(&str, &str)>) -> Entry {
+    Entry {
+        id: id.to_owned(),
+        reason: None,
+        event: Event::Moved {
+            from: None,
+            to: "Done".to_owned(),
+            command: "ralph_merge".to_owned(),
+            intent: None,
+            ends: ends.map(str::to_owned),
+            merge: merge.map(|(pull, commit)| MergeRef {
+                pull: pull.to_owned(),
+                commit: commit.to_owned(),
+            }),
+        },
+    }
+}
+
+fn holder(comments: &[Comment]) -> Option<String> {
+    trail(comments).claim.map(|claim| claim.id)
+}
+
+#[test]
+fn second_claim_loses_until_the_first_ends() {
+    let mut all = vec![
+        comment(1, 10, &claimed("a", None)),
+        comment(2, 11, &claimed("b", None)),
+    ];
+    let found = trail(&all);
+    assert_eq!(found.claim.as_ref().unwrap().id, "a");
+    assert_eq!(found.claim.unwrap().comment, "1");
+    assert_eq!(found.lost[0].id, "b");
+    // Ending a claim that does not hold ends nothing.
+    all.push(comment(3, 12, &moved("m", Some("b"), None)));
+    assert_eq!(holder(&all).as_deref(), Some("a"));
+    all.push(comment(4, 13, &moved("n", Some("a"), None)));
+    assert_eq!(holder(&all), None);
+    all.push(comment(5, 14, &claimed("c", None)));
+    assert_eq!(holder(&all).as_deref(), Some("c"));
+    assert_eq!(trail(&all).ids.len(), 5);
+}
+
+#[test]
+fn reclaim_before_the_end_of_the_lease_loses() {
+    for (since, wins) in [(109, false), (110, true)] {
+        let all = [
+            comment(1, 10, &claimed("a", None)),
+            comment(2, since, &claimed("b", Some(("a", 10)))),
+        ];
+        let wanted = if wins { "b" } else { "a" };
+        assert_eq!(holder(&all).as_deref(), Some(wanted), "at {since}");
+    }
+    // A claim that says it was older than it was gains nothing.
+    let all = [
+        comment(1, 10, &claimed("a", None)),
+        comment(2, 50, &claimed("b", Some(("a", -1_000)))),
+    ];
+    assert_eq!(holder(&all).as_deref(), Some("a"));
+}
+
+#[test]
+fn renewal_in_time_keeps_the_claim_and_a_late_one_does_not() {
+    let renew = |before: Option<i64>, now: i64| {
+        let mut entry = claimed("a", None);
+        if let Event::Claimed { renewed, .. } = &mut entry.event {
+            *renewed = before.map(at);
+        }
+        let mut first = comment(1, 10, &entry);
+        first.updated_at = Some(at(now));
+        first
+    };
+    let second = |since| comment(2, since, &claimed("b", Some(("a", 10))));
+    for (first, since, wanted) in [
+        (renew(None, 90), 110, "a"),
+        (renew(None, 90), 190, "b"),
+        (renew(None, 109), 110, "a"),
+        // After the lease, before or after somebody else's claim, or in its second.
+        (renew(None, 110), 110, "b"),
+        (renew(None, 111), 120, "b"),
+        (renew(None, 130), 120, "b"),
+        // The renewal before decides whether the last one was late.
+        (renew(Some(90), 189), 120, "a"),
+        (renew(Some(90), 190), 190, "b"),
+        // Nobody has renewed before the claim, or after its last change.
+        (renew(Some(-500), 109), 115, "a"),
+        (renew(Some(5_000), 300), 399, "a"),
+        (renew(Some(5_000), 300), 400, "b"),
+    ] {
+        let all = [first, second(since)];
+        assert_eq!(holder(&all).as_deref(), Some(wanted), "{since} {all:?}");
+    }
+    let late = trail(&[renew(None, 110)]).claim.unwrap();
+    assert_eq!((late.is_late, late.renewed_at), (true, at(10)));
+    let kept = trail(&[renew(None, 109)]).claim.unwrap();
+    assert_eq!(
+        (kept.is_late, kept.renewed_at, kept.since),
+        (false, at(109), at(10))
+    );
+}
+
+#[test]
+fn forced_claim_takes_the_one_that_it_names() {
+    let forced = |id: &str, of: &str| {
+        let mut entry = claimed(id, None);
+        if let Event::Claimed { forced, .. } = &mut entry.event {
+            *forced = Some(of.to_owned());
+        }
+        entry
+    };
+    let all = [
+        comment(1, 10, &claimed("a", None)),
+        comment(2, 11, &forced("b", "a")),
+        comment(3, 12, &forced("c", "a")),
+    ];
+    assert_eq!(holder(&all).as_deref(), Some("b"));
+}
+
+#[test]
+fn entries_of_strangers_do_not_count() {
+    for (role, counts) in [
+        (Some("NONE"), false),
+        (Some("CONTRIBUTOR"), false),
+        (Some("FIRST_TIMER"), false),
+        (Some("owner"), false),
+        (Some(""), false),
+        (Some("OWNER"), true),
+        (Some("MEMBER"), true),
+        (Some("COLLABORATOR"), true),
+        (None, true),
+    ] {
+        let mut by = comment(1, 10, &claimed("a", None));
+        by.author_association = role.map(str::to_owned);
+        // The viewer's own word counts no more than it does for every other reader.
+        by.viewer_did_author = true;
+        assert_eq!(holder(&[by.clone()]).is_some(), counts, "{role:?}");
+        by.author.bot = true;
+        assert!(holder(&[by]).is_some(), "an app: {role:?}");
+    }
+}
+
+#[test]
+fn repeated_id_takes_nothing_over() {
+    let all = [
+        comment(1, 10, &claimed("a", None)),
+        comment(2, 11, &moved("a", Some("a"), None)),
+        comment(3, 12, &claimed("a", None)),
+    ];
+    let found = trail(&all);
+    assert_eq!(found.claim.unwrap().comment, "1");
+    assert!(found.moves.is_empty() && found.lost.is_empty());
+}
+
+#[test]
+fn absurd_lease_and_instant_do_not_wrap() {
+    let mut entry = claimed("a", None);
+    let Event::Claimed { lease_s, .. } = &mut entry.event else {
+        panic!("a claim");
+    };
+    *lease_s = u64::MAX;
+    let end: Timestamp = "9999-12-31T23:59:59-23:00".parse().unwrap();
+    for (since, wanted) in [
+        (at(0), at(7 * 24 * 3600)),
+        (at(LAST_INSTANT), at(LAST_INSTANT)),
+        (end, end),
+    ] {
+        let claim = Claim::made_by(&entry, since).unwrap();
+        assert_eq!(claim.expires_at(), wanted, "{since}");
+        assert!(claim.expires_at() >= claim.renewed_at);
+        assert!(claim.is_expired(wanted));
+    }
+    assert!(!Claim::made_by(&entry, at(0)).unwrap().is_expired(at(1)));
+    let none = Claim::made_by(&moved("m", None, None), at(0));
+    assert_eq!(none, None);
+}
+
+#[test]
+fn quoted_entry_is_none() {
+    let entry = claimed("a", None);
+    let body = entry.to_comment();
+    assert_eq!(Entry::parse(&body), Some(entry.clone()));
+    assert_eq!(
+        Entry::parse(&format!("{}\r\n", body.replace('\n', "\r\n"))),
+        Some(entry)
+    );
+    let marker = body.lines().last().unwrap();
+    for wrong in [
+        format!("Look:\n\n{body}"),
+        format!("> {}", body.replace('\n', "\n> ")),
+        format!("```\n{body}"),
+        format!("```\n\n{marker}"),
+        format!("{body}\n\nWhat is this?"),
+        format!("**a**\n\n    {marker}"),
+        format!("**a**\nb\n{marker}"),
+        format!(" {body}"),
+        marker.to_owned(),
+        format!("\n\n{marker}"),
+        body.replace(" -->", ""),
+        body.replace("{\"id\"", "{\"ID\""),
+    ] {
+        assert_eq!(Entry::parse(&wrong), None, "{wrong}");
+    }
+}
+
+#[test]
+fn merge_is_the_same_with_and_without_its_commit() {
+    let all = [comment(1, 10, &moved("m", None, Some(("x#1", "c1"))))];
+    let found = trail(&all);
+    let of = |pull: &str, commit: &str| {
+        let merge = MergeRef {
+            pull: pull.to_owned(),
+            commit: commit.to_owned(),
+        };
+        found.moved_by(&merge).is_some()
+    };
+    assert!(of("x#1", "c1") && of("x#1", ""));
+    assert!(!of("x#1", "c2") && !of("x#2", "c1") && !of("x#2", ""));
+}
+
+#[test]
+fn new_ids_differ_and_reasons_are_one_line() {
+    let event = moved("", None, None).event;
+    let (one, two) = (
+        Entry::new(event.clone(), Some(" a\nb ")),
+        Entry::new(event, None),
+    );
+    assert_ne!(one.id, two.id);
+    assert_eq!((one.id.len(), one.reason.as_deref()), (16, Some("a b")));
+}
+
+#[test]
+fn sentence_names_nobody_and_is_no_markup() {
+    let mut entry = claimed("a", None);
+    entry.reason = Some("<b> @ada `x` closes\n[y](z)".to_owned());
+    let body = entry.to_comment();
+    let sentence = body.lines().next().unwrap();
+    assert_eq!(
+        sentence,
+        "Claimed by **holder of a** for ralph_impl, 2 min after the last renewal: b ada x closes y(z)"
+    );
+    let body = moved("m", None, Some(("x#1", ""))).to_comment();
+    assert!(body.starts_with("**no state** → **Done** by the merge of x#1\n\n"));
+    let body = moved("m", None, None).to_comment();
+    assert!(body.starts_with("**no state** → **Done** by ralph_merge\n\n"));
+}
+
+fn text() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        Just("-->".to_owned()),
+        Just("\n".to_owned()),
+        Just("\r\n\r\n".to_owned()),
+        Just("<!-- forge-workflow: {".to_owned()),
+        Just("\u{2028}".to_owned()),
+        Just(">".to_owned()),
+        ".{0,12}",
+        any::<char>().prop_map(String::from),
+    ];
+    prop::collection::vec(piece, 0..5).prop_map(|parts| parts.concat())
+}
+
+/// One agent of several that share an issue through a server, in steps that interleave.
+#[derive(Clone, Debug, Default)]
+struct Agent {
+    skew: i64,
+    /// What it read before it claims.
+    read: Option<Option<Expired>>,
+    /// The claim that it has written, and has not read back.
+    written: Option<String>,
+    /// The claim that it believes to hold, and the last renewal that it knows of.
+    holds: Option<(String, i64)>,
+    /// Before a renewal: what it read. After: not read back.
+    renewing: Option<Timestamp>,
+    unread: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Act {
+    Pass(i64),
+    Step(usize),
+    Crash(usize),
+    Finish(usize),
+}
+
+#[derive(Debug, Default)]
+struct Server {
+    clock: i64,
+    keys: usize,
+    comments: Vec<Comment>,
+}
+
+impl Server {
+    fn write(&mut self, entry: &Entry) {
+        self.keys += 1;
+        self.comments.push(comment(self.keys, self.clock, entry));
+    }
+
+    fn step(&mut self, agent: &mut Agent) {
+        let found = trail(&self.comments);
+        let is_mine = |id: &str| found.claim.as_ref().is_some_and(|claim| claim.id == id);
+        if let Some((id, _)) = agent.holds.clone() {
+            if agent.unread || agent.renewing.is_none() {
+                let claim = found.claim.as_ref().filter(|claim| claim.id == id);
+                agent.holds = claim.map(|claim| (id, claim.renewed_at.unix()));
+                agent.renewing = claim.map(|claim| claim.renewed_at);
+                if std::mem::take(&mut agent.unread) {
+                    agent.renewing = None;
+                }
+            } else if let Some(last) = agent.renewing.take() {
+                let is = |c: &&mut Comment| Entry::parse(&c.body).is_some_and(|e| e.id == id);
+                let Some(comment) = self.comments.iter_mut().find(is) else {
+                    return;
+                };
+                let mut entry = Entry::parse(&comment.body).unwrap();
+                if let Event::Claimed { renewed, .. } = &mut entry.event {
+                    *renewed = Some(last);
+                }
+                comment.body = entry.to_comment();
+                comment.updated_at = Some(at(self.clock));
+                agent.unread = true;
+            }
+        } else if let Some(id) = agent.written.take() {
+            match is_mine(&id) {
+                true => {
+                    let renewed = found.claim.unwrap().renewed_at.unix();
+                    agent.holds = Some((id, renewed));
+                }
+                // One that held stays: a later claim may name it as over.
+                false if found.lost.iter().any(|claim| claim.id == id) => {
+                    self.comments.retain(|c| {
+                        let entry = Entry::parse(&c.body);
+                        entry.is_none_or(|entry| entry.id != id)
+                    });
+                }
+                false => {}
+            }
+        } else if let Some(over) = agent.read.take() {
+            let mut entry = claimed(&format!("c{}", self.keys), None);
+            if let Event::Claimed { over: field, .. } = &mut entry.event {
+                *field = over;
+            }
+            self.write(&entry);
+            agent.written = Some(entry.id);
+        } else {
+            agent.read = match found.claim {
+                None => Some(None),
+                Some(claim) => claim.is_expired(at(self.clock + agent.skew)).then(|| {
+                    Some(Expired {
+                        claim: claim.id,
+                        renewed_at: claim.renewed_at,
+                    })
+                }),
+            };
+        }
+    }
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    prop_oneof![
+        3 => (1_i64..130).prop_map(Act::Pass),
+        12 => (0_usize..4).prop_map(Act::Step),
+        1 => (0_usize..4).prop_map(Act::Crash),
+        1 => (0_usize..4).prop_map(Act::Finish),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn entry_is_what_its_comment_says(
+        holder in text(), command in text(), from in proptest::option::of(text()),
+        reason in proptest::option::of(text()), id in text(), lease_s: u64, renewed: bool,
+        over in proptest::option::of((text(), -9_000_000_i64..9_000_000)),
+    ) {
+        let event = Event::Claimed {
+            holder: holder.clone(),
+            lease_s,
+            command: command.clone(),
+            from: from.clone(),
+            renewed: renewed.then(|| at(1)),
+            over: over.map(|(claim, secs)| Expired { claim, renewed_at: at(secs) }),
+            forced: from.clone(),
+        };
+        let claim = Entry { id: id.clone(), reason: reason.clone(), event };
+        prop_assert_eq!(Entry::parse(&claim.to_comment()), Some(claim));
+        let event = Event::Moved {
+            from,
+            to: holder.clone(),
+            command,
+            intent: reason.clone(),
+            ends: Some(id.clone()),
+            merge: Some(MergeRef { pull: holder, commit: id.clone() }),
+        };
+        let moved = Entry { id, reason, event };
+        prop_assert_eq!(Entry::parse(&moved.to_comment()), Some(moved));
+    }
+
+    #[test]
+    fn parse_of_any_text_does_not_panic(body in text(), json in ".{0,80}") {
+        let _ = Entry::parse(&body);
+        let _ = Entry::parse(&format!("**a**\n\n{MARK}{json}{MARK_END}"));
+    }
+
+    #[test]
+    fn one_of_many_reclaims_wins(
+        gaps in prop::collection::vec(0_i64..60, 2..8), lies in prop::collection::vec(-500_i64..500, 8),
+    ) {
+        let mut comments = vec![comment(0, 0, &claimed("a", None))];
+        let mut now = 100;
+        for (n, gap) in gaps.iter().enumerate() {
+            now += gap;
+            let renewed = lies.get(n).copied().unwrap_or_default().min(0);
+            comments.push(comment(n + 1, now, &claimed(&format!("r{n}"), Some(("a", renewed)))));
+        }
+        // The first of them, whatever the others say.
+        let found = trail(&comments);
+        prop_assert_eq!(found.claim.unwrap().id, "r0");
+        prop_assert_eq!(found.lost.len(), gaps.len() - 1);
+    }
+
+    #[test]
+    fn strangers_change_nothing(
+        order in prop::collection::vec((0_usize..4, any::<bool>()), 1..12),
+    ) {
+        let entries = [
+            claimed("a", None), claimed("b", Some(("a", 0))), moved("m", Some("a"), None),
+            claimed("c", None),
+        ];
+        let (mut with, mut without) = (Vec::new(), Vec::new());
+        for (n, (entry, stranger)) in order.iter().enumerate() {
+            let mut of = comment(n, 60 * n as i64, &entries[*entry]);
+            if *stranger {
+                of.author_association = Some("NONE".to_owned());
+            } else {
+                without.push(of.clone());
+            }
+            with.push(of);
+        }
+        prop_assert_eq!(trail(&with), trail(&without));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2_000) })]
+
+    /// A lease that runs by the clock of the server is nobody else's, however the clocks of the agents
+    /// differ, whoever dies, and whatever is late.
+    #[test]
+    fn no_two_agents_hold_a_running_lease(
+        skews in prop::collection::vec(-600_i64..=600, 4), acts in prop::collection::vec(act(), 1..80),
+    ) {
+        let mut agents: Vec<Agent> =
+            skews.iter().map(|skew| Agent { skew: *skew, ..Agent::default() }).collect();
+        let mut server = Server { clock: 10_000, ..Server::default() };
+        for (n, act) in acts.iter().enumerate() {
+            match *act {
+                Act::Pass(secs) => server.clock += secs,
+                Act::Step(of) => server.step(&mut agents[of]),
+                // Its comments stay, and another process takes its place.
+                Act::Crash(of) => agents[of] = Agent { skew: agents[of].skew, ..Agent::default() },
+                Act::Finish(of) => {
+                    if let Some((id, _)) = agents[of].holds.take() {
+                        server.write(&moved(&format!("m{n}"), Some(&id), None));
+                        agents[of] = Agent { skew: agents[of].skew, ..Agent::default() };
+                    }
+                }
+            }
+            let running = agents.iter().filter_map(|agent| agent.holds.as_ref());
+            let running = running.filter(|(_, renewed)| server.clock < renewed + LEASE as i64);
+            let running: Vec<_> = running.collect();
+            prop_assert!(running.len() <= 1, "{n}: {running:?}\n{:#?}", server.comments);
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! Claims in a ledger in memory: what each promise is worth, with clocks that differ and answers that
+//! are lost.
+
+use forge_core::{ErrorKind, model::IssueId};
+use forge_workflow::{ClaimRequest, Event, Promise, Workflow};
+
+use crate::{
+    local::Stage,
+    memory::{Fault, MemoryLedger},
+};
+
+const ALL: [Promise; 3] = [Promise::Exclusive, Promise::Ordered, Promise::Advisory];
+
+fn by(holder: &str) -> ClaimRequest<'_> {
+    ClaimRequest {
+        command: "triage",
+        holder: Some(holder),
+        lease_s: Some(100),
+        ..ClaimRequest::default()
+    }
+}
+
+async fn claim(flow: &Workflow, id: &IssueId, holder: &str) -> Result<String, (String, String)> {
+    match flow.claim(id, &by(holder)).await {
+        Ok(done) => Ok(done.value.claim.unwrap().id),
+        Err(e) => {
+            assert_eq!(e.code(), "conflict", "{e}");
+            let context = e.context().iter().find(|(key, _)| *key == "holder");
+            Err((context.unwrap().1.clone(), e.message().to_owned()))
+        }
+    }
+}
+
+#[tokio::test]
+async fn one_of_twenty_claimers_wins_and_is_named() {
+    let stage = Stage::new().await;
+    for promise in ALL {
+        let ledger = MemoryLedger::new(promise);
+        let id = stage.id(1);
+        let names: Vec<String> = (0..20).map(|n| format!("agent-{n}")).collect();
+        let flows: Vec<Workflow> = (0..20_i64)
+            .map(|n| stage.flow_with(Box::new(ledger.with_skew((n - 10) * 60))))
+            .collect();
+        let all = flows
+            .iter()
+            .zip(&names)
+            .map(|(flow, name)| claim(flow, &id, name));
+        let results = futures::future::join_all(all).await;
+        let won: Vec<usize> = (0..20).filter(|n| results[*n].is_ok()).collect();
+        let [winner] = won.as_slice() else {
+            panic!("{promise:?}: {won:?}");
+        };
+        for result in results.iter().filter_map(|r| r.as_ref().err()) {
+            assert_eq!(result.0, names[*winner], "{promise:?}");
+            assert!(
+                result.1.starts_with("cannot claim #1: agent-"),
+                "{}",
+                result.1
+            );
+        }
+        // Those that lost have withdrawn.
+        assert_eq!(ledger.entries().len(), 1, "{promise:?}");
+    }
+}
+
+#[tokio::test]
+async fn claim_of_a_dead_holder_is_reclaimed_by_one() {
+    let stage = Stage::new().await;
+    for promise in ALL {
+        let ledger = MemoryLedger::new(promise);
+        let id = stage.id(1);
+        let first = stage.flow_with(Box::new(ledger.clone()));
+        let dead = claim(&first, &id, "dead").await.unwrap();
+        ledger.pass(99);
+        assert_eq!(claim(&first, &id, "early").await.unwrap_err().0, "dead");
+        ledger.pass(1);
+        let names: Vec<String> = (0..20).map(|n| format!("agent-{n}")).collect();
+        let all = names.iter().map(|name| claim(&first, &id, name));
+        let results = futures::future::join_all(all).await;
+        let won: Vec<&String> = results.iter().flatten().collect();
+        assert_eq!(won.len(), 1, "{promise:?}: {results:?}");
+        // The next write of the one that was thought dead is refused, and names who holds it.
+        let e = first.heartbeat(&id, &dead).await.unwrap_err();
+        assert_eq!(e.code(), "conflict");
+        assert!(e.message().contains("holds it now"), "{e}");
+        let e = first.release(&id, &dead, None, None).await.unwrap_err();
+        assert_eq!(e.code(), "conflict");
+        assert!(first.heartbeat(&id, won[0]).await.is_ok());
+    }
+}
+
+#[tokio::test]
+async fn fast_clock_takes_no_running_lease() {
+    let stage = Stage::new().await;
+    let ledger = MemoryLedger::new(Promise::Ordered);
+    let id = stage.id(1);
+    let held = stage.flow_with(Box::new(ledger.clone()));
+    let fast = stage.flow_with(Box::new(ledger.with_skew(600)));
+    let slow = stage.flow_with(Box::new(ledger.with_skew(-600)));
+    let mine = claim(&held, &id, "holder").await.unwrap();
+    ledger.pass(50);
+    for flow in [&fast, &slow] {
+        assert_eq!(claim(flow, &id, "other").await.unwrap_err().0, "holder");
+    }
+    // A renewal lengthens it for all of them.
+    held.heartbeat(&id, &mine).await.unwrap();
+    ledger.pass(60);
+    assert_eq!(claim(&fast, &id, "other").await.unwrap_err().0, "holder");
+    ledger.pass(40);
+    // A slow clock waits longer than it has to.
+    assert_eq!(claim(&slow, &id, "other").await.unwrap_err().0, "holder");
+    assert!(claim(&fast, &id, "other").await.is_ok());
+    assert_eq!(
+        held.trail(&id).await.unwrap().claim.unwrap().holder,
+        "other"
+    );
+}
+
+#[tokio::test]
+async fn heartbeat_after_the_lease_is_refused() {
+    let stage = Stage::new().await;
+    for promise in ALL {
+        let ledger = MemoryLedger::new(promise);
+        let id = stage.id(1);
+        let flow = stage.flow_with(Box::new(ledger.clone()));
+        let mine = claim(&flow, &id, "holder").await.unwrap();
+        for _ in 0..3 {
+            ledger.pass(60);
+            let renewed = flow.heartbeat(&id, &mine).await.unwrap().value;
+            assert_eq!(renewed.id, mine);
+            assert!(renewed.renewed_at > renewed.since);
+        }
+        ledger.pass(101);
+        let e = flow.heartbeat(&id, &mine).await.unwrap_err();
+        assert!(e.message().ends_with("is over: nobody holds it now"), "{e}");
+        assert!(claim(&flow, &id, "holder").await.is_ok());
+    }
+}
+
+#[tokio::test]
+async fn lost_answer_of_a_claim_is_read_back() {
+    let stage = Stage::new().await;
+    for promise in ALL {
+        let ledger = MemoryLedger::new(promise);
+        let id = stage.id(1);
+        let flow = stage.flow_with(Box::new(ledger.clone()));
+        ledger.fail(&[Fault::After]);
+        let mine = claim(&flow, &id, "holder").await.unwrap();
+        assert_eq!(flow.trail(&id).await.unwrap().claim.unwrap().id, mine);
+        assert_eq!(claim(&flow, &id, "other").await.unwrap_err().0, "holder");
+        flow.release(&id, &mine, Some("Backlog"), None)
+            .await
+            .unwrap();
+        ledger.fail(&[Fault::Before]);
+        let e = flow.claim(&id, &by("holder")).await.unwrap_err();
+        assert!(matches!(e.kind(), ErrorKind::Internal), "{e}");
+        assert_eq!(flow.trail(&id).await.unwrap().claim, None);
+    }
+}
+
+#[tokio::test]
+async fn force_needs_a_reason_and_takes_the_claim() {
+    let stage = Stage::new().await;
+    for promise in ALL {
+        let ledger = MemoryLedger::new(promise);
+        let id = stage.id(1);
+        let flow = stage.flow_with(Box::new(ledger.clone()));
+        let first = claim(&flow, &id, "first").await.unwrap();
+        let mut req = ClaimRequest {
+            force: true,
+            ..by("second")
+        };
+        let e = flow.claim(&id, &req).await.unwrap_err();
+        assert_eq!(e.message(), "force needs a reason, and there is none");
+        req.reason = Some("the first is gone");
+        let taken = flow.claim(&id, &req).await.unwrap().value.claim.unwrap();
+        assert_eq!((taken.holder.as_str(), taken.lease_s), ("second", 100));
+        assert_eq!(
+            flow.heartbeat(&id, &first).await.unwrap_err().code(),
+            "conflict"
+        );
+        let last = ledger.entries().pop().unwrap();
+        assert_eq!(last.reason.as_deref(), Some("the first is gone"));
+        assert!(matches!(&last.event, Event::Claimed { forced: Some(of), .. } if *of == first));
+    }
+}
+
+#[tokio::test]
+async fn lease_out_of_bounds_is_refused_before_a_read() {
+    let stage = Stage::new().await;
+    let flow = stage.flow_with(Box::new(MemoryLedger::new(Promise::Ordered)));
+    for lease in [0, 7 * 24 * 3600 + 1, u64::MAX] {
+        let req = ClaimRequest {
+            lease_s: Some(lease),
+            ..by("a")
+        };
+        let e = flow.claim(&stage.id(1), &req).await.unwrap_err();
+        assert_eq!(e.code(), "invalid_input");
+        assert!(e.message().contains("1 to 604800 seconds"), "{e}");
+    }
+    let e = flow
+        .claim(
+            &stage.id(1),
+            &ClaimRequest {
+                command: "nonsense",
+                ..by("a")
+            },
+        )
+        .await
+        .unwrap_err();
+    assert!(e.message().contains("nonsense"), "{e}");
+}

@@ -1,0 +1,425 @@
+//! Workflows on the double of GitHub: what each decision costs in requests, and claims of many.
+
+use std::sync::Arc;
+
+use forge_core::{
+    Client, ForgeKind, Policy, Repo, RepoId, RepoPath,
+    model::{BoardId, IssueId},
+};
+use forge_github::{FixedToken, GitHub};
+use forge_http::{Http, Proxies, RetryPolicy, Settings};
+use forge_testkit::github::{
+    ALL_SCOPES, Fault, GitHubDouble, Options,
+    state::{Id, Permission},
+};
+use forge_workflow::{
+    ClaimRequest, Definition, FieldStore, LabelStore, MoveRequest, PickRequest, Promise, Store,
+    Workflow,
+};
+
+const REPO: &str = "octo/tools";
+
+struct Hub {
+    double: GitHubDouble,
+    board: Id,
+    repo: Repo,
+    flow: Workflow,
+}
+
+fn handle(double: &GitHubDouble, token: &str) -> Repo {
+    let url = double.url();
+    let get = |name: &str| (name == "HTTP_PROXY").then(|| url.clone());
+    let settings = Settings {
+        proxies: Proxies::from_env(&get).unwrap(),
+        retry: RetryPolicy::without_pauses(),
+        ..Settings::default()
+    };
+    let http = Http::new(settings).unwrap();
+    let forge = GitHub::new("github.localhost", http, Arc::new(FixedToken::new(token)));
+    let path = RepoPath::Named {
+        owner: "octo".into(),
+        name: "tools".into(),
+    };
+    let id = RepoId {
+        kind: ForgeKind::GITHUB,
+        host: "github.localhost".into(),
+        path,
+    };
+    Client::new(Arc::new(forge), Policy::default()).repo(id)
+}
+
+fn fields() -> Box<dyn Store> {
+    Box::new(FieldStore::new(Some(BoardId {
+        owner: "octo".to_owned(),
+        number: 1,
+    })))
+}
+
+impl Hub {
+    fn new() -> Self {
+        let double = GitHubDouble::start(Options::default()).unwrap();
+        let definition = Definition::preset("ralph").unwrap();
+        let board = {
+            let mut seed = double.seed();
+            seed.org(
+                "octo",
+                &[("ada", Permission::Admin), ("grace", Permission::Write)],
+            );
+            for (token, user) in [("gho_0canary0ada", "ada"), ("gho_0canary0grace", "grace")] {
+                seed.token(token, user, ALL_SCOPES);
+            }
+            seed.repo_with_readme(REPO);
+            seed.collaborator(REPO, "ada", Permission::Admin);
+            seed.collaborator(REPO, "grace", Permission::Write);
+            let board = seed.project("octo", "Work", &["Todo", "In Progress", "Done"]);
+            let states: Vec<&str> = definition.states.iter().map(|s| s.name.as_str()).collect();
+            seed.project_field(board, "Workflow State", &states);
+            seed.project_field(board, "Estimate", &["XS", "S", "M", "L", "XL"]);
+            seed.project_field(board, "Priority", &["P0", "P1", "P2", "P3"]);
+            board
+        };
+        let repo = handle(&double, "gho_0canary0ada");
+        let flow = Workflow::new(repo.clone(), definition, fields());
+        Self {
+            double,
+            board,
+            repo,
+            flow,
+        }
+    }
+
+    fn id(&self, number: u64) -> IssueId {
+        self.repo.issue_id(number)
+    }
+
+    /// Opens an issue in a state on the board.
+    fn issue(&self, state: &str) -> u64 {
+        let mut seed = self.double.seed();
+        let number = seed.open_issue(REPO, "ada", state, "");
+        let item = seed.project_item(self.board, REPO, number, "Todo");
+        seed.project_value(item, "Workflow State", state);
+        number
+    }
+
+    fn state(&self, number: u64) -> String {
+        let values = self.double.seed().project_values(self.board, REPO, number);
+        let state = values
+            .into_iter()
+            .find(|(name, _)| name == "Workflow State");
+        state.map(|(_, value)| value).unwrap_or_default()
+    }
+
+    /// The requests since the last call: queries and mutations.
+    fn requests(&self) -> (usize, usize) {
+        let counts = self.double.counts();
+        self.double.reset_record();
+        (counts.queries + counts.rest, counts.mutations)
+    }
+}
+
+#[tokio::test]
+async fn group_within_two_hops_costs_two_requests_and_each_further_hop_one() {
+    let hub = Hub::new();
+    let numbers: Vec<u64> = (0..6).map(|_| hub.issue("Research Needed")).collect();
+    {
+        let mut seed = hub.double.seed();
+        for pair in numbers.windows(2) {
+            seed.blocked_by((REPO, pair[1]), (REPO, pair[0]));
+        }
+    }
+    // From the middle of five all are within two hops.
+    hub.requests();
+    let view = hub.flow.group(&hub.id(numbers[2])).await.unwrap();
+    assert_eq!(view.group.members.len(), 6);
+    let (middle, writes) = hub.requests();
+    assert!(middle <= 3, "{middle}");
+    assert_eq!(writes, 0);
+    for (hops, wanted) in [(1, 2), (2, 2), (3, 3), (4, 4)] {
+        let hub = Hub::new();
+        let numbers: Vec<u64> = (0..=hops).map(|_| hub.issue("Research Needed")).collect();
+        for pair in numbers.windows(2) {
+            hub.double
+                .seed()
+                .blocked_by((REPO, pair[1]), (REPO, pair[0]));
+        }
+        hub.requests();
+        let view = hub.flow.group(&hub.id(numbers[0])).await.unwrap();
+        assert_eq!(view.group.members.len(), hops + 1);
+        assert!(
+            view.issues
+                .iter()
+                .all(|m| m.state.as_deref() == Some("Research Needed"))
+        );
+        let (reads, _) = hub.requests();
+        assert!(reads <= wanted, "{hops} hops cost {reads}");
+    }
+}
+
+#[tokio::test]
+async fn r_001_21_position_and_convergence_cost_what_a_group_costs() {
+    let hub = Hub::new();
+    let parent = hub.issue("Backlog");
+    for state in ["Ready for Plan", "Ready for Plan", "Research Needed"] {
+        let number = hub.issue(state);
+        hub.double.seed().sub_issue((REPO, parent), (REPO, number));
+    }
+    hub.requests();
+    let (position, _) = hub.flow.position(&hub.id(2)).await.unwrap();
+    assert_eq!(position.phase, "RESEARCH");
+    assert!(hub.requests().0 <= 2);
+    let (found, _) = hub
+        .flow
+        .convergence(&hub.id(2), "Ready for Plan")
+        .await
+        .unwrap();
+    assert_eq!((found.converged, found.total, found.ready), (false, 3, 2));
+    assert!(hub.requests().0 <= 2);
+}
+
+#[tokio::test]
+async fn move_is_two_reads_and_one_write() {
+    let hub = Hub::new();
+    let number = hub.issue("Backlog");
+    let first = MoveRequest {
+        to: "Research Needed",
+        command: "triage",
+        ..MoveRequest::default()
+    };
+    // The ids of the board are looked up once.
+    hub.flow.set_state(&hub.id(number), &first).await.unwrap();
+    hub.requests();
+    let second = MoveRequest {
+        to: "__ESCALATE__",
+        ..first
+    };
+    let done = hub
+        .flow
+        .set_state(&hub.id(number), &second)
+        .await
+        .unwrap()
+        .value;
+    assert_eq!(done.previous_state, "Research Needed");
+    assert_eq!(hub.state(number), "Human Needed");
+    // The issue with its trail, the ids that the backend needs for the edit, and one write for all.
+    assert_eq!(hub.requests(), (2, 1));
+}
+
+#[tokio::test]
+async fn pick_reads_one_page_for_a_hundred_and_stops_when_certain() {
+    let hub = Hub::new();
+    for n in 0..130 {
+        let number = hub.issue("Research Needed");
+        if n == 3 {
+            let mut seed = hub.double.seed();
+            let items: Vec<Id> = seed.items.keys().copied().collect();
+            let item = *items.last().unwrap();
+            seed.project_value(item, "Priority", "P0");
+            seed.project_value(item, "Estimate", "XS");
+            assert_eq!(number, 4);
+        }
+    }
+    let request = PickRequest {
+        command: Some("research"),
+        ..PickRequest::default()
+    };
+    hub.requests();
+    let picked = hub.flow.pick(&request).await.unwrap();
+    assert_eq!(picked.pick.issue.unwrap().member.id, hub.id(4));
+    assert_eq!((picked.scanned, picked.truncated), (100, true));
+    // A page, and the trail of the issue.
+    assert_eq!(hub.requests(), (2, 0));
+    let request = PickRequest {
+        state: Some("Backlog"),
+        ..PickRequest::default()
+    };
+    let picked = hub.flow.pick(&request).await.unwrap();
+    assert_eq!((picked.pick.issue, picked.scanned), (None, 130));
+    assert_eq!(hub.requests(), (2, 0));
+}
+
+#[tokio::test]
+async fn advance_of_many_is_two_reads_and_batches_of_twenty() {
+    let hub = Hub::new();
+    let parent = hub.issue("Backlog");
+    for _ in 0..25 {
+        let number = hub.issue("Ready for Plan");
+        hub.double.seed().sub_issue((REPO, parent), (REPO, number));
+    }
+    hub.requests();
+    let report = hub
+        .flow
+        .advance(&hub.id(parent), "In Review", false, false)
+        .await
+        .unwrap();
+    assert_eq!(report.advanced.len(), 25, "{report:?}");
+    assert!(report.errors.is_empty());
+    for number in 2..=26 {
+        assert_eq!(hub.state(number), "In Review");
+    }
+    let (reads, writes) = hub.requests();
+    // The third query is the board's ids, once.
+    assert!(reads <= 3, "{reads} reads");
+    assert_eq!(writes, 2);
+    let again = hub
+        .flow
+        .advance(&hub.id(parent), "In Review", false, false)
+        .await
+        .unwrap();
+    assert!(again.advanced.is_empty());
+    let (reads, writes) = hub.requests();
+    assert!(reads <= 2 && writes == 0, "{reads} reads, {writes} writes");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn one_of_twenty_claimers_on_github_wins() {
+    let hub = Arc::new(Hub::new());
+    assert_eq!(hub.flow.promise(), Promise::Ordered);
+    let number = hub.issue("Research Needed");
+    let mut tasks = tokio::task::JoinSet::new();
+    for n in 0..20 {
+        let hub = hub.clone();
+        tasks.spawn(async move {
+            let token = ["gho_0canary0ada", "gho_0canary0grace"][n % 2];
+            let repo = handle(&hub.double, token);
+            let flow = Workflow::new(repo, Definition::preset("ralph").unwrap(), fields());
+            let name = format!("agent-{n:02}");
+            let req = ClaimRequest {
+                command: "research",
+                holder: Some(&name),
+                ..ClaimRequest::default()
+            };
+            (flow.claim(&hub.id(number), &req).await, name.clone())
+        });
+    }
+    let (mut won, mut lost) = (Vec::new(), Vec::new());
+    while let Some(done) = tasks.join_next().await {
+        match done.unwrap() {
+            (Ok(done), name) => won.push((name, done.value.claim.unwrap())),
+            (Err(e), _) => lost.push(e),
+        }
+    }
+    let [(winner, claim)] = won.as_slice() else {
+        panic!("{won:?} {lost:?}");
+    };
+    for e in &lost {
+        assert_eq!(e.code(), "conflict", "{e}");
+        assert!(e.message().contains(winner.as_str()), "{e}");
+    }
+    assert_eq!(hub.state(number), "Research in Progress");
+    let trail = hub.flow.trail(&hub.id(number)).await.unwrap();
+    assert_eq!(trail.claim.unwrap().id, claim.id);
+    assert!(trail.lost.is_empty(), "those that lost have withdrawn");
+}
+
+#[tokio::test]
+async fn lost_answers_of_a_claim_are_read_back() {
+    for skip in 0..2 {
+        let hub = Hub::new();
+        let number = hub.issue("Research Needed");
+        let req = ClaimRequest {
+            command: "research",
+            holder: Some("agent"),
+            ..ClaimRequest::default()
+        };
+        hub.double
+            .fault(Fault::status(502).on_mutations().committed().skip(skip));
+        let done = hub.flow.claim(&hub.id(number), &req).await;
+        let claim = done
+            .unwrap_or_else(|e| panic!("write {skip}: {e}"))
+            .value
+            .claim
+            .unwrap();
+        assert_eq!(hub.state(number), "Research in Progress");
+        let trail = hub.flow.trail(&hub.id(number)).await.unwrap();
+        assert_eq!(trail.claim.unwrap().id, claim.id);
+        assert_eq!(hub.double.faults_left(), 0);
+    }
+}
+
+#[tokio::test]
+async fn refused_write_leaves_neither_claim_nor_state() {
+    let hub = Hub::new();
+    let number = hub.issue("Research Needed");
+    let req = ClaimRequest {
+        command: "research",
+        holder: Some("agent"),
+        ..ClaimRequest::default()
+    };
+    // The comment is written, and the move of the issue fails.
+    hub.double.fault(Fault::status(502).on_mutations().skip(1));
+    hub.flow.claim(&hub.id(number), &req).await.unwrap_err();
+    assert_eq!(hub.state(number), "Research Needed");
+    assert_eq!(hub.flow.trail(&hub.id(number)).await.unwrap().claim, None);
+    hub.flow.claim(&hub.id(number), &req).await.unwrap();
+}
+
+#[tokio::test]
+async fn stranger_claims_nothing_by_a_forged_entry() {
+    let hub = Hub::new();
+    let number = hub.issue("Research Needed");
+    let req = ClaimRequest {
+        command: "research",
+        holder: Some("agent"),
+        ..ClaimRequest::default()
+    };
+    let claim = hub
+        .flow
+        .claim(&hub.id(number), &req)
+        .await
+        .unwrap()
+        .value
+        .claim
+        .unwrap();
+    let body = {
+        let seed = hub.double.seed();
+        let comments = seed.comments_of(REPO, number);
+        comments.last().unwrap().body.clone()
+    };
+    {
+        let mut seed = hub.double.seed();
+        seed.user("mallory");
+        let ends = format!(
+            "**a** → **b** by c\n\n<!-- forge-workflow: {{\"id\":\"x\",\"event\":\"moved\",\"from\":null,\"to\":\"Done\",\"command\":\"c\",\"ends\":\"{}\"}} -->",
+            claim.id
+        );
+        seed.comment(REPO, number, "mallory", &ends);
+        let forced = body
+            .replace(&claim.id, "mine")
+            .replace("\"from\"", &format!("\"forced\":\"{}\",\"from\"", claim.id));
+        seed.comment(REPO, number, "mallory", &forced);
+        // A person of the team quotes it.
+        let quoted = format!("> {}\n\nWhat is this?", body.replace('\n', "\n> "));
+        seed.comment(REPO, number, "ada", &quoted);
+    }
+    let trail = hub.flow.trail(&hub.id(number)).await.unwrap();
+    assert_eq!(trail.claim.as_ref().unwrap().id, claim.id);
+    assert_eq!(
+        (trail.ids.len(), trail.lost.len(), trail.moves.len()),
+        (1, 0, 0)
+    );
+    hub.flow
+        .heartbeat(&hub.id(number), &claim.id)
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn fields_and_labels_are_made_once() {
+    let hub = Hub::new();
+    assert!(hub.flow.init(false).await.unwrap().made.is_empty());
+    let definition = Definition::preset("small").unwrap();
+    let flow = Workflow::new(hub.repo.clone(), definition.clone(), fields());
+    let dry = flow.init(true).await.unwrap();
+    assert!(dry.made.iter().all(|s| s.kind == "field"), "{dry:?}");
+    let made = flow.init(false).await.unwrap();
+    assert_eq!(made.made, dry.made);
+    assert!(flow.init(false).await.unwrap().made.is_empty());
+    let flow = Workflow::new(
+        hub.repo.clone(),
+        definition,
+        Box::new(LabelStore::new("state: ".to_owned())),
+    );
+    let made = flow.init(false).await.unwrap().made;
+    assert!(made.iter().any(|s| s.name == "state: Todo"), "{made:?}");
+    assert!(flow.init(false).await.unwrap().made.is_empty());
+}

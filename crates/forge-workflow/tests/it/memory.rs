@@ -1,0 +1,233 @@
+//! A ledger in memory, whose promise, clock and faults a test chooses.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+};
+
+use async_trait::async_trait;
+use forge_core::{
+    Error, ErrorKind, Outcome, Result, Retry, Timestamp,
+    model::{Actor, Comment, EditIssue, Issue, IssueId, IssueState},
+};
+use forge_workflow::{Entry, Event, Ledger, Promise, Sheet, Swap, Trail};
+
+#[derive(Debug)]
+struct Shared {
+    promise: Promise,
+    version: usize,
+    keys: usize,
+    comments: Vec<Comment>,
+    /// Faults of the next writes.
+    faults: Vec<Fault>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The write is refused.
+    Before,
+    /// The write is done, and its answer is lost.
+    After,
+    Pass,
+}
+
+/// One issue, seen by an agent whose clock is `skew` seconds ahead of the server's.
+#[derive(Clone, Debug)]
+pub struct MemoryLedger {
+    shared: Arc<Mutex<Shared>>,
+    skew: i64,
+}
+
+impl MemoryLedger {
+    pub fn new(promise: Promise) -> Self {
+        let shared = Shared {
+            promise,
+            version: 0,
+            keys: 0,
+            comments: Vec::new(),
+            faults: Vec::new(),
+        };
+        Self {
+            shared: Arc::new(Mutex::new(shared)),
+            skew: 0,
+        }
+    }
+
+    pub fn with_skew(&self, skew: i64) -> Self {
+        let mut other = self.clone();
+        other.skew = skew;
+        other
+    }
+
+    pub fn fail(&self, faults: &[Fault]) {
+        self.shared.lock().unwrap().faults = faults.iter().rev().copied().collect();
+    }
+
+    /// Lets time pass: all that was written is older.
+    pub fn pass(&self, secs: i64) {
+        let mut shared = self.shared.lock().unwrap();
+        for comment in &mut shared.comments {
+            shift(comment, -secs);
+        }
+    }
+
+    pub fn entries(&self) -> Vec<Entry> {
+        let shared = self.shared.lock().unwrap();
+        let bodies = shared.comments.iter();
+        bodies.filter_map(|c| Entry::parse(&c.body)).collect()
+    }
+
+    fn issue(&self, id: &IssueId) -> Issue {
+        let shared = self.shared.lock().unwrap();
+        let mut comments = shared.comments.clone();
+        comments.iter_mut().for_each(|c| shift(c, -self.skew));
+        Issue {
+            id: id.clone(),
+            node_id: String::new(),
+            number: Some(1),
+            title: "One".to_owned(),
+            body: String::new(),
+            author: Actor::new("ada"),
+            state: IssueState::Open,
+            state_reason: None,
+            labels: Vec::new(),
+            assignees: Vec::new(),
+            created_at: Timestamp::from_unix(0),
+            updated_at: Timestamp::from_unix(0),
+            closed_at: None,
+            comments_count: 0,
+            url: String::new(),
+            version: shared.version.to_string(),
+            values: BTreeMap::from([("Workflow State".to_owned(), "Backlog".to_owned())]),
+            comments: Some(comments),
+            relations: None,
+            warnings: Vec::new(),
+        }
+    }
+
+    /// Writes on condition of the version, where the promise asks for that.
+    fn write(&self, sheet: &Sheet, change: impl FnOnce(&mut Shared)) -> Result<Option<()>> {
+        let mut shared = self.shared.lock().unwrap();
+        let fault = shared.faults.pop().unwrap_or(Fault::Pass);
+        let lost =
+            || Error::new(ErrorKind::Internal, "the answer was lost").with_retry(Retry::Ambiguous);
+        if fault == Fault::Before {
+            return Err(lost());
+        }
+        let stale = sheet.issue.version != shared.version.to_string();
+        if shared.promise == Promise::Exclusive && stale {
+            return Ok(None);
+        }
+        shared.version += 1;
+        change(&mut shared);
+        match fault {
+            Fault::After => Err(lost()),
+            _ => Ok(Some(())),
+        }
+    }
+
+    fn body(&self, entry: &Entry) -> String {
+        let mut entry = entry.clone();
+        shift_entry(&mut entry, self.skew);
+        entry.to_comment()
+    }
+}
+
+fn later(at: Timestamp, secs: i64) -> Timestamp {
+    Timestamp::from_unix(at.unix() + secs)
+}
+
+fn shift_entry(entry: &mut Entry, secs: i64) {
+    if let Event::Claimed { over, renewed, .. } = &mut entry.event {
+        over.iter_mut()
+            .for_each(|over| over.renewed_at = later(over.renewed_at, secs));
+        renewed.iter_mut().for_each(|at| *at = later(*at, secs));
+    }
+}
+
+fn shift(comment: &mut Comment, secs: i64) {
+    comment.created_at = later(comment.created_at, secs);
+    comment.updated_at = comment.updated_at.map(|at| later(at, secs));
+    if let Some(mut entry) = Entry::parse(&comment.body) {
+        shift_entry(&mut entry, secs);
+        comment.body = entry.to_comment();
+    }
+}
+
+#[async_trait]
+impl Ledger for MemoryLedger {
+    fn promise(&self) -> Promise {
+        self.shared.lock().unwrap().promise
+    }
+
+    async fn read(&self, issue: &IssueId) -> Result<Sheet> {
+        tokio::task::yield_now().await;
+        let issue = self.issue(issue);
+        let trail = Trail::of(&issue);
+        Ok(Sheet { issue, trail })
+    }
+
+    async fn swap(&self, sheet: &Sheet, _: EditIssue, entry: &Entry) -> Result<Swap> {
+        tokio::task::yield_now().await;
+        let body = self.body(entry);
+        let written = self.write(sheet, |shared| {
+            shared.keys += 1;
+            let comment = Comment {
+                id: shared.keys.to_string(),
+                author: Actor::new("ada"),
+                author_association: None,
+                body,
+                created_at: Timestamp::now(),
+                updated_at: None,
+                reply_to: None,
+                round: None,
+                reactions: BTreeMap::new(),
+                file_path: None,
+                line_number: None,
+                diff_hunk: None,
+                url: String::new(),
+                viewer_did_author: false,
+                minimized_reason: None,
+            };
+            shared.comments.push(comment);
+        });
+        match written {
+            Ok(Some(())) => Ok(Swap::Written(Outcome::immediate(
+                self.issue(&sheet.issue.id),
+            ))),
+            Ok(None) => Ok(Swap::Stale),
+            Err(e) => {
+                let now = self.read(&sheet.issue.id).await?;
+                match now.trail.ids.contains(&entry.id) {
+                    true => Ok(Swap::Written(Outcome::immediate(now.issue))),
+                    false => Err(e),
+                }
+            }
+        }
+    }
+
+    async fn renew(&self, sheet: &Sheet, comment: &str, entry: &Entry) -> Result<Swap> {
+        tokio::task::yield_now().await;
+        let body = self.body(entry);
+        let written = self.write(sheet, |shared| {
+            let found = shared.comments.iter_mut().find(|c| c.id == comment);
+            if let Some(found) = found {
+                found.body = body;
+                found.updated_at = Some(Timestamp::now());
+            }
+        })?;
+        Ok(match written {
+            Some(()) => Swap::Written(Outcome::immediate(sheet.issue.clone())),
+            None => Swap::Stale,
+        })
+    }
+
+    async fn withdraw(&self, _: &Sheet, entry: &Entry) -> Result<()> {
+        tokio::task::yield_now().await;
+        let mut shared = self.shared.lock().unwrap();
+        shared
+            .comments
+            .retain(|c| Entry::parse(&c.body).is_none_or(|e| e.id != entry.id));
+        Ok(())
+    }
+}

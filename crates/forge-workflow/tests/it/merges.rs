@@ -1,0 +1,316 @@
+//! What a merge does with issues: once, however often it is asked for and whatever crashes between.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use async_trait::async_trait;
+use forge_core::{
+    Error, ErrorKind, PullRequests, Result,
+    locator::Hosts,
+    model::{
+        CreatePull, EditIssue, IssueId, IssueReason, IssueState, MergeReq, PrFields, PullRequest,
+    },
+};
+use forge_workflow::{
+    CommentLedger, Entry, Ledger, MergeEffects, MergeReport, MoveRequest, Promise, Sheet, Swap,
+};
+use proptest::prelude::*;
+
+use crate::local::Stage;
+
+/// Crashes at the n-th write: before it (even), or after it (odd).
+#[derive(Clone, Debug)]
+struct Crashing {
+    inner: Arc<CommentLedger>,
+    plan: Arc<Vec<u8>>,
+    next: Arc<AtomicUsize>,
+}
+
+fn crash() -> Error {
+    Error::new(ErrorKind::Internal, "the process was killed")
+}
+
+#[async_trait]
+impl Ledger for Crashing {
+    fn promise(&self) -> Promise {
+        self.inner.promise()
+    }
+
+    async fn read(&self, issue: &IssueId) -> Result<Sheet> {
+        self.inner.read(issue).await
+    }
+
+    async fn swap(&self, sheet: &Sheet, edit: EditIssue, entry: &Entry) -> Result<Swap> {
+        let at = self.next.fetch_add(1, Ordering::SeqCst);
+        match self.plan.get(at) {
+            Some(0) => Err(crash()),
+            Some(1) => {
+                self.inner.swap(sheet, edit, entry).await?;
+                Err(crash())
+            }
+            _ => self.inner.swap(sheet, edit, entry).await,
+        }
+    }
+
+    async fn renew(&self, sheet: &Sheet, comment: &str, entry: &Entry) -> Result<Swap> {
+        self.inner.renew(sheet, comment, entry).await
+    }
+
+    async fn withdraw(&self, sheet: &Sheet, entry: &Entry) -> Result<()> {
+        self.inner.withdraw(sheet, entry).await
+    }
+}
+
+/// Opens a pull request that closes `issues`.
+async fn open(stage: &Stage, issues: &[IssueId]) -> PullRequest {
+    let git = |args: &[&str]| {
+        let out = std::process::Command::new("git")
+            .current_dir(&stage.path)
+            .args(args)
+            .output();
+        assert!(out.unwrap().status.success(), "git {args:?}");
+    };
+    git(&["switch", "--quiet", "--create", "topic", "main"]);
+    git(&["commit", "--quiet", "--allow-empty", "-m", "change"]);
+    std::fs::write(stage.path.join("new.txt"), "new\n").unwrap();
+    git(&["add", "new.txt"]);
+    git(&["commit", "--quiet", "-m", "new"]);
+    git(&["switch", "--quiet", "main"]);
+    let closes = issues.iter().map(|id| match &id.key {
+        forge_core::PrKey::Number(n) => format!("Closes #{n}\n"),
+        forge_core::PrKey::Record(_) => String::new(),
+    });
+    let req = CreatePull {
+        base: Some("main".into()),
+        description: closes.collect(),
+        ..CreatePull::new("topic", "Take topic")
+    };
+    let made = stage.local.create(stage.local.id(), &req).await.unwrap();
+    view(stage, &made.value).await
+}
+
+async fn view(stage: &Stage, pull: &PullRequest) -> PullRequest {
+    let fields = PrFields::LINKED_ISSUES;
+    stage.repo.view(&pull.id, fields).await.unwrap()
+}
+
+async fn merge(stage: &Stage, pull: &PullRequest) -> PullRequest {
+    stage
+        .repo
+        .merge(&pull.id, &MergeReq::default())
+        .await
+        .unwrap();
+    view(stage, pull).await
+}
+
+async fn apply(effects: &MergeEffects<'_>, pull: &PullRequest) -> MergeReport {
+    let plan = effects.plan(pull).await.unwrap();
+    effects.apply(pull, plan).await
+}
+
+fn effects<'w>(stage: &Stage, flow: Option<&'w forge_workflow::Workflow>) -> MergeEffects<'w> {
+    MergeEffects::new(stage.repo.clone(), flow, Hosts::default())
+}
+
+#[tokio::test]
+async fn r_000_21_merge_moves_linked_issues_to_their_end() {
+    let stage = Stage::new().await;
+    let one = stage.issue("In Review").await;
+    let two = stage.issue("Backlog").await;
+    let pull = open(&stage, &[one.clone(), two.clone()]).await;
+    let effects = effects(&stage, Some(&stage.flow));
+    let plan = effects.plan(&pull).await.unwrap();
+    assert_eq!(
+        plan.in_words(),
+        "#1: In Review -> Done (closed), #2: Backlog -> Done (closed)"
+    );
+    assert!(plan.moves);
+    let pull = merge(&stage, &pull).await;
+    let report = effects.apply(&pull, plan).await;
+    assert!(report.moves && report.failed.is_empty(), "{report:?}");
+    let moved: Vec<_> = report
+        .transitioned
+        .iter()
+        .map(|step| step.in_words())
+        .collect();
+    assert_eq!(moved.len(), 2, "{report:?}");
+    for id in [&one, &two] {
+        let issue = stage.read(id).await;
+        assert_eq!(stage.flow.state_of(&issue).as_deref(), Some("Done"));
+        assert_eq!(issue.state, IssueState::Closed);
+        assert_eq!(issue.state_reason, Some(IssueReason::Completed));
+    }
+    // A second time nothing is left to do, and the report says why.
+    let before = (stage.events(1), stage.events(2));
+    let again = apply(&effects, &pull).await;
+    assert!(
+        again.transitioned.is_empty() && again.failed.is_empty(),
+        "{again:?}"
+    );
+    assert_eq!(again.skipped[0].issue, "#1");
+    assert_eq!(
+        again.skipped[0].reason,
+        "the merge moved it before (In Review -> Done)"
+    );
+    assert_eq!((stage.events(1), stage.events(2)), before);
+    // A person who opens it again is not overruled.
+    let back = MoveRequest {
+        to: "Human Needed",
+        command: "review",
+        ..MoveRequest::default()
+    };
+    stage.flow.set_state(&one, &back).await.unwrap();
+    let again = apply(&effects, &pull).await;
+    assert!(again.transitioned.is_empty());
+    assert_eq!(stage.state(&one).await, "Human Needed");
+}
+
+#[tokio::test]
+async fn r_000_22_issue_that_cannot_move_fails_no_merge() {
+    let stage = Stage::new().await;
+    let one = stage.issue("In Review").await;
+    let pull = open(&stage, &[one.clone()]).await;
+    let pull = merge(&stage, &pull).await;
+    let ledger = Crashing {
+        inner: Arc::new(CommentLedger::new(stage.repo.clone(), None)),
+        plan: Arc::new(vec![0]),
+        next: Arc::default(),
+    };
+    let flow = stage.flow_with(Box::new(ledger));
+    let effects = effects(&stage, Some(&flow));
+    let report = apply(&effects, &pull).await;
+    assert!(report.transitioned.is_empty());
+    assert_eq!(report.failed[0].issue, "#1");
+    assert_eq!(report.failed[0].reason, "the process was killed");
+    let report = apply(&effects, &pull).await;
+    assert_eq!(report.transitioned.len(), 1);
+}
+
+#[tokio::test]
+async fn c_000_16_merge_follows_the_table_and_the_default_branch() {
+    let mut definition = forge_workflow::Definition::preset("ralph").unwrap();
+    let table = [("In Review", "__CLOSE__"), ("In Progress", "In Review")];
+    definition.on_merge.from = table.map(|(a, b)| (a.to_owned(), b.to_owned())).into();
+    definition.on_merge.only_default_branch = true;
+    let stage = Stage::with(definition).await;
+    let ids = [
+        stage.issue("In Review").await,
+        stage.issue("In Progress").await,
+        stage.issue("Backlog").await,
+    ];
+    let mut pull = open(&stage, &ids).await;
+    let effects = effects(&stage, Some(&stage.flow));
+    pull.base_branch = "release".to_owned();
+    let plan = effects.plan(&pull).await.unwrap();
+    assert!(plan.steps.is_empty());
+    assert_eq!(
+        plan.skipped[0].reason,
+        "only a merge into main moves issues"
+    );
+    pull.base_branch = "main".to_owned();
+    let plan = effects.plan(&pull).await.unwrap();
+    assert_eq!(
+        plan.in_words(),
+        "#1: In Review -> Done (closed), #2: In Progress -> In Review"
+    );
+    assert_eq!(plan.skipped[0].reason, "a merge leads nowhere from Backlog");
+    let left = plan.clone().left_alone("the user said no");
+    assert!(left.steps.is_empty());
+    assert_eq!(left.skipped.len(), 3);
+    // An issue that moves between the question and the merge is left alone.
+    let moved = MoveRequest {
+        to: "Human Needed",
+        command: "impl",
+        ..MoveRequest::default()
+    };
+    stage.flow.set_state(&ids[1], &moved).await.unwrap();
+    let pull = merge(&stage, &pull).await;
+    let report = effects.apply(&pull, plan).await;
+    assert_eq!(report.transitioned.len(), 1, "{report:?}");
+    assert!(report.skipped.len() >= 2, "{report:?}");
+    assert_eq!(stage.state(&ids[1]).await, "Human Needed");
+}
+
+#[tokio::test]
+async fn merge_without_a_workflow_closes_linked_issues_once() {
+    let stage = Stage::new().await;
+    let one = stage.issue("In Review").await;
+    let pull = open(&stage, &[one.clone()]).await;
+    let effects = effects(&stage, None);
+    let plan = effects.plan(&pull).await.unwrap();
+    assert_eq!((plan.in_words().as_str(), plan.moves), ("#1", false));
+    let pull = merge(&stage, &pull).await;
+    let report = effects.apply(&pull, plan).await;
+    assert!(report.failed.is_empty() && !report.moves, "{report:?}");
+    let issue = stage.read(&one).await;
+    assert_eq!(issue.state, IssueState::Closed);
+    assert_eq!(stage.flow.state_of(&issue).as_deref(), Some("In Review"));
+    let again = apply(&effects, &pull).await;
+    assert!(
+        again.transitioned.is_empty() && again.failed.is_empty(),
+        "{again:?}"
+    );
+}
+
+#[tokio::test]
+async fn plan_names_ten_issues_and_counts_the_others() {
+    let stage = Stage::new().await;
+    let mut ids = Vec::new();
+    for _ in 0..12 {
+        ids.push(stage.issue("In Review").await);
+    }
+    let pull = open(&stage, &ids[..10]).await;
+    let effects = effects(&stage, None);
+    let words = effects.plan(&pull).await.unwrap().in_words();
+    assert!(words.ends_with("#9, #10"), "{words}");
+    let mut more = pull.clone();
+    let linked = more.linked_issues.as_mut().unwrap();
+    let mut last = linked.last().unwrap().clone();
+    last.number = 11;
+    linked.push(last.clone());
+    last.number = 12;
+    linked.push(last);
+    let words = effects.plan(&more).await.unwrap().in_words();
+    assert!(words.ends_with("#10, and 2 more"), "{words}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Once, twice, and three times with crashes between come to the same.
+    #[test]
+    fn reconcile_with_crashes_moves_each_issue_once(
+        plan in prop::collection::vec(0_u8..3, 0..6), times in 1_usize..4,
+    ) {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        runtime.block_on(async {
+            let stage = Stage::new().await;
+            let ids = [stage.issue("In Review").await, stage.issue("Backlog").await];
+            let pull = open(&stage, &ids).await;
+            let pull = merge(&stage, &pull).await;
+            let ledger = Crashing {
+                inner: Arc::new(CommentLedger::new(stage.repo.clone(), None)),
+                plan: Arc::new(plan.clone()),
+                next: Arc::default(),
+            };
+            let flow = stage.flow_with(Box::new(ledger));
+            let effects = effects(&stage, Some(&flow));
+            for _ in 0..times {
+                apply(&effects, &pull).await;
+            }
+            // Until nothing crashes any more.
+            for _ in 0..6 {
+                apply(&effects, &pull).await;
+            }
+            for id in &ids {
+                let trail = stage.flow.trail(id).await.unwrap();
+                assert_eq!(trail.moves.len(), 1, "{plan:?} {trail:?}");
+                assert_eq!(stage.state(id).await, "Done");
+            }
+            let last = apply(&effects, &pull).await;
+            assert!(last.transitioned.is_empty() && last.failed.is_empty(), "{last:?}");
+        });
+    }
+}

@@ -1,0 +1,724 @@
+//! Moves in a git repository: what is written, what is refused, and what a refusal says.
+
+use forge_core::model::{EditIssue, IssueReason, IssueState, NewIssue, SetChange};
+use forge_workflow::{
+    ClaimRequest, ConvergenceGate, Definition, LabelStore, MoveRequest, PickRequest, Promise, Size,
+    Workflow,
+};
+
+use crate::local::{Stage, child, in_state};
+
+fn to<'a>(state: &'a str, command: &'a str) -> MoveRequest<'a> {
+    MoveRequest {
+        to: state,
+        command,
+        ..MoveRequest::default()
+    }
+}
+
+#[tokio::test]
+async fn r_001_11_move_tells_both_states_and_the_intent() {
+    let stage = Stage::new().await;
+    let id = stage.issue("").await;
+    let done = stage
+        .flow
+        .set_state(&id, &to("Research Needed", "triage"))
+        .await;
+    let done = done.unwrap().value;
+    assert_eq!(
+        (done.previous_state.as_str(), done.new_state.as_str()),
+        ("(unknown)", "Research Needed")
+    );
+    assert_eq!(
+        (done.command.as_str(), done.resolved_from),
+        ("ralph_triage", None)
+    );
+    assert!(done.moved && done.closed.is_none() && done.claim.is_none());
+    let done = stage
+        .flow
+        .set_state(&id, &to("__ESCALATE__", "research"))
+        .await;
+    let done = done.unwrap().value;
+    assert_eq!(done.previous_state, "Research Needed");
+    assert_eq!(done.new_state, "Human Needed");
+    assert_eq!(done.resolved_from.as_deref(), Some("__ESCALATE__"));
+    // A move and its entry are one commit: the root, the opening and two moves.
+    assert_eq!(stage.events(1), 4);
+    let trail = stage.flow.trail(&id).await.unwrap();
+    assert_eq!(trail.moves.len(), 2);
+    // A second time nothing is written.
+    let again = stage
+        .flow
+        .set_state(&id, &to("Human Needed", "research"))
+        .await;
+    let again = again.unwrap();
+    assert_eq!(again.warnings[0].message, "#1 is in Human Needed already");
+    assert_eq!(stage.events(1), 4);
+}
+
+#[tokio::test]
+async fn c_001_23_terminal_state_closes_and_another_reopens() {
+    let stage = Stage::new().await;
+    for (state, reason) in [
+        ("__CLOSE__", IssueReason::Completed),
+        ("__CANCEL__", IssueReason::NotPlanned),
+    ] {
+        let id = stage.issue("Backlog").await;
+        let done = stage
+            .flow
+            .set_state(&id, &to(state, "triage"))
+            .await
+            .unwrap();
+        assert_eq!(done.value.closed, Some(true));
+        let issue = stage.read(&id).await;
+        assert_eq!(
+            (issue.state, issue.state_reason),
+            (IssueState::Closed, Some(reason))
+        );
+        let back = stage
+            .flow
+            .set_state(&id, &to("Research Needed", "triage"))
+            .await;
+        assert_eq!(back.unwrap().value.closed, Some(false));
+        assert_eq!(stage.read(&id).await.state, IssueState::Open);
+        let e = stage
+            .flow
+            .set_state(&id, &to("Research Needed", "nonsense"))
+            .await;
+        assert!(e.unwrap_err().message().contains("nonsense"));
+    }
+}
+
+#[tokio::test]
+async fn lock_is_claimed_and_its_holder_alone_moves_on() {
+    let stage = Stage::new().await;
+    assert_eq!(stage.flow.promise(), Promise::Exclusive);
+    let id = stage.issue("Research Needed").await;
+    let done = stage
+        .flow
+        .set_state(&id, &to("__LOCK__", "research"))
+        .await
+        .unwrap();
+    let claim = done.value.claim.unwrap();
+    assert_eq!(done.value.new_state, "Research in Progress");
+    assert_eq!((claim.holder.as_str(), claim.lease_s), ("alice", 3600));
+    assert_eq!(claim.from.as_deref(), Some("Research Needed"));
+    for (flow_to, command) in [("__LOCK__", "research"), ("__COMPLETE__", "research")] {
+        let e = stage
+            .flow
+            .set_state(&id, &to(flow_to, command))
+            .await
+            .unwrap_err();
+        assert_eq!(e.code(), "conflict");
+        assert!(
+            e.message()
+                .contains("#1: alice holds it for ralph_research until"),
+            "{e}"
+        );
+        assert!(
+            e.hint()
+                .unwrap()
+                .to_string()
+                .contains("force it with a reason"),
+            "{e}"
+        );
+    }
+    let wrong = MoveRequest {
+        claim: Some("0123"),
+        ..to("__COMPLETE__", "research")
+    };
+    let e = stage.flow.set_state(&id, &wrong).await.unwrap_err();
+    assert_eq!(
+        e.message(),
+        "the claim 0123 on #1 is over: alice holds it now"
+    );
+    // The lock again keeps the claim.
+    let same = MoveRequest {
+        claim: Some(&claim.id),
+        ..to("__LOCK__", "research")
+    };
+    let kept = stage.flow.set_state(&id, &same).await.unwrap();
+    assert_eq!(kept.value.ended_claim, None);
+    let right = MoveRequest {
+        claim: Some(&claim.id),
+        reason: Some("found it"),
+        ..to("__COMPLETE__", "research")
+    };
+    let done = stage.flow.set_state(&id, &right).await.unwrap().value;
+    assert_eq!(done.ended_claim.as_deref(), Some(claim.id.as_str()));
+    assert_eq!(stage.state(&id).await, "Ready for Plan");
+    let trail = stage.flow.trail(&id).await.unwrap();
+    assert_eq!(trail.claim, None);
+    assert_eq!(
+        trail.moves.last().unwrap().reason.as_deref(),
+        Some("found it")
+    );
+}
+
+#[tokio::test]
+async fn force_passes_a_claim_with_a_reason() {
+    let stage = Stage::new().await;
+    let id = stage.issue("Research Needed").await;
+    stage
+        .flow
+        .set_state(&id, &to("__LOCK__", "research"))
+        .await
+        .unwrap();
+    let mut req = MoveRequest {
+        force: true,
+        ..to("__ESCALATE__", "research")
+    };
+    let e = stage.flow.set_state(&id, &req).await.unwrap_err();
+    assert_eq!(e.code(), "invalid_input");
+    req.reason = Some("the agent hangs");
+    let done = stage.flow.set_state(&id, &req).await.unwrap().value;
+    assert_eq!(done.new_state, "Human Needed");
+    assert!(done.ended_claim.is_some());
+    assert_eq!(stage.flow.trail(&id).await.unwrap().claim, None);
+}
+
+#[tokio::test]
+async fn release_goes_back_to_where_the_claim_came_from() {
+    let stage = Stage::new().await;
+    let id = stage.issue("Research Needed").await;
+    let claim = |holder| ClaimRequest {
+        command: "research",
+        holder: Some(holder),
+        ..ClaimRequest::default()
+    };
+    let mine = stage
+        .flow
+        .claim(&id, &claim("bob"))
+        .await
+        .unwrap()
+        .value
+        .claim
+        .unwrap();
+    let done = stage
+        .flow
+        .release(&id, &mine.id, None, None)
+        .await
+        .unwrap()
+        .value;
+    assert_eq!(
+        (
+            done.previous_state.as_str(),
+            done.new_state.as_str(),
+            done.command.as_str()
+        ),
+        ("Research in Progress", "Research Needed", "ralph_research")
+    );
+    assert_eq!(
+        (done.closed, done.ended_claim),
+        (None, Some(mine.id.clone()))
+    );
+    assert_eq!(stage.state(&id).await, "Research Needed");
+    let e = stage
+        .flow
+        .release(&id, &mine.id, None, None)
+        .await
+        .unwrap_err();
+    assert!(e.message().ends_with("is over: nobody holds it now"), "{e}");
+    // To a state by name, which may be an end.
+    let mine = stage
+        .flow
+        .claim(&id, &claim("bob"))
+        .await
+        .unwrap()
+        .value
+        .claim
+        .unwrap();
+    let done = stage
+        .flow
+        .release(&id, &mine.id, Some("Canceled"), Some("no use"))
+        .await;
+    assert_eq!(done.unwrap().value.closed, Some(true));
+    let e = stage.flow.claim(&id, &claim("bob")).await.unwrap_err();
+    assert_eq!(e.message(), "cannot claim #1: it is closed");
+    let trail = stage.flow.trail(&id).await.unwrap();
+    let reasons: Vec<_> = trail.moves.iter().map(|m| m.reason.as_deref()).collect();
+    assert_eq!(reasons, [Some("released"), Some("no use")]);
+}
+
+#[tokio::test]
+async fn lock_without_a_claim_is_taken_with_force_alone() {
+    let stage = Stage::new().await;
+    let id = stage.issue("Plan in Progress").await;
+    let mut req = ClaimRequest {
+        command: "research",
+        ..ClaimRequest::default()
+    };
+    let e = stage.flow.claim(&id, &req).await.unwrap_err();
+    assert_eq!(
+        e.message(),
+        "cannot claim #1: it is in Plan in Progress, so somebody works on it"
+    );
+    req.force = true;
+    req.reason = Some("nobody does");
+    let done = stage.flow.claim(&id, &req).await.unwrap().value;
+    assert_eq!(done.new_state, "Research in Progress");
+}
+
+#[tokio::test]
+async fn handoff_needs_a_reason_and_follows_the_graph() {
+    let stage = Stage::new().await;
+    let id = stage.issue("Plan in Review").await;
+    let e = stage
+        .flow
+        .handoff(&id, &to("In Progress", "review"))
+        .await
+        .unwrap_err();
+    assert_eq!(e.message(), "a handoff needs a reason, and there is none");
+    let with = |state, command| MoveRequest {
+        reason: Some("the plan is good"),
+        ..to(state, command)
+    };
+    let done = stage
+        .flow
+        .handoff(&id, &with("__COMPLETE__", "review"))
+        .await
+        .unwrap();
+    assert_eq!(done.value.new_state, "In Progress");
+    let claim = done.value.claim.unwrap();
+    // A state that does not follow is refused here, and allowed to set-state.
+    let aside = MoveRequest {
+        claim: Some(&claim.id),
+        ..with("Research Needed", "triage")
+    };
+    let e = stage.flow.handoff(&id, &aside).await.unwrap_err();
+    assert_eq!(e.code(), "precondition_failed", "{e}");
+    stage.flow.set_state(&id, &aside).await.unwrap();
+}
+
+#[tokio::test]
+async fn c_001_18_strict_transitions_follow_the_graph_or_a_global_intent() {
+    let mut definition = Definition::preset("ralph").unwrap();
+    definition.strict_transitions = true;
+    let stage = Stage::with(definition).await;
+    let id = stage.issue("Backlog").await;
+    let e = stage
+        .flow
+        .set_state(&id, &to("In Review", "impl"))
+        .await
+        .unwrap_err();
+    assert_eq!(e.code(), "precondition_failed", "{e}");
+    assert_eq!(stage.events(1), 2);
+    let done = stage
+        .flow
+        .set_state(&id, &to("__ESCALATE__", "impl"))
+        .await
+        .unwrap();
+    assert_eq!(done.value.new_state, "Human Needed");
+}
+
+#[tokio::test]
+async fn r_001_17_claim_of_a_group_that_is_behind_is_warned_of_or_refused() {
+    for (gate, wanted) in [
+        (ConvergenceGate::Off, None),
+        (ConvergenceGate::Warn, Some("#3 (Research Needed)")),
+        (ConvergenceGate::Block, Some("#3 (Research Needed)")),
+    ] {
+        let mut definition = Definition::preset("ralph").unwrap();
+        definition.convergence_gate = gate;
+        let stage = Stage::with(definition).await;
+        let parent = stage.issue("Backlog").await;
+        let ready = stage.open(child("Ready for Plan", &parent)).await;
+        let behind = stage.open(child("Research Needed", &parent)).await;
+        let claim = ClaimRequest {
+            command: "plan",
+            ..ClaimRequest::default()
+        };
+        let why = format!(
+            "the group of #2 is not at Ready for Plan: {}",
+            wanted.unwrap_or("")
+        );
+        match (stage.flow.claim(&ready, &claim).await, gate) {
+            (Ok(done), ConvergenceGate::Off) => assert!(done.warnings.is_empty()),
+            (Ok(done), ConvergenceGate::Warn) => {
+                assert_eq!(done.warnings[0].message, why);
+            }
+            (Err(e), ConvergenceGate::Block) => {
+                assert_eq!(e.message(), format!("cannot claim #2: {why}"));
+                assert_eq!(stage.state(&ready).await, "Ready for Plan");
+            }
+            (other, _) => panic!("{gate:?}: {other:?}"),
+        }
+        // Research waits for nobody, and a group that stands together is let through.
+        let research = ClaimRequest {
+            command: "research",
+            ..ClaimRequest::default()
+        };
+        let done = stage.flow.claim(&behind, &research).await.unwrap();
+        assert!(done.warnings.is_empty());
+        if gate == ConvergenceGate::Block {
+            let moved = MoveRequest {
+                claim: Some(&done.value.claim.unwrap().id),
+                ..to("__COMPLETE__", "research")
+            };
+            stage.flow.set_state(&behind, &moved).await.unwrap();
+            assert!(stage.flow.claim(&ready, &claim).await.is_ok());
+        }
+    }
+}
+
+#[tokio::test]
+async fn r_001_9_pick_passes_claimed_blocked_and_large_issues() {
+    let stage = Stage::new().await;
+    let sized = |priority: &str, estimate: &str| {
+        let mut new = in_state("Research Needed");
+        new.values
+            .insert("Priority".to_owned(), priority.to_owned());
+        new.values
+            .insert("Estimate".to_owned(), estimate.to_owned());
+        new
+    };
+    let blocker = stage.issue("Backlog").await;
+    let blocked = NewIssue {
+        blocked_by: vec![blocker],
+        ..sized("P0", "XS")
+    };
+    stage.open(blocked).await;
+    stage.open(sized("P0", "XL")).await;
+    let claimed = stage.open(sized("P0", "XS")).await;
+    let hold = ClaimRequest {
+        command: "triage",
+        holder: Some("bob"),
+        ..ClaimRequest::default()
+    };
+    stage.flow.claim(&claimed, &hold).await.unwrap();
+    stage.open(sized("P2", "XS")).await;
+    stage.open(sized("P1", "S")).await;
+    let by_command = PickRequest {
+        command: Some("research"),
+        ..PickRequest::default()
+    };
+    let picked = stage.flow.pick(&by_command).await.unwrap();
+    let found = picked.pick.issue.unwrap();
+    assert_eq!(found.member.id, stage.id(6));
+    assert_eq!(
+        (picked.pick.alternatives, picked.scanned, picked.truncated),
+        (1, 6, false)
+    );
+    assert!(picked.claimed.is_none());
+    assert!(
+        picked
+            .pick
+            .reason
+            .starts_with("#6 is the first of 2 in Research Needed: priority P1")
+    );
+    let skipped: Vec<String> = picked
+        .pick
+        .skipped
+        .iter()
+        .map(|(_, why)| why.clone())
+        .collect();
+    assert_eq!(skipped.len(), 3, "{skipped:?}");
+    assert!(
+        skipped.contains(&"it waits for #1".to_owned()),
+        "{skipped:?}"
+    );
+    assert!(
+        skipped.contains(&"bob works on it".to_owned()),
+        "{skipped:?}"
+    );
+    // With a claim each issue is picked once.
+    let claim = PickRequest {
+        claim: Some(ClaimRequest {
+            command: "research",
+            ..ClaimRequest::default()
+        }),
+        ..by_command
+    };
+    for wanted in [Some(6), Some(5), None] {
+        let picked = stage.flow.pick(&claim).await.unwrap();
+        let found = picked.pick.issue.map(|found| found.member.id);
+        assert_eq!(found, wanted.map(|n| stage.id(n)));
+        assert_eq!(picked.claimed.is_some(), wanted.is_some());
+    }
+    // By the role, by a state; a lock, and nothing at all, are refused.
+    let role = PickRequest {
+        command: Some("researchers"),
+        ..PickRequest::default()
+    };
+    assert!(stage.flow.pick(&role).await.unwrap().pick.issue.is_none());
+    let state = |state| PickRequest {
+        state: Some(state),
+        ..PickRequest::default()
+    };
+    let found = stage.flow.pick(&state("Backlog")).await.unwrap().pick.issue;
+    assert_eq!(found.unwrap().member.id, stage.id(1));
+    for wrong in [
+        state("In Progress"),
+        state("Nonsense"),
+        PickRequest::default(),
+    ] {
+        let e = stage.flow.pick(&wrong).await.unwrap_err();
+        assert_eq!(e.code(), "invalid_input", "{e}");
+    }
+}
+
+#[tokio::test]
+async fn pick_never_returns_one_of_many_claimed_issues() {
+    let stage = Stage::new().await;
+    let hold = ClaimRequest {
+        command: "triage",
+        holder: Some("bob"),
+        ..ClaimRequest::default()
+    };
+    for _ in 0..22 {
+        let id = stage.issue("Backlog").await;
+        stage.flow.claim(&id, &hold).await.unwrap();
+    }
+    let request = PickRequest {
+        state: Some("Backlog"),
+        ..PickRequest::default()
+    };
+    let picked = stage.flow.pick(&request).await.unwrap();
+    assert_eq!((picked.pick.issue, picked.truncated), (None, true));
+    assert_eq!(picked.pick.reason, "others hold the first 21 issues");
+}
+
+#[tokio::test]
+async fn r_001_7_advance_moves_children_that_are_behind() {
+    let stage = Stage::new().await;
+    let parent = stage.issue("Backlog").await;
+    let report = stage
+        .flow
+        .advance(&parent, "In Review", false, false)
+        .await
+        .unwrap();
+    assert!(report.advanced.is_empty() && report.skipped.is_empty() && report.errors.is_empty());
+    for state in [
+        "Ready for Plan",
+        "In Review",
+        "In Progress",
+        "Human Needed",
+        "",
+    ] {
+        stage.open(child(state, &parent)).await;
+    }
+    let dry = stage
+        .flow
+        .advance(&parent, "In Review", false, true)
+        .await
+        .unwrap();
+    assert!(dry.dry_run);
+    assert_eq!(stage.state(&stage.id(2)).await, "Ready for Plan");
+    let report = stage
+        .flow
+        .advance(&parent, "in review", false, false)
+        .await
+        .unwrap();
+    assert_eq!(
+        (report.target_state.as_str(), report.dry_run),
+        ("In Review", false)
+    );
+    assert_eq!(dry.advanced, report.advanced);
+    let moved = &report.advanced[0];
+    assert_eq!(
+        (
+            &moved.id,
+            moved.from_state.as_deref(),
+            moved.to_state.as_str()
+        ),
+        (&stage.id(2), Some("Ready for Plan"), "In Review")
+    );
+    let skipped: Vec<_> = report
+        .skipped
+        .iter()
+        .map(|s| (s.id.clone(), s.reason.clone()))
+        .collect();
+    assert!(
+        skipped.iter().any(|(id, _)| *id == stage.id(3)),
+        "{skipped:?}"
+    );
+    assert!(
+        skipped
+            .iter()
+            .any(|(id, why)| *id == stage.id(4) && why.contains("In Progress")),
+        "{skipped:?}"
+    );
+    assert!(
+        skipped
+            .iter()
+            .any(|(id, why)| *id == stage.id(5) && why.contains("Human Needed")),
+        "{skipped:?}"
+    );
+    let trail = stage.flow.trail(&stage.id(2)).await.unwrap();
+    assert_eq!(trail.moves.len(), 1);
+    // Once more moves nothing, and a lock is passed where that is asked for.
+    let again = stage
+        .flow
+        .advance(&parent, "In Review", false, false)
+        .await
+        .unwrap();
+    assert!(again.advanced.is_empty());
+    let passed = stage
+        .flow
+        .advance(&parent, "In Review", true, false)
+        .await
+        .unwrap();
+    assert_eq!(passed.advanced.len(), 1);
+    assert_eq!(stage.state(&stage.id(4)).await, "In Review");
+    let e = stage
+        .flow
+        .advance(&parent, "Human Needed", false, false)
+        .await
+        .unwrap_err();
+    assert_eq!(e.code(), "invalid_input");
+    let e = stage
+        .flow
+        .advance(&stage.id(99), "In Review", false, false)
+        .await
+        .unwrap_err();
+    assert_eq!(e.code(), "not_found");
+}
+
+#[tokio::test]
+async fn parent_advances_to_the_last_gate_of_its_children() {
+    let stage = Stage::new().await;
+    let parent = stage.issue("Backlog").await;
+    let e = stage.flow.advance_parent(&parent, false).await.unwrap_err();
+    assert_eq!(e.message(), "#1 has no parent");
+    let one = stage.open(child("In Review", &parent)).await;
+    let two = stage.open(child("Research Needed", &parent)).await;
+    stage.open(child("Canceled", &parent)).await;
+    let waits = stage.flow.advance_parent(&one, false).await.unwrap();
+    assert!(waits.advanced.is_empty());
+    assert_eq!(
+        waits.skipped[0].reason,
+        "not all of its sub-issues are at a gate"
+    );
+    stage
+        .flow
+        .set_state(&two, &to("__COMPLETE__", "plan"))
+        .await
+        .unwrap();
+    stage
+        .flow
+        .set_state(&two, &to("In Review", "hero"))
+        .await
+        .unwrap();
+    let dry = stage.flow.advance_parent(&one, true).await.unwrap();
+    assert!(dry.dry_run && dry.advanced.len() == 1);
+    assert_eq!(stage.state(&parent).await, "Backlog");
+    let report = stage.flow.advance_parent(&one, false).await.unwrap();
+    assert_eq!(report.advanced[0].id, parent);
+    assert_eq!(report.target_state, "In Review");
+    assert_eq!(stage.state(&parent).await, "In Review");
+    let again = stage.flow.advance_parent(&two, false).await.unwrap();
+    assert_eq!(again.skipped[0].reason, "it is there already, or past it");
+}
+
+#[tokio::test]
+async fn r_001_1_position_is_that_of_the_group() {
+    let stage = Stage::new().await;
+    let parent = stage.issue("Backlog").await;
+    let one = stage.open(child("Ready for Plan", &parent)).await;
+    let two = NewIssue {
+        blocked_by: vec![one.clone()],
+        ..child("Research Needed", &parent)
+    };
+    let two = stage.open(two).await;
+    for seed in [&parent, &one, &two] {
+        let view = stage.flow.group(seed).await.unwrap();
+        assert_eq!(view.group.members, [one.clone(), two.clone()]);
+        assert_eq!(view.group.primary, Some(one.clone()));
+        assert!(view.warnings.is_empty() && !view.group.truncated);
+    }
+    let (position, _) = stage.flow.position(&two).await.unwrap();
+    assert_eq!(
+        (position.phase.as_str(), position.is_group),
+        ("RESEARCH", true)
+    );
+    let (found, view) = stage
+        .flow
+        .convergence(&one, "Ready for Plan")
+        .await
+        .unwrap();
+    assert_eq!((found.converged, found.ready, found.total), (false, 1, 2));
+    assert_eq!(found.blocking[0].id, two);
+    assert_eq!(view.issues.len(), 2);
+    let cycle = EditIssue {
+        blocked_by: SetChange {
+            add: vec![two.clone()],
+            ..SetChange::default()
+        },
+        ..EditIssue::default()
+    };
+    if stage.repo.edit_issue(&one, &cycle).await.is_ok() {
+        let view = stage.flow.group(&two).await.unwrap();
+        assert_eq!(view.group.cycles, [[one.clone(), two.clone()]]);
+    }
+    assert_eq!(
+        stage.flow.group(&stage.id(99)).await.unwrap_err().code(),
+        "not_found"
+    );
+}
+
+#[tokio::test]
+async fn labels_are_made_once_and_swapped() {
+    let stage = Stage::new().await;
+    let definition = stage.flow.definition().clone();
+    let store = Box::new(LabelStore::new("state: ".to_owned()));
+    let flow = Workflow::new(stage.repo.clone(), definition.clone(), store);
+    let dry = flow.init(true).await.unwrap();
+    assert!(dry.dry_run && !dry.made.is_empty() && dry.failed.is_empty());
+    assert_eq!(flow.init(true).await.unwrap().made, dry.made);
+    let made = flow.init(false).await.unwrap();
+    assert!(!made.dry_run);
+    assert_eq!(made.made, dry.made);
+    assert!(
+        made.made
+            .iter()
+            .any(|s| s.kind == "label" && s.name == "state: Backlog")
+    );
+    assert!(
+        made.made.iter().any(|s| s.name == "estimate: XS"),
+        "{made:?}"
+    );
+    assert!(flow.init(false).await.unwrap().made.is_empty());
+    let id = stage
+        .open(NewIssue {
+            title: "One".into(),
+            ..NewIssue::default()
+        })
+        .await;
+    for (state, command) in [("Research Needed", "triage"), ("Ready for Plan", "triage")] {
+        let done = flow.set_state(&id, &to(state, command)).await.unwrap();
+        assert_eq!(done.value.new_state, state);
+        let issue = stage.read(&id).await;
+        let names: Vec<_> = issue.labels.iter().map(|l| l.name.clone()).collect();
+        assert_eq!(names, [format!("state: {state}")]);
+        assert_eq!(flow.state_of(&issue).as_deref(), Some(state));
+    }
+    // A person who contradicts the workflow is told of both, and a move settles it.
+    let mut edit = EditIssue::default();
+    edit.labels.add = vec!["STATE: in review".to_owned(), "estimate: XS".to_owned()];
+    stage.repo.edit_issue(&id, &edit).await.unwrap();
+    let issue = stage.read(&id).await;
+    let state = flow.state_of(&issue).unwrap();
+    assert!(
+        state.contains("In Review") && state.contains(" and "),
+        "{state}"
+    );
+    assert_eq!(
+        flow.store()
+            .size(&definition, &issue, Size::Estimate)
+            .as_deref(),
+        Some("XS")
+    );
+    flow.set_state(&id, &to("In Review", "impl")).await.unwrap();
+    assert_eq!(
+        flow.state_of(&stage.read(&id).await).as_deref(),
+        Some("In Review")
+    );
+    let picked = PickRequest {
+        state: Some("In Review"),
+        ..PickRequest::default()
+    };
+    let found = flow.pick(&picked).await.unwrap().pick.issue;
+    assert_eq!(found.unwrap().member.id, id);
+    // In a git repository fields are part of the issue: there is nothing to make.
+    assert!(stage.flow.init(false).await.unwrap().made.is_empty());
+}
