@@ -14,7 +14,9 @@
 mod atrium;
 mod context;
 mod firehose;
+mod issues;
 mod lexicons;
 mod records;
 mod twins;
 mod two_accounts;
+mod workflow;

@@ -47,7 +47,7 @@ impl Stage {
         })
     }
 
-    fn command(&self, who: &Account, args: &[&str]) -> Run {
+    pub fn command(&self, who: &Account, args: &[&str]) -> Run {
         self.command_alone(who, args)
             .args(["-R", "tangled:alice.test/widget"])
     }

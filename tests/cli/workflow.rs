@@ -2,22 +2,15 @@
 
 use std::fs;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::world::World;
-
-impl World {
-    fn workflow(&self, args: &[&str]) -> Value {
-        let all = [&["workflow"], args].concat();
-        self.forge(&all).output().success().json()
-    }
-}
 
 #[test]
 fn r_001_13_word_resolves_to_a_state_with_or_without_prefix() {
     let world = World::new();
     for command in ["research", "ralph_research"] {
-        let found = world.workflow(&["resolve", "__COMPLETE__", "-c", command, "--json"]);
+        let found = world.workflow(&["resolve", "__COMPLETE__", "-c", command]);
         let wanted = json!({
             "command": command, "originalState": "__COMPLETE__", "resolvedState": "Ready for Plan",
             "wasIntent": true,
@@ -35,46 +28,10 @@ fn r_001_13_word_resolves_to_a_state_with_or_without_prefix() {
 }
 
 #[test]
-fn r_001_15_refusals_are_told_with_their_retry() {
-    let world = World::new();
-    for (said, command, why, retry) in [
-        (
-            "__LOCK__",
-            "triage",
-            "it is for ralph_impl (In Progress)",
-            "retry with one of:",
-        ),
-        (
-            "__COMPLETE__",
-            "triage",
-            "is ambiguous for ralph_triage",
-            "Research Needed",
-        ),
-        (
-            "Ready for Plan",
-            "impl",
-            "is no state for ralph_impl",
-            "__COMPLETE__",
-        ),
-        ("Done", "nobody", "unknown command 'nobody'", "ralph_hero"),
-    ] {
-        let out = world
-            .forge(&["workflow", "resolve", said, "-c", command])
-            .output()
-            .exits(1);
-        let text = out.stderr_text();
-        assert!(
-            text.contains(why) && text.contains(retry),
-            "{said} {command}: {text}"
-        );
-    }
-}
-
-#[test]
 fn definition_is_written_linted_and_shown() {
     let world = World::new();
-    world.forge(&["workflow", "init"]).ok();
-    let out = world.forge(&["workflow", "init"]).output().exits(1);
+    world.forge(&["workflow", "new"]).ok();
+    let out = world.forge(&["workflow", "new"]).output().exits(1);
     assert!(out.stderr_text().contains("is there already"), "{out:?}");
     world
         .forge(&["workflow", "lint", "-f", "workflow.toml"])
@@ -86,7 +43,7 @@ fn definition_is_written_linted_and_shown() {
         graph.starts_with("stateDiagram-v2\n") && graph.contains("s1 --> s2"),
         "{graph}"
     );
-    let shown = world.workflow(&["show", "-f", "workflow.toml", "--json", "states"]);
+    let shown = world.workflow(&["show", "-f", "workflow.toml"]);
     assert_eq!(shown["states"][1]["name"], "Doing");
     assert_eq!(
         (&shown["states"][1]["lock"], &shown["states"][1]["order"]),
@@ -132,4 +89,38 @@ fn definition_is_written_linted_and_shown() {
         out.stderr_text().contains("nowhere cannot be read"),
         "{out:?}"
     );
+}
+
+#[test]
+fn configured_definition_is_the_one_that_is_shown() {
+    let world = World::new();
+    world.define(|text| text.replace("Human Needed", "Person Needed"));
+    let text = world.forge(&["workflow", "show"]).text();
+    assert!(text.contains("Person Needed"), "{text}");
+    let found = world.workflow(&["resolve", "__ESCALATE__", "-c", "impl"]);
+    assert_eq!(found["resolvedState"], "Person Needed");
+    let preset = world.workflow(&["resolve", "__ESCALATE__", "-c", "impl", "--preset", "ralph"]);
+    assert_eq!(preset["resolvedState"], "Human Needed");
+    let out = world
+        .forge(&["workflow", "resolve", "__ESCALATE__"])
+        .output()
+        .exits(1);
+    assert!(
+        out.stderr_text().contains("--command is missing"),
+        "{out:?}"
+    );
+    // A file of the default branch, and not one of a branch under review.
+    let text = fs::read_to_string(world.scratch.path("workflow.toml")).unwrap();
+    let base = text.replace("Person Needed", "Ada Needed");
+    world
+        .git
+        .commit("main", "A workflow", &[("flow.toml", Some(&base))]);
+    let head = text.replace("Person Needed", "Nobody Needed");
+    world
+        .git
+        .commit("feature", "Another", &[("flow.toml", Some(&head))]);
+    world.set("workflow.definition", "repo:flow.toml");
+    world.switch("feature");
+    let found = world.workflow(&["resolve", "__ESCALATE__", "-c", "impl"]);
+    assert_eq!(found["resolvedState"], "Ada Needed");
 }

@@ -21,6 +21,7 @@ mod http;
 #[path = "../cli/hub.rs"]
 #[allow(dead_code, reason = "shared with the tests of the command line")]
 mod hub;
+mod issues;
 mod jira;
 mod linked;
 mod lists;
@@ -44,5 +45,7 @@ mod tangled_world;
 mod task;
 mod turns;
 mod waiting;
+mod workflow;
+mod workflow_story;
 mod world;
 mod writing;

@@ -21,7 +21,7 @@ pub mod safety;
 mod server;
 mod tools;
 
-pub use calls::{Options, Route};
+pub use calls::{Options, Route, TOOL_SETS};
 pub use server::{Extension, Server, serve_stdio};
 
 #[cfg(test)]

@@ -40,6 +40,7 @@
 struct Readme;
 
 pub mod auth;
+mod closes;
 pub mod config;
 mod docs;
 mod forges;
@@ -54,6 +55,7 @@ mod selection;
 mod tangled;
 mod workflows;
 
+pub use closes::with_closing_lines;
 pub use config::Config;
 pub use docs::capabilities_docs;
 pub use forge_context as context;
@@ -64,4 +66,4 @@ pub use forge_workflow as workflow;
 pub use forges::{Forges, open};
 pub use registry::{AccountShape, Backend, account_shape, backends};
 pub use selection::{SelectedPull, WorkingCopy};
-pub use workflows::definition_text;
+pub use workflows::{DEFINITION_IN_REPO, definition_text};

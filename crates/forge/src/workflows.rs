@@ -11,8 +11,8 @@ use crate::{Config, Forges};
 const MAX_DEFINITION: u64 = 1 << 20;
 /// What labels of states begin with where nobody says.
 const DEFAULT_PREFIX: &str = "state: ";
-/// What stands before a path in the repository.
-const IN_REPO: &str = "repo:";
+/// What stands before a path in the repository, in `workflow.definition`.
+pub const DEFINITION_IN_REPO: &str = "repo:";
 
 impl Forges {
     /// The workflow of `repo`, as the user's configuration has it: where it says nothing, the preset
@@ -66,7 +66,7 @@ pub async fn definition_text(config: &Config, repo: Option<&Repo>) -> Result<Str
         )
         .with_hint("correct `workflow.definition`, or write the file")
     };
-    let Some(path) = named.strip_prefix(IN_REPO) else {
+    let Some(path) = named.strip_prefix(DEFINITION_IN_REPO) else {
         let mut text = String::new();
         let file = fs::File::open(&named).map_err(|e| wrong(e.to_string()).with_source(e))?;
         let mut bounded = file.take(MAX_DEFINITION + 1);

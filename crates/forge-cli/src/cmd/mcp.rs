@@ -59,7 +59,10 @@ pub struct AllowArgs {
     /// Offer no tool that merges pull requests
     #[arg(long)]
     pub no_merge: bool,
-    /// Offer these tools alone; can be repeated
+    /// Offer a set of tools beside the usual ones: issues, workflow; can be repeated
+    #[arg(long, value_name = "name", value_delimiter = ',', value_parser = forge_mcp::TOOL_SETS.iter().map(|(name, _)| *name).collect::<Vec<_>>())]
+    pub toolsets: Vec<String>,
+    /// Offer these tools alone, and those of --toolsets; can be repeated
     #[arg(long, value_name = "name", value_delimiter = ',')]
     pub tools: Vec<String>,
     /// Leave these tools out; can be repeated
@@ -138,6 +141,7 @@ fn options(ctx: &Ctx, allow: &AllowArgs) -> Result<Options> {
     Ok(Options {
         write: allow.write,
         confirm_required: allow.confirm_required || forges.config().mcp_confirm_required(),
+        tool_sets: allow.toolsets.clone(),
         tools: allow.tools.clone(),
         without_tools,
         repos: list(forges, &allow.allow_repo)?,
@@ -181,6 +185,7 @@ fn arguments(forges: &Forges, allow: &AllowArgs) -> Result<Vec<String>> {
         args.extend(given.then(|| flag.to_owned()));
     }
     for (flag, names) in [
+        ("--toolsets", &allow.toolsets),
         ("--tools", &allow.tools),
         ("--exclude-tools", &allow.exclude_tools),
     ] {

@@ -59,6 +59,7 @@ impl Command {
             Self::Pr(args) => args.command.wait()?.duration(),
             Self::Issue(args) => args.command.wait()?.duration(),
             Self::Label(args) => args.command.wait()?.duration(),
+            Self::Workflow(args) => args.command.wait()?.duration(),
             #[cfg(feature = "tangled")]
             Self::Tangled(args) => match &args.command {
                 tangled::TangledCommand::Ingestion(args) => args.wait.duration(),
@@ -80,7 +81,7 @@ pub async fn run(ctx: &Ctx, command: Command) -> Result<Exit> {
         Command::Label(args) => Box::pin(label::run(ctx, &args)).await,
         #[cfg(feature = "tangled")]
         Command::Tangled(args) => Box::pin(tangled::run(ctx, &args)).await,
-        Command::Workflow(args) => workflow::run(ctx, &args),
+        Command::Workflow(args) => Box::pin(workflow::run(ctx, &args)).await,
         Command::Capabilities(args) => Box::pin(capabilities::run(ctx, &args)).await,
         Command::Auth(args) => Box::pin(auth::run(ctx, &args)).await,
         Command::Config(args) => Box::pin(config::run(ctx, &args)).await,

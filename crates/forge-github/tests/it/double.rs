@@ -26,8 +26,8 @@ use futures::TryStreamExt;
 
 const REPO: &str = "octo/tools";
 
-/// A handle on the double, through the proxy, as gh goes there.
-pub fn handle(double: &GitHubDouble, token: &str) -> Repo {
+/// A transport that reaches the double through the proxy, as gh goes there.
+pub fn http(double: &GitHubDouble) -> Http {
     let url = double.url();
     let get = |name: &str| (name == "HTTP_PROXY").then(|| url.clone());
     let settings = Settings {
@@ -35,8 +35,13 @@ pub fn handle(double: &GitHubDouble, token: &str) -> Repo {
         retry: RetryPolicy::without_pauses(),
         ..Settings::default()
     };
-    let http = Http::new(settings).unwrap();
-    let forge = GitHub::new("github.localhost", http, Arc::new(FixedToken::new(token)));
+    Http::new(settings).unwrap()
+}
+
+/// A handle on the double.
+pub fn handle(double: &GitHubDouble, token: &str) -> Repo {
+    let token = Arc::new(FixedToken::new(token));
+    let forge = GitHub::new("github.localhost", http(double), token);
     let path = RepoPath::Named {
         owner: "octo".into(),
         name: "tools".into(),

@@ -19,6 +19,8 @@ mod double;
 mod edit;
 mod edits;
 mod fault_plans;
+mod issue_edits;
+mod issue_reads;
 mod issues;
 mod labels;
 mod links;

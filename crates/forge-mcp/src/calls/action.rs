@@ -75,12 +75,36 @@ const TOOLS: &[ToolRow] = &[
     (Call::Op(Op::Comment), "pr_comment", &[]),
     (Call::Op(Op::ReviewSubmit), "pr_review", &[]),
     (Call::Op(Op::ThreadResolve), "pr_thread_resolve", &[]),
+    (Call::Op(Op::IssueList), "issue_list", &[]),
+    (Call::Op(Op::IssueView), "issue_view", &[]),
+    (Call::Op(Op::IssueRelated), "issue_view", &[]),
+    (Call::Op(Op::IssueRelated), "workflow_view", &[]),
+    (
+        Call::Op(Op::IssueHistory),
+        "issue_view",
+        &[("include", "history")],
+    ),
+    (Call::Op(Op::IssueCreate), "issue_create", &[]),
+    (Call::Op(Op::IssueEdit), ISSUE_EDIT, &[]),
+    (
+        Call::Op(Op::IssueSetState),
+        ISSUE_EDIT,
+        &[("state", "closed")],
+    ),
+    (Call::Op(Op::IssueComment), ISSUE_COMMENT, &[]),
+    (Call::Op(Op::IssueCommentEdit), ISSUE_COMMENT, &[]),
+    (Call::Op(Op::IssueCommentDelete), ISSUE_COMMENT, &[]),
     (Call::Op(Op::Checks), "pr_checks", &[]),
     (Call::Op(Op::CheckLog), "pr_checks", &[("logs", "true")]),
 ];
 
 const FORGE_STATUS: &str = "forge_status";
 const PR_EDIT: &str = "pr_edit";
+const ISSUE_EDIT: &str = "issue_edit";
+const ISSUE_COMMENT: &str = "issue_comment";
+
+/// The tools that fail without one of the arguments that they do not require.
+const NEED_ONE: [&str; 3] = [PR_EDIT, ISSUE_EDIT, ISSUE_COMMENT];
 
 /// The argument of each parameter: the first that the tool has. The others are of no tool.
 const PARAMS: &[(Param, &[&str])] = &[
@@ -109,7 +133,7 @@ const PARAMS: &[(Param, &[&str])] = &[
     (Param::Verdict, &["verdict"]),
 ];
 
-/// The command of each call that no tool does, and whether it names an issue or a record.
+/// The command of each call that no offered tool does, and whether it names an issue or a record.
 const COMMANDS: &[(Call, &str, bool)] = &[
     (Call::Login, "auth login", false),
     (Call::ConfigSet, "config set", false),
@@ -122,7 +146,11 @@ const COMMANDS: &[(Call, &str, bool)] = &[
     (Call::Op(Op::IssueEdit), "issue edit", true),
     (Call::Op(Op::IssueSetState), "issue close", true),
     (Call::Op(Op::IssueComment), "issue comment", true),
+    (Call::Op(Op::IssueDelete), "issue delete", true),
+    (Call::Op(Op::IssueHistory), "issue history", true),
+    (Call::Op(Op::IssueRelated), "issue view", true),
     (Call::Op(Op::LabelList), "label list", false),
+    (Call::Op(Op::LabelDefine), "label create", false),
 ];
 
 /// The flag of each parameter of those commands; an empty one is for a value alone.
@@ -239,7 +267,10 @@ impl About {
 
     fn step(&self, action: &Action, most: usize) -> Option<Step> {
         let again = action.call() == Call::Again;
-        let row = TOOLS.iter().find(|(call, ..)| *call == action.call());
+        let offered = |tool: &str| self.tools.schema(tool).is_some();
+        let row = TOOLS
+            .iter()
+            .find(|(call, tool, _)| *call == action.call() && offered(tool));
         let (tool, fixed) = match row {
             Some((_, tool, fixed)) => (*tool, *fixed),
             None if again => (self.tool.as_str(), &[][..]),
@@ -251,14 +282,15 @@ impl About {
             false => self.target(action, schema),
         };
         if let Some(target) = action.target().filter(|_| again) {
-            arguments.insert("number".to_owned(), json!(target));
+            arguments.insert(subject(schema).to_owned(), json!(target));
         }
         for (name, value) in fixed {
             arguments.insert((*name).to_owned(), value_of(schema, name, value)?);
         }
         let (mut named, mut is_whole) = (Vec::new(), true);
-        if let Some(target) = action.target().filter(|_| arguments.contains_key("number")) {
-            named.push(format!("number={target}"));
+        let subject = subject(schema);
+        if let Some(target) = action.target().filter(|_| arguments.contains_key(subject)) {
+            named.push(format!("{subject}={target}"));
         }
         for (index, (param, arg)) in action.args().iter().enumerate() {
             let name = match argument(schema, *param) {
@@ -308,7 +340,8 @@ impl About {
             return None;
         }
         // To edit nothing is a failure.
-        is_whole &= tool != PR_EDIT || again || !(fixed.is_empty() && action.args().is_empty());
+        is_whole &=
+            !NEED_ONE.contains(&tool) || again || !(fixed.is_empty() && action.args().is_empty());
         for name in required(schema) {
             if !arguments.contains_key(name) {
                 is_whole = false;
@@ -339,7 +372,7 @@ impl About {
         let repo = self.repo.as_deref();
         let repo = repo.filter(|_| action.call() != Call::AuthStatus);
         let number = action.target().or(self.number.as_deref());
-        let known = [("repo", repo), ("number", number)].into_iter();
+        let known = [("repo", repo), ("number", number), ("issue", number)].into_iter();
         known
             .filter(|(name, _)| property(schema, name).is_some())
             .filter_map(|(name, value)| Some((name.to_owned(), json!(value?))))
@@ -397,6 +430,14 @@ fn property<'a>(schema: &'a JsonObject, name: &str) -> Option<&'a Value> {
     schema.get("properties")?.get(name)
 }
 
+/// The argument that names what a call is about.
+fn subject(schema: &JsonObject) -> &'static str {
+    match property(schema, "issue") {
+        Some(_) => "issue",
+        None => "number",
+    }
+}
+
 fn required(schema: &JsonObject) -> impl Iterator<Item = &str> {
     let names = schema.get("required").and_then(Value::as_array);
     names.into_iter().flatten().filter_map(Value::as_str)
@@ -448,21 +489,25 @@ fn fits(value: &Value, schema: &Value) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tools;
+    use crate::{calls::Options, tools};
 
     fn about(tool: &str, arguments: Value) -> About {
-        let routes = tools::all().into_iter();
-        let schemas = routes.map(|route| {
-            let schema = route.definition.input_schema;
-            (route.definition.name.to_string(), schema)
-        });
         About {
             tool: tool.to_owned(),
             repo: Some("github.com/octo/tools".to_owned()),
             number: Some("7".to_owned()),
             arguments: arguments.as_object().cloned().map(Arc::new),
-            tools: schemas.collect(),
+            tools: offered(|_| true),
         }
+    }
+
+    /// The tools of which `is` holds.
+    fn offered(is: impl Fn(&str) -> bool) -> Tools {
+        let routes = tools::all().into_iter().map(|route| route.definition);
+        let routes = routes.filter(|tool| is(&tool.name));
+        routes
+            .map(|tool| (tool.name.to_string(), tool.input_schema))
+            .collect()
     }
 
     fn told(action: Action, about: &About) -> String {
@@ -612,7 +657,7 @@ mod tests {
             (Action::op(Op::PrEdit), "do it (pr_edit)"),
             (
                 Action::op(Op::PrEdit).on(3),
-                "do it (pr_edit, argument number=3)",
+                "do it (pr_edit, argument issue=3)",
             ),
             (
                 Action::op(Op::PrEdit).on(3).choose(Param::Base),
@@ -669,8 +714,37 @@ mod tests {
     }
 
     #[test]
-    fn action_of_no_tool_is_a_command() {
-        let about = about("pr_view", json!({}));
+    fn action_on_an_issue_is_a_call_where_the_set_is_offered() {
+        let about = about("issue_view", json!({ "issue": "7" }));
+        let here = r#""issue":"3","repo":"github.com/octo/tools""#;
+        for (action, wanted) in [
+            (
+                Action::op(Op::IssueSetState).with(Param::State, "open"),
+                format!(r#"do it: issue_edit {{{here},"state":"open"}}"#),
+            ),
+            (
+                Action::op(Op::IssueHistory),
+                format!(r#"do it: issue_view {{"include":["history"],{here}}}"#),
+            ),
+            (
+                Action::op(Op::IssueCommentEdit),
+                "do it (issue_comment, argument number=3)".to_owned(),
+            ),
+            (
+                Action::op(Op::IssueDelete),
+                "do it; in a terminal: forge issue delete 3 -R github.com/octo/tools".to_owned(),
+            ),
+        ] {
+            assert_eq!(told(action.on(3), &about), wanted);
+        }
+    }
+
+    #[test]
+    fn action_of_no_offered_tool_is_a_command() {
+        let about = About {
+            tools: offered(|tool| Options::default().offers(tool)),
+            ..about("pr_view", json!({}))
+        };
         let here = "-R github.com/octo/tools";
         let op = |op| Action::op(op);
         for (action, command) in [

@@ -34,6 +34,10 @@ const ALIASES: &[(&str, &[&str])] = &[
             "url",
         ],
     ),
+    (
+        "issue",
+        &["number", "issue_number", "issue_id", "id", "url"],
+    ),
     ("limit", &["per_page", "first", "count", "page_size"]),
     ("cursor", &["after", "next_cursor", "page_token"]),
     (

@@ -6,7 +6,7 @@ use forge::{SelectedPull, WorkingCopy};
 use forge_core::{
     Action, AtUri, Error, Hint, Locator, Op, PageReq, PrId, PrKey, PrSelector, Repo, RepoId,
     Result, locator,
-    model::{CommentId, HeadRef, PrFields},
+    model::{CommentId, HeadRef, IssueId, PrFields},
 };
 use rmcp::{
     RoleServer,
@@ -40,6 +40,13 @@ pub(crate) struct Call {
 pub(crate) struct Target {
     pub repo: Repo,
     pub id: PrId,
+}
+
+/// Where an issue is.
+#[derive(Debug)]
+pub(crate) struct IssueTarget {
+    pub repo: Repo,
+    pub id: IssueId,
 }
 
 impl Call {
@@ -212,6 +219,88 @@ impl Call {
             key,
         };
         Ok(Target { repo, id })
+    }
+
+    /// The issue of `repo` and `issue`.
+    ///
+    /// # Errors
+    /// As [`Self::pull`]; `invalid_input` for the URL of a pull request.
+    pub async fn issue(&self, repo: Option<&str>, issue: &str) -> Result<IssueTarget> {
+        self.note(|about| about.number = Some(issue.trim_start_matches('#').to_owned()));
+        let named = match repo {
+            Some(_) => Some(self.server.repo_id(repo).await?),
+            None => None,
+        };
+        self.note(|about| about.repo = named.as_ref().map(ToString::to_string));
+        let (of, key) = self.issue_key(issue)?;
+        if let (Some(of), Some(named)) = (&of, &named)
+            && of.comparison_key() != named.comparison_key()
+        {
+            let message = format!("repo is {named}, and issue names one of {of}");
+            return Err(Error::invalid("issue", message)
+                .with_hint("pass the number alone, or leave repo away"));
+        }
+        let id = match (named.or(of), &key) {
+            (Some(id), _) => id,
+            // Whose record it is would be asked before it is known whether that is allowed.
+            (None, PrKey::Record(uri)) => {
+                let message = format!("{uri} does not say its repository");
+                return Err(Error::invalid("repo", message).with_hint("pass repo as well"));
+            }
+            (None, PrKey::Number(_)) => self.server.repo_id(None).await?,
+        };
+        self.note(|about| about.number = Some(key.to_string()));
+        let repo = self.open(&id).await?;
+        let write = self.spec.effect.is_write();
+        self.server.vouch(&repo, &key, write).await?;
+        let id = IssueId {
+            repo: repo.id().clone(),
+            key,
+        };
+        Ok(IssueTarget { repo, id })
+    }
+
+    /// An issue that one of `repo` is related to, as the argument `field` names it.
+    ///
+    /// # Errors
+    /// `invalid_input` for what names no issue; `permission_denied` for one of a repository that this
+    /// server may not use.
+    pub async fn related(&self, repo: &Repo, field: &'static str, named: &str) -> Result<IssueId> {
+        let (of, key) = self.issue_key(named).map_err(|e| match e.hint() {
+            Some(hint) => Error::invalid(field, e.message()).with_hint(hint),
+            None => e,
+        })?;
+        let write = self.spec.effect.is_write();
+        let own = repo.id().comparison_key();
+        let other = match of.filter(|of| of.comparison_key() != own) {
+            Some(of) => Some(self.server.open(&of, write).await?),
+            None => None,
+        };
+        let repo = other.as_ref().unwrap_or(repo);
+        self.server.vouch(repo, &key, write).await?;
+        Ok(IssueId {
+            repo: repo.id().clone(),
+            key,
+        })
+    }
+
+    /// The key that a text names, and the repository where the text has it.
+    fn issue_key(&self, named: &str) -> Result<(Option<RepoId>, PrKey)> {
+        let named = named.trim();
+        if let Ok(number) = named.strip_prefix('#').unwrap_or(named).parse() {
+            return Ok((None, PrKey::Number(number)));
+        }
+        match self.server.forges().issue_locator(named)? {
+            Locator::Issue { repo, key } => Ok((Some(self.server.forges().absolute(&repo)), key)),
+            Locator::Record(uri) => Ok((None, uri.into())),
+            _ => {
+                let shown = forge_core::text::one_line(named);
+                Err(
+                    Error::invalid("number", format!("'{shown}' names no issue"))
+                        .with_hint("pass a number, '#7', its URL or at-uri"),
+                )
+            }
+        }
     }
 
     /// A pull request that its head branch has led to.

@@ -26,6 +26,11 @@ fn next(e: &Error, advice: Option<Advice>, about: &About) -> Option<ToolCall> {
 fn usual(e: &Error, about: &About) -> Option<Action> {
     let is_ambiguous = e.retry() == Retry::Ambiguous;
     let pulls = || Action::op(Op::PrList).with(Param::State, "all");
+    let is_issue = ["issue_", "workflow_"].map(|set| about.tool.starts_with(set));
+    let look = || match is_issue {
+        [false, false] => Action::op(Op::PrView),
+        _ => Action::op(Op::IssueRelated),
+    };
     Some(match e.kind() {
         ErrorKind::NotFound {
             what: Noun::PullRequest,
@@ -48,7 +53,8 @@ fn usual(e: &Error, about: &About) -> Option<Action> {
         }
         // The hint has the nearest thing that works.
         ErrorKind::Unsupported { .. } => return None,
-        ErrorKind::Precondition(_) | ErrorKind::Conflict { .. } => Action::op(Op::PrView),
+        ErrorKind::Precondition(_) | ErrorKind::Conflict { .. } => look(),
+        _ if is_ambiguous && is_issue.contains(&true) => look(),
         _ if is_ambiguous && about.number.is_some() => {
             Action::op(Op::PrView).with(Param::Include, "comments,reviews,history")
         }

@@ -11,11 +11,11 @@ mod route;
 mod schema;
 mod state;
 
-pub use options::Options;
+pub use options::{Options, TOOL_SETS};
 pub use route::Route;
 pub(crate) use {
     action::{About, Advice, ToolCall, Tools},
-    call::{Call, Target},
+    call::{Call, IssueTarget, Target},
     confirm::Ask,
     failure::seconds,
     route::{Answer, Effect, Spec, Stop, Tool},

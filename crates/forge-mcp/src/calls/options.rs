@@ -2,6 +2,31 @@ use std::path::PathBuf;
 
 use crate::safety::allow::AllowList;
 
+/// The sets of tools that are there when they are named, and the tools of each: all others are there
+/// from the start.
+pub const TOOL_SETS: &[(&str, &[&str])] = &[
+    (
+        "issues",
+        &[
+            "issue_comment",
+            "issue_create",
+            "issue_edit",
+            "issue_list",
+            "issue_view",
+        ],
+    ),
+    (
+        "workflow",
+        &[
+            "workflow_advance",
+            "workflow_claim",
+            "workflow_pick",
+            "workflow_set_state",
+            "workflow_view",
+        ],
+    ),
+];
+
 /// What a server may do.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
@@ -16,7 +41,9 @@ pub struct Options {
     pub writable: AllowList,
     /// Refuses what needs somebody's word where the client cannot ask for it.
     pub confirm_required: bool,
-    /// The tools that are there; all where it is empty.
+    /// The names of [`TOOL_SETS`] whose tools are there as well.
+    pub tool_sets: Vec<String>,
+    /// The tools that are there beside those sets; where it is empty, all that are in no set.
     pub tools: Vec<String>,
     /// The tools that are not there.
     pub without_tools: Vec<String>,
@@ -28,7 +55,12 @@ impl Options {
     /// Whether a tool of this name is there.
     pub(crate) fn offers(&self, tool: &str) -> bool {
         let has = |names: &[String]| names.iter().any(|name| name == tool);
-        (self.tools.is_empty() || has(&self.tools)) && !has(&self.without_tools)
+        let set = TOOL_SETS.iter().find(|(_, tools)| tools.contains(&tool));
+        let by_itself = match set {
+            Some((set, _)) => self.tool_sets.iter().any(|named| named == set),
+            None => self.tools.is_empty(),
+        };
+        (by_itself || has(&self.tools)) && !has(&self.without_tools)
     }
 
     /// The repositories that the lists name one by one.

@@ -1,70 +1,181 @@
-use forge_core::model::{Actor, Issue, IssueState};
+use std::collections::BTreeMap;
+
+use forge_core::model::{Actor, Issue, IssueId, IssueState, RelatedIssue};
+use rmcp::schemars::{self, JsonSchema};
+use serde::Serialize;
 
 use super::{WarningOut, quoted, word};
 use crate::{
+    budget,
     calls::About,
     content::{self, Clean, Cleaner, name, title},
 };
 
+/// An issue without its body.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct IssueOut {
+    pub number: String,
+    pub title: Clean,
+    pub state: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    pub author: Clean,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<Clean>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub assignees: Vec<Clean>,
+    /// Values of fields
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub values: BTreeMap<String, Clean>,
+    pub comments_count: u64,
+    pub updated_at: String,
+    pub url: Clean,
+}
+
+impl IssueOut {
+    pub fn of(issue: &Issue, cleaner: &Cleaner) -> Self {
+        let login = |actor: &Actor| cleaner.line(&actor.login);
+        let values = issue.values.iter();
+        Self {
+            number: issue.id.key.to_string(),
+            title: cleaner.line(&issue.title),
+            state: state_word(issue.state).to_owned(),
+            reason: issue.state_reason.as_ref().map(word),
+            author: login(&issue.author),
+            labels: issue.labels.iter().map(|l| cleaner.line(&l.name)).collect(),
+            assignees: issue.assignees.iter().map(login).collect(),
+            values: values
+                .map(|(name, value)| (cleaner.line(name).to_string(), cleaner.line(value)))
+                .collect(),
+            comments_count: issue.comments_count,
+            updated_at: issue.updated_at.to_string(),
+            url: cleaner.line(&issue.url),
+        }
+    }
+
+    /// Cuts long lists of names, where the text may have `max` characters.
+    pub fn shorten(&mut self, max: usize) {
+        let mut room = budget::names(max);
+        let mut fits = |length: usize| {
+            let fits = length <= room;
+            room = room.saturating_sub(length);
+            fits
+        };
+        self.labels.retain(|label| fits(budget::length(label)));
+        self.assignees.retain(|login| fits(budget::length(login)));
+        self.values
+            .retain(|name, value| fits(budget::length(name) + budget::length(value)));
+    }
+
+    /// A row of a list.
+    pub fn row(&self) -> String {
+        let closed = match self.state.as_str() {
+            "open" => String::new(),
+            _ => format!(" | {}", self.state_and_reason()),
+        };
+        let mut line = format!(
+            "#{} {} @{}{closed}",
+            self.number,
+            title(&self.title),
+            name(&self.author)
+        );
+        if !self.labels.is_empty() {
+            line.push_str(&format!(" | {}", content::labels(&self.labels)));
+        }
+        if !self.values.is_empty() {
+            line.push_str(&format!(" | {}", self.values_text()));
+        }
+        let comments = comments(self.comments_count);
+        line.push_str(&format!(" | {comments} | {}\n", self.updated_at));
+        line
+    }
+
+    /// What stands above the body.
+    pub fn text(&self, repo: &impl std::fmt::Display) -> String {
+        let mut text = format!(
+            "#{} {} {}\n{repo} by @{}",
+            self.number,
+            self.state,
+            title(&self.title),
+            name(&self.author)
+        );
+        if let Some(reason) = &self.reason {
+            text.push_str(&format!(" | {reason}"));
+        }
+        text.push('\n');
+        if !self.labels.is_empty() {
+            text.push_str(&format!("labels: {}\n", content::labels(&self.labels)));
+        }
+        if !self.assignees.is_empty() {
+            let names = self.assignees.iter().map(|a| format!("@{}", name(a)));
+            let names: Vec<String> = names.collect();
+            text.push_str(&format!("assignees: {}\n", names.join(", ")));
+        }
+        if !self.values.is_empty() {
+            text.push_str(&format!("values: {}\n", self.values_text()));
+        }
+        text.push_str(&format!("{}\n", comments(self.comments_count)));
+        text.push_str(&format!("updated {} | {}\n", self.updated_at, self.url));
+        text
+    }
+
+    fn state_and_reason(&self) -> String {
+        let reason = self.reason.as_ref().map(|r| format!(" ({r})"));
+        format!("{}{}", self.state, reason.unwrap_or_default())
+    }
+
+    /// `Estimate=M, Priority=P1`
+    fn values_text(&self) -> String {
+        let all = self.values.iter();
+        let all: Vec<Clean> = all
+            .map(|(name, value)| Cleaner::new().line(&format!("{name}={value}")))
+            .collect();
+        content::labels(&all)
+    }
+}
+
+/// An issue at the other end of a relation.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct RelatedOut {
+    /// A number of the same repository, or a locator
+    pub id: String,
+    pub title: Clean,
+    pub state: String,
+}
+
+impl RelatedOut {
+    pub fn of(to: &RelatedIssue, of: &IssueId, cleaner: &Cleaner) -> Self {
+        let id = match to.id.repo == of.repo {
+            true => format!("#{}", to.id.key),
+            false => to.id.to_string(),
+        };
+        Self {
+            id: cleaner.line(&id).to_string(),
+            title: cleaner.line(&to.title),
+            state: state_word(to.state).to_owned(),
+        }
+    }
+
+    /// `parent: #3 open "Its title"`
+    pub fn text(&self, relation: &str) -> String {
+        let title = title(&self.title);
+        format!("{relation}: {} {} {title}\n", self.id, self.state)
+    }
+}
+
 /// A row of a list of open issues.
 pub(crate) fn issue_row(issue: &Issue, cleaner: &Cleaner) -> String {
-    let mut line = format!(
-        "#{} {} @{}",
-        issue.id.key,
-        title(&cleaner.line(&issue.title)),
-        name(&cleaner.line(&issue.author.login))
-    );
-    let labels = labels(issue, cleaner);
-    if !labels.is_empty() {
-        line.push_str(&format!(" | {labels}"));
-    }
-    line.push_str(&format!(
-        " | {} | {}\n",
-        comments(issue.comments_count),
-        issue.updated_at
-    ));
-    line
+    IssueOut::of(issue, cleaner).row()
 }
 
 /// An issue with its body as a quotation, at the end, where a long one is cut.
 pub(crate) fn issue_text(issue: &Issue, about: &About, cleaner: &Cleaner) -> String {
-    let mut text = format!(
-        "#{} {} {}\n{} by @{}",
-        issue.id.key,
-        state_word(issue.state),
-        title(&cleaner.line(&issue.title)),
-        issue.id.repo,
-        name(&cleaner.line(&issue.author.login))
-    );
-    if let Some(reason) = &issue.state_reason {
-        text.push_str(&format!(" | {}", word(reason)));
-    }
-    text.push('\n');
-    let labels = labels(issue, cleaner);
-    if !labels.is_empty() {
-        text.push_str(&format!("labels: {labels}\n"));
-    }
-    if !issue.assignees.is_empty() {
-        let login = |a: &Actor| format!("@{}", name(&cleaner.line(&a.login)));
-        let names: Vec<String> = issue.assignees.iter().map(login).collect();
-        text.push_str(&format!("assignees: {}\n", names.join(", ")));
-    }
-    text.push_str(&format!("{}\n", comments(issue.comments_count)));
-    text.push_str(&format!(
-        "updated {} | {}\n",
-        issue.updated_at,
-        cleaner.line(&issue.url)
-    ));
+    let mut text = IssueOut::of(issue, cleaner).text(&issue.id.repo);
     for warning in WarningOut::all(&issue.warnings, about, cleaner) {
         text.push_str(&warning.text());
     }
     text.push_str(&quoted(&cleaner.markdown(&issue.body), true, 0, cleaner));
     text
-}
-
-fn labels(issue: &Issue, cleaner: &Cleaner) -> String {
-    let names: Vec<Clean> = issue.labels.iter().map(|l| cleaner.line(&l.name)).collect();
-    content::labels(&names)
 }
 
 fn comments(count: u64) -> String {

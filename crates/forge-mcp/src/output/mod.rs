@@ -11,7 +11,7 @@ use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 
 pub(crate) use ingestion::IngestionDetail;
-pub(crate) use issue::{issue_row, issue_text};
+pub(crate) use issue::{IssueOut, RelatedOut, issue_row, issue_text};
 pub(crate) use links::link_lines;
 pub(crate) use parts::{
     CheckOut, CommentOut, CommitOut, EventOut, FileOut, Part, ReviewOut, ThreadOut, WarningOut,
@@ -79,5 +79,6 @@ mod tests {
         required_is_never_null::<(CheckOut, CheckCounts, WarningOut)>();
         required_is_never_null::<(ThreadOut, CommentOut, ReviewOut)>();
         required_is_never_null::<(FileOut, CommitOut, EventOut)>();
+        required_is_never_null::<(IssueOut, RelatedOut)>();
     }
 }

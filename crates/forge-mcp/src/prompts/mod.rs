@@ -1,5 +1,9 @@
 //! Prompts: tasks that a person starts by name.
 
+mod workflow;
+
+use forge::workflow::Definition;
+use forge_core::Error;
 use rmcp::{
     ErrorData,
     model::{
@@ -8,6 +12,11 @@ use rmcp::{
     },
 };
 use serde_json::Value;
+
+use crate::{
+    calls::{About, Options, ServerState},
+    resources,
+};
 
 struct Task {
     name: &'static str,
@@ -56,9 +65,31 @@ const TASKS: &[Task] = &[
     },
 ];
 
+/// The prompt that is written from the definition of the workflow.
+const LOOP: Task = Task {
+    name: "workflow_loop",
+    title: "Work through a workflow",
+    what: "Works on issues: position, claim, act, set-state, convergence",
+    arguments: &[
+        ("command", "Who works: a command of the workflow", false),
+        REPO,
+    ],
+    text: "",
+};
+
+/// Whether the tools of the workflow are there, those that write among them.
+fn has_loop(options: &Options) -> bool {
+    let tools = ["workflow_view", "workflow_claim", "workflow_set_state"];
+    options.write && tools.iter().all(|tool| options.offers(tool))
+}
+
+fn tasks(options: &Options) -> impl Iterator<Item = &'static Task> {
+    TASKS.iter().chain(has_loop(options).then_some(&LOOP))
+}
+
 /// The prompts.
-pub(crate) fn list() -> ListPromptsResult {
-    let prompts = TASKS.iter().map(|task| {
+pub(crate) fn list(options: &Options) -> ListPromptsResult {
+    let prompts = tasks(options).map(|task| {
         let arguments = task.arguments.iter().map(|(name, what, required)| {
             PromptArgument::new(*name)
                 .with_description(*what)
@@ -70,9 +101,13 @@ pub(crate) fn list() -> ListPromptsResult {
 }
 
 /// One, filled in.
-pub(crate) fn get(params: &GetPromptRequestParams) -> Result<GetPromptResult, ErrorData> {
-    let Some(task) = TASKS.iter().find(|task| task.name == params.name) else {
-        let names: Vec<&str> = TASKS.iter().map(|t| t.name).collect();
+pub(crate) async fn get(
+    server: &ServerState,
+    params: &GetPromptRequestParams,
+) -> Result<GetPromptResult, ErrorData> {
+    let options = server.options();
+    let Some(task) = tasks(options).find(|task| task.name == params.name) else {
+        let names: Vec<&str> = tasks(options).map(|t| t.name).collect();
         return Err(ErrorData::invalid_params(
             format!("there is no such prompt; there are {}", names.join(", ")),
             None,
@@ -97,13 +132,32 @@ pub(crate) fn get(params: &GetPromptRequestParams) -> Result<GetPromptResult, Er
             None,
         ));
     }
-    let text = task
-        .text
-        .replace("{number}", &argument("number").unwrap_or_default())
-        .replace(
-            "{in}",
-            &argument("repo").map_or(String::new(), |r| format!(" of {r}")),
-        );
+    let repo = argument("repo");
+    let of = repo.as_ref().map_or(String::new(), |r| format!(" of {r}"));
+    let text = match task.name == LOOP.name {
+        true => {
+            let definition = definition(server, repo.as_deref()).await.map_err(|e| {
+                let about = About {
+                    tools: server.tools().clone(),
+                    ..About::default()
+                };
+                resources::error(&e, &about)
+            })?;
+            workflow::text(&definition, argument("command").as_deref(), &of)
+        }
+        false => task
+            .text
+            .replace("{number}", &argument("number").unwrap_or_default())
+            .replace("{in}", &of),
+    };
     let message = PromptMessage::new_text(Role::User, text);
     Ok(GetPromptResult::new(vec![message]).with_description(task.what))
+}
+
+/// The workflow of a repository.
+async fn definition(server: &ServerState, repo: Option<&str>) -> Result<Definition, Error> {
+    let id = server.repo_id(repo).await?;
+    let repo = server.open(&id, false).await?;
+    let workflow = server.forges().workflow(&repo).await?;
+    Ok(workflow.definition().clone())
 }

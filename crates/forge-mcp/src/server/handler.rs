@@ -166,7 +166,7 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        let mut list = prompts::list();
+        let mut list = prompts::list(self.options());
         if let Some(more) = &self.0.extension {
             list.prompts.extend(more.prompts());
         }
@@ -178,12 +178,16 @@ impl ServerHandler for Server {
     async fn get_prompt(
         &self,
         params: GetPromptRequestParams,
-        _: RequestContext<RoleServer>,
+        ctx: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
         if let Some(prompt) = self.0.extension.as_ref().and_then(|e| e.prompt(&params)) {
             return prompt;
         }
-        prompts::get(&params).map(Into::into)
+        let get = async {
+            let _turn = self.0.state.turn().await.map_err(|e| self.unread(&e))?;
+            prompts::get(&self.0.state, &params).await.map(Into::into)
+        };
+        unless_cancelled(&ctx, get).await
     }
 
     /// A request of a method that there is comes here where its parameters are not understood.

@@ -13,7 +13,7 @@ use rmcp::{ServiceExt, transport::io::stdio_pipes};
 pub use extension::Extension;
 
 use crate::{
-    calls::{Options, Route, ServerState},
+    calls::{Options, Route, ServerState, TOOL_SETS},
     tools,
 };
 
@@ -31,6 +31,19 @@ fn known(options: &Options, all: &[Route]) -> Result<()> {
                 Error::invalid("tools", format!("there is no tool '{shown}'")).with_hint(hint),
             );
         }
+    }
+    let sets = || TOOL_SETS.iter().map(|(set, _)| *set);
+    if let Some(name) = options
+        .tool_sets
+        .iter()
+        .find(|name| !sets().any(|set| set == *name))
+    {
+        let shown = forge_core::text::one_line(name);
+        let known: Vec<&str> = sets().collect();
+        return Err(
+            Error::invalid("toolsets", format!("there is no set of tools '{shown}'"))
+                .with_hint(format!("there are {}", known.join(", "))),
+        );
     }
     let writes = |name: &&String| all.iter().any(|r| r.write && r.definition.name == **name);
     match options.tools.iter().find(writes) {

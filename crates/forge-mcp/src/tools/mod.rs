@@ -1,9 +1,15 @@
 //! The tools: one file each. To add one, write its file and name it twice here.
 
 mod agreed;
-mod closes;
 mod forge_status;
+mod issue_comment;
+mod issue_create;
+mod issue_edit;
+mod issue_list;
+mod issue_view;
+mod issue_written;
 mod linked;
+mod listing;
 mod pr_checks;
 mod pr_comment;
 mod pr_context;
@@ -19,7 +25,12 @@ mod pr_thread_resolve;
 mod pr_update_branch;
 mod pr_view;
 mod reviewers;
-mod states;
+mod workflow_advance;
+mod workflow_claim;
+mod workflow_parts;
+mod workflow_pick;
+mod workflow_set_state;
+mod workflow_view;
 mod written;
 
 use crate::calls::Route;
@@ -28,6 +39,11 @@ use crate::calls::Route;
 pub(crate) fn all() -> Vec<Route> {
     vec![
         Route::of::<forge_status::ForgeStatus>(),
+        Route::of::<issue_comment::IssueComment>(),
+        Route::of::<issue_create::IssueCreate>(),
+        Route::of::<issue_edit::IssueEdit>(),
+        Route::of::<issue_list::IssueList>(),
+        Route::of::<issue_view::IssueView>(),
         Route::of::<pr_checks::PrChecks>(),
         Route::of::<pr_comment::PrComment>(),
         Route::of::<pr_context::PrContext>(),
@@ -42,5 +58,10 @@ pub(crate) fn all() -> Vec<Route> {
         Route::of::<pr_thread_resolve::PrThreadResolve>(),
         Route::of::<pr_update_branch::PrUpdateBranch>(),
         Route::of::<pr_view::PrView>(),
+        Route::of::<workflow_advance::WorkflowAdvance>(),
+        Route::of::<workflow_claim::WorkflowClaim>(),
+        Route::of::<workflow_pick::WorkflowPick>(),
+        Route::of::<workflow_set_state::WorkflowSetState>(),
+        Route::of::<workflow_view::WorkflowView>(),
     ]
 }

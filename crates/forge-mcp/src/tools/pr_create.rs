@@ -1,11 +1,12 @@
+use forge::with_closing_lines;
 use forge_core::{
     Capability, Error, PrSelector, Support, Warning, locator,
-    model::{CreatePull, FileEdit, HeadRef, Reviewer},
+    model::{CreatePull, FileEdit, HeadRef, IssueId, Reviewer},
 };
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 
-use super::{closes::with_closing_lines, reviewers};
+use super::reviewers;
 use crate::calls::{Answer, Call, Effect, Spec, Stop, Tool};
 
 pub(super) struct PrCreate;
@@ -115,10 +116,12 @@ impl Tool for PrCreate {
             ),
             None => (None, args.base.or_else(|| config.pr_base())),
         };
+        let closes = args.closes.iter().map(|number| repo.issue_id(*number));
+        let closes: Vec<IssueId> = closes.collect();
         let req = CreatePull {
             description: with_closing_lines(
                 args.body.unwrap_or_default(),
-                &args.closes,
+                &closes,
                 repo.id(),
                 hosts,
             ),

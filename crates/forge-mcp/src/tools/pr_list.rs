@@ -1,12 +1,9 @@
-use forge_core::{
-    Cursor, PageReq, Warning, fingerprint,
-    model::{PrFields, PullQuery, StateFilter},
-};
+use forge_core::model::{PrFields, PullQuery, StateFilter};
 use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
+use super::listing::{self, ListRequest, ListRow};
 use crate::{
-    budget::{self, Lengths, Position, cursor},
     calls::{Answer, Call, Effect, Spec, Stop, Tool},
     content::Clean,
     output::{Format, RowOut, WarningOut},
@@ -101,120 +98,44 @@ impl Tool for PrList {
             app: None,
             fields: PrFields::CHECKS,
         };
-        let limits = repo.client().forge().capabilities().limits;
-        let limit = usize::try_from(args.limit.unwrap_or(30)).unwrap_or(100);
-        let limit = limit.clamp(1, 100.min(limits.page_max.max(1)));
-        // A page of the forge and how many of its rows were shown; the forge's own cursor knows
-        // where its page began.
+        // A page of the forge and how many of its rows were shown.
         let detailed = args.format == Some(Format::Detailed);
-        let bound = (repo.id().comparison_key(), &query, limit, detailed);
-        let (from, page) = match &args.cursor {
-            None => (None, PageReq::first(limit)),
-            Some(text) => {
-                let text = cursor::read(Self::SPEC.name, &bound, "", text)?;
-                let (from, page) = behind_the_pin(text);
-                let page = match page {
-                    "" => PageReq::first(limit),
-                    page => PageReq::after(Cursor::from_text(page), limit),
-                };
-                (Some(from), page)
+        let limit = listing::limit(&repo, args.limit);
+        let request = ListRequest {
+            tool: Self::SPEC.name,
+            bound: &(repo.id().comparison_key(), &query, limit, detailed),
+            cursor: args.cursor.as_deref(),
+            limit,
+            max_chars: args.max_chars,
+            noun: "pull requests",
+        };
+        let page = repo.list(&query, request.page()?).await?;
+        let rows = page.items.iter().map(|pull| {
+            let data = RowOut::of(pull, &call.cleaner);
+            let line = match detailed {
+                true => data.detailed(),
+                false => data.text(),
+            };
+            ListRow {
+                key: pull.id.key.to_string(),
+                line,
+                data,
+                warnings: &pull.warnings,
             }
-        };
-        let began = page
-            .cursor
-            .as_ref()
-            .map_or(String::new(), |c| c.as_str().to_owned());
-        let page = repo.list(&query, page).await?;
-        // One that was opened or closed meanwhile moves the others.
-        let keys: Vec<String> = page.items.iter().map(|p| p.id.key.to_string()).collect();
-        let before = |at: Position| fingerprint(&keys.get(..at.block).unwrap_or_default());
-        let from = match from {
-            None => Position::default(),
-            Some(pinned) => cursor::unpin(pinned, cursor::SHOWN, before)?,
-        };
-        let mut rows: Vec<RowOut> = page
-            .items
-            .iter()
-            .map(|p| RowOut::of(p, &call.cleaner))
-            .collect();
-        let lines: Vec<String> = rows
-            .iter()
-            .map(|row| match detailed {
-                true => row.detailed(),
-                false => row.text(),
-            })
-            .collect();
-        let mut warnings = page.warnings.clone();
-        let of_rows = page
-            .items
-            .iter()
-            .map(|p| (p.id.key.to_string(), p.warnings.as_slice()));
-        warnings.extend(Warning::of_rows(of_rows, &page.warnings));
-        let warnings = WarningOut::all(&warnings, &call.about(), &call.cleaner);
-        let max = budget::chars(args.max_chars);
-        rows.iter_mut().for_each(|row| row.shorten(max));
-        let said = WarningOut::lines(&warnings, max / 4);
-        let lengths: Vec<usize> = rows.iter().map(budget::length).collect();
-        let data = Lengths {
-            always: budget::length(&warnings),
-            blocks: &lengths,
-        };
-        let fitted = budget::fit_both(&said, &lines, data, from, max);
-        let pinned = |at: Position| cursor::pin(at, before(at));
-        let next = match (fitted.next, &page.next) {
-            (Some(at), _) => Some(format!("{}~{began}", pinned(at))),
-            (None, Some(next)) => {
-                let start = pinned(Position::default());
-                Some(format!("{start}~{}", next.as_str()))
-            }
-            (None, None) => None,
-        };
-        let next = next.map(|at| cursor::make(Self::SPEC.name, &bound, "", &at));
-        let shown: Vec<RowOut> = rows
-            .into_iter()
-            .skip(fitted.begun.start)
-            .take(fitted.begun.len())
-            .collect();
-        let mut text = fitted.text;
-        let total = page.total.map_or(String::new(), |n| format!(" of {n}"));
-        text.push_str(&match (&next, shown.len()) {
-            (None, 0) if args.cursor.is_none() => {
-                format!("No pull requests match in {}.", repo.id())
-            }
-            (None, n) => format!("{n}{total} shown: the end of the list of {}.", repo.id()),
-            (Some(cursor), n) => format!(
-                "{n}{total} shown of {}. More: cursor=\"{cursor}\"",
-                repo.id()
-            ),
         });
-        let source = page.source.as_deref().map(|s| call.cleaner.line(s));
-        if let Some(scanned) = page.scanned.filter(|n| *n > shown.len() as u64) {
-            text.push_str(&format!(" {scanned} were looked at."));
-            if let Some(source) = &source {
-                text.push_str(&format!(" Asked: {source}."));
-            }
-        }
+        let listing = request.listing(call, &repo, &page, rows.collect(), RowOut::shorten)?;
         Ok(Answer {
-            text,
+            text: listing.text,
             data: Out {
                 repo: repo.id().to_string(),
-                pull_requests: shown,
+                pull_requests: listing.rows,
                 total: page.total,
                 scanned: page.scanned,
                 scan_complete: (!query.touches.is_empty()).then_some(page.next.is_none()),
-                source,
-                next_cursor: next,
-                warnings,
+                source: listing.source,
+                next_cursor: listing.next_cursor,
+                warnings: listing.warnings,
             },
         })
     }
-}
-
-/// The position of a cursor with its pin, and the forge's own cursor behind them.
-fn behind_the_pin(text: &str) -> (&str, &str) {
-    let end = text.match_indices('~').nth(1).map(|(at, _)| at);
-    let (pinned, page) = text
-        .split_at_checked(end.unwrap_or(text.len()))
-        .unwrap_or((text, ""));
-    (pinned, page.strip_prefix('~').unwrap_or(page))
 }

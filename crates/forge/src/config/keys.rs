@@ -866,11 +866,7 @@ mod tests {
         });
         assert_eq!(
             of_repo.collect::<Vec<_>>(),
-            [
-                "pr.base",
-                "pr.draft",
-                "merge.method",
-            ]
+            ["pr.base", "pr.draft", "merge.method",]
         );
     }
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use clap::Args;
 use forge_core::{
     Error, ErrorKind, Noun, Outcome, PrId, Repo, Result, WebPage,
-    model::{CreatePull, HeadRef, PrFields, PullRequest},
+    model::{CreatePull, HeadRef, IssueFields, IssueId, PrFields, PullRequest},
     text,
 };
 use forge_git::quoted;
@@ -13,12 +13,12 @@ use forge_git::quoted;
 use super::{
     attach::Files,
     create_text::{self, Onto, Text},
-    edits, patch,
+    edits, merged_issues, patch,
     shared::{given, names, repo_name, reviewers},
 };
 use crate::{
     args::wait::WaitArgs,
-    cmd::pr::attach::AttachArgs,
+    cmd::{issue, pr::attach::AttachArgs},
     ctx::Ctx,
     exit::Exit,
     select::{self, Unnamed},
@@ -53,6 +53,9 @@ pub struct CreateArgs {
     /// Read the description from a file ("-" for standard input)
     #[arg(short = 'F', long, value_name = "file")]
     pub body_file: Option<String>,
+    /// Close issues with the merge, by number or URL: writes the lines that say so
+    #[arg(long, value_name = "issue", value_delimiter = ',')]
+    pub closes: Vec<String>,
     /// Take a file out, without a clone; more than once for more files
     #[arg(long, value_name = "path", conflicts_with_all = EDITS_ALONE)]
     pub delete: Vec<String>,
@@ -161,9 +164,12 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<
     let Some(text) = create_text::write(ctx, &repo, &args, onto, &head).await? else {
         return Err(crate::ui::prompt::cancelled());
     };
+    let closes = closed_issues(ctx, &repo, &args.closes).await?;
+    let body = text.draft.body.clone();
+    let hosts = ctx.forges()?.hosts();
     let mut req = CreatePull {
         title: text.draft.title.clone(),
-        description: text.draft.body.clone(),
+        description: forge::with_closing_lines(body, &closes, repo.id(), hosts),
         base,
         head,
         draft: args.draft || text.as_draft || ctx.config_for(&repo).await?.pr_draft(),
@@ -223,6 +229,18 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<
     };
     ctx.ui.url(&created.url)?;
     Ok(attached.report(ctx))
+}
+
+/// The issues that `--closes` names, each read once: one that is not there is warned of.
+async fn closed_issues(ctx: &Ctx, repo: &Repo, named: &[String]) -> Result<Vec<IssueId>> {
+    let issues = issue::shared::all_related(ctx, repo, named).await?;
+    for id in &issues {
+        if let Err(e) = repo.issue(id, &IssueFields::NONE).await {
+            let what = format!("the merge may not close {id}");
+            ctx.ui.warning(&merged_issues::warning_of(&e, &what));
+        }
+    }
+    Ok(issues)
 }
 
 /// The pull request that `--depends-on` names.

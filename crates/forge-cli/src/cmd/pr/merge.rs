@@ -13,6 +13,7 @@ use forge_core::{
 use super::{
     body,
     clone_branch::{self, Base},
+    merged_issues,
     shared::{given, pull_name, pull_with_title},
 };
 use crate::{
@@ -135,6 +136,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
             ctx.ui.caution(&already);
             ctx.ui.outcome(outcome)?
         };
+        merged_issues::apply(ctx, &selected.repo, &merge).await;
         if req.delete_branch {
             report_deletion(ctx, &merge);
         }
@@ -154,6 +156,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
     if ctx.ui.is_tty() && !under_way {
         report(ctx, &merge, method);
     }
+    merged_issues::apply(ctx, &selected.repo, &merge).await;
     if on_head {
         return delete_left_head(ctx, &selected, &merge).await;
     }

@@ -18,6 +18,7 @@ mod edits;
 mod fill;
 mod list;
 mod merge;
+pub(crate) mod merged_issues;
 mod patch;
 mod ready;
 mod reopen;
@@ -30,7 +31,7 @@ mod status;
 mod templates;
 mod thread;
 mod update_branch;
-mod view;
+pub(crate) mod view;
 pub(crate) mod view_text;
 mod watch;
 

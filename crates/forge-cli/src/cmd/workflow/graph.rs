@@ -15,8 +15,8 @@ pub struct WorkflowGraphArgs {
     pub definition: DefinitionArgs,
 }
 
-pub fn run(ctx: &Ctx, args: &WorkflowGraphArgs) -> Result<Exit> {
-    ctx.ui
-        .write(mermaid(&args.definition.read(ctx)?).as_bytes())?;
+pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WorkflowGraphArgs) -> Result<Exit> {
+    let definition = args.definition.read(ctx, repo).await?;
+    ctx.ui.write(mermaid(&definition).as_bytes())?;
     Ok(Exit::Ok)
 }

@@ -1,40 +1,99 @@
-//! `forge workflow init`: a definition to start from.
-
-use std::{fs, io::Write as _, path::PathBuf};
+//! `forge workflow init`: the fields, options and labels that a workflow needs.
 
 use clap::Args;
-use forge::workflow::Definition;
-use forge_core::{Error, ErrorKind, Result};
+use forge::workflow::{InitReport, Setup};
+use forge_core::{Result, text};
 
-use crate::{ctx::Ctx, exit::Exit};
+use super::shared::{fields, selection};
+use crate::{args::output::JsonArgs, ctx::Ctx, exit::Exit, ui::json::Json};
 
 /// `forge workflow init`
 #[derive(Args, Debug)]
 pub struct WorkflowInitArgs {
-    /// The file to write, which must not be there
-    #[arg(default_value = "workflow.toml")]
-    pub file: PathBuf,
-    /// Start from one that comes with forge: ralph, small
-    #[arg(long, value_name = "name", default_value = "small")]
-    pub preset: String,
+    /// Print what would be made, and make nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// As JSON.
+    #[command(flatten)]
+    pub json: JsonArgs,
 }
 
-pub fn run(ctx: &Ctx, args: &WorkflowInitArgs) -> Result<Exit> {
-    let text = Definition::preset_text(&args.preset)?;
-    let path = ctx.cwd.join(&args.file);
-    let shown = args.file.display();
-    let mut options = fs::OpenOptions::new();
-    let file = options.write(true).create_new(true).open(&path);
-    let written = file.and_then(|mut file| file.write_all(text.as_bytes()));
-    written.map_err(|e| match e.kind() {
-        std::io::ErrorKind::AlreadyExists => Error::new(
-            ErrorKind::AlreadyExists { existing: None },
-            format!("{shown} is there already; nothing was written"),
-        )
-        .with_hint("name another file, or look at what is there with `forge workflow lint -f`"),
-        _ => Error::invalid("file", format!("{shown} cannot be written: {e}")).with_source(e),
-    })?;
-    ctx.ui
-        .success(&format!("wrote the workflow {} to {shown}", args.preset));
-    Ok(Exit::Ok)
+fields! {
+    FIELDS of InitReport:
+        "dryRun", |r| Json::Bool(r.dry_run);
+        "failed", |r| Json::list(&r.failed, |(setup, why)| {
+            let mut members = setup_members(setup);
+            members.push(("error", Json::text(why)));
+            Json::Object(members)
+        });
+        "made", |r| Json::list(&r.made, |setup| Json::Object(setup_members(setup)));
+}
+
+fn setup_members(setup: &Setup) -> Vec<(&'static str, Json)> {
+    vec![
+        ("kind", Json::text(setup.kind)),
+        ("name", Json::text(&setup.name)),
+        (
+            "options",
+            Json::list(&setup.options, |option| Json::text(option)),
+        ),
+    ]
+}
+
+/// Runs it. A second call makes nothing.
+///
+/// # Errors
+/// When what is there cannot be read, or nothing could be made.
+pub async fn run(ctx: &Ctx, flag: Option<&str>, args: &WorkflowInitArgs) -> Result<Exit> {
+    let selection = selection(&args.json, FIELDS)?;
+    let repo = ctx.repo(flag).await?;
+    let forges = ctx.forges()?;
+    let workflow = forges.workflow(&repo).await?;
+    let report = workflow.init(args.dry_run).await?;
+    match selection {
+        Some(selection) => selection.print(&ctx.ui, &selection.object(&report))?,
+        None => {
+            let would = if args.dry_run { "would make" } else { "made" };
+            for setup in &report.made {
+                ctx.ui
+                    .line(&text::one_line(&format!("{would} {}", in_words(setup))))?;
+            }
+            if report.made.is_empty() && report.failed.is_empty() {
+                ctx.ui.note("nothing to make: all is there");
+            }
+        }
+    }
+    for (setup, why) in &report.failed {
+        ctx.ui
+            .caution(&format!("could not make {}: {why}", in_words(setup)));
+    }
+    let config = forges.config();
+    let store = [
+        config.workflow_store(),
+        config.workflow_label_prefix(),
+        config.workflow_board(),
+    ];
+    if store.iter().all(Option::is_none) {
+        let mut states = workflow.definition().states().iter();
+        let kind = match states.any(|state| workflow.store().label_of(state).is_some()) {
+            true => "labels",
+            false => "fields",
+        };
+        ctx.ui.note(&format!(
+            "Merges move issues once the store is configured: forge config set workflow.store {kind}"
+        ));
+    }
+    Ok(match report.failed.is_empty() {
+        true => Exit::Ok,
+        false => Exit::Failure,
+    })
+}
+
+/// `the field State (Todo, Doing)`.
+fn in_words(setup: &Setup) -> String {
+    let options = match setup.options.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", setup.options.join(", ")),
+    };
+    format!("the {} {}{options}", setup.kind, setup.name)
 }

@@ -50,10 +50,10 @@ fn number(at: Option<usize>) -> Json {
     at.map_or(Json::Null, |at| Json::Number(at as u64))
 }
 
-pub fn run(ctx: &Ctx, args: &WorkflowLintArgs) -> Result<Exit> {
+pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WorkflowLintArgs) -> Result<Exit> {
     let fields = args.json.or_all(FIELDS.iter().map(|f| f.name));
     let selection = Selection::from_args(&fields, FIELDS)?;
-    let mistakes = lint(&args.definition.text(ctx)?);
+    let mistakes = lint(&args.definition.text(ctx, repo).await?);
     let file = args.definition.file.as_ref();
     match selection {
         Some(selection) => selection.print(&ctx.ui, &selection.array(&mistakes))?,

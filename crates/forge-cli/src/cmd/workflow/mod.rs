@@ -1,11 +1,21 @@
-//! `forge workflow …`: definitions of workflows.
-//!
-//! These commands ask no forge: a definition is a file, or comes with the program.
+//! `forge workflow …`: definitions of workflows, and the issues that they are about.
 
+mod advance;
+mod claim;
+mod convergence;
 mod graph;
+mod group;
+mod heartbeat;
 mod init;
 mod lint;
+mod new;
+mod pick;
+mod position;
+mod reconcile;
+mod release;
 mod resolve;
+mod set_state;
+mod shared;
 mod show;
 
 use std::{fs, io::Read as _, path::PathBuf};
@@ -14,17 +24,18 @@ use clap::{Args, Subcommand};
 use forge::workflow::Definition;
 use forge_core::{Error, Result};
 
-use crate::{ctx::Ctx, exit::Exit};
+use crate::{args::wait::WaitArgs, ctx::Ctx, exit::Exit};
 
 /// A larger file is no definition, in bytes.
 const MAX_FILE: u64 = 1 << 20;
-/// The definition where neither a flag nor the configuration names one.
-const DEFAULT_PRESET: &str = "ralph";
 
 /// `forge workflow`
 #[derive(Args, Debug)]
 #[command(subcommand_required = true, arg_required_else_help = true)]
 pub struct WorkflowArgs {
+    /// Use another repository: owner/repo, a URL, file:///…, a path, or local:.
+    #[arg(short = 'R', long, global = true, value_name = "repository")]
+    pub repo: Option<String>,
     /// The command.
     #[command(subcommand)]
     pub command: WorkflowCommand,
@@ -33,8 +44,32 @@ pub struct WorkflowArgs {
 /// The commands on workflows.
 #[derive(Debug, Subcommand)]
 pub enum WorkflowCommand {
-    /// Write a definition to start from
+    /// Print the phase that the group of an issue is in, and what to do
+    Position(position::WorkflowPositionArgs),
+    /// Check that the group of an issue has reached a state; exit code 8 if not
+    Convergence(convergence::WorkflowConvergenceArgs),
+    /// List the issues that belong together with one
+    Group(group::WorkflowGroupArgs),
+    /// Print the issue to work on next, and claim it; exit code 8 if there is none
+    Pick(pick::WorkflowPickArgs),
+    /// Claim an issue, and move it to the state in which the command works on it
+    Claim(claim::WorkflowClaimArgs),
+    /// Renew the lease of a claim
+    Heartbeat(heartbeat::WorkflowHeartbeatArgs),
+    /// Give a claim up
+    Release(release::WorkflowReleaseArgs),
+    /// Move an issue to a state
+    SetState(set_state::WorkflowSetStateArgs),
+    /// Move an issue to a state that follows, with a reason
+    Handoff(set_state::WorkflowSetStateArgs),
+    /// Move the sub-issues of an issue to a state, or its parent through a gate
+    Advance(advance::WorkflowAdvanceArgs),
+    /// Move the issues that a merged pull request closes
+    Reconcile(reconcile::WorkflowReconcileArgs),
+    /// Make the fields, options and labels that the workflow needs
     Init(init::WorkflowInitArgs),
+    /// Write a definition to start from
+    New(new::WorkflowNewArgs),
     /// List every mistake of a definition, with line and column
     Lint(lint::WorkflowLintArgs),
     /// Show states, commands and intents
@@ -43,6 +78,23 @@ pub enum WorkflowCommand {
     Graph(graph::WorkflowGraphArgs),
     /// Print the state that a word means for a command
     Resolve(resolve::WorkflowResolveArgs),
+}
+
+impl WorkflowCommand {
+    /// The flags that say how long to wait; `None` for a command that only reads.
+    #[must_use]
+    pub fn wait(&self) -> Option<&WaitArgs> {
+        match self {
+            Self::Pick(args) => Some(&args.wait),
+            Self::Claim(args) => Some(&args.wait),
+            Self::Heartbeat(args) => Some(&args.wait),
+            Self::Release(args) => Some(&args.wait),
+            Self::SetState(args) | Self::Handoff(args) => Some(&args.wait),
+            Self::Advance(args) => Some(&args.wait),
+            Self::Reconcile(args) => Some(&args.wait),
+            _ => None,
+        }
+    }
 }
 
 /// Which definition.
@@ -57,23 +109,21 @@ pub struct DefinitionArgs {
 }
 
 impl DefinitionArgs {
-    /// The text of the definition.
+    /// The text of the definition: the file, the preset, else what the configuration names.
     ///
     /// # Errors
     /// `invalid_input` (field `file`) for a file that cannot be read; `config` for an unknown preset.
-    pub fn text(&self, ctx: &Ctx) -> Result<String> {
+    pub async fn text(&self, ctx: &Ctx, repo: Option<&str>) -> Result<String> {
         let Some(path) = &self.file else {
-            let preset = match &self.preset {
-                Some(name) => Some(name.clone()),
-                None => ctx.config()?.workflow_preset(),
+            return match &self.preset {
+                Some(name) => Ok(Definition::preset_text(name)?.to_owned()),
+                None => configured(ctx, repo).await,
             };
-            let name = preset.as_deref().unwrap_or(DEFAULT_PRESET);
-            return Ok(Definition::preset_text(name)?.to_owned());
         };
         let name = path.display().to_string();
         let failed = |e: std::io::Error| {
             Error::invalid("file", format!("{name} cannot be read: {e}"))
-                .with_hint("name a file with a definition, or write one: forge workflow init")
+                .with_hint("name a file with a definition, or write one: forge workflow new")
                 .with_source(e)
         };
         let mut text = String::new();
@@ -96,21 +146,45 @@ impl DefinitionArgs {
     ///
     /// # Errors
     /// As [`Self::text`]; `config` with every mistake of it.
-    pub fn read(&self, ctx: &Ctx) -> Result<Definition> {
-        Definition::parse(&self.text(ctx)?)
+    pub async fn read(&self, ctx: &Ctx, repo: Option<&str>) -> Result<Definition> {
+        Definition::parse(&self.text(ctx, repo).await?)
     }
+}
+
+/// What the configuration names. A repository is opened only for a definition that is kept there.
+async fn configured(ctx: &Ctx, repo: Option<&str>) -> Result<String> {
+    let config = ctx.config()?;
+    let named = config.workflow_definition();
+    let repo = match named.is_some_and(|named| named.starts_with(forge::DEFINITION_IN_REPO)) {
+        true => Some(ctx.repo(repo).await?),
+        false => None,
+    };
+    forge::definition_text(config, repo.as_ref()).await
 }
 
 /// Runs a command on workflows.
 ///
 /// # Errors
 /// Whatever stops it.
-pub fn run(ctx: &Ctx, args: &WorkflowArgs) -> Result<Exit> {
+pub async fn run(ctx: &Ctx, args: &WorkflowArgs) -> Result<Exit> {
+    let repo = args.repo.as_deref();
     match &args.command {
-        WorkflowCommand::Init(args) => init::run(ctx, args),
-        WorkflowCommand::Lint(args) => lint::run(ctx, args),
-        WorkflowCommand::Show(args) => show::run(ctx, args),
-        WorkflowCommand::Graph(args) => graph::run(ctx, args),
-        WorkflowCommand::Resolve(args) => resolve::run(ctx, args),
+        WorkflowCommand::Position(args) => position::run(ctx, repo, args).await,
+        WorkflowCommand::Convergence(args) => convergence::run(ctx, repo, args).await,
+        WorkflowCommand::Group(args) => group::run(ctx, repo, args).await,
+        WorkflowCommand::Pick(args) => pick::run(ctx, repo, args).await,
+        WorkflowCommand::Claim(args) => claim::run(ctx, repo, args).await,
+        WorkflowCommand::Heartbeat(args) => heartbeat::run(ctx, repo, args).await,
+        WorkflowCommand::Release(args) => release::run(ctx, repo, args).await,
+        WorkflowCommand::SetState(args) => set_state::run(ctx, repo, args, false).await,
+        WorkflowCommand::Handoff(args) => set_state::run(ctx, repo, args, true).await,
+        WorkflowCommand::Advance(args) => advance::run(ctx, repo, args).await,
+        WorkflowCommand::Reconcile(args) => reconcile::run(ctx, repo, args).await,
+        WorkflowCommand::Init(args) => init::run(ctx, repo, args).await,
+        WorkflowCommand::New(args) => new::run(ctx, args),
+        WorkflowCommand::Lint(args) => lint::run(ctx, repo, args).await,
+        WorkflowCommand::Show(args) => show::run(ctx, repo, args).await,
+        WorkflowCommand::Graph(args) => graph::run(ctx, repo, args).await,
+        WorkflowCommand::Resolve(args) => resolve::run(ctx, repo, args).await,
     }
 }

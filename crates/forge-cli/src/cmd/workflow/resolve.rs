@@ -4,7 +4,7 @@ use clap::Args;
 use forge::workflow::{check_transition, resolve};
 use forge_core::{Error, Result, text};
 
-use super::DefinitionArgs;
+use super::{DefinitionArgs, shared::command_named};
 use crate::{
     args::output::JsonArgs,
     ctx::Ctx,
@@ -19,7 +19,7 @@ pub struct WorkflowResolveArgs {
     pub state: String,
     /// The command that asks, such as research
     #[arg(short, long, value_name = "name")]
-    pub command: String,
+    pub command: Option<String>,
     /// Check the way from this state, where transitions are strict
     #[arg(long, value_name = "state")]
     pub from: Option<String>,
@@ -62,11 +62,12 @@ const FIELDS: &[Field<Meaning>] = &[
     },
 ];
 
-pub fn run(ctx: &Ctx, args: &WorkflowResolveArgs) -> Result<Exit> {
+pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WorkflowResolveArgs) -> Result<Exit> {
     let fields = args.json.or_all(FIELDS.iter().map(|f| f.name));
     let selection = Selection::from_args(&fields, FIELDS)?;
-    let definition = args.definition.read(ctx)?;
-    let resolved = resolve(&definition, &args.state, &args.command)?;
+    let definition = args.definition.read(ctx, repo).await?;
+    let command = command_named(&definition, args.command.as_deref())?;
+    let resolved = resolve(&definition, &args.state, command)?;
     if let Some(from) = &args.from {
         let from = definition.state(from).ok_or_else(|| {
             let names: Vec<&str> = definition
@@ -83,7 +84,7 @@ pub fn run(ctx: &Ctx, args: &WorkflowResolveArgs) -> Result<Exit> {
         state: resolved.state.name.clone(),
         was_intent: resolved.was_intent,
         said: args.state.clone(),
-        command: args.command.clone(),
+        command: command.to_owned(),
     };
     match selection {
         Some(selection) => selection.print(&ctx.ui, &selection.object(&meaning))?,

@@ -157,10 +157,10 @@ fn marks(state: &State) -> String {
     flags.chain(end(state)).collect::<Vec<_>>().join(", ")
 }
 
-pub fn run(ctx: &Ctx, args: &WorkflowShowArgs) -> Result<Exit> {
+pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WorkflowShowArgs) -> Result<Exit> {
     let fields = args.json.or_all(FIELDS.iter().map(|f| f.name));
     let selection = Selection::from_args(&fields, FIELDS)?;
-    let definition = args.definition.read(ctx)?;
+    let definition = args.definition.read(ctx, repo).await?;
     if let Some(selection) = selection {
         selection.print(&ctx.ui, &selection.object(&definition))?;
         return Ok(Exit::Ok);

@@ -153,6 +153,11 @@ impl State {
         self.now()
     }
 
+    /// Sets the clock to the time of the system, for what is compared with it: leases.
+    pub fn set_clock_to_now(&mut self) {
+        self.seconds = chrono::Utc::now().timestamp() - CLOCK_START;
+    }
+
     /// The clock's time, RFC 3339 in UTC.
     pub fn now(&self) -> String {
         format_time(CLOCK_START + self.seconds)

@@ -1,0 +1,126 @@
+//! What a merge does with the issues that its pull request closes.
+
+use forge::workflow::{MergeEffects, MergeReport, MergeStep, Workflow, linked_issues};
+use forge_core::{
+    Capability, Error, ForgeKind, Repo, Warning,
+    mentions::mentions,
+    model::{Merge, PrFields, PrState, PullRequest},
+    text,
+};
+
+use super::shared::has;
+use crate::ctx::Ctx;
+
+/// What a failure after the merge means.
+const UNMOVED: &str = "the merge is done, and no issue was moved";
+
+/// Moves or closes the issues of a merge that happened, and says so on stderr. A merge that is to
+/// happen later moves none. Nothing here fails: the merge is done.
+pub(super) async fn apply(ctx: &Ctx, repo: &Repo, merge: &Merge) {
+    let workflow = match workflow(ctx, repo).await {
+        Ok(workflow) => workflow,
+        Err(e) => return ctx.ui.warning(&warning_of(&e, UNMOVED)),
+    };
+    // GitHub closes issues itself.
+    if workflow.is_none() && repo.id().kind == ForgeKind::GITHUB {
+        return;
+    }
+    let Some(pull) = with_issues(ctx, repo, merge).await else {
+        return;
+    };
+    let hosts = match ctx.forges() {
+        Ok(forges) => forges.hosts().clone(),
+        Err(_) => return,
+    };
+    if linked_issues(&pull, repo, &hosts).is_empty() {
+        return;
+    }
+    if merge.queued || merge.queue_position.is_some() {
+        ctx.ui.note(&text::one_line(&format!(
+            "no issue is moved before the merge: run `forge workflow reconcile {}` once it is done",
+            pull.id
+        )));
+        return;
+    }
+    let effects = MergeEffects::new(repo.clone(), workflow.as_ref(), hosts);
+    let report = match effects.plan(&pull).await {
+        Ok(plan) => effects.apply(&pull, plan).await,
+        Err(e) => return ctx.ui.warning(&warning_of(&e, UNMOVED)),
+    };
+    for line in lines(&report) {
+        ctx.ui.note(&line);
+    }
+    note_left(ctx, &report);
+}
+
+async fn workflow(ctx: &Ctx, repo: &Repo) -> forge_core::Result<Option<Workflow>> {
+    ctx.forges()?.merge_workflow(repo).await
+}
+
+/// The merged pull request with the issues that it closes. Where lines of the description name them,
+/// one without such a line is not read again.
+async fn with_issues(ctx: &Ctx, repo: &Repo, merge: &Merge) -> Option<PullRequest> {
+    let mut pull = merge.pull_request.clone();
+    let hosts = ctx.forges().ok()?.hosts();
+    let is_text = repo.id().kind != ForgeKind::GITHUB;
+    if is_text {
+        let named = mentions(&pull.description, hosts, &mut Vec::new());
+        if !named.iter().any(|mention| mention.closes) {
+            return None;
+        }
+    }
+    if has(repo, Capability::PrCreateCloses) {
+        match repo.view(&pull.id, PrFields::LINKED_ISSUES).await {
+            Ok(viewed) => pull = viewed,
+            Err(e) => {
+                ctx.ui.warning(&warning_of(&e, UNMOVED));
+                return None;
+            }
+        }
+        warn_of_unread(ctx, &pull);
+    }
+    if !merge.queued {
+        // What the forge shows may lag behind the merge that it has just made.
+        pull.state = PrState::Merged;
+        pull.merge_commit = pull.merge_commit.or_else(|| merge.commit.clone());
+    }
+    Some(pull)
+}
+
+/// A failure that stops nothing, as a warning.
+pub(super) fn warning_of(e: &Error, what: &str) -> Warning {
+    let warning = Warning::new(format!("{what}: {}", e.message()));
+    match e.hint() {
+        Some(hint) => warning.with_hint(hint),
+        None => warning,
+    }
+}
+
+/// Says which of the issues could not be read.
+pub(crate) fn warn_of_unread(ctx: &Ctx, pull: &PullRequest) {
+    let unread = |w: &&Warning| w.section == Some("linked_issues");
+    for warning in pull.warnings.iter().filter(unread) {
+        ctx.ui.warning(warning);
+    }
+}
+
+/// `moved: #3: In Review -> Done (closed)`, or `closed: #3`, for each.
+pub(crate) fn lines(report: &MergeReport) -> Vec<String> {
+    let did = if report.moves { "moved" } else { "closed" };
+    let line = |step: &MergeStep| format!("{did}: {}", step.in_words());
+    let lines = report.transitioned.iter().map(line);
+    lines.map(|l| text::one_line(&l).into_owned()).collect()
+}
+
+/// The issues that stay as they are, and why: a failure is a warning.
+pub(crate) fn note_left(ctx: &Ctx, report: &MergeReport) {
+    let did = if report.moves { "moved" } else { "closed" };
+    for left in &report.skipped {
+        let line = format!("not {did}: {} ({})", left.issue, left.reason);
+        ctx.ui.note(&text::one_line(&line));
+    }
+    for left in &report.failed {
+        let message = format!("{} was not {did}: {}", left.issue, left.reason);
+        ctx.ui.warning(&Warning::new(message));
+    }
+}

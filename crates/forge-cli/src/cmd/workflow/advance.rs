@@ -1,0 +1,130 @@
+//! `forge workflow advance`: moving the sub-issues of an issue, or its parent.
+
+use clap::Args;
+use forge::workflow::{AdvanceReport, Workflow};
+use forge_core::{Result, model::IssueId, text};
+
+use super::shared::{IssueArg, fields, issue_json, maybe, selection, short, state_word, warn};
+use crate::{
+    args::{output::JsonArgs, wait::WaitArgs},
+    ctx::Ctx,
+    exit::Exit,
+    ui::{json::Json, prompt},
+};
+
+/// `forge workflow advance`
+#[derive(Args, Debug)]
+pub struct WorkflowAdvanceArgs {
+    /// The issue.
+    #[command(flatten)]
+    pub issue: IssueArg,
+    /// Print what would move, and move nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Move the parent of the issue to the last gate that all of its sub-issues have reached
+    #[arg(long, conflicts_with_all = ["to", "pass_locks"])]
+    pub parent: bool,
+    /// Move sub-issues that somebody works on, too
+    #[arg(long)]
+    pub pass_locks: bool,
+    /// The state that the sub-issues of the issue go to
+    #[arg(long, value_name = "state", required_unless_present = "parent")]
+    pub to: Option<String>,
+    /// Do not ask
+    #[arg(long)]
+    pub yes: bool,
+    /// As JSON.
+    #[command(flatten)]
+    pub json: JsonArgs,
+    /// How long to wait.
+    #[command(flatten)]
+    pub wait: WaitArgs,
+}
+
+fields! {
+    FIELDS of AdvanceReport:
+        "advanced", |r| Json::list(&r.advanced, |moved| issue_json(&moved.id, vec![
+            ("fromState", maybe(&moved.from_state)),
+            ("toState", Json::text(&moved.to_state)),
+        ]));
+        "dryRun", |r| Json::Bool(r.dry_run);
+        "errors", |r| Json::list(&r.errors, |failed| {
+            issue_json(&failed.id, vec![("error", Json::text(&failed.error))])
+        });
+        "skipped", |r| Json::list(&r.skipped, |left| issue_json(&left.id, vec![
+            ("currentState", maybe(&left.current_state)),
+            ("reason", Json::text(&left.reason)),
+        ]));
+        "targetState", |r| Json::text(&r.target_state);
+}
+
+/// Runs it. Several issues are moved after a question, where somebody can answer it.
+///
+/// # Errors
+/// When the issue cannot be read, or nobody confirms the move.
+pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WorkflowAdvanceArgs) -> Result<Exit> {
+    let selection = selection(&args.json, FIELDS)?;
+    let (workflow, id) = args.issue.open(ctx, repo).await?;
+    if !args.dry_run && !args.yes && ctx.ui.can_prompt() {
+        let plan = advance(&workflow, &id, args, true).await?;
+        let count = plan.advanced.len();
+        if count > 1 {
+            for line in moves(&plan) {
+                ctx.ui.note(&line);
+            }
+            let to = text::one_line(&plan.target_state).into_owned();
+            if !prompt::confirm(&format!("Move {count} issues to {to}?"))? {
+                return Err(prompt::cancelled());
+            }
+        }
+    }
+    let report = advance(&workflow, &id, args, args.dry_run).await?;
+    warn(ctx, &report.warnings);
+    match selection {
+        Some(selection) => selection.print(&ctx.ui, &selection.object(&report))?,
+        None => {
+            for line in moves(&report) {
+                ctx.ui.line(&line)?;
+            }
+            for left in &report.skipped {
+                let line = format!("skipped: {} ({})", short(&left.id), left.reason);
+                ctx.ui.note(&text::one_line(&line));
+            }
+            for failed in &report.errors {
+                ctx.ui
+                    .caution(&format!("{}: {}", short(&failed.id), failed.error));
+            }
+            if report.advanced.is_empty() && report.errors.is_empty() {
+                ctx.ui.note("nothing to move");
+            }
+        }
+    }
+    Ok(match report.errors.is_empty() {
+        true => Exit::Ok,
+        false => Exit::Failure,
+    })
+}
+
+async fn advance(
+    workflow: &Workflow,
+    id: &IssueId,
+    args: &WorkflowAdvanceArgs,
+    dry_run: bool,
+) -> Result<AdvanceReport> {
+    match &args.to {
+        Some(to) if !args.parent => workflow.advance(id, to, args.pass_locks, dry_run).await,
+        _ => workflow.advance_parent(id, dry_run).await,
+    }
+}
+
+fn moves(report: &AdvanceReport) -> Vec<String> {
+    let would = match report.dry_run {
+        true => "would move ",
+        false => "",
+    };
+    let line = |moved: &forge::workflow::Advanced| {
+        let (id, from) = (short(&moved.id), state_word(&moved.from_state));
+        text::one_line(&format!("{would}{id}: {from} -> {}", moved.to_state)).into_owned()
+    };
+    report.advanced.iter().map(line).collect()
+}

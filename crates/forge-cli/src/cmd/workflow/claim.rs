@@ -1,0 +1,55 @@
+//! `forge workflow claim`: taking an issue.
+
+use clap::Args;
+use forge::workflow::ClaimRequest;
+use forge_core::Result;
+
+use super::shared::{CHANGE_FIELDS, HolderArgs, IssueArg, command_named, selection, show_change};
+use crate::{
+    args::{output::JsonArgs, wait::WaitArgs},
+    ctx::Ctx,
+    exit::Exit,
+};
+
+/// `forge workflow claim`
+#[derive(Args, Debug)]
+pub struct WorkflowClaimArgs {
+    /// The issue.
+    #[command(flatten)]
+    pub issue: IssueArg,
+    /// The command of the workflow that works on it, such as research
+    #[arg(short, long, value_name = "name")]
+    pub command: Option<String>,
+    /// Take it from whoever holds it; needs --reason
+    #[arg(long, requires = "reason")]
+    pub force: bool,
+    /// Who takes it.
+    #[command(flatten)]
+    pub holder: HolderArgs,
+    /// Why, in one line
+    #[arg(long, value_name = "text")]
+    pub reason: Option<String>,
+    /// As JSON.
+    #[command(flatten)]
+    pub json: JsonArgs,
+    /// How long to wait.
+    #[command(flatten)]
+    pub wait: WaitArgs,
+}
+
+/// Runs it.
+///
+/// # Errors
+/// When somebody else holds it, or it may not be worked on.
+pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WorkflowClaimArgs) -> Result<Exit> {
+    let selection = selection(&args.json, CHANGE_FIELDS)?;
+    let (workflow, id) = args.issue.open(ctx, repo).await?;
+    let req = ClaimRequest {
+        command: command_named(workflow.definition(), args.command.as_deref())?,
+        holder: args.holder.holder.as_deref(),
+        lease_s: args.holder.lease,
+        reason: args.reason.as_deref(),
+        force: args.force,
+    };
+    show_change(ctx, selection.as_ref(), workflow.claim(&id, &req).await?)
+}

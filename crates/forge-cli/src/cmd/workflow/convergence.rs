@@ -1,0 +1,79 @@
+//! `forge workflow convergence`: whether the group of an issue stands together at a state.
+
+use clap::Args;
+use forge::workflow::Convergence;
+use forge_core::{Result, text};
+
+use super::shared::{
+    IssueArg, count, fields, issue_json, maybe, selection, short, state_word, warn, word,
+};
+use crate::{args::output::JsonArgs, ctx::Ctx, exit::Exit, ui::json::Json};
+
+/// `forge workflow convergence`
+#[derive(Args, Debug)]
+pub struct WorkflowConvergenceArgs {
+    /// The issue.
+    #[command(flatten)]
+    pub issue: IssueArg,
+    /// The state that all of the group are to have reached
+    #[arg(long, value_name = "state")]
+    pub to: String,
+    /// As JSON.
+    #[command(flatten)]
+    pub json: JsonArgs,
+}
+
+fields! {
+    FIELDS of Convergence:
+        "blocking", |c| Json::list(&c.blocking, |b| issue_json(&b.id, vec![
+            ("title", Json::text(&b.title)),
+            ("currentState", maybe(&b.current_state)),
+            ("distanceToTarget", b.distance_to_target.map_or(Json::Null, count)),
+        ]));
+        "converged", |c| Json::Bool(c.converged);
+        "ready", |c| count(c.ready);
+        "recommendation", |c| Json::text(word(c.recommendation));
+        "targetState", |c| Json::text(&c.target_state);
+        "total", |c| count(c.total);
+}
+
+/// Runs it.
+///
+/// # Errors
+/// When the issue cannot be read; `invalid_input` (field `target_state`).
+pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WorkflowConvergenceArgs) -> Result<Exit> {
+    let selection = selection(&args.json, FIELDS)?;
+    let (workflow, id) = args.issue.open(ctx, repo).await?;
+    let (found, group) = workflow.convergence(&id, &args.to).await?;
+    warn(ctx, &group.warnings);
+    match selection {
+        Some(selection) => selection.print(&ctx.ui, &selection.object(&found))?,
+        None => {
+            let is = match found.converged {
+                true => "converged",
+                false => "not converged",
+            };
+            ctx.ui.line(&text::one_line(&format!(
+                "{is} at {}: {} of {} (recommendation: {})",
+                found.target_state,
+                found.ready,
+                found.total,
+                word(found.recommendation)
+            )))?;
+            for blocker in &found.blocking {
+                let behind = match blocker.distance_to_target {
+                    Some(1) => "1 state behind".to_owned(),
+                    Some(n) => format!("{n} states behind"),
+                    None => "not in the order of work".to_owned(),
+                };
+                let state = state_word(&blocker.current_state);
+                let line = format!("{}: {state}, {behind}", short(&blocker.id));
+                ctx.ui.line(&text::one_line(&line))?;
+            }
+        }
+    }
+    Ok(match found.converged {
+        true => Exit::Ok,
+        false => Exit::Pending,
+    })
+}

@@ -1,0 +1,55 @@
+//! `forge workflow group`: the issues that belong together with one.
+
+use clap::Args;
+use forge::workflow::GroupView;
+use forge_core::Result;
+
+use super::{
+    position::member_table,
+    shared::{IssueArg, fields, id_json, issue_json, member_json, selection, short, warn},
+};
+use crate::{args::output::JsonArgs, ctx::Ctx, exit::Exit, ui::json::Json};
+
+/// `forge workflow group`
+#[derive(Args, Debug)]
+pub struct WorkflowGroupArgs {
+    /// The issue.
+    #[command(flatten)]
+    pub issue: IssueArg,
+    /// As JSON.
+    #[command(flatten)]
+    pub json: JsonArgs,
+}
+
+fields! {
+    FIELDS of GroupView:
+        "cycles", |g| Json::list(&g.group.cycles, |cycle| Json::list(cycle, id_json));
+        "issues", |g| Json::list(&g.issues, member_json);
+        "primary", |g| Json::maybe(g.group.primary.as_ref(), |id| issue_json(id, Vec::new()));
+        "truncated", |g| Json::Bool(g.group.truncated);
+}
+
+/// Runs it.
+///
+/// # Errors
+/// When the issue cannot be read.
+pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WorkflowGroupArgs) -> Result<Exit> {
+    let selection = selection(&args.json, FIELDS)?;
+    let (workflow, id) = args.issue.open(ctx, repo).await?;
+    let group = workflow.group(&id).await?;
+    warn(ctx, &group.warnings);
+    if let Some(selection) = selection {
+        selection.print(&ctx.ui, &selection.object(&group))?;
+        return Ok(Exit::Ok);
+    }
+    ctx.ui.page(&member_table(ctx, &group.issues))?;
+    for cycle in &group.group.cycles {
+        let names: Vec<String> = cycle.iter().map(short).collect();
+        ctx.ui
+            .caution(&format!("these wait for each other: {}", names.join(", ")));
+    }
+    if group.group.truncated {
+        ctx.ui.caution("the group has more issues than are shown");
+    }
+    Ok(Exit::Ok)
+}

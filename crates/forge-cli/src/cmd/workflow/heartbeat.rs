@@ -1,0 +1,65 @@
+//! `forge workflow heartbeat`: renewing the lease of a claim.
+
+use clap::Args;
+use forge::workflow::Claim;
+use forge_core::{Result, text};
+
+use super::shared::{IssueArg, fields, maybe, selection, short};
+use crate::{
+    args::{output::JsonArgs, wait::WaitArgs},
+    ctx::Ctx,
+    exit::Exit,
+    ui::json::Json,
+};
+
+/// `forge workflow heartbeat`
+#[derive(Args, Debug)]
+pub struct WorkflowHeartbeatArgs {
+    /// The issue.
+    #[command(flatten)]
+    pub issue: IssueArg,
+    /// The claim, by its id
+    #[arg(long, value_name = "id")]
+    pub claim: String,
+    /// As JSON.
+    #[command(flatten)]
+    pub json: JsonArgs,
+    /// How long to wait.
+    #[command(flatten)]
+    pub wait: WaitArgs,
+}
+
+fields! {
+    FIELDS of Claim:
+        "command", |c| Json::text(&c.command);
+        "expiresAt", |c| Json::text(c.expires_at().to_string());
+        "from", |c| maybe(&c.from);
+        "holder", |c| Json::text(&c.holder);
+        "id", |c| Json::text(&c.id);
+        "leaseSeconds", |c| Json::Number(c.lease_s);
+        "renewedAt", |c| Json::text(c.renewed_at.to_string());
+        "since", |c| Json::text(c.since.to_string());
+}
+
+/// Runs it.
+///
+/// # Errors
+/// When the claim is over: its holder has to stop.
+pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WorkflowHeartbeatArgs) -> Result<Exit> {
+    let selection = selection(&args.json, FIELDS)?;
+    let (workflow, id) = args.issue.open(ctx, repo).await?;
+    let claim = ctx
+        .ui
+        .outcome(workflow.heartbeat(&id, &args.claim).await?)?;
+    match selection {
+        Some(selection) => selection.print(&ctx.ui, &selection.object(&claim))?,
+        None => ctx.ui.line(&text::one_line(&format!(
+            "{}: claim {} of {} until {}",
+            short(&id),
+            claim.id,
+            claim.holder,
+            claim.expires_at()
+        )))?,
+    }
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,118 @@
+//! `forge workflow pick`: the issue to work on next.
+
+use clap::Args;
+use forge::workflow::{ClaimRequest, PickRequest, Picked};
+use forge_core::{Result, text};
+
+use super::shared::{
+    HolderArgs, change_json, change_line, command_named, count, fields, issue_json, member_json,
+    selection, short,
+};
+use crate::{
+    args::{output::JsonArgs, wait::WaitArgs},
+    ctx::Ctx,
+    exit::Exit,
+    ui::json::Json,
+};
+
+/// `forge workflow pick`
+#[derive(Args, Debug)]
+pub struct WorkflowPickArgs {
+    /// Claim it as well, for --command
+    #[arg(long)]
+    pub claim: bool,
+    /// Take it from the states that this command takes issues from; the role of one counts too
+    #[arg(short, long, value_name = "name")]
+    pub command: Option<String>,
+    /// Who takes it, with --claim.
+    #[command(flatten)]
+    pub holder: HolderArgs,
+    /// The largest estimate [default: as the workflow has it]
+    #[arg(long, value_name = "estimate")]
+    pub max_estimate: Option<String>,
+    /// Take it from this state
+    #[arg(short, long, value_name = "state")]
+    pub state: Option<String>,
+    /// As JSON.
+    #[command(flatten)]
+    pub json: JsonArgs,
+    /// How long to wait.
+    #[command(flatten)]
+    pub wait: WaitArgs,
+}
+
+fields! {
+    FIELDS of Picked:
+        "alternatives", |p| count(p.pick.alternatives);
+        "claimed", |p| Json::maybe(p.claimed.as_ref(), |claimed| change_json(&claimed.value));
+        "found", |p| Json::Bool(p.pick.issue.is_some());
+        "issue", |p| Json::maybe(p.pick.issue.as_ref(), |found| member_json(&found.member));
+        "reason", |p| Json::text(&p.pick.reason);
+        "scanned", |p| count(p.scanned);
+        "skipped", |p| Json::list(&p.pick.skipped, |(id, reason)| {
+            issue_json(id, vec![("reason", Json::text(reason))])
+        });
+        "truncated", |p| Json::Bool(p.truncated);
+}
+
+/// Runs it.
+///
+/// # Errors
+/// `invalid_input` (field `command`, `state` or `max_estimate`).
+pub async fn run(ctx: &Ctx, flag: Option<&str>, args: &WorkflowPickArgs) -> Result<Exit> {
+    let selection = selection(&args.json, FIELDS)?;
+    let repo = ctx.repo(flag).await?;
+    let workflow = ctx.forges()?.workflow(&repo).await?;
+    let named = args.command.as_deref();
+    let claim = match args.claim {
+        true => Some(ClaimRequest {
+            command: command_named(workflow.definition(), named)?,
+            holder: args.holder.holder.as_deref(),
+            lease_s: args.holder.lease,
+            ..ClaimRequest::default()
+        }),
+        false => None,
+    };
+    let req = PickRequest {
+        state: args.state.as_deref(),
+        command: named,
+        max_estimate: args.max_estimate.as_deref(),
+        claim,
+    };
+    let mut picked = workflow.pick(&req).await?;
+    let mut exit = match picked.pick.issue {
+        Some(_) => Exit::Ok,
+        None => Exit::Pending,
+    };
+    if let Some(claimed) = picked.claimed.take() {
+        let kept = forge_core::Outcome::immediate(claimed.value.clone());
+        if !ctx.ui.outcome(claimed)?.moved {
+            exit = Exit::Failure;
+        }
+        picked.claimed = Some(kept);
+    }
+    if let Some(selection) = selection {
+        selection.print(&ctx.ui, &selection.object(&picked))?;
+        return Ok(exit);
+    }
+    if let Some(found) = &picked.pick.issue {
+        let line = format!("{} {}", short(&found.member.id), found.member.title);
+        ctx.ui.line(&text::one_line(&line))?;
+    }
+    ctx.ui.line(&text::one_line(&picked.pick.reason))?;
+    if let Some(claimed) = &picked.claimed {
+        ctx.ui.line(&text::one_line(&change_line(&claimed.value)))?;
+    }
+    for (id, reason) in &picked.pick.skipped {
+        ctx.ui.note(&text::one_line(&format!(
+            "skipped: {} ({reason})",
+            short(id)
+        )));
+    }
+    if picked.truncated && picked.pick.issue.is_none() {
+        let scanned = picked.scanned;
+        ctx.ui
+            .caution(&format!("only the first {scanned} issues were looked at"));
+    }
+    Ok(exit)
+}

@@ -1,0 +1,136 @@
+//! `forge workflow position`: in which phase the group of an issue is.
+
+use clap::Args;
+use forge::workflow::{GroupView, Member, Position};
+use forge_core::{Result, text};
+
+use super::shared::{
+    IssueArg, fields, id_json, issue_json, maybe, member_json, selection, short, state_word, warn,
+    word,
+};
+use crate::{
+    args::output::JsonArgs,
+    ctx::Ctx,
+    exit::Exit,
+    ui::{
+        json::Json,
+        table::{self, Cell, Column},
+    },
+};
+
+/// `forge workflow position`
+#[derive(Args, Debug)]
+pub struct WorkflowPositionArgs {
+    /// The issue.
+    #[command(flatten)]
+    pub issue: IssueArg,
+    /// As JSON.
+    #[command(flatten)]
+    pub json: JsonArgs,
+}
+
+type Found = (Position, GroupView);
+
+fields! {
+    FIELDS of Found:
+        "convergence", |(p, _)| Json::Object(vec![
+            ("required", Json::Bool(p.convergence.required)),
+            ("met", Json::Bool(p.convergence.met)),
+            ("blocking", Json::list(&p.convergence.blocking, |m| issue_json(&m.id, vec![
+                ("title", Json::text(&m.title)),
+                ("state", maybe(&m.state)),
+            ]))),
+        ]);
+        "groupPrimary", |(p, g)| {
+            Json::maybe(g.group.primary.as_ref().filter(|_| p.is_group), |id| {
+                issue_json(id, Vec::new())
+            })
+        };
+        "isGroup", |(p, _)| Json::Bool(p.is_group);
+        "issues", |(_, g)| Json::list(&g.issues, member_json);
+        "needsHuman", |(p, _)| Json::list(&p.needs_human, id_json);
+        "phase", |(p, _)| Json::text(&p.phase);
+        "reason", |(p, _)| Json::text(&p.reason);
+        "recommendation", |(p, _)| Json::text(word(p.recommendation));
+        "remainingPhases", |(p, _)| Json::list(&p.remaining_phases, |phase| Json::text(phase));
+        "truncated", |(_, g)| Json::Bool(g.group.truncated);
+        "unknownStates", |(p, _)| Json::list(&p.unknown_states, |state| Json::text(state));
+}
+
+const MEMBERS: &[Column] = &[
+    Column {
+        title: "ISSUE",
+        shrinks: false,
+    },
+    Column {
+        title: "STATE",
+        shrinks: false,
+    },
+    Column {
+        title: "ESTIMATE",
+        shrinks: false,
+    },
+    Column {
+        title: "PRIORITY",
+        shrinks: false,
+    },
+    Column {
+        title: "TITLE",
+        shrinks: true,
+    },
+];
+
+/// The members of a group as a table.
+pub(super) fn member_table(ctx: &Ctx, members: &[Member]) -> String {
+    let cell = |text: &str| Cell::plain(text::one_line(text));
+    let rows = members.iter().map(|member| {
+        vec![
+            cell(&short(&member.id)),
+            cell(state_word(&member.state)),
+            cell(member.estimate.as_deref().unwrap_or_default()),
+            cell(member.priority.as_deref().unwrap_or_default()),
+            cell(&member.title),
+        ]
+    });
+    let rows: Vec<Vec<Cell>> = rows.collect();
+    table::render(MEMBERS, &rows, ctx.ui.width(), ctx.ui.palette())
+}
+
+/// Runs it.
+///
+/// # Errors
+/// When the issue cannot be read.
+pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WorkflowPositionArgs) -> Result<Exit> {
+    let selection = selection(&args.json, FIELDS)?;
+    let (workflow, id) = args.issue.open(ctx, repo).await?;
+    let found = workflow.position(&id).await?;
+    warn(ctx, &found.1.warnings);
+    if let Some(selection) = selection {
+        selection.print(&ctx.ui, &selection.object(&found))?;
+        return Ok(Exit::Ok);
+    }
+    let (position, group) = &found;
+    let mut page = format!("{}: {}\n", position.phase, position.reason);
+    let mut line = |what: &str, items: Vec<String>| {
+        if !items.is_empty() {
+            page.push_str(&format!("{what}: {}\n", items.join(", ")));
+        }
+    };
+    let blocking = position.convergence.blocking.iter();
+    let blocking = blocking.map(|m| format!("{} ({})", short(&m.id), state_word(&m.state)));
+    line("waits for", blocking.collect());
+    line(
+        "needs a person",
+        position.needs_human.iter().map(short).collect(),
+    );
+    line("unknown states", position.unknown_states.clone());
+    line("phases left", position.remaining_phases.clone());
+    line(
+        "recommendation",
+        vec![word(position.recommendation).to_owned()],
+    );
+    let page = text::neutralise(&page).into_owned();
+    ctx.ui
+        .page(&format!("{page}\n{}", member_table(ctx, &group.issues)))?;
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,46 @@
+//! `forge workflow release`: giving a claim up.
+
+use clap::Args;
+use forge_core::Result;
+
+use super::shared::{CHANGE_FIELDS, IssueArg, selection, show_change};
+use crate::{
+    args::{output::JsonArgs, wait::WaitArgs},
+    ctx::Ctx,
+    exit::Exit,
+};
+
+/// `forge workflow release`
+#[derive(Args, Debug)]
+pub struct WorkflowReleaseArgs {
+    /// The issue.
+    #[command(flatten)]
+    pub issue: IssueArg,
+    /// The claim, by its id
+    #[arg(long, value_name = "id")]
+    pub claim: String,
+    /// Why, in one line
+    #[arg(long, value_name = "text")]
+    pub reason: Option<String>,
+    /// The state that it goes to [default: that of before the claim]
+    #[arg(long, value_name = "state")]
+    pub to: Option<String>,
+    /// As JSON.
+    #[command(flatten)]
+    pub json: JsonArgs,
+    /// How long to wait.
+    #[command(flatten)]
+    pub wait: WaitArgs,
+}
+
+/// Runs it.
+///
+/// # Errors
+/// When the claim is over.
+pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WorkflowReleaseArgs) -> Result<Exit> {
+    let selection = selection(&args.json, CHANGE_FIELDS)?;
+    let (workflow, id) = args.issue.open(ctx, repo).await?;
+    let (to, reason) = (args.to.as_deref(), args.reason.as_deref());
+    let outcome = workflow.release(&id, &args.claim, to, reason).await?;
+    show_change(ctx, selection.as_ref(), outcome)
+}

@@ -1,0 +1,71 @@
+//! `forge workflow set-state` and `forge workflow handoff`: moving one issue.
+
+use clap::Args;
+use forge::workflow::MoveRequest;
+use forge_core::Result;
+
+use super::shared::{CHANGE_FIELDS, HolderArgs, IssueArg, command_named, selection, show_change};
+use crate::{
+    args::{output::JsonArgs, wait::WaitArgs},
+    ctx::Ctx,
+    exit::Exit,
+};
+
+/// `forge workflow set-state` and `forge workflow handoff`
+#[derive(Args, Debug)]
+pub struct WorkflowSetStateArgs {
+    /// The issue.
+    #[command(flatten)]
+    pub issue: IssueArg,
+    /// A state, or an intent such as __COMPLETE__
+    pub state: String,
+    /// The claim that you hold, by its id
+    #[arg(long, value_name = "id")]
+    pub claim: Option<String>,
+    /// The command of the workflow that moves it, such as research
+    #[arg(short, long, value_name = "name")]
+    pub command: Option<String>,
+    /// Pass the claim of somebody else; needs --reason
+    #[arg(long, requires = "reason")]
+    pub force: bool,
+    /// Who takes it, where the state is one in which somebody works on it.
+    #[command(flatten)]
+    pub holder: HolderArgs,
+    /// Why, in one line
+    #[arg(long, value_name = "text")]
+    pub reason: Option<String>,
+    /// As JSON.
+    #[command(flatten)]
+    pub json: JsonArgs,
+    /// How long to wait.
+    #[command(flatten)]
+    pub wait: WaitArgs,
+}
+
+/// Runs it; `hands_off` for a handoff, which needs a reason and follows the graph of the workflow.
+///
+/// # Errors
+/// When the issue may not go there, or somebody else holds it; then nothing is written.
+pub async fn run(
+    ctx: &Ctx,
+    repo: Option<&str>,
+    args: &WorkflowSetStateArgs,
+    hands_off: bool,
+) -> Result<Exit> {
+    let selection = selection(&args.json, CHANGE_FIELDS)?;
+    let (workflow, id) = args.issue.open(ctx, repo).await?;
+    let req = MoveRequest {
+        to: &args.state,
+        command: command_named(workflow.definition(), args.command.as_deref())?,
+        reason: args.reason.as_deref(),
+        claim: args.claim.as_deref(),
+        holder: args.holder.holder.as_deref(),
+        lease_s: args.holder.lease,
+        force: args.force,
+    };
+    let outcome = match hands_off {
+        true => workflow.handoff(&id, &req).await?,
+        false => workflow.set_state(&id, &req).await?,
+    };
+    show_change(ctx, selection.as_ref(), outcome)
+}

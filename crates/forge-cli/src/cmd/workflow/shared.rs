@@ -1,0 +1,263 @@
+//! What the commands on the issues of a workflow share.
+
+use clap::Args;
+use forge::workflow::{
+    Claim, Definition, LeftIssue, Member, MergeReport, MergeStep, Recommendation, StateChange,
+    Workflow,
+};
+use forge_core::{
+    Error, Outcome, PrKey, Result, Warning,
+    model::{IssueId, IssueReason},
+    text,
+};
+
+use crate::{
+    cmd::issue,
+    ctx::Ctx,
+    exit::Exit,
+    ui::json::{Field, Json, Selection},
+};
+
+/// A table of the fields of `--json`.
+macro_rules! fields {
+    ($($vis:vis $table:ident of $kind:ty: $($name:literal, $get:expr;)*)*) => {
+        $($vis const $table: &[$crate::ui::json::Field<$kind>] =
+            &[$($crate::ui::json::Field { name: $name, needs: (), get: $get },)*];)*
+    };
+}
+pub(super) use fields;
+
+/// The issue that a command is about.
+#[derive(Args, Clone, Debug, Default)]
+pub struct IssueArg {
+    /// Number or URL
+    #[arg(value_name = "issue")]
+    pub selector: String,
+}
+
+impl IssueArg {
+    /// The issue, and the workflow of its repository.
+    ///
+    /// # Errors
+    /// `invalid_input` for what names no issue; `config` for a workflow that cannot be used.
+    pub(super) async fn open(&self, ctx: &Ctx, flag: Option<&str>) -> Result<(Workflow, IssueId)> {
+        let selected = issue::shared::select(ctx, flag, &self.selector).await?;
+        let workflow = ctx.forges()?.workflow(&selected.repo).await?;
+        Ok((workflow, selected.id))
+    }
+}
+
+/// Who takes an issue, and for how long.
+#[derive(Args, Clone, Debug, Default)]
+pub struct HolderArgs {
+    /// Who holds the claim [default: the account]
+    #[arg(long, value_name = "name")]
+    pub holder: Option<String>,
+    /// How long the claim holds without a heartbeat, in seconds [default: 3600]
+    #[arg(long, value_name = "seconds")]
+    pub lease: Option<u64>,
+}
+
+/// The command that was named.
+///
+/// # Errors
+/// `invalid_input` (field `command`) without one, with those that there are.
+pub(super) fn command_named<'n>(
+    definition: &Definition,
+    named: Option<&'n str>,
+) -> Result<&'n str> {
+    named.ok_or_else(|| {
+        let names = definition.commands.keys();
+        let names: Vec<String> = names.map(|name| definition.full_name(name)).collect();
+        let example = names.first().map_or("", String::as_str);
+        let message = format!(
+            "--command is missing: the commands of the workflow are {}",
+            names.join(", ")
+        );
+        Error::invalid("command", message).with_hint(format!(
+            "retry with one of them, such as --command {example}"
+        ))
+    })
+}
+
+/// `#7`, or an at-uri.
+pub(super) fn short(id: &IssueId) -> String {
+    match &id.key {
+        PrKey::Number(number) => format!("#{number}"),
+        PrKey::Record(uri) => text::one_line(uri).into_owned(),
+    }
+}
+
+/// The members that name an issue, and others.
+pub(super) fn issue_json(id: &IssueId, others: Vec<(&'static str, Json)>) -> Json {
+    let mut members = vec![("id", id_json(id)), ("number", number_json(id))];
+    members.extend(others);
+    Json::Object(members)
+}
+
+pub(super) fn id_json(id: &IssueId) -> Json {
+    Json::text(id.to_string())
+}
+
+pub(super) fn number_json(id: &IssueId) -> Json {
+    match id.key {
+        PrKey::Number(number) => Json::Number(number),
+        PrKey::Record(_) => Json::Null,
+    }
+}
+
+pub(super) fn maybe(value: &Option<String>) -> Json {
+    Json::maybe(value.as_ref(), |value| Json::text(value))
+}
+
+pub(super) fn count(number: usize) -> Json {
+    Json::Number(number as u64)
+}
+
+pub(super) fn member_json(member: &Member) -> Json {
+    issue_json(
+        &member.id,
+        vec![
+            ("title", Json::text(&member.title)),
+            ("workflowState", maybe(&member.state)),
+            ("estimate", maybe(&member.estimate)),
+            ("priority", maybe(&member.priority)),
+        ],
+    )
+}
+
+pub(super) fn claim_json(claim: &Claim) -> Json {
+    Json::Object(vec![
+        ("id", Json::text(&claim.id)),
+        ("holder", Json::text(&claim.holder)),
+        ("command", Json::text(&claim.command)),
+        ("since", Json::text(claim.since.to_string())),
+        ("renewedAt", Json::text(claim.renewed_at.to_string())),
+        ("expiresAt", Json::text(claim.expires_at().to_string())),
+        ("leaseSeconds", Json::Number(claim.lease_s)),
+    ])
+}
+
+pub(super) fn change_json(change: &StateChange) -> Json {
+    Json::Object(
+        CHANGE_FIELDS
+            .iter()
+            .map(|field| (field.name, (field.get)(change)))
+            .collect(),
+    )
+}
+
+/// `wait`, and so on.
+pub(super) const fn word(recommendation: Recommendation) -> &'static str {
+    match recommendation {
+        Recommendation::Proceed => "proceed",
+        Recommendation::Wait => "wait",
+        Recommendation::Escalate => "escalate",
+    }
+}
+
+/// A state as a person reads it.
+pub(super) fn state_word(state: &Option<String>) -> &str {
+    state.as_deref().unwrap_or("no state")
+}
+
+fields! {
+    pub(super) CHANGE_FIELDS of StateChange:
+        "claim", |c| Json::maybe(c.claim.as_ref(), claim_json);
+        "closed", |c| Json::maybe(c.closed.as_ref(), |closed| Json::Bool(*closed));
+        "command", |c| Json::text(&c.command);
+        "endedClaim", |c| maybe(&c.ended_claim);
+        "id", |c| id_json(&c.id);
+        "moved", |c| Json::Bool(c.moved);
+        "newState", |c| Json::text(&c.new_state);
+        "number", |c| number_json(&c.id);
+        "previousState", |c| Json::text(&c.previous_state);
+        "resolvedFrom", |c| maybe(&c.resolved_from);
+        "title", |c| Json::text(&c.title);
+    pub(super) REPORT_FIELDS of MergeReport:
+        "failed", |r| Json::list(&r.failed, left_json);
+        "skipped", |r| Json::list(&r.skipped, left_json);
+        "transitioned", |r| Json::list(&r.transitioned, step_json);
+}
+
+fn left_json(left: &LeftIssue) -> Json {
+    Json::Object(vec![
+        ("issue", Json::text(&left.issue)),
+        ("reason", Json::text(&left.reason)),
+    ])
+}
+
+fn step_json(step: &MergeStep) -> Json {
+    issue_json(
+        &step.id,
+        vec![
+            ("fromState", maybe(&step.from)),
+            ("toState", maybe(&step.to)),
+            ("closed", Json::Bool(step.closes.is_some())),
+            (
+                "closedAs",
+                Json::maybe(step.closes.as_ref(), |reason| {
+                    Json::text(match reason {
+                        IssueReason::Completed => "completed",
+                        IssueReason::NotPlanned => "not_planned",
+                        IssueReason::Duplicate => "duplicate",
+                        IssueReason::Reopened => "reopened",
+                    })
+                }),
+            ),
+        ],
+    )
+}
+
+/// `--json` of one object of a table of ours.
+pub(super) fn selection<T>(
+    json: &crate::args::output::JsonArgs,
+    table: &'static [Field<T>],
+) -> Result<Option<Selection<T>>> {
+    Selection::from_args(&json.or_all(table.iter().map(|f| f.name)), table)
+}
+
+/// `#3: In Review -> Done (closed)`, and the claim.
+pub(super) fn change_line(change: &StateChange) -> String {
+    let mut line = format!("{}: {}", short(&change.id), change.previous_state);
+    if change.previous_state != change.new_state {
+        line.push_str(&format!(" -> {}", change.new_state));
+    }
+    match change.closed {
+        Some(true) => line.push_str(" (closed)"),
+        Some(false) => line.push_str(" (reopened)"),
+        None => {}
+    }
+    if let Some(claim) = &change.claim {
+        let until = claim.expires_at();
+        line.push_str(&format!(
+            ", claim {} of {} until {until}",
+            claim.id, claim.holder
+        ));
+    }
+    line
+}
+
+/// Shows what became of an issue. One that did not move is a failure.
+pub(super) fn show_change(
+    ctx: &Ctx,
+    selection: Option<&Selection<StateChange>>,
+    outcome: Outcome<StateChange>,
+) -> Result<Exit> {
+    let change = ctx.ui.outcome(outcome)?;
+    match selection {
+        Some(selection) => selection.print(&ctx.ui, &selection.object(&change))?,
+        None => ctx.ui.line(&text::one_line(&change_line(&change)))?,
+    }
+    Ok(match change.moved {
+        true => Exit::Ok,
+        false => Exit::Failure,
+    })
+}
+
+/// Warnings of a decision, on stderr.
+pub(super) fn warn(ctx: &Ctx, warnings: &[Warning]) {
+    for warning in warnings {
+        ctx.ui.warning(warning);
+    }
+}

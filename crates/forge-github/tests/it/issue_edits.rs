@@ -1,0 +1,735 @@
+//! Edits of issues on the double: how many requests they take, and what happens in part.
+
+use forge_core::{
+    ErrorKind, PageReq, Repo, Retry,
+    model::{
+        BoardId, EditIssue, Issue, IssueField, IssueFields, IssueFilter, IssueId, IssueQuery,
+        IssueReason, IssueState, NewIssue, SetChange,
+    },
+};
+use forge_testkit::github::Fault;
+use serde_json::json;
+
+use crate::double::{World, handle};
+
+const REPO: &str = "octo/tools";
+
+/// A world with a board of `octo` that has the fields `Status` and `Estimate`, and `count` issues.
+pub struct Board {
+    pub world: World,
+    pub project: u64,
+}
+
+impl Board {
+    pub fn new(count: usize) -> Self {
+        let world = World::new();
+        let mut seed = world.double.seed();
+        let project = seed.project("octo", "Plan", &["Todo", "Doing", "Done"]);
+        seed.project_field(project, "Estimate", &["S", "M", "L"]);
+        for n in 1..=count {
+            seed.open_issue(REPO, "ada", &format!("Issue {n}"), "Text.");
+        }
+        drop(seed);
+        Self { world, project }
+    }
+
+    /// Puts an issue onto the board.
+    pub fn item(&self, number: u64, status: &str) -> u64 {
+        let mut seed = self.world.double.seed();
+        seed.project_item(self.project, REPO, number, status)
+    }
+
+    pub fn values(&self, number: u64) -> Vec<(String, String)> {
+        let seed = self.world.double.seed();
+        seed.project_values(self.project, REPO, number)
+    }
+
+    /// The names of the requests that `what` takes.
+    pub async fn sent<T>(&self, what: impl Future<Output = T>) -> (T, Vec<String>) {
+        self.world.double.reset_record();
+        let result = what.await;
+        let sent = self.world.double.requests().into_iter();
+        (
+            result,
+            sent.map(|r| r.operation.unwrap_or(r.path)).collect(),
+        )
+    }
+}
+
+pub fn id(repo: &Repo, number: u64) -> IssueId {
+    IssueId::number(repo.id().clone(), number)
+}
+
+pub fn board() -> BoardId {
+    "octo/1".parse().unwrap()
+}
+
+pub fn on_board() -> IssueFields {
+    IssueFields {
+        board: Some(board()),
+        ..IssueFields::NONE
+    }
+}
+
+pub fn values<const N: usize>(values: [(&str, Option<&str>); N]) -> EditIssue {
+    let values = values.into_iter();
+    EditIssue {
+        values: values
+            .map(|(k, v)| (k.to_owned(), v.map(str::to_owned)))
+            .collect(),
+        board: Some(board()),
+        ..EditIssue::default()
+    }
+}
+
+fn pairs(issue: &Issue) -> Vec<(&str, &str)> {
+    let values = issue.values.iter();
+    values.map(|(k, v)| (k.as_str(), v.as_str())).collect()
+}
+
+#[tokio::test]
+async fn edit_of_all_parts_takes_two_requests() {
+    let b = Board::new(4);
+    b.item(1, "Todo");
+    let repo = &b.world.ada;
+    let edit = EditIssue {
+        title: Some("New title".into()),
+        body: Some("New text.".into()),
+        labels: SetChange {
+            add: vec!["Bug".into()],
+            remove: vec![],
+        },
+        assignees: SetChange {
+            add: vec!["@me".into(), "grace".into()],
+            remove: vec![],
+        },
+        parent: Some(Some(id(repo, 2))),
+        blocked_by: SetChange {
+            add: vec![id(repo, 3), id(repo, 4)],
+            remove: vec![],
+        },
+        state: Some(IssueState::Closed),
+        reason: Some(IssueReason::NotPlanned),
+        comment: Some("Moved.".into()),
+        ..values([("status", Some("doing")), ("Estimate", Some("M"))])
+    };
+    let (done, sent) = b.sent(repo.edit_issue(&id(repo, 1), &edit)).await;
+    assert_eq!(sent, ["IssueEdit", "updateIssue"]);
+    let done = done.unwrap();
+    assert!(done.warnings.is_empty(), "{:?}", done.warnings);
+    let fields = IssueFields {
+        comments: true,
+        relations: true,
+        ..on_board()
+    };
+    let (now, sent) = b.sent(repo.issue(&id(repo, 1), &fields)).await;
+    assert_eq!(sent, ["IssueView"]);
+    let now = now.unwrap();
+    for issue in [&done.value, &now] {
+        assert_eq!(
+            (issue.title.as_str(), issue.body.as_str()),
+            ("New title", "New text.")
+        );
+        assert_eq!(issue.labels[0].name, "bug");
+        let people: Vec<_> = issue.assignees.iter().map(|a| a.login.as_str()).collect();
+        assert_eq!(people, ["ada", "grace"]);
+        assert_eq!(issue.state, IssueState::Closed);
+        assert_eq!(issue.state_reason, Some(IssueReason::NotPlanned));
+        assert_eq!(pairs(issue), [("Estimate", "M"), ("Status", "Doing")]);
+        let relations = issue.relations.as_ref().unwrap();
+        assert_eq!(relations.parent.as_ref().unwrap().id, id(repo, 2));
+        let mut blockers: Vec<_> = relations.blocked_by.iter().map(|r| r.id.clone()).collect();
+        blockers.sort_by_key(ToString::to_string);
+        assert_eq!(blockers, [id(repo, 3), id(repo, 4)]);
+    }
+    assert_eq!(now.comments.unwrap()[0].body, "Moved.");
+    assert_eq!(done.value.version, now.version);
+
+    let (again, sent) = b
+        .sent(repo.edit_issue(
+            &id(repo, 1),
+            &EditIssue {
+                comment: None,
+                ..edit
+            },
+        ))
+        .await;
+    assert!(again.unwrap().unchanged);
+    assert_eq!(sent, ["IssueEdit"]);
+}
+
+#[tokio::test]
+async fn edit_takes_everything_back() {
+    let b = Board::new(3);
+    b.item(1, "Todo");
+    let repo = &b.world.ada;
+    let mut seed = b.world.double.seed();
+    seed.sub_issue((REPO, 2), (REPO, 1));
+    seed.blocked_by((REPO, 1), (REPO, 3));
+    seed.label_issue(REPO, 1, "bug");
+    drop(seed);
+    let assign = EditIssue {
+        assignees: SetChange {
+            add: vec!["grace".into()],
+            remove: vec![],
+        },
+        ..EditIssue::default()
+    };
+    repo.edit_issue(&id(repo, 1), &assign).await.unwrap();
+    let edit = EditIssue {
+        labels: SetChange {
+            add: vec![],
+            remove: vec!["bug".into()],
+        },
+        assignees: SetChange {
+            add: vec![],
+            remove: vec!["grace".into(), "ada".into()],
+        },
+        parent: Some(None),
+        blocked_by: SetChange {
+            add: vec![],
+            remove: vec![id(repo, 3), id(repo, 2)],
+        },
+        ..values([("Status", None), ("Estimate", None)])
+    };
+    let (done, sent) = b.sent(repo.edit_issue(&id(repo, 1), &edit)).await;
+    assert_eq!(sent.len(), 2);
+    let issue = done.unwrap().value;
+    assert!(issue.labels.is_empty() && issue.assignees.is_empty() && issue.values.is_empty());
+    let relations = issue.relations.unwrap();
+    assert_eq!((relations.parent, relations.blocked_by), (None, vec![]));
+    assert_eq!(b.values(1), []);
+}
+
+#[tokio::test]
+async fn issue_off_the_board_is_added_first() {
+    let b = Board::new(2);
+    let repo = &b.world.ada;
+    let edit = values([("Status", Some("Todo"))]);
+    let (done, sent) = b.sent(repo.edit_issue(&id(repo, 1), &edit)).await;
+    assert_eq!(pairs(&done.unwrap().value), [("Status", "Todo")]);
+    assert_eq!(
+        sent,
+        [
+            "IssueEdit",
+            "addProjectV2ItemById",
+            "updateProjectV2ItemFieldValue"
+        ]
+    );
+    // Clearing a value of an issue that is not there changes nothing.
+    let clear = values([("Status", None)]);
+    let (done, sent) = b.sent(repo.edit_issue(&id(repo, 2), &clear)).await;
+    assert!(done.unwrap().unchanged);
+    assert_eq!(sent, ["IssueEdit"]);
+}
+
+#[tokio::test]
+async fn archived_item_has_no_values_and_takes_none() {
+    let b = Board::new(1);
+    let item = b.item(1, "Todo");
+    b.world.double.seed().archive_item(item);
+    let repo = &b.world.ada;
+    let issue = repo.issue(&id(repo, 1), &on_board()).await.unwrap();
+    assert!(issue.values.is_empty());
+    let edit = values([("Status", Some("Done"))]);
+    let e = repo.edit_issue(&id(repo, 1), &edit).await.unwrap_err();
+    assert_eq!(e.code(), "precondition_failed");
+    assert!(e.message().contains("archive of board octo/1"), "{e}");
+}
+
+#[tokio::test]
+async fn unknown_field_or_value_lists_valid_ones() {
+    let b = Board::new(1);
+    b.item(1, "Todo");
+    let repo = &b.world.ada;
+    for (edit, message, hint) in [
+        (
+            values([("Stats", Some("Todo"))]),
+            "board octo/1 has no field 'Stats'; nothing was changed",
+            "did you mean 'Status'? the fields are 'Status', 'Estimate'",
+        ),
+        (
+            values([("Status", Some("Dong"))]),
+            "field 'Status' of board octo/1 has no value 'Dong'; nothing was changed",
+            "did you mean 'Doing' or 'Done'? the values are 'Todo', 'Doing', 'Done'",
+        ),
+    ] {
+        let e = repo.edit_issue(&id(repo, 1), &edit).await.unwrap_err();
+        assert_eq!(e.code(), "invalid_input");
+        assert_eq!(e.message(), message);
+        let told = e.hint().unwrap().to_string();
+        assert!(
+            told.starts_with(hint.split(" or ").next().unwrap()),
+            "{told}"
+        );
+    }
+    // With the board in the cache, it is read once more.
+    let edit = values([("Status", Some("New"))]);
+    let (e, sent) = b.sent(repo.edit_issue(&id(repo, 1), &edit)).await;
+    assert_eq!(e.unwrap_err().code(), "invalid_input");
+    assert_eq!(sent, ["IssueEdit", "Board"]);
+    let field = IssueField {
+        name: "Status".into(),
+        options: vec!["New".into()],
+    };
+    b.world
+        .grace
+        .define_issue_field(Some(&board()), &field)
+        .await
+        .unwrap();
+    let (done, sent) = b.sent(repo.edit_issue(&id(repo, 1), &edit)).await;
+    assert_eq!(pairs(&done.unwrap().value), [("Status", "New")]);
+    assert_eq!(
+        sent,
+        ["IssueEdit", "Board", "updateProjectV2ItemFieldValue"]
+    );
+    let without = EditIssue {
+        board: None,
+        ..edit.clone()
+    };
+    let e = repo.edit_issue(&id(repo, 1), &without).await.unwrap_err();
+    assert_eq!(e.code(), "invalid_input");
+    let nowhere = EditIssue {
+        board: Some("octo/9".parse().unwrap()),
+        ..edit
+    };
+    let e = repo.edit_issue(&id(repo, 1), &nowhere).await.unwrap_err();
+    assert_eq!(
+        (e.code(), e.message()),
+        ("not_found", "there is no board octo/9")
+    );
+}
+
+#[tokio::test]
+async fn batch_of_forty_five_takes_one_query_and_three_documents() {
+    let b = Board::new(45);
+    for n in 1..=45 {
+        b.item(n, "Todo");
+    }
+    let repo = &b.world.ada;
+    let edits: Vec<_> = (1..=45)
+        .map(|n| {
+            let edit = EditIssue {
+                comment: Some(format!("Moved {n}.")),
+                ..values([("Status", Some("Doing"))])
+            };
+            (id(repo, n), edit)
+        })
+        .collect();
+    let (results, sent) = b.sent(repo.edit_issues(&edits)).await;
+    let update = "updateProjectV2ItemFieldValue";
+    assert_eq!(sent, ["IssueEdit", update, update, update]);
+    for (n, result) in (1..).zip(results.unwrap()) {
+        let issue = result.unwrap().value;
+        assert_eq!(issue.number, Some(n));
+        assert_eq!(pairs(&issue), [("Status", "Doing")]);
+    }
+    assert!((1..=45).all(|n| b.values(n) == [("Status".to_owned(), "Doing".to_owned())]));
+    let seed = b.world.double.seed();
+    assert_eq!(seed.comments_of(REPO, 45)[0].body, "Moved 45.");
+}
+
+#[tokio::test]
+async fn failures_of_a_batch_are_of_their_issues() {
+    let b = Board::new(5);
+    b.item(1, "Todo");
+    let repo = &b.world.ada;
+    let mut seed = b.world.double.seed();
+    seed.sub_issue((REPO, 4), (REPO, 5));
+    drop(seed);
+    let title = |title: &str| EditIssue {
+        title: Some(title.into()),
+        ..EditIssue::default()
+    };
+    let unknown_label = EditIssue {
+        labels: SetChange {
+            add: vec!["bgu".into()],
+            remove: vec![],
+        },
+        ..EditIssue::default()
+    };
+    let stale = EditIssue {
+        expected_version: Some("stale".into()),
+        ..title("Never")
+    };
+    // GitHub refuses an issue above itself, and the title has changed by then.
+    let cycle = EditIssue {
+        parent: Some(Some(id(repo, 5))),
+        ..title("Half")
+    };
+    let edits = [
+        (id(repo, 1), title("One")),
+        (id(repo, 99), title("Gone")),
+        (id(repo, 2), unknown_label),
+        (id(repo, 3), stale),
+        (id(repo, 4), cycle),
+        (id(repo, 3), title(" ")),
+    ];
+    let (results, sent) = b.sent(repo.edit_issues(&edits)).await;
+    assert_eq!(sent, ["IssueEdit", "updateIssue"]);
+    let results = results.unwrap();
+    let codes: Vec<_> = results
+        .iter()
+        .map(|r| r.as_ref().map_or_else(|e| e.code(), |_| "done"))
+        .collect();
+    assert_eq!(
+        codes[..4],
+        ["done", "not_found", "invalid_input", "conflict"]
+    );
+    assert_eq!(codes[5], "invalid_input");
+    let half = results[4].as_ref().unwrap_err();
+    assert!(
+        half.hint()
+            .unwrap()
+            .to_string()
+            .contains("done already: text"),
+        "{half:?}"
+    );
+    assert!(matches!(
+        results[3].as_ref().unwrap_err().kind(),
+        ErrorKind::Conflict { .. }
+    ));
+    let label = results[2].as_ref().unwrap_err();
+    assert!(
+        label
+            .hint()
+            .unwrap()
+            .to_string()
+            .contains("did you mean 'bug'")
+    );
+    let seed = b.world.double.seed();
+    assert_eq!(seed.issue_of(REPO, 4).title, "Half");
+    assert_eq!(seed.issue_of(REPO, 3).title, "Issue 3");
+}
+
+#[tokio::test]
+async fn lost_answer_of_a_batch_is_read_back() {
+    for committed in [true, false] {
+        let b = Board::new(3);
+        for n in 1..=3 {
+            b.item(n, "Todo");
+        }
+        let repo = &b.world.ada;
+        let edits: Vec<_> = (1..=3)
+            .map(|n| {
+                let edit = EditIssue {
+                    comment: Some("Moved.".into()),
+                    state: Some(IssueState::Closed),
+                    ..values([("Status", Some("Done"))])
+                };
+                (id(repo, n), edit)
+            })
+            .collect();
+        let fault = Fault::status(502).on_mutations();
+        let fault = if committed { fault.committed() } else { fault };
+        b.world.double.fault(fault);
+        let (results, sent) = b.sent(repo.edit_issues(&edits)).await;
+        assert_eq!(
+            sent,
+            ["IssueEdit", "updateProjectV2ItemFieldValue", "IssueEdit"]
+        );
+        for result in results.unwrap() {
+            match result {
+                Ok(outcome) => {
+                    assert!(committed);
+                    assert!(
+                        outcome.warnings[0]
+                            .message
+                            .starts_with("it happened, although")
+                    );
+                    assert_eq!(pairs(&outcome.value), [("Status", "Done")]);
+                }
+                Err(e) => {
+                    assert!(!committed, "{e:?}");
+                    assert_eq!(e.retry(), Retry::Ambiguous);
+                }
+            }
+        }
+        let comments = b.world.double.seed().comments_of(REPO, 1).len();
+        assert_eq!(comments, usize::from(committed));
+    }
+}
+
+#[tokio::test]
+async fn version_covers_values_relations_and_assignees() {
+    let b = Board::new(2);
+    b.item(1, "Todo");
+    let repo = &b.world.ada;
+    let fields = IssueFields {
+        relations: true,
+        ..on_board()
+    };
+    let one = id(repo, 1);
+    let read = || async { repo.issue(&one, &fields).await.unwrap().version };
+    let guarded = |version: &str| EditIssue {
+        expected_version: Some(version.into()),
+        title: Some("New".into()),
+        ..values([("Estimate", Some("S"))])
+    };
+    let others: [(&str, EditIssue); 3] = [
+        ("values", values([("Status", Some("Done"))])),
+        (
+            "relations",
+            EditIssue {
+                parent: Some(Some(id(repo, 2))),
+                ..EditIssue::default()
+            },
+        ),
+        (
+            "assignees",
+            EditIssue {
+                assignees: SetChange {
+                    add: vec!["grace".into()],
+                    remove: vec![],
+                },
+                ..EditIssue::default()
+            },
+        ),
+    ];
+    for (what, other) in others {
+        let version = read().await;
+        b.world.grace.edit_issue(&one, &other).await.unwrap();
+        let (e, sent) = b.sent(repo.edit_issue(&one, &guarded(&version))).await;
+        assert_eq!(e.unwrap_err().code(), "conflict", "{what}");
+        assert_eq!(sent, ["IssueEdit"], "{what}");
+    }
+    let version = read().await;
+    // A comment changes nothing that an edit would overwrite.
+    b.world.grace.comment_issue(&one, "Hello.").await.unwrap();
+    let done = repo.edit_issue(&one, &guarded(&version)).await.unwrap();
+    assert_eq!(done.value.version, read().await);
+}
+
+#[tokio::test]
+async fn create_with_relations_and_values_takes_four_requests() {
+    let b = Board::new(3);
+    let repo = &b.world.ada;
+    let new = NewIssue {
+        title: "Made".into(),
+        labels: vec!["bug".into()],
+        parent: Some(id(repo, 1)),
+        blocked_by: vec![id(repo, 2), id(repo, 3)],
+        values: [("Status".to_owned(), "Todo".to_owned())].into(),
+        board: Some(board()),
+        ..NewIssue::default()
+    };
+    let (made, sent) = b.sent(repo.create_issue(&new)).await;
+    let made = made.unwrap();
+    assert_eq!(
+        sent,
+        [
+            "IssuePrepare",
+            "createIssue",
+            "addProjectV2ItemById",
+            "addSubIssue"
+        ]
+    );
+    assert_eq!(pairs(&made.value), [("Status", "Todo")]);
+    let relations = made.value.relations.as_ref().unwrap();
+    assert_eq!(relations.parent.as_ref().unwrap().title, "Issue 1");
+    assert_eq!(relations.blocked_by.len(), 2);
+    assert!(made.steps.iter().all(|s| s.done) && made.steps.len() == 4);
+    // What cannot be resolved is told before anything is made.
+    for (new, field) in [
+        (
+            NewIssue {
+                parent: Some(id(repo, 77)),
+                ..new.clone()
+            },
+            "there is no issue",
+        ),
+        (
+            NewIssue {
+                values: [("Status".to_owned(), "Nowhere".to_owned())].into(),
+                ..new.clone()
+            },
+            "has no value 'Nowhere'",
+        ),
+    ] {
+        let e = repo.create_issue(&new).await.unwrap_err();
+        assert_eq!(e.code(), "invalid_input");
+        assert!(e.message().contains(field), "{e}");
+    }
+    // What fails afterwards is named, and the issue is there.
+    let refusal = json!({ "data": { "e0_item": null }, "errors": [{
+        "type": "FORBIDDEN", "path": ["e0_item"],
+        "message": "Resource not accessible by integration",
+    }] });
+    let fault = Fault::answer(200, &[], refusal.to_string());
+    b.world
+        .double
+        .fault(fault.on_operation("addProjectV2ItemById"));
+    let made = repo.create_issue(&new).await.unwrap();
+    assert_eq!(made.value.number, Some(5));
+    assert!(made.steps.iter().all(|s| !s.done));
+    assert!(
+        made.warnings[0]
+            .message
+            .contains("is open, but not all of it is set")
+    );
+}
+
+#[tokio::test]
+async fn list_has_values_and_relations_oldest_first() {
+    let b = Board::new(3);
+    b.item(2, "Doing");
+    let repo = &b.world.ada;
+    b.world.double.seed().blocked_by((REPO, 2), (REPO, 3));
+    let query = IssueQuery {
+        oldest_first: true,
+        fields: IssueFields {
+            comments: true,
+            relations: true,
+            ..on_board()
+        },
+        state: IssueFilter::All,
+        ..IssueQuery::default()
+    };
+    for query in [
+        query.clone(),
+        IssueQuery {
+            author: Some("ada".into()),
+            ..query
+        },
+    ] {
+        let (page, sent) = b.sent(repo.issues(&query, PageReq::first(100))).await;
+        let page = page.unwrap();
+        assert_eq!(sent.len(), 1);
+        let numbers: Vec<_> = page.items.iter().filter_map(|i| i.number).collect();
+        assert_eq!(numbers, [1, 2, 3]);
+        let two = &page.items[1];
+        assert_eq!(pairs(two), [("Status", "Doing")]);
+        assert_eq!(
+            two.relations.as_ref().unwrap().blocked_by[0].title,
+            "Issue 3"
+        );
+        assert!(two.comments.as_ref().unwrap().is_empty());
+        assert!(page.items[0].values.is_empty());
+    }
+}
+
+#[tokio::test]
+async fn fields_are_defined_without_losing_options() {
+    let b = Board::new(1);
+    let repo = &b.world.ada;
+    b.item(1, "Doing");
+    let (fields, sent) = b.sent(repo.issue_fields(Some(&board()))).await;
+    assert_eq!(sent, ["Board"]);
+    let names: Vec<_> = fields.unwrap().into_iter().map(|f| f.name).collect();
+    assert_eq!(names, ["Status", "Estimate"]);
+    let status = IssueField {
+        name: "status".into(),
+        options: vec!["done".into(), "Blocked".into()],
+    };
+    let (made, sent) = b
+        .sent(repo.define_issue_field(Some(&board()), &status))
+        .await;
+    assert_eq!(sent, ["Board", "updateProjectV2Field"]);
+    let made = made.unwrap().value;
+    assert_eq!(made.name, "Status");
+    assert_eq!(made.options, ["Todo", "Doing", "Done", "Blocked"]);
+    assert_eq!(b.values(1), [("Status".to_owned(), "Doing".to_owned())]);
+    let (again, sent) = b
+        .sent(repo.define_issue_field(Some(&board()), &status))
+        .await;
+    assert!(again.unwrap().unchanged);
+    assert_eq!(sent, ["Board"]);
+    let priority = IssueField {
+        name: "Priority".into(),
+        options: vec!["P1".into(), "P2".into()],
+    };
+    let (made, sent) = b
+        .sent(repo.define_issue_field(Some(&board()), &priority))
+        .await;
+    assert_eq!(made.unwrap().value, priority);
+    assert_eq!(sent, ["Board", "createProjectV2Field"]);
+    let title = IssueField {
+        name: "Title".into(),
+        options: vec!["A".into()],
+    };
+    for (board, field) in [(Some(board()), &title), (None, &priority)] {
+        let e = repo
+            .define_issue_field(board.as_ref(), field)
+            .await
+            .unwrap_err();
+        assert_eq!(e.code(), "invalid_input");
+    }
+    let nowhere = "octo/9".parse().unwrap();
+    let e = repo.issue_fields(Some(&nowhere)).await.unwrap_err();
+    assert_eq!(e.code(), "not_found");
+}
+
+#[tokio::test]
+async fn field_lost_answer_is_read_back() {
+    let b = Board::new(0);
+    let repo = &b.world.ada;
+    b.world
+        .double
+        .fault(Fault::status(502).on_mutations().committed());
+    let priority = IssueField {
+        name: "Priority".into(),
+        options: vec!["P1".into()],
+    };
+    let made = repo
+        .define_issue_field(Some(&board()), &priority)
+        .await
+        .unwrap();
+    assert_eq!(made.value, priority);
+    assert_eq!(made.warnings.len(), 1);
+}
+
+#[tokio::test]
+async fn board_of_a_user_is_found() {
+    let b = Board::new(1);
+    let mut seed = b.world.double.seed();
+    seed.project("ada", "Own", &["Now"]);
+    drop(seed);
+    let repo = &b.world.ada;
+    let own: BoardId = "Ada/1".parse().unwrap();
+    let edit = EditIssue {
+        board: Some(own.clone()),
+        ..values([("Status", Some("Now"))])
+    };
+    repo.edit_issue(&id(repo, 1), &edit).await.unwrap();
+    b.item(1, "Done");
+    let fields = |board: BoardId| IssueFields {
+        board: Some(board),
+        ..IssueFields::NONE
+    };
+    for (of, status) in [(own, "Now"), (board(), "Done")] {
+        let issue = repo.issue(&id(repo, 1), &fields(of)).await.unwrap();
+        assert_eq!(pairs(&issue), [("Status", status)]);
+    }
+}
+
+#[tokio::test]
+async fn token_without_project_scope_is_refused_with_the_scope() {
+    let b = Board::new(1);
+    b.item(1, "Todo");
+    let mut seed = b.world.double.seed();
+    seed.token("gho_0canary0plain", "ada", &["repo"]);
+    drop(seed);
+    let repo = handle(&b.world.double, "gho_0canary0plain");
+    let one = id(&repo, 1);
+    let edit = values([("Status", Some("Done"))]);
+    let query = IssueQuery {
+        fields: on_board(),
+        ..IssueQuery::default()
+    };
+    for e in [
+        repo.issue(&one, &on_board()).await.unwrap_err(),
+        repo.edit_issue(&one, &edit).await.unwrap_err(),
+        repo.issues(&query, PageReq::first(5)).await.unwrap_err(),
+        repo.related_issues(&[one.clone()], &on_board())
+            .await
+            .unwrap_err(),
+        repo.issue_fields(Some(&board())).await.unwrap_err(),
+    ] {
+        assert_eq!(e.code(), "permission_denied", "{e:?}");
+        let hint = e.hint().unwrap().to_string();
+        assert!(hint.contains("project"), "{hint}");
+    }
+    // What names no board needs no such scope.
+    repo.issue(&one, &IssueFields::NONE).await.unwrap();
+    assert_eq!(b.values(1), [("Status".to_owned(), "Todo".to_owned())]);
+}

@@ -1,0 +1,68 @@
+use forge_core::Error;
+use rmcp::schemars::{self, JsonSchema};
+use serde::Deserialize;
+
+use super::issue_written::{IssueWritten, given, of_comment};
+use crate::calls::{Answer, Call, Effect, Spec, Stop, Tool};
+
+pub(super) struct IssueComment;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Args {
+    repo: Option<String>,
+    issue: String,
+    /// Markdown
+    body: Option<String>,
+    /// Id of the comment to replace
+    edit: Option<String>,
+    /// Id of the comment to delete
+    delete: Option<String>,
+    /// With edit
+    expected_version: Option<String>,
+}
+
+impl Tool for IssueComment {
+    const SPEC: Spec = Spec {
+        name: "issue_comment",
+        title: "Comment on an issue",
+        description: "Comments with body; with edit replaces a comment of yours, with delete removes \
+                      one. Recovery: issue_view include=comments has the ids; look there before \
+                      repeating a call whose answer was lost.",
+        effect: Effect::Replace,
+    };
+    type Args = Args;
+    type Out = IssueWritten;
+
+    async fn run(call: &Call, args: Args) -> Result<Answer<IssueWritten>, Stop> {
+        let (body, edit, delete) = (given(args.body), given(args.edit), given(args.delete));
+        let target = call.issue(given(args.repo).as_deref(), &args.issue).await?;
+        let (repo, issue) = (&target.repo, &target.id);
+        let version = given(args.expected_version);
+        match (body, edit, delete) {
+            (Some(body), None, None) if version.is_none() => {
+                let made = repo.comment_issue(issue, &body).await?;
+                let of = (made.value.id.as_str(), made.value.url.as_str());
+                Ok(of_comment(call, issue, "commented", of, &made))
+            }
+            (Some(body), Some(id), None) => {
+                let made = repo
+                    .edit_issue_comment(issue, &id, &body, version.as_deref())
+                    .await?;
+                let of = (made.value.id.as_str(), made.value.url.as_str());
+                Ok(of_comment(call, issue, "comment replaced", of, &made))
+            }
+            (None, None, Some(id)) if version.is_none() => {
+                let gone = repo.delete_issue_comment(issue, &id).await?;
+                Ok(of_comment(call, issue, "comment deleted", (&id, ""), &gone))
+            }
+            _ => Err(
+                Error::invalid("body", "the arguments are not those of one comment")
+                    .with_hint(
+                        "pass body; body and edit, perhaps with expected_version; or delete alone",
+                    )
+                    .into(),
+            ),
+        }
+    }
+}

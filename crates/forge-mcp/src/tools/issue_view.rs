@@ -1,0 +1,322 @@
+use forge_core::{
+    Capability, Error, ErrorKind, PageReq, Warning, fingerprint,
+    model::{IssueFields, StatusEvent},
+};
+use rmcp::schemars::{self, JsonSchema};
+use serde::{Deserialize, Serialize};
+
+use super::issue_written::{board, given};
+use crate::{
+    budget::{self, Lengths, Position, cursor},
+    calls::{Answer, Call, Effect, IssueTarget, Spec, Stop, Tool},
+    content::Clean,
+    output::{
+        Blocks, CommentOut, EventOut, Format, IssueOut, Part, RelatedOut, WarningOut, quoted,
+    },
+};
+
+pub(super) struct IssueView;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Args {
+    repo: Option<String>,
+    issue: String,
+    #[serde(default)]
+    include: Vec<Section>,
+    /// concise (default) shortens comments
+    format: Option<Format>,
+    /// Default 25000
+    max_chars: Option<u64>,
+    cursor: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, Hash, JsonSchema, PartialEq, Eq, PartialOrd, Ord)]
+#[serde(rename_all = "snake_case")]
+enum Section {
+    Comments,
+    History,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Out {
+    repo: String,
+    issue: IssueOut,
+    /// For expected_version
+    version: String,
+    /// Not where bodies_in_text
+    #[serde(skip_serializing_if = "Clean::is_empty")]
+    body: Clean,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent: Option<RelatedOut>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    sub_issues: Vec<RelatedOut>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    blocked_by: Vec<RelatedOut>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    blocking: Vec<RelatedOut>,
+    /// There are more relations than these
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    relations_truncated: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    comments: Option<Vec<CommentOut>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    history: Option<Vec<EventOut>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_cursor: Option<String>,
+    /// The data is long: bodies are in the text alone
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    bodies_in_text: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<WarningOut>,
+}
+
+/// How much of a body is quoted in a concise result, in characters.
+const BODY_CHARS: usize = 6_000;
+
+/// The most events of a history that are read.
+const EVENTS: usize = 1_000;
+
+/// The blocks before the sections: what is above the body, and the body.
+const TOP: usize = 0;
+const BODY: usize = 1;
+
+impl Tool for IssueView {
+    const SPEC: Spec = Spec {
+        name: "issue_view",
+        title: "View an issue",
+        description: "One issue: state, labels, field values, parent, sub-issues, blockers, body, \
+                      version, and the sections of include with the ids of comments. Recovery: \
+                      issue_list has the numbers.",
+        effect: Effect::Read,
+    };
+    type Args = Args;
+    type Out = Out;
+
+    async fn run(call: &Call, args: Args) -> Result<Answer<Out>, Stop> {
+        let target = call.issue(given(args.repo).as_deref(), &args.issue).await?;
+        let mut include = args.include;
+        include.sort_unstable();
+        include.dedup();
+        let detailed = args.format == Some(Format::Detailed);
+        let capabilities = target.repo.client().forge().capabilities();
+        let fields = IssueFields {
+            comments: include.contains(&Section::Comments),
+            relations: capabilities.has(Capability::IssueRelations),
+            board: board(call, &target.repo)?,
+        };
+        let issue = target.repo.issue(&target.id, &fields).await?;
+        let mut warnings = issue.warnings.clone();
+        let history = match include.contains(&Section::History) {
+            true => history(&target, &mut warnings).await?,
+            false => None,
+        };
+        let warnings = WarningOut::all(&warnings, &call.about(), &call.cleaner);
+        let max = budget::chars(args.max_chars);
+        let c = &call.cleaner;
+        let mut out = Out {
+            repo: issue.id.repo.to_string(),
+            issue: IssueOut::of(&issue, c),
+            version: issue.version.clone(),
+            body: c.markdown(&issue.body),
+            parent: None,
+            sub_issues: Vec::new(),
+            blocked_by: Vec::new(),
+            blocking: Vec::new(),
+            relations_truncated: false,
+            comments: None,
+            history: None,
+            next_cursor: None,
+            bodies_in_text: false,
+            warnings: Vec::new(),
+        };
+        let mut top = out.issue.text(&issue.id.repo);
+        if !out.version.is_empty() {
+            top.push_str(&format!("version {}\n", out.version));
+        }
+        out.issue.shorten(max);
+        let mut relations = Relations::default();
+        if let Some(of) = &issue.relations {
+            let mut room = budget::names(max);
+            relations.parent = of
+                .parent
+                .as_ref()
+                .map(|to| RelatedOut::of(to, &issue.id, c));
+            let mut cut = of.truncated;
+            for (list, kept) in [
+                (&of.sub_issues, &mut relations.sub_issues),
+                (&of.blocked_by, &mut relations.blocked_by),
+                (&of.blocking, &mut relations.blocking),
+            ] {
+                for to in list {
+                    let to = RelatedOut::of(to, &issue.id, c);
+                    let length = budget::length(&to);
+                    if length > room {
+                        cut = true;
+                        break;
+                    }
+                    room -= length;
+                    kept.push(to);
+                }
+            }
+            relations.truncated = cut;
+        }
+        top.push_str(&relations.text());
+        warnings.iter().for_each(|w| top.push_str(&w.text()));
+
+        let mut blocks = Blocks::default();
+        blocks.push(top, budget::length(&warnings) + relations.length());
+        let quotation = quoted(&out.body, detailed, BODY_CHARS, c);
+        blocks.push(
+            match out.body.is_empty() {
+                true => String::new(),
+                false => format!("\nbody:\n{quotation}"),
+            },
+            0,
+        );
+        let comments = issue.comments.as_ref().map(|all| {
+            let all = all
+                .iter()
+                .map(|comment| CommentOut::of(comment, c))
+                .collect();
+            blocks.section("comments", "", all, detailed, c)
+        });
+        let history = history.map(|all| {
+            let all = all.iter().map(|event| EventOut::of(event, c)).collect();
+            blocks.section("history", "", all, detailed, c)
+        });
+
+        let bound = (target.id.to_string(), &include, detailed);
+        // What was shown must be what it was, or an item could be left out or come twice.
+        let before = |at: Position| {
+            let shown = blocks.texts.get(BODY..at.block).unwrap_or_default();
+            fingerprint(&(&issue.version, issue.updated_at.to_string(), shown))
+        };
+        let asked = given(args.cursor);
+        let from = match &asked {
+            None => Position::default(),
+            Some(text) => {
+                let pinned = cursor::read(Self::SPEC.name, &bound, "", text)?;
+                cursor::unpin(pinned, cursor::SHOWN, before)?
+            }
+        };
+        let head = match from == Position::default() {
+            true => String::new(),
+            false => format!("#{} (continued)\n", out.issue.number),
+        };
+        let body = std::mem::take(&mut out.body);
+        let lengths = Lengths {
+            always: budget::length(&out),
+            blocks: &blocks.lengths,
+        };
+        let mut fitted = budget::fit_both(&head, &blocks.texts, lengths, from, max);
+        let next = fitted
+            .next
+            .map(|at| cursor::make(Self::SPEC.name, &bound, "", &cursor::pin(at, before(at))));
+        let mut text = std::mem::take(&mut fitted.text);
+        if !include.is_empty() || next.is_some() {
+            let count = blocks.texts.len();
+            text.push_str(&budget::tail("parts", &fitted, count, next.as_deref()));
+        }
+        let page = &fitted.begun;
+        if page.contains(&BODY) {
+            out.body = body;
+        }
+        if page.contains(&TOP) {
+            out.warnings = warnings;
+            relations.put_into(&mut out);
+        }
+        out.comments = comments.and_then(|all| all.on(page));
+        out.history = history.and_then(|all| all.on(page));
+        out.next_cursor = next;
+        if !budget::may_repeat(budget::length(&out), text.chars().count(), max) {
+            out.drop_bodies();
+        }
+        Ok(Answer { text, data: out })
+    }
+}
+
+/// The relations that are shown, cut to the budget.
+#[derive(Default)]
+struct Relations {
+    parent: Option<RelatedOut>,
+    sub_issues: Vec<RelatedOut>,
+    blocked_by: Vec<RelatedOut>,
+    blocking: Vec<RelatedOut>,
+    truncated: bool,
+}
+
+impl Relations {
+    fn lists(&self) -> [(&'static str, &[RelatedOut]); 4] {
+        [
+            ("parent", self.parent.as_slice()),
+            ("sub-issue", &self.sub_issues),
+            ("blocked by", &self.blocked_by),
+            ("blocking", &self.blocking),
+        ]
+    }
+
+    fn text(&self) -> String {
+        let lists = self.lists().into_iter();
+        let lines = lists.flat_map(|(name, list)| list.iter().map(move |to| to.text(name)));
+        let mut text: String = lines.collect();
+        if self.truncated {
+            text.push_str("more relations are left out\n");
+        }
+        text
+    }
+
+    fn length(&self) -> usize {
+        let lists = self.lists().into_iter();
+        lists.map(|(_, list)| budget::length(&list)).sum()
+    }
+
+    fn put_into(self, out: &mut Out) {
+        out.parent = self.parent;
+        out.sub_issues = self.sub_issues;
+        out.blocked_by = self.blocked_by;
+        out.blocking = self.blocking;
+        out.relations_truncated = self.truncated;
+    }
+}
+
+/// The events of an issue, up to [`EVENTS`]; `None` where the forge keeps none.
+async fn history(
+    target: &IssueTarget,
+    warnings: &mut Vec<Warning>,
+) -> Result<Option<Vec<StatusEvent>>, Error> {
+    let mut events = Vec::new();
+    let mut page = PageReq::first(100);
+    loop {
+        let found = match target.repo.issue_history(&target.id, page).await {
+            Ok(found) => found,
+            Err(e) if matches!(e.kind(), ErrorKind::Unsupported { .. }) => {
+                warnings.push(Warning::new(e.message().to_owned()));
+                return Ok(None);
+            }
+            Err(e) => return Err(e),
+        };
+        events.extend(found.items);
+        warnings.extend(found.warnings);
+        match found.next {
+            Some(next) if events.len() < EVENTS => page = PageReq::after(next, 100),
+            Some(_) => {
+                events.truncate(EVENTS);
+                let message = format!("the history has more than {EVENTS} events");
+                warnings.push(Warning::new(message));
+                return Ok(Some(events));
+            }
+            None => return Ok(Some(events)),
+        }
+    }
+}
+
+impl Out {
+    fn drop_bodies(&mut self) {
+        let comments = self.comments.iter_mut().flatten().flat_map(Part::bodies);
+        for body in comments.chain([&mut self.body]) {
+            self.bodies_in_text |= !body.is_empty();
+            *body = Clean::default();
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! The answer of a write to an issue.
+
+use forge_core::{
+    Capability, Error, Outcome, PrId, Repo, Result,
+    model::{BoardId, Issue, IssueId},
+};
+use rmcp::schemars::{self, JsonSchema};
+use serde::Serialize;
+
+use super::written;
+use crate::{
+    calls::{Answer, Call},
+    output::{IssueOut, Written},
+};
+
+/// What a write to an issue answers.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct IssueWritten {
+    #[serde(flatten)]
+    written: Written,
+    /// For expected_version of the next edit
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<String>,
+}
+
+/// Of an issue that was written.
+pub(super) fn of_issue(call: &Call, did: &str, outcome: &Outcome<Issue>) -> Answer<IssueWritten> {
+    let issue = &outcome.value;
+    let mut out = written::of(call, &as_pull(&issue.id), did, outcome);
+    let shown = IssueOut::of(issue, &call.cleaner);
+    out.state = shown.state;
+    out.url = Some(shown.url);
+    answer(out, Some(issue.version.clone()).filter(|v| !v.is_empty()))
+}
+
+/// Of a comment on an issue: its id and its page, where it is still there.
+pub(super) fn of_comment<T>(
+    call: &Call,
+    issue: &IssueId,
+    did: &str,
+    (id, url): (&str, &str),
+    outcome: &Outcome<T>,
+) -> Answer<IssueWritten> {
+    let mut out = written::of(call, &as_pull(issue), did, outcome);
+    out.id = Some(id.to_owned());
+    out.url = Some(call.cleaner.line(url));
+    answer(out, None)
+}
+
+fn answer(out: Written, version: Option<String>) -> Answer<IssueWritten> {
+    let Answer { mut text, data } = written::answer(out);
+    if let Some(version) = &version {
+        text.push_str(&format!("\nversion {version}"));
+    }
+    Answer {
+        text,
+        data: IssueWritten {
+            written: data,
+            version,
+        },
+    }
+}
+
+/// The parts of a write's answer are those of a pull request's.
+fn as_pull(issue: &IssueId) -> PrId {
+    PrId {
+        repo: issue.repo.clone(),
+        key: issue.key.clone(),
+    }
+}
+
+/// What an argument was given: nothing is none.
+pub(super) fn given(value: Option<String>) -> Option<String> {
+    value.filter(|text| !text.trim().is_empty())
+}
+
+/// The names in a list, without empty ones.
+pub(super) fn names(list: Vec<String>) -> Vec<String> {
+    let names = list.into_iter().filter(|name| !name.trim().is_empty());
+    names.collect()
+}
+
+/// The board whose fields are read and set, where the forge keeps them on boards.
+///
+/// # Errors
+/// `invalid_input` for a board of the configuration that cannot be understood.
+pub(super) fn board(call: &Call, repo: &Repo) -> Result<Option<BoardId>> {
+    let capabilities = repo.client().forge().capabilities();
+    let board = call.server.forges().config().workflow_board();
+    let board = board.filter(|_| capabilities.has(Capability::IssueBoard));
+    board.map(|board| board.parse()).transpose()
+}
+
+/// The issues that an argument names.
+///
+/// # Errors
+/// As [`Call::related`].
+pub(super) async fn related(
+    call: &Call,
+    repo: &Repo,
+    field: &'static str,
+    list: Vec<String>,
+) -> Result<Vec<IssueId>, Error> {
+    let mut ids = Vec::new();
+    for named in names(list) {
+        ids.push(call.related(repo, field, &named).await?);
+    }
+    Ok(ids)
+}

@@ -1,0 +1,158 @@
+//! A page of a list: the rows that fit, and the cursor of the rest.
+
+use std::hash::Hash;
+
+use forge_core::{Cursor, Page, PageReq, Repo, Result, Warning, fingerprint};
+use serde::Serialize;
+
+use crate::{
+    budget::{self, Lengths, Position, cursor},
+    calls::Call,
+    content::Clean,
+    output::WarningOut,
+};
+
+/// Which page of a list a call asks for.
+pub(super) struct ListRequest<'a, B> {
+    pub tool: &'static str,
+    /// What has to be the same in all calls with one cursor.
+    pub bound: &'a B,
+    pub cursor: Option<&'a str>,
+    pub limit: usize,
+    pub max_chars: Option<u64>,
+    /// Several of what the list has, for `No … match`.
+    pub noun: &'static str,
+}
+
+/// A row of a page: its key, its lines and its data.
+pub(super) struct ListRow<'a, R> {
+    pub key: String,
+    pub line: String,
+    pub data: R,
+    pub warnings: &'a [Warning],
+}
+
+/// The rows of a page that fit, and what is said of them.
+pub(super) struct Listing<R> {
+    pub text: String,
+    pub rows: Vec<R>,
+    pub source: Option<Clean>,
+    pub next_cursor: Option<String>,
+    pub warnings: Vec<WarningOut>,
+}
+
+/// How many rows a page of the forge has.
+pub(super) fn limit(repo: &Repo, asked: Option<u64>) -> usize {
+    let limits = repo.client().forge().capabilities().limits;
+    let limit = usize::try_from(asked.unwrap_or(30)).unwrap_or(100);
+    limit.clamp(1, 100.min(limits.page_max.max(1)))
+}
+
+impl<'a, B: Hash> ListRequest<'a, B> {
+    /// The page of the forge: the forge's own cursor knows where that began.
+    ///
+    /// # Errors
+    /// `invalid_input` for a cursor of another call.
+    pub fn page(&self) -> Result<PageReq> {
+        Ok(match self.position()? {
+            None | Some((_, "")) => PageReq::first(self.limit),
+            Some((_, page)) => PageReq::after(Cursor::from_text(page), self.limit),
+        })
+    }
+
+    /// The pinned position of the cursor, and the forge's own cursor.
+    fn position(&self) -> Result<Option<(&'a str, &'a str)>> {
+        let Some(text) = self.cursor else {
+            return Ok(None);
+        };
+        let text = cursor::read(self.tool, self.bound, "", text)?;
+        Ok(Some(behind_the_pin(text)))
+    }
+
+    /// The rows of `page` that fit.
+    ///
+    /// # Errors
+    /// `conflict` when rows that were shown are others now.
+    pub fn listing<M, R: Serialize>(
+        &self,
+        call: &Call,
+        repo: &Repo,
+        page: &Page<M>,
+        rows: Vec<ListRow<'_, R>>,
+        shorten: impl Fn(&mut R, usize),
+    ) -> Result<Listing<R>> {
+        // One that was opened or closed meanwhile moves the others.
+        let keys: Vec<String> = rows.iter().map(|row| row.key.clone()).collect();
+        let before = |at: Position| fingerprint(&keys.get(..at.block).unwrap_or_default());
+        let position = self.position()?;
+        let (from, began) = match position {
+            None => (Position::default(), ""),
+            Some((pinned, began)) => (cursor::unpin(pinned, cursor::SHOWN, before)?, began),
+        };
+        let mut warnings = page.warnings.clone();
+        let of_rows = rows.iter().map(|row| (row.key.clone(), row.warnings));
+        warnings.extend(Warning::of_rows(of_rows, &page.warnings));
+        let warnings = WarningOut::all(&warnings, &call.about(), &call.cleaner);
+        let max = budget::chars(self.max_chars);
+        let (lines, mut data): (Vec<String>, Vec<R>) =
+            rows.into_iter().map(|row| (row.line, row.data)).unzip();
+        data.iter_mut().for_each(|row| shorten(row, max));
+        let said = WarningOut::lines(&warnings, max / 4);
+        let lengths: Vec<usize> = data.iter().map(budget::length).collect();
+        let lengths = Lengths {
+            always: budget::length(&warnings),
+            blocks: &lengths,
+        };
+        let fitted = budget::fit_both(&said, &lines, lengths, from, max);
+        let pinned = |at: Position| cursor::pin(at, before(at));
+        let next = match (fitted.next, &page.next) {
+            (Some(at), _) => Some(format!("{}~{began}", pinned(at))),
+            (None, Some(next)) => {
+                let start = pinned(Position::default());
+                Some(format!("{start}~{}", next.as_str()))
+            }
+            (None, None) => None,
+        };
+        let next = next.map(|at| cursor::make(self.tool, self.bound, "", &at));
+        let shown: Vec<R> = data
+            .into_iter()
+            .skip(fitted.begun.start)
+            .take(fitted.begun.len())
+            .collect();
+        let mut text = fitted.text;
+        let total = page.total.map_or(String::new(), |n| format!(" of {n}"));
+        text.push_str(&match (&next, shown.len()) {
+            (None, 0) if self.cursor.is_none() => {
+                format!("No {} match in {}.", self.noun, repo.id())
+            }
+            (None, n) => format!("{n}{total} shown: the end of the list of {}.", repo.id()),
+            (Some(cursor), n) => format!(
+                "{n}{total} shown of {}. More: cursor=\"{cursor}\"",
+                repo.id()
+            ),
+        });
+        let source = page.source.as_deref().map(|s| call.cleaner.line(s));
+        if let Some(scanned) = page.scanned.filter(|n| *n > shown.len() as u64) {
+            text.push_str(&format!(" {scanned} were looked at."));
+            if let Some(source) = &source {
+                text.push_str(&format!(" Asked: {source}."));
+            }
+        }
+        Ok(Listing {
+            text,
+            rows: shown,
+            source,
+            next_cursor: next,
+            warnings,
+        })
+    }
+}
+
+/// The position of a cursor with its pin, and the forge's own cursor behind them.
+fn behind_the_pin(text: &str) -> (&str, &str) {
+    let end = text.match_indices('~').nth(1).map(|(at, _)| at);
+    let (pinned, page) = text
+        .split_at_checked(end.unwrap_or(text.len()))
+        .unwrap_or((text, ""));
+    (pinned, page.strip_prefix('~').unwrap_or(page))
+}

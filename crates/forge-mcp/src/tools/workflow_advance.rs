@@ -1,0 +1,275 @@
+use forge::workflow::{AdvanceReport, Workflow};
+use forge_core::{
+    Changed, Error, ErrorKind,
+    model::{IssueId, PrState},
+};
+use rmcp::schemars::{self, JsonSchema};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    agreed::named,
+    issue_written::given,
+    workflow_parts::{SkippedOut, as_pull, first, is_zero, line, shown, state, workflow_of},
+};
+use crate::{
+    calls::{Answer, Ask, Call, Effect, IssueTarget, Spec, Stop, Tool},
+    content::{Clean, title},
+    output::WarningOut,
+};
+
+pub(super) struct WorkflowAdvance;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Args {
+    repo: Option<String>,
+    /// Whose sub-issues move
+    issue: String,
+    /// Not with parent
+    target_state: Option<String>,
+    /// Move the parent of issue to the last gate that all its sub-issues have reached
+    #[serde(default)]
+    parent: bool,
+    /// Move also those that somebody works on
+    #[serde(default)]
+    pass_locks: bool,
+    /// Seal of the question
+    confirm: Option<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Out {
+    repo: String,
+    issue: String,
+    /// Not of a parent that stays
+    #[serde(skip_serializing_if = "Clean::is_empty")]
+    target_state: Clean,
+    advanced: Vec<AdvancedOut>,
+    #[serde(skip_serializing_if = "is_zero")]
+    advanced_left_out: usize,
+    skipped: Vec<SkippedOut>,
+    #[serde(skip_serializing_if = "is_zero")]
+    skipped_left_out: usize,
+    errors: Vec<FailedOut>,
+    #[serde(skip_serializing_if = "is_zero")]
+    errors_left_out: usize,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<WarningOut>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct AdvancedOut {
+    issue: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    from_state: Option<Clean>,
+    to_state: Clean,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct FailedOut {
+    issue: String,
+    error: Clean,
+}
+
+/// How many issues the question names; the others are counted.
+const MAX_NAMED: usize = 20;
+/// How long the error of one issue is, in characters.
+const MAX_ERROR: usize = 400;
+
+impl Tool for WorkflowAdvance {
+    const SPEC: Spec = Spec {
+        name: "workflow_advance",
+        title: "Advance sub-issues or a parent",
+        description: "Moves the sub-issues of an issue that are behind a state to it, or its parent \
+                      to a gate, once the user agreed. None goes backwards; one that fails stops no \
+                      other. Recovery: call again, or workflow_set_state.",
+        effect: Effect::Destroy,
+    };
+    type Args = Args;
+    type Out = Out;
+
+    async fn run(call: &Call, args: Args) -> Result<Answer<Out>, Stop> {
+        let target = call.issue(given(args.repo).as_deref(), &args.issue).await?;
+        let to = given(args.target_state);
+        let to = match (args.parent, to) {
+            (true, None) => None,
+            (false, Some(to)) => Some(to),
+            (true, Some(_)) => {
+                return Err(Error::invalid(
+                    "target_state",
+                    "a parent goes where its sub-issues are",
+                )
+                .with_hint("leave target_state or parent away")
+                .into());
+            }
+            (false, None) => {
+                return Err(Error::invalid("target_state", "the state is missing")
+                    .with_hint("pass target_state, or parent=true to move the parent")
+                    .into());
+            }
+        };
+        let workflow = workflow_of(call, &target).await?;
+        let advance = Advance {
+            workflow: &workflow,
+            target: &target,
+            to: to.as_deref(),
+            pass_locks: args.pass_locks,
+        };
+        let plan = advance.run(true).await?;
+        if plan.advanced.is_empty() {
+            return Ok(answer(call, &target, &plan));
+        }
+        // A sub-issue may be in another repository, which this server may not be allowed to change.
+        let own = target.id.repo.comparison_key();
+        for moved in &plan.advanced {
+            if moved.id.repo.comparison_key() != own {
+                call.server.open(&moved.id.repo, true).await?;
+            }
+        }
+        let bound = format!("{:?} {}", plan.advanced, plan.target_state);
+        let question = question(call, &target, &plan, args.parent);
+        let id = as_pull(&target.id);
+        call.confirm(Ask {
+            id: &id,
+            head: None,
+            state: PrState::Open,
+            question: &question,
+            bound: &bound,
+            confirm: args.confirm.as_deref(),
+        })
+        .await?;
+        // The user may have thought for minutes.
+        let now = advance.run(true).await?;
+        if now.advanced != plan.advanced {
+            return Err(other_moves(&target.id, &plan, &now).into());
+        }
+        let report = advance.run(false).await?;
+        Ok(answer(call, &target, &report))
+    }
+}
+
+struct Advance<'a> {
+    workflow: &'a Workflow,
+    target: &'a IssueTarget,
+    /// `None` moves the parent.
+    to: Option<&'a str>,
+    pass_locks: bool,
+}
+
+impl Advance<'_> {
+    async fn run(&self, dry_run: bool) -> Result<AdvanceReport, Error> {
+        let id = &self.target.id;
+        match self.to {
+            Some(to) => {
+                let advance = self.workflow.advance(id, to, self.pass_locks, dry_run);
+                advance.await
+            }
+            None => self.workflow.advance_parent(id, dry_run).await,
+        }
+    }
+}
+
+fn question(call: &Call, target: &IssueTarget, plan: &AdvanceReport, parent: bool) -> String {
+    let whose = if parent { "the parent" } else { "sub-issues" };
+    let moves = plan.advanced.iter().take(MAX_NAMED).map(|moved| {
+        let from = match &moved.from_state {
+            Some(from) => state(&line(call, from)),
+            None => "no state".to_owned(),
+        };
+        let issue = named(&shown(call, &moved.id, &target.id));
+        format!("{issue} ({from})")
+    });
+    let moves: Vec<String> = moves.collect();
+    let more = match plan.advanced.len().saturating_sub(MAX_NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!(
+        "Move {} issue(s), {whose} of {}, to {}: {}{more}?",
+        plan.advanced.len(),
+        target.id,
+        state(&line(call, &plan.target_state)),
+        moves.join(", ")
+    )
+}
+
+/// The user agreed to other moves than there are now.
+fn other_moves(id: &IssueId, then: &AdvanceReport, now: &AdvanceReport) -> Error {
+    let names = |report: &AdvanceReport| {
+        let moves = report.advanced.iter().map(|moved| moved.id.to_string());
+        moves.collect::<Vec<_>>().join(", ")
+    };
+    let kind = ErrorKind::Conflict {
+        what: Changed::View,
+        expected: names(then),
+        actual: names(now),
+    };
+    let why = format!("the issues that {id} moves have changed meanwhile; none was moved");
+    Error::new(kind, why).with_hint("make the call again: the user is asked anew")
+}
+
+fn answer(call: &Call, target: &IssueTarget, report: &AdvanceReport) -> Answer<Out> {
+    let of = &target.id;
+    let advanced = report.advanced.iter().map(|moved| AdvancedOut {
+        issue: shown(call, &moved.id, of),
+        from_state: moved.from_state.as_deref().map(|from| line(call, from)),
+        to_state: line(call, &moved.to_state),
+    });
+    let skipped = report.skipped.iter().map(|left| SkippedOut {
+        issue: shown(call, &left.id, of),
+        current_state: left.current_state.as_deref().map(|at| line(call, at)),
+        reason: line(call, &left.reason),
+    });
+    let errors = report.errors.iter().map(|failed| FailedOut {
+        issue: shown(call, &failed.id, of),
+        error: call.cleaner.line(&failed.error).cut(MAX_ERROR),
+    });
+    let (advanced, advanced_left_out) = first(advanced.collect());
+    let (skipped, skipped_left_out) = first(skipped.collect());
+    let (errors, errors_left_out) = first(errors.collect());
+    let out = Out {
+        repo: of.repo.to_string(),
+        issue: of.key.to_string(),
+        target_state: line(call, &report.target_state),
+        advanced,
+        advanced_left_out,
+        skipped,
+        skipped_left_out,
+        errors,
+        errors_left_out,
+        warnings: WarningOut::all(&report.warnings, &call.about(), &call.cleaner),
+    };
+    Answer {
+        text: out.text(),
+        data: out,
+    }
+}
+
+impl Out {
+    fn text(&self) -> String {
+        let counts = [
+            ("moved", self.advanced.len() + self.advanced_left_out),
+            ("skipped", self.skipped.len() + self.skipped_left_out),
+            ("failed", self.errors.len() + self.errors_left_out),
+        ];
+        let counts = counts.map(|(what, n)| format!("{n} {what}")).join(", ");
+        let mut text = format!("{}#{}: {counts}\n", self.repo, self.issue);
+        for moved in &self.advanced {
+            let from = moved
+                .from_state
+                .as_ref()
+                .map_or("no state".to_owned(), state);
+            let to = state(&moved.to_state);
+            text.push_str(&format!("moved: {} {from} -> {to}\n", moved.issue));
+        }
+        for SkippedOut { issue, reason, .. } in &self.skipped {
+            text.push_str(&format!("skipped: {issue} {}\n", title(reason)));
+        }
+        for FailedOut { issue, error } in &self.errors {
+            text.push_str(&format!("failed: {issue} {}\n", title(error)));
+        }
+        self.warnings.iter().for_each(|w| text.push_str(&w.text()));
+        text.truncate(text.trim_end().len());
+        text
+    }
+}

@@ -1,0 +1,348 @@
+//! What the tools of a workflow show: issues, claims, moves.
+
+use forge::workflow::{Candidate, Claim, Entry, Event, Pick, StateChange, Workflow};
+use forge_core::{Error, Outcome, PrId, model::IssueId};
+use rmcp::schemars::{self, JsonSchema};
+use serde::Serialize;
+
+use super::written;
+use crate::{
+    calls::{Answer, Call, IssueTarget},
+    content::{Clean, name, title},
+    output::Written,
+};
+
+/// How many issues a list has; the others are counted.
+pub(super) const MAX_ROWS: usize = 50;
+/// How long a title or a reason is, in characters.
+const MAX_TEXT: usize = 120;
+
+/// A line of somebody's, cut.
+pub(super) fn line(call: &Call, text: &str) -> Clean {
+    call.cleaner.line(text).cut(MAX_TEXT)
+}
+
+/// An issue: `#7` where it is one of `of`, else its locator.
+pub(super) fn shown(call: &Call, id: &IssueId, of: &IssueId) -> String {
+    let id = match id.repo.comparison_key() == of.repo.comparison_key() {
+        true => format!("#{}", id.key),
+        false => id.to_string(),
+    };
+    call.cleaner.line(&id).to_string()
+}
+
+/// The workflow of the repository of an issue.
+pub(super) async fn workflow_of(call: &Call, target: &IssueTarget) -> Result<Workflow, Error> {
+    call.server.forges().workflow(&target.repo).await
+}
+
+/// An issue of a group, or one that others wait for.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct MemberOut {
+    pub issue: String,
+    #[serde(skip_serializing_if = "Clean::is_empty")]
+    pub title: Clean,
+    /// Not of one without a state
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<Clean>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub estimate: Option<Clean>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub priority: Option<Clean>,
+    /// States that are missing to the target
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub distance_to_target: Option<usize>,
+}
+
+impl MemberOut {
+    /// The title of an issue of a repository that this server may not read is left out.
+    pub fn of(call: &Call, of: &IssueId, id: &IssueId, title: &str, state: Option<&str>) -> Self {
+        let own = id.repo.comparison_key() == of.repo.comparison_key();
+        Self {
+            issue: shown(call, id, of),
+            title: match own || call.server.may_read(&id.repo) {
+                true => line(call, title),
+                false => Clean::default(),
+            },
+            state: state.map(|state| line(call, state)),
+            estimate: None,
+            priority: None,
+            distance_to_target: None,
+        }
+    }
+
+    /// `#7 In Review "Its title"`
+    pub fn text(&self) -> String {
+        let state = self.state.as_ref().map_or("no state".to_owned(), state);
+        let mut text = format!("{} {state} {}", self.issue, title(&self.title));
+        for (what, value) in [("estimate", &self.estimate), ("priority", &self.priority)] {
+            if let Some(value) = value {
+                text.push_str(&format!(" | {what} {}", name(value)));
+            }
+        }
+        if let Some(distance) = self.distance_to_target {
+            text.push_str(&format!(" | {distance} behind"));
+        }
+        text + "\n"
+    }
+}
+
+/// The name of a state within a line.
+pub(super) fn state(state: &Clean) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || " -_.".contains(c);
+    match !state.is_empty() && state.as_str().chars().all(is_plain) {
+        true => state.to_string(),
+        false => title(state),
+    }
+}
+
+/// The first of a list, and how many are left out.
+pub(super) fn first<T>(mut all: Vec<T>) -> (Vec<T>, usize) {
+    let left_out = all.len().saturating_sub(MAX_ROWS);
+    all.truncate(MAX_ROWS);
+    (all, left_out)
+}
+
+/// Who works on an issue.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct ClaimOut {
+    /// Its holder passes it as claim with each write
+    pub id: Clean,
+    pub holder: Clean,
+    pub command: Clean,
+    pub since: String,
+    pub expires_at: String,
+    pub expired: bool,
+}
+
+impl ClaimOut {
+    pub fn of(call: &Call, claim: &Claim) -> Self {
+        Self {
+            id: line(call, &claim.id),
+            holder: line(call, &claim.holder),
+            command: line(call, &claim.command),
+            since: claim.since.to_string(),
+            expires_at: claim.expires_at().to_string(),
+            expired: claim.is_expired(forge_core::Timestamp::now()),
+        }
+    }
+
+    pub fn text(&self) -> String {
+        let verb = if self.expired { "ended" } else { "ends" };
+        format!(
+            "claim {} of {} for {}: the lease {verb} {}\n",
+            name(&self.id),
+            name(&self.holder),
+            name(&self.command),
+            self.expires_at
+        )
+    }
+}
+
+/// A move in the audit trail.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct MoveOut {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    from: Option<Clean>,
+    to: Clean,
+    command: Clean,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<Clean>,
+    /// The pull request whose merge moved it
+    #[serde(skip_serializing_if = "Option::is_none")]
+    merge: Option<Clean>,
+}
+
+impl MoveOut {
+    pub fn of(call: &Call, entry: &Entry) -> Option<Self> {
+        let Event::Moved {
+            from,
+            to,
+            command,
+            merge,
+            ..
+        } = &entry.event
+        else {
+            return None;
+        };
+        Some(Self {
+            from: from.as_deref().map(|from| line(call, from)),
+            to: line(call, to),
+            command: line(call, command),
+            reason: entry.reason.as_deref().map(|why| line(call, why)),
+            merge: merge.as_ref().map(|merge| line(call, &merge.pull)),
+        })
+    }
+
+    pub fn text(&self) -> String {
+        let from = self.from.as_ref().map_or("no state".to_owned(), state);
+        let by = match &self.merge {
+            Some(pull) => format!("the merge of {}", name(pull)),
+            None => name(&self.command),
+        };
+        let why = match &self.reason {
+            Some(why) => format!(": {}", title(why)),
+            None => String::new(),
+        };
+        format!("moved: {from} -> {} by {by}{why}\n", state(&self.to))
+    }
+}
+
+/// The answer of a move.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct ChangeOut {
+    #[serde(flatten)]
+    written: Written,
+    title: Clean,
+    /// (unknown) without one
+    previous_state: Clean,
+    new_state: Clean,
+    command: Clean,
+    /// The intent
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resolved_from: Option<Clean>,
+    /// Whether the move closed (true) or reopened it
+    #[serde(skip_serializing_if = "Option::is_none")]
+    closed: Option<bool>,
+    /// No: stored, and nothing shows it
+    moved: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    claim: Option<ClaimOut>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ended_claim: Option<Clean>,
+}
+
+/// The answer of a move, with its lines.
+pub(super) fn moved(call: &Call, outcome: &Outcome<StateChange>) -> Answer<ChangeOut> {
+    let change = &outcome.value;
+    let (from, to) = (
+        line(call, &change.previous_state),
+        line(call, &change.new_state),
+    );
+    let command = line(call, &change.command);
+    let did = match change.claim.is_some() && from == to {
+        true => format!("claimed in {} for {}", state(&to), name(&command)),
+        false => format!("{} -> {} by {}", state(&from), state(&to), name(&command)),
+    };
+    let written = written::of(call, &as_pull(&change.id), &did, outcome);
+    let Answer { mut text, data } = written::answer(written);
+    text.push('\n');
+    match change.closed {
+        Some(true) => text.push_str("the issue is closed\n"),
+        Some(false) => text.push_str("the issue is open again\n"),
+        None => {}
+    }
+    let claim = change.claim.as_ref().map(|claim| ClaimOut::of(call, claim));
+    text.extend(claim.as_ref().map(ClaimOut::text));
+    if let Some(ended) = &change.ended_claim {
+        text.push_str(&format!("claim {} has ended\n", name(&line(call, ended))));
+    }
+    text.truncate(text.trim_end().len());
+    Answer {
+        text,
+        data: ChangeOut {
+            written: data,
+            title: line(call, &change.title),
+            previous_state: from,
+            new_state: to,
+            command,
+            resolved_from: change.resolved_from.as_deref().map(|of| line(call, of)),
+            closed: change.closed,
+            moved: change.moved,
+            claim,
+            ended_claim: change.ended_claim.as_deref().map(|of| line(call, of)),
+        },
+    }
+}
+
+impl ChangeOut {
+    /// The claim, for a result that has it in a place of its own.
+    pub fn take_claim(&mut self) -> Option<ClaimOut> {
+        self.claim.take()
+    }
+}
+
+/// Questions and answers name an issue as they name a pull request.
+pub(super) fn as_pull(issue: &IssueId) -> PrId {
+    PrId {
+        repo: issue.repo.clone(),
+        key: issue.key.clone(),
+    }
+}
+
+/// What was picked.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct PickOut {
+    found: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    issue: Option<MemberOut>,
+    /// Others that could be
+    alternatives: usize,
+    reason: Clean,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    skipped: Vec<SkippedOut>,
+    #[serde(skip_serializing_if = "is_zero")]
+    skipped_left_out: usize,
+}
+
+/// An issue that stays, and why.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct SkippedOut {
+    pub issue: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub current_state: Option<Clean>,
+    pub reason: Clean,
+}
+
+impl PickOut {
+    pub fn of(call: &Call, of: &IssueId, pick: &Pick) -> Self {
+        let member = |candidate: &Candidate| {
+            let member = &candidate.member;
+            MemberOut {
+                estimate: member.estimate.as_deref().map(|v| line(call, v)),
+                priority: member.priority.as_deref().map(|v| line(call, v)),
+                ..MemberOut::of(call, of, &member.id, &member.title, member.state.as_deref())
+            }
+        };
+        let skipped = pick.skipped.iter().map(|(id, why)| SkippedOut {
+            issue: shown(call, id, of),
+            current_state: None,
+            reason: line(call, why),
+        });
+        let (skipped, skipped_left_out) = first(skipped.collect());
+        Self {
+            found: pick.issue.is_some(),
+            issue: pick.issue.as_ref().map(member),
+            alternatives: pick.alternatives,
+            reason: call.cleaner.line(&pick.reason).cut(4 * MAX_TEXT),
+            skipped,
+            skipped_left_out,
+        }
+    }
+
+    pub fn text(&self) -> String {
+        let mut text = match &self.issue {
+            Some(issue) => issue.text(),
+            None => "nothing to work on\n".to_owned(),
+        };
+        text.push_str(&format!("why: {}\n", title(&self.reason)));
+        for SkippedOut { issue, reason, .. } in &self.skipped {
+            text.push_str(&format!("skipped: {issue} {}\n", title(reason)));
+        }
+        if self.skipped_left_out > 0 {
+            text.push_str(&format!(
+                "and {} more were skipped\n",
+                self.skipped_left_out
+            ));
+        }
+        text
+    }
+}
+
+#[allow(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+pub(super) const fn is_zero(count: &usize) -> bool {
+    *count == 0
+}

@@ -1,0 +1,72 @@
+use forge::workflow::PickRequest;
+use forge_core::model::IssueId;
+use rmcp::schemars::{self, JsonSchema};
+use serde::{Deserialize, Serialize};
+
+use super::{issue_written::given, workflow_parts::PickOut};
+use crate::calls::{Answer, Call, Effect, Spec, Stop, Tool};
+
+pub(super) struct WorkflowPick;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Args {
+    repo: Option<String>,
+    /// Or its role: picks from the states that it takes issues from
+    command: Option<String>,
+    /// Pick from this state alone
+    state: Option<String>,
+    /// The largest estimate
+    max_estimate: Option<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Out {
+    repo: String,
+    #[serde(flatten)]
+    pick: PickOut,
+    /// Issues that were looked at
+    scanned: usize,
+    /// There are more
+    truncated: bool,
+}
+
+impl Tool for WorkflowPick {
+    const SPEC: Spec = Spec {
+        name: "workflow_pick",
+        title: "Pick the next issue",
+        description: "The issue to work on next, and why: open, held by nobody, blocked by nothing. \
+                      Claims nothing: workflow_claim without issue picks and claims in one. \
+                      Recovery: pass command or state.",
+        effect: Effect::Read,
+    };
+    type Args = Args;
+    type Out = Out;
+
+    async fn run(call: &Call, args: Args) -> Result<Answer<Out>, Stop> {
+        let repo = call.repo(given(args.repo).as_deref()).await?;
+        let workflow = call.server.forges().workflow(&repo).await?;
+        let (command, state) = (given(args.command), given(args.state));
+        let max_estimate = given(args.max_estimate);
+        let req = PickRequest {
+            state: state.as_deref(),
+            command: command.as_deref(),
+            max_estimate: max_estimate.as_deref(),
+            claim: None,
+        };
+        let picked = workflow.pick(&req).await?;
+        let own = IssueId::number(repo.id().clone(), 0);
+        let pick = PickOut::of(call, &own, &picked.pick);
+        let more = if picked.truncated { " of more" } else { "" };
+        let text = pick.text() + &format!("looked at {} issues{more}", picked.scanned);
+        Ok(Answer {
+            text,
+            data: Out {
+                repo: repo.id().to_string(),
+                pick,
+                scanned: picked.scanned,
+                truncated: picked.truncated,
+            },
+        })
+    }
+}

@@ -1,0 +1,63 @@
+use forge::workflow::MoveRequest;
+use rmcp::schemars::{self, JsonSchema};
+use serde::Deserialize;
+
+use super::{
+    issue_written::given,
+    workflow_parts::{ChangeOut, moved, workflow_of},
+};
+use crate::calls::{Answer, Call, Effect, Spec, Stop, Tool};
+
+pub(super) struct WorkflowSetState;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Args {
+    repo: Option<String>,
+    issue: String,
+    /// A state, or an intent: __COMPLETE__
+    state: String,
+    /// Who moves it
+    command: String,
+    reason: Option<String>,
+    /// Id of your claim
+    claim: Option<String>,
+    /// Pass somebody's claim; needs reason
+    #[serde(default)]
+    force: bool,
+    /// Along the graph only; needs reason
+    #[serde(default)]
+    handoff: bool,
+}
+
+impl Tool for WorkflowSetState {
+    const SPEC: Spec = Spec {
+        name: "workflow_set_state",
+        title: "Move an issue to a state",
+        description: "Moves an issue as a command may. A state with a lock claims it, others end \
+                      your claim, a last one closes it. Recovery: the error lists the states and \
+                      intents of the command; after a conflict workflow_view.",
+        effect: Effect::Set,
+    };
+    type Args = Args;
+    type Out = ChangeOut;
+
+    async fn run(call: &Call, args: Args) -> Result<Answer<ChangeOut>, Stop> {
+        let target = call.issue(given(args.repo).as_deref(), &args.issue).await?;
+        let workflow = workflow_of(call, &target).await?;
+        let (reason, claim) = (given(args.reason), given(args.claim));
+        let req = MoveRequest {
+            to: &args.state,
+            command: &args.command,
+            reason: reason.as_deref(),
+            claim: claim.as_deref(),
+            force: args.force,
+            ..MoveRequest::default()
+        };
+        let outcome = match args.handoff {
+            true => workflow.handoff(&target.id, &req).await?,
+            false => workflow.set_state(&target.id, &req).await?,
+        };
+        Ok(moved(call, &outcome))
+    }
+}

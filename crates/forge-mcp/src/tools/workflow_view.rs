@@ -1,0 +1,289 @@
+use forge::workflow::{
+    Convergence, GroupView, Member, MemberState, Position, Promise, convergence,
+};
+use forge_core::model::IssueId;
+use rmcp::schemars::{self, JsonSchema};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    issue_written::given,
+    workflow_parts::{ClaimOut, MemberOut, MoveOut, first, is_zero, line, shown, workflow_of},
+};
+use crate::{
+    calls::{Answer, Call, Effect, Spec, Stop, Tool},
+    content::{Clean, title},
+    output::{WarningOut, word},
+};
+
+pub(super) struct WorkflowView;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Args {
+    repo: Option<String>,
+    issue: String,
+    /// Whether the group has come so far
+    target_state: Option<String>,
+}
+
+/// How many moves of the trail a result has, the newest.
+const MAX_MOVES: usize = 10;
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Out {
+    repo: String,
+    issue: String,
+    phase: Clean,
+    reason: Clean,
+    remaining_phases: Vec<Clean>,
+    /// proceed, wait or escalate: to a person
+    recommendation: String,
+    /// Whom the phase waits for
+    convergence: WaitOut,
+    is_group: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    group_primary: Option<String>,
+    /// The issues that belong together, each behind those that it waits for
+    issues: Vec<MemberOut>,
+    #[serde(skip_serializing_if = "is_zero")]
+    issues_left_out: usize,
+    /// Issues that wait for each other
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    cycles: Vec<Vec<String>>,
+    /// Not all of the group was read
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    truncated: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    needs_human: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unknown_states: Vec<Clean>,
+    /// With target_state
+    #[serde(skip_serializing_if = "Option::is_none")]
+    target: Option<TargetOut>,
+    /// Who works on the issue
+    #[serde(skip_serializing_if = "Option::is_none")]
+    claim: Option<ClaimOut>,
+    /// exclusive, ordered by the server, or advisory
+    claims: String,
+    /// Its last moves
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    moves: Vec<MoveOut>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<WarningOut>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct WaitOut {
+    required: bool,
+    met: bool,
+    blocking: Vec<MemberOut>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct TargetOut {
+    converged: bool,
+    target_state: String,
+    total: usize,
+    ready: usize,
+    blocking: Vec<MemberOut>,
+    recommendation: String,
+}
+
+impl Tool for WorkflowView {
+    const SPEC: Spec = Spec {
+        name: "workflow_view",
+        title: "Where an issue is in the workflow",
+        description: "Decides where an issue and its group are: phase and why, whom it waits for, \
+                      claim and last moves; with target_state whether all have come so far. \
+                      Recovery: issue_list has the numbers.",
+        effect: Effect::Read,
+    };
+    type Args = Args;
+    type Out = Out;
+
+    async fn run(call: &Call, args: Args) -> Result<Answer<Out>, Stop> {
+        let target = call.issue(given(args.repo).as_deref(), &args.issue).await?;
+        let workflow = workflow_of(call, &target).await?;
+        let definition = workflow.definition();
+        let wanted = given(args.target_state);
+        // A wrong state is refused before anything is read.
+        if let Some(wanted) = &wanted {
+            convergence(definition, &[], wanted)?;
+        }
+        let (position, group) = workflow.position(&target.id).await?;
+        let reached = match &wanted {
+            Some(wanted) => Some(convergence(definition, &group.issues, wanted)?),
+            None => None,
+        };
+        let trail = workflow.trail(&target.id).await?;
+        let of = Of {
+            call,
+            issue: &target.id,
+        };
+        let mut out = of.position(&position, &group, workflow.promise());
+        out.target = reached.as_ref().map(|reached| of.target(reached));
+        out.claim = trail.claim.as_ref().map(|claim| ClaimOut::of(call, claim));
+        let older = trail.moves.len().saturating_sub(MAX_MOVES);
+        let moves = trail.moves.iter().skip(older);
+        out.moves = moves.filter_map(|entry| MoveOut::of(call, entry)).collect();
+        out.warnings = WarningOut::all(&group.warnings, &call.about(), &call.cleaner);
+        Ok(Answer {
+            text: out.text(),
+            data: out,
+        })
+    }
+}
+
+/// What a result is about.
+struct Of<'a> {
+    call: &'a Call,
+    issue: &'a IssueId,
+}
+
+impl Of<'_> {
+    fn position(&self, position: &Position, group: &GroupView, promise: Promise) -> Out {
+        let (call, of) = (self.call, self.issue);
+        let ids = |ids: &[IssueId]| first(ids.iter().map(|id| shown(call, id, of)).collect()).0;
+        let (issues, issues_left_out) =
+            first(group.issues.iter().map(|m| self.member(m)).collect());
+        let cycles = group.group.cycles.iter().map(|cycle| ids(cycle));
+        Out {
+            repo: of.repo.to_string(),
+            issue: of.key.to_string(),
+            phase: line(call, &position.phase),
+            reason: line(call, &position.reason),
+            remaining_phases: (position.remaining_phases.iter())
+                .map(|phase| line(call, phase))
+                .collect(),
+            recommendation: word(&position.recommendation),
+            convergence: WaitOut {
+                required: position.convergence.required,
+                met: position.convergence.met,
+                blocking: self.blocking(&position.convergence.blocking),
+            },
+            is_group: position.is_group,
+            group_primary: (group.group.primary.as_ref())
+                .filter(|_| position.is_group)
+                .map(|id| shown(call, id, of)),
+            issues,
+            issues_left_out,
+            cycles: first(cycles.collect()).0,
+            truncated: group.group.truncated,
+            needs_human: ids(&position.needs_human),
+            unknown_states: first(position.unknown_states.clone())
+                .0
+                .iter()
+                .map(|state| line(call, state))
+                .collect(),
+            target: None,
+            claim: None,
+            claims: word(&promise),
+            moves: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+
+    fn member(&self, member: &Member) -> MemberOut {
+        let Self { call, issue } = self;
+        MemberOut {
+            estimate: member.estimate.as_deref().map(|v| line(call, v)),
+            priority: member.priority.as_deref().map(|v| line(call, v)),
+            ..MemberOut::of(
+                call,
+                issue,
+                &member.id,
+                &member.title,
+                member.state.as_deref(),
+            )
+        }
+    }
+
+    fn blocking(&self, members: &[MemberState]) -> Vec<MemberOut> {
+        let all = members
+            .iter()
+            .map(|m| MemberOut::of(self.call, self.issue, &m.id, &m.title, m.state.as_deref()));
+        first(all.collect()).0
+    }
+
+    fn target(&self, reached: &Convergence) -> TargetOut {
+        let blocking = reached.blocking.iter().map(|b| MemberOut {
+            distance_to_target: b.distance_to_target,
+            ..MemberOut::of(
+                self.call,
+                self.issue,
+                &b.id,
+                &b.title,
+                b.current_state.as_deref(),
+            )
+        });
+        TargetOut {
+            converged: reached.converged,
+            target_state: reached.target_state.clone(),
+            total: reached.total,
+            ready: reached.ready,
+            blocking: first(blocking.collect()).0,
+            recommendation: word(&reached.recommendation),
+        }
+    }
+}
+
+impl Out {
+    fn text(&self) -> String {
+        let mut text = format!(
+            "{}#{}: phase {} ({}), {}\n",
+            self.repo,
+            self.issue,
+            self.phase,
+            title(&self.reason),
+            self.recommendation
+        );
+        if !self.remaining_phases.is_empty() {
+            let phases = self.remaining_phases.iter().map(Clean::as_str);
+            let phases: Vec<&str> = phases.collect();
+            text.push_str(&format!("to do: {}\n", phases.join(", ")));
+        }
+        for member in &self.issues {
+            text.push_str(&format!("issue: {}", member.text()));
+        }
+        if self.issues_left_out > 0 {
+            text.push_str(&format!("and {} more issues\n", self.issues_left_out));
+        }
+        if self.truncated {
+            text.push_str("not all of the group was read\n");
+        }
+        let blocking = &self.convergence.blocking;
+        let waits: Vec<&str> = blocking.iter().map(|m| m.issue.as_str()).collect();
+        if self.convergence.required && !waits.is_empty() {
+            text.push_str(&format!("waits for: {}\n", waits.join(", ")));
+        }
+        for cycle in &self.cycles {
+            text.push_str(&format!("wait for each other: {}\n", cycle.join(", ")));
+        }
+        if !self.needs_human.is_empty() {
+            let names = self.needs_human.join(", ");
+            text.push_str(&format!("a person is to decide: {names}\n"));
+        }
+        if !self.unknown_states.is_empty() {
+            let names: Vec<String> = self.unknown_states.iter().map(title).collect();
+            text.push_str(&format!("unknown states: {}\n", names.join(", ")));
+        }
+        if let Some(target) = &self.target {
+            let is = if target.converged { "is" } else { "is not" };
+            text.push_str(&format!(
+                "the group {is} at {}: {} of {} are ready; {}\n",
+                target.target_state, target.ready, target.total, target.recommendation
+            ));
+            for member in &target.blocking {
+                text.push_str(&format!("behind: {}", member.text()));
+            }
+        }
+        match &self.claim {
+            Some(claim) => text.push_str(&claim.text()),
+            None => text.push_str("nobody holds it\n"),
+        }
+        self.moves.iter().for_each(|m| text.push_str(&m.text()));
+        self.warnings.iter().for_each(|w| text.push_str(&w.text()));
+        text.truncate(text.trim_end().len());
+        text
+    }
+}

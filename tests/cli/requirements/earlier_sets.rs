@@ -1,0 +1,387 @@
+//! The requirements of sets 000 and 001 by number, what replaced those that have no test, and tests of
+//! those that no other file has.
+
+use forge_core::{
+    locator::Hosts,
+    mentions::{Named, mentions},
+    model::{
+        Check, CheckCounts, CheckRollup, CheckStatus, ChecksReport, ReviewCounts, ReviewDecision,
+        ReviewState, ReviewState::*, fold_review,
+    },
+};
+use serde_json::json;
+
+use crate::world::World;
+
+/// A requirement in our words, and what replaced it where no test has its number.
+pub type Row = (&'static str, &'static str, Option<&'static str>);
+
+pub const PULL_REQUESTS: &[Row] = &[
+    (
+        "R-000-1",
+        "tools to read, list and change pull requests",
+        Some(
+            "The names are those of this server: `pr_view`, `pr_list`, and for the changes \
+             `pr_edit`, `pr_set_state`, `pr_merge`, each with its own arguments and annotations.",
+        ),
+    ),
+    (
+        "R-000-2",
+        "a created pull request closes the issues that are named",
+        None,
+    ),
+    (
+        "R-000-3",
+        "the repository is optional, and one resolver finds it",
+        None,
+    ),
+    ("R-000-4", "the issues that a text closes", None),
+    (
+        "R-000-5",
+        "reviews are counted by the last word of each reviewer",
+        None,
+    ),
+    ("R-000-6", "checks are counted by how they ended", None),
+    (
+        "R-000-7",
+        "helpers are pure and tested without doubles",
+        Some("They are functions of `forge-core`; the tests of R-000-4, 5 and 6 call them alone."),
+    ),
+    ("R-000-8", "a pull request by number", None),
+    ("R-000-9", "the fields of a pull request", None),
+    (
+        "R-000-10",
+        "a merge state that is unknown is to be asked for again",
+        Some(
+            "The description of `pr_view` says so, and `pr_merge` asks again itself (C-000-12). A \
+             snapshot holds the descriptions: `tests/mcp/surface`.",
+        ),
+    ),
+    ("R-000-11", "one query for one pull request", None),
+    (
+        "R-000-12",
+        "views are cached for a minute",
+        Some(
+            "Views are read anew: a cached one would repeat an unknown merge state (C-000-17). What \
+             is cached is listed in `docs/architecture.md`.",
+        ),
+    ),
+    (
+        "R-000-13",
+        "a pull request that is not there is named",
+        None,
+    ),
+    ("R-000-14", "a list by state, author and base", None),
+    (
+        "R-000-15",
+        "a list is one request a page, newest first",
+        None,
+    ),
+    ("R-000-16", "rows of a list, and how many there are", None),
+    (
+        "R-000-17",
+        "the list points to the view",
+        Some("The description of `pr_list` names `pr_view`; `tests/mcp/surface` holds it."),
+    ),
+    (
+        "R-000-18",
+        "the merge method: named, configured, or the repository's own",
+        None,
+    ),
+    ("R-000-19", "ready for review, and back to a draft", None),
+    (
+        "R-000-20",
+        "reviewers are requested, and those who could not be are named",
+        None,
+    ),
+    ("R-000-21", "a merge moves the linked issues", None),
+    ("R-000-22", "an issue that cannot move fails no merge", None),
+    (
+        "R-000-23",
+        "refusals of the forge pass through",
+        Some(
+            "A refusal keeps the forge's own sentence, and gets a kind and a recovery: \
+             `docs/architecture.md`, How a failure looks. `tests/cli/faults` holds the texts.",
+        ),
+    ),
+    (
+        "R-000-24",
+        "a merge moves issues by the internal path",
+        Some(
+            "There is one engine for every face: `MergeEffects` of `forge-workflow`, which the tests \
+             of R-000-21 and R-000-22 drive.",
+        ),
+    ),
+    (
+        "R-000-25",
+        "caches of node ids",
+        Some(
+            "A node id comes with the answer that needs it, or with the write, so there is nothing to \
+             keep; ids of boards and fields are kept for the process and looked up again when GitHub \
+             does not know them.",
+        ),
+    ),
+    (
+        "R-000-26",
+        "descriptions say how to recover",
+        Some(
+            "Every failure ends in `Recovery:` and the call that does it; `tests/mcp/hints` and \
+             `tests/cli/hint_situations` hold them, and `tests/mcp/surface` the descriptions.",
+        ),
+    ),
+    (
+        "R-000-27",
+        "the command `pr`: its states, and no lock",
+        None,
+    ),
+    ("R-000-28", "what each intent means for `pr`", None),
+    (
+        "R-000-29",
+        "`pr` is known to the server alone",
+        Some("`pr` is a command of the one definition, like all others (C-001-21)."),
+    ),
+    ("R-000-30", "vectors: the issues that a text closes", None),
+    ("R-000-31", "vectors: counts of reviews", None),
+    ("R-000-32", "vectors: counts of checks", None),
+    (
+        "R-000-33",
+        "what the set leaves out",
+        Some(
+            "Handoff, lists that are read to their end and searches by author are built by now; \
+             webhooks and a move of issues when a pull request is opened are not.",
+        ),
+    ),
+];
+
+pub const WORKFLOW: &[Row] = &[
+    (
+        "R-001-1",
+        "the phase of a group, its members and what blocks it",
+        None,
+    ),
+    ("R-001-2", "the rules of the phases, in their order", None),
+    ("R-001-3", "reasons have counts", None),
+    ("R-001-4", "an issue without a state is to be triaged", None),
+    (
+        "R-001-5",
+        "convergence names each blocker and its distance",
+        None,
+    ),
+    (
+        "R-001-6",
+        "a target that is no state lists the states",
+        None,
+    ),
+    (
+        "R-001-7",
+        "children that are behind advance, others say why not",
+        None,
+    ),
+    ("R-001-8", "the order of the states", None),
+    ("R-001-9", "the issue to work on next", None),
+    (
+        "R-001-10",
+        "refusals of a pick list what can be picked",
+        None,
+    ),
+    ("R-001-11", "a move tells both states and the intent", None),
+    (
+        "R-001-12",
+        "every command, intent and state against a table",
+        None,
+    ),
+    ("R-001-13", "a command with or without its prefix", None),
+    (
+        "R-001-14",
+        "a refusal is what, why and the exact retry, on one line",
+        None,
+    ),
+    ("R-001-15", "ten refusals", None),
+    (
+        "R-001-16",
+        "a test against drift between the server and a JSON file",
+        Some(
+            "There is one source, the definition (`crates/forge-workflow/presets/`); the graph, the \
+             lists in errors and the table of tests come from it.",
+        ),
+    ),
+    (
+        "R-001-17",
+        "a group that is behind is warned of before it is planned",
+        None,
+    ),
+    (
+        "R-001-18",
+        "which skill sends which intent",
+        Some(
+            "Skills are not part of this product; the commands of the definition say which intents \
+             they take, and R-001-12 holds the whole table.",
+        ),
+    ),
+    (
+        "R-001-19",
+        "a hook cannot change the input of a tool",
+        Some("Intents are resolved in the engine, behind every face: R-001-11 and R-001-13."),
+    ),
+    (
+        "R-001-20",
+        "the server and its callers are published together",
+        Some("The binary is the server and the command line at once, so they cannot differ."),
+    ),
+    ("R-001-21", "one or two requests for a decision", None),
+    (
+        "R-001-22",
+        "a group converges when all of it is ready",
+        None,
+    ),
+    (
+        "R-001-23",
+        "unit tests of phases, convergence, order and picks",
+        Some("They are the tests of R-001-2, R-001-5, R-001-7 and R-001-9."),
+    ),
+    (
+        "R-001-24",
+        "older names of the phases",
+        Some(
+            "Names of phases are data of the definition (`phase`); the presets have one name for each \
+             (C-001-3).",
+        ),
+    ),
+];
+
+#[test]
+fn r_000_3_repository_is_found_without_a_name() {
+    let world = World::with_pull();
+    let here = world.git.path().to_str().unwrap().to_owned();
+    for repo in [None, Some(["-R", here.as_str()])] {
+        let mut args = vec!["pr", "view", "1", "--json", "number,title"];
+        args.extend(repo.iter().flatten());
+        let found = world.forge(&args).output().success().json();
+        assert_eq!(found, json!({"number": 1, "title": "Title of feature"}));
+    }
+}
+
+/// The issues of the own repository that a text closes.
+fn closed(text: &str) -> Vec<u64> {
+    let found = mentions(text, &Hosts::builtin(), &mut Vec::new());
+    let mut numbers = Vec::new();
+    for mention in found.into_iter().filter(|m| m.closes) {
+        if let Named::Number(n) = mention.named
+            && !numbers.contains(&n)
+        {
+            numbers.push(n);
+        }
+    }
+    numbers
+}
+
+#[test]
+fn r_000_4_closing_words_name_issues_once_in_order() {
+    assert_eq!(closed("fix #2, closed #1, Resolves: #2"), [2, 1]);
+    // C-000-2: neither parts of words nor code.
+    assert_eq!(closed("encloses #7, prefixes #9, `fixes #8`"), [0; 0]);
+}
+
+#[test]
+fn r_000_30_texts_close_the_issues_of_the_vectors() {
+    for (text, wanted) in [
+        ("Closes #10", &[10][..]),
+        ("Fixes #10\nCloses #20", &[10, 20]),
+        ("Resolves #10 and also Closes #10", &[10]),
+        ("CLOSES #5", &[5]),
+        ("close #7", &[7]),
+        ("", &[]),
+        ("No issues linked here", &[]),
+    ] {
+        assert_eq!(closed(text), wanted, "{text}");
+    }
+}
+
+#[test]
+fn r_000_31_reviews_count_as_in_the_vectors() {
+    let of = |said: &[(&str, ReviewState)]| {
+        let mut latest: Vec<(&str, ReviewState)> = Vec::new();
+        for review in said {
+            fold_review(&mut latest, *review, |(_, state)| *state, |a, b| a.0 == b.0);
+        }
+        ReviewCounts::of(latest.into_iter().map(|(_, state)| state))
+    };
+    assert_eq!(of(&[]), ReviewCounts::default());
+    let twice = of(&[("ada", Commented), ("ada", Approved)]);
+    assert_eq!((twice.approved, twice.total), (1, 1));
+    let three = of(&[("a", Approved), ("b", ChangesRequested), ("c", Commented)]);
+    assert_eq!(
+        (
+            three.approved,
+            three.changes_requested,
+            three.pending,
+            three.total
+        ),
+        (1, 1, 1, 3)
+    );
+    assert_eq!(three.decision(), Some(ReviewDecision::ChangesRequested));
+    // C-000-3: a remark takes no approval back.
+    let kept = of(&[("ada", Approved), ("ada", Commented)]);
+    assert_eq!((kept.approved, kept.pending), (1, 0));
+}
+
+#[test]
+fn r_000_32_checks_count_as_in_the_vectors() {
+    let of = |all: &[CheckStatus]| {
+        let named = all.iter().enumerate();
+        let checks = named.map(|(n, status)| Check::new(n.to_string(), *status));
+        ChecksReport::of(String::new(), checks.collect())
+    };
+    use CheckStatus::{Failure, Pending, Success};
+    assert_eq!(of(&[]).counts, CheckCounts::default());
+    for (all, wanted, overall) in [
+        (&[Success][..], (1, 0, 0, 1), CheckRollup::Success),
+        (&[Failure], (0, 1, 0, 1), CheckRollup::Failure),
+        (&[Pending], (0, 0, 1, 1), CheckRollup::Pending),
+        (
+            &[Success, Failure, Pending],
+            (1, 1, 1, 3),
+            CheckRollup::Failure,
+        ),
+    ] {
+        let report = of(all);
+        let counts = report.counts;
+        let found = (counts.success, counts.failure, counts.pending, counts.total);
+        assert_eq!((found, report.overall), (wanted, overall), "{all:?}");
+    }
+}
+
+#[test]
+fn r_000_9_view_has_the_fields_of_the_set() {
+    let world = World::with_pull();
+    let fields = "number,title,body,url,state,isDraft,author,headRefName,baseRefName,mergeable,\
+                  createdAt,updatedAt,mergedAt,closedAt,reviewRequests,closingIssuesReferences";
+    let args = ["pr", "view", "1", "--json", fields];
+    let found = world.forge(&args).output().success().json();
+    assert_eq!(
+        (&found["number"], &found["title"], &found["body"]),
+        (&json!(1), &json!("Title of feature"), &json!("Text."))
+    );
+    assert_eq!(
+        (&found["state"], &found["isDraft"], &found["mergeable"]),
+        (&json!("OPEN"), &json!(false), &json!("MERGEABLE"))
+    );
+    assert_eq!(
+        (&found["headRefName"], &found["baseRefName"]),
+        (&json!("feature"), &json!("main"))
+    );
+    assert_eq!(
+        (&found["mergedAt"], &found["closedAt"]),
+        (&json!(null), &json!(null))
+    );
+    assert_eq!(found.as_object().unwrap().len(), 16, "{found}");
+}
+
+#[test]
+fn r_000_13_missing_pull_is_named_with_its_repository() {
+    let world = World::with_pull();
+    let out = world.forge(&["pr", "view", "99"]).output().exits(1);
+    let said = out.stderr_text();
+    let repo = world.git.path().to_str().unwrap().to_owned();
+    assert!(said.contains("99") && said.contains(&repo), "{said}");
+}

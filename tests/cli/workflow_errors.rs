@@ -1,0 +1,220 @@
+//! The ten scenarios of a move that is refused, and the other refusals of the commands.
+
+use crate::world::World;
+
+/// What is said of a move that is refused; the issue stays as it is.
+fn refused(state: &str, command: &[&str], says: &[&str]) {
+    let world = World::with_issues(1);
+    world.put("1", "Backlog");
+    let args = [&["set-state", "1", state], command].concat();
+    let out = world.workflow_fails(&args, 1);
+    let text = out.stderr_text();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 2, "what and why, then what to do: {text}");
+    assert!(lines[0].starts_with("error: "), "{text}");
+    assert!(lines[1].starts_with("Recovery: retry with "), "{text}");
+    for part in says {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert_eq!(world.state("1"), "Backlog");
+}
+
+#[test]
+fn r_001_15_1_missing_command_lists_the_commands() {
+    let says = [
+        "--command is missing",
+        "ralph_hero, ralph_impl, ralph_merge",
+        "ralph_triage",
+        "Recovery: retry with one of them",
+    ];
+    refused("Done", &[], &says);
+}
+
+#[test]
+fn r_001_15_2_unknown_command_names_the_nearest() {
+    let says = [
+        "unknown command 'reserch'",
+        "retry with command ralph_research",
+    ];
+    refused("Done", &["--command", "reserch"], &says);
+    let says = ["unknown command 'zzz'", "ralph_split, ralph_triage"];
+    refused("Done", &["--command", "zzz"], &says);
+}
+
+#[test]
+fn r_001_15_3_lock_of_triage_lists_who_locks() {
+    let says = [
+        "__LOCK__ is not for ralph_triage",
+        "ralph_research (Research in Progress)",
+        "ralph_impl (In Progress)",
+    ];
+    refused("__LOCK__", &["--command", "triage"], &says);
+}
+
+#[test]
+fn r_001_15_4_lock_of_review_lists_who_locks() {
+    let says = [
+        "__LOCK__ is not for ralph_review",
+        "ralph_plan (Plan in Progress)",
+        "__COMPLETE__",
+    ];
+    refused("__LOCK__", &["--command", "review"], &says);
+}
+
+#[test]
+fn r_001_15_5_complete_of_triage_is_ambiguous() {
+    let says = [
+        "__COMPLETE__ is ambiguous for ralph_triage",
+        "one of several states",
+        "retry with one of: Research Needed, Ready for Plan",
+    ];
+    refused("__COMPLETE__", &["--command", "triage"], &says);
+}
+
+#[test]
+fn r_001_15_6_complete_of_hero_lists_who_completes() {
+    let says = [
+        "__COMPLETE__ is not for ralph_hero",
+        "ralph_impl (In Review)",
+        "retry with one of: In Review, Human Needed",
+    ];
+    refused("__COMPLETE__", &["--command", "hero"], &says);
+}
+
+#[test]
+fn r_001_15_7_unknown_intent_lists_the_intents() {
+    let says = [
+        "unknown intent '__FINISH__'",
+        "__LOCK__ (claim)",
+        "__COMPLETE__ (finish)",
+        "__ESCALATE__ (needs human)",
+        "__CLOSE__ (mark done)",
+        "__CANCEL__ (abandon)",
+    ];
+    refused("__FINISH__", &["--command", "impl"], &says);
+}
+
+#[test]
+fn r_001_15_8_state_of_another_command_lists_its_own() {
+    let says = [
+        "Ready for Plan is no state for ralph_impl",
+        "it has In Progress, In Review, Human Needed",
+        "__COMPLETE__",
+    ];
+    refused("Ready for Plan", &["--command", "impl"], &says);
+}
+
+#[test]
+fn r_001_15_9_lock_state_of_the_command_is_taken() {
+    let world = World::with_issues(1);
+    world.put("1", "Research Needed");
+    let args = ["set-state", "1", "research in progress", "-c", "research"];
+    let moved = world.workflow(&args);
+    assert_eq!(moved["previousState"], "Research Needed");
+    assert_eq!(moved["newState"], "Research in Progress");
+    assert_eq!(moved["command"], "ralph_research");
+    assert!(moved["resolvedFrom"].is_null(), "{moved}");
+    assert!(moved["claim"]["id"].is_string(), "{moved}");
+}
+
+#[test]
+fn r_001_15_10_done_of_research_offers_complete_and_close() {
+    let says = [
+        "Done is no state for ralph_research",
+        "__COMPLETE__",
+        "__CLOSE__",
+    ];
+    refused("Done", &["--command", "research"], &says);
+}
+
+#[test]
+fn unknown_state_lists_the_states() {
+    let says = [
+        "unknown state 'Nowhere'",
+        "Backlog, Research Needed",
+        "Canceled",
+    ];
+    refused("Nowhere", &["--command", "triage"], &says);
+}
+
+#[test]
+fn r_001_4_unknown_issue_is_not_found() {
+    let world = World::with_issues(1);
+    for verb in ["position", "group"] {
+        let text = world.workflow_fails(&[verb, "7"], 1).stderr_text();
+        assert!(text.contains("#7") && text.contains("Recovery:"), "{text}");
+    }
+}
+
+#[test]
+fn r_001_6_unknown_target_lists_the_states() {
+    let world = World::with_issues(1);
+    let args = ["convergence", "1", "--to", "Redy for Plan"];
+    let text = world.workflow_fails(&args, 1).stderr_text();
+    for part in [
+        "Backlog, Research Needed, Research in Progress, Ready for Plan, Plan in Progress, \
+         Plan in Review, In Progress, In Review, Done",
+        "Recovery: retry with 'Ready for Plan'",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
+#[test]
+fn r_001_10_pick_refuses_what_cannot_be_picked() {
+    let world = World::with_issues(1);
+    for (args, why, retry) in [
+        (
+            &["--state", "Reserch Needed"][..],
+            "unknown state",
+            "retry with 'Research Needed'",
+        ),
+        (
+            &["--state", "In Progress"],
+            "worked on already",
+            "Research Needed for researchers",
+        ),
+        (
+            &["--state", "Backlog", "--max-estimate", "Foo"],
+            "unknown estimate 'Foo': the estimates are XS, S, M, L, XL",
+            "without it for the default (S)",
+        ),
+        (&[], "neither a state nor a command", "name a command"),
+        (
+            &["--claim"],
+            "--command is missing",
+            "retry with one of them",
+        ),
+    ] {
+        let all = [&["pick"], args].concat();
+        let text = world.workflow_fails(&all, 1).stderr_text();
+        assert!(
+            text.contains(why) && text.contains(retry),
+            "{args:?}: {text}"
+        );
+    }
+}
+
+#[test]
+fn r_001_13_force_and_handoff_need_a_reason() {
+    let world = World::with_issues(1);
+    let args = ["set-state", "1", "Done", "-c", "triage", "--force"];
+    let text = world.workflow_fails(&args, 1).stderr_text();
+    assert!(text.contains("--reason"), "{text}");
+    let args = ["handoff", "1", "Research Needed", "-c", "triage"];
+    let text = world.workflow_fails(&args, 1).stderr_text();
+    assert!(text.contains("a handoff needs a reason"), "{text}");
+    assert!(world.state("1").is_null());
+}
+
+#[test]
+fn advance_without_a_goal_is_refused() {
+    let world = World::with_issues(1);
+    let text = world.workflow_fails(&["advance", "1"], 1).stderr_text();
+    assert!(text.contains("--to"), "{text}");
+    let args = ["advance", "1", "--to", "Canceled"];
+    let text = world.workflow_fails(&args, 1).stderr_text();
+    assert!(text.contains("no state of the order of work"), "{text}");
+    let text = world.workflow_fails(&["advance", "1", "--parent"], 1);
+    assert!(text.stderr_text().contains("has no parent"), "{text:?}");
+}

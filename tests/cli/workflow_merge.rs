@@ -1,0 +1,273 @@
+//! What a merge does with the issues that its pull request closes.
+
+use forge_testkit::Output;
+use serde_json::{Value, json};
+
+use crate::world::World;
+
+/// A merge, which takes place.
+fn merge(world: &World, pull: &str) -> Output {
+    let args = ["pr", "merge", pull, "--merge"];
+    world.now(&args).output().success()
+}
+
+/// Opens a pull request that closes these issues.
+fn open(world: &World, branch: &str, closes: &[&str]) -> Output {
+    world.feature(branch);
+    let mut args = vec!["pr", "create", "-H", branch, "-t", branch, "-b", "Why."];
+    for issue in closes {
+        args.extend(["--closes", issue]);
+    }
+    world.now(&args).output().success()
+}
+
+fn reconcile(world: &World, pull: &str) -> Value {
+    world.workflow(&["reconcile", pull])
+}
+
+/// What became of each issue, without reasons.
+fn counts(report: &Value) -> [usize; 3] {
+    ["transitioned", "failed", "skipped"].map(|list| report[list].as_array().unwrap().len())
+}
+
+fn comments(world: &World, issue: &str) -> Vec<String> {
+    let shown = world.now(&["issue", "view", issue, "--json", "comments"]);
+    let shown = shown.output().success().json();
+    let comments = shown["comments"].as_array().unwrap().iter();
+    comments
+        .map(|c| c["body"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn create_writes_the_lines_that_close() {
+    let world = World::with_issues(2);
+    let out = open(&world, "one", &["1,#2", "1"]);
+    assert_eq!(out.stderr_text(), "");
+    let body = world.json("1", "body");
+    assert_eq!(body["body"], "Closes #1\nCloses #2\n\nWhy.");
+    let out = open(&world, "two", &["99"]);
+    assert!(
+        out.stderr_text().contains("the merge may not close"),
+        "{out:?}"
+    );
+    assert!(out.stderr_text().contains("issue-99"), "{out:?}");
+    assert_eq!(world.json("2", "body")["body"], "Closes #99\n\nWhy.");
+    let merged = merge(&world, "2");
+    assert!(merged.stderr_text().contains("#99"), "{merged:?}");
+    let none = [
+        "pr", "create", "-H", "two", "-t", "x", "-b", "", "--closes", "one",
+    ];
+    let out = world.now(&none).output().exits(1);
+    assert!(
+        out.stderr_text().contains("invalid issue format"),
+        "{out:?}"
+    );
+}
+
+#[test]
+fn merge_without_a_workflow_closes() {
+    let world = World::with_issues(2);
+    open(&world, "one", &["1"]);
+    let out = merge(&world, "1");
+    assert_eq!(out.stderr_text(), "closed: #1\n");
+    assert!(!world.is_open("1") && world.is_open("2"));
+    // The merge is in the trail, so a second call leaves what was reopened alone.
+    world.now(&["issue", "reopen", "1"]).ok();
+    let out = merge(&world, "1");
+    assert!(
+        out.stderr_text()
+            .contains("not closed: #1 (the merge moved it before (open -> closed))"),
+        "{out:?}"
+    );
+    assert!(world.is_open("1"));
+    // A pull request that closes nothing says nothing.
+    open(&world, "two", &[]);
+    assert_eq!(merge(&world, "2").stderr_text(), "");
+}
+
+#[test]
+fn r_000_21_merge_moves_issues_to_done() {
+    let world = World::with_issues(3);
+    world.set("workflow.store", "fields");
+    world.put("1", "In Review");
+    world.put("2", "Backlog");
+    open(&world, "one", &["1,2,3"]);
+    let out = merge(&world, "1");
+    assert_eq!(
+        out.stderr_text(),
+        "moved: #1: In Review -> Done (closed)\nmoved: #2: Backlog -> Done (closed)\n\
+         moved: #3: no state -> Done (closed)\n"
+    );
+    for issue in ["1", "2", "3"] {
+        assert!(!world.is_open(issue));
+        assert_eq!(world.state(issue), "Done");
+    }
+    let trail = comments(&world, "1");
+    let last = trail.last().unwrap();
+    assert!(
+        last.starts_with("**In Review** → **Done** by the merge of "),
+        "{last}"
+    );
+}
+
+#[test]
+fn r_000_22_failed_transition_never_fails_the_merge() {
+    let world = World::with_issues(1);
+    open(&world, "one", &["1"]);
+    world.set("workflow.store", "fields");
+    world.set("workflow.definition", "/nowhere/workflow.toml");
+    let out = merge(&world, "1");
+    let text = out.stderr_text();
+    assert!(
+        text.contains("the merge is done, and no issue was moved: the definition of the workflow"),
+        "{text}"
+    );
+    assert_eq!(world.json("1", "state")["state"], "MERGED");
+    assert!(world.is_open("1"));
+    // Once the configuration is right, the rest is done.
+    world.now(&["config", "unset", "workflow.definition"]).ok();
+    assert_eq!(counts(&reconcile(&world, "1")), [1, 0, 0]);
+    assert!(!world.is_open("1"));
+}
+
+#[test]
+fn r_000_23_refused_merge_moves_nothing() {
+    let world = World::with_issues(1);
+    world.set("workflow.store", "fields");
+    world.put("1", "In Review");
+    open(&world, "one", &["1"]);
+    world
+        .git
+        .commit("main", "Conflict", &[("one.txt", Some("other\n"))]);
+    let out = world
+        .now(&["pr", "merge", "1", "--merge"])
+        .output()
+        .exits(1);
+    assert!(out.stderr_text().contains("one.txt"), "{out:?}");
+    assert!(!out.stderr_text().contains("moved"), "{out:?}");
+    assert_eq!(world.state("1"), "In Review");
+    let text = world.workflow_fails(&["reconcile", "1"], 1).stderr_text();
+    assert!(text.contains("#1 is not merged"), "{text}");
+    assert!(text.contains("forge pr merge"), "{text}");
+}
+
+#[test]
+fn r_000_24_reconcile_twice_equals_once() {
+    let world = World::with_issues(2);
+    open(&world, "one", &["1,2"]);
+    // Merged by git, with nobody there to move issues.
+    world.set("workflow.store", "fields");
+    world.set("workflow.definition", "/nowhere/workflow.toml");
+    merge(&world, "1");
+    world.now(&["config", "unset", "workflow.definition"]).ok();
+    let dry = world.workflow(&["reconcile", "1", "--dry-run"]);
+    assert_eq!(counts(&dry), [2, 0, 0]);
+    assert!(world.is_open("1"));
+    let first = reconcile(&world, "1");
+    assert_eq!(first["transitioned"], dry["transitioned"]);
+    assert_eq!(first["transitioned"][0]["toState"], "Done");
+    assert_eq!(first["transitioned"][0]["closed"], true);
+    let trail = comments(&world, "1");
+    let second = reconcile(&world, "1");
+    assert_eq!(counts(&second), [0, 0, 2]);
+    assert_eq!(
+        second["skipped"][0]["reason"],
+        "the merge moved it before (no state -> Done)"
+    );
+    assert_eq!(comments(&world, "1"), trail);
+    let text = world
+        .now(&["workflow", "reconcile", "1"])
+        .output()
+        .success();
+    assert_eq!(text.stdout_text(), "");
+    assert!(
+        text.stderr_text().contains("no issue is left to move"),
+        "{text:?}"
+    );
+    // What a person does afterwards stays.
+    world.workflow(&["set-state", "2", "Backlog", "-c", "split"]);
+    assert_eq!(counts(&reconcile(&world, "1")), [0, 0, 2]);
+    assert_eq!(world.state("2"), "Backlog");
+}
+
+#[test]
+fn issue_that_a_merge_left_in_review_goes_on() {
+    let world = World::with_issues(1);
+    world.define(|text| {
+        format!(
+            "{text}\n[on_merge.from]\n\"In Progress\" = \"In Review\"\n\"In Review\" = \"Done\"\n"
+        )
+    });
+    world.set("workflow.store", "fields");
+    world.put("1", "In Progress");
+    open(&world, "one", &["1"]);
+    open(&world, "two", &["1"]);
+    let out = merge(&world, "1");
+    assert_eq!(out.stderr_text(), "moved: #1: In Progress -> In Review\n");
+    assert!(world.is_open("1"));
+    // The same merge again is no second step.
+    assert_eq!(counts(&reconcile(&world, "1")), [0, 0, 1]);
+    let out = merge(&world, "2");
+    assert_eq!(out.stderr_text(), "moved: #1: In Review -> Done (closed)\n");
+    // From a state that the table does not have, a merge leads nowhere.
+    world.issue("Another");
+    world.put("2", "Backlog");
+    open(&world, "three", &["2"]);
+    let out = merge(&world, "3");
+    assert_eq!(
+        out.stderr_text(),
+        "not moved: #2 (a merge leads nowhere from Backlog)\n"
+    );
+}
+
+#[test]
+fn issue_reopened_before_the_merge_is_closed() {
+    for store in [None, Some("fields")] {
+        let world = World::with_issues(1);
+        if let Some(store) = store {
+            world.set("workflow.store", store);
+        }
+        open(&world, "one", &["1"]);
+        world.now(&["issue", "close", "1"]).ok();
+        world.now(&["issue", "reopen", "1"]).ok();
+        merge(&world, "1");
+        assert!(!world.is_open("1"), "{store:?}");
+    }
+}
+
+#[test]
+fn merge_into_another_branch_moves_nothing() {
+    let world = World::with_issues(1);
+    world.set("workflow.store", "fields");
+    world
+        .git
+        .commit("release", "Release", &[("release.txt", Some("1\n"))]);
+    world.feature("one");
+    let args = [
+        "pr", "create", "-H", "one", "-B", "release", "-t", "x", "-b", "y", "--closes", "1",
+    ];
+    world.now(&args).ok();
+    let out = merge(&world, "1");
+    assert_eq!(
+        out.stderr_text(),
+        "not moved: #1 (only a merge into main moves issues)\n"
+    );
+    assert!(world.is_open("1"));
+}
+
+#[test]
+fn merge_ends_the_claim_of_its_issue() {
+    let world = World::with_issues(1);
+    world.set("workflow.store", "fields");
+    world.put("1", "Plan in Review");
+    let claim = world.claim("1", "impl", &["--holder", "agent"]);
+    open(&world, "one", &["1"]);
+    merge(&world, "1");
+    let text = world.workflow_fails(&["heartbeat", "1", "--claim", &claim], 1);
+    assert!(
+        text.stderr_text().contains("nobody holds it now"),
+        "{text:?}"
+    );
+    assert_eq!(world.state("1"), json!("Done"));
+}

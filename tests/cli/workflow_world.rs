@@ -1,0 +1,111 @@
+//! Issues of a workflow in a git repository.
+
+use std::fs;
+
+use forge_testkit::{Identity, Output, Run};
+use serde_json::Value;
+
+use crate::world::World;
+
+impl World {
+    /// With this many issues, numbered from 1.
+    pub fn with_issues(count: u64) -> Self {
+        let world = Self::new();
+        for number in 1..=count {
+            world.issue(&format!("Issue {number}"));
+        }
+        world
+    }
+
+    /// Opens an issue.
+    pub fn issue(&self, title: &str) {
+        self.now(&["issue", "create", "-t", title, "-b", "Text."])
+            .ok();
+    }
+
+    /// `forge` by the clock: leases end.
+    pub fn now(&self, args: &[&str]) -> Run {
+        self.forge_as(&Identity::ADA, args)
+            .without_env("GIT_AUTHOR_DATE")
+            .without_env("GIT_COMMITTER_DATE")
+    }
+
+    /// What `forge workflow` prints as JSON.
+    pub fn workflow(&self, args: &[&str]) -> Value {
+        let all = [&["workflow"], args, &["--json"]].concat();
+        self.now(&all).output().success().json()
+    }
+
+    /// What `forge workflow` does, which fails.
+    pub fn workflow_fails(&self, args: &[&str], code: i32) -> Output {
+        let all = [&["workflow"], args].concat();
+        self.now(&all).output().exits(code)
+    }
+
+    /// Puts an issue into a state of ralph's, as a command that may.
+    pub fn put(&self, issue: &str, state: &str) {
+        let command = match state {
+            "Backlog" => "split",
+            "Plan in Progress" | "Plan in Review" => "plan",
+            "Research in Progress" => "research",
+            "In Progress" | "In Review" => "impl",
+            _ => "triage",
+        };
+        let state = match state {
+            "Canceled" => "__CANCEL__",
+            "Done" => "__CLOSE__",
+            state => state,
+        };
+        let args = ["set-state", issue, state, "--command", command];
+        self.workflow(&[&args[..], &["--force", "--reason", "test"]].concat());
+    }
+
+    /// The id of a claim on an issue that is made now.
+    pub fn claim(&self, issue: &str, command: &str, more: &[&str]) -> String {
+        let args = ["claim", issue, "--command", command];
+        let claimed = self.workflow(&[&args[..], more].concat());
+        claimed["claim"]["id"].as_str().unwrap().to_owned()
+    }
+
+    /// The state of an issue in the workflow; `null` without one.
+    pub fn state(&self, issue: &str) -> Value {
+        let found = self.workflow(&["group", issue]);
+        let number: u64 = issue.parse().unwrap();
+        let issues = found["issues"].as_array().unwrap().iter();
+        let mut own = issues.filter(|i| i["number"] == number);
+        own.next().unwrap()["workflowState"].clone()
+    }
+
+    /// Whether an issue is open.
+    pub fn is_open(&self, issue: &str) -> bool {
+        let found = self.now(&["issue", "view", issue, "--json", "state"]);
+        found.output().success().json()["state"] == "OPEN"
+    }
+
+    /// Edits an issue.
+    pub fn edit(&self, issue: &str, flags: &[&str]) {
+        self.now(&[&["issue", "edit", issue], flags].concat()).ok();
+    }
+
+    /// Sets a key of the user's configuration.
+    pub fn set(&self, key: &str, value: &str) {
+        self.now(&["config", "set", key, value]).ok();
+    }
+
+    /// Takes a definition from a file outside of the repository: ralph's, changed.
+    pub fn define(&self, change: impl FnOnce(String) -> String) {
+        let shown = self.scratch.path("workflow.toml");
+        let path = shown.to_str().unwrap();
+        self.now(&["workflow", "new", path, "--preset", "ralph"])
+            .ok();
+        let text = fs::read_to_string(&shown).unwrap();
+        fs::write(&shown, change(text)).unwrap();
+        self.set("workflow.definition", path);
+    }
+}
+
+/// The numbers of a list of issues.
+pub fn numbers(list: &Value) -> Vec<u64> {
+    let issues = list.as_array().unwrap().iter();
+    issues.map(|i| i["number"].as_u64().unwrap()).collect()
+}

@@ -1,0 +1,414 @@
+//! The tools of a workflow, one by one.
+
+use forge_testkit::Identity;
+use serde_json::{Value, json};
+
+use crate::{
+    workflow_story::SETS,
+    world::{Called, LEGACY, MODERN, User, Wire, World},
+};
+
+/// Issue 1 with the sub-issues 2 to 4 in these states; `""` is none.
+fn family(states: [&str; 3]) -> (World, Wire) {
+    let world = World::new();
+    world.keep("store = \"fields\"");
+    let mut wire = world.workflow();
+    let parent = json!({"title": "All of it", "body": "x"});
+    wire.call("issue_create", parent).ok();
+    for state in states {
+        let mut child = json!({"title": "A part", "body": "x", "parent": "1"});
+        if !state.is_empty() {
+            child["values"] = json!({"Workflow State": state});
+        }
+        wire.call("issue_create", child).ok();
+    }
+    (world, wire)
+}
+
+fn column(list: &Value, name: &str) -> Vec<String> {
+    let items = list.as_array().unwrap().iter();
+    let items = items.map(|item| item[name].as_str().unwrap_or_default().to_owned());
+    items.collect()
+}
+
+fn view(wire: &mut Wire, issue: u64, target: &str) -> Value {
+    let mut args = json!({"issue": issue});
+    if !target.is_empty() {
+        args["target_state"] = json!(target);
+    }
+    wire.call("workflow_view", args).ok().data().clone()
+}
+
+#[test]
+fn r_001_1_view_is_the_same_from_each_member() {
+    let (_world, mut wire) = family(["Ready for Plan", "Research Needed", "Ready for Plan"]);
+    let first = view(&mut wire, 2, "");
+    assert_eq!(first["phase"], "RESEARCH");
+    assert_eq!(first["reason"], "to be researched: 1 Research Needed");
+    let left = ["research", "plan", "review", "implement", "pr"];
+    assert_eq!(first["remaining_phases"], json!(left));
+    assert_eq!(first["is_group"], true);
+    assert_eq!(first["group_primary"], "#2");
+    assert_eq!(column(&first["issues"], "issue"), ["#2", "#3", "#4"]);
+    let wait = &first["convergence"];
+    assert_eq!(
+        (&wait["required"], &wait["met"]),
+        (&json!(true), &json!(false))
+    );
+    assert_eq!(column(&wait["blocking"], "issue"), ["#3"]);
+    assert_eq!(first["recommendation"], "wait");
+    assert_eq!(first["claims"], "exclusive");
+    for member in [3, 4] {
+        let mut other = view(&mut wire, member, "");
+        other["issue"] = first["issue"].clone();
+        assert_eq!(other, first, "#{member}");
+    }
+}
+
+#[test]
+fn r_001_5_view_says_who_is_behind_a_target() {
+    let (_world, mut wire) = family(["Ready for Plan", "Backlog", "Human Needed"]);
+    let found = view(&mut wire, 2, "ready for plan");
+    let target = &found["target"];
+    assert_eq!(target["converged"], false);
+    assert_eq!(target["target_state"], "Ready for Plan");
+    assert_eq!((&target["total"], &target["ready"]), (&json!(3), &json!(1)));
+    assert_eq!(column(&target["blocking"], "issue"), ["#3", "#4"]);
+    assert_eq!(target["blocking"][0]["distance_to_target"], 3);
+    assert_eq!(target["blocking"][1].get("distance_to_target"), None);
+    assert_eq!(target["recommendation"], "escalate");
+    assert_eq!(found["needs_human"], json!(["#4"]));
+    let wrong = json!({"issue": 2, "target_state": "Redy for Plan"});
+    wire.call("workflow_view", wrong)
+        .fails("invalid_input")
+        .says("these are Backlog, ")
+        .says("Recovery: retry with 'Ready for Plan'");
+}
+
+#[test]
+fn r_001_7_advance_asks_and_moves_those_behind() {
+    for era in [LEGACY, MODERN] {
+        let (world, _) = family(["Research Needed", "In Review", ""]);
+        let run = world.scratch.forge(world.git.path(), &Identity::GRACE);
+        let mut wire = Wire::start(&run.args(["mcp"]).args(SETS), era);
+        let args = json!({"issue": 1, "target_state": "Ready for Plan"});
+        wire.user = User::Declines;
+        wire.call("workflow_advance", args.clone())
+            .fails("cancelled");
+        assert_eq!(
+            view(&mut wire, 2, "")["issues"][0]["state"],
+            "Research Needed"
+        );
+        wire.user = User::Agrees;
+        let moved = wire.call("workflow_advance", args.clone()).ok();
+        let question = wire.asked.last().unwrap();
+        let asks = "to Ready for Plan: #2 (Research Needed), #4 (no state)?";
+        assert!(question.ends_with(asks), "{question}");
+        let moved = moved.data();
+        assert_eq!(column(&moved["advanced"], "issue"), ["#2", "#4"]);
+        assert_eq!(moved["advanced"][0]["from_state"], "Research Needed");
+        assert_eq!(moved["advanced"][0]["to_state"], "Ready for Plan");
+        assert_eq!(column(&moved["skipped"], "issue"), ["#3"]);
+        assert_eq!(moved["skipped"][0]["current_state"], "In Review");
+        assert_eq!(moved["errors"], json!([]));
+        // Nothing is left to move, so nobody is asked.
+        let asked = wire.asked.len();
+        let again = wire.call("workflow_advance", args).ok();
+        assert_eq!(again.data()["advanced"], json!([]));
+        assert_eq!(wire.asked.len(), asked);
+        // No sub-issues: three empty lists.
+        let none = json!({"issue": 2, "target_state": "Ready for Plan"});
+        let none = wire.call("workflow_advance", none).ok();
+        for list in ["advanced", "skipped", "errors"] {
+            assert_eq!(none.data()[list], json!([]), "{list}");
+        }
+        // The parent goes to the gate that all have reached.
+        let up = json!({"issue": 2, "parent": true});
+        let up = wire.call("workflow_advance", up).ok();
+        assert_eq!(column(&up.data()["advanced"], "issue"), ["#1"]);
+        assert_eq!(up.data()["target_state"], "Ready for Plan");
+    }
+}
+
+#[test]
+fn r_001_7_advance_agreed_to_other_moves_is_refused() {
+    let (world, _) = family(["Research Needed", "Backlog", "Backlog"]);
+    for era in [LEGACY, MODERN] {
+        let run = || world.scratch.forge(world.git.path(), &Identity::GRACE);
+        let mut wire = Wire::start(&run().args(["mcp"]).args(SETS), era);
+        let state = if era == LEGACY {
+            "In Review"
+        } else {
+            "In Progress"
+        };
+        let issue = if era == LEGACY { "3" } else { "4" };
+        let value = format!("Workflow State={state}");
+        let edit = run().args(["issue", "edit", issue, "--field", &value]);
+        wire.meanwhile = Some(Box::new(move || edit.ok()));
+        let args = json!({"issue": 1, "target_state": "Ready for Plan"});
+        let refused = wire.call("workflow_advance", args);
+        let code = if era == LEGACY {
+            "conflict"
+        } else {
+            "invalid_input"
+        };
+        refused.fails(code);
+        assert_eq!(
+            view(&mut wire, 2, "")["issues"][0]["state"],
+            "Research Needed"
+        );
+    }
+}
+
+#[test]
+fn r_001_9_pick_passes_over_what_cannot_be_worked_on() {
+    let (_world, mut wire) = family(["Ready for Plan", "Ready for Plan", "Ready for Plan"]);
+    for (issue, values) in [
+        (2, json!({"Priority": "P1", "Estimate": "S"})),
+        (3, json!({"Priority": "P0", "Estimate": "XS"})),
+        (4, json!({"Priority": "P0", "Estimate": "L"})),
+    ] {
+        let edit = json!({"number": issue, "values": values});
+        wire.call("issue_edit", edit).ok();
+    }
+    let block = json!({"number": 3, "add_blocked_by": ["1"]});
+    wire.call("issue_edit", block).ok();
+    let pick = json!({"state": "Ready for Plan"});
+    let found = wire.call("workflow_pick", pick).ok();
+    let found = found.data();
+    assert_eq!(found["found"], true);
+    assert_eq!(found["issue"]["issue"], "#2");
+    assert_eq!(found["issue"]["estimate"], "S");
+    assert_eq!(found["issue"]["priority"], "P1");
+    assert_eq!(found["alternatives"], 0);
+    assert_eq!(column(&found["skipped"], "issue"), ["#3", "#4"]);
+    assert_eq!(
+        column(&found["skipped"], "reason"),
+        ["it waits for #1", "its estimate is L"]
+    );
+    // By role, and with a larger estimate.
+    let pick = json!({"command": "planners", "max_estimate": "XL"});
+    let found = wire.call("workflow_pick", pick).ok();
+    assert_eq!(found.data()["issue"]["issue"], "#4");
+    let none = wire
+        .call("workflow_pick", json!({"command": "research"}))
+        .ok();
+    assert_eq!(none.data()["found"], false);
+    assert_eq!(none.data().get("issue"), None);
+    for (wrong, says) in [
+        (json!({"state": "In Progress"}), "Recovery: "),
+        (
+            json!({"state": "Ready for Plan", "max_estimate": "Foo"}),
+            "XS, S, M, L, XL",
+        ),
+        (json!({}), "Recovery: "),
+    ] {
+        wire.call("workflow_pick", wrong)
+            .fails("invalid_input")
+            .says(says);
+    }
+}
+
+#[test]
+fn r_001_11_set_state_needs_a_command_that_may() {
+    let (_world, mut wire) = family(["Ready for Plan", "", ""]);
+    let set = |wire: &mut Wire, args: Value| -> Called {
+        let mut all = json!({"issue": 2});
+        all.as_object_mut()
+            .unwrap()
+            .extend(args.as_object().unwrap().clone());
+        wire.call("workflow_set_state", all)
+    };
+    for (args, says) in [
+        (json!({"state": "__COMPLETE__"}), "missing field `command`"),
+        (
+            json!({"state": "__COMPLETE__", "command": "foo"}),
+            "research",
+        ),
+        (
+            json!({"state": "__LOCK__", "command": "triage"}),
+            "Research in Progress",
+        ),
+        (
+            json!({"state": "__LOCK__", "command": "review"}),
+            "Research in Progress",
+        ),
+        (
+            json!({"state": "__COMPLETE__", "command": "triage"}),
+            "one of several states",
+        ),
+        (json!({"state": "__COMPLETE__", "command": "hero"}), "hero"),
+        (
+            json!({"state": "__FINISH__", "command": "plan"}),
+            "needs human",
+        ),
+        (
+            json!({"state": "Ready for Plan", "command": "impl"}),
+            "In Review",
+        ),
+        (json!({"state": "Done", "command": "research"}), "__CLOSE__"),
+        (
+            json!({"state": "__LOCK__", "command": "plan", "force": true}),
+            "reason",
+        ),
+        (
+            json!({"state": "In Review", "command": "hero", "handoff": true}),
+            "reason",
+        ),
+    ] {
+        let refused = set(&mut wire, args).fails("invalid_input");
+        let refused = refused.says(says);
+        assert!(refused.text().contains("Recovery: "), "{}", refused.text());
+    }
+    let jump = json!({
+        "state": "In Review", "command": "hero", "handoff": true, "reason": "it is done"
+    });
+    set(&mut wire, jump).fails("precondition_failed");
+    let goes = json!({
+        "state": "__ESCALATE__", "command": "ralph_hero", "handoff": true, "reason": "no idea"
+    });
+    let moved = set(&mut wire, goes).ok();
+    assert_eq!(moved.data()["previous_state"], "Ready for Plan");
+    assert_eq!(moved.data()["new_state"], "Human Needed");
+    assert_eq!(moved.data()["resolved_from"], "__ESCALATE__");
+    let again = json!({"state": "Human Needed", "command": "plan"});
+    assert_eq!(set(&mut wire, again).ok().data()["unchanged"], true);
+    let cancel = json!({"state": "__CANCEL__", "command": "plan"});
+    let ended = set(&mut wire, cancel).ok().says("the issue is closed");
+    assert_eq!(ended.data()["closed"], true);
+}
+
+#[test]
+fn claim_is_released_to_the_state_before() {
+    let (_world, mut wire) = family(["Ready for Plan", "", ""]);
+    let claim = json!({"issue": "#2", "command": "plan", "holder": "ada's agent", "lease_s": 60});
+    let taken = wire.call("workflow_claim", claim).ok();
+    assert_eq!(taken.data()["claim"]["holder"], "ada's agent");
+    let id = taken.data()["claim"]["id"].clone();
+    for (args, says) in [
+        (json!({"action": "release", "claim": id}), "the issue"),
+        (
+            json!({"action": "release", "issue": 2}),
+            "the id of the claim",
+        ),
+        (json!({"issue": 2}), "a claim needs a command"),
+        (
+            json!({"command": "plan", "force": true, "reason": "x"}),
+            "a pick passes no claim",
+        ),
+        (
+            json!({"issue": 3, "command": "plan", "lease_s": 0}),
+            "lease",
+        ),
+    ] {
+        wire.call("workflow_claim", args)
+            .fails("invalid_input")
+            .says(says);
+    }
+    let stale = json!({"action": "heartbeat", "issue": 2, "claim": "0000"});
+    wire.call("workflow_claim", stale)
+        .fails("conflict")
+        .says("holder: ada's agent");
+    let give = json!({"action": "release", "issue": 2, "claim": id});
+    let given = wire.call("workflow_claim", give).ok();
+    assert_eq!(given.data()["change"]["new_state"], "Ready for Plan");
+    assert_eq!(given.data()["change"]["ended_claim"], id);
+    // Force takes it from its holder.
+    let claim = json!({"issue": 2, "command": "plan", "holder": "one"});
+    wire.call("workflow_claim", claim).ok();
+    let force = json!({
+        "issue": 2, "command": "plan", "holder": "two", "force": true, "reason": "one is gone"
+    });
+    let taken = wire.call("workflow_claim", force).ok();
+    assert_eq!(taken.data()["claim"]["holder"], "two");
+}
+
+/// A title, a state and a reason are other people's text.
+#[test]
+fn text_of_others_is_cleaned_and_bounded() {
+    let (_world, mut wire) = family(["Ready for Plan", "", ""]);
+    let evil = format!("\u{202e}done\" | nobody holds it {}", "x".repeat(200));
+    let edit =
+        json!({"number": 2, "title": evil, "values": {"Workflow State": "\u{200b}Odd\" | x"}});
+    wire.call("issue_edit", edit).ok();
+    let shown = wire.call("workflow_view", json!({"issue": 2})).ok();
+    let whole = shown.0.to_string();
+    assert!(!whole.contains('\u{202e}') && !whole.contains('\u{200b}'));
+    assert_eq!(shown.data()["unknown_states"], json!(["Odd\" | x"]));
+    assert!(shown.text().contains("unknown states: \"Odd' | x\""));
+    assert!(
+        shown.text().contains("more characters]"),
+        "{}",
+        shown.text()
+    );
+    for n in 0..120 {
+        let title = format!("Part {n} {}", "y".repeat(200));
+        let child = json!({"title": title, "body": "x", "parent": "1"});
+        wire.call("issue_create", child).ok();
+    }
+    let shown = wire.call("workflow_view", json!({"issue": 3, "target_state": "Done"}));
+    let shown = shown.ok().bounded(25_000);
+    assert_eq!(shown.data()["issues"].as_array().unwrap().len(), 50);
+    assert_eq!(shown.data()["issues_left_out"], 73);
+}
+
+#[test]
+fn tools_are_there_with_their_set_alone() {
+    let world = World::new();
+    let names = |args: &[&str]| -> Vec<String> {
+        let tools = world.server(MODERN, args).tools();
+        let names = tools.iter().map(|t| t["name"].as_str().unwrap().to_owned());
+        names.filter(|name| name.starts_with("workflow_")).collect()
+    };
+    let all = [
+        "workflow_advance",
+        "workflow_claim",
+        "workflow_pick",
+        "workflow_set_state",
+        "workflow_view",
+    ];
+    assert_eq!(names(&["--write", "--toolsets", "workflow"]), all);
+    assert_eq!(names(&["--toolsets", "workflow"]), [all[2], all[4]]);
+    assert!(names(&["--write"]).is_empty());
+    let mut wire = world.server(MODERN, &["--write", "--toolsets", "workflow"]);
+    for mut tool in wire.tools() {
+        tool.as_object_mut().unwrap().remove("outputSchema");
+        let (name, bytes) = (tool["name"].clone(), tool.to_string().len());
+        let is_ours = all.iter().any(|ours| name == *ours);
+        let description = tool["description"].as_str().unwrap();
+        assert!(!is_ours || description.len() <= 900, "{name}");
+        assert!(!is_ours || description.contains("Recovery: "), "{name}");
+        assert!(!is_ours || bytes <= 1_600, "{name}: {bytes}");
+    }
+    for (args, has) in [
+        (&["--write", "--toolsets", "workflow"][..], true),
+        (&["--toolsets", "workflow"], false),
+        (&["--write"], false),
+    ] {
+        let mut wire = world.server(MODERN, args);
+        let list = wire.request("prompts/list", json!({}))["result"]["prompts"].clone();
+        let names = column(&list, "name");
+        assert_eq!(names.contains(&"workflow_loop".to_owned()), has, "{args:?}");
+        let get = wire.request("prompts/get", json!({"name": "workflow_loop"}));
+        assert_eq!(get.get("error").is_none(), has, "{get}");
+    }
+}
+
+#[test]
+fn prompt_is_written_from_the_definition() {
+    let world = World::new();
+    world.keep("preset = \"small\"");
+    let mut wire = world.workflow();
+    let args = json!({"name": "workflow_loop", "arguments": {"command": "work"}});
+    let prompt = wire.request("prompts/get", args);
+    let text = &prompt["result"]["messages"][0]["content"]["text"];
+    let text = text.as_str().unwrap();
+    for line in [
+        "Work on issues as work, one at a time.",
+        "work: Todo, Doing -> Doing (LOCK) -> Todo, Review (COMPLETE)\n",
+        "__CANCEL__ abandon (Dropped)",
+    ] {
+        assert!(text.contains(line), "{line:?} is not in {text}");
+    }
+    assert!(!text.contains("research"));
+}
