@@ -8,7 +8,7 @@ use std::{collections::BTreeSet, ops::Range};
 use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 
 use crate::{
-    AtUri, ForgeKind, Locator, PrId, PrKey, RepoId, Warning,
+    AtUri, Locator, PrId, PrKey, RepoId, Warning,
     locator::{self, Hosts, ISSUE_SUFFIX},
     markdown::html_comments,
     model::{IssueId, Link, SubjectKind},
@@ -393,7 +393,7 @@ fn local_issue(address: &str, rest: &str, hosts: &Hosts) -> Option<IssueId> {
         return None;
     }
     match locator::parse(address, hosts).ok()?.locator {
-        Locator::Repo(repo) if repo.kind == ForgeKind::LOCAL => Some(IssueId::number(repo, number)),
+        Locator::Repo(repo) if repo.numbers_issues_apart() => Some(IssueId::number(repo, number)),
         _ => None,
     }
 }

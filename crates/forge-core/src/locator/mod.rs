@@ -106,6 +106,12 @@ impl RepoId {
         }
     }
 
+    /// Whether its issues have numbers of their own, so that a number alone is a pull request.
+    #[must_use]
+    pub fn numbers_issues_apart(&self) -> bool {
+        matches!(self.path, RepoPath::Dir(_))
+    }
+
     /// A text that is equal for two spellings of one repository, for allow-lists and maps.
     ///
     /// It folds the case of owner and name on GitHub and tangled, whose names are the same in any

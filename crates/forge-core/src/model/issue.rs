@@ -3,7 +3,7 @@ use std::{collections::BTreeMap, fmt, hash::Hash};
 use serde::{Deserialize, Serialize};
 
 use super::{Actor, BoardId, Comment, Label, SetChange};
-use crate::{Error, ForgeKind, PrKey, RepoId, Timestamp, locator::ISSUE_SUFFIX};
+use crate::{Error, PrKey, RepoId, Timestamp, locator::ISSUE_SUFFIX};
 
 /// An issue of a repository.
 ///
@@ -32,7 +32,7 @@ impl IssueId {
 impl fmt::Display for IssueId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.key {
-            PrKey::Number(n) if self.repo.kind == ForgeKind::LOCAL => {
+            PrKey::Number(n) if self.repo.numbers_issues_apart() => {
                 write!(f, "{}#{ISSUE_SUFFIX}{n}", self.repo)
             }
             PrKey::Number(n) => write!(f, "{}#{n}", self.repo),
