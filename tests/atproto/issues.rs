@@ -107,7 +107,7 @@ async fn whole_issue_on_real_pds_is_written_and_read_back() {
     assert_eq!(stale.code(), "conflict");
 
     let set = owner
-        .related_issues(&[parent.id.clone()], &ALL)
+        .related_issues(std::slice::from_ref(&parent.id), &ALL)
         .await
         .unwrap();
     let of = |title: &str| set.issues.iter().find(|i| i.title == title).unwrap();

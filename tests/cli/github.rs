@@ -50,7 +50,7 @@ impl Hub {
 const R: [&str; 2] = ["-R", REPO];
 
 #[test]
-fn reading_takes_one_request() {
+fn r_000_15_reading_takes_one_request() {
     let hub = Hub::with_pull();
     hub.costs(1, &["pr", "list", R[0], R[1]]);
     hub.costs(

@@ -57,7 +57,7 @@ fn nothing_found_is_silent_on_a_pipe() {
 }
 
 #[test]
-fn filters() {
+fn r_000_14_list_is_filtered() {
     let world = World::new();
     world.open("one");
     world.feature("two");

@@ -58,7 +58,7 @@ fn close_with_a_comment_and_without_the_branch() {
 }
 
 #[test]
-fn ready_and_undo() {
+fn r_000_19_ready_and_undo() {
     let world = World::with_pull();
     let out = world
         .forge(&["pr", "ready", "1", "--undo"])

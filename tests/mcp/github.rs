@@ -39,7 +39,7 @@ impl Hub {
 }
 
 #[test]
-fn a_view_with_everything_is_one_request() {
+fn r_000_11_view_with_everything_is_one_request() {
     let hub = Hub::with_files(90);
     {
         let mut seed = hub.double.seed();

@@ -175,7 +175,7 @@ fn an_edit_that_was_made_in_part_says_which_part() {
 }
 
 #[test]
-fn the_method_is_named_configured_or_the_repositorys_own() {
+fn r_000_18_method_is_named_configured_or_the_repositorys_own() {
     let hub = Hub::with_files(1);
     let asks = |args: serde_json::Value| {
         let mut wire = hub.server(&["--write"]);
@@ -308,7 +308,7 @@ fn passed_checks_can_be_required() {
 }
 
 #[test]
-fn issues_that_are_closed_are_lines_of_the_description() {
+fn r_000_2_linked_issues_are_lines_of_the_body() {
     let world = World::new();
     world.feature("work");
     let mut wire = world.server(MODERN, &["--write"]);
@@ -322,7 +322,7 @@ fn issues_that_are_closed_are_lines_of_the_description() {
 }
 
 #[test]
-fn who_was_asked_for_a_review_is_told_from_who_was_not() {
+fn r_000_20_reviewers_asked_and_refused_are_told_apart() {
     let hub = Hub::new();
     let mut wire = hub.server(&["--write"]);
     let args = json!({

@@ -375,7 +375,7 @@ fn a_list_that_has_changed_before_the_next_page_starts_again() {
 }
 
 #[test]
-fn lists_have_more_on_request_and_their_own_size() {
+fn r_000_16_list_has_its_size_and_more_on_request() {
     let world = World::new();
     for n in 0..9 {
         world.propose(
@@ -420,7 +420,7 @@ fn lists_have_more_on_request_and_their_own_size() {
 }
 
 #[test]
-fn number_takes_branch_current_and_address() {
+fn r_000_8_number_takes_branch_current_and_address() {
     let world = World::with_feature();
     world.git.run(["switch", "-q", "feature"]).ok();
     let mut wire = world.server(MODERN, &[]);

@@ -21,3 +21,4 @@ mod sweep;
 mod tangled;
 #[path = "../../crates/forge-tangled/tests/it/ticket_records.rs"]
 mod ticket_records;
+mod workflow;

@@ -188,7 +188,6 @@ fn checked(label: &NewLabel) -> Result<NewLabel> {
         color: label.color.as_deref().map(check_label_color).transpose()?,
         description: description.map(str::to_owned),
         overwrite: label.overwrite,
-        ..NewLabel::default()
     })
 }
 

@@ -34,6 +34,10 @@ pub struct Sheet {
 
 /// What became of an entry.
 #[derive(Debug)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "one is made for a write, and moved once"
+)]
 pub enum Swap {
     /// It is written, and so are the changes that came with it.
     Written(Outcome<Issue>),

@@ -103,7 +103,7 @@ pub fn member_of(store: &dyn Store, definition: &Definition, issue: &Issue) -> M
         estimate: store.size(definition, issue, Size::Estimate),
         priority: store.size(definition, issue, Size::Priority),
         has_children: (issue.relations.as_ref()).is_some_and(|r| !r.sub_issues.is_empty()),
-        closed: (issue.state == IssueState::Closed).then(|| match issue.state_reason {
+        closed: (issue.state == IssueState::Closed).then_some(match issue.state_reason {
             Some(IssueReason::NotPlanned | IssueReason::Duplicate) => Terminal::Abandoned,
             _ => Terminal::Completed,
         }),

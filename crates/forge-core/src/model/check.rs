@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn checks_are_counted_and_what_does_not_count_stops_nothing() {
+    fn r_000_6_checks_are_counted_by_how_they_ended() {
         let report = ChecksReport::of(
             "abc".to_owned(),
             vec![

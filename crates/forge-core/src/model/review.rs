@@ -259,7 +259,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reviewers_are_counted_by_what_they_say() {
+    fn r_000_5_reviewers_are_counted_by_what_they_say() {
         let latest = [
             ReviewState::Approved,
             ReviewState::Approved,

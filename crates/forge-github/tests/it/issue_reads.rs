@@ -13,7 +13,7 @@ use forge_github::{FixedToken, GitHub};
 use forge_testkit::github::{Fault, state::Permission};
 
 use crate::{
-    double::http,
+    double::{handle, http},
     issue_edits::{Board, id, on_board, values},
 };
 
@@ -135,7 +135,7 @@ async fn neighbour_with_long_lists_is_not_given_along() {
 }
 
 #[tokio::test]
-async fn relations_cross_repositories_and_hidden_ones_truncate() {
+async fn relations_cross_repositories() {
     let b = Board::new(1);
     let repo = &b.world.ada;
     let mut seed = b.world.double.seed();
@@ -150,7 +150,7 @@ async fn relations_cross_repositories_and_hidden_ones_truncate() {
     let there = of(&set, 1).relations.as_ref().unwrap().blocked_by[0]
         .id
         .clone();
-    assert_eq!(there.to_string(), "github.localhost/octo/other#1");
+    assert_eq!(there.to_string(), "github:github.localhost/octo/other#1");
     assert_eq!(set.issues[1].id, there);
     let back = set.issues[1].relations.as_ref().unwrap();
     assert_eq!(back.blocking[0].id, id(repo, 1));
@@ -167,6 +167,27 @@ async fn relations_cross_repositories_and_hidden_ones_truncate() {
         let relations = done.value.relations.unwrap();
         assert_eq!(relations.blocked_by.len(), usize::from(add));
     }
+    b.world
+        .double
+        .seed()
+        .configure(OTHER, |repo| repo.private = true);
+    b.world
+        .double
+        .seed()
+        .token("gho_0canary0alan", "alan", &["repo"]);
+    let alan = handle(&b.world.double, "gho_0canary0alan");
+    let set = alan
+        .related_issues(&[id(repo, 1)], &IssueFields::NONE)
+        .await
+        .unwrap();
+    assert!(
+        of(&set, 1)
+            .relations
+            .as_ref()
+            .unwrap()
+            .blocked_by
+            .is_empty()
+    );
 }
 
 #[tokio::test]

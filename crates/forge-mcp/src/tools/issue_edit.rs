@@ -15,19 +15,18 @@ use crate::{
 
 pub(super) struct IssueEdit;
 
+/// What is passed for a parent or a value that is taken away: nothing counts as absent.
+const CLEARED: &str = "-";
+
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Args {
     repo: Option<String>,
     issue: String,
     title: Option<String>,
-    /// Replaces the body
     body: Option<String>,
     state: Option<State>,
-    /// Why it is closed
     reason: Option<Reason>,
-    /// To leave with it
-    comment: Option<String>,
     #[serde(default)]
     add_labels: Vec<String>,
     #[serde(default)]
@@ -36,19 +35,15 @@ pub(super) struct Args {
     add_assignees: Vec<String>,
     #[serde(default)]
     remove_assignees: Vec<String>,
-    /// Number or URL
+    /// "-" clears
     parent: Option<String>,
-    #[serde(default)]
-    remove_parent: bool,
     #[serde(default)]
     add_blocked_by: Vec<String>,
     #[serde(default)]
     remove_blocked_by: Vec<String>,
-    /// Field to value
+    /// Field: value, "-" clears
     #[serde(default)]
     values: BTreeMap<String, String>,
-    #[serde(default)]
-    clear_values: Vec<String>,
     expected_version: Option<String>,
 }
 
@@ -71,10 +66,8 @@ impl Tool for IssueEdit {
     const SPEC: Spec = Spec {
         name: "issue_edit",
         title: "Edit an issue",
-        description: "Changes what is named, leaves the rest; closes and reopens too. Pass \
-                      expected_version of issue_view. Recovery: after a conflict read issue_view \
-                      and decide anew.",
-        // A comment is left once more by the same call.
+        description: "Changes what is named; closes, reopens. Recovery: after a conflict \
+                      issue_view has the new version.",
         effect: Effect::Replace,
     };
     type Args = Args;
@@ -97,30 +90,17 @@ impl Tool for IssueEdit {
                 .with_hint("pass state=closed with it, or leave reason away")
                 .into());
         }
-        let parent = match (given(args.parent), args.remove_parent) {
-            (Some(_), true) => {
-                return Err(
-                    Error::invalid("parent", "parent and remove_parent are both given")
-                        .with_hint("pass one of them")
-                        .into(),
-                );
-            }
-            (Some(parent), false) => Some(Some(call.related(repo, "parent", &parent).await?)),
-            (None, removed) => removed.then_some(None),
+        let parent = match given(args.parent).as_deref() {
+            None => None,
+            Some(CLEARED) => Some(None),
+            Some(parent) => Some(Some(call.related(repo, "parent", parent).await?)),
         };
-        let set = args.values.into_iter();
-        let set = set.filter(|(_, value)| !value.trim().is_empty());
-        let cleared = names(args.clear_values).into_iter();
-        let mut values: BTreeMap<String, Option<String>> =
-            set.map(|(name, value)| (name, Some(value))).collect();
-        for name in cleared {
-            if values.insert(name.clone(), None).is_some() {
-                let message = format!("{name} is in values and in clear_values");
-                return Err(Error::invalid("clear_values", message)
-                    .with_hint("name it once")
-                    .into());
-            }
-        }
+        let values = args.values.into_iter();
+        let values = values.filter_map(|(name, value)| {
+            let value = given(Some(value))?;
+            Some((name, Some(value).filter(|value| value != CLEARED)))
+        });
+        let values: BTreeMap<String, Option<String>> = values.collect();
         let edit = EditIssue {
             title: given(args.title),
             body: given(args.body),
@@ -141,12 +121,14 @@ impl Tool for IssueEdit {
             },
             state,
             reason,
-            comment: given(args.comment),
             expected_version: given(args.expected_version),
+            ..EditIssue::default()
         };
         if changes_nothing(&edit) {
             return Err(Error::invalid("title", "there is nothing to change")
-                .with_hint("pass title, body, state, comment, values, or labels, assignees, parent or blocked_by")
+                .with_hint(
+                    "pass title, body, state, values, or labels, assignees, parent or blocked_by",
+                )
                 .into());
         }
         if edit.body.as_deref().is_some_and(has_marker) {
@@ -166,8 +148,8 @@ impl Tool for IssueEdit {
 }
 
 fn changes_nothing(edit: &EditIssue) -> bool {
-    let texts = [&edit.title, &edit.body, &edit.comment];
-    texts.iter().all(|text| text.is_none())
+    edit.title.is_none()
+        && edit.body.is_none()
         && edit.labels.is_empty()
         && edit.assignees.is_empty()
         && edit.values.is_empty()

@@ -171,7 +171,7 @@ async fn r_000_21_merge_moves_linked_issues_to_their_end() {
 async fn r_000_22_issue_that_cannot_move_fails_no_merge() {
     let stage = Stage::new().await;
     let one = stage.issue("In Review").await;
-    let pull = open(&stage, &[one.clone()]).await;
+    let pull = open(&stage, std::slice::from_ref(&one)).await;
     let pull = merge(&stage, &pull).await;
     let ledger = Crashing {
         inner: Arc::new(CommentLedger::new(stage.repo.clone(), None)),
@@ -237,7 +237,7 @@ async fn c_000_16_merge_follows_the_table_and_the_default_branch() {
 async fn merge_without_a_workflow_closes_linked_issues_once() {
     let stage = Stage::new().await;
     let one = stage.issue("In Review").await;
-    let pull = open(&stage, &[one.clone()]).await;
+    let pull = open(&stage, std::slice::from_ref(&one)).await;
     let effects = effects(&stage, None);
     let plan = effects.plan(&pull).await.unwrap();
     assert_eq!((plan.in_words().as_str(), plan.moves), ("#1", false));

@@ -94,7 +94,10 @@ pub(super) fn shown(ctx: &Ctx, issue: &Issue) -> String {
     row("Assignees:", &assignees);
     row("Labels:", &label_names(issue));
     for (name, value) in &issue.values {
-        row(&format!("{}:", text::one_line(name)), &[value.clone()]);
+        row(
+            &format!("{}:", text::one_line(name)),
+            std::slice::from_ref(value),
+        );
     }
     for (name, values) in relations(issue) {
         let title = match name {

@@ -128,7 +128,7 @@ pub const EVENT_FIELDS: &[Field<StatusEvent>] = &[
     Field {
         name: "event",
         needs: (),
-        get: |e| Json::text(model_name(&e.kind)),
+        get: |e| Json::text(model_name(e.kind)),
     },
     Field {
         name: "id",
