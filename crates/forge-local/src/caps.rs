@@ -47,7 +47,12 @@ pub static CAPABILITIES: Capabilities = Capabilities {
         (C::PrCreatePatch, Native),
         (C::PrCreateEdits, Native),
         (C::PrCreateDependent, Native),
-        (C::PrCreateCloses, Native),
+        (
+            C::PrCreateCloses,
+            Support::Emulated {
+                how: "the merge closes them, where forge makes it",
+            },
+        ),
         (C::PrList, Native),
         (
             C::PrListSearch,

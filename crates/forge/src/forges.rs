@@ -8,7 +8,7 @@ use std::{
 
 use forge_context::{ContextReq, TicketSource};
 use forge_core::{
-    Action, Error, ForgeKind, Hint, Locator, Op, Policy, PrKey, Repo, RepoId, RepoPath, Result,
+    Action, Error, Hint, Locator, Op, Policy, PrKey, Repo, RepoId, RepoPath, Result,
     locator::{self, Hosts, ParseLocatorError},
     model::LocalClone,
 };
@@ -280,7 +280,7 @@ impl Forges {
         }
         match locator::parse(text, &self.hosts)?.locator {
             // In a git repository pull requests and issues have numbers of their own.
-            Locator::Pull { id, .. } if id.repo.kind == ForgeKind::LOCAL => Err(is_pull()),
+            Locator::Pull { id, .. } if id.repo.numbers_issues_apart() => Err(is_pull()),
             // `owner/repo#7` and its like.
             Locator::Pull { id, .. } => Ok(Locator::Issue {
                 repo: id.repo,

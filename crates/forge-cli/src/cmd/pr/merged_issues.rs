@@ -2,7 +2,7 @@
 
 use forge::workflow::{MergeEffects, MergeReport, MergeStep, Workflow, linked_issues};
 use forge_core::{
-    Capability, Error, ForgeKind, Repo, Warning,
+    Capability, Error, Repo, Support, Warning,
     mentions::mentions,
     model::{Merge, PrFields, PrState, PullRequest},
     text,
@@ -21,8 +21,7 @@ pub(super) async fn apply(ctx: &Ctx, repo: &Repo, merge: &Merge) {
         Ok(workflow) => workflow,
         Err(e) => return ctx.ui.warning(&warning_of(&e, UNMOVED)),
     };
-    // GitHub closes issues itself.
-    if workflow.is_none() && repo.id().kind == ForgeKind::GITHUB {
+    if workflow.is_none() && closes_itself(repo) {
         return;
     }
     let Some(pull) = with_issues(ctx, repo, merge).await else {
@@ -62,7 +61,7 @@ async fn workflow(ctx: &Ctx, repo: &Repo) -> forge_core::Result<Option<Workflow>
 async fn with_issues(ctx: &Ctx, repo: &Repo, merge: &Merge) -> Option<PullRequest> {
     let mut pull = merge.pull_request.clone();
     let hosts = ctx.forges().ok()?.hosts();
-    let is_text = repo.id().kind != ForgeKind::GITHUB;
+    let is_text = !closes_itself(repo);
     if is_text {
         let named = mentions(&pull.description, hosts, &mut Vec::new());
         if !named.iter().any(|mention| mention.closes) {
@@ -123,4 +122,10 @@ pub(crate) fn note_left(ctx: &Ctx, report: &MergeReport) {
         let message = format!("{} was not {did}: {}", left.issue, left.reason);
         ctx.ui.warning(&Warning::new(message));
     }
+}
+
+/// Whether the forge closes the issues of a merge without us.
+fn closes_itself(repo: &Repo) -> bool {
+    let capabilities = repo.client().forge().capabilities();
+    matches!(capabilities.get(Capability::PrCreateCloses), Support::Native)
 }
