@@ -629,3 +629,75 @@ fn pull_on_an_open_one_says_what_the_merge_says() {
         .exits(1);
     assert!(out.stderr_text().contains("#1"), "{out:?}");
 }
+
+/// Pull request 1 with so many small files, a renamed one, a binary one, and `more`.
+fn wide(files: usize, more: &[(&str, &str)]) -> Hub {
+    let hub = Hub::new();
+    let mut seed = hub.double.seed();
+    let old = "a line of a file that gets another name\n".repeat(9);
+    seed.commit(REPO, "main", &[("old.rs", Some(&old))], "Old");
+    let names: Vec<String> = (0..files).map(|n| format!("src/f{n:03}.rs")).collect();
+    let mut all = vec![
+        ("old.rs", None),
+        ("new.rs", Some(old.as_str())),
+        ("p.bin", Some("\0\u{1}")),
+    ];
+    all.extend(names.iter().map(|name| (name.as_str(), Some("x\n"))));
+    all.extend(more.iter().map(|(name, text)| (*name, Some(*text))));
+    seed.commit(REPO, "wide", &all, "Wide");
+    let pull = PullSeed {
+        author: "grace",
+        head: "wide",
+        ..PullSeed::default()
+    };
+    seed.open_pull(REPO, &pull);
+    drop(seed);
+    hub
+}
+
+/// What was sent to read the files: rows by REST, and further pages of GraphQL.
+fn readings(hub: &Hub) -> (usize, usize) {
+    let sent = hub.double.requests();
+    let rows = sent.iter().filter(|r| r.path.ends_with("/files"));
+    let more = sent.iter();
+    let more = more.filter(|r| r.operation.as_deref() == Some("PullMore"));
+    (rows.count(), more.count())
+}
+
+#[test]
+fn files_of_a_refused_diff_are_read_once() {
+    let hub = wide(340, &[]);
+    let fields = ["1", "--json", "files,summary,diff,errors", "-i"];
+    let read = |include: &str| {
+        hub.double.reset_record();
+        let found = hub.context(&[&fields[..], &[include]].concat());
+        assert_eq!(found["errors"], json!([]));
+        (found, readings(&hub))
+    };
+    let (alone, by_pages) = read("files");
+    assert_eq!(by_pages, (0, 3));
+    let (beside, by_rows) = read("files,diff");
+    assert_eq!(by_rows, (4, 0));
+    assert_eq!(beside["diff"]["stats"]["files"], 342);
+    assert_eq!(beside["files"].as_array().unwrap().len(), 342);
+    for same in ["files", "summary"] {
+        assert_eq!(beside[same], alone[same], "{same}");
+    }
+}
+
+#[test]
+fn files_without_counts_are_read_from_graphql() {
+    let long = "y\n".repeat(21_000);
+    let last = ("src/z.rs", "z\n");
+    let hub = wide(340, &[("src/long.rs", &long), last]);
+    hub.double.reset_record();
+    let found = hub.context(&["1", "--json", "files,diff,errors", "-i", "files,diff"]);
+    let (_, more) = readings(&hub);
+    assert_eq!(more, 3);
+    let additions = |path: &str| {
+        let mut files = found["files"].as_array().unwrap().iter();
+        files.find(|f| f["path"] == path).unwrap()["additions"].clone()
+    };
+    assert_eq!(additions("src/long.rs"), 21_000);
+    assert_eq!(additions("src/z.rs"), 1);
+}

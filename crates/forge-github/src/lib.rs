@@ -74,6 +74,7 @@ pub struct GitHub {
     known: pulls::known::Known,
     listed: listed::Listed,
     boards: boards::BoardCache,
+    shared_rows: pulls::shared_rows::SharedRows,
 }
 
 impl GitHub {
@@ -98,6 +99,7 @@ impl GitHub {
             known: pulls::known::Known::default(),
             listed: listed::Listed::default(),
             boards: boards::BoardCache::default(),
+            shared_rows: pulls::shared_rows::SharedRows::default(),
         }
     }
 

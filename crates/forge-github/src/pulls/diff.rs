@@ -45,6 +45,8 @@ impl GitHub {
                 ))),
             }
         }
+        // In a clone git makes the diff.
+        let shared = req.clone.is_none().then(|| self.shared_rows.announce(pr));
         let (parts, body) = self.api.stream(&route(pr)?, accept).await?.into_parts();
         if parts.status.is_success() {
             return Ok(Diff {
@@ -86,6 +88,9 @@ impl GitHub {
             // More than 20,000 lines, 1 MB or 300 files (docs.github.com, "Limits on diffs").
             (_, DiffFormat::Diff) if too_large => {
                 let mut rebuilt = self.all_files(pr).await?;
+                if let Some(shared) = shared {
+                    shared.share(&rebuilt.files);
+                }
                 warnings.push(
                     Warning::new(format!(
                         "the diff is too large for {}, and was put together from its files: a new \

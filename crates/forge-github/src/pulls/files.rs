@@ -8,7 +8,10 @@ use http::{HeaderMap, Method, header};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use serde::Deserialize;
 
-use crate::{GitHub, api::JSON, error, error::missing, number, owner_and_name, paged::LONGEST};
+use crate::{
+    GitHub, api::JSON, error, error::missing, gql::types as wire, number, owner_and_name,
+    paged::LONGEST,
+};
 
 const SCHEME: &str = "github-files";
 /// The object id of an empty file, which has no lines and is not binary either.
@@ -60,6 +63,23 @@ impl RestFile {
         }
     }
 
+    /// As GraphQL lists it.
+    pub fn node(&self) -> wire::File {
+        let change_type = match self.kind() {
+            FileStatus::Added => "ADDED",
+            FileStatus::Deleted => "DELETED",
+            FileStatus::Renamed => "RENAMED",
+            FileStatus::Copied => "COPIED",
+            FileStatus::Modified => "MODIFIED",
+        };
+        wire::File {
+            path: self.filename.clone(),
+            additions: self.additions,
+            deletions: self.deletions,
+            change_type: change_type.to_owned(),
+        }
+    }
+
     fn change(self) -> FileChange {
         let text = !self.is_binary();
         FileChange {
@@ -70,6 +90,16 @@ impl RestFile {
             path: self.filename,
         }
     }
+}
+
+/// A page of files.
+#[derive(Clone, Debug)]
+pub(super) struct FilesPage {
+    pub files: Vec<RestFile>,
+    /// There is another page.
+    pub more: bool,
+    /// The number of the last page, where GitHub says it.
+    pub last: Option<usize>,
 }
 
 /// The path of a pull request's REST routes.
@@ -104,8 +134,9 @@ impl GitHub {
         };
         let mut items = Vec::new();
         loop {
-            let (files, more) = self.rest_files(pr, size, at).await?;
-            items.extend(files.into_iter().map(RestFile::change));
+            let page_of_files = self.rest_files(pr, size, at).await?;
+            let more = page_of_files.more;
+            items.extend(page_of_files.files.into_iter().map(RestFile::change));
             at += 1;
             if !more || items.len() + size > page.limit {
                 let next = more.then(|| Cursor::new(SCHEME, &key, &format!("{size}.{at}")));
@@ -121,13 +152,13 @@ impl GitHub {
         }
     }
 
-    /// A page of files, and whether there is another.
+    /// A page of files.
     pub(super) async fn rest_files(
         &self,
         pr: &PrId,
         size: usize,
         page: usize,
-    ) -> Result<(Vec<RestFile>, bool)> {
+    ) -> Result<FilesPage> {
         let path = format!("{}/files?per_page={size}&page={page}", route(pr)?);
         let (status, headers, bytes) = self.api.rest(Method::GET, &path, JSON, None).await?;
         if status.as_u16() == 404 {
@@ -145,8 +176,11 @@ impl GitHub {
             let what = format!("the files of {pr}");
             self.api.about(false).misread(&what, &e)
         })?;
-        let more = has_next(&headers).unwrap_or(files.len() == size);
-        Ok((files, more))
+        Ok(FilesPage {
+            more: has_next(&headers).unwrap_or(files.len() == size),
+            last: last_page(&headers),
+            files,
+        })
     }
 }
 
@@ -154,4 +188,40 @@ impl GitHub {
 pub(super) fn has_next(headers: &HeaderMap) -> Option<bool> {
     let link = headers.get(header::LINK)?.to_str().ok()?;
     Some(link.split(',').any(|part| part.contains("rel=\"next\"")))
+}
+
+/// The number of the last page, where a `Link` header has it.
+fn last_page(headers: &HeaderMap) -> Option<usize> {
+    let link = headers.get(header::LINK)?.to_str().ok()?;
+    let last = link.split(',').find(|part| part.contains("rel=\"last\""))?;
+    let (address, _) = last.trim_start().strip_prefix('<')?.split_once('>')?;
+    let (_, query) = address.split_once('?')?;
+    let page = query
+        .split('&')
+        .find_map(|pair| pair.strip_prefix("page="))?;
+    page.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn last_page_of_a_link_header_is_read() {
+        for (link, wanted) in [
+            (
+                "<https://x/files?per_page=100&page=2>; rel=\"next\", \
+                 <https://x/files?per_page=100&page=30>; rel=\"last\"",
+                Some(30),
+            ),
+            ("<https://x/files?page=7&per_page=5>; rel=\"last\"", Some(7)),
+            ("<https://x/files?per_page=100>; rel=\"last\"", None),
+            ("<https://x/files?page=1>; rel=\"prev\"", None),
+            ("rel=\"last\"", None),
+        ] {
+            let headers = HeaderMap::from_iter([(header::LINK, link.parse().unwrap())]);
+            assert_eq!(last_page(&headers), wanted, "{link}");
+        }
+        assert_eq!(last_page(&HeaderMap::new()), None);
+    }
 }

@@ -32,6 +32,7 @@ mod on_top;
 pub(crate) mod query;
 mod rebuild;
 pub(crate) mod rules;
+pub(crate) mod shared_rows;
 mod stack;
 mod state;
 mod status;

@@ -30,23 +30,22 @@ pub(super) struct Rebuilt {
 impl GitHub {
     /// Every file of a pull request, with its patch where GitHub has one. Those without are counted.
     pub(super) async fn all_files(&self, pr: &PrId) -> Result<Rebuilt> {
-        let (mut files, more) = self.rest_files(pr, LONGEST, 1).await?;
-        if more {
-            // How many pages there are is not known beforehand: groups are read until one ends.
-            let mut page = 2;
-            while files.len() < MOST {
-                let group = stream::iter(page..page + WIDTH)
-                    .map(|n| self.rest_files(pr, LONGEST, n))
-                    .buffered(WIDTH)
-                    .try_collect::<Vec<_>>()
-                    .await?;
-                page += WIDTH;
-                let ends = group.iter().any(|(_, more)| !more);
-                files.extend(group.into_iter().flat_map(|(f, _)| f));
-                if ends {
-                    break;
-                }
-            }
+        let first = self.rest_files(pr, LONGEST, 1).await?;
+        let (mut files, mut more) = (first.files, first.more);
+        // Where GitHub does not say how many pages there are, groups are read until one ends.
+        let group_size = first
+            .last
+            .map_or(WIDTH, |last| last.clamp(2, MOST / LONGEST) - 1);
+        let mut page = 2;
+        while more && files.len() < MOST {
+            let group = stream::iter(page..page + group_size)
+                .map(|n| self.rest_files(pr, LONGEST, n))
+                .buffered(WIDTH)
+                .try_collect::<Vec<_>>()
+                .await?;
+            page += group_size;
+            more = group.iter().all(|part| part.more);
+            files.extend(group.into_iter().flat_map(|part| part.files));
         }
         self.refill(pr, &mut files).await?;
         let mut warnings = without_lines(&files);
@@ -74,8 +73,8 @@ impl GitHub {
                     continue;
                 }
                 let number = index * (LONGEST / SMALL) + part + 1;
-                let (again, _) = self.rest_files(pr, SMALL, number).await?;
-                for (old, new) in slice.iter_mut().zip(again) {
+                let again = self.rest_files(pr, SMALL, number).await?;
+                for (old, new) in slice.iter_mut().zip(again.files) {
                     if old.filename == new.filename && new.patch.is_some() {
                         *old = new;
                     }

@@ -4,6 +4,7 @@ use forge_core::{
     Action, Error, Hint, Op, Param, PrId, RepoId, Result, Warning,
     model::{PrFields, PullRequest},
 };
+use futures::join;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -43,6 +44,8 @@ struct NodeOf {
     node: Option<wire::Pull>,
 }
 
+/// GitHub refuses a diff of more files (docs.github.com, "Limits on diffs").
+const MAX_DIFF_FILES: u64 = 300;
 /// How many lists of comments of reviews and threads are continued at once.
 const NESTED: usize = 10;
 
@@ -89,8 +92,28 @@ impl GitHub {
             .query(&document.text(), &pr_variables(pr)?.into())
             .await?;
         let (mut pull, mut warnings) = self.pull_of(pr, &mut answer)?;
-        warnings.extend(self.complete(&mut pull).await);
+        warnings.extend(self.complete_beside_diff(pr, &mut pull).await);
         Ok((pull, warnings))
+    }
+
+    /// As [`Self::complete`]. The files of a large pull request are those that its diff is being put
+    /// together from, where that is under way and they are what the totals say.
+    async fn complete_beside_diff(&self, pr: &PrId, pull: &mut wire::Pull) -> Vec<Warning> {
+        let is_refused = pull.changed_files.is_some_and(|n| n > MAX_DIFF_FILES);
+        let is_shared = is_refused && self.shared_rows.is_announced(pr);
+        let rest = pull.files.as_mut().filter(|_| is_shared);
+        let Some(rest) = rest.and_then(|files| files.page_info.take()) else {
+            return self.complete(pull).await;
+        };
+        let (rows, mut warnings) = join!(self.shared_rows.of(pr), self.complete(pull));
+        let rows = rows.filter(|rows| are_all_counted(rows, pull));
+        if let (Some(files), Some(rows)) = (&mut pull.files, rows) {
+            files.nodes = Some(rows.iter().cloned().map(Some).collect());
+        } else if let Some(files) = &mut pull.files {
+            files.page_info = Some(rest);
+            warnings.extend(self.complete(pull).await);
+        }
+        warnings
     }
 
     /// Takes the pull request out of an answer; what of it could not be read is a warning.
@@ -316,6 +339,15 @@ impl GitHub {
 struct CommentsOf {
     #[serde(default)]
     comments: Nodes<wire::Comment>,
+}
+
+/// Whether `rows` are all files of `pull`, and each has its counts: REST says 0 past some 20,000 lines
+/// (github.com/orgs/community/discussions/213491).
+fn are_all_counted(rows: &[wire::File], pull: &wire::Pull) -> bool {
+    let sum = |of: fn(&wire::File) -> u64| Some(rows.iter().map(of).sum::<u64>());
+    pull.changed_files == Some(rows.len() as u64)
+        && pull.additions == sum(|file| file.additions)
+        && pull.deletions == sum(|file| file.deletions)
 }
 
 /// How many there are, where that was asked for, and how many are here.
