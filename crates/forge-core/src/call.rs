@@ -43,6 +43,8 @@ pub(crate) struct CallState {
     uses_transport: AtomicBool,
     /// How many writes the forge may have carried out.
     writes: AtomicUsize,
+    /// How many bytes of answers were counted.
+    received: AtomicUsize,
 }
 
 impl CallState {
@@ -112,6 +114,16 @@ pub fn write_refused() {
             .writes
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less);
     });
+}
+
+/// Counts `bytes` of an answer to the call; all that were counted so far. 0 outside of a call.
+pub fn received(bytes: usize) -> usize {
+    let mut all = 0;
+    with(|call| {
+        let before = call.received.fetch_add(bytes, Ordering::Relaxed);
+        all = before.saturating_add(bytes);
+    });
+    all
 }
 
 /// The call waits because `host` limits the rate of requests.

@@ -135,6 +135,8 @@ capabilities! {
     CheckLogs = "checks.log", "Reading the end of a check's log";
     /// List issues.
     IssueList = "issue.list", "Listing issues";
+    /// Free text, qualifiers, mentions, milestones and apps in a list.
+    IssueListSearch = "issue.list.search", "Searching issues";
     /// View one.
     IssueView = "issue.view", "Viewing an issue";
     /// Open one.
@@ -155,6 +157,8 @@ capabilities! {
     IssueDelete = "issue.delete", "Deleting an issue";
     /// Who opened, closed and changed one, and when.
     IssueHistory = "issue.history", "Reading the history of an issue";
+    /// Put one on a milestone.
+    IssueMilestone = "issue.milestone", "Setting the milestone of an issue";
     /// Parents, sub-issues and dependencies.
     IssueRelations = "issue.relations", "Parents, sub-issues and dependencies of issues";
     /// Fields with values.
@@ -184,7 +188,11 @@ impl Capability {
         // Parts of a reading operation, which have no operation of their own.
         let part = matches!(
             self,
-            Self::PrListSearch | Self::PrListApp | Self::PrPatch | Self::PrRounds
+            Self::PrListSearch
+                | Self::PrListApp
+                | Self::PrPatch
+                | Self::PrRounds
+                | Self::IssueListSearch
         );
         let of = |op: &&Op| op.capability() == Some(self);
         part || Op::ALL

@@ -679,7 +679,7 @@ impl Repo {
     /// A page of issues, newest first.
     pub async fn issues(&self, query: &IssueQuery, page: PageReq) -> Result<Page<Issue>> {
         self.client
-            .run(Op::IssueList, &self.id, vec![], || {
+            .run(Op::IssueList, &self.id, query.needs(), || {
                 self.forge().issues(&self.id, query, page)
             })
             .await

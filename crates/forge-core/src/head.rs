@@ -6,7 +6,8 @@ use crate::{Action, Changed, Error, ErrorKind, Hint, Op, Result, text};
 
 /// Checks that the head of `pull` is the commit that a caller expects, where one is expected.
 ///
-/// Whole object ids alone count: two commits that share their first twelve digits take seconds to make.
+/// Whole ids alone count: two commits that share their first twelve digits take seconds to make. Of a
+/// patch ([`crate::model::PullRequest::head_id`]) the id is its CID.
 ///
 /// # Errors
 /// `invalid_input` when `expected` is no full object id; `conflict` when the head is another commit or
@@ -85,6 +86,13 @@ pub fn head_moved(pull: &dyn fmt::Display, expected: &str, actual: &str) -> Erro
             format!("the head of {pull} is not known, so it cannot be compared with {expected}"),
             "review the changes, then try again without an expected head".to_owned(),
         ),
+        _ if is_cid(actual) && !is_cid(expected) => (
+            format!(
+                "the head of {pull} is the patch {actual}, and a commit id such as {expected} is only \
+                 what its author wrote there"
+            ),
+            format!("review that patch, then try again with the head {actual}"),
+        ),
         _ => (
             format!("the head of {pull} is {actual}, not {expected}"),
             format!("review what was pushed, then try again with the head {actual}"),
@@ -98,9 +106,15 @@ pub fn head_moved(pull: &dyn fmt::Display, expected: &str, actual: &str) -> Erro
     Error::new(kind, message).with_hint(hint)
 }
 
-/// Whether `text` is a whole object id, of SHA-1 or SHA-256.
+/// Whether `text` is a whole object id, of SHA-1 or SHA-256, or a CID.
 fn is_full_id(text: &str) -> bool {
-    matches!(text.len(), 40 | 64) && text.bytes().all(|b| b.is_ascii_hexdigit())
+    is_cid(text) || matches!(text.len(), 40 | 64) && text.bytes().all(|b| b.is_ascii_hexdigit())
+}
+
+/// Whether `text` has the form of an atproto CID: version 1 and SHA-256, in base 32.
+fn is_cid(text: &str) -> bool {
+    let is_base32 = |b: u8| b.is_ascii_lowercase() || (b'2'..=b'7').contains(&b);
+    text.len() == 59 && text.starts_with("baf") && text.bytes().all(is_base32)
 }
 
 #[cfg(test)]
@@ -173,5 +187,22 @@ mod tests {
         let e = check(HEAD, None).unwrap_err();
         assert_eq!(e.code(), "conflict");
         assert!(e.message().contains("not known"), "{e:?}");
+    }
+
+    #[test]
+    fn expected_head_of_patch_is_its_cid() {
+        let patch = "bafkreihdwdcefgh4dqkjv67uzcmw7ojee6xedzdetojuzjevtenxquvyku";
+        let other = "bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregiymsck7e7aqa4s52zy";
+        assert!(check_expected_head(&"#7", Some(patch), Some(patch)).is_ok());
+        for expected in [other, HEAD] {
+            let e = check_expected_head(&"#7", Some(expected), Some(patch)).unwrap_err();
+            assert_eq!(e.code(), "conflict");
+            for id in [expected, patch] {
+                assert!(e.message().contains(id), "{e:?}");
+            }
+        }
+        let e = check_expected_head(&"#7", Some(&patch[..58]), Some(patch)).unwrap_err();
+        assert_eq!(e.code(), "invalid_input");
+        assert!(e.hint().unwrap().text().contains(patch), "{e:?}");
     }
 }

@@ -60,6 +60,12 @@ impl Hint {
         &self.text
     }
 
+    /// Whether the sentence is one of this program's own, with nothing of anybody else's in it.
+    #[must_use]
+    pub fn is_constant(&self) -> bool {
+        matches!(self.text, Cow::Borrowed(_))
+    }
+
     /// The call that does it.
     #[must_use]
     pub fn action(&self) -> Option<&Action> {
@@ -131,6 +137,8 @@ pub enum Call {
     ConfigValidate,
     /// Who sees a record: the target is its at-uri.
     Ingestion,
+    /// Making the fields, options and labels that the workflow of a repository needs.
+    WorkflowInit,
 }
 
 impl Call {
@@ -147,6 +155,7 @@ impl Call {
             Self::ConfigGet => "config.get",
             Self::ConfigValidate => "config.validate",
             Self::Ingestion => "ingestion",
+            Self::WorkflowInit => "workflow.init",
         }
     }
 }

@@ -1,8 +1,13 @@
 //! What the page of a forge hides of a Markdown text.
 
+mod elements;
+mod hidden;
+
 use std::ops::Range;
 
 use pulldown_cmark::{Event, Options, Parser, TagEnd};
+
+pub use hidden::{Hidden, hidden};
 
 /// The HTML comments of a Markdown text and what a page hides like them, in order.
 ///
@@ -21,7 +26,6 @@ pub fn html_comments(text: &str) -> Vec<Range<usize>> {
     if !text.contains('<') {
         return Vec::new();
     }
-    let options = Options::ENABLE_TABLES | Options::ENABLE_FOOTNOTES;
     let mut html = Html {
         text,
         at: At::Shown,
@@ -29,7 +33,7 @@ pub fn html_comments(text: &str) -> Vec<Range<usize>> {
     };
     // What lies before it was looked at.
     let mut done = 0;
-    for (event, range) in Parser::new_ext(text, options).into_offset_iter() {
+    for (event, range) in Parser::new_ext(text, OPTIONS).into_offset_iter() {
         let is_comment = || {
             let begins = text.get(range.clone()).unwrap_or_default();
             begins.starts_with("<!") || begins.starts_with("<?")
@@ -61,6 +65,9 @@ pub fn html_comments(text: &str) -> Vec<Range<usize>> {
     html.found
 }
 
+/// What GitHub has beyond `CommonMark`, as far as it decides what is shown.
+const OPTIONS: Options = Options::ENABLE_TABLES.union(Options::ENABLE_FOOTNOTES);
+
 /// Where a browser is that reads the HTML of a text (html.spec.whatwg.org, "Tokenization").
 #[derive(Clone, Copy)]
 enum At {
@@ -73,7 +80,7 @@ enum At {
 }
 
 /// Where in a tag.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum InTag {
     /// Its name, in which `=` is nothing special.
     Name,
@@ -214,22 +221,27 @@ impl Html<'_> {
 
     /// Where the comment that begins at `start` ends, if it does in this part.
     fn end_of_comment(&self, start: usize, part: Range<usize>) -> Option<usize> {
-        let rest = self.text.get(part.clone())?;
-        let ends = |at: &usize| {
-            let behind = |from: usize, hyphens: &str| {
-                let before = self.text.get(from..*at);
-                before.is_some_and(|before| before.ends_with(hyphens))
-            };
-            behind(part.start, "--") || behind(part.start.max(start + 4), "--!")
-        };
-        let mut places = rest.match_indices('>').map(|(at, _)| part.start + at);
-        places.find(ends).map(|at| at + 1)
+        end_of_comment(self.text, start, part)
     }
 
     fn close(&mut self, hidden: Range<usize>) {
         self.found.push(hidden);
         self.at = At::Shown;
     }
+}
+
+/// Where the comment that begins at `start` ends, if it does in this part.
+fn end_of_comment(text: &str, start: usize, part: Range<usize>) -> Option<usize> {
+    let rest = text.get(part.clone())?;
+    let ends = |at: &usize| {
+        let behind = |from: usize, hyphens: &str| {
+            let before = text.get(from..*at);
+            before.is_some_and(|before| before.ends_with(hyphens))
+        };
+        behind(part.start, "--") || behind(part.start.max(start + 4), "--!")
+    };
+    let mut places = rest.match_indices('>').map(|(at, _)| part.start + at);
+    places.find(ends).map(|at| at + 1)
 }
 
 /// How long a part is up to its first `>`. In a part of several lines those that begin a line are

@@ -10,7 +10,7 @@ use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 use crate::{
     AtUri, Locator, PrId, PrKey, RepoId, Warning,
     locator::{self, Hosts, ISSUE_SUFFIX},
-    markdown::html_comments,
+    markdown::hidden,
     model::{IssueId, Link, SubjectKind},
 };
 
@@ -262,10 +262,10 @@ fn ends_with(before: &[String; 2], words: &[&str]) -> bool {
         .is_some_and(|last| last.iter().zip(words).all(|(a, b)| a == b))
 }
 
-/// The words of a Markdown text without its code and its comments, with the addresses of its links.
+/// The words of a Markdown text that a page shows, without its code, with the addresses of its links.
 fn prose(text: &str) -> String {
     let (text, _) = crate::text::truncate_chars(text, READ);
-    let comments = html_comments(&text);
+    let comments: Vec<Range<usize>> = hidden(&text).into_iter().map(|part| part.range).collect();
     let is_hidden = |at: usize| from_on(&comments, at).next().is_some_and(|c| c.start <= at);
     let mut prose = String::new();
     let mut html = String::new();

@@ -3,8 +3,9 @@
 use crate::{
     Capability,
     model::{
-        CloseReq, CreatePull, DiffFormat, DiffReq, EditIssue, EditPull, MergeMethod, MergeReq,
-        NewIssue, NewLabel, NewReview, PullQuery, Resubmit, Reviewer, SetIssueState, Verdict,
+        CloseReq, CreatePull, DiffFormat, DiffReq, EditIssue, EditPull, IssueQuery, MergeMethod,
+        MergeReq, NewIssue, NewLabel, NewReview, PullQuery, Resubmit, Reviewer, SetIssueState,
+        Verdict,
     },
 };
 
@@ -297,11 +298,20 @@ impl Needs for PullQuery {
     }
 }
 
+impl Needs for IssueQuery {
+    fn needs(&self) -> Vec<Capability> {
+        when(self.searches(), Capability::IssueListSearch)
+            .into_iter()
+            .collect()
+    }
+}
+
 impl Needs for NewIssue {
     fn needs(&self) -> Vec<Capability> {
         let related = self.parent.is_some() || !self.blocked_by.is_empty();
         [
             when(!self.values.is_empty(), Capability::IssueValues),
+            when(self.milestone.is_some(), Capability::IssueMilestone),
             when(related, Capability::IssueRelations),
         ]
         .into_iter()
@@ -315,6 +325,7 @@ impl Needs for EditIssue {
         let related = self.parent.is_some() || !self.blocked_by.is_empty();
         [
             when(!self.values.is_empty(), Capability::IssueValues),
+            when(self.milestone.is_some(), Capability::IssueMilestone),
             when(related, Capability::IssueRelations),
             when(self.state.is_some(), Capability::IssueState),
             when(self.reason.is_some(), Capability::IssueReason),

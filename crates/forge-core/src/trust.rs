@@ -33,9 +33,10 @@ impl Trust {
 
 /// The environment variables that hold tokens and passwords. No child process gets them, except a
 /// git process that authenticates to a remote.
-pub const SECRET_VARIABLES: [&str; 7] = [
+pub const SECRET_VARIABLES: [&str; 8] = [
     "GH_TOKEN",
     "GITHUB_TOKEN",
+    "GH_PROJECT_TOKEN",
     "GH_ENTERPRISE_TOKEN",
     "GITHUB_ENTERPRISE_TOKEN",
     "TANGLED_PASSWORD",

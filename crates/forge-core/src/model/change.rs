@@ -261,7 +261,8 @@ pub type ByteStream = Pin<Box<dyn Stream<Item = Result<Vec<u8>>> + Send>>;
 pub struct Diff {
     /// The merge base, hex, where it is known.
     pub base_oid: Option<String>,
-    /// The head, hex; empty where the forge sends the diff without saying.
+    /// The head, as [`PullRequest::head_id`](super::PullRequest::head_id); empty where the forge sends
+    /// the diff without saying.
     pub head_oid: String,
     /// Lines of context; `None` where the forge stores the diff as it was made.
     pub context_lines: Option<u32>,

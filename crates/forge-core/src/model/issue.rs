@@ -2,7 +2,7 @@ use std::{collections::BTreeMap, fmt, hash::Hash};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Actor, BoardId, Comment, Label, SetChange};
+use super::{Actor, BoardId, Comment, Label, Milestone, SetChange};
 use crate::{Error, PrKey, RepoId, Timestamp, locator::ISSUE_SUFFIX};
 
 /// An issue of a repository.
@@ -89,6 +89,9 @@ pub struct Issue {
     pub labels: Vec<Label>,
     /// Assignees.
     pub assignees: Vec<Actor>,
+    /// Its milestone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub milestone: Option<Milestone>,
     /// When it was opened.
     pub created_at: Timestamp,
     /// When anything about it last changed.
@@ -224,6 +227,24 @@ pub struct IssueQuery {
     pub assignee: Option<String>,
     /// By labels: all of them must be on it.
     pub labels: Vec<String>,
+    /// Words and qualifiers in the forge's own search syntax.
+    pub search: Option<String>,
+    /// By a login that it mentions; `@me` is the viewer.
+    pub mention: Option<String>,
+    /// By the title of its milestone.
+    pub milestone: Option<String>,
+    /// By the app that opened it.
+    pub app: Option<String>,
+}
+
+impl IssueQuery {
+    /// Whether it has a filter that is a search of the forge's.
+    #[must_use]
+    pub fn searches(&self) -> bool {
+        [&self.search, &self.mention, &self.milestone, &self.app]
+            .iter()
+            .any(|filter| filter.is_some())
+    }
 }
 
 /// An issue to open.
@@ -237,6 +258,8 @@ pub struct NewIssue {
     pub labels: Vec<String>,
     /// Assignees, by login; `@me` is the viewer.
     pub assignees: Vec<String>,
+    /// Its milestone, by title.
+    pub milestone: Option<String>,
     /// The issue that it is a part of.
     pub parent: Option<IssueId>,
     /// The issues that it waits for.
@@ -258,8 +281,12 @@ pub struct EditIssue {
     pub labels: SetChange<String>,
     /// Assignees, by login; `@me` is the viewer.
     pub assignees: SetChange<String>,
+    /// Its milestone, by title; `Some(None)` takes it off.
+    pub milestone: Option<Option<String>>,
     /// Values of fields, by the field's name; `None` clears one.
     pub values: BTreeMap<String, Option<String>>,
+    /// As `values`, of a board that may lack the field or the value: then that one is left out.
+    pub values_if_known: BTreeMap<String, Option<String>>,
     /// The board whose fields `values` names.
     pub board: Option<BoardId>,
     /// The issue that it is a part of; `Some(None)` takes it out of its parent.

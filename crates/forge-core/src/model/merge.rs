@@ -79,7 +79,7 @@ pub struct AutoMerge {
 pub struct MergeReq {
     /// The method; `None` for the repository's default.
     pub method: Option<MergeMethod>,
-    /// Refuse unless the head is this commit (its full id, hex).
+    /// Refuse unless the head has this id ([`PullRequest::head_id`](crate::model::PullRequest::head_id)).
     pub expected_head: Option<String>,
     /// Refuse unless the base is this branch.
     pub expected_base: Option<String>,

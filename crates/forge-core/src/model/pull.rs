@@ -51,8 +51,16 @@ pub struct PullRequest {
     pub base_oid: Option<String>,
     /// The branch with the changes.
     pub head_branch: String,
-    /// The head commit, hex; `None` when the branch is gone and nothing remembers it.
+    /// The head commit, hex; `None` when the branch is gone and nothing remembers it. Where there is
+    /// a [`Self::head_patch`], only its author's word.
     pub head_oid: Option<String>,
+    /// The CID of the patch that the changes are, where the forge keeps a patch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub head_patch: Option<String>,
+    /// The ref of the base repository by which git fetches the head, such as `refs/pull/7/head`;
+    /// `None` where there is none, and the commits are made from the patch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub head_ref: Option<String>,
     /// The repository of the head branch, when it is another one (a fork).
     pub head_repo: Option<RepoId>,
     /// How many rounds were submitted; `None` where a pull request follows its branch.
@@ -165,6 +173,13 @@ impl PullRequest {
     #[must_use]
     pub fn review_counts(&self) -> ReviewCounts {
         ReviewCounts::of(self.latest_reviews.iter().map(|r| r.state))
+    }
+
+    /// What its changes are known by, and an expected head is compared with: the CID of the patch
+    /// that they are, else the head commit.
+    #[must_use]
+    pub fn head_id(&self) -> Option<&str> {
+        self.head_patch.as_deref().or(self.head_oid.as_deref())
     }
 }
 

@@ -194,7 +194,7 @@ pub struct NewReview {
     pub body: String,
     /// Threads to open.
     pub threads: Vec<NewThread>,
-    /// Refuse unless the head is this commit (its full id, hex).
+    /// Refuse unless the head has this id ([`PullRequest::head_id`](crate::model::PullRequest::head_id)).
     pub expected_head: Option<String>,
 }
 

@@ -1,0 +1,235 @@
+//! The open elements of a page, as far as they decide what is hidden
+//! (html.spec.whatwg.org, "Tree construction").
+
+/// The elements that a page shows nothing of, whose content is markup.
+const HIDING: &[&str] = &[
+    "audio", "canvas", "datalist", "dialog", "rp", "template", "video",
+];
+
+/// Those whose content is text up to their end tag, of which a page shows nothing.
+const RAW: &[&str] = &[
+    "iframe", "noembed", "noframes", "noscript", "script", "style", "title",
+];
+
+/// Those without an end. `body`, `head` and `html` are of the page and not of the text.
+const VOID: &[&str] = &[
+    "area", "base", "body", "br", "col", "embed", "head", "html", "hr", "img", "input", "link",
+    "meta", "param", "source", "track", "wbr",
+];
+
+/// Those that go on behind the end of a block until their own end tag.
+const FORMATTING: &[&str] = &[
+    "a", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u",
+];
+
+/// Those that begin a block: an open paragraph ends before them.
+const BLOCKS: &[&str] = &[
+    "address",
+    "article",
+    "aside",
+    "blockquote",
+    "center",
+    "dd",
+    "details",
+    "dialog",
+    "dir",
+    "div",
+    "dl",
+    "dt",
+    "fieldset",
+    "figcaption",
+    "figure",
+    "footer",
+    "form",
+    "h1",
+    "h2",
+    "h3",
+    "h4",
+    "h5",
+    "h6",
+    "header",
+    "hgroup",
+    "hr",
+    "li",
+    "listing",
+    "main",
+    "menu",
+    "nav",
+    "ol",
+    "p",
+    "pre",
+    "search",
+    "section",
+    "summary",
+    "table",
+    "ul",
+];
+
+/// Those that an end tag of an element outside of them does not reach.
+const BARRIERS: &[&str] = &[
+    "applet", "caption", "marquee", "object", "table", "td", "template", "th",
+];
+
+/// Those that end no element that is open around them, beside blocks and barriers.
+const ROWS: &[&str] = &["colgroup", "tbody", "tfoot", "thead", "tr"];
+
+/// What a start tag begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Content {
+    /// Nothing.
+    None,
+    /// Text up to the end tag.
+    Raw,
+    /// Markup.
+    Markup,
+}
+
+#[derive(Debug)]
+struct Open {
+    name: String,
+    hides: bool,
+    /// How many elements of the other list are open outside of it.
+    others: usize,
+}
+
+/// The elements that are open.
+#[derive(Debug, Default)]
+pub(super) struct Elements {
+    stack: Vec<Open>,
+    formatting: Vec<Open>,
+}
+
+impl Elements {
+    /// Whether one of them hides what comes next.
+    pub fn are_hiding(&self) -> bool {
+        let mut all = self.stack.iter().chain(&self.formatting);
+        all.any(|open| open.hides)
+    }
+
+    /// The elements that a start tag ends.
+    pub fn make_room(&mut self, name: &str) {
+        match name {
+            "li" => self.end_sibling(&["li"]),
+            "dd" | "dt" => self.end_sibling(&["dd", "dt"]),
+            "td" | "th" => self.end_cell(&["td", "th"], "tr"),
+            "tr" => self.end_cell(&["tr"], "table"),
+            "a" => self.formatting.retain(|open| open.name != "a"),
+            _ => {}
+        }
+        if BLOCKS.contains(&name) {
+            self.end_in_scope(&["p"]);
+        }
+    }
+
+    /// Begins an element.
+    pub fn start(&mut self, name: &str, is_hidden: bool, is_open: bool) -> Content {
+        if VOID.contains(&name) {
+            return Content::None;
+        }
+        if RAW.contains(&name) {
+            return Content::Raw;
+        }
+        let open = Open {
+            name: name.to_owned(),
+            hides: is_hidden || HIDING.contains(&name) && !(name == "dialog" && is_open),
+            others: self.formatting.len(),
+        };
+        match FORMATTING.contains(&name) {
+            true => self.formatting.push(Open {
+                others: self.stack.len(),
+                ..open
+            }),
+            false => self.stack.push(open),
+        }
+        Content::Markup
+    }
+
+    /// Ends an element, if it is open.
+    pub fn end(&mut self, name: &str) {
+        if FORMATTING.contains(&name) {
+            if let Some(at) = self.formatting.iter().rposition(|open| open.name == name) {
+                let ended = self.formatting.remove(at);
+                let inner = self.stack.get(ended.others..).unwrap_or_default();
+                if !inner.iter().any(|open| is_special(&open.name)) {
+                    self.truncate(ended.others);
+                }
+            }
+        } else if is_heading(name) {
+            self.end_in_scope(&["h1", "h2", "h3", "h4", "h5", "h6"]);
+        } else if is_special(name) {
+            self.end_in_scope(&[name]);
+        } else {
+            let mut open = self.stack.iter().rev();
+            let found = open.position(|open| open.name == name || is_special(&open.name));
+            let at = found.map(|n| self.stack.len() - 1 - n);
+            let at = at.filter(|at| self.stack.get(*at).is_some_and(|open| open.name == name));
+            at.into_iter().for_each(|at| self.truncate(at));
+        }
+    }
+
+    /// Ends the last of `names` that no barrier is around.
+    fn end_in_scope(&mut self, names: &[&str]) {
+        for at in (0..self.stack.len()).rev() {
+            let Some(open) = self.stack.get(at) else {
+                return;
+            };
+            if names.contains(&open.name.as_str()) {
+                return self.truncate(at);
+            }
+            if BARRIERS.contains(&open.name.as_str()) {
+                return;
+            }
+        }
+    }
+
+    /// Ends an item of the same list.
+    fn end_sibling(&mut self, names: &[&str]) {
+        for at in (0..self.stack.len()).rev() {
+            let name = self.stack.get(at).map_or("", |open| open.name.as_str());
+            if names.contains(&name) {
+                return self.truncate(at);
+            }
+            if is_special(name) && !["address", "div", "p"].contains(&name) {
+                return;
+            }
+        }
+    }
+
+    /// Ends a cell or row of the same table.
+    fn end_cell(&mut self, names: &[&str], around: &str) {
+        for at in (0..self.stack.len()).rev() {
+            let name = self.stack.get(at).map_or("", |open| open.name.as_str());
+            if names.contains(&name) {
+                return self.truncate(at);
+            }
+            if name == around || name == "table" {
+                return;
+            }
+        }
+    }
+
+    fn truncate(&mut self, at: usize) {
+        let ended = self.stack.get(at..).unwrap_or_default();
+        let cell = ended
+            .iter()
+            .find(|open| BARRIERS.contains(&open.name.as_str()));
+        if let Some(cell) = cell {
+            self.formatting.truncate(cell.others);
+        }
+        self.stack.truncate(at);
+        // What goes on behind a block begins anew in the next.
+        for open in &mut self.formatting {
+            open.others = open.others.min(at);
+        }
+    }
+}
+
+fn is_heading(name: &str) -> bool {
+    matches!(name, "h1" | "h2" | "h3" | "h4" | "h5" | "h6")
+}
+
+fn is_special(name: &str) -> bool {
+    [BLOCKS, BARRIERS, ROWS]
+        .iter()
+        .any(|set| set.contains(&name))
+}

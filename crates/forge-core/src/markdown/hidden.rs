@@ -1,0 +1,801 @@
+use std::{collections::BTreeSet, ops::Range};
+
+use pulldown_cmark::{CodeBlockKind, Event, LinkType, Parser, Tag, TagEnd};
+
+use super::{
+    InTag, OPTIONS,
+    elements::{Content, Elements},
+    end_of_bogus, end_of_comment,
+};
+use crate::text::strip_hidden;
+
+/// A part of a text that a page shows nothing of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hidden {
+    /// Its bytes.
+    pub range: Range<usize>,
+    /// An HTML comment, or what a browser makes one of; see [`super::html_comments`].
+    pub is_comment: bool,
+}
+
+/// The parts of a Markdown text whose words a page of a forge does not show, in order.
+///
+/// | Hidden | Shown, or kept all the same |
+/// |---|---|
+/// | HTML comments | code with comments in it |
+/// | definitions of links that no link uses, footnotes that nothing refers to | where a link or an image leads: an address |
+/// | titles of links and images, texts in place of images | labels of one short word |
+/// | what stands behind a code fence | the name of a language that is known |
+/// | attributes of HTML | `href` and `src` with an address; sizes |
+/// | what is in `<template>`, `<script>`, `<style>` and their like | `<details>`, which a click opens |
+/// | what is in an element with `hidden` | what `style` hides: forges take that away |
+/// | cells beyond the last column of a table | the name of a tag, as in `Vec<String>` |
+/// | characters without a width, written as entities | |
+///
+/// Tags are read as a browser reads them: an element that its block leaves open hides what follows
+/// where it does so on the page.
+#[must_use]
+pub fn hidden(text: &str) -> Vec<Hidden> {
+    // What hides has one of these, or is a code block that ends nowhere.
+    if !text.contains(['<', '[', '`', '~', '&', '|']) {
+        return Vec::new();
+    }
+    let parser = Parser::new_ext(text, OPTIONS);
+    let definitions = parser.reference_definitions().iter();
+    let definitions: Vec<(String, Range<usize>)> = definitions
+        .map(|(label, of)| (folded(label), of.span.clone()))
+        .collect();
+    let events: Vec<(Event<'_>, Range<usize>)> = parser.into_offset_iter().collect();
+    let footnotes = events.iter().filter_map(|(event, _)| match event {
+        Event::FootnoteReference(label) => Some(folded(label)),
+        _ => None,
+    });
+    let mut page = Page {
+        text,
+        footnotes: footnotes.collect(),
+        used: BTreeSet::new(),
+        at: At::Shown,
+        elements: Elements::default(),
+        since: None,
+        in_image: 0,
+        links: Vec::new(),
+        done: 0,
+        skipped: 0,
+        seen: Vec::new(),
+        hidden: Vec::new(),
+    };
+    // A page has its footnotes at the end.
+    let mut notes: Vec<(Range<usize>, Vec<(Event<'_>, Range<usize>)>)> = Vec::new();
+    for (event, range) in events {
+        match notes.last_mut() {
+            Some((note, inner)) if range.start < note.end => inner.push((event, range)),
+            _ if matches!(event, Event::Start(Tag::FootnoteDefinition(_))) => {
+                notes.push((range.clone(), vec![(event, range)]));
+            }
+            _ => page.read(&event, range),
+        }
+    }
+    page.finish(
+        &notes
+            .iter()
+            .map(|(note, _)| note.clone())
+            .collect::<Vec<_>>(),
+    );
+    for (note, inner) in notes {
+        page.done = note.start;
+        for (event, range) in inner {
+            page.read(&event, range);
+        }
+        page.finish_note(&note);
+    }
+    page.all(&definitions)
+}
+
+/// A label as others are compared with it.
+fn folded(label: &str) -> String {
+    let words: Vec<String> = label.split_whitespace().map(str::to_lowercase).collect();
+    words.join(" ")
+}
+
+/// Where a browser is.
+#[derive(Debug)]
+enum At {
+    Shown,
+    Tag(OpenTag),
+    Comment(usize),
+    Bogus(usize),
+    /// In text up to the end tag of this name, which begins there.
+    Raw(String, usize),
+}
+
+/// A tag up to where it was read.
+#[derive(Debug)]
+struct OpenTag {
+    start: usize,
+    is_end: bool,
+    name: String,
+    place: InTag,
+    attributes: Vec<Attribute>,
+}
+
+#[derive(Debug)]
+struct Attribute {
+    range: Range<usize>,
+    name: String,
+    value: String,
+}
+
+struct Page<'a> {
+    text: &'a str,
+    /// The footnotes that are referred to.
+    footnotes: BTreeSet<String>,
+    /// The definitions that a link uses.
+    used: BTreeSet<String>,
+    at: At,
+    elements: Elements,
+    /// Where an element has begun to hide what is in it.
+    since: Option<usize>,
+    in_image: usize,
+    /// Where the tail of each open link can begin.
+    links: Vec<usize>,
+    /// Where the last text ended.
+    done: usize,
+    /// Up to where all is hidden, whatever is in it.
+    skipped: usize,
+    /// What a page shows, and what is kept all the same.
+    seen: Vec<Range<usize>>,
+    hidden: Vec<Hidden>,
+}
+
+impl Page<'_> {
+    fn read(&mut self, event: &Event<'_>, range: Range<usize>) {
+        if range.start < self.skipped {
+            return;
+        }
+        match event {
+            Event::Start(tag) => self.start(tag, &range),
+            Event::End(tag) => self.end(*tag, &range),
+            Event::Text(shown) | Event::Code(shown) => {
+                if self.in_image > 0 {
+                    self.hide(range.clone(), false);
+                } else if self.is_visible() {
+                    let written = self.text.get(range.clone()).unwrap_or_default();
+                    match written != &**shown
+                        && written.starts_with('&')
+                        && strip_hidden(shown).1 > 0
+                    {
+                        true => self.hide(range.clone(), false),
+                        false => self.seen.push(range.clone()),
+                    }
+                }
+            }
+            Event::InlineHtml(_) => {
+                self.html(range.clone(), true);
+                self.leave(range.end);
+            }
+            Event::Html(_) => self.html(range.clone(), false),
+            Event::FootnoteReference(_) => self.keep_label(range.start + 2, range.end),
+            Event::Rule => self.begin("hr", range.start),
+            _ => return,
+        }
+        if !matches!(event, Event::Start(_)) {
+            self.done = self.done.max(range.end);
+        }
+    }
+
+    fn start(&mut self, tag: &Tag<'_>, range: &Range<usize>) {
+        match tag {
+            Tag::Link { link_type, id, .. } | Tag::Image { link_type, id, .. } => {
+                self.end_quoted_tag(range.start);
+                if matches!(
+                    link_type,
+                    LinkType::Reference | LinkType::Collapsed | LinkType::Shortcut
+                ) {
+                    self.used.insert(folded(id));
+                }
+                self.links.push(range.start);
+            }
+            Tag::CodeBlock(CodeBlockKind::Fenced(info)) => self.keep_language(info, range.start),
+            Tag::FootnoteDefinition(label) => match self.footnotes.contains(&folded(label)) {
+                true => self.keep_label(range.start + 2, range.end),
+                false => {
+                    self.hide(range.clone(), false);
+                    self.skipped = range.end;
+                    return;
+                }
+            },
+            Tag::Item => self.keep_number(range.start),
+            _ => {}
+        }
+        if let Tag::Image { .. } = tag {
+            self.in_image += 1;
+        }
+        for name in names(&tag.to_end()) {
+            self.begin(name, range.start);
+        }
+    }
+
+    fn end(&mut self, tag: TagEnd, range: &Range<usize>) {
+        match tag {
+            TagEnd::HtmlBlock => return self.leave(self.done),
+            TagEnd::Image => {
+                self.in_image = self.in_image.saturating_sub(1);
+                self.keep_target(range.end);
+            }
+            TagEnd::Link => self.keep_target(range.end),
+            _ => {}
+        }
+        for name in names(&tag).iter().rev() {
+            self.elements.end(name);
+        }
+        self.settle(range.end.min(self.done.max(range.start)));
+    }
+
+    /// Begins an element of the page that is not written as HTML.
+    fn begin(&mut self, name: &str, at: usize) {
+        self.elements.make_room(name);
+        self.settle(at);
+        self.elements.start(name, false, false);
+    }
+
+    /// Whether what comes next is shown.
+    fn is_visible(&self) -> bool {
+        self.since.is_none() && matches!(self.at, At::Shown)
+    }
+
+    /// Looks whether an element has begun or ceased to hide what follows.
+    fn settle(&mut self, at: usize) {
+        match (self.since, self.elements.are_hiding()) {
+            (None, true) => self.since = Some(at),
+            (Some(since), false) => {
+                self.hide(since..at, false);
+                self.since = None;
+            }
+            _ => {}
+        }
+    }
+
+    fn hide(&mut self, range: Range<usize>, is_comment: bool) {
+        self.hidden.push(Hidden { range, is_comment });
+    }
+
+    fn html(&mut self, part: Range<usize>, is_inline: bool) {
+        let mut from = part.start;
+        while let Some(rest) = self
+            .text
+            .get(from..part.end)
+            .filter(|rest| !rest.is_empty())
+        {
+            match &mut self.at {
+                At::Shown => {
+                    let at = rest.find('<').unwrap_or(rest.len());
+                    let start = from + at;
+                    if self.since.is_none() {
+                        self.seen.push(from..start);
+                    }
+                    let Some(behind) = rest.get(at + 1..) else {
+                        return;
+                    };
+                    let closing = behind.strip_prefix('/');
+                    let name = closing.unwrap_or(behind);
+                    from = start + 1;
+                    if behind.starts_with("!--") {
+                        self.at = At::Comment(start);
+                        // Its hyphens may be those of its end.
+                        from = start + 2;
+                    } else if behind.starts_with(['!', '?'])
+                        || closing.is_some()
+                            && name.starts_with(|c: char| !c.is_ascii_alphabetic() && c != '>')
+                    {
+                        self.at = At::Bogus(start);
+                    } else if name.starts_with(|c: char| c.is_ascii_alphabetic()) {
+                        from += behind.len() - name.len();
+                        self.at = At::Tag(OpenTag {
+                            start,
+                            is_end: closing.is_some(),
+                            name: String::new(),
+                            place: InTag::Name,
+                            attributes: Vec::new(),
+                        });
+                    }
+                }
+                At::Tag(tag) => {
+                    let last = match is_inline {
+                        true => rest.len() - 1,
+                        false => 0,
+                    };
+                    let Some(end) = tag.read(from, rest, last) else {
+                        return;
+                    };
+                    from += end;
+                    self.end_tag(from);
+                }
+                At::Comment(start) => {
+                    let start = *start;
+                    let Some(end) = end_of_comment(self.text, start, from..part.end) else {
+                        return;
+                    };
+                    from = end;
+                    self.end_comment(start..end);
+                }
+                At::Bogus(start) => {
+                    let start = *start;
+                    let Some(end) = end_of_bogus(rest) else {
+                        return;
+                    };
+                    from += end;
+                    self.end_comment(start..from);
+                }
+                At::Raw(name, start) => {
+                    let Some(at) = end_of_raw(rest, name) else {
+                        return;
+                    };
+                    let start = *start;
+                    from += at;
+                    self.at = At::Shown;
+                    if self.since.is_none() {
+                        self.hide(start..from, false);
+                    }
+                }
+            }
+        }
+    }
+
+    fn end_comment(&mut self, range: Range<usize>) {
+        self.at = At::Shown;
+        if self.since.is_none() {
+            self.hide(range, true);
+        }
+    }
+
+    /// What follows is no HTML until the next block or tag. A comment stays open, and a value between
+    /// quotes.
+    fn leave(&mut self, end: usize) {
+        match &self.at {
+            At::Tag(tag) if !matches!(tag.place, InTag::Quoted(_)) => self.end_tag(end),
+            At::Bogus(start) => {
+                let start = *start;
+                let part = self.text.get(start..end).unwrap_or_default();
+                self.end_comment(start..start + part.trim_end().len());
+            }
+            _ => {}
+        }
+    }
+
+    /// A quote of the page's own ends a value that is open.
+    fn end_quoted_tag(&mut self, at: usize) {
+        if matches!(&self.at, At::Tag(tag) if tag.place == InTag::Quoted('"')) {
+            self.end_tag(at);
+        }
+    }
+
+    /// The tag that is open is whole.
+    fn end_tag(&mut self, end: usize) {
+        let At::Tag(mut tag) = std::mem::replace(&mut self.at, At::Shown) else {
+            return;
+        };
+        if let (InTag::Quoted(_), Some(open)) = (tag.place, tag.attributes.last_mut()) {
+            open.range.end = end;
+        }
+        let name = tag.name.to_ascii_lowercase();
+        match tag.is_end {
+            true => self.elements.end(&name),
+            false => self.elements.make_room(&name),
+        }
+        self.settle(tag.start);
+        if self.since.is_none() {
+            self.seen.push(tag.start..end);
+            let from = tag.start + 1 + usize::from(tag.is_end);
+            if tag.name.len() > MAX_WORD || !is_name(&tag.name) {
+                self.hide(from..from + tag.name.len(), false);
+            }
+            for attribute in tag.attributes.iter().filter(|a| tag.is_end || !a.is_kept()) {
+                self.hide(attribute.range.clone(), false);
+            }
+        }
+        if tag.is_end {
+            return;
+        }
+        let has = |name: &str| tag.attributes.iter().any(|a| a.name == name);
+        match self.elements.start(&name, has("hidden"), has("open")) {
+            Content::Raw => self.at = At::Raw(name, end),
+            Content::Markup => self.settle(end),
+            Content::None => {}
+        }
+    }
+
+    /// Keeps where a link or image leads, and a short label; its title is hidden as what is seen
+    /// nowhere.
+    fn keep_target(&mut self, end: usize) {
+        let from = self.links.pop().unwrap_or(end).max(self.done.min(end));
+        let tail = self.text.get(from..end).unwrap_or_default();
+        if let Some((before, target)) = tail.split_once("](") {
+            let at = from + before.len() + 2;
+            self.keep_address(at, target);
+        } else if let Some((before, label)) = tail.split_once("][") {
+            let at = from + before.len() + 2;
+            self.keep_label(at, at + label.len());
+        }
+    }
+
+    /// Keeps the address that a target begins with.
+    fn keep_address(&mut self, at: usize, target: &str) {
+        let trimmed = target.trim_start_matches(|c: char| c.is_whitespace() || c == '>');
+        let mut at = at + target.len() - trimmed.len();
+        let address = match trimmed.strip_prefix('<') {
+            Some(inner) => {
+                at += 1;
+                inner.split('>').next().unwrap_or_default()
+            }
+            None => bare_address(trimmed),
+        };
+        if is_address(address) {
+            self.seen.push(at..at + address.len());
+        }
+    }
+
+    /// Keeps a label that begins at `from`, if it is one short word.
+    fn keep_label(&mut self, from: usize, most: usize) {
+        let rest = self.text.get(from..most).unwrap_or_default();
+        let label = rest.split(']').next().unwrap_or_default();
+        if label.len() <= MAX_WORD && is_name(label) && self.is_visible() {
+            self.seen.push(from..from + label.len());
+        }
+    }
+
+    /// Keeps the number of an item of a list.
+    fn keep_number(&mut self, start: usize) {
+        let rest = self.text.get(start..).unwrap_or_default();
+        let trimmed = rest.trim_start();
+        let at = start + rest.len() - trimmed.len();
+        let digits = trimmed.len()
+            - trimmed
+                .trim_start_matches(|c: char| c.is_ascii_digit())
+                .len();
+        self.seen.push(at..at + digits);
+    }
+
+    /// Keeps the language of a block of code.
+    fn keep_language(&mut self, info: &str, start: usize) {
+        let word = info
+            .split(|c: char| c.is_whitespace() || ",{".contains(c))
+            .next();
+        let word = word.unwrap_or_default();
+        let line = self.text.get(start..).unwrap_or_default();
+        let line = line.lines().next().unwrap_or_default();
+        if !word.is_empty()
+            && LANGUAGES
+                .split(' ')
+                .any(|known| known.eq_ignore_ascii_case(word))
+            && let Some(at) = line.find(word)
+        {
+            self.seen.push(start + at..start + at + word.len());
+        }
+    }
+
+    /// Ends what is open at the end of the text but for its footnotes.
+    fn finish(&mut self, notes: &[Range<usize>]) {
+        let end = self.text.len();
+        let is_open = self.end_at(end);
+        self.hidden = std::mem::take(&mut self.hidden)
+            .into_iter()
+            .flat_map(|part| without(part, notes))
+            .collect();
+        // What is open at the end hides them as well.
+        if is_open {
+            notes.iter().for_each(|note| self.hide(note.clone(), false));
+        }
+    }
+
+    /// Ends what a footnote leaves open.
+    fn finish_note(&mut self, note: &Range<usize>) {
+        self.end_at(note.end);
+        self.elements = Elements::default();
+    }
+
+    /// Hides what is open up to `end`; whether anything is.
+    fn end_at(&mut self, end: usize) -> bool {
+        match std::mem::replace(&mut self.at, At::Shown) {
+            At::Shown => {}
+            At::Comment(start) => {
+                self.end_comment(start..end);
+                return true;
+            }
+            At::Bogus(start) => {
+                self.at = At::Bogus(start);
+                self.leave(end);
+            }
+            At::Raw(_, start) => {
+                self.since = self.since.or(Some(start));
+            }
+            At::Tag(tag) => {
+                self.at = At::Tag(tag);
+                self.end_tag(end);
+            }
+        }
+        let Some(since) = self.since.take() else {
+            return false;
+        };
+        self.hide(since..end, false);
+        true
+    }
+
+    /// All hidden parts, those among them that no event is about.
+    fn all(mut self, definitions: &[(String, Range<usize>)]) -> Vec<Hidden> {
+        for (label, span) in definitions {
+            match self.used.contains(label) {
+                true => self.keep_definition(span),
+                false => self.hide(span.clone(), false),
+            }
+        }
+        self.hide_unseen();
+        joined(self.text, self.hidden)
+    }
+
+    fn keep_definition(&mut self, span: &Range<usize>) {
+        let written = self.text.get(span.clone()).unwrap_or_default();
+        if let Some((label, target)) = written.split_once("]:") {
+            let at = span.start + label.len() + 2;
+            self.keep_label(span.start + 1, at);
+            self.keep_address(at, target);
+        }
+    }
+
+    /// Hides the words that neither were seen nor are hidden.
+    fn hide_unseen(&mut self) {
+        let mut known = std::mem::take(&mut self.seen);
+        known.extend(self.hidden.iter().map(|part| part.range.clone()));
+        known.sort_unstable_by_key(|part| part.start);
+        let end = self.text.len();
+        let mut done = 0;
+        for part in known.into_iter().chain([end..end]) {
+            let between = self.text.get(done..part.start).unwrap_or_default();
+            if let Some(words) = words_of(between) {
+                self.hide(done + words.start..done + words.end, false);
+            }
+            done = done.max(part.end);
+        }
+    }
+}
+
+impl OpenTag {
+    /// Reads on; how far the tag goes, where it ends here. Before `last` a `>` that begins a line is of
+    /// a quote around the tag.
+    fn read(&mut self, from: usize, rest: &str, last: usize) -> Option<usize> {
+        let mut begins_line = false;
+        for (at, c) in rest.char_indices() {
+            if at < last && begins_line && matches!(c, ' ' | '\t' | '>') {
+                continue;
+            }
+            begins_line = c == '\n';
+            if c == '>' && !matches!(self.place, InTag::Quoted(_)) {
+                return Some(at + 1);
+            }
+            let before = self.place;
+            self.place = before.next(c);
+            self.take(from + at, c, before);
+        }
+        None
+    }
+
+    /// What a character is to the tag, now that its place is known.
+    fn take(&mut self, at: usize, c: char, before: InTag) {
+        let end = at + c.len_utf8();
+        match (before, self.place) {
+            (_, InTag::Name) => self.name.push(c),
+            (InTag::Attribute, InTag::Attribute) => {
+                if let Some(open) = self.attributes.last_mut() {
+                    open.name.push(c.to_ascii_lowercase());
+                    open.range.end = end;
+                }
+            }
+            (_, InTag::Attribute) => self.attributes.push(Attribute {
+                range: at..end,
+                name: c.to_ascii_lowercase().to_string(),
+                value: String::new(),
+            }),
+            (_, InTag::Value | InTag::Quoted(_)) => {
+                if let Some(open) = self.attributes.last_mut() {
+                    open.range.end = end;
+                    if before != InTag::BeforeValue || self.place == InTag::Value {
+                        open.value.push(c);
+                    }
+                }
+            }
+            (InTag::Quoted(_), _) => {
+                if let Some(open) = self.attributes.last_mut() {
+                    open.range.end = end;
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Attribute {
+    /// Whether it is an address or a size, which says nothing to a reader.
+    fn is_kept(&self) -> bool {
+        match self.name.as_str() {
+            "href" | "src" => is_address(&self.value),
+            "width" | "height" | "colspan" | "rowspan" | "start" => {
+                let is_size = |c: char| c.is_ascii_digit() || ".%".contains(c);
+                let value = self.value.strip_suffix("px").unwrap_or(&self.value);
+                value.chars().all(is_size)
+            }
+            "align" | "valign" => {
+                let known = [
+                    "left", "right", "center", "top", "middle", "bottom", "justify",
+                ];
+                known.contains(&self.value.as_str())
+            }
+            "hidden" | "open" => self.value.is_empty(),
+            _ => false,
+        }
+    }
+}
+
+/// How long a word is that is shown although a page does not, in bytes: a label, the name of a tag.
+const MAX_WORD: usize = 24;
+
+fn is_name(word: &str) -> bool {
+    let is_plain = |c: char| c.is_alphanumeric() || "-_.".contains(c);
+    !word.is_empty() && word.chars().all(is_plain)
+}
+
+/// How long an address is that is shown, in bytes.
+const MAX_ADDRESS: usize = 2_000;
+
+/// Whether a browser would follow it.
+fn is_address(target: &str) -> bool {
+    let path = target.find(['/', '?', '#']).unwrap_or(target.len());
+    let scheme = target.get(..path).and_then(|before| before.split_once(':'));
+    let is_known =
+        |scheme: &str| ["http", "https", "mailto"].contains(&scheme.to_ascii_lowercase().as_str());
+    target.len() <= MAX_ADDRESS
+        && !target.contains(|c: char| c.is_whitespace() || c.is_control())
+        && scheme.is_none_or(|(scheme, _)| is_known(scheme))
+}
+
+/// The target of a link up to the blank before its title, or the parenthesis that ends the link.
+fn bare_address(target: &str) -> &str {
+    let (mut depth, mut is_escaped) = (0_usize, false);
+    for (at, c) in target.char_indices() {
+        let ends = match c {
+            _ if std::mem::take(&mut is_escaped) => false,
+            '\\' => {
+                is_escaped = true;
+                false
+            }
+            '(' => {
+                depth += 1;
+                false
+            }
+            ')' if depth == 0 => true,
+            ')' => {
+                depth -= 1;
+                false
+            }
+            c => c.is_whitespace(),
+        };
+        if ends {
+            return target.get(..at).unwrap_or_default();
+        }
+    }
+    target
+}
+
+/// Where the end tag of an element begins whose content is text.
+fn end_of_raw(rest: &str, name: &str) -> Option<usize> {
+    let mut places = rest.match_indices("</").map(|(at, _)| at);
+    places.find(|at| {
+        let behind = rest.get(at + 2..).unwrap_or_default();
+        let is_it = behind
+            .get(..name.len())
+            .is_some_and(|tag| tag.eq_ignore_ascii_case(name));
+        let ends = behind.get(name.len()..).unwrap_or_default();
+        is_it && ends.starts_with(|c: char| c.is_ascii_whitespace() || "/>".contains(c))
+    })
+}
+
+/// From the first word to the last, where there are any.
+fn words_of(text: &str) -> Option<Range<usize>> {
+    let start = text.find(char::is_alphanumeric)?;
+    let (at, last) = text.char_indices().rfind(|(_, c)| c.is_alphanumeric())?;
+    Some(start..at + last.len_utf8())
+}
+
+/// The parts without white space at their ends, each as far as it goes alone.
+fn joined(text: &str, mut parts: Vec<Hidden>) -> Vec<Hidden> {
+    let of = |range: &Range<usize>| text.get(range.clone()).unwrap_or_default();
+    for Hidden { range, .. } in &mut parts {
+        let part = of(range);
+        range.start += part.len() - part.trim_start().len();
+        range.end -= (part.len() - part.trim_end().len()).min(range.end - range.start);
+    }
+    parts.retain(|part| {
+        part.is_comment || words_of(of(&part.range)).is_some() || has_invisible(of(&part.range))
+    });
+    parts.sort_by_key(|part| (part.range.start, std::cmp::Reverse(part.range.end)));
+    let mut all: Vec<Hidden> = Vec::new();
+    for part in parts {
+        match all.last_mut() {
+            Some(last) if part.range.end <= last.range.end => {}
+            Some(last) if part.range.start < last.range.end => last.range.end = part.range.end,
+            Some(last)
+                if !last.is_comment
+                    && !part.is_comment
+                    && of(&(last.range.end..part.range.start)).trim().is_empty() =>
+            {
+                last.range.end = part.range.end;
+            }
+            _ => all.push(part),
+        }
+    }
+    all
+}
+
+/// What is left of a part without `others`, which are in order.
+fn without(part: Hidden, others: &[Range<usize>]) -> Vec<Hidden> {
+    let mut left = Vec::new();
+    let mut start = part.range.start;
+    for other in others {
+        if other.start > start && other.start < part.range.end {
+            left.push(start..other.start);
+        }
+        if other.start >= part.range.start && other.start < part.range.end {
+            start = other.end.max(start);
+        }
+    }
+    if start < part.range.end {
+        left.push(start..part.range.end);
+    }
+    let of = |(n, range)| Hidden {
+        range,
+        is_comment: part.is_comment && n == 0,
+    };
+    left.into_iter().enumerate().map(of).collect()
+}
+
+/// Whether it is an entity: of what a page shows nothing, only those have no words.
+fn has_invisible(part: &str) -> bool {
+    part.starts_with('&')
+}
+
+/// The elements of a page that a tag of Markdown becomes, the outer one first.
+fn names(tag: &TagEnd) -> &'static [&'static str] {
+    use pulldown_cmark::HeadingLevel as Level;
+    match tag {
+        TagEnd::Paragraph => &["p"],
+        TagEnd::Heading(level) => match level {
+            Level::H1 => &["h1"],
+            Level::H2 => &["h2"],
+            Level::H3 => &["h3"],
+            Level::H4 => &["h4"],
+            Level::H5 => &["h5"],
+            Level::H6 => &["h6"],
+        },
+        TagEnd::BlockQuote(_) => &["blockquote"],
+        TagEnd::CodeBlock => &["pre", "code"],
+        TagEnd::List(true) => &["ol"],
+        TagEnd::List(false) => &["ul"],
+        TagEnd::Item => &["li"],
+        TagEnd::Table => &["table"],
+        TagEnd::TableHead | TagEnd::TableRow => &["tr"],
+        TagEnd::TableCell => &["td"],
+        TagEnd::Emphasis => &["em"],
+        TagEnd::Strong => &["strong"],
+        TagEnd::Link => &["a"],
+        _ => &[],
+    }
+}
+
+/// What a page colours a block of code by; any other word behind a fence is seen nowhere.
+const LANGUAGES: &str = "\
+    apache asm awk bash bat c c# c++ clojure cmake console cpp cs csharp css csv cxx d dart diff \
+    dockerfile elixir elm erl erlang f# fish fsharp geojson go golang graphql groovy h haskell \
+    hcl hpp hs html http ini java javascript jinja jq js json json5 jsonc jsonl jsx julia kotlin \
+    kt latex less lisp log lua make makefile markdown math md mermaid nginx nix objc ocaml \
+    pascal patch perl php pl plaintext powershell properties proto protobuf ps1 pwsh py python r \
+    rb rs rst ruby rust sass scala scss sh shell solidity sql stl suggestion svelte svg swift \
+    systemd tcl terraform tex text tf toml topojson ts tsx txt typescript vb vim vue wasm wat \
+    wgsl xml yaml yml zig zsh";
