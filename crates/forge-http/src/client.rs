@@ -1,6 +1,7 @@
 use std::{
-    collections::HashSet,
+    collections::HashMap,
     fmt,
+    net::IpAddr,
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
@@ -10,17 +11,19 @@ use forge_core::{
     Action, Arg, Error, ErrorKind, Hint, Param, Quota, Result, Retry, Secret, SentRequest, call,
 };
 use http::{HeaderMap, Method, Request, Response, StatusCode, header};
+use rustls::ClientConfig;
 use tracing::{Instrument, Span, debug_span, field};
-use url::Url;
+use url::{Host, Url};
 
 use crate::{
     Body, RateLimit, Settings,
+    address::is_public_address,
     failure::{self, Failure},
     gate::Gates,
     proxy, rate,
     rate::Rates,
     redact, redirect,
-    resolve::Resolver,
+    resolve::{PrivateAddress, Resolver},
     tls,
 };
 
@@ -45,10 +48,21 @@ pub struct Streamed;
 #[derive(Clone, Copy, Debug)]
 pub struct MaxRetries(pub u32);
 
+/// An extension of [`http::Request`]: the longest body that is read, where that is less than
+/// [`Settings::body_max`].
+#[derive(Clone, Copy, Debug)]
+pub struct BodyMax(pub usize);
+
 /// An extension of [`http::Request`]: a redirect is the answer, for a caller who looks at where it
 /// leads before anything is asked there.
 #[derive(Clone, Copy, Debug)]
 pub struct Unfollowed;
+
+/// An extension of [`http::Request`]: its host was named by a stranger, and is contacted at public
+/// addresses alone. Where a proxy makes the connection, the proxy decides: we may not even be able
+/// to look the name up.
+#[derive(Clone, Copy, Debug)]
+pub struct PublicOnly;
 
 /// The transport. Clones share connections, gates and state.
 #[derive(Clone)]
@@ -56,10 +70,36 @@ pub struct Http(Arc<Inner>);
 
 struct Inner {
     client: reqwest::Client,
+    /// For hosts that strangers name. Its connections are its own, so that none was made to an
+    /// address that it would not have chosen.
+    public: reqwest::Client,
     settings: Settings,
     gates: Gates,
     rates: Rates,
-    secrets: Mutex<HashSet<Secret>>,
+    secrets: Mutex<Secrets>,
+}
+
+/// The credentials in use, each with when it was used last, in uses.
+#[derive(Default)]
+struct Secrets {
+    last_use: HashMap<Secret, u64>,
+    uses: u64,
+}
+
+/// A process that runs for weeks gets a new token every few seconds, each of use for a minute.
+const MAX_SECRETS: usize = 1_000;
+
+impl Secrets {
+    fn add(&mut self, secret: &Secret) {
+        self.uses += 1;
+        self.last_use.insert(secret.clone(), self.uses);
+        if self.last_use.len() > MAX_SECRETS {
+            let oldest = self.last_use.iter().min_by_key(|(_, last)| **last);
+            if let Some(oldest) = oldest.map(|(secret, _)| secret.clone()) {
+                self.last_use.remove(&oldest);
+            }
+        }
+    }
 }
 
 impl fmt::Debug for Http {
@@ -76,32 +116,24 @@ impl Http {
     /// # Errors
     /// `config` when certificates cannot be read.
     pub fn new(settings: Settings) -> Result<Self> {
+        let tls = tls::config(&settings.roots)?;
         let proxies = settings.proxies.clone();
-        let client = reqwest::Client::builder()
-            .use_preconfigured_tls(tls::config(&settings.roots)?)
-            .user_agent(&settings.user_agent)
-            .redirect(reqwest::redirect::Policy::none())
-            .referer(false)
-            .no_proxy()
-            .proxy(reqwest::Proxy::custom(move |url| {
-                proxies.for_url(url).cloned()
-            }))
-            .dns_resolver(Arc::new(Resolver))
-            .connect_timeout(settings.connect_timeout)
-            .read_timeout(settings.idle_timeout)
-            .pool_idle_timeout(Duration::from_secs(90))
-            .tcp_nodelay(true)
-            .build()
-            .map_err(|e| {
-                Error::new(
-                    ErrorKind::Internal,
-                    format!("the HTTP client cannot start: {e}"),
-                )
-                .with_source(e)
-            })?;
+        let proxy = reqwest::Proxy::custom(move |url| proxies.for_url(url).cloned());
+        let not_started = |e: reqwest::Error| {
+            Error::new(
+                ErrorKind::Internal,
+                format!("the HTTP client cannot start: {e}"),
+            )
+            .with_source(e)
+        };
+        let client = builder(&settings, tls.clone(), false).proxy(proxy).build();
+        let client = client.map_err(not_started)?;
+        let public = builder(&settings, tls, true).build();
+        let public = public.map_err(not_started)?;
         let gates = Gates::new(settings.in_flight, settings.write_pace);
         Ok(Self(Arc::new(Inner {
             client,
+            public,
             settings,
             gates,
             rates: Rates::default(),
@@ -115,6 +147,35 @@ impl Http {
         &self.0.settings
     }
 
+    /// The addresses at which the host of `url`, which a stranger named, may be contacted: for a
+    /// program that makes the connection itself. `None` where a proxy makes it.
+    ///
+    /// # Errors
+    /// `protocol` when it has no public one; `network` when nobody knows its addresses.
+    pub async fn public_addresses(&self, url: &Url) -> Result<Option<Vec<IpAddr>>> {
+        if self.0.settings.proxies.for_url(url).is_some() {
+            return Ok(None);
+        }
+        check_literal(url)?;
+        let host = url.host_str().unwrap_or_default();
+        let resolver = Resolver {
+            lookup: Arc::clone(&self.0.settings.lookup),
+            public_only: true,
+        };
+        let found = match literal(url) {
+            Some(ip) => Ok(vec![ip]),
+            None => resolver.addresses(host).await,
+        };
+        found.map(Some).map_err(|e| match e.is::<PrivateAddress>() {
+            true => failure::private_address(host),
+            false => Error::new(
+                ErrorKind::Network,
+                format!("the addresses of {host} could not be looked up: {e}"),
+            )
+            .with_hint("look at the network, then try again"),
+        })
+    }
+
     /// What `host` has said about its rate limits.
     #[must_use]
     pub fn rate_limits(&self, host: &str) -> Vec<RateLimit> {
@@ -122,7 +183,8 @@ impl Http {
     }
 
     /// Remembers a credential, so that [`Self::redact`] knows it whatever its shape. Those in
-    /// `Authorization` headers are remembered by themselves.
+    /// `Authorization` headers are remembered by themselves. Of more than a thousand, the one that
+    /// was not used for longest is forgotten.
     pub fn remember(&self, secret: &Secret) {
         if secret.expose().len() >= 4 {
             let mut secrets = self
@@ -130,7 +192,7 @@ impl Http {
                 .secrets
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner);
-            secrets.insert(secret.clone());
+            secrets.add(secret);
         }
     }
 
@@ -143,7 +205,8 @@ impl Http {
             .secrets
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .iter()
+            .last_use
+            .keys()
         {
             if clean.contains(secret.expose()) {
                 clean = clean.replace(secret.expose(), "***");
@@ -209,6 +272,9 @@ impl Http {
             .with_source(e)
         })?;
         let ends_here = |url: &Url| url.host().is_some_and(|h| proxy::is_loopback(&h));
+        if request.extensions().get::<PublicOnly>().is_some() {
+            check_literal(&url)?;
+        }
         match url.scheme() {
             "https" => Ok(url),
             "http"
@@ -357,7 +423,12 @@ impl Http {
         if !request.body().is_empty() {
             *sent.body_mut() = Some(request.body().clone().into());
         }
-        let response = self.0.client.execute(sent).await.map_err(failed)?;
+        let direct = self.0.settings.proxies.for_url(url).is_none();
+        let client = match request.extensions().get::<PublicOnly>() {
+            Some(PublicOnly) if direct => &self.0.public,
+            _ => &self.0.client,
+        };
+        let response = client.execute(sent).await.map_err(failed)?;
         let status = response.status();
         let headers = response.headers().clone();
         span.record("status", status.as_u16());
@@ -374,7 +445,10 @@ impl Http {
         let body = if streamed {
             Body::stream(response.into(), host.to_owned())
         } else {
-            let bytes = self.collect(response, host).await?;
+            let asked = request.extensions().get::<BodyMax>();
+            let max = self.0.settings.body_max;
+            let max = asked.map_or(max, |asked| asked.0.min(max));
+            let bytes = self.collect(response, host, max).await?;
             span.record("bytes", bytes.len());
             if tracing::enabled!(tracing::Level::TRACE) {
                 self.trace_body("answer body", &bytes);
@@ -388,15 +462,20 @@ impl Http {
         Ok(answer)
     }
 
-    /// Reads a body into memory, up to the cap.
-    async fn collect(&self, mut response: reqwest::Response, host: &str) -> Result<Bytes, Failure> {
-        let max = self.0.settings.body_max;
+    /// Reads a body of at most `max` bytes into memory.
+    async fn collect(
+        &self,
+        mut response: reqwest::Response,
+        host: &str,
+        max: usize,
+    ) -> Result<Bytes, Failure> {
         let too_large = || {
             Failure::Final(
                 Error::new(
                     ErrorKind::Protocol,
                     format!("{host} sent more than {max} bytes"),
                 )
+                .with_source(failure::TooLong)
                 .with_hint(
                     Hint::new("ask for less at once: fewer rows, or fewer fields")
                         .with_action(Action::again(&[(Param::Limit, Arg::Choose)])),
@@ -424,6 +503,45 @@ impl Http {
 
     fn trace_body(&self, what: &str, bytes: &[u8]) {
         tracing::trace!(body = %self.redact(&String::from_utf8_lossy(bytes)), "{what}");
+    }
+}
+
+/// A client whose redirects, proxies and addresses are ours to decide.
+fn builder(settings: &Settings, tls: ClientConfig, public_only: bool) -> reqwest::ClientBuilder {
+    let resolver = Resolver {
+        lookup: Arc::clone(&settings.lookup),
+        public_only,
+    };
+    reqwest::Client::builder()
+        .use_preconfigured_tls(tls)
+        .user_agent(&settings.user_agent)
+        .redirect(reqwest::redirect::Policy::none())
+        .referer(false)
+        .no_proxy()
+        .dns_resolver(Arc::new(resolver))
+        .connect_timeout(settings.connect_timeout)
+        .read_timeout(settings.idle_timeout)
+        .pool_idle_timeout(Duration::from_secs(90))
+        .tcp_nodelay(true)
+}
+
+/// The address that stands in place of a name, and that no resolver sees.
+fn literal(url: &Url) -> Option<IpAddr> {
+    match url.host()? {
+        Host::Domain(_) => None,
+        Host::Ipv4(ip) => Some(ip.into()),
+        Host::Ipv6(ip) => Some(ip.into()),
+    }
+}
+
+/// Refuses an address in place of a name, unless it is a public one.
+///
+/// # Errors
+/// `protocol`.
+pub fn check_literal(url: &Url) -> Result<()> {
+    match literal(url) {
+        Some(ip) if !is_public_address(ip) => Err(failure::private_address(&host_of(url))),
+        _ => Ok(()),
     }
 }
 

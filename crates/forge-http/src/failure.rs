@@ -4,7 +4,7 @@ use std::{error::Error as StdError, fmt, io, time::Duration};
 
 use forge_core::{Error, ErrorKind, Retry};
 
-use crate::redact;
+use crate::{redact, resolve::PrivateAddress};
 
 /// A request that got no whole answer.
 #[derive(Debug)]
@@ -37,10 +37,45 @@ pub fn is_no_connection(error: &Error) -> bool {
         .is_some_and(|source| source.is::<NoConnection>())
 }
 
+/// Whether a request was not sent because only public addresses may be contacted for it.
+#[must_use]
+pub fn is_private_address(error: &Error) -> bool {
+    error
+        .source()
+        .is_some_and(|source| source.is::<PrivateAddress>())
+}
+
+/// A request that may go to public addresses alone, to a host with none.
+pub(crate) fn private_address(host: &str) -> Error {
+    let why = PrivateAddress(host.to_owned());
+    Error::new(ErrorKind::Protocol, why.to_string())
+        .with_source(why)
+        .with_retry(Retry::Never)
+}
+
+/// The answer was longer than is read: the source of such an error.
+#[derive(Debug)]
+pub(crate) struct TooLong;
+
+impl fmt::Display for TooLong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the answer is longer than is read")
+    }
+}
+
+impl StdError for TooLong {}
+
+/// Whether a request failed because its answer is longer than [`crate::BodyMax`], or than
+/// [`crate::Settings::body_max`].
+#[must_use]
+pub fn is_too_long(error: &Error) -> bool {
+    error.source().is_some_and(|source| source.is::<TooLong>())
+}
+
 /// A failure of reqwest before or while the answer arrives.
 pub(crate) fn from_reqwest(error: &reqwest::Error, host: &str, idle: Duration) -> Failure {
     let why = cause(error);
-    if let Some(tls) = rustls_error(error) {
+    if let Some(tls) = find::<rustls::Error>(error) {
         let error = Error::new(
             ErrorKind::Network,
             format!("the TLS connection to {host} failed: {tls}"),
@@ -52,6 +87,12 @@ pub(crate) fn from_reqwest(error: &reqwest::Error, host: &str, idle: Duration) -
         .with_retry(Retry::Never);
         return Failure::NotSent {
             error,
+            again: false,
+        };
+    }
+    if find::<PrivateAddress>(error).is_some() {
+        return Failure::NotSent {
+            error: private_address(host),
             again: false,
         };
     }
@@ -110,10 +151,11 @@ fn cause(error: &(dyn StdError + 'static)) -> String {
     redact(&innermost.to_string()).into_owned()
 }
 
-fn rustls_error<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a rustls::Error> {
+/// The cause of this type among the causes of an error.
+fn find<'a, E: StdError + 'static>(error: &'a (dyn StdError + 'static)) -> Option<&'a E> {
     let mut next = Some(error);
     while let Some(e) = next {
-        if let Some(found) = e.downcast_ref::<rustls::Error>() {
+        if let Some(found) = e.downcast_ref::<E>() {
             return Some(found);
         }
         // `source()` of an `io::Error` skips the error that it wraps.

@@ -8,6 +8,7 @@
 //!
 //! [`Leaf`] is the same as a `tower` service, for clients of other crates.
 
+mod address;
 mod body;
 mod client;
 mod failure;
@@ -22,15 +23,19 @@ mod retry;
 mod settings;
 mod tls;
 
+pub use address::is_public_address;
 pub use body::Body;
-pub use client::{Class, Http, MaxRetries, Streamed, Unfollowed};
-pub use failure::is_no_connection;
+pub use client::{
+    BodyMax, Class, Http, MaxRetries, PublicOnly, Streamed, Unfollowed, check_literal,
+};
+pub use failure::{is_no_connection, is_private_address, is_too_long};
 pub use gate::WritePace;
 pub use leaf::Leaf;
 pub use proxy::Proxies;
 pub use rate::{RateLimit, limited_for, rate_limit_wait};
 pub use redact::redact;
 pub use redirect::{MOST as REDIRECTS_MOST, redirected};
+pub use resolve::{Lookup, SystemLookup};
 pub use retry::RetryPolicy;
 pub use settings::{ENV, Settings};
 pub use tls::{RootSource, Roots};

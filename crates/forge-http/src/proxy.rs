@@ -147,9 +147,14 @@ fn is_loopback_address(host: &Host<&str>) -> bool {
 /// so, and [`crate::resolve`] makes it true whatever the system's resolver says.
 pub(crate) fn is_loopback(host: &Host<&str>) -> bool {
     match host {
-        Host::Domain(name) => *name == "localhost" || name.ends_with(".localhost"),
+        Host::Domain(name) => is_local_name(name),
         address => is_loopback_address(address),
     }
+}
+
+/// Whether a name, in lower case, is this machine's by RFC 6761.
+pub(crate) fn is_local_name(name: &str) -> bool {
+    name == "localhost" || name.ends_with(".localhost")
 }
 
 #[cfg(test)]

@@ -1,27 +1,101 @@
-//! Names to addresses.
+//! Names to addresses, once for each connection: what is checked is what is connected to.
 
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::{
+    error::Error as StdError,
+    fmt, io,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    sync::Arc,
+};
 
+use futures::future::BoxFuture;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
-/// The system's resolver, except that `localhost` and all names below it are this machine
-/// (RFC 6761, section 6.3): a clear-text request to them must not leave it.
+use crate::{address::is_public_address, proxy::is_local_name};
+
+/// Looks up the addresses of host names.
+pub trait Lookup: fmt::Debug + Send + Sync {
+    /// The addresses of `name`, in the order in which they are tried.
+    ///
+    /// # Errors
+    /// When the name has none, or nobody answers.
+    fn lookup<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>>;
+}
+
+/// The system's resolver, with its files, search lists and name servers.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Resolver;
+pub struct SystemLookup;
+
+impl Lookup for SystemLookup {
+    fn lookup<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>> {
+        Box::pin(async move {
+            let found = tokio::net::lookup_host((name, 0)).await?;
+            Ok(found.map(|address| address.ip()).collect())
+        })
+    }
+}
+
+/// A name that leads to no public address, where only those may be contacted.
+#[derive(Debug)]
+pub(crate) struct PrivateAddress(pub String);
+
+impl fmt::Display for PrivateAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} leads to a private address and is not contacted",
+            self.0
+        )
+    }
+}
+
+impl StdError for PrivateAddress {}
+
+/// What makes the connections of a client asks this for their addresses.
+///
+/// `localhost` and all names below it are this machine (RFC 6761, section 6.3), whatever the lookup
+/// says: a clear-text request to them must not leave it.
+#[derive(Clone, Debug)]
+pub(crate) struct Resolver {
+    pub lookup: Arc<dyn Lookup>,
+    /// Private addresses are left out.
+    pub public_only: bool,
+}
+
+impl Resolver {
+    /// The addresses of `name` that may be connected to.
+    ///
+    /// # Errors
+    /// As [`Lookup::lookup`]; [`PrivateAddress`] when none of them is public and has to be.
+    pub async fn addresses(
+        &self,
+        name: &str,
+    ) -> Result<Vec<IpAddr>, Box<dyn StdError + Send + Sync>> {
+        let name = name.trim_end_matches('.').to_ascii_lowercase();
+        let mut found = if is_local_name(&name) {
+            vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()]
+        } else {
+            self.lookup.lookup(&name).await?
+        };
+        if found.is_empty() {
+            return Err(io::Error::new(io::ErrorKind::NotFound, "it has no address").into());
+        }
+        if self.public_only {
+            found.retain(|address| is_public_address(*address));
+            if found.is_empty() {
+                return Err(Box::new(PrivateAddress(name)));
+            }
+        }
+        Ok(found)
+    }
+}
 
 impl Resolve for Resolver {
     fn resolve(&self, name: Name) -> Resolving {
+        let resolver = self.clone();
         Box::pin(async move {
-            let name = name.as_str().trim_end_matches('.').to_ascii_lowercase();
-            let found: Vec<SocketAddr> = if name == "localhost" || name.ends_with(".localhost") {
-                vec![
-                    (Ipv4Addr::LOCALHOST, 0).into(),
-                    (Ipv6Addr::LOCALHOST, 0).into(),
-                ]
-            } else {
-                tokio::net::lookup_host((name.as_str(), 0)).await?.collect()
-            };
-            Ok(Box::new(found.into_iter()) as Addrs)
+            let found = resolver.addresses(name.as_str()).await?;
+            let found = found.into_iter().map(|ip| SocketAddr::new(ip, 0));
+            Ok(Box::new(found) as Addrs)
         })
     }
 }

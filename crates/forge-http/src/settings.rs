@@ -1,8 +1,8 @@
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use forge_core::Result;
 
-use crate::{Proxies, RetryPolicy, Roots, WritePace};
+use crate::{Lookup, Proxies, RetryPolicy, Roots, SystemLookup, WritePace};
 
 /// The environment variables that [`Settings::from_env`] asks for; each also in lower case where
 /// it names a proxy.
@@ -26,6 +26,8 @@ pub struct Settings {
     pub roots: Roots,
     /// Which proxies are used.
     pub proxies: Proxies,
+    /// Who knows the addresses of hosts.
+    pub lookup: Arc<dyn Lookup>,
     /// What is repeated.
     pub retry: RetryPolicy,
     /// How long a connection may take to be made.
@@ -46,6 +48,7 @@ impl Default for Settings {
             user_agent: concat!("forge/", env!("CARGO_PKG_VERSION")).to_owned(),
             roots: Roots::default(),
             proxies: Proxies::default(),
+            lookup: Arc::new(SystemLookup),
             retry: RetryPolicy::default(),
             connect_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(60),

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use forge_core::Retry;
-use forge_http::{Class, Http, RetryPolicy, Settings, Streamed};
+use forge_http::{BodyMax, Class, Http, RetryPolicy, Settings, Streamed, is_too_long};
 use http::Request;
 use http_body_util::BodyExt;
 
@@ -44,6 +44,19 @@ async fn a_body_is_held_up_to_the_cap_and_refused_beyond_it() {
                     assert!(error.message().contains("more than 1000 bytes"));
                 }
             }
+        }
+    }
+}
+
+#[tokio::test]
+async fn body_max_of_a_request_is_the_cap_where_it_is_less() {
+    for (max, length, fits) in [(100, 100, true), (100, 101, false), (5_000, 1_001, false)] {
+        let double = Double::start(vec![answer("200 OK", "", &"x".repeat(length))]).await;
+        let request = Request::get(&double.url).extension(BodyMax(max));
+        let got = small().send(request.body(Bytes::new()).unwrap()).await;
+        match got {
+            Ok(_) => assert!(fits, "{length} of {max}"),
+            Err(e) => assert!(!fits && is_too_long(&e), "{length} of {max}: {e:?}"),
         }
     }
 }

@@ -5,6 +5,7 @@
     reason = "a test that fails here has failed"
 )]
 
+mod addresses;
 mod body;
 mod clear_text;
 mod double;

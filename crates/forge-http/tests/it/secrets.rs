@@ -6,6 +6,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use forge_core::Secret;
 use forge_http::{Class, Http, RetryPolicy, Settings};
 use http::Request;
 use tracing::{
@@ -100,4 +101,20 @@ async fn the_canary_appears_nowhere() {
     }
     assert!(!log.contains(CANARY), "{log}");
     assert!(!said.contains(CANARY), "{said}");
+}
+
+/// A process that runs for weeks gets a new token every few seconds.
+#[test]
+fn secrets_that_are_used_no_longer_are_forgotten() {
+    let http = Http::new(Settings::default()).unwrap();
+    let in_use = Secret::new("canary-in-use");
+    let token = |n: usize| Secret::new(format!("canary-of-a-minute-{n:05}-"));
+    for n in 0..3_000 {
+        http.remember(&token(n));
+        http.remember(&in_use);
+    }
+    let is_known = |secret: &Secret| !http.redact(secret.expose()).contains("canary");
+    let known = (0..3_000).filter(|n| is_known(&token(*n))).count();
+    assert_eq!(known, 999);
+    assert!(is_known(&in_use) && is_known(&token(2_999)));
 }
