@@ -28,9 +28,11 @@ impl Git {
         Ok(())
     }
 
-    /// Whether the commit `oid` is in the object store.
+    /// Whether the commit `oid` is in the object store. The question fetches nothing, also in a partial
+    /// clone: a forge chooses the id, and a repository the program that would fetch it.
     pub async fn has_commit(&self, oid: &str) -> bool {
         let commit = format!("{oid}^{{commit}}");
-        self.run_ok(["cat-file", "-e", &commit]).await.is_ok()
+        let git = self.clone().without_lazy_fetch();
+        git.run_ok(["cat-file", "-e", &commit]).await.is_ok()
     }
 }
