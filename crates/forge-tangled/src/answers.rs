@@ -33,14 +33,23 @@ impl<'a> Field<'a> {
     }
 }
 
-/// An answer that came by `names`. Where these are the usual ones, nothing is done to it.
-pub(crate) fn read<A: Answer>(value: Value, names: &A::Names) -> serde_json::Result<A> {
+/// An answer; or why it is none, with the path of the field.
+pub(crate) fn parse<T: DeserializeOwned>(value: Value) -> Result<T, String> {
+    serde_path_to_error::deserialize(value).map_err(|e| match e.path().to_string().as_str() {
+        "." => e.inner().to_string(),
+        path => format!("`{path}`: {}", e.inner()),
+    })
+}
+
+/// As [`parse`], of an answer that came by `names`. Where these are the usual ones, nothing is done
+/// to it.
+pub(crate) fn read<A: Answer>(value: Value, names: &A::Names) -> Result<A, String> {
     let usual = A::Names::usual();
     let value = match names == usual {
         true => value,
         false => renamed(value, &A::fields(names), &A::fields(usual)),
     };
-    serde_json::from_value(value)
+    parse(value)
 }
 
 /// `value` with the fields `from` under the names `to`. What already has one of these names means

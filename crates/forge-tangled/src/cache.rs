@@ -1,12 +1,19 @@
 //! Values that are worked out once and kept for a while, also when many ask at the same time.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, VecDeque},
+    fmt,
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
 use tokio::sync::OnceCell;
+
+/// The most values of a cache, however small they are: one call may look a thousand accounts up.
+const MAX_ENTRIES: usize = 4_000;
+
+/// How long a value is kept that is no more than a failure.
+const FAILURE_KEPT: Duration = Duration::from_secs(60);
 
 /// A value that is kept, and since when.
 #[derive(Debug)]
@@ -18,28 +25,48 @@ struct Entry<T> {
 #[derive(Debug)]
 struct Entries<T> {
     by_key: HashMap<String, Entry<T>>,
-    /// When those that are too old were last thrown away.
-    cleared: Instant,
+    /// The keys with their times, oldest first. Those of entries that are gone or were made anew
+    /// stand here until they come up.
+    order: VecDeque<(String, Instant)>,
 }
 
-/// Values by key, each for so long and no longer: a process may run for weeks, in which handles,
-/// rights and declarations change.
-#[derive(Debug)]
+/// Values by key, each for so long and no longer, and so many bytes and no more: a process may run
+/// for weeks, in which handles, rights and declarations change.
 pub(crate) struct Cache<T> {
     kept: Duration,
+    /// The most bytes of values, and how many one has.
+    most: usize,
+    weigh: fn(&T) -> usize,
+    is_failure: fn(&T) -> bool,
     entries: Mutex<Entries<T>>,
 }
 
 impl<T> Cache<T> {
-    /// Nothing yet; each value is going to be kept this long.
+    /// Nothing yet; each value is going to be kept this long. For values whose size is bounded and
+    /// small.
     pub fn new(kept: Duration) -> Self {
+        Self::weighed(kept, usize::MAX, |_| 0)
+    }
+
+    /// As [`Self::new`], for values of any size: of more than `most` bytes by `weigh`, the oldest are
+    /// forgotten.
+    pub fn weighed(kept: Duration, most: usize, weigh: fn(&T) -> usize) -> Self {
         Self {
             kept,
+            most,
+            weigh,
+            is_failure: |_| false,
             entries: Mutex::new(Entries {
                 by_key: HashMap::new(),
-                cleared: Instant::now(),
+                order: VecDeque::new(),
             }),
         }
+    }
+
+    /// The same, where some values only say that a thing could not be found out: they are kept for a
+    /// minute at most.
+    pub fn retrying(self, is_failure: fn(&T) -> bool) -> Self {
+        Self { is_failure, ..self }
     }
 
     /// The place of `key`, empty until somebody fills it, and again once it is too old.
@@ -50,12 +77,12 @@ impl<T> Cache<T> {
     fn cell_at(&self, key: &str, now: Instant) -> Arc<OnceCell<T>> {
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         let young = |since: Instant| now.saturating_duration_since(since) < self.kept;
-        // Not each time: one call may look a thousand accounts up.
-        if !young(entries.cleared) {
-            entries.by_key.retain(|_, entry| young(entry.since));
-            entries.cleared = now;
-        }
-        if let Some(entry) = entries.by_key.get(key).filter(|entry| young(entry.since)) {
+        let is_stale = |entry: &Entry<T>| {
+            let failed = entry.cell.get().is_some_and(self.is_failure);
+            failed && now.saturating_duration_since(entry.since) >= FAILURE_KEPT
+        };
+        let known = entries.by_key.get(key);
+        if let Some(entry) = known.filter(|it| young(it.since) && !is_stale(it)) {
             return Arc::clone(&entry.cell);
         }
         let cell = Arc::new(OnceCell::new());
@@ -64,7 +91,35 @@ impl<T> Cache<T> {
             since: now,
         };
         entries.by_key.insert(key.to_owned(), entry);
+        entries.order.push_back((key.to_owned(), now));
+        self.evict(&mut entries, young);
         cell
+    }
+
+    /// Forgets what is too old, and the oldest of what is too much. The newest stays: who has just
+    /// asked for it fills it.
+    fn evict(&self, entries: &mut Entries<T>, young: impl Fn(Instant) -> bool) {
+        let weigh = |entry: &Entry<T>| entry.cell.get().map_or(0, self.weigh);
+        let mut bytes: usize = match self.most {
+            usize::MAX => 0,
+            _ => entries.by_key.values().map(weigh).sum(),
+        };
+        while entries.order.len() > 1
+            && let Some((_, since)) = entries.order.front()
+        {
+            let fits = bytes <= self.most && entries.order.len() <= MAX_ENTRIES;
+            if fits && young(*since) {
+                break;
+            }
+            let Some((key, since)) = entries.order.pop_front() else {
+                break;
+            };
+            if entries.by_key.get(&key).is_some_and(|it| it.since == since)
+                && let Some(gone) = entries.by_key.remove(&key)
+            {
+                bytes = bytes.saturating_sub(weigh(&gone));
+            }
+        }
     }
 
     /// Forgets `key`.
@@ -78,6 +133,12 @@ impl<T> Cache<T> {
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         let stays = |entry: &Entry<T>| !entry.cell.get().is_some_and(&is);
         entries.by_key.retain(|_, entry| stays(entry));
+    }
+}
+
+impl<T> fmt::Debug for Cache<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cache").finish_non_exhaustive()
     }
 }
 
@@ -121,6 +182,59 @@ mod tests {
         let later = start + Duration::from_secs(700);
         cache.cell_at("another", later);
         assert_eq!(size(), 1);
+    }
+
+    #[test]
+    fn a_cache_over_its_bytes_forgets_the_oldest() {
+        let hour = Duration::from_secs(3_600);
+        let cache = Cache::weighed(hour, 1_000, String::len);
+        let start = Instant::now();
+        let size = || {
+            let entries = cache.entries.lock().unwrap();
+            let texts = entries.by_key.values().filter_map(|it| it.cell.get());
+            texts.map(String::len).sum::<usize>()
+        };
+        for n in 0..50 {
+            let cell = cache.cell_at(&n.to_string(), start);
+            cell.set("x".repeat(300)).unwrap();
+            // Its own value comes after its place.
+            assert!(size() <= 1_300, "{}", size());
+        }
+        assert!(cache.cell_at("49", start).get().is_some());
+        assert!(cache.cell_at("0", start).get().is_none());
+        // One that is too large by itself is forgotten when the next one comes.
+        cache.cell_at("huge", start).set("x".repeat(9_000)).unwrap();
+        assert!(cache.cell_at("huge", start).get().is_some());
+        cache.cell_at("small", start);
+        assert_eq!(size(), 0);
+    }
+
+    #[test]
+    fn a_cache_of_small_values_has_so_many_and_no_more() {
+        let cache = Cache::new(Duration::from_secs(3_600));
+        let start = Instant::now();
+        for n in 0..3 * MAX_ENTRIES {
+            cache.cell_at(&n.to_string(), start).set(n).unwrap();
+            // The same key again and again takes no more room either.
+            cache.forget("0");
+            cache.cell_at("0", start);
+        }
+        let entries = cache.entries.lock().unwrap();
+        assert!(entries.by_key.len() <= MAX_ENTRIES);
+        assert!(entries.order.len() <= MAX_ENTRIES);
+    }
+
+    #[test]
+    fn a_cached_failure_is_looked_up_again_after_a_minute() {
+        let hour = Duration::from_secs(3_600);
+        let cache = Cache::new(hour).retrying(|found: &Option<u8>| found.is_none());
+        let start = Instant::now();
+        let at = |seconds| start + Duration::from_secs(seconds);
+        cache.cell_at("a", at(0)).set(None).unwrap();
+        cache.cell_at("b", at(0)).set(Some(1)).unwrap();
+        assert_eq!(cache.cell_at("a", at(59)).get(), Some(&None));
+        assert_eq!(cache.cell_at("a", at(60)).get(), None);
+        assert_eq!(cache.cell_at("b", at(3_599)).get(), Some(&Some(1)));
     }
 
     #[test]

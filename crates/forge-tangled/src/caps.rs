@@ -78,10 +78,12 @@ const fn rows(drafts: Support, verdicts: Support) -> Rows {
             },
         ),
         yes(PrCreateDependent),
-        no(
+        (
             PrCreateCloses,
-            "tangled has no words that close an issue",
-            hint!("close the issue yourself once the pull request is merged"),
+            Support::ClientSide {
+                how: "a line of the description says `Closes` and the at-uri of the issue; the merge \
+                      closes it, where forge makes it",
+            },
         ),
         yes(PrList),
         (
@@ -227,6 +229,14 @@ const fn rows(drafts: Support, verdicts: Support) -> Rows {
             hint!("look at the page of the pipeline"),
         ),
         yes(IssueList),
+        no(
+            IssueListSearch,
+            "the index of tangled searches no issues, and tangled has no milestones",
+            hint!(
+                "list by author, assignee or label",
+                Action::fixed(Call::Op(Op::IssueList), &[(Param::Author, Arg::Choose)])
+            ),
+        ),
         yes(IssueView),
         yes(IssueCreate),
         yes(IssueEdit),
@@ -248,6 +258,11 @@ const fn rows(drafts: Support, verdicts: Support) -> Rows {
         ),
         yes(IssueDelete),
         yes(IssueHistory),
+        no(
+            IssueMilestone,
+            "tangled has no milestones",
+            hint!("use a label"),
+        ),
         (
             IssueRelations,
             Support::Emulated {

@@ -94,9 +94,10 @@ impl Tangled {
         }
         let writers = &self.writers(repository).await;
         let viewer = match self.session.viewer_if_any().await {
-            Ok(Some(viewer)) => viewer.identity.did.as_str(),
-            _ => "",
+            Ok(Some(viewer)) => viewer.identity.did.clone(),
+            _ => String::new(),
         };
+        let viewer = viewer.as_str();
         stream::iter(records.to_vec())
             .map(|record| async move { self.comment_model(&record, viewer, writers).await })
             .buffered(IN_FLIGHT)
@@ -151,9 +152,9 @@ impl Tangled {
         let uri = pull.record.uri.as_str();
         // Whoever changes or takes back the last of their own means the last, also where the index
         // is behind.
-        let (found, own) = future::join(
+        let (found, [own]) = future::join(
             self.about(&kind, uri, accounts),
-            self.fresh_of_viewer(&kind, uri),
+            self.fresh_of_viewer([&kind], uri),
         )
         .await;
         let found = own.over_found(found)?;
@@ -523,7 +524,7 @@ impl Reviews for Tangled {
         check_expected_head(
             &located.pull.record.uri,
             review.expected_head.as_deref(),
-            head.as_deref(),
+            located.pull.head_id(),
         )?;
         let text = match verdict {
             true => self.verdict_text(&located, review).await?,

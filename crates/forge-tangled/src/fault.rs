@@ -3,12 +3,16 @@
 use forge_core::{Action, Call, Changed, Error, ErrorKind, Hint, Noun, Retry, text::one_line};
 use http::StatusCode;
 
-use crate::{Origin, xrpc::Failure};
+use crate::{Origin, read_limits::human, xrpc::Failure};
 
 /// The context key that holds the failure's name on the wire.
 const NAME: &str = "xrpc_error";
 /// The context key of a token that was refused because of its audience.
 const AUDIENCE: &str = "audience";
+/// The context key of a list that was not read, and why.
+const UNREAD: &str = "unread";
+const TOO_LONG: &str = "too long";
+const SPENT: &str = "spent";
 /// How the reference implementation begins to say that a record is not there. With the at-uri behind
 /// it that is so; without, the account may be elsewhere.
 const NO_RECORD: &str = "Could not locate record";
@@ -37,6 +41,13 @@ pub(crate) fn is_unknown_method(error: &Error) -> bool {
             error.kind(),
             ErrorKind::InvalidInput { .. } | ErrorKind::Upstream { status: 501, .. }
         )
+}
+
+/// A knot has the repository, and no such branch or revision in it. A page that is not there and a
+/// method that is not known say nothing about that.
+pub(crate) fn says_no_ref(error: &Error) -> bool {
+    let is_other = |name: &str| matches!(name, "RepoNotFound" | "MethodNotFound");
+    name(error).is_some_and(|name| name.ends_with("NotFound") && !is_other(name))
 }
 
 /// The record was changed by somebody else.
@@ -143,6 +154,36 @@ pub(crate) fn of_status(
     } else {
         error
     }
+}
+
+fn is_unread(error: &Error, why: &str) -> bool {
+    error
+        .context()
+        .iter()
+        .any(|(key, value)| *key == UNREAD && value == why)
+}
+
+/// The answer is longer than is read: one of fewer rows may do.
+pub(crate) fn is_too_long(error: &Error) -> bool {
+    is_unread(error, TOO_LONG) || forge_http::is_too_long(error)
+}
+
+/// The lists of this command were as long as is read.
+pub(crate) fn is_spent(error: &Error) -> bool {
+    is_unread(error, SPENT)
+}
+
+/// An answer that would take more memory than it may.
+pub(crate) fn too_long(origin: &Origin) -> Error {
+    let message = format!("{} sent more values than are read at once", origin.host());
+    Error::new(ErrorKind::Protocol, message).with_context(UNREAD, TOO_LONG)
+}
+
+/// The refusal to read another list.
+pub(crate) fn spent(most: usize) -> Error {
+    let most = human(most);
+    let message = format!("the lists that this command reads have more than {most} in all");
+    Error::new(ErrorKind::Protocol, message).with_context(UNREAD, SPENT)
 }
 
 /// An answer that cannot be read.

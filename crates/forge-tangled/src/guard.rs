@@ -1,114 +1,152 @@
 //! Which addresses are contacted that somebody else names: in a document, in a record, or by
 //! sending us on.
 
-use std::sync::Arc;
+use std::{net::IpAddr, sync::Arc};
 
+use bytes::Bytes;
 use forge_core::{Action, Call, Error, ErrorKind, Hint, Param, Result};
-use forge_http::Http;
+use forge_http::{Body, Http, PublicOnly, Unfollowed, is_private_address, redirected};
+use http::{Request, Response};
 use url::Url;
 
-use crate::{Origin, Reach, Settings, cache::Cache, origin::is_public};
+use crate::{Origin, Reach, ReadLimits, Settings};
 
-/// The rule, and the addresses that have met it.
+/// Who named the address of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NamedBy {
+    /// The user, in the configuration.
+    User,
+    /// A document or a record of somebody else.
+    Stranger,
+}
+
+/// Sends the requests of this crate by the rule for addresses.
+///
+/// Names are judged here, before anything is sent. Addresses are judged by the transport as it
+/// connects, so that no name leads elsewhere after it was looked at.
 #[derive(Debug)]
 pub(crate) struct Guard {
     http: Http,
     settings: Arc<Settings>,
-    checked: Cache<()>,
 }
 
 impl Guard {
     pub fn new(http: Http, settings: Arc<Settings>) -> Self {
-        let checked = Cache::new(settings.kept);
-        Self {
-            http,
-            settings,
-            checked,
+        Self { http, settings }
+    }
+
+    /// How much of the answers is read.
+    pub fn read_limits(&self) -> &ReadLimits {
+        &self.settings.read_limits
+    }
+
+    /// The answer, or the one that it leads on to within `most` redirects: a stranger's server must
+    /// not send us where its document could not.
+    ///
+    /// # Errors
+    /// As [`Http::send`]; `protocol` for an address that is not contacted, and for more redirects.
+    pub async fn send(
+        &self,
+        mut request: Request<Bytes>,
+        mut by: NamedBy,
+        most: usize,
+    ) -> Result<Response<Body>> {
+        request.extensions_mut().insert(Unfollowed);
+        for _ in 0..=most {
+            if by == NamedBy::Stranger && self.is_public_only(&request.uri().to_string()) {
+                request.extensions_mut().insert(PublicOnly);
+            }
+            let sent = self.http.send(request.clone()).await;
+            let response = sent.map_err(|e| self.explained(e))?;
+            let Some(next) = redirected(&request, &response) else {
+                return Ok(response);
+            };
+            if self.leads_elsewhere(&request.uri().to_string(), &next.uri().to_string())? {
+                by = NamedBy::Stranger;
+            }
+            request = next;
+        }
+        let host = request.uri().host().unwrap_or_default().to_owned();
+        Err(Error::new(
+            ErrorKind::Protocol,
+            format!("more than {most} redirects, the last to {host}"),
+        ))
+    }
+
+    /// The addresses of a service that a stranger named, for a program that connects to it itself.
+    /// `None` where any may be, or a proxy makes the connection.
+    ///
+    /// # Errors
+    /// As [`Http::public_addresses`].
+    pub async fn addresses(&self, origin: &Origin) -> Result<Option<Vec<IpAddr>>> {
+        match Url::parse(origin.as_str()) {
+            Ok(url) if self.is_public_only(origin.as_str()) => {
+                let found = self.http.public_addresses(&url).await;
+                found.map_err(|e| self.explained(e))
+            }
+            _ => Ok(None),
         }
     }
 
-    /// Refuses a service whose name leads to a private address, unless the configuration allows
-    /// those.
+    /// Refuses a private address that stands in place of a name.
     ///
     /// # Errors
     /// `protocol`.
-    pub async fn check(&self, origin: &Origin) -> Result<()> {
-        let cell = self.checked.cell(origin.as_str());
-        let checked = cell.get_or_try_init(|| async {
-            match self.is_private(origin).await {
-                false => Ok(()),
-                true => Err(Error::new(
-                    ErrorKind::Protocol,
-                    format!(
-                        "{} leads to a private address and is not contacted",
-                        origin.host()
-                    ),
-                )),
+    pub fn check_literal(&self, origin: &Origin) -> Result<()> {
+        match Url::parse(origin.as_str()) {
+            Ok(url) if self.is_public_only(origin.as_str()) => {
+                forge_http::check_literal(&url).map_err(|e| self.explained(e))
             }
-        });
-        checked.await.copied()
+            _ => Ok(()),
+        }
     }
 
-    /// Refuses to be sent from one address to another that a document could not name either.
+    fn explained(&self, e: Error) -> Error {
+        match is_private_address(&e) {
+            true => e.with_hint(self.allow_private()),
+            false => e,
+        }
+    }
+
+    /// Whether a service that a stranger named is contacted at public addresses alone. This machine
+    /// is allowed by its own names, and by no other that leads to it.
+    fn is_public_only(&self, url: &str) -> bool {
+        match self.settings.reach {
+            Reach::Public => true,
+            Reach::Loopback => !Url::parse(url).is_ok_and(|url| crate::origin::is_here(&url)),
+            Reach::Private => false,
+        }
+    }
+
+    /// Whether a redirect leaves its service. To where a document could not lead, it is refused.
     ///
     /// # Errors
     /// `protocol`.
-    pub async fn may_follow(&self, from: &str, to: &str) -> Result<()> {
+    fn leads_elsewhere(&self, from: &str, to: &str) -> Result<bool> {
         let (Ok(from), Ok(to)) = (Url::parse(from), Url::parse(to)) else {
             // The request itself will say so better.
-            return Ok(());
+            return Ok(true);
         };
         if from.origin() == to.origin() {
-            return Ok(());
+            return Ok(false);
         }
         let root = to.origin().ascii_serialization();
-        let why = match Origin::allowed(&root, self.settings.reach) {
-            Ok(origin) => match self.is_private(&origin).await {
-                false => return Ok(()),
-                true => "it leads to a private address",
-            },
-            Err(why) => why,
+        let Err(why) = Origin::allowed(&root, self.settings.reach) else {
+            return Ok(true);
         };
         let from = from.host_str().unwrap_or_default();
         Err(Error::new(
             ErrorKind::Protocol,
             format!("{from} sends us on to {root}, which is not contacted: {why}"),
         )
-        .with_hint(
-            Hint::new("allow private addresses if its services are in a private network")
-                .with_action(
-                    Action::new(Call::ConfigSet)
-                        .with(
-                            Param::Key,
-                            format!("hosts.{}.private_addresses", self.settings.host),
-                        )
-                        .with(Param::Value, "true"),
-                ),
-        ))
+        .with_hint(self.allow_private()))
     }
 
-    /// A public name may lead to a private address. Where a proxy makes the connection, it decides:
-    /// we may not even be able to resolve the name.
-    async fn is_private(&self, origin: &Origin) -> bool {
-        let Ok(url) = Url::parse(origin.as_str()) else {
-            return false;
-        };
-        let is_allowed = match self.settings.reach {
-            Reach::Public => false,
-            // This machine is allowed by its own names, and by no other that leads to it.
-            Reach::Loopback => origin.is_here(),
-            Reach::Private => true,
-        };
-        if is_allowed || self.http.settings().proxies.for_url(&url).is_some() {
-            return false;
-        }
-        let host = url.host_str().unwrap_or_default().to_owned();
-        let port = url.port_or_known_default().unwrap_or(443);
-        match tokio::net::lookup_host((host.as_str(), port)).await {
-            Ok(mut found) => !found.all(|address| is_public(address.ip())),
-            // The request itself will say so better.
-            Err(_) => false,
-        }
+    fn allow_private(&self) -> Hint {
+        let key = format!("hosts.{}.private_addresses", self.settings.host);
+        let set = Action::new(Call::ConfigSet).with(Param::Key, key);
+        Hint::new("allow private addresses if its services are in a private network")
+            .with_action(set.with(Param::Value, "true"))
     }
 }
 
@@ -116,8 +154,17 @@ impl Guard {
 mod tests {
     use super::*;
 
-    #[tokio::test]
-    async fn nobody_sends_us_on_to_where_a_document_could_not() {
+    fn guard(reach: Reach) -> Guard {
+        let settings = Settings {
+            reach,
+            ..Settings::usual().unwrap()
+        };
+        let http = Http::new(forge_http::Settings::default()).unwrap();
+        Guard::new(http, Arc::new(settings))
+    }
+
+    #[test]
+    fn redirect_to_private_name_is_refused() {
         for (reach, to, allowed) in [
             (Reach::Public, "https://10.0.0.1/x", false),
             (Reach::Public, "https://intranet/x", false),
@@ -129,14 +176,28 @@ mod tests {
             (Reach::Private, "https://10.0.0.1/x", true),
             (Reach::Private, "https://wiki.internal/x", true),
         ] {
-            let settings = Settings {
-                reach,
-                ..Settings::usual().unwrap()
-            };
-            let http = Http::new(forge_http::Settings::default()).unwrap();
-            let guard = Guard::new(http, Arc::new(settings));
-            let followed = guard.may_follow("https://pds.example/x", to).await;
+            let followed = guard(reach).leads_elsewhere("https://pds.example/x", to);
             assert_eq!(followed.is_ok(), allowed, "{to} with {reach:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn private_address_of_a_stranger_is_not_contacted() {
+        for (reach, address, code) in [
+            (Reach::Public, "https://10.0.0.1", "protocol"),
+            (Reach::Public, "https://127.0.0.1:9", "protocol"),
+            (Reach::Public, "https://198.18.0.1", "protocol"),
+            (Reach::Public, "https://[64:ff9b::a00:1]", "protocol"),
+            (Reach::Loopback, "https://10.0.0.1", "protocol"),
+            // Nothing listens there.
+            (Reach::Loopback, "https://127.0.0.1:9", "network"),
+            (Reach::Private, "https://127.0.0.1:9", "network"),
+        ] {
+            let request = Request::get(format!("{address}/x")).body(Bytes::new());
+            let guard = guard(reach);
+            let sent = guard.send(request.unwrap(), NamedBy::Stranger, 0).await;
+            let e = sent.err().unwrap();
+            assert_eq!(e.code(), code, "{address} with {reach:?}: {e:?}");
         }
     }
 }

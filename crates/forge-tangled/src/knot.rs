@@ -49,7 +49,7 @@ pub(crate) const BRANCHES_MOST: usize = BRANCH_PAGE * BRANCH_PAGES_MOST;
 #[derive(Debug, Deserialize)]
 struct Branches {
     /// `null` in an empty repository, as Go writes a list that was never made.
-    #[serde(default)]
+    #[serde(deserialize_with = "Option::deserialize")]
     branches: Option<Vec<ListedBranch>>,
 }
 
@@ -149,7 +149,7 @@ impl Tangled {
         let found = knot.ask::<Branch>(method, &params, &names.answers.knot);
         match found.await {
             Ok(branch) => Ok(Some(branch)),
-            Err(e) if e.is_not_found() && fault::name(&e) != Some("RepoNotFound") => Ok(None),
+            Err(e) if fault::says_no_ref(&e) => Ok(None),
             Err(e) => Err(e),
         }
     }
@@ -167,8 +167,7 @@ impl Tangled {
         let found = knot.ask::<Branch>(method, &params, &names.answers.knot);
         match found.await {
             Ok(branch) => Ok(Some(branch)),
-            Err(e) if fault::name(&e) == Some("RepoNotFound") => Err(e),
-            Err(e) if matches!(e.kind(), ErrorKind::InvalidInput { .. }) || e.is_not_found() => {
+            Err(e) if fault::says_no_ref(&e) || fault::name(&e) == Some("InvalidRequest") => {
                 Ok(None)
             }
             Err(e) => Err(e),
@@ -242,7 +241,7 @@ impl Tangled {
         let method = &names.methods.knot.merge_check;
         let answer = knot.procedure(method, &input).await?;
         let answer: CheckAnswer = answers::read(answer, &names.answers.knot)
-            .map_err(|e| fault::garbled(knot.origin(), method, &e.to_string(), false))?;
+            .map_err(|why| fault::garbled(knot.origin(), method, &why, false))?;
         if let Some(error) = answer.error.filter(|e| !e.is_empty()) {
             return Ok(Checked::Unknown(one_line(&error).into_owned()));
         }

@@ -265,6 +265,17 @@ impl Deref for Definitions {
 }
 
 impl Definitions {
+    /// What they take in memory, about.
+    pub fn weight(&self) -> usize {
+        let read = self.read.iter().map(|it| {
+            let texts = it.allowed.iter().chain(&it.scope).map(String::len);
+            let texts = texts.sum::<usize>() + it.uri.len() + it.name.len() + it.color.len();
+            size_of::<Definition>() + texts
+        });
+        let unread = self.unread.iter().map(|it| it.uri.len() + it.why.len());
+        read.chain(unread).sum()
+    }
+
     /// What labels are missing because of the definition `uri`; `None` where it was read, or is
     /// none of the repository's.
     pub fn missing(&self, uri: &str) -> Option<Warning> {

@@ -27,9 +27,11 @@ use forge_http::Http;
 mod account;
 mod answers;
 mod attachments;
+mod blocking;
 mod cache;
 mod caps;
 mod checks;
+mod cid;
 mod comments;
 mod declaration;
 mod dialect;
@@ -53,6 +55,7 @@ mod page;
 mod patch;
 mod proof;
 mod pulls;
+mod read_limits;
 mod records;
 mod remote_refs;
 mod repos;
@@ -84,7 +87,8 @@ pub use identity::{Document, Identity};
 pub use ingested::{INDEX_DATES, not_ingested_in};
 pub use inspect::{IndexShows, IngestionReport};
 pub use origin::{Origin, Reach};
-pub use session::{FixedLogin, Login, LoginSource, forget_sessions};
+pub use read_limits::ReadLimits;
+pub use session::{FixedLogin, Login, LoginSource, Pin, forget_sessions};
 pub use settings::Settings;
 
 use cache::Cache;
@@ -130,21 +134,36 @@ impl Tangled {
             kind: ForgeKind::TANGLED,
             host: settings.host.clone(),
         };
-        let kept = settings.kept;
+        let (kept, most) = (settings.kept, settings.read_limits.cache);
         Self {
             http,
             settings,
             identities,
             session,
-            repositories: Cache::new(kept),
-            collaborators: Cache::new(kept),
-            definitions: Cache::new(kept),
-            patches: Cache::new(kept),
+            repositories: Cache::weighed(kept, most, |it: &Arc<repository::Repository>| {
+                it.record.weight()
+            })
+            .retrying(|it| it.doubt().is_some()),
+            collaborators: Cache::weighed(kept, most, sources::Pushers::weight)
+                .retrying(|it| it.doubt.is_some()),
+            definitions: Cache::weighed(kept, most, |it: &Arc<labels::Definitions>| it.weight())
+                .retrying(|it| !it.warnings().is_empty()),
+            patches: Cache::weighed(kept, most, |it| it.weight()),
             listed: pulls::rest::Kept::default(),
             listed_issues: pulls::rest::Kept::default(),
             audiences: Cache::new(kept),
             info,
         }
+    }
+
+    /// What a login of `account`, a handle or a DID, is to be pinned to. Nothing is sent to the
+    /// server of the account.
+    ///
+    /// # Errors
+    /// `invalid_input` for what is neither; `not_found` when nobody has it, or when the identity
+    /// does not name the handle back; `network` when that could not be looked up.
+    pub async fn pin_login(&self, account: &str) -> Result<Pin> {
+        self.session.pin(account).await
     }
 
     /// Which protocol a repository speaks.

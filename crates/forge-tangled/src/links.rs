@@ -319,19 +319,19 @@ impl Tangled {
         self.takes_in([records])?;
         // Without them the list is whole all the same.
         let states = self.takes_in([states]);
-        let of = &*self.settings.dialects.inputs.index.subject;
-        let params = vec![(of, repository.target())];
+        let fields = &self.settings.dialects.inputs.index;
+        let params = vec![(&*fields.subject, repository.target())];
         let index = self.index_or_others();
-        let mut walk = Walk::new(index, list.query, params, None, PAGE);
+        let mut walk = Walk::new(index, (list.query, fields), params, None, PAGE);
         let (mut found, mut warnings) = (Vec::new(), Vec::new());
         if let Err(e) = &states {
             let told = format!("links have no state here: {}", e.message());
             warnings.push(Warning::new(told));
         }
         while let Some(row) = walk.next().await? {
-            match Item::parse(row, "record", &self.settings.dialects.inputs.index) {
+            match Item::parse(row, "record", fields) {
                 Ok(item) => {
-                    let state = list.words.state_of(item.state());
+                    let state = list.words.state_of(&item.state);
                     let state = state.filter(|_| states.is_ok()).map(LinkState::from);
                     let names = &self.settings.dialects;
                     let texts = texts(self.fields());
@@ -344,9 +344,10 @@ impl Tangled {
                     "the newest {MOST} rows of {} alone were read for what mentions it",
                     list.query
                 )));
-                break;
+                return Ok((found, warnings));
             }
         }
+        warnings.extend(walk.cut());
         Ok((found, warnings))
     }
 

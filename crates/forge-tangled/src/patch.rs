@@ -6,7 +6,7 @@ use std::{
     io::{Read as _, Write as _},
 };
 
-use flate2::{Compression, read::GzDecoder, write::GzEncoder};
+use flate2::{Compression, bufread::MultiGzDecoder, write::GzEncoder};
 use forge_core::{
     Error, ErrorKind, Result, Timestamp,
     diff::{self, DiffLine, HeaderKey, LineReader, mail_commit},
@@ -16,6 +16,8 @@ use forge_core::{
 
 /// The most that a round has when it is unpacked (tangled's ingester, `models/pull.go` 0e75a74b).
 pub(crate) const ROUND_MAX: usize = 15 * 1024 * 1024;
+/// The most that a packed round has. Bytes that do not pack need a thousandth more.
+const PACKED_MAX: usize = ROUND_MAX + 1024 * 1024;
 
 /// What of a patch is not UTF-8. A knot takes and prints patches as strings of JSON, which have no
 /// other bytes.
@@ -101,38 +103,47 @@ pub(crate) fn pack(patch: &[u8]) -> Result<Vec<u8>> {
 
 /// Unpacks a round. A blob of 2025 is not packed.
 pub(crate) fn unpack(blob: &[u8]) -> Result<Vec<u8>> {
-    if !blob.starts_with(&[0x1f, 0x8b]) {
-        return Ok(blob.to_vec());
-    }
-    let wrong = |why: &str| {
-        Error::new(
-            ErrorKind::Protocol,
-            format!("the patch of this round cannot be read: {why}"),
-        )
+    let unpacked = match is_packed(blob) {
+        true => expand(blob),
+        false if blob.len() > ROUND_MAX => Err("is more than 15 MiB".to_owned()),
+        false => Ok(blob.to_vec()),
     };
-    let mut out = Vec::new();
-    let most = u64::try_from(ROUND_MAX).unwrap_or(u64::MAX);
-    GzDecoder::new(blob)
-        .take(most + 1)
-        .read_to_end(&mut out)
-        .map_err(|e| wrong(&e.to_string()))?;
-    if out.len() > ROUND_MAX {
-        return Err(wrong("it is more than 15 MiB when unpacked"));
-    }
-    Ok(out)
+    unpacked.map_err(|why| {
+        let message = format!("the patch of this round cannot be read: it {why}");
+        Error::new(ErrorKind::Protocol, message)
+    })
 }
 
 /// Why tangled's ingester does not take a blob as the patch of a round, as the end of a sentence.
 pub(crate) fn fault_of_packed(blob: &[u8]) -> Option<String> {
-    if !blob.starts_with(&[0x1f, 0x8b]) {
-        return Some("is not gzip".to_owned());
+    match is_packed(blob) {
+        true => expand(blob).err(),
+        false => Some("is not gzip".to_owned()),
     }
+}
+
+fn is_packed(blob: &[u8]) -> bool {
+    blob.starts_with(&[0x1f, 0x8b])
+}
+
+/// Expands gzip as Go's reader does, with which tangled and its knots read a round: all members one
+/// after the other, and an error where anything else is behind them (`compress/gzip`, `Multistream`).
+///
+/// # Errors
+/// Why it is no patch, as the end of a sentence.
+fn expand(blob: &[u8]) -> Result<Vec<u8>, String> {
+    if blob.len() > PACKED_MAX {
+        return Err("is more than 16 MiB".to_owned());
+    }
+    let mut out = Vec::new();
     let most = u64::try_from(ROUND_MAX).unwrap_or(u64::MAX);
-    let mut unpacked = GzDecoder::new(blob).take(most + 1);
-    match std::io::copy(&mut unpacked, &mut std::io::sink()) {
-        Err(e) => Some(format!("is not gzip: {e}")),
-        Ok(length) if length > most => Some("is more than 15 MiB when unpacked".to_owned()),
-        Ok(_) => None,
+    MultiGzDecoder::new(blob)
+        .take(most + 1)
+        .read_to_end(&mut out)
+        .map_err(|e| format!("is not gzip: {e}"))?;
+    match out.len() > ROUND_MAX {
+        true => Err("is more than 15 MiB when unpacked".to_owned()),
+        false => Ok(out),
     }
 }
 
@@ -161,6 +172,13 @@ impl Patch {
     pub fn parse(raw: Vec<u8>) -> Self {
         let mails = mails(&as_printed(&raw));
         Self { raw, mails }
+    }
+
+    /// What it takes in memory, about.
+    pub fn weight(&self) -> usize {
+        let mails = self.mails.iter();
+        let mails = mails.map(|mail| mail.subject.len() + mail.body.len() + mail.diff.len());
+        self.raw.len() + mails.sum::<usize>()
     }
 
     /// The head commit, where the patch names one.
@@ -790,5 +808,43 @@ literal 1
             let _ = files(&patch.diff());
             let _ = same_changes(&patch.raw, &patch.diff());
         }
+    }
+
+    /// As Go's `gzip.Reader`: each case was read with it.
+    #[test]
+    fn gzip_members_are_all_read_and_nothing_else() {
+        let member = |text: &[u8]| pack(text).unwrap();
+        let two = [member(b"one\n"), member(b""), member(b"two\n")].concat();
+        assert_eq!(unpack(&two).unwrap(), b"one\ntwo\n");
+        assert_eq!(fault_of_packed(&two), None);
+        for behind in [
+            &b"\0"[..],
+            b"\0\0\0\0\0\0\0\0\0\0\0\0",
+            b"x",
+            b"\x1f",
+            b"\x1f\x8b\x08",
+        ] {
+            let blob = [member(b"one\n"), behind.to_vec()].concat();
+            let e = unpack(&blob).unwrap_err();
+            assert!(e.message().contains("it is not gzip"), "{e:?}");
+            assert!(fault_of_packed(&blob).is_some());
+        }
+        let mut other = member(b"one\n");
+        let length = other.len();
+        other[length - 8] ^= 1;
+        assert!(unpack(&other).is_err(), "the checksum is another");
+    }
+
+    #[test]
+    fn rounds_are_bounded_before_and_after_they_are_unpacked() {
+        let empty = pack(b"").unwrap();
+        let members = empty.repeat(PACKED_MAX / empty.len() + 1);
+        let e = unpack(&members).unwrap_err();
+        assert!(e.message().contains("more than 16 MiB"), "{e:?}");
+        let half = pack(&vec![b'x'; ROUND_MAX]).unwrap();
+        assert_eq!(unpack(&half).unwrap().len(), ROUND_MAX);
+        let e = unpack(&[half, pack(b"x").unwrap()].concat()).unwrap_err();
+        assert!(e.message().contains("15 MiB when unpacked"), "{e:?}");
+        assert!(unpack(&vec![b'x'; ROUND_MAX + 1]).is_err());
     }
 }

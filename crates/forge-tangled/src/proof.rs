@@ -92,9 +92,8 @@ impl Tangled {
             let Content::Blob(cid) = &round.content else {
                 continue;
             };
-            if let Ok(blob) = records::blob(&pds, &uri.authority, cid).await
-                && let Some(fault) = patch::fault_of_packed(&blob)
-            {
+            let fault = records::blob(&pds, uri, cid, |blob| Ok(patch::fault_of_packed(blob)));
+            if let Ok(Some(fault)) = fault.await {
                 return Some(format!("the patch of round {number} {fault}"));
             }
         }

@@ -1,13 +1,19 @@
 //! Records of a repository server: reading, and the writes that a personal data server takes.
 
 use forge_core::{AtUri, Result, Timestamp, Warning};
-use serde::Deserialize;
+use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
-use crate::{skipped::Skipped, tid, xrpc::Xrpc};
+use crate::{
+    Origin, blocking, cid, fault,
+    read_limits::{self, Budget},
+    skipped::Skipped,
+    tid,
+    xrpc::{Params, Xrpc},
+};
 
 /// The most records that one page of `listRecords` has.
-const PAGE: usize = 100;
+pub(crate) const PAGE: usize = 100;
 
 /// A record as it is stored: unknown fields and all.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -15,13 +21,11 @@ pub(crate) struct Record {
     pub uri: String,
     #[serde(default)]
     pub cid: Option<String>,
-    #[serde(default)]
     pub value: Value,
 }
 
 #[derive(Debug, Deserialize)]
 struct Listed {
-    #[serde(default)]
     records: Vec<Value>,
     #[serde(default)]
     cursor: Option<String>,
@@ -40,6 +44,24 @@ impl Record {
     pub fn of_entry(entry: Value) -> Result<Self, Option<String>> {
         let uri = entry.get("uri").and_then(Value::as_str).map(str::to_owned);
         serde_json::from_value(entry).map_err(|_| uri)
+    }
+
+    /// Holds what `origin` sent against its CID, and fills that in where the server did not say it.
+    /// Where the JSON does not tell, the CID stays the server's word.
+    fn verify(&mut self, origin: &Origin) -> Result<()> {
+        let actual = cid::check_record(self.cid.as_deref(), &self.value, origin, &self.uri)?;
+        self.cid = actual.or(self.cid.take());
+        Ok(())
+    }
+
+    /// What it takes in memory, about.
+    pub fn weight(&self) -> usize {
+        self.uri.len() + self.cid().len() + read_limits::weight(&self.value)
+    }
+
+    /// The collection that it is in.
+    pub fn collection(&self) -> &str {
+        self.uri.split('/').nth(3).unwrap_or_default()
     }
 
     /// Its key.
@@ -78,13 +100,21 @@ impl Record {
     }
 }
 
-/// One record.
+/// One record of the account with the DID `repo`.
+///
+/// # Errors
+/// `protocol` where the server sends another record, or one with another CID than it says.
 pub(crate) async fn get(xrpc: &Xrpc, repo: &str, collection: &str, rkey: &str) -> Result<Record> {
-    xrpc.query(
-        "com.atproto.repo.getRecord",
-        &[("repo", repo), ("collection", collection), ("rkey", rkey)],
-    )
-    .await
+    let nsid = "com.atproto.repo.getRecord";
+    let params = [("repo", repo), ("collection", collection), ("rkey", rkey)];
+    let mut record: Record = xrpc.query(nsid, &params).await?;
+    let uri = format!("at://{repo}/{collection}/{rkey}");
+    if record.uri != uri {
+        let why = format!("asked for {uri}, it sent {}", record.uri);
+        return Err(fault::garbled(xrpc.origin(), nsid, &why, false));
+    }
+    record.verify(xrpc.origin())?;
+    Ok(record)
 }
 
 /// One record; `None` when it is not there.
@@ -111,33 +141,100 @@ pub(crate) async fn get_uri(xrpc: &Xrpc, uri: &AtUri) -> Result<Record> {
 pub(crate) struct Listing {
     pub records: Vec<Record>,
     pub warnings: Vec<Warning>,
+    /// There are more than were read.
+    pub is_cut: bool,
+}
+
+/// A page of a list, of `limit` rows at most. Where so many are too long an answer, `limit` becomes
+/// less.
+pub(crate) async fn page<T: DeserializeOwned + Send + Sync>(
+    xrpc: &Xrpc,
+    nsid: &str,
+    params: Params<'_>,
+    limit: &mut usize,
+) -> Result<T> {
+    loop {
+        let size = limit.to_string();
+        let mut params = params.to_vec();
+        params.push(("limit", size.as_str()));
+        match xrpc.clone().bounded().query(nsid, &params).await {
+            Err(e) if fault::is_too_long(&e) && *limit > 1 => *limit = (*limit / 10).max(1),
+            answer => return answer,
+        }
+    }
 }
 
 /// All records of a collection, newest key first; of more than `most`, the newest.
+pub(crate) async fn all(xrpc: &Xrpc, repo: &str, collection: &str, most: usize) -> Result<Listing> {
+    let budget = Budget::new(usize::MAX);
+    all_kept(xrpc, repo, collection, most, &budget, |_| true).await
+}
+
+/// As [`all`], of those that `keep` wants, while there is room for them in the budget of a list.
 ///
 /// A server may send a cursor on every page that is not empty, and a hostile one forever: the end
 /// is an empty page, no cursor, or one that was there before. The reference implementation's
 /// cursor is the key of the page's last record, and its page is short only at the end (seen on pds
 /// 0.5.35): behind such a page nothing is asked for.
-pub(crate) async fn all(xrpc: &Xrpc, repo: &str, collection: &str, most: usize) -> Result<Listing> {
+pub(crate) async fn all_kept(
+    xrpc: &Xrpc,
+    repo: &str,
+    collection: &str,
+    most: usize,
+    budget: &Budget,
+    keep: impl Fn(&Record) -> bool,
+) -> Result<Listing> {
     let mut records: Vec<Record> = Vec::new();
     let mut skipped = Skipped::default();
     let (mut seen, mut cursor): (usize, Option<String>) = (0, None);
-    let limit = PAGE.to_string();
-    loop {
-        let mut params = vec![
-            ("repo", repo),
-            ("collection", collection),
-            ("limit", limit.as_str()),
-        ];
+    let within = format!("at://{repo}/{collection}/");
+    let (mut limit, mut bytes, mut cut) = (PAGE, 0_usize, None);
+    while cut.is_none() {
+        let mut params = vec![("repo", repo), ("collection", collection)];
         if let Some(cursor) = &cursor {
             params.push(("cursor", cursor));
         }
-        let page: Listed = xrpc.query("com.atproto.repo.listRecords", &params).await?;
+        let _room = budget.room_for_page().await;
+        let asked = page(xrpc, "com.atproto.repo.listRecords", &params, &mut limit);
+        let page: Listed = match asked.await {
+            Err(e) if fault::is_spent(&e) && seen > 0 => {
+                cut = Some(e.message().to_owned());
+                break;
+            }
+            page => page?,
+        };
         let got = page.records.len();
+        let mut last = String::new();
         for (place, entry) in page.records.into_iter().enumerate() {
+            let weight = read_limits::weight(&entry);
+            bytes = bytes.saturating_add(weight);
+            if bytes > xrpc.limits().account {
+                let most = read_limits::human(xrpc.limits().account);
+                cut = Some(format!("{within} has more than {most} of records"));
+                break;
+            }
             match Record::of_entry(entry) {
-                Ok(record) => records.push(record),
+                // Another account's record would be taken for its word.
+                Ok(record) if record.uri.strip_suffix(record.rkey()) != Some(&within) => {
+                    skipped.add(&record.uri, format!("it is listed as one of {within}"));
+                }
+                Ok(mut record) => {
+                    record.rkey().clone_into(&mut last);
+                    if !keep(&record) {
+                        continue;
+                    }
+                    if !budget.take(weight) {
+                        let most = read_limits::human(xrpc.limits().list);
+                        cut = Some(format!(
+                            "{within} and the accounts before it have more than {most} of records"
+                        ));
+                        break;
+                    }
+                    match record.verify(xrpc.origin()) {
+                        Ok(()) => records.push(record),
+                        Err(e) => skipped.add(&record.uri, e.message()),
+                    }
+                }
                 Err(uri) => {
                     let place = format!("entry {} of at://{repo}/{collection}", seen + place + 1);
                     skipped.add(uri.as_deref().unwrap_or(&place), "it is no record");
@@ -146,30 +243,44 @@ pub(crate) async fn all(xrpc: &Xrpc, repo: &str, collection: &str, most: usize) 
         }
         seen = seen.saturating_add(got);
         let next = page.cursor.filter(|next| cursor.as_ref() != Some(next));
-        let is_last = |next: &String| {
-            got < PAGE && records.last().is_some_and(|record| record.rkey() == next)
-        };
+        let is_last = |next: &String| got < limit && last == *next;
         let Some(next) = next.filter(|next| got > 0 && !is_last(next)) else {
             break;
         };
-        if seen >= most {
-            skipped.rest(format!(
-                "at://{repo}/{collection} has more than {most} records; only the newest were read"
-            ));
-            break;
+        if cut.is_none() && seen >= most {
+            cut = Some(format!("{within} has more than {most} records"));
         }
         cursor = Some(next);
+    }
+    let is_cut = cut.is_some();
+    if let Some(cut) = cut {
+        skipped.rest(format!("{cut}; only the newest were read"));
     }
     Ok(Listing {
         records,
         warnings: skipped.warnings(),
+        is_cut,
     })
 }
 
-/// The bytes of a blob.
-pub(crate) async fn blob(xrpc: &Xrpc, did: &str, cid: &str) -> Result<Vec<u8>> {
-    xrpc.bytes("com.atproto.sync.getBlob", &[("did", did), ("cid", cid)])
-        .await
+/// Reads a blob that the record `of` names, on a thread that may block: a patch can be long.
+///
+/// # Errors
+/// `protocol` where the bytes have another CID; those of `read`.
+pub(crate) async fn blob<T: Send + 'static>(
+    xrpc: &Xrpc,
+    of: &AtUri,
+    cid: &str,
+    read: impl FnOnce(&[u8]) -> Result<T> + Send + 'static,
+) -> Result<T> {
+    let params = [("did", of.authority.as_str()), ("cid", cid)];
+    let bytes = xrpc.bytes("com.atproto.sync.getBlob", &params).await?;
+    let (cid, origin, of) = (cid.to_owned(), xrpc.origin().clone(), of.to_string());
+    let work = move || {
+        cid::check_blob(&cid, &bytes, &origin, &of)?;
+        read(&bytes)
+    };
+    blocking::run(work).await
 }
 
 /// A record to create under a key of our choice.

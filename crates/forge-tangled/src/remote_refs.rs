@@ -3,11 +3,12 @@
 //! Which query of a knot names the branches of a repository of Tangled 1.0 was not seen. That a
 //! knot serves its repositories over git's smart HTTP was.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, net::IpAddr, time::Duration};
 
 use forge_core::{Error, ErrorKind, Noun, Result, model, text::one_line};
 use forge_git::Git;
 use tokio::time::timeout;
+use url::Url;
 
 use crate::{Tangled, knot::Branch, repository::Repository};
 
@@ -78,7 +79,8 @@ impl Tangled {
         self.knot(repository).await?;
         let url = format!("{}/{}", repository.knot(), repository.knot_name());
         let git = at_nobodys(&url);
-        let args = [
+        let addresses = self.identities.addresses(repository.knot()).await?;
+        let mut args = vec![
             "-c".to_owned(),
             // The longest one wins: the address is not changed into one of another protocol.
             format!("url.{url}.insteadOf={url}"),
@@ -95,6 +97,10 @@ impl Tangled {
             "HEAD".to_owned(),
             "refs/heads/*".to_owned(),
         ];
+        if let Some(pinned) = addresses.and_then(|found| pinned_host(&url, &found)) {
+            let pinned = format!("http.{url}.curloptResolve={pinned}");
+            args.splice(0..0, ["-c".to_owned(), pinned]);
+        }
         let unread = |why: &str| {
             let message = format!("the branches of {} could not be read: {why}", repository.id);
             Error::new(ErrorKind::Network, message)
@@ -122,6 +128,21 @@ impl Tangled {
     }
 }
 
+/// The host of `url` with the addresses that were checked, as libcurl takes it: git does not look
+/// the name up again.
+fn pinned_host(url: &str, addresses: &[IpAddr]) -> Option<String> {
+    let url = Url::parse(url).ok()?;
+    let addresses: Vec<String> = addresses
+        .iter()
+        .map(|address| match address {
+            IpAddr::V4(ip) => ip.to_string(),
+            IpAddr::V6(ip) => format!("[{ip}]"),
+        })
+        .collect();
+    let (host, port) = (url.host_str()?, url.port_or_known_default()?);
+    Some(format!("{host}:{port}:{}", addresses.join(",")))
+}
+
 /// git with no repository, no account and nobody to ask, for one address.
 fn at_nobodys(url: &str) -> Git {
     let nowhere = std::env::temp_dir();
@@ -137,6 +158,18 @@ fn at_nobodys(url: &str) -> Git {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn git_connects_to_the_checked_addresses() {
+        let found = ["8.8.8.8", "2606:4700::1111"].map(|ip| ip.parse().unwrap());
+        for (url, pinned) in [
+            ("https://knot.example/did:plc:a", "knot.example:443"),
+            ("https://knot.example:8443/x", "knot.example:8443"),
+        ] {
+            let expected = format!("{pinned}:8.8.8.8,[2606:4700::1111]");
+            assert_eq!(pinned_host(url, &found), Some(expected));
+        }
+    }
 
     #[test]
     fn branches_and_the_default_one_are_read() {

@@ -4,6 +4,7 @@
 use forge_core::{
     Error, ErrorKind, ForgeKind, Noun, RepoId, RepoPath, Result, Warning, near, text::one_line,
 };
+use forge_http::is_private_address;
 use futures::future;
 use serde::Deserialize;
 use serde_json::Value;
@@ -51,7 +52,7 @@ enum Unconfirmed {
     /// It is not to be asked, or says that it is another's.
     Refused(Error),
     /// It does not know the question.
-    Old(Error),
+    Unknown(Error),
     /// It does not answer.
     Silent(Error),
     /// The repository's own identity does not say which knot it is.
@@ -66,7 +67,7 @@ impl Unconfirmed {
     fn doubt(self, repository: &Repository) -> Result<(Warning, Error)> {
         let (what, why) = match self {
             Self::Refused(e) => return Err(e),
-            Self::Old(e) | Self::Silent(e) => {
+            Self::Unknown(e) | Self::Silent(e) => {
                 let host = repository.knot().host();
                 (format!("its knot {host} does not say whose it is"), e)
             }
@@ -90,6 +91,24 @@ impl Unconfirmed {
 struct Described {
     owner_did: String,
     rkey: String,
+}
+
+/// What a knot says of itself.
+#[derive(Debug, Deserialize)]
+struct Version {
+    version: String,
+    #[serde(default)]
+    capabilities: Option<Vec<String>>,
+}
+
+impl Version {
+    /// What a knot says that it can where it takes the DIDs of repositories.
+    const TAKES_DIDS: &str = "repo-did-input";
+
+    fn is_old(&self) -> bool {
+        let mut all = self.capabilities.iter().flatten();
+        !self.version.trim().is_empty() && all.all(|it| it != Self::TAKES_DIDS)
+    }
 }
 
 impl Answer for Described {
@@ -198,10 +217,10 @@ impl Tangled {
         name: &str,
         older: Option<&Record>,
     ) -> Result<Option<Record>> {
-        let count = declarations.records.len();
+        let (count, is_cut) = (declarations.records.len(), declarations.is_cut);
         let (names, slug) = (&self.settings.dialects, name.to_lowercase());
         let found = declaration_of(declarations.records, names, &slug, older);
-        if found.is_none() && count >= REPOS_MOST {
+        if found.is_none() && is_cut {
             return Err(Error::new(
                 ErrorKind::Protocol,
                 format!(
@@ -336,8 +355,7 @@ impl Tangled {
             let knot = match (named, said) {
                 (Ok(knot), said) if knot == repository.recorded_knot => {
                     return match said {
-                        // It is older than repository DIDs, and the record is believed.
-                        Err(Unconfirmed::Old(_)) => Ok(()),
+                        Err(Unconfirmed::Unknown(_)) if self.is_old_knot(&knot).await => Ok(()),
                         said => said,
                     };
                 }
@@ -372,9 +390,22 @@ impl Tangled {
             Err(e) if fault::name(&e) == Some("RepoNotFound") => {
                 Err(Unconfirmed::Refused(not_there(owner, did, knot)))
             }
-            Err(e) if fault::is_unknown_method(&e) => Err(Unconfirmed::Old(e)),
+            Err(e) if fault::is_unknown_method(&e) => Err(Unconfirmed::Unknown(e)),
+            Err(e) if is_private_address(&e) => Err(Unconfirmed::Refused(e)),
             Err(e) => Err(Unconfirmed::Silent(e)),
         }
+    }
+
+    /// Whether a knot proves that it is older than the question whose a repository is, so that the
+    /// record is believed: it tells its version, and takes no DIDs of repositories
+    /// (`sh.tangled.knot.version`; the token since August 2026). That it does not know a question
+    /// proves nothing: a proxy, or a page in its place, does not know it either.
+    async fn is_old_knot(&self, knot: &Origin) -> bool {
+        let asked = async {
+            let knot = self.identities.service(knot.clone()).await?;
+            knot.query::<Version>("sh.tangled.knot.version", &[]).await
+        };
+        asked.await.is_ok_and(|it| it.is_old())
     }
 
     async fn declared(&self, owner: Identity, record: Record) -> Result<Repository> {

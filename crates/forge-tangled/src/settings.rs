@@ -2,7 +2,7 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use forge_core::{Capabilities, Result};
 
-use crate::{Dialects, DraftMarker, Origin, Reach, caps};
+use crate::{Dialects, DraftMarker, Origin, Reach, ReadLimits, caps};
 
 /// Where the services of tangled's world are, and how they are used.
 #[derive(Clone, Debug)]
@@ -35,6 +35,8 @@ pub struct Settings {
     /// How long what was found out is used again: who is who, where a repository is, what it was
     /// declared to be, who may write to it, its labels. What changes meanwhile is seen after that.
     pub kept: Duration,
+    /// How much of others' answers is read and held.
+    pub read_limits: ReadLimits,
     /// Collections that this index is known not to ingest, each with what to do instead. Tangled's
     /// own ingests all that we write since July 2026.
     pub not_ingested: Vec<(String, String)>,
@@ -66,6 +68,7 @@ impl Settings {
             wait: Duration::from_secs(10),
             poll: Duration::from_millis(250),
             kept: Duration::from_secs(300),
+            read_limits: ReadLimits::default(),
             not_ingested: Vec::new(),
             draft_marker: None,
             verdict_comments: false,

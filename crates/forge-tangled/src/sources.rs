@@ -6,7 +6,7 @@ use std::{
     future::Future,
 };
 
-use forge_core::{Error, ErrorKind, Result, Warning};
+use forge_core::{AtUri, Error, ErrorKind, Result, Warning};
 use futures::{StreamExt as _, future, stream};
 use serde::Deserialize;
 use serde_json::Value;
@@ -14,7 +14,8 @@ use serde_json::Value;
 use crate::{
     Era, IndexFields, Tangled, fault,
     hints::from_start,
-    records::{self, Listing, Record},
+    read_limits::{self, Budget},
+    records::{self, Listing, PAGE, Record},
     repository::Repository,
     skipped::Skipped,
     xrpc::Xrpc,
@@ -27,6 +28,8 @@ pub(crate) const IN_FLIGHT: usize = 8;
 const ACCOUNTS: usize = 3 * IN_FLIGHT;
 /// The most records of one kind about one thing that are read.
 pub(crate) const MOST: usize = 10_000;
+/// The longest record about one thing: a few long ones of a stranger must not leave out the rest.
+const ABOUT_MAX: usize = 256 * 1024;
 /// More records of one collection than an account is read for.
 pub(crate) const ACCOUNT_MOST: usize = 20_000;
 
@@ -37,6 +40,14 @@ pub(crate) struct Pushers {
     pub accounts: BTreeSet<String>,
     /// Said where the knot, which decides, did not answer.
     pub doubt: Option<Warning>,
+}
+
+impl Pushers {
+    /// What they take in memory, about.
+    pub fn weight(&self) -> usize {
+        let accounts = self.accounts.iter();
+        accounts.map(|did| size_of::<String>() + did.len()).sum()
+    }
 }
 
 /// What was found, and how sure that is all of it.
@@ -153,7 +164,6 @@ impl Fresh {
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct Items {
-    #[serde(default)]
     pub items: Vec<Value>,
     #[serde(default)]
     pub cursor: Option<String>,
@@ -161,7 +171,6 @@ pub(crate) struct Items {
 
 #[derive(Debug, Deserialize)]
 struct Links {
-    #[serde(default)]
     records: Vec<Link>,
     #[serde(default)]
     cursor: Option<String>,
@@ -171,7 +180,6 @@ struct Links {
 struct Linking {
     #[serde(default)]
     total: Option<u64>,
-    #[serde(default)]
     linking_dids: Vec<String>,
     #[serde(default)]
     cursor: Option<String>,
@@ -192,16 +200,18 @@ struct Link {
 
 /// Whether another source may know what this one did not say.
 pub(crate) fn is_down(error: &Error) -> bool {
-    matches!(
-        error.kind(),
-        ErrorKind::Network
-            | ErrorKind::Timeout { .. }
-            | ErrorKind::Upstream { .. }
-            | ErrorKind::RateLimited { .. }
-            | ErrorKind::Protocol
-            | ErrorKind::NotFound { .. }
-            | ErrorKind::InvalidInput { field: None }
-    )
+    // For others there is no room left either.
+    !fault::is_spent(error)
+        && matches!(
+            error.kind(),
+            ErrorKind::Network
+                | ErrorKind::Timeout { .. }
+                | ErrorKind::Upstream { .. }
+                | ErrorKind::RateLimited { .. }
+                | ErrorKind::Protocol
+                | ErrorKind::NotFound { .. }
+                | ErrorKind::InvalidInput { field: None }
+        )
 }
 
 fn no_answer(error: &Error) -> String {
@@ -219,11 +229,11 @@ impl Tangled {
     }
 
     /// The index, for a question that somebody else can answer, too: one that is down is not asked
-    /// again and again.
+    /// again and again. Once more it is, before all accounts are asked in its place.
     pub(crate) fn index_or_others(&self) -> Xrpc {
         let index = self.index();
         match self.settings.backlinks {
-            Some(_) => index.asked_once(),
+            Some(_) => index.asked_twice(),
             None => index,
         }
     }
@@ -272,17 +282,18 @@ impl Tangled {
         let accounts = accounts.await;
         let found = match older {
             None => {
-                let [mut found] = self.in_accounts([&kind.collection], &accounts).await;
-                found.records.retain(|r| kind.is_about(r, subject));
+                let about = |r: &Record| kind.is_about(r, subject);
+                let names = [kind.collection.as_str()];
+                let [found] = self.in_accounts(names, &accounts, about).await;
                 found
             }
             Some(older) => {
                 let names = [kind.collection.as_str(), older.collection.as_str()];
-                let [mut found, mut others] = self.in_accounts(names, &accounts).await;
-                found.records.retain(|r| kind.is_about(r, subject));
-                others
-                    .records
-                    .retain(|r| r.text(&older.field) == Some(subject));
+                let about = |r: &Record| match r.collection() == older.collection {
+                    true => r.text(&older.field) == Some(subject),
+                    false => kind.is_about(r, subject),
+                };
+                let [mut found, mut others] = self.in_accounts(names, &accounts, about).await;
                 found.records.append(&mut others.records);
                 for warning in others.warnings {
                     if !found.warnings.contains(&warning) {
@@ -349,17 +360,29 @@ impl Tangled {
         let mut records = Vec::new();
         let mut skipped = Skipped::default();
         let (mut seen, mut cursor): (usize, Option<String>) = (0, None);
+        let (mut limit, mut bytes, mut is_cut) = (1_000, 0_usize, false);
+        let most = self.settings.read_limits.list;
         loop {
             let of = &*self.settings.dialects.inputs.index.subject;
-            let mut params = vec![(of, subject), ("limit", "1000")];
+            let mut params = vec![(of, subject)];
             if let Some(cursor) = &cursor {
                 params.push(("cursor", cursor));
             }
-            let page: Items = index.query(query, &params).await?;
+            let page: Items = records::page(&index, query, &params, &mut limit).await?;
             let got = page.items.len();
             for (place, item) in page.items.into_iter().enumerate() {
+                let weight = read_limits::weight(&item);
                 match Record::of_entry(item) {
-                    Ok(record) => records.push(record),
+                    Ok(record) if weight > ABOUT_MAX => {
+                        skipped.add(&record.uri, "it is longer than any that is read");
+                    }
+                    Ok(record) => {
+                        bytes = bytes.saturating_add(weight);
+                        if bytes > most {
+                            break;
+                        }
+                        records.push(record);
+                    }
                     Err(uri) => {
                         let place = format!("item {} of {query}", seen + place + 1);
                         skipped.add(uri.as_deref().unwrap_or(&place), "it is no record");
@@ -367,11 +390,20 @@ impl Tangled {
                 }
             }
             seen = seen.saturating_add(got);
+            if bytes > most {
+                is_cut = true;
+                skipped.rest(format!(
+                    "{subject} has more than {} of records about it; only the first were read",
+                    read_limits::human(most)
+                ));
+                break;
+            }
             let next = page.cursor.filter(|next| cursor.as_ref() != Some(next));
             let Some(next) = next.filter(|_| got > 0) else {
                 break;
             };
             if seen >= MOST {
+                is_cut = true;
                 skipped.rest(format!(
                     "{subject} has more than {MOST} records about it; only the first were read"
                 ));
@@ -382,6 +414,7 @@ impl Tangled {
         Ok(Listing {
             records,
             warnings: skipped.warnings(),
+            is_cut,
         })
     }
 
@@ -416,7 +449,7 @@ impl Tangled {
         subject: &str,
         source: &str,
     ) -> Result<Linked<BTreeSet<String>>> {
-        let xrpc = self.backlinks_service()?.asked_once();
+        let xrpc = self.backlinks_service()?.asked_once().bounded();
         let mut found = BTreeSet::new();
         let (mut total, mut cursor): (Option<u64>, Option<String>) = (None, None);
         loop {
@@ -452,7 +485,7 @@ impl Tangled {
         subject: &str,
         source: &str,
     ) -> Result<Linked<Vec<(String, String, String)>>> {
-        let xrpc = self.backlinks_service()?;
+        let xrpc = self.backlinks_service()?.bounded();
         let mut found = Vec::new();
         let mut cursor: Option<String> = None;
         loop {
@@ -488,6 +521,7 @@ impl Tangled {
                 .or_default()
                 .insert(rkey);
         }
+        let budget = &Budget::new(self.settings.read_limits.list);
         let reads = by_account
             .into_iter()
             .map(|((did, collection), keys)| async move {
@@ -502,12 +536,11 @@ impl Tangled {
                         };
                         return Ok(Listing {
                             records,
-                            warnings: Vec::new(),
+                            ..Listing::default()
                         });
                     }
-                    let mut all = records::all(&pds, &did, &collection, ACCOUNT_MOST).await?;
-                    all.records.retain(|r| keys.contains(r.rkey()));
-                    Ok::<Listing, Error>(all)
+                    let keep = |r: &Record| keys.contains(r.rkey());
+                    records::all_kept(&pds, &did, &collection, ACCOUNT_MOST, budget, keep).await
                 };
                 (did.clone(), read.await)
             });
@@ -522,20 +555,30 @@ impl Tangled {
         all
     }
 
-    /// What accounts have written about `subject`, which an index may not have yet. An account that
-    /// cannot be read leaves the word to the index.
+    /// What accounts have written about `subject`, which an index may not have yet: all that is the
+    /// viewer's, and the newest page of the others. An account that cannot be read leaves the word to
+    /// the index.
     pub(crate) async fn fresh<const N: usize>(
         &self,
         kinds: [&Kind; N],
         subject: &str,
         accounts: &BTreeSet<String>,
     ) -> [Fresh; N] {
+        let viewer = self.session.viewer_if_any().await.ok().flatten();
+        let viewer = &viewer.map(|viewer| viewer.identity.did.clone());
+        let budget = &Budget::new(self.settings.read_limits.list);
         let reads = accounts.iter().cloned().map(|did| async move {
             let pds = self.identities.pds(&did).await.ok();
+            let most = match viewer.as_ref() == Some(&did) {
+                true => ACCOUNT_MOST,
+                false => PAGE,
+            };
             let of_one = kinds.map(|kind| {
                 let (pds, did) = (&pds, &did);
                 async move {
-                    let all = records::all(pds.as_ref()?, did, &kind.collection, ACCOUNT_MOST);
+                    let name = &kind.collection;
+                    let about = |r: &Record| kind.is_about(r, subject);
+                    let all = records::all_kept(pds.as_ref()?, did, name, most, budget, about);
                     all.await.ok()
                 }
             });
@@ -552,43 +595,47 @@ impl Tangled {
             records: Vec::new(),
         });
         for (did, listings) in read {
-            for ((into, kind), listing) in all.iter_mut().zip(kinds).zip(listings) {
+            for (into, listing) in all.iter_mut().zip(listings) {
                 let Some(listing) = listing else { continue };
                 // Of one that was cut, or has what cannot be read, the index may know more.
                 if listing.warnings.is_empty() {
                     into.accounts.insert(did.clone());
                 }
-                let about = |r: &Record| kind.is_about(r, subject);
-                into.records
-                    .extend(listing.records.into_iter().filter(about));
+                into.records.extend(listing.records);
             }
         }
         all
     }
 
     /// As [`Self::fresh`], of the viewer alone; of nobody without one.
-    pub(crate) async fn fresh_of_viewer(&self, kind: &Kind, subject: &str) -> Fresh {
+    pub(crate) async fn fresh_of_viewer<const N: usize>(
+        &self,
+        kinds: [&Kind; N],
+        subject: &str,
+    ) -> [Fresh; N] {
         let viewer = self.session.viewer_if_any().await.ok().flatten();
         let accounts = viewer.map(|viewer| viewer.identity.did.clone());
-        let [fresh] = self
-            .fresh([kind], subject, &accounts.into_iter().collect())
-            .await;
-        fresh
+        let accounts = accounts.into_iter().collect();
+        self.fresh(kinds, subject, &accounts).await
     }
 
-    /// All records of some collections in the accounts that we know of, each account looked up
-    /// once.
+    /// The records of some collections that `keep` wants, in the accounts that we know of, each
+    /// account looked up once.
     pub(crate) async fn in_accounts<const N: usize>(
         &self,
         collections: [&str; N],
         accounts: &BTreeSet<String>,
+        keep: impl Fn(&Record) -> bool + Sync,
     ) -> [Listing; N] {
+        let budget = &Budget::new(self.settings.read_limits.list);
+        let keep = &keep;
         let reads = accounts.iter().cloned().map(|did| async move {
             let pds = match self.identities.pds(&did).await {
                 Ok(pds) => pds,
                 Err(e) => return (did, Err(e)),
             };
-            let of_one = collections.map(|name| records::all(&pds, &did, name, ACCOUNT_MOST));
+            let of_one = collections
+                .map(|name| records::all_kept(&pds, &did, name, ACCOUNT_MOST, budget, keep));
             let read = future::join_all(of_one).await;
             (did, Ok(read))
         });
@@ -672,7 +719,13 @@ impl Tangled {
         } else {
             format!("the servers of {} accounts", accounts.len())
         };
-        let read = self.in_accounts(names, &accounts);
+        // One that names no repository at all is told of, as it cannot be read.
+        let keep = |r: &Record| {
+            let mut named = targets.iter().filter_map(|field| field.of(r)).peekable();
+            let is_subject = r.collection() == collection;
+            !is_subject || named.peek().is_none() || named.any(|it| repository.is_target(it))
+        };
+        let read = self.in_accounts(names, &accounts, keep);
         let ([subjects, statuses], ()) = future::join(read, self.learn_names(&accounts)).await;
         cuts.extend(statuses.warnings);
         let is_all = answered && cuts.is_empty() && subjects.warnings.is_empty();
@@ -761,7 +814,7 @@ impl Tangled {
         let names = &self.settings.dialects;
         let method = &names.methods.knot.list_collaborators;
         let asked = (&*names.inputs.knot.collaborators_of, subject);
-        collaborators_at(knot, method, asked, &names.inputs.index).await
+        collaborators_at(knot, method, asked, &names.inputs.index, None).await
     }
 
     async fn find_collaborators(&self, repository: &Repository) -> Pushers {
@@ -794,20 +847,24 @@ impl Tangled {
         let method = &names.methods.index.list_collaborators;
         let of = &names.inputs.index;
         let asked = (&*of.subject, subject);
-        if let Ok(accounts) = collaborators_at(&self.index(), method, asked, of).await {
+        let owner = repository.owner.did.as_str();
+        let found = collaborators_at(&self.index(), method, asked, of, Some(owner)).await;
+        if let Ok(accounts) = found {
             let doubt = why.map(|why| doubt(&self.index_name(), &why));
             return Pushers { accounts, doubt };
         }
-        let owner = BTreeSet::from([repository.owner.did.clone()]);
+        let owner = BTreeSet::from([owner.to_owned()]);
         let fields = self.fields();
-        let [found] = self.in_accounts([&names.sh.collaborator], &owner).await;
+        let of_this = |r: &Record| {
+            let named = r.text(&fields.push_repo);
+            named.is_some_and(|it| repository.is_target(it))
+        };
+        let collection = [names.sh.collaborator.as_ref()];
+        let [found] = self.in_accounts(collection, &owner, of_this).await;
         let unread = found.warnings.first().map(|w| w.message.clone());
-        let of_this = found.records.iter().filter(|r| {
-            r.text(&fields.push_repo)
-                .is_some_and(|t| repository.is_target(t))
-        });
+        let accounts = found.records.iter();
         Pushers {
-            accounts: of_this
+            accounts: accounts
                 .filter_map(|r| r.text(&fields.push_account).map(str::to_owned))
                 .collect(),
             doubt: unread.or(why).map(|why| doubt("the owner's records", &why)),
@@ -820,6 +877,7 @@ fn gather(all: &mut Listing, did: &str, read: Result<Listing>) {
         Ok(found) => {
             all.records.extend(found.records);
             all.warnings.extend(found.warnings);
+            all.is_cut |= found.is_cut;
         }
         Err(e) => all.warnings.push(Warning::new(format!(
             "the records of {did} could not be read: {}",
@@ -828,33 +886,46 @@ fn gather(all: &mut Listing, did: &str, read: Result<Listing>) {
     }
 }
 
-/// The collaborators that a service names, asked by its method for them with this parameter.
+/// The collaborators that a service names, asked by its method for them with this parameter. With
+/// `owner`, those whom the owner has made one: anybody can write such a record into their own account.
 ///
 /// # Errors
-/// Also where there is no end of them: those who are left out may write, too.
+/// `protocol` for an answer of another form, and where there is no end of them: those who are left
+/// out may write, too.
 async fn collaborators_at(
     xrpc: &Xrpc,
     method: &str,
     asked: (&str, &str),
     fields: &IndexFields,
+    owner: Option<&str>,
 ) -> Result<BTreeSet<String>> {
-    let mut found = BTreeSet::new();
+    let (mut all, mut found) = (BTreeSet::new(), BTreeSet::new());
     let (mut seen, mut cursor): (usize, Option<String>) = (0, None);
+    let xrpc = xrpc.clone().bounded();
     loop {
         let mut params = vec![asked, ("limit", "1000")];
         params.extend(cursor.as_deref().map(|cursor| ("cursor", cursor)));
         let page: Items = xrpc.query(method, &params).await?;
         seen = seen.saturating_add(page.items.len());
-        let before = found.len();
-        found.extend(page.items.iter().filter_map(|item| {
+        let before = all.len();
+        for (place, item) in page.items.iter().enumerate() {
+            let name = &*fields.collaborator;
             let named = item
-                .get(&*fields.collaborator)
-                .or_else(|| item.get("value")?.get(&*fields.collaborator));
-            named.and_then(Value::as_str).map(str::to_owned)
-        }));
+                .get(name)
+                .or_else(|| item.get("value")?.get(name))
+                .and_then(Value::as_str);
+            let Some(named) = named else {
+                let why = format!("`items[{place}]`: missing field `{name}`");
+                return Err(fault::garbled(xrpc.origin(), method, &why, false));
+            };
+            if owner.is_none_or(|owner| is_granted_by(item, owner)) {
+                found.insert(named.to_owned());
+            }
+            all.insert(named.to_owned());
+        }
         // A page that brings nobody new is the end, whatever its cursor says.
         let next = page.cursor.filter(|next| !next.is_empty());
-        let Some(next) = next.filter(|_| found.len() > before) else {
+        let Some(next) = next.filter(|_| all.len() > before) else {
             return Ok(found);
         };
         if seen >= MOST {
@@ -863,6 +934,15 @@ async fn collaborators_at(
             return Err(Error::new(ErrorKind::Protocol, message));
         }
         cursor = Some(next);
+    }
+}
+
+/// Whether a row of a list of collaborators is a record of `owner`, by its at-uri, or where the row
+/// has none, by whom it says that they were added.
+fn is_granted_by(item: &Value, owner: &str) -> bool {
+    match item.get("uri").and_then(Value::as_str) {
+        Some(uri) => AtUri::parse(uri).is_ok_and(|uri| uri.authority == owner),
+        None => item.get("addedBy").and_then(Value::as_str) == Some(owner),
     }
 }
 

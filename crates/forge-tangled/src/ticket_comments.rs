@@ -74,7 +74,8 @@ impl Tangled {
         let (knot, did) = self.account(repository).await?;
         let names = &self.settings.dialects;
         let fields = &names.fields;
-        let viewer = self.session.viewer().await?.identity.did.as_str();
+        let viewer = self.session.viewer().await?;
+        let viewer = viewer.identity.did.as_str();
         let (subject, all) = futures::try_join!(
             records::get(&knot, did, &names.org.pull, ticket),
             records::all(&knot, did, &names.org.comment, tickets::MOST),

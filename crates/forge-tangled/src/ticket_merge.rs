@@ -356,7 +356,7 @@ impl Tangled {
             }
         }
         let repository = &located.repository;
-        let (others, _) = self.tickets(repository).await?;
+        let (others, ..) = self.tickets(repository).await?;
         let names = &self.settings.dialects;
         let field = &*names.fields.state;
         let others = others.iter().map(|p| &p.record);

@@ -61,7 +61,8 @@ impl Tangled {
     ) -> Result<Outcome<PullRequest>> {
         let title = LIMITS.check_title(&req.title)?;
         LIMITS.check_text("description", &req.description)?;
-        let viewer = self.session.viewer().await?.identity.did.as_str();
+        let viewer = self.session.viewer().await?;
+        let viewer = viewer.identity.did.as_str();
         if req.patch.is_some() || !req.edits.is_empty() || req.depends_on.is_some() {
             let alone = Hint::new("open it from a branch, by itself");
             let (what, why, instead) = match req.patch {
@@ -100,7 +101,7 @@ impl Tangled {
         let fork = self.fork_of_head(&repository, &req.head).await?;
         let source = fork.as_deref().unwrap_or(&repository);
         let ends = self.ends(&repository, source, &base, head).await?;
-        let ((others, _), labels) = futures::try_join!(
+        let ((others, ..), labels) = futures::try_join!(
             self.tickets(&repository),
             self.labels_in_use(&repository, &req.labels),
         )?;
@@ -327,7 +328,7 @@ impl Tangled {
             let spelling = match to {
                 PrState::Open => Spelling::known(names.org.state(to)),
                 _ => {
-                    let (all, _) = self.tickets(repository).await?;
+                    let (all, ..) = self.tickets(repository).await?;
                     spelling::of_state(all.iter().map(|p| &p.record), to, names)
                 }
             };

@@ -334,11 +334,11 @@ impl Tangled {
         Ok(found)
     }
 
-    /// All pull requests, newest first, and what could not be read.
+    /// All pull requests, newest first, what could not be read, and whether there are more.
     pub(crate) async fn tickets(
         &self,
         repository: &Repository,
-    ) -> Result<(Vec<Pull>, Vec<Warning>)> {
+    ) -> Result<(Vec<Pull>, Vec<Warning>, bool)> {
         let (knot, did) = self.account(repository).await?;
         let names = &self.settings.dialects;
         let collection = &names.org.pull;
@@ -359,7 +359,7 @@ impl Tangled {
             let key = |p: &Pull| (p.created_at, p.record.uri.clone());
             key(b).cmp(&key(a))
         });
-        Ok((pulls, warnings))
+        Ok((pulls, warnings, tickets.is_cut))
     }
 
     /// The comments on all tickets, for one ticket or for many: no request asks for those of one.

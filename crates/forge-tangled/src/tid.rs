@@ -5,6 +5,7 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
+use chrono::{DateTime, SecondsFormat};
 use forge_core::Timestamp;
 
 const LETTERS: &[u8; 32] = b"234567abcdefghijklmnopqrstuvwxyz";
@@ -52,6 +53,13 @@ pub(crate) fn time(key: &str) -> Option<Timestamp> {
     Some(Timestamp::from_unix(
         i64::try_from(micros / 1_000_000).ok()?,
     ))
+}
+
+/// As [`time`], to the millisecond.
+pub(crate) fn instant(key: &str) -> Option<Timestamp> {
+    let micros = i64::try_from(decode(key)? >> 10).ok()?;
+    let at = DateTime::from_timestamp_micros(micros)?;
+    at.to_rfc3339_opts(SecondsFormat::Millis, true).parse().ok()
 }
 
 fn decode(key: &str) -> Option<u64> {

@@ -252,14 +252,15 @@ mod tests {
 
     use super::*;
 
-    const PATCH: &str = "bafkreib0";
+    const FIRST: &str = "bafkreihdwdcefgh4dqkjv67uzcmw7ojee6xedzdetojuzjevtenxquvyku";
+    const PATCH: &str = "bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregiymsck7e7aqa4s52zy";
 
     fn pull() -> Pull {
         let round =
             |cid: &str| json!({ "patchBlob": { "$type": "blob", "ref": { "$link": cid } } });
         let value = json!({
             "title": "T", "target": { "repo": "did:plc:r", "branch": "main" },
-            "rounds": [round("bafkreia0"), round(PATCH)],
+            "rounds": [round(FIRST), round(PATCH)],
         });
         let uri = "at://did:plc:a/sh.tangled.repo.pull/3mkuuamwfj322".to_owned();
         let record = Record {

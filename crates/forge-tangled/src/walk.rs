@@ -2,10 +2,17 @@
 
 use std::{collections::VecDeque, hash::Hash};
 
-use forge_core::{Error, ErrorKind, PageReq, Result, text::one_line};
+use forge_core::{Error, ErrorKind, PageReq, Result, Warning, text::one_line};
 use serde_json::Value;
 
-use crate::{IndexFields, hints::from_start, records::Record, sources::Items, xrpc::Xrpc};
+use crate::{
+    IndexFields, fault,
+    hints::from_start,
+    read_limits,
+    records::{self, Record},
+    sources::{Items, MOST},
+    xrpc::Xrpc,
+};
 
 /// How many the index is asked for at once when most of them may be filtered out.
 pub(crate) const SCAN: usize = 100;
@@ -14,7 +21,7 @@ pub(crate) const SCAN: usize = 100;
 #[derive(Clone, Debug)]
 pub(crate) struct Item {
     pub record: Record,
-    state: Option<String>,
+    pub state: String,
     pub comment_count: u64,
 }
 
@@ -29,29 +36,37 @@ impl Item {
                 format!("{uri} of the index is no {what}: {why}"),
             )
         };
-        let state = match row.get(&*fields.row_state) {
-            None | Some(Value::Null) => None,
-            Some(Value::String(state)) => Some(state.clone()),
-            Some(_) => return Err(broken(format!("its `{}` is no text", fields.row_state))),
-        };
-        let comment_count = match row.get(&*fields.row_comments) {
-            None => 0,
-            Some(count) => count
-                .as_u64()
-                .ok_or_else(|| broken(format!("its `{}` is no count", fields.row_comments)))?,
-        };
+        if let Some(why) = not_a_row(&row, fields) {
+            return Err(broken(why));
+        }
+        let state = row.get(&*fields.row_state).and_then(Value::as_str);
+        let state = state.unwrap_or_default().to_owned();
+        let comment_count = row.get(&*fields.row_comments).and_then(Value::as_u64);
         Ok(Self {
             record: serde_json::from_value(row)
                 .map_err(|e| broken(e.to_string()).with_source(e))?,
             state,
-            comment_count,
+            comment_count: comment_count.unwrap_or_default(),
         })
     }
+}
 
-    /// The word for its state.
-    pub fn state(&self) -> &str {
-        self.state.as_deref().unwrap_or_default()
-    }
+/// Which field keeps a row from being one: those that `listPulls` promises.
+fn not_a_row(row: &Value, fields: &IndexFields) -> Option<String> {
+    let is_text = |value: &Value| value.is_string();
+    let promised: [(&str, fn(&Value) -> bool, &str); 4] = [
+        ("uri", is_text, "text"),
+        ("value", |_| true, "record"),
+        (&fields.row_state, is_text, "text"),
+        (&fields.row_comments, Value::is_u64, "count"),
+    ];
+    promised
+        .into_iter()
+        .find_map(|(name, fits, what)| match row.get(name) {
+            None => Some(format!("missing field `{name}`")),
+            Some(value) if !fits(value) => Some(format!("its `{name}` is no {what}")),
+            Some(_) => None,
+        })
 }
 
 /// Where a list goes on: the index's cursor for a page of `size`, and how many of its rows were
@@ -113,6 +128,7 @@ impl Position {
 pub(crate) struct Walk<'a> {
     index: Xrpc,
     query: &'a str,
+    fields: &'a IndexFields,
     params: Vec<(&'a str, &'a str)>,
     at: Position,
     order: &'static str,
@@ -120,13 +136,15 @@ pub(crate) struct Walk<'a> {
     /// The cursor behind the page; `None` before the first, and empty at the end.
     next: Option<String>,
     scanned: u64,
+    /// What the rows that were taken take in memory.
+    bytes: usize,
 }
 
 impl<'a> Walk<'a> {
     /// From `position`, else from the beginning with pages of `size`.
     pub fn new(
         index: Xrpc,
-        query: &'a str,
+        (query, fields): (&'a str, &'a IndexFields),
         params: Vec<(&'a str, &'a str)>,
         position: Option<Position>,
         size: usize,
@@ -137,14 +155,16 @@ impl<'a> Walk<'a> {
             cursor: String::new(),
         };
         Self {
-            index,
+            index: index.bounded(),
             query,
+            fields,
             params,
             at: position.unwrap_or(begin),
             order: "desc",
             page: VecDeque::new(),
             next: None,
             scanned: 0,
+            bytes: 0,
         }
     }
 
@@ -156,8 +176,11 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The next row; `None` at the end.
+    /// The next row; `None` at the end, and where as much was read as is ([`Self::cut`]).
     pub async fn next(&mut self) -> Result<Option<Value>> {
+        if self.is_spent() {
+            return Ok(None);
+        }
         while self.page.is_empty() {
             match self.next.take() {
                 Some(end) if end.is_empty() => {
@@ -173,22 +196,54 @@ impl<'a> Walk<'a> {
             self.fetch().await?;
         }
         let row = self.page.pop_front();
-        if row.is_some() {
+        if let Some(row) = &row {
             self.at.skip += 1;
             self.scanned += 1;
+            self.bytes = self.bytes.saturating_add(read_limits::weight(row));
         }
         Ok(row)
     }
 
+    fn is_spent(&self) -> bool {
+        self.scanned >= MOST as u64 || self.bytes > self.index.limits().list
+    }
+
+    /// What is said where the list goes on behind what is read of it.
+    pub fn cut(&self) -> Option<Warning> {
+        let is_cut = self.is_spent() && self.position().is_some();
+        is_cut.then(|| {
+            let host = self.index.origin().host();
+            Warning::new(format!(
+                "of the list of the index at {host} {} rows were read, and it goes on",
+                self.scanned
+            ))
+        })
+    }
+
     async fn fetch(&mut self) -> Result<()> {
-        let size = self.at.size.to_string();
         let mut params = self.params.clone();
-        params.extend([("limit", size.as_str()), ("order", self.order)]);
+        params.push(("order", self.order));
         if !self.at.cursor.is_empty() {
             params.push(("cursor", &self.at.cursor));
         }
-        let page: Items = self.index.query(self.query, &params).await?;
+        // Within a page that was begun its size is part of the position.
+        let mut size = self.at.size;
+        let asked = records::page(&self.index, self.query, &params, &mut size);
+        let page: Items = asked.await?;
+        if size != self.at.size && self.at.skip > 0 {
+            return Err(fault::too_long(self.index.origin()));
+        }
+        self.at.size = size;
         let got = page.items.len();
+        // Of one broken row among others the caller tells.
+        let mut rows = page.items.iter();
+        let first = rows.next().and_then(|row| not_a_row(row, self.fields));
+        if let Some(why) = first
+            && rows.all(|row| not_a_row(row, self.fields).is_some())
+        {
+            let why = format!("`items[0]`: {why}");
+            return Err(fault::garbled(self.index.origin(), self.query, &why, false));
+        }
         self.page = page.items.into_iter().skip(self.at.skip).collect();
         // An empty page, no cursor, or the one that it was asked with is the end.
         let next = page.cursor.unwrap_or_default();

@@ -6,7 +6,7 @@ use forge_http::Class;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    Dialects, Tangled,
+    Dialects, Tangled, cid,
     declaration::Undeclared,
     fault,
     hints::AGAIN,
@@ -232,6 +232,7 @@ impl Tangled {
         encoding: &str,
         body: Vec<u8>,
     ) -> Result<Value> {
+        let viewer = self.session.viewer().await?;
         let answer = self
             .session
             .call(Class::Replay, |xrpc| {
@@ -242,12 +243,15 @@ impl Tangled {
                 }
             })
             .await?;
-        answer.get("blob").cloned().ok_or_else(|| {
-            Error::new(
-                ErrorKind::Protocol,
-                "the server took a blob and did not name it",
-            )
-        })
+        let blob = answer.get("blob");
+        let named = blob.and_then(|blob| blob.get("ref")?.get("$link")?.as_str());
+        let (Some(blob), Some(named)) = (blob, named) else {
+            let message = "the server took a blob and did not name it";
+            return Err(Error::new(ErrorKind::Protocol, message));
+        };
+        // A record with another name would be of other bytes.
+        cid::check_blob(named, &body, &viewer.pds, &viewer.identity.did)?;
+        Ok(blob.clone())
     }
 
     /// As [`stale`], with the call that reads a pull request or an issue.

@@ -8,8 +8,8 @@ use atrium_xrpc::{
     types::AuthorizationToken,
 };
 use bytes::Bytes;
-use forge_core::{Error, ErrorKind, Result, Retry, Secret, Timestamp};
-use forge_http::{Body, Class, Http, MaxRetries, REDIRECTS_MOST, Unfollowed, redirected};
+use forge_core::{Error, ErrorKind, Result, Retry, Secret, Timestamp, call};
+use forge_http::{Body, BodyMax, Class, Http, MaxRetries, REDIRECTS_MOST};
 use http::{HeaderMap, Method, Request, Response, StatusCode, header};
 use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 use serde_json::Value;
@@ -17,9 +17,9 @@ use serde_json::Value;
 use crate::{
     Origin,
     answers::{self, Answer},
-    dialect::Table,
     fault,
-    guard::Guard,
+    guard::{Guard, NamedBy},
+    read_limits::{ReadLimits, weight_of_json},
 };
 
 /// Query parameters, in order.
@@ -43,29 +43,50 @@ fn or_empty<'de, D: Deserializer<'de>>(d: D) -> Result<String, D::Error> {
 pub(crate) struct Xrpc {
     http: Http,
     origin: Origin,
+    named_by: NamedBy,
     guard: Arc<Guard>,
     token: Option<Secret>,
     class: Option<Class>,
-    retries: Option<MaxRetries>,
+    retries: Option<u32>,
+    /// What is asked for is a list.
+    is_bounded: bool,
 }
 
 impl Xrpc {
-    /// A service; `guard` says where it may send us on to.
-    pub fn new(http: Http, origin: Origin, guard: Arc<Guard>) -> Self {
+    /// A service; `guard` says where it may be, and where it may send us on to.
+    pub fn new(http: Http, origin: Origin, named_by: NamedBy, guard: Arc<Guard>) -> Self {
         Self {
             http,
             origin,
+            named_by,
             guard,
             token: None,
             class: None,
             retries: None,
+            is_bounded: false,
         }
     }
 
     /// The same service, for a caller who asks another one rather than this one again.
     pub fn asked_once(mut self) -> Self {
-        self.retries = Some(MaxRetries(0));
+        self.retries = Some(0);
         self
+    }
+
+    /// As [`Self::asked_once`], where the others cost much: a failure that may pass is repeated once.
+    pub fn asked_twice(mut self) -> Self {
+        self.retries = Some(1);
+        self
+    }
+
+    /// The same service, for a question for a list: the answer is held against [`ReadLimits`].
+    pub fn bounded(mut self) -> Self {
+        self.is_bounded = true;
+        self
+    }
+
+    pub fn limits(&self) -> &ReadLimits {
+        self.guard.read_limits()
     }
 
     /// The same service, asked with a token.
@@ -142,8 +163,13 @@ impl Xrpc {
         nsid: &str,
         params: Params<'_>,
     ) -> Result<O> {
+        let answer = self.value(nsid, params).await?;
+        answers::parse(answer).map_err(|why| fault::garbled(&self.origin, nsid, &why, false))
+    }
+
+    async fn value(&self, nsid: &str, params: Params<'_>) -> Result<Value> {
         let output = self
-            .call::<O>(Method::GET, nsid, params, None, None, false)
+            .call::<Value>(Method::GET, nsid, params, None, None, false)
             .await?;
         match output {
             OutputDataOrBytes::Data(data) => Ok(data),
@@ -161,12 +187,8 @@ impl Xrpc {
         params: Params<'_>,
         names: &A::Names,
     ) -> Result<A> {
-        if names == A::Names::usual() {
-            return self.query(nsid, params).await;
-        }
-        let answer: Value = self.query(nsid, params).await?;
-        answers::read(answer, names)
-            .map_err(|e| fault::garbled(&self.origin, nsid, &e.to_string(), false).with_source(e))
+        let answer = self.value(nsid, params).await?;
+        answers::read(answer, names).map_err(|why| fault::garbled(&self.origin, nsid, &why, false))
     }
 
     /// A query whose answer is bytes.
@@ -277,41 +299,44 @@ impl HttpClient for Xrpc {
             request.extensions_mut().insert(class);
         }
         if let Some(retries) = self.retries {
-            request.extensions_mut().insert(retries);
+            request.extensions_mut().insert(MaxRetries(retries));
         }
-        let response = self.send_on(request).await?;
-        let (mut parts, body) = response.into_parts();
+        if self.is_bounded {
+            request.extensions_mut().insert(BodyMax(self.limits().page));
+            if call::received(0) > self.limits().command {
+                return Err(Box::new(fault::spent(self.limits().command)));
+            }
+        }
+        let (mut parts, body) = self.send(request).await?.into_parts();
         if parts.status == StatusCode::TOO_MANY_REQUESTS {
             return Err(Box::new(self.limited(&parts.headers)));
         }
         // atrium would drop the body for this header, and with it what went wrong.
         parts.headers.remove(header::WWW_AUTHENTICATE);
         let body = body.into_bytes().unwrap_or_default();
-        Ok(Response::from_parts(parts, body.to_vec()))
+        if self.is_bounded {
+            let _ = call::received(body.len());
+            if weight_of_json(&body) > 2 * self.limits().page {
+                return Err(Box::new(fault::too_long(&self.origin)));
+            }
+        }
+        Ok(Response::from_parts(parts, body.into()))
     }
 }
 
 impl Xrpc {
-    /// The answer, or the one that it leads on to: a stranger's server must not send us where its
-    /// document could not.
-    async fn send_on(&self, mut request: Request<Bytes>) -> Result<Response<Body>> {
-        request.extensions_mut().insert(Unfollowed);
-        for _ in 0..=REDIRECTS_MOST {
-            let response = self.http.send(request.clone()).await?;
-            let Some(next) = redirected(&request, &response) else {
-                return Ok(response);
-            };
-            let (from, to) = (request.uri().to_string(), next.uri().to_string());
-            self.guard.may_follow(&from, &to).await?;
-            request = next;
+    /// Sends a request. The transport repeats no question that a server breaks down over (500); one
+    /// that is asked twice is.
+    async fn send(&self, request: Request<Bytes>) -> Result<Response<Body>> {
+        let again = self.retries == Some(1) && request.method() == Method::GET;
+        let sent = || {
+            self.guard
+                .send(request.clone(), self.named_by, REDIRECTS_MOST)
+        };
+        match sent().await {
+            Ok(it) if again && it.status() == StatusCode::INTERNAL_SERVER_ERROR => sent().await,
+            answer => answer,
         }
-        Err(Error::new(
-            ErrorKind::Protocol,
-            format!(
-                "{} sends us on more than {REDIRECTS_MOST} times",
-                self.origin.host()
-            ),
-        ))
     }
 
     /// `ratelimit-reset` is in seconds since the epoch (the PDS's reference implementation).

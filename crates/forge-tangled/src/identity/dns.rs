@@ -11,6 +11,8 @@ use std::{
 
 use tokio::net::UdpSocket;
 
+use crate::blocking;
+
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How often a question is put: to two servers once, to a single one twice, since a datagram may be
 /// lost.
@@ -22,7 +24,10 @@ const TXT: u16 = 16;
 pub(super) async fn txt(name: &str, server: Option<SocketAddr>) -> Option<Vec<String>> {
     let servers = match server {
         Some(server) => vec![server],
-        None => name_servers(&std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default()),
+        None => {
+            let read = || Ok(std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default());
+            name_servers(&blocking::run(read).await.unwrap_or_default())
+        }
     };
     for server in servers.iter().cycle().take(TRIES) {
         let asked = tokio::time::timeout(PATIENCE, ask(*server, name));

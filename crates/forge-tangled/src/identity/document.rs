@@ -1,7 +1,7 @@
 use serde_json::Value;
 
 use crate::{Origin, Reach};
-use forge_core::{Error, ErrorKind, Result};
+use forge_core::{AtUri, Error, ErrorKind, Result};
 
 /// A DID document, as far as we need it.
 ///
@@ -11,8 +11,9 @@ use forge_core::{Error, ErrorKind, Result};
 pub struct Document {
     /// Whose it is.
     pub did: String,
-    /// The handles that it claims, in order, lower case. A claim is not a proof.
-    pub handles: Vec<String>,
+    /// The handle that it claims, in lower case: the first that is one, and no other counts
+    /// (atproto specification, "DID Documents"). A claim is not a proof.
+    pub handle: Option<String>,
     services: Vec<(String, String)>,
 }
 
@@ -35,10 +36,10 @@ impl Document {
                 .into_iter()
                 .flatten()
         };
-        let handles = list("alsoKnownAs")
+        let handle = list("alsoKnownAs")
             .filter_map(|alias| alias.as_str()?.strip_prefix("at://"))
             .map(str::to_ascii_lowercase)
-            .collect();
+            .find(|name| is_handle(name));
         let services = list("service")
             .filter_map(|service| {
                 let id = service.get("id")?.as_str()?;
@@ -49,9 +50,16 @@ impl Document {
             .collect();
         Ok(Self {
             did: did.to_owned(),
-            handles,
+            handle,
             services,
         })
+    }
+
+    /// What it takes in memory, about.
+    pub(crate) fn weight(&self) -> usize {
+        let services = self.services.iter().map(|(name, at)| name.len() + at.len());
+        let texts = self.did.len() + self.handle.as_ref().map_or(0, String::len);
+        size_of::<Self>() + texts + services.sum::<usize>()
     }
 
     fn service(&self, fragment: &str, reach: Reach) -> Option<Result<Origin>> {
@@ -86,11 +94,46 @@ impl Document {
     }
 }
 
+/// Whether `name` has the form of a handle.
+pub(super) fn is_handle(name: &str) -> bool {
+    !name.starts_with("did:") && AtUri::parse(&format!("at://{name}/x.y.z/self")).is_ok()
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn document_has_its_first_handle_alone() {
+        for (aliases, handle) in [
+            (
+                json!(["at://alice.test", "at://bob.test"]),
+                Some("alice.test"),
+            ),
+            (
+                json!(["https://bob.test", "at://alice.test"]),
+                Some("alice.test"),
+            ),
+            // Neither is a handle.
+            (
+                json!(["at://alice.test/path", "at://bob.test"]),
+                Some("bob.test"),
+            ),
+            (
+                json!(["at://did:plc:abc", "at://bob.test"]),
+                Some("bob.test"),
+            ),
+            (json!(["at://nodot"]), None),
+            (json!("at://alice.test"), None),
+            (json!([]), None),
+        ] {
+            let doc = json!({"id": "did:plc:abc", "alsoKnownAs": aliases});
+            let doc = Document::parse("did:plc:abc", &doc).unwrap();
+            assert_eq!(doc.handle.as_deref(), handle, "{aliases}");
+        }
+    }
 
     #[test]
     fn both_forms_are_read_and_junk_is_passed_over() {
@@ -106,7 +149,7 @@ mod tests {
                 ],
             });
             let doc = Document::parse("did:plc:abc", &doc).unwrap();
-            assert_eq!(doc.handles, ["alice.test"]);
+            assert_eq!(doc.handle.as_deref(), Some("alice.test"));
             assert_eq!(
                 doc.pds(Reach::Public).unwrap().as_str(),
                 "https://pds.example"

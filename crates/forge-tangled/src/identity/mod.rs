@@ -5,6 +5,7 @@ mod document;
 
 use std::{
     collections::HashMap,
+    net::IpAddr,
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
@@ -13,16 +14,21 @@ use bytes::Bytes;
 use forge_core::{
     Action, AtUri, Call, Error, ErrorKind, Hint, Noun, Param, Result, text::one_line,
 };
-use forge_http::{Body, Http, Unfollowed};
+use forge_http::{Body, BodyMax, Http};
 use futures::future;
-use http::{Request, Response, StatusCode, header};
+use http::{Request, Response, StatusCode};
 use serde::Deserialize;
 use serde_json::Value;
-use url::Url;
 
 pub use document::Document;
 
-use crate::{Origin, Settings, cache::Cache, guard::Guard, xrpc::Xrpc};
+use crate::{
+    Origin, Settings,
+    cache::Cache,
+    guard::{Guard, NamedBy},
+    xrpc::Xrpc,
+};
+use document::is_handle;
 
 /// A document of this size holds hundreds of keys; what is larger is no document.
 const DOCUMENT_MAX: usize = 256 * 1024;
@@ -67,13 +73,13 @@ pub(crate) struct Identities {
 
 impl Identities {
     pub fn new(http: Http, settings: Arc<Settings>) -> Self {
-        let kept = settings.kept;
+        let (kept, most) = (settings.kept, settings.read_limits.cache);
         let guard = Arc::new(Guard::new(http.clone(), Arc::clone(&settings)));
         Self {
             http,
             settings,
-            known: Cache::new(kept),
-            documents: Cache::new(kept),
+            known: Cache::weighed(kept, most, |it| it.document.weight()),
+            documents: Cache::weighed(kept, most, Document::weight),
             handles: Cache::new(kept),
             guard,
             failed: Mutex::default(),
@@ -93,10 +99,16 @@ impl Identities {
         let did = self.resolve(&handle).await?;
         let identity = self.of_did(&did).await?;
         // Both ways: a domain can name any DID, but the DID's document names the handle back.
-        if !identity.document.handles.contains(&handle) {
+        if identity.document.handle.as_ref() != Some(&handle) {
+            let but = match &identity.document.handle {
+                Some(other) => format!(" (it names {other})"),
+                None => String::new(),
+            };
             return Err(Error::not_found(
                 Noun::Account,
-                format!("{handle} leads to {did}, whose identity does not name that handle back"),
+                format!(
+                    "{handle} leads to {did}, whose identity does not name that handle back{but}"
+                ),
             )
             .with_hint("if you trust it, name the account by its DID"));
         }
@@ -106,12 +118,12 @@ impl Identities {
         })
     }
 
-    /// An account by DID, with its first handle if that leads back to it.
+    /// An account by DID, with its handle if that leads back to it.
     pub async fn of_did(&self, did: &str) -> Result<Identity> {
         let cell = self.known.cell(did);
         let found = cell.get_or_try_init(|| async {
             let document = self.document_of(did).await?;
-            let handle = match document.handles.first() {
+            let handle = match &document.handle {
                 Some(handle) => match self.resolve(handle).await {
                     Ok(back) if back == did => Some(handle.clone()),
                     _ => None,
@@ -146,6 +158,7 @@ impl Identities {
             Ok(identity) => identity.name().to_owned(),
             Err(_) => {
                 let mut map = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+                map.retain(|_, at| at.elapsed() < FAILED_FOR);
                 map.insert(did.to_owned(), Instant::now());
                 did.to_owned()
             }
@@ -164,21 +177,38 @@ impl Identities {
         self.document_of(did).await?.knot(self.settings.reach)
     }
 
-    /// A service that a document named, once its address is known to be a public one.
+    /// A service that a document named. The transport refuses it where its name leads to a private
+    /// address.
+    ///
+    /// # Errors
+    /// `protocol` for a private address in place of a name.
     pub async fn service(&self, origin: Origin) -> Result<Xrpc> {
-        self.guard.check(&origin).await?;
-        Ok(self.configured(origin))
+        self.guard.check_literal(&origin)?;
+        Ok(self.xrpc(origin, NamedBy::Stranger))
     }
 
     /// A service that the user named.
     pub fn configured(&self, origin: Origin) -> Xrpc {
-        Xrpc::new(self.http.clone(), origin, Arc::clone(&self.guard))
+        self.xrpc(origin, NamedBy::User)
+    }
+
+    fn xrpc(&self, origin: Origin, named_by: NamedBy) -> Xrpc {
+        let guard = Arc::clone(&self.guard);
+        Xrpc::new(self.http.clone(), origin, named_by, guard)
+    }
+
+    /// The addresses at which a service that a document named may be contacted, for a program that
+    /// connects to it itself. `None` where any may be, or a proxy makes the connection.
+    ///
+    /// # Errors
+    /// `protocol` when none of its addresses is public; `network` when nobody knows them.
+    pub async fn addresses(&self, origin: &Origin) -> Result<Option<Vec<IpAddr>>> {
+        self.guard.addresses(origin).await
     }
 
     /// The DID that a handle leads to; the other direction is not checked.
-    async fn resolve(&self, handle: &str) -> Result<String> {
-        let uri = format!("at://{handle}/x.y.z/self");
-        if AtUri::parse(&uri).is_err() {
+    pub async fn resolve(&self, handle: &str) -> Result<String> {
+        if !is_handle(handle) {
             return Err(Error::invalid(
                 "owner",
                 format!("'{}' is neither a handle nor a DID", one_line(handle)),
@@ -247,17 +277,14 @@ impl Identities {
 
     async fn by_web(&self, handle: &str) -> Option<String> {
         let origin = Origin::found(&format!("https://{handle}"), self.settings.reach).ok()?;
-        self.guard.check(&origin).await.ok()?;
-        let body = self
-            .get(&format!("{origin}/.well-known/atproto-did"))
-            .await
-            .ok()?;
+        let url = format!("{origin}/.well-known/atproto-did");
+        let body = self.get(&url, NamedBy::Stranger).await.ok()?;
         did_on(&body)
     }
 
     async fn document(&self, did: &str) -> Result<Document> {
-        let url = self.document_url(did)?;
-        let body = self.get(&url).await.map_err(|e| {
+        let (url, named_by) = self.document_url(did)?;
+        let body = self.get(&url, named_by).await.map_err(|e| {
             if e.is_not_found() {
                 Error::not_found(Noun::Account, format!("there is no account {did}"))
             } else {
@@ -274,7 +301,7 @@ impl Identities {
         Document::parse(did, &value)
     }
 
-    fn document_url(&self, did: &str) -> Result<String> {
+    fn document_url(&self, did: &str) -> Result<(String, NamedBy)> {
         let unknown = || {
             Error::invalid(
                 "owner",
@@ -286,48 +313,24 @@ impl Identities {
             return Err(unknown());
         }
         if did.starts_with("did:plc:") {
-            return Ok(format!("{}/{did}", self.settings.plc));
+            return Ok((format!("{}/{did}", self.settings.plc), NamedBy::User));
         }
-        let host = did.strip_prefix("did:web:").ok_or_else(unknown)?;
-        // atproto allows no path in it, and a port for localhost alone.
-        if host.contains(':') {
-            return Err(unknown());
-        }
-        let origin = Origin::of_host(&host.replace("%3A", ":"), self.settings.reach)?;
-        Ok(format!("{origin}/.well-known/did.json"))
+        let host = did.strip_prefix("did:web:").and_then(web_host);
+        let host = host.ok_or_else(unknown)?;
+        let origin = Origin::of_host(&host, self.settings.reach)?;
+        Ok((format!("{origin}/.well-known/did.json"), NamedBy::Stranger))
     }
 
-    /// What is at an address, or at the one that it leads on to: a stranger's server must not send
-    /// us where its document could not.
-    async fn get(&self, url: &str) -> Result<Bytes> {
-        let mut url = url.to_owned();
-        for _ in 0..=REDIRECTS_MAX {
-            let mut request = Request::get(&url).body(Bytes::new()).map_err(|e| {
-                Error::new(ErrorKind::Internal, format!("'{url}' is no address: {e}"))
-                    .with_source(e)
-            })?;
-            request.extensions_mut().insert(Unfollowed);
-            let response = self.http.send(request).await?;
-            let Some(next) = leads_to(&url, &response) else {
-                return body_of(&url, response);
-            };
-            self.guard.may_follow(&url, next.as_str()).await?;
-            url = next.into();
-        }
-        Err(Error::new(
-            ErrorKind::Protocol,
-            format!("more than {REDIRECTS_MAX} redirects, the last to {url}"),
-        ))
+    /// What is at an address, or at the one that it leads on to.
+    async fn get(&self, url: &str, named_by: NamedBy) -> Result<Bytes> {
+        let mut request = Request::get(url).body(Bytes::new()).map_err(|e| {
+            Error::new(ErrorKind::Internal, format!("'{url}' is no address: {e}")).with_source(e)
+        })?;
+        request.extensions_mut().insert(BodyMax(DOCUMENT_MAX));
+        // Boxed, as in `Xrpc`: every operation holds some of these.
+        let sent = Box::pin(self.guard.send(request, named_by, REDIRECTS_MAX));
+        body_of(url, sent.await?)
     }
-}
-
-/// Where an answer sends whoever asked for `url`.
-fn leads_to(url: &str, response: &Response<Body>) -> Option<Url> {
-    if !matches!(response.status().as_u16(), 301..=303 | 307 | 308) {
-        return None;
-    }
-    let location = response.headers().get(header::LOCATION)?;
-    Url::parse(url).ok()?.join(location.to_str().ok()?).ok()
 }
 
 fn body_of(url: &str, response: Response<Body>) -> Result<Bytes> {
@@ -347,14 +350,24 @@ fn body_of(url: &str, response: Response<Body>) -> Result<Bytes> {
             format!("{url} answered with status {}", status.as_u16()),
         ));
     }
-    let body = response.into_body().into_bytes().unwrap_or_default();
-    if body.len() > DOCUMENT_MAX {
-        return Err(Error::new(
-            ErrorKind::Protocol,
-            format!("{url} sent {} bytes, more than an identity has", body.len()),
-        ));
-    }
-    Ok(body)
+    Ok(response.into_body().into_bytes().unwrap_or_default())
+}
+
+/// Host and port of a `did:web`. atproto allows no path in it, and a port for this machine alone;
+/// nothing but its colon is written with `%`.
+fn web_host(identifier: &str) -> Option<String> {
+    let decoded = identifier.replace("%3A", ":").replace("%3a", ":");
+    let (name, port) = match decoded.split_once(':') {
+        Some((name, port)) => (name, Some(port)),
+        None => (decoded.as_str(), None),
+    };
+    let has_path = identifier.contains(':');
+    let is_here = matches!(name, "localhost" | "127.0.0.1") || name.ends_with(".localhost");
+    let fits = match port {
+        Some(port) => is_here && !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit()),
+        None => true,
+    };
+    (fits && !has_path && !name.contains('%')).then_some(decoded)
 }
 
 fn valid_did(did: String) -> Option<String> {
@@ -390,29 +403,27 @@ fn nobody(handle: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Reach;
 
     const DID: &str = "did:plc:abcdefghijklmnopqrstuvwx";
 
-    #[tokio::test]
-    async fn a_private_address_is_contacted_where_that_is_configured_alone() {
-        for (reach, private, here) in [
-            (Reach::Public, false, false),
-            (Reach::Loopback, false, true),
-            (Reach::Private, true, true),
+    #[test]
+    fn did_web_has_a_port_on_this_machine_alone() {
+        for (identifier, host) in [
+            ("alice.example", Some("alice.example")),
+            ("localhost%3A2583", Some("localhost:2583")),
+            ("localhost%3a2583", Some("localhost:2583")),
+            ("pds.localhost%3A1", Some("pds.localhost:1")),
+            ("127.0.0.1%3A1", Some("127.0.0.1:1")),
+            ("alice.example%3A8443", None),
+            ("alice.example%3a22", None),
+            ("localhost.example%3A22", None),
+            ("localhost%3A", None),
+            ("localhost%3A1%3A2", None),
+            ("alice.example:users:bob", None),
+            ("alice%2Eexample", None),
+            ("alice.example%2Fbob", None),
         ] {
-            let settings = Settings {
-                reach,
-                ..Settings::usual().unwrap()
-            };
-            let http = Http::new(forge_http::Settings::default()).unwrap();
-            let identities = Identities::new(http, Arc::new(settings));
-            for (address, allowed) in [("https://10.0.0.1", private), ("http://127.0.0.1:9", here)]
-            {
-                let origin = Origin::configured(address).unwrap();
-                let found = identities.service(origin).await;
-                assert_eq!(found.is_ok(), allowed, "{address} with {reach:?}");
-            }
+            assert_eq!(web_host(identifier).as_deref(), host, "{identifier}");
         }
     }
 

@@ -74,7 +74,8 @@ impl Tangled {
         self.speaks_2026(&located.repository, Capability::IssueEdit)?;
         let (uri, expected) = (&located.issue.uri, edit.expected_version.as_deref());
         let has_text = title.is_some() || edit.body.is_some();
-        let viewer = self.session.viewer().await?.identity.did.as_str();
+        let viewer = self.session.viewer().await?;
+        let viewer = viewer.identity.did.as_str();
         if has_text && viewer != uri.authority {
             return Err(self.not_yours(uri).await);
         }

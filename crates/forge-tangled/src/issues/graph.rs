@@ -190,6 +190,16 @@ impl Graph {
         }
     }
 
+    /// Whether an issue waits for one that could not be read. One that is gone is waited for no more.
+    pub fn lacks_blocker(&self, uri: &str) -> bool {
+        let is_unread = |uri: &String| {
+            let gone = self.failed.get(uri).is_some_and(Error::is_not_found);
+            !self.nodes.contains_key(uri) && !gone
+        };
+        let named = self.named.get(uri);
+        named.is_some_and(|named| named.blocked_by.iter().any(is_unread))
+    }
+
     /// The failure of an issue that was asked for and is not here.
     pub fn failure(&mut self, uri: &AtUri) -> Error {
         let failed = self.failed.remove(&uri.to_string());
@@ -208,7 +218,7 @@ impl Tangled {
         let collections = [names.sh.label_op.as_ref(), names.sh.issue_state.as_ref()];
         let (listed, [operations, states]) = future::join(
             self.issues_for_graph(repository),
-            self.in_accounts(collections, &accounts),
+            self.in_accounts(collections, &accounts, |_| true),
         )
         .await;
         let (rows, mut warnings, mut truncated) = listed;
@@ -348,7 +358,7 @@ impl Tangled {
         let of = &names.inputs.index;
         let params = vec![(&*of.subject, repository.target())];
         let method = &names.methods.index.list_issues;
-        let mut walk = Walk::new(self.index_or_others(), method, params, None, PAGE);
+        let mut walk = Walk::new(self.index_or_others(), (method, of), params, None, PAGE);
         let (mut rows, mut warnings) = (Vec::new(), Vec::new());
         while let Some(row) = walk.next().await? {
             if walk.scanned() > MAX_ISSUES as u64 {
@@ -369,7 +379,10 @@ impl Tangled {
                 Err(e) => warnings.push(Warning::new(e.message())),
             }
         }
-        Ok((rows, warnings, false))
+        let cut = walk.cut();
+        let is_cut = cut.is_some();
+        warnings.extend(cut);
+        Ok((rows, warnings, is_cut))
     }
 
     /// Reads what is not known yet of these issues and of those next to them: issues that the list
@@ -415,7 +428,7 @@ impl Tangled {
             .filter(|author| !graph.read.contains(author))
             .collect();
         let states = &self.settings.dialects.sh.issue_state;
-        let [states] = self.in_accounts([states], &authors).await;
+        let [states] = self.in_accounts([states], &authors, |_| true).await;
         graph.warnings.extend(states.warnings);
         self.add_states(graph, states.records);
         graph.read.extend(authors);

@@ -162,7 +162,7 @@ impl Tangled {
                 let (whole, scanned, warnings) = self
                     .issues_without_index(repository, query, people, down)
                     .await?;
-                let whole = self.listed_issues.keep(asked, whole);
+                let whole = self.listed_issues.keep(asked, whole.unless_unread(down)?);
                 (whole, Some(scanned), warnings)
             }
         };
@@ -245,7 +245,7 @@ impl Tangled {
         params.extend(people.author.as_deref().map(|a| (&*of.author, a)));
         let method = &self.settings.dialects.methods.index.list_issues;
         let begun = position.is_none();
-        let mut walk = Walk::new(index, method, params, position, size);
+        let mut walk = Walk::new(index, (method, of), params, position, size);
         if query.oldest_first {
             walk = walk.oldest_first();
         }
@@ -267,6 +267,7 @@ impl Tangled {
             }
             rows.extend(self.all_wanted(repository, some, query, people).await?);
         }
+        warnings.extend(walk.cut().filter(|_| rows.len() < limit));
         let next = walk.position();
         Ok(Found {
             // The index counts nothing: how many there are is known where this is all.
@@ -281,7 +282,7 @@ impl Tangled {
 
     async fn issue_of_item(&self, repository: &Repository, item: Value) -> Result<Row> {
         let item = Item::parse(item, "issue", &self.settings.dialects.inputs.index)?;
-        let (word, comments) = (item.state().to_owned(), item.comment_count);
+        let (word, comments) = (item.state, item.comment_count);
         let issue = Stored::parse(item.record, self.fields())?;
         let words = Words::of_issues(&self.settings.dialects);
         let (state, mark) = match words.state_of(&word) {
@@ -434,7 +435,7 @@ impl Tangled {
         query: &IssueQuery,
         people: &People,
     ) -> Result<Found> {
-        let (tickets, mut warnings) = self.issue_tickets(repository).await?;
+        let (tickets, mut warnings, is_cut) = self.issue_tickets(repository).await?;
         if people.assignee.is_some() {
             let records = tickets.iter().map(|t| &t.record);
             warnings.extend(tickets::unassigned(records, &self.settings.dialects));
@@ -451,7 +452,7 @@ impl Tangled {
         }
         sort(&mut rows, query);
         Ok(Found {
-            total: Some(rows.len() as u64),
+            total: (!is_cut).then_some(rows.len() as u64),
             rows,
             next: None,
             scanned,
@@ -460,23 +461,24 @@ impl Tangled {
         })
     }
 
-    /// The issues among the tickets of a repository of 1.0, and what could not be read.
+    /// The issues among the tickets of a repository of 1.0, what could not be read, and whether there
+    /// are more.
     pub(super) async fn issue_tickets(
         &self,
         repository: &Repository,
-    ) -> Result<(Vec<Stored>, Vec<Warning>)> {
+    ) -> Result<(Vec<Stored>, Vec<Warning>, bool)> {
         let (knot, did) = self.account(repository).await?;
         let names = &self.settings.dialects;
         let collection = &names.org.issue;
         let all = records::all(&knot, did, collection, tickets::MOST).await?;
-        let (mut issues, mut warnings) = (Vec::new(), all.warnings);
+        let (mut issues, mut warnings, is_cut) = (Vec::new(), all.warnings, all.is_cut);
         for ticket in all.records {
             match Stored::of_ticket(ticket, names) {
                 Ok(found) => issues.extend(found),
                 Err(e) => warnings.push(Warning::new(e.message())),
             }
         }
-        Ok((issues, warnings))
+        Ok((issues, warnings, is_cut))
     }
 }
 

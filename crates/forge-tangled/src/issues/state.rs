@@ -118,7 +118,7 @@ impl Tangled {
                 "$type": names.issue_state,
                 (fields.state_issue.to_string()): uri,
                 (fields.state.to_string()): token,
-                (fields.created_at.to_string()): write::now_or_after(before.decided),
+                (fields.created_at.to_string()): write::now_or_after(before.newest_claim),
             }),
         );
         write::checked(record, &self.settings.dialects)
@@ -168,7 +168,7 @@ impl Tangled {
             let spelling = match req.state {
                 IssueState::Open => Spelling::known(names.org.state(state)),
                 IssueState::Closed => {
-                    let (others, _) = self.issue_tickets(repository).await?;
+                    let (others, ..) = self.issue_tickets(repository).await?;
                     spelling::of_state(others.iter().map(|o| &o.record), state, names)
                 }
             };

@@ -213,8 +213,8 @@ impl Tangled {
         Ok(view)
     }
 
-    /// A view behind a write: what the accounts that we know of say is taken from their own servers,
-    /// where an index may be behind.
+    /// A view behind a write: what the viewer says is taken from their own server, where an index may
+    /// be behind.
     pub(super) async fn view_issue_fresh(&self, located: &Located) -> Result<Issue> {
         let Located {
             repository, issue, ..
@@ -230,13 +230,12 @@ impl Tangled {
         ];
         let [of_state, of_comment, of_label] = &kinds;
         let uri = issue.record.uri.as_str();
-        let accounts = self.known_accounts(repository, Some(&issue.author)).await;
-        let known = || future::ready(accounts.clone());
+        let known = || self.known_accounts(repository, Some(&issue.author));
         let (states, comments, operations, fresh) = future::join4(
             self.about(of_state, uri, known()),
             self.about(of_comment, uri, known()),
             self.about(of_label, uri, known()),
-            self.fresh(kinds.each_ref(), uri, &accounts),
+            self.fresh_of_viewer(kinds.each_ref(), uri),
         )
         .await;
         let [new_states, new_comments, new_operations] = fresh;
@@ -258,7 +257,11 @@ impl Tangled {
         let uri = issue.record.uri.as_str();
         let mut warnings = Vec::new();
         let states = section("the state", said.states, &mut warnings);
-        let comments = section("the comments", said.comments, &mut warnings);
+        let comments = said.comments.unwrap_or_else(|e| {
+            warnings.push(unread("the comments", &e).of_section("comments"));
+            Found::default()
+        });
+        let comments = section("the comments", Ok(comments), &mut warnings);
         let operations = section("the labels", said.operations, &mut warnings);
         warnings.extend(skipped::told(&states, |r| words.broken(r)));
         warnings.extend(skipped::told(&comments, |r| {
@@ -357,7 +360,7 @@ impl Tangled {
         number: Option<u64>,
         mut beside: Beside,
     ) -> Issue {
-        beside.warnings.extend(status::not_known(&beside.statuses));
+        beside.warnings.extend(status::doubts(&beside.statuses));
         let decided = status::winner(&beside.statuses);
         let state = beside
             .state
@@ -386,6 +389,7 @@ impl Tangled {
             updated_at: decided.map_or(issue.created_at, |at| at.max(issue.created_at)),
             closed_at: decided.filter(|_| !is_open),
             comments_count: beside.comments,
+            milestone: None,
             version: issue.record.cid().to_owned(),
             url: match number {
                 Some(number) => format!(

@@ -55,7 +55,7 @@ impl Tangled {
             }
             _ => None,
         };
-        beside.warnings.extend(status::not_known(&beside.statuses));
+        beside.warnings.extend(status::doubts(&beside.statuses));
         let latest = pull.latest().and_then(|(_, round)| round.created_at);
         let updated_at = [latest, decided.map(|s| s.at)]
             .into_iter()
@@ -77,6 +77,12 @@ impl Tangled {
             base_oid: None,
             head_branch: pull.head.clone(),
             head_oid: beside.head_oid.or_else(|| pull.source_sha.clone()),
+            head_patch: pull
+                .latest()
+                .and_then(|(_, round)| pull.patch_id(round))
+                .map(str::to_owned),
+            // A round is its patch; no ref of the knot stands for it.
+            head_ref: None,
             head_repo: fork(repository, pull),
             created_at: pull.created_at,
             updated_at,

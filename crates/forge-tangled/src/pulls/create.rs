@@ -15,7 +15,7 @@ use super::{
     view::{Located, unread},
 };
 use crate::{
-    Era, Tangled,
+    Era, Tangled, blocking,
     caps::LIMITS,
     declaration::Undeclared,
     fault,
@@ -179,9 +179,9 @@ impl Tangled {
         patch: &Patch,
         change: &Change,
     ) -> Result<Written> {
-        let blob = self
-            .upload(&undeclared, "application/gzip", patch::pack(&patch.raw)?)
-            .await?;
+        let raw = patch.raw.clone();
+        let packed = blocking::run(move || patch::pack(&raw)).await?;
+        let blob = self.upload(&undeclared, "application/gzip", packed).await?;
         if new.source.is_none() {
             self.no_copy(repository, &new, &blob, patch).await?;
         }
@@ -363,7 +363,8 @@ impl Tangled {
         rows: Vec<PullRequest>,
         source: &str,
     ) -> Result<Option<(String, String)>> {
-        let viewer = self.session.viewer().await?.identity.did.as_str();
+        let viewer = self.session.viewer().await?;
+        let viewer = viewer.identity.did.as_str();
         for row in rows {
             let Ok(located) = self.locate(&row.id).await else {
                 continue;

@@ -9,7 +9,7 @@ use forge_core::{
 };
 use futures::stream;
 
-use super::view::Located;
+use super::{record::Pull, view::Located};
 use crate::{
     Era, Tangled,
     knot::hidden_name,
@@ -28,16 +28,18 @@ impl Tangled {
         if let Some(commit) = &req.since {
             return self.diff_since_commit(&located, commit, req).await;
         }
+        let newest = located.pull.rounds.len().saturating_sub(1);
         let patch = self
             .latest_patch(&located.repository, &located.pull)
             .await?;
-        self.diff_of_patch(&located, &patch, req).await
+        self.diff_of_patch(&located, newest, &patch, req).await
     }
 
     /// The changes of one round.
     pub(crate) async fn diff_of_patch(
         &self,
         located: &Located,
+        round: usize,
         patch: &Patch,
         req: &DiffReq,
     ) -> Result<Diff> {
@@ -59,7 +61,7 @@ impl Tangled {
         }
         Ok(Diff {
             base_oid: None,
-            head_oid: patch.head().unwrap_or_default().to_owned(),
+            head_oid: head_id(&located.pull, round, patch),
             context_lines: None,
             since: None,
             body: Box::pin(stream::iter([Ok(body)])),
@@ -180,6 +182,13 @@ impl Tangled {
             &req,
         )
     }
+}
+
+/// What a diff of a round is said to be of, as [`forge_core::model::PullRequest::head_id`].
+pub(super) fn head_id(pull: &Pull, round: usize, patch: &Patch) -> String {
+    let of_round = pull.rounds.get(round);
+    let id = of_round.and_then(|round| pull.patch_id(round));
+    id.or(patch.head()).unwrap_or_default().to_owned()
 }
 
 /// Whether no file is changed by two of the commits, so that their diffs are one diff together.

@@ -1,7 +1,10 @@
 //! Whole-file edits as a round: a commit that is made without a clone, out of what the knot says of
 //! the edited files, and printed as `git format-patch` prints it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use forge_core::{
@@ -18,7 +21,7 @@ use tempfile::TempDir;
 use crate::{
     KnotAnswers, Tangled,
     answers::{Answer, Field},
-    fault,
+    blocking, fault,
     identity::Identity,
     knot::{Checked, no_branch},
     patch::Patch,
@@ -35,7 +38,6 @@ struct There {
 
 #[derive(Debug, Deserialize)]
 struct Tree {
-    #[serde(default)]
     files: Vec<Listed>,
 }
 
@@ -417,8 +419,15 @@ async fn print(
     author: &Identity,
     date: &str,
 ) -> Result<Vec<u8>> {
-    let dir = tempfile::tempdir().map_err(no_directory)?;
+    let dir = blocking::run(|| tempfile::tempdir().map_err(no_directory)).await?;
     let git = scratch(&dir, author, date);
+    let printed = print_in(&git, dir.path(), changes, title).await;
+    // Nobody waits for it to be gone.
+    tokio::task::spawn_blocking(move || drop(dir));
+    printed
+}
+
+async fn print_in(git: &Git, dir: &Path, changes: &[Change<'_>], title: &str) -> Result<Vec<u8>> {
     let init = [
         "init",
         "-q",
@@ -430,19 +439,22 @@ async fn print(
     git.run_ok(init).await?;
     let attributes = attributes(changes);
     if !attributes.is_empty() {
-        let info = dir.path().join("info");
-        std::fs::create_dir_all(&info)
-            .and_then(|()| std::fs::write(info.join("attributes"), attributes))
-            .map_err(no_directory)?;
+        let info = dir.join("info");
+        let write = move || {
+            std::fs::create_dir_all(&info)
+                .and_then(|()| std::fs::write(info.join("attributes"), attributes))
+                .map_err(no_directory)
+        };
+        blocking::run(write).await?;
     }
     let (mut before, mut after) = (BTreeMap::new(), BTreeMap::new());
     for change in changes {
         let path = change.edit.path.as_str();
         if let Some(there) = change.there {
-            before.insert(path, Some(entry(&git, there.mode, &there.content).await?));
+            before.insert(path, Some(entry(git, there.mode, &there.content).await?));
         }
         let entry = match (change.mode, &change.edit.content) {
-            (Some(mode), Some(content)) => Some(entry(&git, mode, content).await?),
+            (Some(mode), Some(content)) => Some(entry(git, mode, content).await?),
             _ => None,
         };
         after.insert(path, entry);

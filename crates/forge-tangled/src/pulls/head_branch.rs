@@ -5,7 +5,7 @@ use forge_core::{
     text::one_line,
 };
 
-use super::view::Located;
+use super::{landed::is_same, view::Located};
 use crate::{
     Tangled,
     patch::{Mail, Patch},
@@ -97,7 +97,9 @@ impl Tangled {
         let (repository, pull) = (&located.repository, &located.pull);
         let compared = self.compare(repository, &pull.base, tip).await?;
         let there = Patch::parse(compared.patch.unwrap_or_default().into_bytes());
-        let known = |mail: &&Mail| patch.mails.iter().any(|ours| ours.oid == mail.oid);
+        // A round names commits by their ids, and may have other changes in their place.
+        let is_ours = |mail: &Mail, ours: &Mail| ours.oid == mail.oid && is_same(mail, ours);
+        let known = |mail: &&Mail| patch.mails.iter().any(|ours| is_ours(mail, ours));
         let Some(more) = there.mails.iter().find(|mail| !known(mail)) else {
             return Ok(());
         };

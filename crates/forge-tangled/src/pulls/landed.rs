@@ -281,7 +281,7 @@ fn key_of(mail: &Mail) -> Key<'_> {
 
 /// Whether a mail that the knot prints is one of ours, as `git am` applies it and as the knot prints
 /// it: without CR at the ends of lines, and in UTF-8.
-fn is_same(theirs: &Mail, ours: &Mail) -> bool {
+pub(super) fn is_same(theirs: &Mail, ours: &Mail) -> bool {
     let diff = |mail: &Mail| String::from_utf8_lossy(&mail.diff).replace("\r\n", "\n");
     key_of(theirs) == key_of(ours)
         && patch::same_changes(diff(theirs).as_bytes(), diff(ours).as_bytes())

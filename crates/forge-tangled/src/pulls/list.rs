@@ -183,7 +183,8 @@ impl Tangled {
         }
         if repository.era == Era::Org10 {
             let skip = position.map_or(0, |p| p.skip);
-            let (rows, warnings, scanned) = self.tickets_page(repository, query, &filters).await?;
+            let found = self.tickets_page(repository, query, &filters).await?;
+            let (rows, warnings, scanned, is_cut) = found;
             let end = skip.saturating_add(req.limit);
             let (total, more) = (rows.len() as u64, rows.len() > end);
             let rows: Vec<Row> = rows.into_iter().skip(skip).take(req.limit).collect();
@@ -191,7 +192,7 @@ impl Tangled {
             return Ok(Page {
                 items: self.models(repository, rows, query.fields).await,
                 next: more.then(|| Cursor::new(SCHEME, &bound, &next.text())),
-                total: Some(total),
+                total: (!is_cut).then_some(total),
                 scanned: Some(scanned),
                 source: Some(knot_name(repository)),
                 warnings,
@@ -251,6 +252,7 @@ impl Tangled {
                 let (whole, scanned, warnings) = self
                     .pulls_without_index(repository, query, filters, down)
                     .await?;
+                let whole = whole.unless_unread(down)?;
                 (self.listed.keep(asked, whole), Some(scanned), warnings)
             }
         };
@@ -348,7 +350,7 @@ impl Tangled {
         params.extend(status.map(|s| (&*of.wanted_status, s)));
         params.extend(filters.author.as_deref().map(|a| (&*of.author, a)));
         let method = &self.settings.dialects.methods.index.list_pulls;
-        let mut walk = Walk::new(index, method, params, position, size);
+        let mut walk = Walk::new(index, (method, of), params, position, size);
         let (mut rows, mut warnings) = (Vec::new(), Vec::new());
         let mut compared = 0;
         while rows.len() < limit
@@ -379,6 +381,7 @@ impl Tangled {
                 break;
             }
         }
+        warnings.extend(walk.cut().filter(|_| rows.len() < limit));
         Ok((rows, walk.position(), walk.scanned(), warnings))
     }
 
@@ -388,8 +391,8 @@ impl Tangled {
         repository: &Repository,
         query: &PullQuery,
         filters: &Filters,
-    ) -> Result<(Vec<Row>, Vec<Warning>, u64)> {
-        let (pulls, mut warnings) = self.tickets(repository).await?;
+    ) -> Result<(Vec<Row>, Vec<Warning>, u64, bool)> {
+        let (pulls, mut warnings, is_cut) = self.tickets(repository).await?;
         warnings.extend(repository.doubt());
         if filters.assignee.is_some() || filters.searches(Filter::needs_assignees) {
             let records = pulls.iter().map(|p| &p.record);
@@ -423,7 +426,7 @@ impl Tangled {
         }
         let (rows, unread) = self.touching(repository, filters, rows).await;
         warnings.extend(unread);
-        Ok((rows, warnings, scanned))
+        Ok((rows, warnings, scanned, is_cut))
     }
 
     /// The rows whose newest round changes a file that is looked for, of the first
@@ -471,7 +474,7 @@ impl Tangled {
 
     async fn row(&self, repository: &Repository, item: Value) -> Result<Row> {
         let item = Item::parse(item, "pull request", &self.settings.dialects.inputs.index)?;
-        let (word, comments) = (item.state().to_owned(), item.comment_count);
+        let (word, comments) = (item.state, item.comment_count);
         let pull = Pull::parse(item.record, self.fields())?;
         let words = status::Words::of_pulls(&self.settings.dialects);
         let (state, mark) = match words.state_of(&word) {

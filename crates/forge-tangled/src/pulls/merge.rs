@@ -51,12 +51,12 @@ impl Tangled {
         let standing = Standing::of(&statuses);
         if let Some(said) = said_merged(&statuses) {
             check_expected_base(&pull.record.uri, req.expected_base.as_deref(), &pull.base)?;
-            if let Some(expected) = &req.expected_head {
-                // No record says which round was merged: it is taken to be the newest.
-                let patch = self.latest_patch(repository, pull).await?;
-                let head = head_branch::head_of(&located, &patch);
-                check_expected_head(&pull.record.uri, Some(expected), head)?;
-            }
+            // No record says which round was merged: it is taken to be the newest.
+            check_expected_head(
+                &pull.record.uri,
+                req.expected_head.as_deref(),
+                pull.head_id(),
+            )?;
             let names = names(req, &located);
             return match self.landed_as_said(&located, said, &names).await? {
                 Landed::Yes => self.merged_already(&located, req, &statuses).await,
@@ -83,7 +83,7 @@ impl Tangled {
         check_expected_head(
             &pull.record.uri,
             req.expected_head.as_deref(),
-            head_branch::head_of(&located, &patch),
+            pull.head_id(),
         )?;
         check_expected_base(&pull.record.uri, req.expected_base.as_deref(), &pull.base)?;
         if !patch.mails.is_empty() {
@@ -150,8 +150,10 @@ impl Tangled {
                 actual: now.cid().to_owned(),
             },
             format!(
-                "{} was changed while it was about to be merged",
-                pull.record.uri
+                "{} was changed from {} to {} while it was about to be merged",
+                pull.record.uri,
+                one_line(pull.record.cid()),
+                one_line(now.cid())
             ),
         )
         .with_hint(look_again(&pull.record.uri)))
@@ -239,7 +241,7 @@ impl Tangled {
         earlier: bool,
     ) -> Result<Outcome<Merge>> {
         let uri = located.pull.record.uri.clone();
-        let record = self.status_record(&uri, PrState::Merged, before.decided)?;
+        let record = self.status_record(&uri, PrState::Merged, before.newest_claim)?;
         let did = self.session.viewer().await?.identity.did.clone();
         let written = async {
             let undeclared = self.undeclared(&located.repository).await?;

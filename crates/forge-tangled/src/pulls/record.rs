@@ -3,7 +3,7 @@
 use forge_core::{AtUri, Error, ErrorKind, Result, Timestamp, Warning};
 use serde_json::Value;
 
-use crate::{ShFields, records::Record, repository::Repository};
+use crate::{ShFields, cid, records::Record, repository::Repository};
 
 /// The content of a round.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -107,6 +107,23 @@ impl Pull {
         self.rounds.iter().enumerate().next_back()
     }
 
+    /// What the changes of a round are known by: the CID of its patch, or of the record that has the
+    /// patch in it. `None` for commits, whose ids are those of the knot.
+    pub fn patch_id<'a>(&'a self, round: &'a Round) -> Option<&'a str> {
+        match &round.content {
+            Content::Blob(cid) => Some(cid),
+            Content::Text(_) => self.record.cid.as_deref(),
+            Content::Commits { .. } | Content::Missing => None,
+        }
+    }
+
+    /// As [`forge_core::model::PullRequest::head_id`]. The commit that a patch names is only its
+    /// author's word, since no commit can be made of a patch that has its id.
+    pub fn head_id(&self) -> Option<&str> {
+        let patch = self.latest().and_then(|(_, round)| self.patch_id(round));
+        patch.or(self.source_sha.as_deref())
+    }
+
     /// The repository that its changes come from, where that is another than its target. Records of
     /// 2025 may name the target by its DID, and the same repository as the source by its at-uri.
     pub fn fork(&self, target: &Repository) -> Option<&str> {
@@ -161,7 +178,10 @@ fn round(value: &Value, fields: &ShFields) -> Round {
 
 fn blob_content(blob: &Value) -> Content {
     let cid = blob.get("ref").and_then(|r| r.get("$link"));
-    match cid.and_then(Value::as_str) {
+    match cid
+        .and_then(Value::as_str)
+        .filter(|cid| cid::is_of_blob(cid))
+    {
         Some(cid) => Content::Blob(cid.to_owned()),
         None => Content::Missing,
     }
@@ -182,7 +202,8 @@ mod tests {
         Pull::parse(record, &ShFields::default())
     }
 
-    fn blob(cid: &str) -> Value {
+    fn blob(text: &str) -> Value {
+        let cid = cid::of_blob(text.as_bytes());
         json!({"$type": "blob", "ref": {"$link": cid}, "mimeType": "application/gzip", "size": 3})
     }
 
@@ -195,6 +216,7 @@ mod tests {
             "rounds": [
                 {"createdAt": "2026-11-01T00:00:00Z", "patchBlob": blob("b0")},
                 {"createdAt": 3, "patchBlob": 7},
+                {"patchBlob": {"ref": {"$link": "no CID"}}},
             ],
         }))
         .unwrap();
@@ -202,9 +224,10 @@ mod tests {
             (now.target.as_str(), now.base.as_str(), now.head.as_str()),
             ("did:plc:r", "main", "f")
         );
-        assert_eq!(now.rounds[0].content, Content::Blob("b0".into()));
+        assert_eq!(now.rounds[0].content, Content::Blob(cid::of_blob(b"b0")));
         assert_eq!(now.rounds[1].content, Content::Missing);
-        assert_eq!(now.latest().unwrap().0, 1);
+        assert_eq!(now.rounds[2].content, Content::Missing);
+        assert_eq!(now.latest().unwrap().0, 2);
         assert!(!now.has_versions);
 
         let versions = |rounds: Value, versions: Value| {
@@ -220,7 +243,10 @@ mod tests {
         let (is_new, found) = versions(json!([]), new.clone());
         assert!(is_new);
         let found: Vec<Content> = found.into_iter().map(|round| round.content).collect();
-        assert_eq!(found, [Content::Blob("b1".into()), Content::Missing]);
+        assert_eq!(
+            found,
+            [Content::Blob(cid::of_blob(b"b1")), Content::Missing]
+        );
         assert!(versions(old.clone(), new).0);
         assert!(versions(json!([]), json!([])).0);
         let (is_new, found) = versions(old, json!([]));
@@ -282,7 +308,7 @@ mod tests {
         assert_eq!((found.base.as_str(), found.head.as_str()), ("main", "f"));
         assert_eq!(found.depends_on.as_deref(), Some("at://x"));
         assert_eq!(found.created_at.date(), "2026-11-01");
-        assert_eq!(found.rounds[0].content, Content::Blob("b0".into()));
+        assert_eq!(found.rounds[0].content, Content::Blob(cid::of_blob(b"b0")));
         assert!(found.rounds[0].created_at.is_some());
         assert!(!found.has_versions, "rounds are called so");
     }

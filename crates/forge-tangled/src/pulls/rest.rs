@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use forge_core::Timestamp;
+use forge_core::{Error, ErrorKind, Result, Timestamp};
 
 /// How long a list is kept. What is written meanwhile is not on its later pages.
 const KEPT: Duration = Duration::from_secs(120);
@@ -75,6 +75,20 @@ pub(crate) struct Whole<T> {
 }
 
 impl<T> Whole<T> {
+    /// The list, unless there is nothing in it for want of anybody who knows: an index whose answer
+    /// has another form says nothing about what there is.
+    ///
+    /// # Errors
+    /// `protocol`, as the index was `down`.
+    pub fn unless_unread(self, down: &Error) -> Result<Self> {
+        let is_unread = self.rows.is_empty() && !self.is_all;
+        if !is_unread || *down.kind() != ErrorKind::Protocol {
+            return Ok(self);
+        }
+        let error = Error::new(ErrorKind::Protocol, down.message());
+        Err(error.with_hint("name it by its at-uri, or look at the web page of the repository"))
+    }
+
     /// How many there are, where that is known.
     pub fn total(&self) -> Option<u64> {
         self.is_all.then_some(self.rows.len() as u64)

@@ -17,7 +17,7 @@ use super::{
     view::Located,
 };
 use crate::{
-    Era, Tangled,
+    Era, Tangled, blocking,
     caps::LIMITS,
     comments,
     declaration::Undeclared,
@@ -220,9 +220,9 @@ impl Tangled {
                 Warning::new("the newest round has these very changes; nothing was submitted");
             return self.unchanged_pull(located, warning).await;
         }
-        let blob = self
-            .upload(&undeclared, "application/gzip", patch::pack(&patch.raw)?)
-            .await?;
+        let raw = patch.raw.clone();
+        let packed = blocking::run(move || patch::pack(&raw)).await?;
+        let blob = self.upload(&undeclared, "application/gzip", packed).await?;
         let fields = self.fields();
         let round = json!({
             (fields.created_at.to_string()): write::now(),

@@ -10,7 +10,7 @@ use forge_core::{
 };
 use futures::stream;
 
-use super::view::Located;
+use super::{diff::head_id, view::Located};
 use crate::{Tangled, hints::resubmit, patch::Patch};
 
 /// The call that failed, with another round.
@@ -50,14 +50,15 @@ impl Tangled {
         }
     }
 
-    /// What the newest round has that the one whose head was `commit` had not.
+    /// What the newest round has that the one whose head was `commit` had not. Several rounds may name
+    /// the same commit, with other patches: the oldest of them leaves no change out.
     pub(crate) async fn diff_since_commit(
         &self,
         located: &Located,
         commit: &str,
         req: &DiffReq,
     ) -> Result<Diff> {
-        for round in (0..located.pull.rounds.len()).rev() {
+        for round in 0..located.pull.rounds.len() {
             let patch = self.patch_of_round(located, round).await?;
             if !patch.head().is_some_and(|head| head.starts_with(commit)) {
                 continue;
@@ -67,7 +68,7 @@ impl Tangled {
             }
             return Ok(Diff {
                 base_oid: None,
-                head_oid: patch.head().unwrap_or_default().to_owned(),
+                head_oid: head_id(&located.pull, round, &patch),
                 context_lines: None,
                 since: Some(since_head(&patch, &patch)),
                 body: Box::pin(stream::empty()),
@@ -100,7 +101,7 @@ impl Tangled {
         let round = round.unwrap_or(newest);
         let patch = self.patch_of_round(located, round).await?;
         let Some(since) = since else {
-            return self.diff_of_patch(located, &patch, req).await;
+            return self.diff_of_patch(located, round, &patch, req).await;
         };
         if since >= round {
             return Err(Error::invalid(
@@ -142,7 +143,7 @@ impl Tangled {
         warnings.extend(between.unplaced_warning());
         Ok(Diff {
             base_oid: None,
-            head_oid: patch.head().unwrap_or_default().to_owned(),
+            head_oid: head_id(&located.pull, round, &patch),
             context_lines: None,
             since: Some(since_head(&before, &patch)),
             body: Box::pin(stream::iter([Ok(between.diff)])),
@@ -153,13 +154,10 @@ impl Tangled {
 
 /// What became of the commits of one round in another.
 fn since_head(old: &Patch, new: &Patch) -> SinceHead {
-    let oids = |patch: &Patch| -> Vec<String> {
-        patch.mails.iter().map(|mail| mail.oid.clone()).collect()
-    };
-    let (before, after) = (oids(old), oids(new));
-    let head_change = match after.starts_with(&before) {
+    // Whole mails: the same commit may be named with other changes.
+    let head_change = match new.mails.starts_with(&old.mails) {
         _ if old.raw == new.raw => HeadChange::Unchanged,
-        true if !before.is_empty() => HeadChange::Continued,
+        true if !old.mails.is_empty() => HeadChange::Continued,
         // A patch does not say what it is based on.
         _ => HeadChange::Rewritten,
     };

@@ -25,6 +25,8 @@ use crate::{
 pub(crate) struct Standing {
     pub state: PrState,
     pub decided: Option<Timestamp>,
+    /// What the next status is dated after.
+    pub newest_claim: Option<Timestamp>,
 }
 
 impl Standing {
@@ -34,17 +36,18 @@ impl Standing {
         Self {
             state: winner.and_then(|s| s.state).unwrap_or(PrState::Open),
             decided: winner.map(|s| s.at),
+            newest_claim: status::newest_claim(statuses),
         }
     }
 }
 
 impl Tangled {
-    /// The status record that sets `state`, later than the status that decides now.
+    /// The status record that sets `state`, dated after the newest of those that could decide.
     pub(crate) fn status_record(
         &self,
         pull_uri: &str,
         state: PrState,
-        decided: Option<Timestamp>,
+        newest: Option<Timestamp>,
     ) -> Result<NewRecord> {
         let names = &self.settings.dialects.sh;
         let fields = self.fields();
@@ -60,7 +63,7 @@ impl Tangled {
                 "$type": names.status,
                 (fields.status_pull.to_string()): pull_uri,
                 (fields.status.to_string()): token,
-                (fields.created_at.to_string()): write::now_or_after(decided),
+                (fields.created_at.to_string()): write::now_or_after(newest),
             }),
         );
         write::checked(record, &self.settings.dialects)
@@ -281,7 +284,8 @@ impl Tangled {
         statuses: &[Status],
         state: PrState,
     ) -> Result<Option<Timestamp>> {
-        let viewer = self.session.viewer().await?.identity.did.as_str();
+        let viewer = self.session.viewer().await?;
+        let viewer = viewer.identity.did.as_str();
         let mine = |s: &&Status| s.author == viewer && s.state == Some(state);
         let counting = statuses.iter().filter(|s| s.authority.is_some());
         let last = counting.rev().find(|s| !mine(s));
@@ -315,7 +319,7 @@ impl Tangled {
         before: Standing,
     ) -> Result<Outcome<PullRequest>> {
         let uri = located.pull.record.uri.clone();
-        let record = self.status_record(&uri, state, before.decided)?;
+        let record = self.status_record(&uri, state, before.newest_claim)?;
         let did = self.session.viewer().await?.identity.did.clone();
         let undeclared = self.undeclared(&located.repository).await?;
         let cids = self

@@ -14,8 +14,10 @@ use forge_core::{
     text::{one_line, truncate_chars},
 };
 
-use crate::{Dialects, records::Record, repository::Repository};
+use crate::{Dialects, records::Record, repository::Repository, tid};
 
+/// How many seconds later than ours the clock of whoever wrote a status may be.
+const MAX_SKEW: i64 = 300;
 /// The most characters that are shown of a word for a state.
 const WORD_MAX: usize = 60;
 
@@ -46,7 +48,10 @@ pub(crate) struct Status {
     pub state: Option<PrState>,
     /// The token as it is written.
     pub token: String,
+    /// When it was made. The date that it claims, where that is not in the future.
     pub at: Timestamp,
+    /// The date that it claims.
+    pub claimed: Timestamp,
     pub authority: Option<Authority>,
 }
 
@@ -160,9 +165,23 @@ impl<'a> Words<'a> {
         if record.text(self.state).is_none() {
             return Some("it names no status");
         }
-        let no_time = record.created_at(self.at).is_none();
-        no_time.then_some("it has no time, and its key is none")
+        let Some(claimed) = record.created_at(self.at) else {
+            return Some("it has no time, and its key is none");
+        };
+        let no_time = made_at(record, claimed, Timestamp::now()).is_none();
+        no_time.then_some("its time is in the future, and its key does not tell when it was made")
     }
+}
+
+/// When a status was made: as it claims, but not in the future. A status that is dated at the end of
+/// time would otherwise count for good, whatever is written later. Its key tells the time then, and
+/// always the same; without that the status does not count.
+fn made_at(record: &Record, claimed: Timestamp, now: Timestamp) -> Option<Timestamp> {
+    let latest = Timestamp::from_unix(now.unix().saturating_add(MAX_SKEW));
+    if claimed <= latest {
+        return Some(claimed);
+    }
+    tid::instant(record.rkey()).filter(|made| *made <= latest)
 }
 
 fn indexed(names: &Dialects) -> [&str; 3] {
@@ -191,22 +210,35 @@ pub(crate) fn read_as(
     author: &str,
     writers: &Writers,
 ) -> Vec<Status> {
+    let now = Timestamp::now();
+    read_at(words, records, (subject, author), writers, now)
+}
+
+fn read_at(
+    words: Words<'_>,
+    records: Vec<Record>,
+    (subject, author): (&str, &str),
+    writers: &Writers,
+    now: Timestamp,
+) -> Vec<Status> {
     let mut statuses: Vec<Status> = records
         .into_iter()
         .filter(|r| r.text(words.subject) == Some(subject))
         .filter_map(|r| {
             let token = r.text(words.state)?.to_owned();
+            let claimed = r.created_at(words.at)?;
             Some(Status {
                 state: words.state_of(&token),
                 token,
-                at: r.created_at(words.at)?,
+                at: made_at(&r, claimed, now)?,
+                claimed,
                 authority: writers.authority(r.author(), author),
                 author: r.author().to_owned(),
                 uri: r.uri,
             })
         })
         .collect();
-    statuses.sort_by(|a, b| a.at.cmp(&b.at).then_with(|| a.uri.cmp(&b.uri)));
+    statuses.sort_by(|a, b| (a.at, a.claimed, &a.uri).cmp(&(b.at, b.claimed, &b.uri)));
     statuses.dedup_by(|a, b| a.uri == b.uri);
     statuses
 }
@@ -223,8 +255,32 @@ pub(crate) fn winner(statuses: &[Status]) -> Option<&Status> {
     statuses.iter().rev().find(counts)
 }
 
+/// The newest date that a status claims of those that could decide. Tangled goes by these dates.
+pub(crate) fn newest_claim(statuses: &[Status]) -> Option<Timestamp> {
+    let count = |s: &&Status| s.authority.is_some() && s.state.is_some();
+    statuses.iter().filter(count).map(|s| s.claimed).max()
+}
+
+/// What is to be said of statuses that could decide: that nobody knows the token of the newest, and
+/// that one is dated in the future.
+pub(crate) fn doubts(statuses: &[Status]) -> Vec<Warning> {
+    let dated = statuses
+        .iter()
+        .filter(|s| s.authority.is_some() && s.claimed != s.at)
+        .max_by_key(|s| s.claimed);
+    let future = dated.map(|s| {
+        Warning::new(format!(
+            "the status {} is dated {}, in the future: here it counts as of {}, when its key was \
+             made; the web page may go by its date, and show another state",
+            s.uri, s.claimed, s.at
+        ))
+        .with_hint("ask its author to delete it")
+    });
+    not_known(statuses).into_iter().chain(future).collect()
+}
+
 /// The warning where the newest status of somebody who may say so has a token that nobody knows.
-pub(crate) fn not_known(statuses: &[Status]) -> Option<Warning> {
+fn not_known(statuses: &[Status]) -> Option<Warning> {
     let newest = statuses.iter().rev().find(|s| s.authority.is_some())?;
     newest.state.is_none().then(|| {
         Warning::new(format!(
@@ -264,13 +320,19 @@ mod tests {
     }
 
     fn statuses(records: Vec<Record>) -> Vec<Status> {
+        statuses_at(records, "2026-12-01T00:00:00Z")
+    }
+
+    fn statuses_at(records: Vec<Record>, now: &str) -> Vec<Status> {
         let writers = Writers {
             owner: "did:plc:owner".into(),
             collaborators: BTreeSet::from(["did:plc:collab".to_owned()]),
             doubt: None,
         };
         let dialects = Dialects::default();
-        read(records, PULL, "did:plc:author", &writers, &dialects)
+        let of = (PULL, "did:plc:author");
+        let words = Words::of_pulls(&dialects);
+        read_at(words, records, of, &writers, now.parse().unwrap())
     }
 
     fn decide(records: Vec<Record>) -> Option<(PrState, String)> {
@@ -316,6 +378,51 @@ mod tests {
             other,
         ];
         assert_eq!(decide(records), closed("author"));
+    }
+
+    #[test]
+    fn a_status_dated_in_the_future_counts_by_its_key() {
+        let end = Some("9999-12-31T23:59:59.999Z");
+        // Its key is of 2026-05-02.
+        let future = record("collab", "3mkuuamwfj322", "closed", end);
+        let opened = record(
+            "author",
+            "3mkuuamwfj222",
+            "open",
+            Some("2026-05-01T00:00:00Z"),
+        );
+        let reopened = record("author", "b", "open", Some("2026-05-03T00:00:00Z"));
+        let decided = |records: &[&Record], now| {
+            let records = records.iter().map(|r| (*r).clone()).collect();
+            let all = statuses_at(records, now);
+            let state = winner(&all).and_then(|s| s.state);
+            (state, doubts(&all).len())
+        };
+        let (now, years_later) = ("2026-12-01T00:00:00Z", "2036-12-01T00:00:00Z");
+        for now in [now, years_later] {
+            let closed = (Some(PrState::Closed), 1);
+            assert_eq!(decided(&[&opened, &future], now), closed, "{now}");
+            let open = (Some(PrState::Open), 1);
+            assert_eq!(decided(&[&opened, &future, &reopened], now), open, "{now}");
+        }
+        // A clock that is a little ahead is no reason for doubt.
+        let ahead = record("collab", "x", "closed", Some("2026-12-01T00:04:00Z"));
+        assert_eq!(decided(&[&opened, &ahead], now), (Some(PrState::Closed), 0));
+        // Neither the date nor the key tells when it was made.
+        for key in ["x", "zzzzzzzzzzzzz"] {
+            let odd = record("collab", key, "closed", end);
+            assert_eq!(decided(&[&opened, &odd], now), (Some(PrState::Open), 0));
+            assert!(broken(&odd, &Dialects::default()).is_some(), "{key}");
+        }
+        // A stranger's does not count, and is not told of.
+        let stranger = record("stranger", "3mkuuamwfj322", "closed", end);
+        assert_eq!(
+            decided(&[&opened, &stranger], now),
+            (Some(PrState::Open), 0)
+        );
+        // The next one is dated behind all that tangled goes by.
+        let all = statuses(vec![opened, future]);
+        assert_eq!(newest_claim(&all), end.map(|at| at.parse().unwrap()));
     }
 
     #[test]

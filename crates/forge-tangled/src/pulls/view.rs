@@ -194,8 +194,8 @@ impl Tangled {
         self.view_with(located, said, fields).await
     }
 
-    /// A view behind a write: what the accounts that we know of say is taken from their own servers,
-    /// where an index may be behind.
+    /// A view behind a write: what the viewer says is taken from their own server, where an index may
+    /// be behind.
     pub(crate) async fn view_fresh(
         &self,
         located: &Located,
@@ -213,11 +213,10 @@ impl Tangled {
             kinds::comments(names),
             kinds::label_ops(names),
         ];
-        let accounts = self.known_accounts(repository, Some(pull.author())).await;
         let uri = pull.record.uri.as_str();
         let (said, fresh) = future::join(
             self.said(repository, &pull.uri, fields),
-            self.fresh(kinds.each_ref(), uri, &accounts),
+            self.fresh_of_viewer(kinds.each_ref(), uri),
         )
         .await;
         let [statuses, comments, operations] = fresh;
@@ -495,8 +494,8 @@ impl Tangled {
         let cell = self.patches.cell(&format!("{} {cid}", pull.author()));
         let patch = cell.get_or_try_init(|| async {
             let pds = self.identities.pds(pull.author()).await?;
-            let blob = records::blob(&pds, pull.author(), cid).await?;
-            Ok::<_, Error>(Arc::new(Patch::parse(patch::unpack(&blob)?)))
+            let read = |blob: &[u8]| Ok(Arc::new(Patch::parse(patch::unpack(blob)?)));
+            records::blob(&pds, &pull.uri, cid, read).await
         });
         patch.await.cloned()
     }

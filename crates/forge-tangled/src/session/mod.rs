@@ -7,16 +7,22 @@
 mod store;
 mod token;
 
-use std::{future::Future, path::Path, sync::Arc};
+use std::{
+    future::Future,
+    path::Path,
+    sync::{self, Arc, PoisonError},
+    time::Instant,
+};
 
 use async_trait::async_trait;
 use atrium_api::com::atproto::server::{create_session, get_service_auth, refresh_session};
 use forge_core::{Action, Call, Error, ErrorKind, Hint, Param, Result, Secret, Timestamp};
 use forge_http::{Class, Http};
-use tokio::sync::{Mutex, OnceCell};
+use futures::future;
+use tokio::sync::Mutex;
 
 use crate::{
-    Origin, Settings, fault,
+    Origin, Settings, blocking, fault,
     identity::{Identities, Identity},
     xrpc::{Failure, Xrpc},
 };
@@ -32,6 +38,18 @@ pub struct Login {
     pub account: String,
     /// An app password.
     pub password: Secret,
+    /// Whom the password was given for; `None` where nobody has looked that up yet.
+    pub pin: Option<Pin>,
+}
+
+/// The account and the server that a password was given for. It is sent to no other: a handle may
+/// lead to somebody else tomorrow, and an app password is of use at the server alone that made it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pin {
+    /// The account's DID.
+    pub did: String,
+    /// The origin of its personal data server; `None` where that is not known.
+    pub server: Option<String>,
 }
 
 /// Where logins come from.
@@ -42,6 +60,14 @@ pub trait LoginSource: Send + Sync + std::fmt::Debug {
     /// # Errors
     /// Whatever keeps it from being read.
     async fn login(&self, host: &str) -> Result<Option<Login>>;
+
+    /// Keeps the pin of a login that has none, where logins of this source are kept.
+    ///
+    /// # Errors
+    /// Whatever keeps it from being written.
+    async fn keep_pin(&self, _host: &str, _login: &Login, _pin: &Pin) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// One login that never changes.
@@ -69,8 +95,31 @@ pub(crate) struct Session {
     identities: Arc<Identities>,
     logins: Arc<dyn LoginSource>,
     store: Store,
-    viewer: OnceCell<Option<Viewer>>,
-    tokens: Mutex<Option<Tokens>>,
+    viewer: Mutex<Option<ReadViewer>>,
+    /// The viewer as they were read last, for those who do not wait.
+    known: sync::Mutex<Option<Arc<Viewer>>>,
+    tokens: Mutex<Option<HeldTokens>>,
+}
+
+/// Who the viewer is, if anybody, and when that was read: an account can be logged in and out while
+/// a process runs.
+struct ReadViewer {
+    viewer: Option<Arc<Viewer>>,
+    at: Instant,
+}
+
+/// Tokens, and whose they are.
+struct HeldTokens {
+    of: Arc<Viewer>,
+    tokens: Tokens,
+}
+
+impl Viewer {
+    /// Whether the tokens of one are good for the other.
+    fn is_same(&self, other: &Self) -> bool {
+        let is_same_account = self.identity.did == other.identity.did && self.pds == other.pds;
+        is_same_account && self.login.password == other.login.password
+    }
 }
 
 impl Session {
@@ -86,54 +135,195 @@ impl Session {
             settings,
             identities,
             logins,
-            viewer: OnceCell::new(),
+            viewer: Mutex::new(None),
+            known: sync::Mutex::new(None),
             tokens: Mutex::new(None),
         }
     }
 
     /// The viewer; `None` when nobody is logged in. Nothing is sent to the server of the account.
-    pub async fn viewer_if_any(&self) -> Result<Option<&Viewer>> {
-        let viewer = self.viewer.get_or_try_init(|| async {
-            let Some(login) = self.logins.login(&self.settings.host).await? else {
-                return Ok::<_, Error>(None);
-            };
-            self.http.remember(&login.password);
-            let identity = self.identities.account(&login.account).await?;
-            let pds = match &self.settings.pds {
-                Some(pds) => pds.clone(),
-                None => identity.document.pds(self.settings.reach)?,
-            };
-            Ok(Some(Viewer {
-                identity,
-                pds,
-                login,
-            }))
-        });
-        Ok(viewer.await?.as_ref())
+    /// The login is read anew after [`Settings::kept`], and a failure to read it is not kept at all.
+    pub async fn viewer_if_any(&self) -> Result<Option<Arc<Viewer>>> {
+        let mut held = self.viewer.lock().await;
+        let is_young = |it: &&ReadViewer| it.at.elapsed() < self.settings.kept;
+        if let Some(read) = held.as_ref().filter(is_young) {
+            return Ok(read.viewer.clone());
+        }
+        *held = None;
+        let viewer = match self.logins.login(&self.settings.host).await? {
+            Some(login) => {
+                self.http.remember(&login.password);
+                Some(Arc::new(Box::pin(self.identify(login)).await?))
+            }
+            None => None,
+        };
+        *self.known() = viewer.clone();
+        let at = Instant::now();
+        let read = held.insert(ReadViewer { viewer, at });
+        Ok(read.viewer.clone())
+    }
+
+    fn known(&self) -> sync::MutexGuard<'_, Option<Arc<Viewer>>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whose login it is. Without a pin the handle and the DID have to name each other; with one
+    /// the DID alone counts, and nothing is sent when the handle leads to another.
+    async fn identify(&self, login: Login) -> Result<Viewer> {
+        let account = login.account.trim_start_matches('@').to_ascii_lowercase();
+        let is_did = account.starts_with("did:");
+        let kept = match &login.pin {
+            Some(pin) => vec![pin.clone()],
+            None => {
+                let (store, login) = (self.store.clone(), login.clone());
+                blocking::run(move || Ok(store.pins(&login))).await?
+            }
+        };
+        let pin = kept
+            .first()
+            .filter(|pin| !is_did || pin.did == login.account);
+        let identity = match pin {
+            Some(pin) if !is_did => {
+                let (now, identity) = future::join(
+                    self.identities.resolve(&account),
+                    self.identities.of_did(&pin.did),
+                )
+                .await;
+                // Where the handle cannot be looked up, the DID is enough: its owner may have
+                // another handle now.
+                let now = now.ok();
+                let mut others = kept.iter().map(|pin| &pin.did).chain(&now);
+                if let Some(other) = others.find(|did| **did != pin.did) {
+                    return Err(self.moved(&account, &pin.did, other));
+                }
+                identity?
+            }
+            _ => self.identities.account(&login.account).await?,
+        };
+        let pds = self.server_of(&identity)?;
+        let found = self.pin_of(&identity, &pds);
+        let pinned = pin.and_then(|pin| pin.server.as_ref());
+        if let (Some(old), Some(new)) = (pinned, &found.server)
+            && old != new
+        {
+            return Err(self.moved_server(&identity, old, new));
+        }
+        let is_whole = |pin: &Pin| pin.server.is_some() || found.server.is_none();
+        if !login.pin.as_ref().is_some_and(is_whole) {
+            let kept = self.logins.keep_pin(&self.settings.host, &login, &found);
+            if let Err(e) = kept.await {
+                tracing::warn!("whose login it is was not kept: {}", e.message());
+            }
+        }
+        Ok(Viewer {
+            identity,
+            pds,
+            login,
+        })
+    }
+
+    /// What a new login is pinned to: handle and DID have to name each other.
+    ///
+    /// # Errors
+    /// As [`Identities::account`]; `protocol` for an account without a server.
+    pub async fn pin(&self, account: &str) -> Result<Pin> {
+        let identity = self.identities.account(account).await?;
+        let pds = self.server_of(&identity)?;
+        Ok(self.pin_of(&identity, &pds))
+    }
+
+    /// A server that the user has configured is the user's word each time, and not kept.
+    fn pin_of(&self, identity: &Identity, pds: &Origin) -> Pin {
+        Pin {
+            did: identity.did.clone(),
+            server: self.settings.pds.is_none().then(|| pds.to_string()),
+        }
+    }
+
+    fn server_of(&self, identity: &Identity) -> Result<Origin> {
+        match &self.settings.pds {
+            Some(pds) => Ok(pds.clone()),
+            None => identity.document.pds(self.settings.reach),
+        }
+    }
+
+    fn moved(&self, handle: &str, old: &str, new: &str) -> Error {
+        let message = format!(
+            "{handle} was the handle of {old} at the login and leads to {new} now: no password and \
+             no token was sent"
+        );
+        self.not_pinned(
+            message,
+            "if the account that it leads to now is yours, log in again; with TANGLED_HANDLE, set \
+             it to the DID of your account",
+        )
+    }
+
+    fn moved_server(&self, identity: &Identity, old: &str, new: &str) -> Error {
+        let message = format!(
+            "the account {} was at {old} at the login and its identity names {new} now: no \
+             password and no token was sent",
+            identity.name()
+        );
+        self.not_pinned(
+            message,
+            "if you moved the account, make an app password there, then log in with it; with \
+             TANGLED_PASSWORD, set that to it",
+        )
+    }
+
+    fn not_pinned(&self, message: String, hint: &'static str) -> Error {
+        let host = self.settings.host.clone();
+        let again = login(&host);
+        Error::new(ErrorKind::Unauthenticated { host }, message)
+            .with_hint(Hint::new(hint).with_action(again))
     }
 
     /// The viewer, where they have been looked up before.
-    pub fn known_viewer(&self) -> Option<&Viewer> {
-        self.viewer.get()?.as_ref()
+    pub fn known_viewer(&self) -> Option<Arc<Viewer>> {
+        self.known().clone()
     }
 
     /// The viewer.
     ///
     /// # Errors
     /// `unauthenticated` when nobody is logged in.
-    pub async fn viewer(&self) -> Result<&Viewer> {
+    pub async fn viewer(&self) -> Result<Arc<Viewer>> {
         self.viewer_if_any()
             .await?
             .ok_or_else(|| nobody(&self.settings.host))
     }
 
-    /// Calls the viewer's own server with a valid token. A token that is refused is renewed, and
-    /// the call made once more: a refused one has changed nothing.
+    /// Calls the viewer's own server with a valid token. Where it is refused, the login is read anew,
+    /// and the call made once more with another password: a refused one has changed nothing.
     pub async fn call<T, F>(&self, class: Class, call: impl Fn(Xrpc) -> F) -> Result<T>
     where
         F: Future<Output = Result<T>>,
     {
         let viewer = self.viewer().await?;
+        let refused = match self.call_as(&viewer, class, &call).await {
+            Err(e) if matches!(e.kind(), ErrorKind::Unauthenticated { .. }) => e,
+            result => return result,
+        };
+        *self.viewer.lock().await = None;
+        let now = self.viewer().await?;
+        let is_other = now.identity.did == viewer.identity.did && !now.is_same(&viewer);
+        match is_other {
+            true => self.call_as(&now, class, &call).await,
+            false => Err(refused),
+        }
+    }
+
+    /// As [`Self::call`], as a viewer. A token that is refused is renewed.
+    async fn call_as<T, F>(
+        &self,
+        viewer: &Arc<Viewer>,
+        class: Class,
+        call: impl Fn(Xrpc) -> F,
+    ) -> Result<T>
+    where
+        F: Future<Output = Result<T>>,
+    {
         let server = self
             .identities
             .service(viewer.pds.clone())
@@ -185,31 +375,42 @@ impl Session {
     }
 
     /// An access token; another than `refused`, when one was.
-    async fn access(&self, viewer: &Viewer, refused: Option<&Secret>) -> Result<Secret> {
+    async fn access(&self, viewer: &Arc<Viewer>, refused: Option<&Secret>) -> Result<Secret> {
         let did = &viewer.identity.did;
         let fits = |tokens: &Tokens| {
             let fresh = token::expiry(&tokens.access)
                 .is_none_or(|end| end > Timestamp::now().unix() + MARGIN);
             refused.map_or(fresh, |refused| *refused != tokens.access)
         };
+        let keep = |tokens| HeldTokens {
+            of: Arc::clone(viewer),
+            tokens,
+        };
         let mut held = self.tokens.lock().await;
-        if let Some(tokens) = held.as_ref().filter(|t| fits(t)) {
-            return Ok(tokens.access.clone());
-        }
-        let _lock = self.store.lock(did).await?;
-        // Another process may have renewed it.
-        let stored = self.store.read(did, &viewer.login.password);
-        if let Some(tokens) = stored.as_ref().filter(|t| fits(t)) {
+        // Those of whoever was logged in before are of no use.
+        let own = held.take().filter(|it| it.of.is_same(viewer));
+        let own = own.map(|it| it.tokens);
+        if let Some(tokens) = own.as_ref().filter(|t| fits(t)) {
             let access = tokens.access.clone();
-            *held = stored;
+            *held = own.map(keep);
             return Ok(access);
         }
-        let renewed = match stored.or_else(|| held.clone()) {
+        *held = own.clone().map(keep);
+        let _lock = self.store.lock(did).await?;
+        // Another process may have renewed it.
+        let stored = self.stored(viewer).await?;
+        if let Some(tokens) = stored.as_ref().filter(|t| fits(t)) {
+            let access = tokens.access.clone();
+            *held = stored.map(keep);
+            return Ok(access);
+        }
+        let renewed = match stored.or(own) {
             Some(old) => match self.refresh(viewer, &old).await {
                 Ok(tokens) => Some(tokens),
                 // Only the server's word ends a session; a broken line does not.
                 Err(e) if matches!(e.kind(), ErrorKind::Unauthenticated { .. }) => {
-                    self.store.remove(did);
+                    let (store, did) = (self.store.clone(), did.clone());
+                    blocking::run(move || Ok(store.remove(&did))).await?;
                     None
                 }
                 Err(e) => return Err(e),
@@ -223,10 +424,19 @@ impl Session {
         for secret in [&tokens.access, &tokens.refresh] {
             self.http.remember(secret);
         }
-        self.store.write(did, &viewer.login, &tokens)?;
+        let (store, of, new) = (self.store.clone(), Arc::clone(viewer), tokens.clone());
+        let write = move || store.write(&of.identity.did, &of.pds, &of.login, &new);
+        blocking::run(write).await?;
         let access = tokens.access.clone();
-        *held = Some(tokens);
+        *held = Some(keep(tokens));
         Ok(access)
+    }
+
+    /// The tokens that are kept for a viewer.
+    async fn stored(&self, viewer: &Arc<Viewer>) -> Result<Option<Tokens>> {
+        let (store, of) = (self.store.clone(), Arc::clone(viewer));
+        let read = move || Ok(store.read(&of.identity.did, &of.pds, &of.login.password));
+        blocking::run(read).await
     }
 
     async fn create(&self, viewer: &Viewer) -> Result<Tokens> {

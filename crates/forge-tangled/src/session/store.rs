@@ -12,7 +12,8 @@ use forge_core::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::Login;
+use super::{Login, Pin};
+use crate::Origin;
 
 /// The tokens of an account.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +30,8 @@ struct Stored {
     refresh: String,
     /// The name that it was opened for, as the account is called in the store of accounts.
     account: Option<String>,
+    /// The origin of the server that opened it. Its tokens are shown to no other.
+    server: Option<String>,
     /// The password that opened it.
     opened_by: Option<Fingerprint>,
 }
@@ -37,9 +40,13 @@ impl Stored {
     /// Whether it goes with an account. One that does not say is of no use, and goes with any.
     fn is_of(&self, account: &str) -> bool {
         let named = self.account.as_deref();
-        named.is_none_or(|it| it.trim_start_matches('@').eq_ignore_ascii_case(account))
-            || self.did == account
+        named.is_none_or(|it| is_same_name(it, account)) || self.did == account
     }
+}
+
+fn is_same_name(one: &str, other: &str) -> bool {
+    let plain = |name: &'_ str| name.trim_start_matches('@').to_ascii_lowercase();
+    plain(one) == plain(other)
 }
 
 /// By which a password is known again. App passwords are random, so that nobody guesses one from a
@@ -99,9 +106,9 @@ impl Store {
         Ok(Lock { _file: Some(file) })
     }
 
-    /// The stored tokens. A file that others can read, that is broken, or that another password
-    /// has opened, counts as none: it costs one login, and is replaced.
-    pub fn read(&self, did: &str, password: &Secret) -> Option<Tokens> {
+    /// The stored tokens. A file that others can read, that is broken, or that another password or
+    /// another server has opened, counts as none: it costs one login, and is replaced.
+    pub fn read(&self, did: &str, server: &Origin, password: &Secret) -> Option<Tokens> {
         let path = self.path(did)?;
         if !is_private(&path) {
             tracing::warn!(path = %path.display(), "this session is not used: others can read the file");
@@ -109,15 +116,42 @@ impl Store {
         }
         let stored: Stored = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
         let opened_by = stored.opened_by.as_ref();
-        let fits = stored.did == did && opened_by.is_some_and(|it| it.is_of(password));
+        let fits = stored.did == did
+            && stored.server.as_deref() == Some(server.as_str())
+            && opened_by.is_some_and(|it| it.is_of(password));
         fits.then(|| Tokens {
             access: Secret::new(stored.access),
             refresh: Secret::new(stored.refresh),
         })
     }
 
+    /// Whom the sessions that were opened under a name are of. More than one, where an older
+    /// version has followed the handle to another account. The server is the one that the same
+    /// password was sent to: another password may be for another server.
+    pub fn pins(&self, login: &Login) -> Vec<Pin> {
+        let entries = self.dir.as_ref().and_then(|dir| fs::read_dir(dir).ok());
+        let paths = entries.into_iter().flatten().flatten().map(|it| it.path());
+        let stored = paths
+            .filter(|path| path.extension().is_some_and(|it| it == "json"))
+            .filter_map(|path| serde_json::from_slice::<Stored>(&fs::read(path).ok()?).ok());
+        let account = login.account.as_str();
+        let is_named = |it: &Stored| {
+            let named = it.account.as_deref();
+            named.is_some_and(|it| is_same_name(it, account)) || it.did == account
+        };
+        let pins = stored.filter(is_named).map(|it| Pin {
+            did: it.did,
+            server: it
+                .opened_by
+                .is_some_and(|it| it.is_of(&login.password))
+                .then_some(it.server)
+                .flatten(),
+        });
+        pins.collect()
+    }
+
     /// Replaces the stored tokens in one step by those that `login` has led to.
-    pub fn write(&self, did: &str, login: &Login, tokens: &Tokens) -> Result<()> {
+    pub fn write(&self, did: &str, server: &Origin, login: &Login, tokens: &Tokens) -> Result<()> {
         let (Some(dir), Some(path)) = (&self.dir, self.path(did)) else {
             return Ok(());
         };
@@ -126,6 +160,7 @@ impl Store {
             access: tokens.access.expose().to_owned(),
             refresh: tokens.refresh.expose().to_owned(),
             account: Some(login.account.clone()),
+            server: Some(server.to_string()),
             opened_by: Some(Fingerprint::new(&login.password)),
         };
         let put = || -> io::Result<()> {
@@ -264,49 +299,130 @@ mod tests {
         Login {
             account: account.to_owned(),
             password: Secret::new(password),
+            pin: None,
         }
+    }
+
+    fn server(url: &str) -> Origin {
+        Origin::configured(url).unwrap()
+    }
+
+    #[test]
+    fn session_of_another_server_is_not_used() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::new(Some(dir.path().to_owned()));
+        let (here, there) = (server("https://a.example"), server("https://b.example"));
+        let login = login("a.test", "p");
+        store
+            .write("did:plc:a", &here, &login, &tokens("a"))
+            .unwrap();
+        assert_eq!(store.read("did:plc:a", &there, &login.password), None);
+        assert_eq!(
+            store.read("did:plc:a", &here, &login.password),
+            Some(tokens("a"))
+        );
+    }
+
+    #[test]
+    fn session_pins_the_account_of_a_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::new(Some(dir.path().to_owned()));
+        let pds = server("https://a.example");
+        let login = login("@A.test", "p");
+        store
+            .write("did:plc:a", &pds, &login, &tokens("a"))
+            .unwrap();
+        let pin = Pin {
+            did: "did:plc:a".to_owned(),
+            server: Some("https://a.example".to_owned()),
+        };
+        let by = |account| store.pins(&self::login(account, "p"));
+        assert_eq!(by("a.test"), [pin.clone()]);
+        assert_eq!(by("did:plc:a"), [pin.clone()]);
+        assert_eq!(by("b.test"), []);
+        let other_password = store.pins(&self::login("a.test", "q"));
+        assert_eq!(
+            other_password,
+            [Pin {
+                server: None,
+                ..pin
+            }]
+        );
+        // As older versions wrote it.
+        let old = r#"{"did":"did:plc:b","access":"a","refresh":"r","account":"b.test"}"#;
+        fs::write(dir.path().join("did_plc_b.json"), old).unwrap();
+        let pins = by("b.test");
+        assert_eq!(
+            (pins[0].did.as_str(), &pins[0].server),
+            ("did:plc:b", &None)
+        );
+        assert_eq!(Store::new(None).pins(&login), []);
     }
 
     #[test]
     fn sessions_of_several_accounts_are_kept_apart() {
         let dir = tempfile::tempdir().unwrap();
+        let pds = server("https://pds.example");
         let store = Store::new(Some(dir.path().join("sessions")));
         let (a, b) = (login("a.test", "p"), login("@B.test", "q"));
-        assert_eq!(store.read("did:plc:a", &a.password), None);
+        assert_eq!(store.read("did:plc:a", &pds, &a.password), None);
         store.forget("a.test").unwrap();
-        store.write("did:plc:a", &a, &tokens("a")).unwrap();
-        store.write("did:web:b%3A1", &b, &tokens("b")).unwrap();
-        store.write("did:plc:a", &a, &tokens("a2")).unwrap();
-        assert_eq!(store.read("did:plc:a", &a.password), Some(tokens("a2")));
-        assert_eq!(store.read("did:web:b%3A1", &b.password), Some(tokens("b")));
+        store.write("did:plc:a", &pds, &a, &tokens("a")).unwrap();
+        store
+            .write("did:web:b%3A1", &pds, &b, &tokens("b"))
+            .unwrap();
+        store.write("did:plc:a", &pds, &a, &tokens("a2")).unwrap();
+        assert_eq!(
+            store.read("did:plc:a", &pds, &a.password),
+            Some(tokens("a2"))
+        );
+        assert_eq!(
+            store.read("did:web:b%3A1", &pds, &b.password),
+            Some(tokens("b"))
+        );
         store.remove("did:plc:a");
-        assert_eq!(store.read("did:plc:a", &a.password), None);
+        assert_eq!(store.read("did:plc:a", &pds, &a.password), None);
         store.forget("a.test").unwrap();
-        assert_eq!(store.read("did:web:b%3A1", &b.password), Some(tokens("b")));
+        assert_eq!(
+            store.read("did:web:b%3A1", &pds, &b.password),
+            Some(tokens("b"))
+        );
         for name in ["b.test", "did:web:b%3A1"] {
-            store.write("did:web:b%3A1", &b, &tokens("b")).unwrap();
+            store
+                .write("did:web:b%3A1", &pds, &b, &tokens("b"))
+                .unwrap();
             store.forget(name).unwrap();
-            assert_eq!(store.read("did:web:b%3A1", &b.password), None, "{name}");
+            assert_eq!(
+                store.read("did:web:b%3A1", &pds, &b.password),
+                None,
+                "{name}"
+            );
         }
         let memory = Store::new(None);
-        memory.write("did:plc:a", &a, &tokens("a")).unwrap();
-        assert_eq!(memory.read("did:plc:a", &a.password), None);
+        memory.write("did:plc:a", &pds, &a, &tokens("a")).unwrap();
+        assert_eq!(memory.read("did:plc:a", &pds, &a.password), None);
     }
 
     #[test]
     fn a_session_is_of_the_password_that_opened_it() {
         let dir = tempfile::tempdir().unwrap();
+        let pds = server("https://pds.example");
         let store = Store::new(Some(dir.path().to_owned()));
         let right = login("a.test", "canary");
-        store.write("did:plc:a", &right, &tokens("a")).unwrap();
+        store
+            .write("did:plc:a", &pds, &right, &tokens("a"))
+            .unwrap();
         let path = dir.path().join("did_plc_a.json");
         assert!(!fs::read_to_string(&path).unwrap().contains("canary"));
-        assert_eq!(store.read("did:plc:a", &Secret::new("canarx")), None);
-        assert_eq!(store.read("did:plc:a", &right.password), Some(tokens("a")));
+        assert_eq!(store.read("did:plc:a", &pds, &Secret::new("canarx")), None);
+        assert_eq!(
+            store.read("did:plc:a", &pds, &right.password),
+            Some(tokens("a"))
+        );
         // As it was written before it said so.
         let old = r#"{"did":"did:plc:a","access":"a","refresh":"r"}"#;
         fs::write(&path, old).unwrap();
-        assert_eq!(store.read("did:plc:a", &right.password), None);
+        assert_eq!(store.read("did:plc:a", &pds, &right.password), None);
         store.forget("other.test").unwrap();
         assert!(!path.exists(), "nobody can use it any more");
         fs::write(&path, "{").unwrap();
@@ -319,17 +435,23 @@ mod tests {
     fn the_file_is_the_owners_alone_and_one_that_is_not_is_passed_over() {
         use std::os::unix::fs::PermissionsExt as _;
         let dir = tempfile::tempdir().unwrap();
+        let pds = server("https://pds.example");
         let store = Store::new(Some(dir.path().to_owned()));
         let login = login("a.test", "p");
-        store.write("did:plc:a", &login, &tokens("a")).unwrap();
+        store
+            .write("did:plc:a", &pds, &login, &tokens("a"))
+            .unwrap();
         let path = dir.path().join("did_plc_a.json");
         let mode = fs::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
-        assert_eq!(store.read("did:plc:a", &login.password), None);
+        assert_eq!(store.read("did:plc:a", &pds, &login.password), None);
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
-        assert_eq!(store.read("did:plc:a", &login.password), Some(tokens("a")));
+        assert_eq!(
+            store.read("did:plc:a", &pds, &login.password),
+            Some(tokens("a"))
+        );
         fs::write(&path, "{").unwrap();
-        assert_eq!(store.read("did:plc:a", &login.password), None);
+        assert_eq!(store.read("did:plc:a", &pds, &login.password), None);
     }
 }

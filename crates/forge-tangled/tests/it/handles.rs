@@ -75,7 +75,12 @@ async fn an_account_of_its_own_host_is_found_there() {
     let e = forge.repo(&named(&stage, &carol.did, "hers")).await;
     assert!(e.unwrap_err().is_not_found());
     // No other kind of DID is looked up anywhere.
-    for did in ["did:web:localhost:users:carol", "did:key:z6MkhaXgBZD"] {
+    for did in [
+        "did:web:localhost:users:carol",
+        "did:web:carol.example%3A8443",
+        "did:web:carol.example%3a22",
+        "did:key:z6MkhaXgBZD",
+    ] {
         let e = forge.repo(&named(&stage, did, "hers")).await.unwrap_err();
         assert_eq!(e.code(), "invalid_input", "{did}: {e:?}");
     }

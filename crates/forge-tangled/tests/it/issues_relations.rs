@@ -8,6 +8,7 @@ use forge_core::{
     },
 };
 use forge_tangled::Tangled;
+use forge_testkit::tangled::Fault;
 use serde_json::json;
 
 use crate::{
@@ -369,4 +370,27 @@ async fn rows_with_relations_cost_one_more_list() {
     let rest = PageReq::after(page.next.unwrap(), 3);
     let rest = forge.issues(stage.repo_id(), &query, rest).await.unwrap();
     assert_eq!(rest.items[0].title, "Part 2");
+}
+
+#[tokio::test]
+async fn blocker_that_cannot_be_read_is_a_warning_of_its_issue() {
+    let stage = Stage::new();
+    let forge = ready(&stage).await;
+    let waits = open(&stage, &forge, "Waits", None).await;
+    let free = open(&stage, &forge, "Free", None).await;
+    // An issue whose server does not answer: one that is not there is waited for no more.
+    let pds = stage.world.pds();
+    let value = format!("at://{}/sh.tangled.repo.issue/3mkuuamwfj333", stage.bob.did);
+    let down = Fault::gateway(502).on("com.atproto.repo.getRecord");
+    pds.host().fault(down.about("3mkuuamwfj333").always());
+    let op = json!({
+        "subject": waits.node_id, "performedAt": "2026-11-01T00:00:00Z", "delete": [],
+        "add": [{"key": key(&stage, "blocked-by"), "value": value}],
+    });
+    pds.put(&stage.bob.did, OP, "3mkuuamwfj322", op);
+    for (issue, lacks) in [(&waits, true), (&free, false)] {
+        let found = forge.issue(&issue.id, &RELATIONS).await.unwrap();
+        let is = |w: &forge_core::Warning| w.section == Some("blocked_by");
+        assert_eq!(found.warnings.iter().any(is), lacks, "{}", issue.title);
+    }
 }

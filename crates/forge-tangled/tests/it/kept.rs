@@ -110,6 +110,15 @@ async fn what_is_declared_meanwhile_gets_no_record_put_again() {
         "createdAt": "2026-06-01T00:00:00Z", "rounds": [],
     });
     let (pull, _) = pds.add(alice, PULL, pull);
+    // Its knot says whose it is, as it did before it was declared.
+    let described = json!({ "repoDid": repo.did, "ownerDid": alice, "rkey": "moving" });
+    let answer = Fault::answer(
+        200,
+        &[("content-type", "application/json")],
+        described.to_string(),
+    );
+    let knot = stage.world.knot().host();
+    knot.fault(answer.on("sh.tangled.repo.describeRepo").always());
     stage.world.index().lose_next(STATUS, 99);
     let status = json!({
         "$type": STATUS, "pull": pull, "status": format!("{STATUS}.closed"),

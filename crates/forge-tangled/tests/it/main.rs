@@ -7,7 +7,9 @@
     reason = "a test fails by panicking"
 )]
 
+mod bounds;
 mod branches;
+mod bytes;
 mod checks;
 mod claims;
 mod crowd;
@@ -29,11 +31,14 @@ mod merge;
 mod moved;
 mod old_comments;
 mod opt_in;
+mod pins;
+mod private_addresses;
 mod promises;
 mod requests;
 mod resolver;
 mod rounds;
 mod sessions;
+mod shapes;
 mod stage;
 mod ticket_claims;
 mod ticket_forks;
@@ -43,4 +48,5 @@ mod ticket_merge;
 mod ticket_records;
 mod tickets;
 mod unfinished;
+mod weeks;
 mod writes;

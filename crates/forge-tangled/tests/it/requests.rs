@@ -80,9 +80,9 @@ const RESUBMIT: &Costs = &[
     ),
     (
         "com.atproto.repo.listRecords",
-        9,
+        6,
         "whether the repository is declared by now; what owner and collaborator say of its state; \
-         and of state, comments and labels for the view",
+         and what the viewer says of state, comments and labels, for the view",
     ),
     ("com.atproto.repo.uploadBlob", 1, "the patch is written"),
     ("com.atproto.repo.putRecord", 1, "the round is written"),

@@ -275,6 +275,41 @@ async fn a_host_may_lead_on_but_not_to_this_machine_and_not_for_ever() {
     assert_eq!(pds.count(), before);
 }
 
+/// The first handle of a document counts, and no other.
+#[tokio::test]
+async fn second_handle_of_a_document_is_nobodys() {
+    let names = Names::new();
+    let did = format!("did:web:{HANDLE}");
+    names.dns_says(&[&did]);
+    let first = "first.handles.example";
+    for (aliases, found) in [
+        ([format!("at://{HANDLE}"), format!("at://{first}")], true),
+        ([format!("at://{first}"), format!("at://{HANDLE}")], false),
+        // What is no handle is passed over.
+        (
+            ["at://no handle".to_owned(), format!("at://{HANDLE}")],
+            true,
+        ),
+    ] {
+        let pds = names.stage.world.pds().host();
+        let document = serde_json::json!({
+            "id": did,
+            "alsoKnownAs": aliases,
+            "service": [{
+                "id": "#atproto_pds",
+                "type": "AtprotoPersonalDataServer",
+                "serviceEndpoint": pds.url(),
+            }],
+        });
+        let page = Page::text(document.to_string());
+        names.hosts.set(HANDLE, Some(page));
+        // The one that is found has no account at the PDS.
+        let e = names.fails().await;
+        let why = format!("does not name that handle back (it names {first})");
+        assert_eq!(e.message().contains(&why), !found, "{aliases:?}: {e:?}");
+    }
+}
+
 /// The document of a `did:web` is a host's, too.
 #[tokio::test]
 async fn a_did_of_a_host_is_looked_up_there() {

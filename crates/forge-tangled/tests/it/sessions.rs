@@ -491,6 +491,7 @@ fn patient(stage: &Stage, dir: &tempfile::TempDir) -> Tangled {
     let login = Login {
         account: stage.alice.handle.clone(),
         password: Secret::new(PASSWORD),
+        pin: None,
     };
     let logins = FixedLogin(Some(login));
     Tangled::new(stored(stage, dir), http.unwrap(), Arc::new(logins))

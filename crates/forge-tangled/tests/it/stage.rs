@@ -9,7 +9,7 @@ use forge_core::{
     model::{CreatePull, PullRequest},
 };
 use forge_http::{Http, RetryPolicy};
-use forge_tangled::{FixedLogin, Login, Origin, Reach, Settings, Tangled};
+use forge_tangled::{FixedLogin, Login, LoginSource, Origin, Reach, Settings, Tangled};
 use forge_testkit::{
     LogWatch,
     tangled::{Account, Repository, World},
@@ -131,8 +131,14 @@ impl Stage {
         let login = Login {
             account: handle.to_owned(),
             password: Secret::new(password),
+            pin: None,
         };
-        Tangled::new(settings, http(), Arc::new(FixedLogin(Some(login))))
+        self.tangled_by(settings, FixedLogin(Some(login)))
+    }
+
+    /// A client whose login comes from there.
+    pub fn tangled_by(&self, settings: Settings, logins: impl LoginSource + 'static) -> Tangled {
+        Tangled::new(settings, http(), Arc::new(logins))
     }
 
     /// Opens a pull request from a new branch whose one commit adds a file.

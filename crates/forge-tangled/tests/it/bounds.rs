@@ -1,0 +1,212 @@
+//! How much strangers make us read and hold, and what is asked of them after a write.
+
+use forge_core::{
+    Client, PageReq, Policy, PullRequests, Repo, Warning,
+    model::{CloseReq, PrFields, PrState, PullQuery, StateFilter},
+};
+use forge_tangled::{ReadLimits, Settings};
+use forge_testkit::tangled::{Account, Recorded};
+use serde_json::json;
+
+use crate::stage::{PASSWORD, Stage};
+
+const PULL: &str = "sh.tangled.repo.pull";
+const STATUS: &str = "sh.tangled.repo.pull.status";
+const COMMENT: &str = "sh.tangled.feed.comment";
+const LIST: &str = "com.atproto.repo.listRecords";
+const KIB: usize = 1024;
+
+/// So many pull requests of an account, each with a body of so many bytes.
+fn add_pulls(stage: &Stage, author: &Account, count: usize, bytes: usize) {
+    for n in 0..count {
+        let record = json!({
+            "title": format!("Change {n}"), "body": "x".repeat(bytes),
+            "target": { "repo": stage.repo.did, "branch": "main" },
+            "createdAt": "2026-11-01T00:00:00Z", "rounds": [],
+        });
+        stage.world.pds().add(&author.did, PULL, record);
+    }
+}
+
+fn limited(stage: &Stage, read_limits: ReadLimits) -> Settings {
+    Settings {
+        read_limits,
+        ..stage.settings()
+    }
+}
+
+fn repo_with(stage: &Stage, read_limits: ReadLimits) -> Repo {
+    let forge = stage.tangled_with(limited(stage, read_limits), None);
+    Client::new(std::sync::Arc::new(forge), Policy::default()).repo(stage.id())
+}
+
+fn all() -> PullQuery {
+    PullQuery {
+        state: StateFilter::All,
+        fields: PrFields::ROW,
+        ..PullQuery::default()
+    }
+}
+
+fn told(warnings: &[Warning], part: &str) -> bool {
+    warnings.iter().any(|w| w.message.contains(part))
+}
+
+/// The lists that were asked for of a collection of an account.
+fn lists_of(stage: &Stage, account: &Account, collection: &str) -> Vec<Recorded> {
+    let all = stage.world.pds().host().requests().into_iter();
+    let did = account.did.replace(':', "%3A");
+    let about = |it: &Recorded| it.query.contains(&did) && it.query.contains(collection);
+    all.filter(|it| it.method() == Some(LIST) && about(it))
+        .collect()
+}
+
+/// Each limit in its turn is the one that is met.
+#[tokio::test]
+async fn list_over_a_byte_limit_is_cut_and_says_so() {
+    let carol_and_dave = ["carol.test", "dave.test"];
+    for (limits, part) in [
+        (
+            ReadLimits {
+                account: 500 * KIB,
+                ..ReadLimits::default()
+            },
+            "has more than 500 KiB of records; only the newest were read",
+        ),
+        (
+            ReadLimits {
+                list: 500 * KIB,
+                ..ReadLimits::default()
+            },
+            "have more than 500 KiB of records",
+        ),
+        (
+            ReadLimits {
+                command: 500 * KIB,
+                ..ReadLimits::default()
+            },
+            "the lists that this command reads have more than 500 KiB in all",
+        ),
+    ] {
+        let stage = Stage::new();
+        for name in carol_and_dave {
+            let account = stage.world.pds().account(name, PASSWORD);
+            add_pulls(&stage, &account, 110, 10 * KIB);
+        }
+        let repo = repo_with(&stage, limits);
+        // By the accounts themselves.
+        stage.world.index().host().set_down(true);
+        let page = repo.list(&all(), PageReq::first(100)).await.unwrap();
+        let count = page.items.len();
+        assert!((20..220).contains(&count), "{count} for {part}");
+        assert!(told(&page.warnings, part), "{part}: {:?}", page.warnings);
+        assert_eq!(page.total, None, "{part}");
+    }
+}
+
+#[tokio::test]
+async fn index_list_over_its_byte_limit_goes_on_on_the_next_page() {
+    let stage = Stage::new();
+    let carol = stage.world.pds().account("carol.test", PASSWORD);
+    add_pulls(&stage, &carol, 110, 10 * KIB);
+    let limits = ReadLimits {
+        list: 300 * KIB,
+        ..ReadLimits::default()
+    };
+    let repo = repo_with(&stage, limits);
+    let (mut seen, mut next) = (0, Some(PageReq::first(100)));
+    while let Some(req) = next.take() {
+        let page = repo.list(&all(), req).await.unwrap();
+        let is_cut = told(&page.warnings, "rows were read, and it goes on");
+        assert_eq!(is_cut, page.next.is_some(), "{:?}", page.warnings);
+        assert!(page.items.len() < 50, "{}", page.items.len());
+        seen += page.items.len();
+        next = page.next.map(|cursor| PageReq::after(cursor, 100));
+    }
+    assert_eq!(seen, 110);
+}
+
+#[tokio::test]
+async fn page_that_is_too_long_is_asked_for_with_fewer_rows() {
+    let stage = Stage::new();
+    let carol = stage.world.pds().account("carol.test", PASSWORD);
+    add_pulls(&stage, &carol, 35, 10 * KIB);
+    let limits = ReadLimits {
+        page: 150 * KIB,
+        ..ReadLimits::default()
+    };
+    let repo = repo_with(&stage, limits);
+    stage.world.index().host().set_down(true);
+    let page = repo.list(&all(), PageReq::first(100)).await.unwrap();
+    assert_eq!((page.items.len(), page.total), (35, Some(35)));
+    let lists = lists_of(&stage, &carol, PULL);
+    let of = |limit: &str| lists.iter().filter(|it| it.query.contains(limit)).count();
+    // Statuses are asked for as ever.
+    let statuses = lists_of(&stage, &carol, STATUS).len();
+    assert_eq!(
+        (of("limit=100") - statuses, of("limit=10") - of("limit=100")),
+        (1, 4)
+    );
+}
+
+/// Of many small values a body takes many times its bytes.
+#[tokio::test]
+async fn page_of_many_small_values_is_refused() {
+    let stage = Stage::new();
+    let carol = stage.world.pds().account("carol.test", PASSWORD);
+    let record = json!({
+        "title": "Zeros", "target": { "repo": stage.repo.did, "branch": "main" },
+        "createdAt": "2026-11-01T00:00:00Z", "rounds": [], "zeros": vec![0; 20 * KIB],
+    });
+    stage.world.pds().add(&carol.did, PULL, record);
+    let limits = ReadLimits {
+        page: 150 * KIB,
+        ..ReadLimits::default()
+    };
+    let repo = repo_with(&stage, limits);
+    stage.world.index().host().set_down(true);
+    let page = repo.list(&all(), PageReq::first(100)).await.unwrap();
+    assert!(page.items.is_empty() && page.total.is_none(), "{page:?}");
+    let part = "more values than are read at once";
+    assert!(told(&page.warnings, part), "{:?}", page.warnings);
+}
+
+#[tokio::test]
+async fn write_reads_no_collection_of_a_stranger() {
+    let stage = Stage::new();
+    let pds = stage.world.pds();
+    let carol = pds.account("carol.test", PASSWORD);
+    let record = json!({
+        "title": "Carol's", "target": { "repo": stage.repo.did, "branch": "main" },
+        "createdAt": "2026-11-01T00:00:00Z", "rounds": [],
+    });
+    let (uri, cid) = pds.add(&carol.did, PULL, record);
+    for n in 0..250 {
+        let comment = json!({
+            "subject": { "uri": uri, "cid": cid }, "body": { "text": format!("{n}") },
+            "createdAt": "2026-11-01T00:00:00Z",
+        });
+        pds.add(&carol.did, COMMENT, comment);
+        let elsewhere = json!({
+            "pull": format!("at://{}/{PULL}/elsewhere", carol.did),
+            "status": format!("{STATUS}.closed"), "createdAt": "2026-11-01T00:00:00Z",
+        });
+        pds.add(&carol.did, STATUS, elsewhere);
+    }
+    let forge = stage.tangled(&stage.alice);
+    let id = forge_core::PrId {
+        repo: stage.id(),
+        key: forge_core::PrKey::Record(uri),
+    };
+    let before = forge.view(&id, PrFields::NONE).await.unwrap();
+    pds.host().reset_record();
+    let closed = forge.close(&id, &CloseReq::default()).await.unwrap().value;
+    assert_eq!(closed.state, PrState::Closed);
+    assert_eq!(closed.comments_count, before.comments_count);
+    for who in [&carol, &stage.bob] {
+        assert_eq!(lists_of(&stage, who, COMMENT).len(), 0);
+        assert_eq!(lists_of(&stage, who, "sh.tangled.label.op").len(), 0);
+        // The newest, before the write: whether somebody has closed it a moment ago.
+        assert_eq!(lists_of(&stage, who, STATUS).len(), 1);
+    }
+}

@@ -1,0 +1,344 @@
+//! What is merged and reviewed is bound to bytes, and bytes are held against their CIDs.
+
+use std::io::Write as _;
+
+use flate2::{Compression, write::GzEncoder};
+use forge_core::{
+    Changed, Error, ErrorKind, PageReq, PrId, PullRequests, Reviews,
+    model::{
+        CreatePull, Diff, DiffReq, HeadChange, MergeReq, NewReview, PrFields, PrState, PullRequest,
+        Verdict,
+    },
+};
+use forge_tangled::Tangled;
+use forge_testkit::tangled::Fault;
+use futures::TryStreamExt as _;
+use serde_json::{Value, json};
+
+use crate::stage::Stage;
+
+const PULL: &str = "sh.tangled.repo.pull";
+const STATUS: &str = "sh.tangled.repo.pull.status";
+const BLOB: &str = "com.atproto.sync.getBlob";
+const RECORD: &str = "com.atproto.repo.getRecord";
+const LIST: &str = "com.atproto.repo.listRecords";
+const MERGE: &str = "sh.tangled.repo.merge";
+
+const JSON: [(&str, &str); 1] = [("content-type", "application/json")];
+
+fn packed(text: &str) -> Vec<u8> {
+    let mut gz = GzEncoder::new(Vec::new(), Compression::default());
+    gz.write_all(text.as_bytes()).unwrap();
+    gz.finish().unwrap()
+}
+
+fn rkey(uri: &str) -> &str {
+    uri.rsplit('/').next().unwrap()
+}
+
+/// Has another patch in the place of the newest round, whose `From` line is the same.
+async fn replace_round(stage: &Stage, made: &PullRequest) {
+    let forge = stage.tangled(&stage.alice);
+    let patch = String::from_utf8(forge.round(&made.id, 0).await.unwrap()).unwrap();
+    assert!(patch.contains("+one\n"));
+    put_round(stage, made, &packed(&patch.replace("+one\n", "+two\n")));
+}
+
+fn put_round(stage: &Stage, made: &PullRequest, blob: &[u8]) {
+    let (pds, did) = (stage.world.pds(), &stage.alice.did);
+    let (_, mut record) = pds.record(&made.node_id).unwrap();
+    record["rounds"][0]["patchBlob"] = pds.blob(did, "application/gzip", blob);
+    pds.put(did, PULL, rkey(&made.node_id), record);
+}
+
+/// Keeps the blob of the newest round on its server, which drops one that no record names.
+fn keep_blob(stage: &Stage, made: &PullRequest) {
+    let pds = stage.world.pds();
+    let (_, record) = pds.record(&made.node_id).unwrap();
+    let kept = json!({ "kept": record["rounds"] });
+    pds.add(&stage.alice.did, "com.example.kept", kept);
+}
+
+fn at(head: &str) -> MergeReq {
+    MergeReq {
+        expected_head: Some(head.to_owned()),
+        ..MergeReq::default()
+    }
+}
+
+fn is_head_conflict(e: &Error, expected: &str, actual: &str) {
+    let ErrorKind::Conflict { what, .. } = e.kind() else {
+        panic!("{e:?}");
+    };
+    assert_eq!(*what, Changed::Head);
+    assert!(e.message().contains(expected), "{e:?}");
+    assert!(e.message().contains(actual), "{e:?}");
+}
+
+async fn text(diff: Diff) -> String {
+    let chunks: Vec<Vec<u8>> = diff.body.try_collect().await.unwrap();
+    String::from_utf8(chunks.concat()).unwrap()
+}
+
+async fn view(forge: &Tangled, pr: &PrId) -> PullRequest {
+    forge.view(pr, PrFields::NONE).await.unwrap()
+}
+
+#[tokio::test]
+async fn round_replaced_under_same_from_line_is_not_merged() {
+    let stage = Stage::new();
+    let made = stage.open(&stage.handle(&stage.alice), "topic").await;
+    let seen = view(&stage.tangled(&stage.bob), &made.id).await;
+    replace_round(&stage, &made).await;
+    let forge = stage.tangled(&stage.bob);
+    let now = view(&forge, &made.id).await;
+    assert_eq!(now.head_oid, seen.head_oid, "its author's word is the same");
+    let [was, is] = [&seen, &now].map(|pull| pull.head_id().unwrap());
+    assert_ne!(was, is);
+    // The commit that the author names says nothing about the bytes.
+    for expected in [was, seen.head_oid.as_deref().unwrap()] {
+        let e = forge.merge(&made.id, &at(expected)).await.unwrap_err();
+        is_head_conflict(&e, expected, is);
+        let review = NewReview {
+            expected_head: Some(expected.to_owned()),
+            ..NewReview::new(Verdict::Comment, "Fine.")
+        };
+        let e = forge.submit_review(&made.id, &review).await.unwrap_err();
+        is_head_conflict(&e, expected, is);
+    }
+    assert_eq!(stage.world.knot().host().count_of(MERGE), 0);
+    forge.merge(&made.id, &at(is)).await.unwrap();
+    assert_eq!(stage.repo.git.show("main", "topic.txt"), "two\n");
+}
+
+#[tokio::test]
+async fn record_changed_before_merge_is_conflict_with_both_ids() {
+    let stage = Stage::new();
+    let made = stage.open(&stage.handle(&stage.alice), "topic").await;
+    let forge = stage.tangled(&stage.bob);
+    let (was, old) = stage.world.pds().record(&made.node_id).unwrap();
+    let stale = json!({ "uri": made.node_id, "cid": was, "value": old });
+    keep_blob(&stage, &made);
+    replace_round(&stage, &made).await;
+    let (is, _) = stage.world.pds().record(&made.node_id).unwrap();
+    // The first look is from before the round was replaced, the one before the merge is not.
+    let fault = Fault::answer(200, &JSON, stale.to_string());
+    let host = stage.world.pds().host();
+    host.fault(fault.on(RECORD).about(rkey(&made.node_id)));
+    let e = forge.merge(&made.id, &MergeReq::default()).await;
+    let e = e.unwrap_err();
+    assert_eq!(e.code(), "conflict");
+    for id in [&was, &is] {
+        assert!(e.message().contains(id), "{e:?}");
+    }
+    assert_eq!(stage.world.knot().host().count_of(MERGE), 0);
+}
+
+#[tokio::test]
+async fn diff_of_round_is_named_by_its_patch() {
+    let stage = Stage::new();
+    let made = stage.open(&stage.handle(&stage.alice), "topic").await;
+    let forge = stage.tangled(&stage.alice);
+    let diff = forge.diff(&made.id, &DiffReq::default()).await.unwrap();
+    let row = forge.view(&made.id, PrFields::ROW).await.unwrap();
+    assert_eq!(Some(diff.head_oid.as_str()), row.head_id());
+    let (_, record) = stage.world.pds().record(&made.node_id).unwrap();
+    let cid = &record["rounds"][0]["patchBlob"]["ref"]["$link"];
+    assert_eq!(cid.as_str(), row.head_id());
+}
+
+/// Checks that `e` names what was promised and what was sent, and whose it is.
+fn is_mismatch(stage: &Stage, e: &Error, uri: &str, ids: [&str; 2]) {
+    assert_eq!(e.code(), "protocol", "{e:?}");
+    let url = stage.world.pds().host().url();
+    let host = url.split_once("://").unwrap().1;
+    for part in [host, uri, ids[0], ids[1]] {
+        assert!(e.message().contains(part), "{part}: {e:?}");
+    }
+}
+
+#[tokio::test]
+async fn blob_of_other_bytes_is_protocol_error() {
+    let stage = Stage::new();
+    let made = stage.open(&stage.handle(&stage.alice), "topic").await;
+    let pds = stage.world.pds();
+    // A PDS has the blob under its own name, and sends it under another one.
+    let other =
+        "diff --git a/x b/x\nnew file mode 100644\n--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+x\n";
+    let own = pds.blob(&stage.alice.did, "text/plain", other.as_bytes());
+    let own = own["ref"]["$link"].as_str().unwrap();
+    let header = [("content-type", "application/octet-stream")];
+    pds.host()
+        .fault(Fault::answer(200, &header, other).on(BLOB).always());
+    let forge = stage.tangled(&stage.bob);
+    let named = made.head_id().unwrap();
+    let e = forge.merge(&made.id, &MergeReq::default()).await;
+    is_mismatch(&stage, &e.unwrap_err(), &made.node_id, [named, own]);
+    let e = forge.diff(&made.id, &DiffReq::default()).await.unwrap_err();
+    is_mismatch(&stage, &e, &made.node_id, [named, own]);
+    let view = view(&forge, &made.id).await;
+    let told = |w: &forge_core::Warning| w.message.contains(named) && w.message.contains(own);
+    assert!(view.warnings.iter().any(told), "{:?}", view.warnings);
+    assert_eq!(stage.world.knot().host().count_of(MERGE), 0);
+    pds.host().clear_faults();
+    forge.merge(&made.id, &MergeReq::default()).await.unwrap();
+}
+
+#[tokio::test]
+async fn record_of_other_value_is_protocol_error() {
+    let stage = Stage::new();
+    let made = stage.open(&stage.handle(&stage.alice), "topic").await;
+    let pds = stage.world.pds();
+    let (named, old) = pds.record(&made.node_id).unwrap();
+    let mut value = old;
+    value["target"]["branch"] = json!("other");
+    let blob = pds.blob_bytes(&stage.alice.did, made.head_id().unwrap());
+    pds.blob(&stage.bob.did, "application/gzip", &blob.unwrap());
+    let (uri, own) = pds.put(&stage.bob.did, PULL, "3mkuuamwfj322", value.clone());
+    let sent = |uri: &str, value: &Value| {
+        let body = json!({ "uri": uri, "cid": named, "value": value });
+        Fault::answer(200, &JSON, body.to_string())
+            .on(RECORD)
+            .about(rkey(&made.node_id))
+            .always()
+    };
+    pds.host().fault(sent(&made.node_id, &value));
+    let forge = stage.tangled(&stage.alice);
+    let e = forge.view(&made.id, PrFields::NONE).await.unwrap_err();
+    is_mismatch(&stage, &e, &made.node_id, [&named, &own]);
+    // Nor is it another record, of somebody else.
+    pds.host().clear_faults();
+    pds.host().fault(sent(&uri, &value));
+    let e = forge.view(&made.id, PrFields::NONE).await.unwrap_err();
+    is_mismatch(&stage, &e, &made.node_id, [&uri, RECORD]);
+}
+
+#[tokio::test]
+async fn listed_records_of_others_or_of_other_values_are_skipped() {
+    let stage = Stage::new();
+    let made = stage.open(&stage.handle(&stage.alice), "topic").await;
+    let closed = json!({
+        "$type": STATUS, "pull": made.node_id, "createdAt": "2030-01-01T00:00:00Z",
+        "status": "sh.tangled.repo.pull.status.closed",
+    });
+    let pds = stage.world.pds();
+    // Bob may push, and took back what he said; his server has his word, and the owner's.
+    let (of_bob, cid) = pds.put(&stage.bob.did, STATUS, "3mkuuamwfj322", closed.clone());
+    pds.delete(&stage.bob.did, STATUS, "3mkuuamwfj322");
+    let of_owner = format!("at://{}/{STATUS}/3mkuuamwfj322", stage.alice.did);
+    let of_other = format!("at://{}/com.example.other/3mkuuamwfj322", stage.bob.did);
+    let other = "bafyreigbtj4x7ip5legnfznufuopl4sg4knzc2cof6duas4b3q2fy6swua";
+    let listed = json!({ "records": [
+        { "uri": of_owner, "cid": cid, "value": closed },
+        { "uri": of_bob, "cid": other, "value": closed },
+        { "uri": of_other, "cid": cid, "value": closed },
+    ]});
+    let lie = Fault::answer(200, &JSON, listed.to_string());
+    pds.host().fault(
+        lie.on(LIST)
+            .about(&stage.bob.did.replace(':', "%3A"))
+            .always(),
+    );
+    stage.world.index().host().set_down(true);
+    let forge = stage.tangled(&stage.alice);
+    let view = view(&forge, &made.id).await;
+    assert_eq!(view.state, PrState::Open);
+    for uri in [&of_owner, &of_bob, &of_other] {
+        let told = |w: &forge_core::Warning| w.message.contains(uri.as_str());
+        assert!(view.warnings.iter().any(told), "{uri}: {:?}", view.warnings);
+    }
+}
+
+#[tokio::test]
+async fn uploaded_blob_of_other_name_writes_no_record() {
+    let stage = Stage::new();
+    let pds = stage.world.pds();
+    let other = pds.blob(&stage.alice.did, "application/gzip", &packed("other"));
+    let answer = json!({ "blob": other }).to_string();
+    let upload = "com.atproto.repo.uploadBlob";
+    pds.host()
+        .fault(Fault::answer(200, &JSON, answer).on(upload));
+    let git = &stage.repo.git;
+    git.commit("topic", "Add topic", &[("topic", Some("one\n"))]);
+    let forge = stage.tangled(&stage.alice);
+    let e = forge
+        .create(stage.repo_id(), &CreatePull::new("topic", "Topic"))
+        .await
+        .unwrap_err();
+    assert_eq!(e.code(), "protocol", "{e:?}");
+    assert!(pds.records(&stage.alice.did, PULL).is_empty());
+}
+
+#[tokio::test]
+async fn gzip_members_of_round_are_shown_indexed_and_merged_alike() {
+    let stage = Stage::new();
+    let made = stage.open(&stage.handle(&stage.alice), "topic").await;
+    let forge = stage.tangled(&stage.alice);
+    let patch = String::from_utf8(forge.round(&made.id, 0).await.unwrap()).unwrap();
+    // One reader stops at the end of the first member, another goes on.
+    let second = patch
+        .replace("topic.txt", "second.txt")
+        .replace("Add topic", "Add second");
+    put_round(&stage, &made, &[packed(&patch), packed(&second)].concat());
+    let forge = stage.tangled(&stage.bob);
+    let files = forge.files(&made.id, PageReq::first(9)).await.unwrap();
+    let paths: Vec<_> = files.items.iter().map(|file| file.path.as_str()).collect();
+    assert_eq!(paths, ["second.txt", "topic.txt"]);
+    let diff = forge.diff(&made.id, &DiffReq::default()).await.unwrap();
+    assert!(text(diff).await.contains("second.txt"));
+    forge.merge(&made.id, &MergeReq::default()).await.unwrap();
+    for file in ["topic.txt", "second.txt"] {
+        assert_eq!(stage.repo.git.show("main", file), "one\n");
+    }
+    // What is behind the last member is no part of it, and nobody takes that.
+    let other = stage.open(&stage.handle(&stage.alice), "other").await;
+    put_round(
+        &stage,
+        &other,
+        &[packed(&patch), b"\0\0\0\0".to_vec()].concat(),
+    );
+    let forge = stage.tangled(&stage.bob);
+    let e = forge
+        .merge(&other.id, &MergeReq::default())
+        .await
+        .unwrap_err();
+    assert!(e.message().contains("it is not gzip"), "{e:?}");
+}
+
+#[tokio::test]
+async fn branch_with_other_changes_than_round_is_kept() {
+    let stage = Stage::new();
+    let made = stage.open(&stage.handle(&stage.alice), "topic").await;
+    replace_round(&stage, &made).await;
+    let forge = stage.tangled(&stage.bob);
+    let req = MergeReq {
+        delete_branch: true,
+        ..MergeReq::default()
+    };
+    let merged = forge.merge(&made.id, &req).await.unwrap();
+    assert!(!merged.value.branch_deleted);
+    assert!(stage.repo.git.oid("topic").is_some());
+}
+
+#[tokio::test]
+async fn diff_since_commit_of_two_rounds_leaves_nothing_out() {
+    let stage = Stage::new();
+    let made = stage.open(&stage.handle(&stage.alice), "topic").await;
+    let (pds, did) = (stage.world.pds(), &stage.alice.did);
+    let (_, mut record) = pds.record(&made.node_id).unwrap();
+    let first = record["rounds"][0].clone();
+    keep_blob(&stage, &made);
+    replace_round(&stage, &made).await;
+    let (_, replaced) = pds.record(&made.node_id).unwrap();
+    record["rounds"] = json!([first, replaced["rounds"][0]]);
+    pds.put(did, PULL, rkey(&made.node_id), record);
+    let forge = stage.tangled(&stage.bob);
+    let since = DiffReq {
+        since: made.head_oid.clone(),
+        ..DiffReq::default()
+    };
+    let diff = forge.diff(&made.id, &since).await.unwrap();
+    let head = diff.since.as_ref().unwrap().head_change;
+    assert_eq!(head, HeadChange::Rewritten);
+    assert!(text(diff).await.contains("+two\n"));
+}

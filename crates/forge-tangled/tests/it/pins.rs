@@ -1,0 +1,321 @@
+//! A password goes to the account and the server that it was given for, whatever a handle says.
+
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use forge_core::{Action, Call, Error, Param, PullRequests, Result, Secret, model::CreatePull};
+use forge_tangled::{FixedLogin, Login, LoginSource, Pin, Settings, Tangled};
+use forge_testkit::tangled::{Account, Fault, PdsDouble, PdsOptions};
+use serde_json::json;
+
+use crate::stage::{PASSWORD, Stage, action};
+
+const CREATE: &str = "com.atproto.server.createSession";
+const RESOLVE: &str = "com.atproto.identity.resolveHandle";
+
+/// Alice's world, and Mallory with a server that keeps what it is sent.
+struct Hijack {
+    stage: Stage,
+    theirs: PdsDouble,
+    mallory: Account,
+    home: tempfile::TempDir,
+}
+
+impl Hijack {
+    fn new() -> Self {
+        let stage = Stage::new();
+        let theirs = stage.world.another_pds(PdsOptions::default()).unwrap();
+        let mallory = theirs.account("mallory.test", PASSWORD);
+        Self {
+            stage,
+            theirs,
+            mallory,
+            home: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    fn settings(&self) -> Settings {
+        Settings {
+            sessions: Some(self.home.path().join("sessions")),
+            ..self.stage.settings()
+        }
+    }
+
+    fn pin(&self) -> Pin {
+        Pin {
+            did: self.stage.alice.did.clone(),
+            server: Some(self.stage.world.pds().host().url()),
+        }
+    }
+
+    /// A process of Alice's, who logged in as `account`.
+    fn process(&self, account: &str, pin: Option<Pin>) -> Tangled {
+        let login = login(account, pin);
+        let logins = FixedLogin(Some(login));
+        self.stage.tangled_by(self.settings(), logins)
+    }
+
+    /// From now on Alice's handle is Mallory's, both ways.
+    fn take_handle(&self) {
+        let stage = &self.stage;
+        let answer = json!({ "did": self.mallory.did }).to_string();
+        let answer = Fault::answer(200, &[("content-type", "application/json")], answer);
+        let pds = stage.world.pds().host();
+        pds.fault(answer.on(RESOLVE).about("alice.test").always());
+        let directory = stage.world.directory();
+        directory.rename(&self.mallory.did, Some("alice.test"));
+    }
+
+    async fn write(&self, forge: &Tangled, branch: &str) -> Result<()> {
+        let git = &self.stage.repo.git;
+        git.commit(branch, "A", &[(branch, Some("x\n"))]);
+        let id = self.stage.id_of(&self.stage.repo);
+        let made = forge.create(&id, &CreatePull::new(branch, "T")).await;
+        made.map(drop)
+    }
+
+    /// Nothing was sent to Mallory, and nothing that needs a password to anybody.
+    #[track_caller]
+    fn nothing_was_sent(&self) {
+        assert_eq!(self.theirs.host().count(), 0);
+        let pds = self.stage.world.pds().host();
+        let asked = pds.requests();
+        let secret = asked.iter().find(|it| it.path.contains(".server."));
+        assert!(secret.is_none(), "{secret:?}");
+    }
+}
+
+fn login(account: &str, pin: Option<Pin>) -> Login {
+    Login {
+        account: account.to_owned(),
+        password: Secret::new(PASSWORD),
+        pin,
+    }
+}
+
+#[track_caller]
+fn says_log_in_again(e: &Error, parts: &[&str]) {
+    assert_eq!(e.code(), "unauthenticated", "{e:?}");
+    for part in parts {
+        assert!(e.message().contains(part), "{part} in {e:?}");
+    }
+    assert!(e.message().contains("no password and no token was sent"));
+    let again = Action::new(Call::Login).with(Param::Host, "tangled.org");
+    assert_eq!(*action(e), again);
+}
+
+#[tokio::test]
+async fn moved_handle_of_a_pinned_login_sends_nothing() {
+    let world = Hijack::new();
+    world.take_handle();
+    for (account, branch) in [("alice.test", "a"), ("@Alice.Test", "b")] {
+        let forge = world.process(account, Some(world.pin()));
+        let e = world.write(&forge, branch).await.unwrap_err();
+        let dids = [world.stage.alice.did.as_str(), &world.mallory.did];
+        says_log_in_again(&e, &dids);
+        world.nothing_was_sent();
+    }
+}
+
+#[tokio::test]
+async fn handle_that_leads_elsewhere_one_way_sends_nothing() {
+    let world = Hijack::new();
+    world.take_handle();
+    let directory = world.stage.world.directory();
+    directory.rename(&world.mallory.did, Some("mallory.test"));
+    let forge = world.process("alice.test", Some(world.pin()));
+    let e = world.write(&forge, "topic").await.unwrap_err();
+    says_log_in_again(&e, &[&world.mallory.did]);
+    world.nothing_was_sent();
+}
+
+/// As of a password from the environment, which nothing is stored with.
+#[tokio::test]
+async fn moved_handle_of_an_earlier_session_sends_nothing() {
+    let world = Hijack::new();
+    let first = world.process("alice.test", None);
+    world.write(&first, "first").await.unwrap();
+    world.take_handle();
+    world.stage.world.pds().host().reset_record();
+    let forge = world.process("alice.test", None);
+    let e = world.write(&forge, "second").await.unwrap_err();
+    says_log_in_again(&e, &[&world.stage.alice.did, &world.mallory.did]);
+    world.nothing_was_sent();
+    // By the DID it is clear who is meant.
+    let forge = world.process(&world.stage.alice.did, None);
+    world.write(&forge, "third").await.unwrap();
+    assert_eq!(world.theirs.host().count(), 0);
+}
+
+/// An older version followed the handle, and has left a session of each account.
+#[tokio::test]
+async fn sessions_of_two_accounts_under_one_handle_send_nothing() {
+    let world = Hijack::new();
+    let dir = world.home.path().join("sessions");
+    std::fs::create_dir(&dir).unwrap();
+    for did in [&world.stage.alice.did, &world.mallory.did] {
+        let session = json!({
+            "did": did, "access": "a", "refresh": "r", "account": "alice.test",
+        });
+        let file = format!("{}.json", did.replace(':', "_"));
+        std::fs::write(dir.join(file), session.to_string()).unwrap();
+    }
+    let forge = world.process("alice.test", None);
+    let e = world.write(&forge, "topic").await.unwrap_err();
+    says_log_in_again(&e, &[&world.stage.alice.did, &world.mallory.did]);
+    world.nothing_was_sent();
+}
+
+#[tokio::test]
+async fn older_session_pins_the_account() {
+    let world = Hijack::new();
+    let dir = world.home.path().join("sessions");
+    std::fs::create_dir(&dir).unwrap();
+    let did = &world.stage.alice.did;
+    let session = json!({ "did": did, "access": "a", "refresh": "r", "account": "alice.test" });
+    let file = format!("{}.json", did.replace(':', "_"));
+    std::fs::write(dir.join(file), session.to_string()).unwrap();
+    world.take_handle();
+    let forge = world.process("alice.test", None);
+    let e = world.write(&forge, "topic").await.unwrap_err();
+    says_log_in_again(&e, &[did, &world.mallory.did]);
+    world.nothing_was_sent();
+}
+
+/// Nobody but the account counts: its owner may call it otherwise now.
+#[tokio::test]
+async fn renamed_account_keeps_its_login() {
+    let world = Hijack::new();
+    let pds = world.stage.world.pds().host();
+    let nobody = Fault::error(400, "HandleNotFound", "Unable to resolve handle");
+    pds.fault(nobody.on(RESOLVE).about("alice.test").always());
+    let directory = world.stage.world.directory();
+    directory.rename(&world.stage.alice.did, Some("other.test"));
+    let forge = world.process("alice.test", Some(world.pin()));
+    world.write(&forge, "topic").await.unwrap();
+    assert_eq!(pds.count_of(CREATE), 1);
+}
+
+/// App passwords and sessions are made by one server, and are of no use at another.
+#[tokio::test]
+async fn moved_server_of_a_pinned_account_gets_nothing() {
+    let world = Hijack::new();
+    let bob = &world.stage.bob;
+    let (here, there) = (world.pin().server, world.theirs.host().url());
+    let here = here.unwrap();
+    let pin = Some(Pin {
+        did: bob.did.clone(),
+        ..world.pin()
+    });
+    let first = world.process("bob.test", None);
+    world.write(&first, "first").await.unwrap();
+    let directory = world.stage.world.directory();
+    let (id, kind) = ("#atproto_pds", "AtprotoPersonalDataServer");
+    directory.set_service(&bob.did, id, kind, &there);
+    world.stage.world.pds().host().reset_record();
+    for (account, pin, branch) in [
+        ("bob.test", pin.clone(), "a"),
+        (bob.did.as_str(), pin, "b"),
+        // Pinned by the session.
+        ("bob.test", None, "c"),
+        (&bob.did, None, "d"),
+    ] {
+        let forge = world.process(account, pin);
+        let e = world.write(&forge, branch).await.unwrap_err();
+        says_log_in_again(&e, &[&here, &there]);
+        world.nothing_was_sent();
+    }
+}
+
+/// Keeps pins as a store of accounts does.
+#[derive(Clone, Debug, Default)]
+struct Kept(Arc<Mutex<Option<Pin>>>);
+
+#[async_trait]
+impl LoginSource for Kept {
+    async fn login(&self, _: &str) -> Result<Option<Login>> {
+        Ok(Some(login("alice.test", self.0.lock().unwrap().clone())))
+    }
+
+    async fn keep_pin(&self, _: &str, _: &Login, pin: &Pin) -> Result<()> {
+        *self.0.lock().unwrap() = Some(pin.clone());
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn login_of_an_older_version_is_pinned_at_first_use() {
+    let world = Hijack::new();
+    let kept = Kept::default();
+    let process = || world.stage.tangled_by(world.stage.settings(), kept.clone());
+    // No session is kept here: the pin alone holds.
+    world.write(&process(), "first").await.unwrap();
+    assert_eq!(*kept.0.lock().unwrap(), Some(world.pin()));
+    world.take_handle();
+    world.stage.world.pds().host().reset_record();
+    let e = world.write(&process(), "second").await.unwrap_err();
+    says_log_in_again(&e, &[&world.mallory.did]);
+    world.nothing_was_sent();
+}
+
+#[tokio::test]
+async fn new_login_needs_handle_and_did_to_agree() {
+    let world = Hijack::new();
+    let forge = world.stage.tangled_with(world.settings(), None);
+    for account in ["alice.test", &world.stage.alice.did] {
+        assert_eq!(forge.pin_login(account).await.unwrap(), world.pin());
+    }
+    let directory = world.stage.world.directory();
+    directory.rename(&world.stage.alice.did, Some("other.test"));
+    let forge = world.stage.tangled_with(world.settings(), None);
+    let e = forge.pin_login("alice.test").await.unwrap_err();
+    assert!(e.is_not_found(), "{e:?}");
+    let e = forge.pin_login("nobody.test").await.unwrap_err();
+    assert!(e.is_not_found(), "{e:?}");
+    world.nothing_was_sent();
+}
+
+/// Looking at the handle costs no request more than following it did.
+#[tokio::test]
+async fn pinned_login_costs_two_lookups() {
+    let world = Hijack::new();
+    let (pds, directory) = (world.stage.world.pds(), world.stage.world.directory());
+    let id = world.stage.id_of(&world.stage.repo);
+    world.stage.repo.git.commit("t", "A", &[("t", Some("x\n"))]);
+    for pin in [None, Some(world.pin())] {
+        let forge = world.process("alice.test", pin);
+        pds.host().reset_record();
+        directory.host().reset_record();
+        // The second one exists already.
+        let _ = forge.create(&id, &CreatePull::new("t", "T")).await;
+        let asked = pds.host().requests();
+        let handles = asked.iter().filter(|it| it.method() == Some(RESOLVE));
+        let handles = handles.filter(|it| it.query.contains("alice.test")).count();
+        let asked = directory.host().requests();
+        let documents = asked
+            .iter()
+            .filter(|it| it.path.contains(&world.stage.alice.did));
+        assert_eq!((handles, documents.count()), (1, 1));
+    }
+}
+
+/// The way out for a login that nothing is stored with.
+#[tokio::test]
+async fn new_password_of_a_moved_account_goes_to_the_new_server() {
+    let world = Hijack::new();
+    let first = world.process("bob.test", None);
+    world.write(&first, "first").await.unwrap();
+    // The same DID, whose document names that server from then on.
+    let moved = world.theirs.account("bob.test", "another0canary0");
+    assert_eq!(moved.did, world.stage.bob.did);
+    world.stage.world.pds().host().reset_record();
+    let login = Login {
+        password: Secret::new("another0canary0"),
+        ..login("bob.test", None)
+    };
+    let logins = FixedLogin(Some(login));
+    let forge = world.stage.tangled_by(world.settings(), logins);
+    world.write(&forge, "second").await.unwrap();
+    assert_eq!(world.theirs.host().count_of(CREATE), 1);
+    assert_eq!(world.stage.world.pds().host().count_of(CREATE), 0);
+}

@@ -1,0 +1,265 @@
+//! Answers of another form, and failures that pass: neither is "there is nothing".
+
+use forge_core::{
+    Issues, PageReq, PullRequests, Repos, Reviews, Timestamp,
+    model::{CloseReq, IssueQuery, PrFields, PrState, PullQuery},
+};
+use forge_testkit::tangled::{Fault, KnotOptions, PdsOptions, Recorded, World};
+use serde_json::{Value, json};
+
+use crate::stage::{PASSWORD, Stage};
+
+const STATUS: &str = "sh.tangled.repo.pull.status";
+const COLLABORATORS: &str = "sh.tangled.repo.listCollaborators";
+const LIST_PULLS: &str = "sh.tangled.repo.listPulls";
+const LIST_ISSUES: &str = "sh.tangled.repo.listIssues";
+
+fn answer(body: Value) -> Fault {
+    Fault::answer(
+        200,
+        &[("content-type", "application/json")],
+        body.to_string(),
+    )
+}
+
+fn first() -> PageReq {
+    PageReq::first(30)
+}
+
+#[tokio::test]
+async fn index_answer_of_another_form_is_an_error_that_names_the_field() {
+    let row = |more: Value| {
+        let mut row = json!({
+            "uri": "at://did:plc:x/sh.tangled.repo.pull/3mkuuamwfj322", "cid": "c", "value": {},
+            "state": "open", "commentCount": 0,
+        });
+        for (name, value) in more.as_object().unwrap() {
+            row[name] = value.clone();
+        }
+        json!({ "items": [row] })
+    };
+    let without = |name: &str| {
+        let mut answer = row(json!({}));
+        answer["items"][0].as_object_mut().unwrap().remove(name);
+        answer
+    };
+    for (body, field) in [
+        (json!({}), "missing field `items`"),
+        (json!({ "pulls": [] }), "missing field `items`"),
+        (json!({ "items": null }), "`items`: invalid type: null"),
+        (json!({ "items": {} }), "`items`: invalid type: map"),
+        (
+            json!({ "items": [], "cursor": 7 }),
+            "`cursor`: invalid type",
+        ),
+        (without("state"), "`items[0]`: missing field `state`"),
+        (without("value"), "`items[0]`: missing field `value`"),
+        (
+            without("commentCount"),
+            "`items[0]`: missing field `commentCount`",
+        ),
+        (row(json!({ "uri": 7 })), "`items[0]`: its `uri` is no text"),
+    ] {
+        let stage = Stage::new();
+        let index = stage.world.index();
+        index.backlinks().set_down(true);
+        let forge = stage.tangled(&stage.bob);
+        for method in [LIST_PULLS, LIST_ISSUES] {
+            index.host().fault(answer(body.clone()).on(method).always());
+        }
+        let (pulls, issues) = (PullQuery::default(), IssueQuery::default());
+        let pulls = forge.list(stage.repo_id(), &pulls, first());
+        let issues = forge.issues(stage.repo_id(), &issues, first());
+        for (e, method) in [
+            (pulls.await.err(), LIST_PULLS),
+            (issues.await.err(), LIST_ISSUES),
+        ] {
+            let e = e.unwrap_or_else(|| panic!("{body} of {method} is taken for an empty list"));
+            assert_eq!(e.code(), "protocol", "{e:?}");
+            for part in [method, "localhost", field] {
+                assert!(e.message().contains(part), "{part}: {e:?}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn account_answer_of_another_form_is_an_error_that_names_the_field() {
+    let stage = Stage::new();
+    let (_, id) = stage.repo_1_0();
+    let forge = stage.tangled(&stage.bob);
+    forge.era(&id).await.unwrap();
+    let list = "com.atproto.repo.listRecords";
+    let knot = stage.world.knot().host();
+    knot.fault(answer(json!({ "items": [] })).on(list).always());
+    let e = forge.list(&id, &PullQuery::default(), first()).await;
+    let e = e.unwrap_err();
+    assert_eq!(e.code(), "protocol", "{e:?}");
+    for part in [list, knot.authority().as_str(), "missing field `records`"] {
+        let part = part.split(':').next().unwrap();
+        assert!(e.message().contains(part), "{part}: {e:?}");
+    }
+}
+
+#[tokio::test]
+async fn branch_question_that_nobody_knows_is_no_missing_branch() {
+    let stage = Stage::new();
+    let forge = stage.tangled(&stage.bob);
+    let knot = stage.world.knot().host();
+    let question = "sh.tangled.repo.getDefaultBranch";
+    for odd in [Fault::gateway(404), Fault::gateway(400)] {
+        knot.fault(odd.on(question).always());
+        let e = forge.repo(&stage.id()).await.unwrap_err();
+        assert!(e.message().contains(question), "{e:?}");
+        knot.clear_faults();
+    }
+    knot.fault(answer(json!({})).on("sh.tangled.repo.branches").always());
+    let e = forge.branches(&stage.id(), first()).await.unwrap_err();
+    assert!(e.message().contains("missing field `branches`"), "{e:?}");
+}
+
+/// Before all accounts are asked in its place.
+#[tokio::test]
+async fn index_failure_that_passes_is_looked_at_once_more() {
+    for passing in [
+        Fault::gateway(500),
+        Fault::gateway(503),
+        Fault::reset(),
+        Fault::error(502, "UpstreamFailure", "slingshot is down"),
+    ] {
+        let stage = Stage::new();
+        let made = stage.open(&stage.handle(&stage.alice), "topic").await;
+        let forge = stage.tangled(&stage.bob);
+        let index = stage.world.index();
+        index.host().fault(passing.clone().on(LIST_PULLS));
+        let query = PullQuery::default();
+        let page = forge.list(stage.repo_id(), &query, first());
+        let page = page.await.unwrap();
+        assert_eq!(page.items.len(), 1);
+        assert!(page.warnings.is_empty(), "{passing:?}: {:?}", page.warnings);
+        assert_eq!(index.backlinks().count(), 0, "{passing:?}");
+        index
+            .host()
+            .fault(passing.clone().on("sh.tangled.feed.listComments"));
+        let view = forge.view(&made.id, PrFields::NONE).await.unwrap();
+        assert!(view.warnings.is_empty(), "{passing:?}: {:?}", view.warnings);
+        // One that goes on is not looked at again and again.
+        index.host().reset_record();
+        index.host().fault(passing.on(LIST_PULLS).always());
+        let query = PullQuery::default();
+        let page = forge.list(stage.repo_id(), &query, first());
+        assert_eq!(page.await.unwrap().items.len(), 1);
+        assert!(index.host().count_of(LIST_PULLS) <= 2);
+    }
+}
+
+/// Anybody can write such a record into their own account.
+#[tokio::test]
+async fn collaborator_by_a_record_of_a_stranger_does_not_count() {
+    let row = |did: &str, more: Value| {
+        let mut row = json!({ "subject": did, "createdAt": "2026-11-01T00:00:00Z" });
+        for (name, value) in more.as_object().unwrap() {
+            row[name] = value.clone();
+        }
+        row
+    };
+    let collection = "sh.tangled.repo.collaborator";
+    let stage = Stage::new();
+    let made = stage.open(&stage.handle(&stage.alice), "topic").await;
+    let carol = stage.world.pds().account("carol.test", PASSWORD).did;
+    let alice = stage.alice.did.as_str();
+    let soon = Timestamp::from_unix(Timestamp::now().unix() + 2);
+    let status = json!({
+        "pull": made.node_id, "status": format!("{STATUS}.closed"), "createdAt": soon.to_string(),
+    });
+    stage.world.pds().add(&carol, STATUS, status);
+    let (index, knot) = (stage.world.index().host(), stage.world.knot().host());
+    knot.fault(
+        Fault::error(501, "MethodNotImplemented", "")
+            .on(COLLABORATORS)
+            .always(),
+    );
+    let record_of = |did: &str| format!("at://{did}/{collection}/3mkuuamwfj322");
+    for (row, counts) in [
+        (
+            row(
+                &carol,
+                json!({ "uri": record_of(&carol), "addedBy": alice }),
+            ),
+            false,
+        ),
+        (row(&carol, json!({ "addedBy": carol })), false),
+        (row(&carol, json!({})), false),
+        (row(&carol, json!({ "addedBy": alice })), true),
+        (
+            row(&carol, json!({ "uri": record_of(alice), "addedBy": alice })),
+            true,
+        ),
+    ] {
+        index.clear_faults();
+        let body = json!({ "items": [row] });
+        index.fault(answer(body.clone()).on(COLLABORATORS).always());
+        let forge = stage.tangled(&stage.alice);
+        let view = forge.view(&made.id, PrFields::NONE).await.unwrap();
+        assert_eq!(view.state == PrState::Closed, counts, "{body}");
+    }
+    // One that names nobody is of another form: the owner's records are read.
+    index.clear_faults();
+    let body = json!({ "items": [{ "addedBy": alice }] });
+    index.fault(answer(body).on(COLLABORATORS).always());
+    let forge = stage.tangled_with(stage.settings(), None);
+    forge.view(&made.id, PrFields::NONE).await.unwrap();
+    let requests = stage.world.pds().host().requests();
+    let of_owner = |it: &Recorded| {
+        let owner = alice.replace(':', "%3A");
+        it.query.contains(collection) && it.query.contains(&owner)
+    };
+    assert_eq!(requests.iter().filter(|it| of_owner(it)).count(), 1);
+}
+
+/// It tells its version, and takes no DIDs of repositories.
+#[tokio::test]
+async fn knot_that_proves_its_age_is_not_asked_whose_a_repository_is() {
+    let question = "sh.tangled.repo.describeRepo";
+    let version = "sh.tangled.knot.version";
+    for (capabilities, answers, is_believed) in [
+        (vec![], None, true),
+        (vec!["knot-acl"], None, true),
+        (vec!["knot-acl", "repo-did-input"], None, false),
+        (vec![], Some(Fault::gateway(404)), false),
+        (
+            vec![],
+            Some(Fault::error(501, "MethodNotImplemented", "")),
+            false,
+        ),
+        (vec![], Some(answer(json!({ "capabilities": [] }))), false),
+        (vec![], Some(answer(json!({ "version": "" }))), false),
+        (vec![], Some(answer(json!({ "version": "v1.11.0" }))), true),
+    ] {
+        let options = KnotOptions {
+            capabilities: capabilities.iter().map(|it| (*it).to_owned()).collect(),
+            ..KnotOptions::default()
+        };
+        let stage = Stage::of(World::with(PdsOptions::default(), options).unwrap());
+        let made = stage.open(&stage.handle(&stage.alice), "topic").await.id;
+        let knot = stage.world.knot().host();
+        knot.fault(Fault::gateway(404).on(question).always());
+        if let Some(answers) = answers {
+            knot.fault(answers.on(version).always());
+        }
+        let forge = stage.tangled(&stage.bob);
+        let view = forge.view(&made, PrFields::NONE).await.unwrap();
+        assert_eq!(view.state, PrState::Open);
+        let about = |w: &forge_core::Warning| w.message.contains("does not say whose it is");
+        let is_told = view.warnings.iter().any(about);
+        assert_eq!(
+            is_told, !is_believed,
+            "{capabilities:?}: {:?}",
+            view.warnings
+        );
+        let said = forge.comment(&made, "So?", None).await;
+        assert_eq!(said.is_ok(), is_believed, "{capabilities:?}: {said:?}");
+        let closed = forge.close(&made, &CloseReq::default()).await;
+        assert_eq!(closed.is_ok(), is_believed, "{capabilities:?}: {closed:?}");
+    }
+}
