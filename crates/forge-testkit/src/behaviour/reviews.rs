@@ -187,7 +187,7 @@ async fn a_stale_head(fx: Fixture) {
     let pr = fx.open("feature").await;
     fx.git.commit("feature", "More", &[("more", Some("x\n"))]);
     let mut review = approve();
-    review.expected_head = pr.head_oid;
+    review.expected_head = pr.head_id().map(str::to_owned);
     refused(fx.reviewer.submit_review(&pr.id, &review).await, "conflict");
     assert!(all(&fx, &pr.id).await.is_empty());
 }
@@ -195,14 +195,14 @@ async fn a_stale_head(fx: Fixture) {
 async fn the_expected_head(fx: Fixture) {
     let pr = fx.open("feature").await;
     let mut review = approve();
-    review.expected_head = pr.head_oid;
+    review.expected_head = pr.head_id().map(str::to_owned);
     fx.reviewer.submit_review(&pr.id, &review).await.unwrap();
     assert_eq!(all(&fx, &pr.id).await.len(), 1);
 }
 
 async fn review_head_prefix_is_refused(fx: Fixture) {
     let pr = fx.open("feature").await;
-    let head = fx.git.oid("feature").unwrap();
+    let head = pr.head_id().unwrap().to_owned();
     for digits in [12, head.len() - 1] {
         let mut review = approve();
         review.expected_head = Some(head[..digits].to_owned());

@@ -344,6 +344,20 @@ async fn ask(repo: &Repo, pr: &PrId, capability: Capability) -> Option<Error> {
             refusal(repo.set_issue_state(&repo.issue_id(1), &req).await)
         }
         C::IssueList => refusal(repo.issues(&IssueQuery::default(), page()).await),
+        C::IssueMilestone => {
+            let edit = EditIssue {
+                milestone: Some(Some("1.0".into())),
+                ..Default::default()
+            };
+            refusal(repo.edit_issue(&repo.issue_id(1), &edit).await)
+        }
+        C::IssueListSearch => {
+            let query = IssueQuery {
+                search: Some("word".into()),
+                ..Default::default()
+            };
+            refusal(repo.issues(&query, page()).await)
+        }
         C::IssueView => refusal(repo.issue(&repo.issue_id(1), &IssueFields::default()).await),
         C::IssueCreate => refusal(repo.create_issue(&NewIssue::default()).await),
         C::IssueEdit => refusal(

@@ -53,7 +53,7 @@ mod xrpc;
 
 pub use directory::{DirectoryDouble, DocumentForm};
 pub use handles::{DnsDouble, DnsMood, HandleHosts, Page};
-pub use host::{Action, Caller, Fault, Host, Names, Place, Recorded, Trap, XrpcAnswer};
+pub use host::{Action, Caller, Fault, Front, Host, Names, Place, Recorded, Trap, XrpcAnswer};
 pub use index::{IndexDouble, Moods};
 pub use knot::{Audience, KnotDouble, KnotOptions, Repository};
 pub use pds::{Account, PdsDouble, PdsOptions, session_token};

@@ -155,7 +155,12 @@ impl State {
 
     /// Sets the clock to the time of the system, for what is compared with it: leases.
     pub fn set_clock_to_now(&mut self) {
-        self.seconds = chrono::Utc::now().timestamp() - CLOCK_START;
+        self.set_clock_ahead(0);
+    }
+
+    /// Sets the clock this many seconds ahead of the time of the system, or behind it.
+    pub fn set_clock_ahead(&mut self, seconds: i64) {
+        self.seconds = chrono::Utc::now().timestamp() - CLOCK_START + seconds;
     }
 
     /// The clock's time, RFC 3339 in UTC.

@@ -50,8 +50,12 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Takes the connections of a host in its place.
+pub type Front = Arc<dyn Fn(std::net::TcpStream) + Send + Sync>;
+
 struct Desk {
     service: Box<dyn Service>,
+    front: Mutex<Option<Front>>,
     plan: Mutex<Plan>,
     log: Mutex<Vec<Recorded>>,
     latency: Mutex<Duration>,
@@ -139,6 +143,17 @@ impl Host {
         *lock(&self.desk.names) = names;
     }
 
+    /// Hands every connection from now on to `front`. The host itself answers at the address of the
+    /// host that is returned.
+    ///
+    /// # Errors
+    /// When there is no port.
+    pub fn put_behind(&self, front: Front) -> io::Result<Self> {
+        let back = Self::claim()?.start("back-door", Arc::clone(&self.desk), false)?;
+        *lock(&self.desk.front) = Some(front);
+        Ok(back)
+    }
+
     /// While it is down, every connection is reset and nothing is recorded.
     pub fn set_down(&self, down: bool) {
         self.desk.down.store(down, Ordering::SeqCst);
@@ -214,6 +229,7 @@ impl Claimed {
     pub(crate) fn serve(self, name: &str, service: impl Service) -> io::Result<Host> {
         let desk = Arc::new(Desk {
             service: Box::new(service),
+            front: Mutex::default(),
             plan: Mutex::default(),
             log: Mutex::default(),
             latency: Mutex::default(),
@@ -225,6 +241,10 @@ impl Claimed {
             busy: AtomicU64::new(0),
             busiest: AtomicU64::new(0),
         });
+        self.start(name, desk, true)
+    }
+
+    fn start(self, name: &str, desk: Arc<Desk>, has_front: bool) -> io::Result<Host> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()?;
@@ -238,7 +258,7 @@ impl Claimed {
                         return;
                     };
                     tokio::select! {
-                        () = accept(listener, serving) => {}
+                        () = accept(listener, serving, has_front) => {}
                         _ = stopped => {}
                     }
                 });
@@ -253,11 +273,20 @@ impl Claimed {
     }
 }
 
-async fn accept(listener: TcpListener, desk: Arc<Desk>) {
+async fn accept(listener: TcpListener, desk: Arc<Desk>, has_front: bool) {
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
-                tokio::spawn(connection(stream, Arc::clone(&desk)));
+                let front = lock(&desk.front).clone().filter(|_| has_front);
+                let Some(front) = front else {
+                    tokio::spawn(connection(stream, Arc::clone(&desk)));
+                    continue;
+                };
+                if let Ok(stream) = stream.into_std()
+                    && stream.set_nonblocking(false).is_ok()
+                {
+                    front(stream);
+                }
             }
             // Out of file descriptors, most likely: others will be freed.
             Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,

@@ -1,11 +1,17 @@
 //! Other names for what goes over the wire. A host keeps its own; requests are put back into them
 //! before they are carried out, and answers are renamed on their way out. What is asked by a usual
-//! name that has another now names nothing.
+//! name that has another now names nothing. A record has the CID of its bytes by the names that it
+//! goes by.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+};
 
 use serde_json::{Map, Value};
 
-use super::Incoming;
-use crate::wire::Reply;
+use super::{Incoming, lock};
+use crate::{tangled::atproto::cid, wire::Reply};
 
 /// Where a field stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +35,8 @@ pub struct Names {
     words: Vec<Word>,
     /// The usual one and the new one.
     attributes: Vec<(String, String)>,
+    /// The CIDs of records by the usual names, with those by the new names. All copies share them.
+    cids: Arc<Mutex<BTreeMap<String, String>>>,
 }
 
 #[derive(Debug, Clone)]
@@ -89,7 +97,7 @@ impl Names {
         if self.texts.is_empty() && self.fields.is_empty() {
             return request;
         }
-        request.query = self.put_back(&request.query);
+        request.query = self.put_back(&self.with_usual_cids(&request.query));
         let here = Place::Query(method.clone());
         for field in self.fields.iter().filter(|field| field.place == here) {
             let Some(usual) = field.path.first() else {
@@ -120,8 +128,9 @@ impl Names {
         let is_json = request
             .header("content-type")
             .starts_with("application/json");
-        let body = String::from_utf8_lossy(&request.body).into_owned();
-        if is_json && let Ok(mut value) = serde_json::from_str::<Value>(&self.put_back(&body)) {
+        let sent = String::from_utf8_lossy(&request.body).into_owned();
+        let body = self.put_back(&self.with_usual_cids(&sent));
+        if is_json && let Ok(mut value) = serde_json::from_str::<Value>(&body) {
             let here = Place::Input(method);
             for field in &self.fields {
                 visit(&mut value, field, &here, &|map, key| {
@@ -145,6 +154,9 @@ impl Names {
                     }
                 });
             }
+            let sent = serde_json::from_str(&sent).unwrap_or_default();
+            let pairs = written_cids(&value).into_iter().zip(written_cids(&sent));
+            lock(&self.cids).extend(pairs.filter_map(|(usual, now)| usual.zip(now)));
             request.body = value.to_string().into_bytes();
         }
         request
@@ -174,8 +186,40 @@ impl Names {
         if reply.status < 400 {
             self.rename(&mut value, &Place::Answer(method.to_owned()));
         }
-        reply.body = self.with_texts(value.to_string()).into_bytes();
+        let body = self.with_texts(value.to_string());
+        if let Ok(value) = serde_json::from_str(&body) {
+            self.add_cids(&value);
+        }
+        reply.body = self.with_new_cids(body).into_bytes();
         reply
+    }
+
+    /// Works out the new CIDs of the records in an answer.
+    fn add_cids(&self, answer: &Value) {
+        if let (Some(Value::String(usual)), Some(value)) = (answer.get("cid"), answer.get("value"))
+            && let Ok(value) = serde_json::from_str(&self.with_new_cids(value.to_string()))
+            && let Some(now) = cid::of_record(&value)
+        {
+            lock(&self.cids).insert(usual.clone(), now);
+        }
+        match answer {
+            Value::Array(items) => items.iter().for_each(|item| self.add_cids(item)),
+            Value::Object(map) => map.values().for_each(|item| self.add_cids(item)),
+            _ => {}
+        }
+    }
+
+    fn with_new_cids(&self, text: String) -> String {
+        let cids = lock(&self.cids);
+        cids.iter()
+            .fold(text, |text, (usual, now)| text.replace(usual, now))
+    }
+
+    fn with_usual_cids(&self, text: &str) -> String {
+        let cids = lock(&self.cids);
+        cids.iter().fold(text.to_owned(), |text, (usual, now)| {
+            text.replace(now, usual)
+        })
     }
 
     fn rename(&self, value: &mut Value, here: &Place) {
@@ -228,6 +272,14 @@ fn is(reply: &Reply, kind: &str) -> bool {
     let mut headers = reply.headers.iter();
     headers
         .any(|(name, value)| name.eq_ignore_ascii_case("content-type") && value.starts_with(kind))
+}
+
+/// The CIDs of the records that the input of a write has.
+fn written_cids(input: &Value) -> Vec<Option<String>> {
+    let writes = input["writes"].as_array().into_iter().flatten();
+    let records = input.get("record").into_iter();
+    let records = records.chain(writes.filter_map(|write| write.get("value")));
+    records.map(cid::of_record).collect()
 }
 
 fn split(path: &str) -> Vec<String> {

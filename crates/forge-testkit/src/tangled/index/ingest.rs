@@ -4,7 +4,7 @@
 use std::{io::Read, time::Instant};
 
 use chrono::DateTime;
-use flate2::read::GzDecoder;
+use flate2::bufread::MultiGzDecoder;
 use serde_json::Value;
 
 use super::{Entry, Index, State};
@@ -135,7 +135,7 @@ fn patch(change: &Change, round: &Value) -> Result<String, String> {
         .and_then(|it| change.blobs.get(it))
         .ok_or("a round without a patch")?;
     let mut text = Vec::new();
-    let read = GzDecoder::new(bytes.as_slice())
+    let read = MultiGzDecoder::new(bytes.as_slice())
         .take(LARGEST_PATCH + 1)
         .read_to_end(&mut text);
     match read {
