@@ -266,6 +266,7 @@ pub(crate) fn issue(host: &str, repo: &RepoId, i: wire::Issue) -> Result<Issue> 
         created_at,
         updated_at,
         closed_at: i.closed_at,
+        milestone: i.milestone.map(milestone),
         comments_count: i.comments.and_then(|c| c.total_count).unwrap_or(0),
         url: i.url,
         version: String::new(),
@@ -432,6 +433,9 @@ pub(crate) fn pull(
         base_oid: p.base_ref_oid.filter(|o| !o.is_empty()),
         head_branch: p.head_ref_name,
         head_oid,
+        head_patch: None,
+        // It is there for forks, and after the branch is gone.
+        head_ref: Some(format!("refs/pull/{}/head", p.number)),
         head_repo,
         rounds: None,
         depends_on,

@@ -2,11 +2,11 @@
 
 use forge_core::{
     RepoId, WebPage,
-    model::{CreatePull, IssueFilter, IssueQuery, NewIssue},
+    model::{CreatePull, NewIssue},
 };
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use crate::{GitHub, pulls::query};
+use crate::{GitHub, issues::list, pulls::query};
 
 /// What stays as it is in the value of a form.
 const FORM: &AsciiSet = &NON_ALPHANUMERIC
@@ -28,7 +28,10 @@ impl GitHub {
                 &[("q", query::words_for_web(query))],
             ),
             WebPage::NewPull { request, template } => new_pull(&base, request, *template),
-            WebPage::Issues(query) => form(&format!("{base}/issues"), &[("q", issue_words(query))]),
+            WebPage::Issues(query) => form(
+                &format!("{base}/issues"),
+                &[("q", list::words_for_web(query))],
+            ),
             WebPage::NewIssue(new) => new_issue(&base, new),
             WebPage::Checks(pull) => format!("{pull}/checks"),
             WebPage::Files(pull) => format!("{pull}/files"),
@@ -37,29 +40,12 @@ impl GitHub {
     }
 }
 
-/// The words of a search that finds what `query` does.
-fn issue_words(query: &IssueQuery) -> String {
-    let state = match query.state {
-        IssueFilter::Open => Some("state:open".to_owned()),
-        IssueFilter::Closed => Some("state:closed".to_owned()),
-        IssueFilter::All => None,
-    };
-    let people = [("assignee", &query.assignee), ("author", &query.author)];
-    let people = people
-        .into_iter()
-        .filter_map(|(key, login)| Some(format!("{key}:{}", query::quoted(login.as_ref()?))));
-    let labels = query.labels.iter();
-    let labels = labels.map(|label| format!("label:{}", query::quoted(label)));
-    let words = people.chain(labels).chain(state);
-    let words: Vec<String> = words.chain(["type:issue".to_owned()]).collect();
-    words.join(" ")
-}
-
 fn new_issue(base: &str, new: &NewIssue) -> String {
     let mut fields = vec![
         ("assignees", new.assignees.join(",")),
         ("body", new.body.clone()),
         ("labels", new.labels.join(",")),
+        ("milestone", new.milestone.clone().unwrap_or_default()),
         ("title", new.title.clone()),
     ];
     fields.retain(|(key, value)| *key == "body" || !value.is_empty());

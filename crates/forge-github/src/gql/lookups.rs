@@ -463,14 +463,7 @@ impl Lookups {
             found.teams.insert(slug.to_lowercase(), id);
         }
         if let Some(title) = &self.milestone {
-            let all: Vec<Milestone> = known(repo, "milestones", "likeMilestone");
-            let hit = all
-                .iter()
-                .find(|m| m.title.to_lowercase() == title.to_lowercase());
-            let names = all.iter().map(|m| m.title.as_str());
-            let id = hit.map(|m| m.id.clone());
-            found.milestone =
-                Some(id.ok_or_else(|| unknown("milestone", "open milestone", title, names))?);
+            found.milestone = Some(milestone_id(title, repo)?);
         }
         if self.boards {
             let own: Boards = Boards::deserialize(Value::Object(repo.clone())).unwrap_or_default();
@@ -612,6 +605,20 @@ struct Org {
 struct Boards {
     #[serde(default, rename = "projectsV2")]
     projects_v2: types::Nodes<types::Project>,
+}
+
+/// The id of the open milestone of that title.
+///
+/// # Errors
+/// `invalid_input` with the titles that there are.
+pub(crate) fn milestone_id(title: &str, repo: &Map<String, Value>) -> Result<String> {
+    let all: Vec<Milestone> = known(repo, "milestones", "likeMilestone");
+    let hit = all
+        .iter()
+        .find(|m| m.title.to_lowercase() == title.to_lowercase());
+    let names = all.iter().map(|m| m.title.as_str());
+    let id = hit.map(|m| m.id.clone());
+    id.ok_or_else(|| unknown("milestone", "open milestone", title, names))
 }
 
 #[derive(Debug, Deserialize)]

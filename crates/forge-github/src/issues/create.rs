@@ -89,6 +89,9 @@ impl GitHub {
         let mut lookups = Lookups::default();
         lookups.labels(&new.labels);
         lookups.assignees(&new.assignees);
+        if let Some(title) = &new.milestone {
+            lookups.milestone(title);
+        }
         let board = new.board.as_ref().filter(|_| !new.values.is_empty());
         let ends = new.parent.iter().chain(&new.blocked_by);
         self.look_up(&mut lookups, ends, board)?;
@@ -107,13 +110,16 @@ impl GitHub {
         // What cannot be resolved is told before the issue is there.
         let draft = self.draft(repo)?;
         draft.found.plan(&rest, &names)?;
-        let input = json!({
+        let mut input = json!({
             "repositoryId": found.id,
             "title": new.title.trim(),
             "body": new.body,
             "labelIds": ids.label_ids(&new.labels),
             "assigneeIds": ids.user_ids(&new.assignees),
         });
+        if let (Some(map), Some(milestone)) = (input.as_object_mut(), &ids.milestone) {
+            map.insert("milestoneId".to_owned(), json!(milestone));
+        }
         let written = self.send_one::<Payload>(CREATE_ISSUE, input).await;
         let written = written.and_then(|p| {
             let issue = p.issue.unwrap_or_default();

@@ -19,7 +19,7 @@ use crate::{
     },
     owner_and_name,
     paged::LONGEST,
-    pulls::quoted,
+    pulls::query::{names_state, quoted},
     repo_variables,
 };
 
@@ -78,6 +78,8 @@ impl GitHub {
             source: None,
             warnings: Vec::new(),
         };
+        let (owner, name) = owner_and_name(repo)?;
+        let here = format!("/{owner}/{name}/issues/").to_lowercase();
         let (mut seen, mut scanned) = (HashSet::new(), 0);
         loop {
             if let Value::Object(map) = &mut variables {
@@ -95,7 +97,11 @@ impl GitHub {
                 let number = issue.number;
                 let comments = issue.all_comments.take().unwrap_or_default();
                 // A search also finds what has changed since the index that it runs on.
-                let fits = number > 0 && state_fits(query.state, &issue.state);
+                let own = query.search.as_deref().unwrap_or_default();
+                // Words of the caller's may name other repositories (`repo:`).
+                let is_here = own.is_empty() || issue.url.to_lowercase().contains(&here);
+                let state = names_state(own) || state_fits(query.state, &issue.state);
+                let fits = number > 0 && is_here && state;
                 if !fits || !seen.insert(number) {
                     continue;
                 }
@@ -161,25 +167,66 @@ impl GitHub {
 
 /// Whether only a search can answer this.
 fn needs_search(q: &IssueQuery) -> bool {
-    q.author.is_some() || q.assignee.is_some() || !q.labels.is_empty()
+    q.author.is_some() || q.assignee.is_some() || !q.labels.is_empty() || q.searches()
 }
 
 /// The search, in GitHub's syntax.
 fn search(repo: &RepoId, q: &IssueQuery) -> Result<String> {
     let (owner, name) = owner_and_name(repo)?;
-    let mut words = vec![format!("repo:{owner}/{name}"), "is:issue".to_owned()];
-    words.extend(match q.state {
-        IssueFilter::Open => Some("state:open".to_owned()),
-        IssueFilter::Closed => Some("state:closed".to_owned()),
+    let own = q.search.as_deref().unwrap_or_default().trim();
+    let mut words = vec![own.to_owned()];
+    words.push(format!("repo:{owner}/{name}"));
+    words.push("is:issue".to_owned());
+    if !names_state(own) {
+        words.extend(state_word(q.state).map(str::to_owned));
+    }
+    words.extend(qualifiers(q));
+    if !own.contains("sort:") {
+        let order = if q.oldest_first { "asc" } else { "desc" };
+        words.push(format!("sort:created-{order}"));
+    }
+    words.retain(|word| !word.is_empty());
+    Ok(words.join(" "))
+}
+
+/// The words that GitHub's page of issues takes for a list, as gh orders them.
+pub(crate) fn words_for_web(q: &IssueQuery) -> String {
+    let own = q.search.as_deref().unwrap_or_default().trim();
+    let mut words = qualifiers(q);
+    if !names_state(own) {
+        words.extend(state_word(q.state).map(str::to_owned));
+    }
+    words.push("type:issue".to_owned());
+    words.sort();
+    if !own.is_empty() {
+        words.insert(0, own.to_owned());
+    }
+    words.join(" ")
+}
+
+fn state_word(state: IssueFilter) -> Option<&'static str> {
+    match state {
+        IssueFilter::Open => Some("state:open"),
+        IssueFilter::Closed => Some("state:closed"),
         IssueFilter::All => None,
-    });
-    for (key, value) in [("author", &q.author), ("assignee", &q.assignee)] {
+    }
+}
+
+/// The filters beside the state.
+fn qualifiers(q: &IssueQuery) -> Vec<String> {
+    let mut words = Vec::new();
+    for (key, value) in [
+        ("author", &q.author),
+        ("assignee", &q.assignee),
+        ("mentions", &q.mention),
+        ("milestone", &q.milestone),
+    ] {
         words.extend(value.as_ref().map(|v| format!("{key}:{}", quoted(v))));
     }
+    let app = q.app.as_ref().map(|app| quoted(&format!("app/{app}")));
+    words.extend(app.map(|app| format!("author:{app}")));
     words.extend(q.labels.iter().map(|l| format!("label:{}", quoted(l))));
-    let order = if q.oldest_first { "asc" } else { "desc" };
-    words.push(format!("sort:created-{order}"));
-    Ok(words.join(" "))
+    words
 }
 
 fn states(state: IssueFilter) -> &'static [&'static str] {

@@ -4,7 +4,7 @@ mod comment;
 mod create;
 mod edit;
 mod history;
-mod list;
+pub(crate) mod list;
 mod plan;
 mod prepare;
 mod related;

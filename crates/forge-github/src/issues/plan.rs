@@ -16,7 +16,7 @@ use crate::{
     boards::{Board, archived, item_on, no_board},
     decorate::unique,
     gql::{
-        lookups::Lookups,
+        lookups::{Lookups, milestone_id},
         mutation::{
             ADD_BLOCKED_BY, ADD_ISSUE_ASSIGNEES, ADD_ISSUE_LABELS, ADD_SUB_ISSUE, CLEAR_VALUE,
             CLOSE_ISSUE, COMMENT_ON_ISSUE, Mutation, REMOVE_BLOCKED_BY, REMOVE_ISSUE_ASSIGNEES,
@@ -99,6 +99,7 @@ impl FoundIssue {
         self.text(edit, &mut plan);
         self.labels(edit, names, &mut plan)?;
         self.assignees(edit, names, &mut plan)?;
+        self.milestone(edit, names, &mut plan)?;
         self.relations(edit, names, &mut plan)?;
         self.values(edit, names, &mut plan)?;
         let node = &self.issue.node_id;
@@ -139,6 +140,21 @@ impl FoundIssue {
             input.extend(value.map(|v| (name.to_owned(), json!(v))));
         }
         plan.push("text", UPDATE_ISSUE, Value::Object(input));
+    }
+
+    fn milestone(&self, edit: &EditIssue, names: &Names, plan: &mut EditPlan) -> Result<()> {
+        let Some(wanted) = &edit.milestone else {
+            return Ok(());
+        };
+        let title = |title: &String| title.to_lowercase();
+        let had = self.issue.milestone.as_ref().map(|m| title(&m.title));
+        if had != wanted.as_ref().map(title) {
+            let repo = self.repo(names);
+            let id = wanted.as_ref().map(|title| milestone_id(title, &repo));
+            let input = json!({ "id": self.issue.node_id, "milestoneId": id.transpose()? });
+            plan.push("milestone", UPDATE_ISSUE, input);
+        }
+        Ok(())
     }
 
     fn labels(&self, edit: &EditIssue, names: &Names, plan: &mut EditPlan) -> Result<()> {
@@ -276,7 +292,9 @@ impl FoundIssue {
         let board = names.boards.get(id).ok_or_else(|| no_board(id))?;
         let item = item_on(id, &self.items);
         plan.item = item.map(|item| item.id.clone());
-        for (field, value) in &edit.values {
+        let known = (edit.values_if_known.iter())
+            .filter(|(field, value)| board.ids(id, field, value.as_deref()).is_ok());
+        for (field, value) in edit.values.iter().chain(known) {
             let ids = board.ids(id, field, value.as_deref())?;
             let had = self.issue.values.get(ids.field_name);
             if had.map(String::as_str) == ids.option.map(|(_, name)| name) {

@@ -169,6 +169,9 @@ impl GitHub {
             lookups.labels(&edit.labels.add);
             lookups.assignees(&edit.assignees.add);
             lookups.assignees(&edit.assignees.remove);
+            if let Some(Some(title)) = &edit.milestone {
+                lookups.milestone(title);
+            }
             let parent = edit.parent.iter().flatten();
             let ends = parent.chain(&edit.blocked_by.add);
             let board = edit.board.as_ref().filter(|_| !edit.values.is_empty());

@@ -127,9 +127,15 @@ impl GitHub {
     ) -> Result<Issue> {
         let host = &self.info.host;
         let relations = fields.relations.then(|| relations(host, repo, &wire));
+        // An issue of a repository that the viewer cannot see is counted, and not listed.
+        let is_whole = wire.blocked_by.as_ref().is_some_and(|list| !is_cut(list));
+        let unread = (fields.relations && !is_whole).then(|| {
+            Warning::new("not all issues that it waits for could be read").of_section("blocked_by")
+        });
         let items = wire.board_items.take().unwrap_or_default();
         let mut issue = map::issue(host, repo, wire)?;
         issue.relations = relations;
+        issue.warnings.extend(unread);
         if let Some(board) = &fields.board {
             let (values, warning) = values_on(board, &items);
             issue.values = values;
@@ -159,18 +165,23 @@ impl GitHub {
                     comments.extend(page);
                     // A position that stays where it is would be asked for again without end.
                     if comments.next().as_ref() == Some(&after) {
+                        warnings.push(cut_comments("the pages repeat themselves"));
                         break;
                     }
                 }
                 Err(e) => {
-                    let message = format!("comments could not be read in full: {}", e.message());
-                    warnings.push(Warning::new(message).of_section("comments"));
+                    warnings.push(cut_comments(e.message()));
                     break;
                 }
             }
         }
         comments.into_vec().into_iter().map(map::comment).collect()
     }
+}
+
+/// Some of the comments are missing.
+pub(super) fn cut_comments(why: &str) -> Warning {
+    Warning::new(format!("comments could not be read in full: {why}")).of_section("comments")
 }
 
 /// The owner, name and number of an issue of this host.

@@ -1,7 +1,7 @@
 //! One issue: a request, and one more for each further hundred of its comments.
 
 use forge_core::{
-    Result, Warning,
+    Error, ErrorKind, Result, Warning,
     model::{Issue, IssueFields, IssueId},
 };
 use serde::Deserialize;
@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::{
     missing,
-    sections::{access, need_board, selection},
+    sections::{access, cut_comments, need_board, selection},
     variables,
 };
 use crate::{
@@ -24,6 +24,9 @@ use crate::{
 /// The comments of a page; the variable `after` is its position.
 pub(crate) const COMMENTS: &str = "allComments: comments(first: 100, after: $after) { nodes { ...CommentNode } pageInfo { ...PageEnd } }";
 
+/// The key of those in an answer.
+const COMMENTS_KEY: &str = "allComments";
+
 #[derive(Debug, Deserialize)]
 struct RepositoryOf {
     repository: Option<IssueOf>,
@@ -32,6 +35,11 @@ struct RepositoryOf {
 #[derive(Debug, Deserialize)]
 struct IssueOf {
     issue: Option<wire::Issue>,
+}
+
+/// An answer lacks what was asked for.
+fn no_comments() -> Error {
+    Error::new(ErrorKind::Protocol, "the answer has no comments")
 }
 
 impl GitHub {
@@ -50,7 +58,11 @@ impl GitHub {
             .await?;
         need_board(self, fields, &answer)?;
         let (mut wire, mut warnings) = self.found_issue(id, answer)?;
-        let comments = wire.all_comments.take().unwrap_or_default();
+        let comments = wire.all_comments.take();
+        if fields.comments && comments.is_none() {
+            warnings.push(cut_comments(no_comments().message()));
+        }
+        let comments = comments.unwrap_or_default();
         let mut issue = self.issue_with(&id.repo, wire, fields)?;
         if fields.comments {
             issue.comments = Some(self.all_comments(id, comments, &mut warnings).await);
@@ -72,7 +84,8 @@ impl GitHub {
         variables.insert("after".into(), json!(after));
         let answer = self.api.query(&document.text(), &variables.into()).await?;
         let (page, warnings) = self.found_issue(id, answer)?;
-        Ok((page.all_comments.unwrap_or_default(), warnings))
+        let page = page.all_comments.ok_or_else(no_comments);
+        Ok((page?, warnings))
     }
 
     /// An issue with a selection of one's own. What could not be read is a warning.
@@ -97,9 +110,12 @@ impl GitHub {
     ) -> Result<(wire::Issue, Vec<Warning>)> {
         match answer.data.take().and_then(|d| d.repository?.issue) {
             Some(issue) => {
-                let warnings = self
-                    .api
-                    .warnings(&answer, |_| ("a part of the issue".to_owned(), None));
+                let warnings =
+                    self.api
+                        .warnings(&answer, |e| match e.names().contains(&COMMENTS_KEY) {
+                            true => ("a part of the comments".to_owned(), Some("comments")),
+                            false => ("a part of the issue".to_owned(), None),
+                        });
                 Ok((issue, warnings))
             }
             None if answer.errors.is_empty() => Err(missing(id)),

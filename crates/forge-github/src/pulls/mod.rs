@@ -40,7 +40,6 @@ mod update;
 pub(crate) mod view;
 
 pub(crate) use files::repo_route;
-pub(crate) use query::quoted;
 pub(crate) use state::{is_mine, same_text, since};
 
 #[async_trait]

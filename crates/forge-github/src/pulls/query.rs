@@ -18,7 +18,7 @@ pub(crate) fn needs_search(q: &PullQuery) -> bool {
 }
 
 /// Whether the words of a search choose the states themselves.
-fn names_state(search: &str) -> bool {
+pub(crate) fn names_state(search: &str) -> bool {
     search.split_whitespace().any(|word| {
         let word = word.trim_start_matches('-');
         [

@@ -328,3 +328,51 @@ async fn issue_closed_without_its_comment_carries_the_text() {
     assert_eq!(hint.action(), Some(&again));
     script.sent();
 }
+
+#[tokio::test]
+async fn issue_comments_that_are_not_whole_are_a_warning_of_comments() {
+    let first = page(vec![comment("IC_1", "ada", "One")], "c1");
+    let with = |list: Value| one(issue(7, json!({ "allComments": list })));
+    let mut lost = json!({ "data": with(Value::Null) });
+    let path = ["repository", "issue", "allComments"];
+    lost["errors"] = json!([error(&path, "SERVICE_UNAVAILABLE", "Something went wrong")]);
+    let mut hole = json!({ "data": with(nodes(vec![Value::Null])) });
+    hole["errors"] = lost["errors"].clone();
+    for (answers, read) in [
+        (vec![body("IssueView", lost.clone())], 0),
+        (vec![body("IssueView", hole)], 0),
+        (
+            vec![
+                data("IssueView", with(first.clone())),
+                body("IssueView", lost.clone()),
+            ],
+            1,
+        ),
+        (
+            vec![
+                data("IssueView", with(first.clone())),
+                data("IssueView", with(Value::Null)),
+            ],
+            1,
+        ),
+        (
+            vec![
+                data("IssueView", with(first.clone())),
+                data("IssueView", with(first.clone())),
+            ],
+            2,
+        ),
+    ] {
+        let script = Script::play(answers).await;
+        let fields = IssueFields::COMMENTS;
+        let found = script.repo.issue(&id(), &fields).await.unwrap();
+        assert_eq!(found.comments.map(|all| all.len()), Some(read));
+        let mut warnings = found.warnings.iter();
+        assert!(
+            warnings.any(|w| w.section == Some("comments")),
+            "{:?}",
+            found.warnings
+        );
+        script.sent();
+    }
+}
