@@ -172,6 +172,23 @@ pub static CAPABILITIES: Capabilities = Capabilities {
             },
         ),
         (C::IssueList, Native),
+        (
+            C::IssueMilestone,
+            No {
+                why: "a git repository has no milestones",
+                instead: &Hint::new("use a label"),
+            },
+        ),
+        (
+            C::IssueListSearch,
+            No {
+                why: "issues in a git repository are in no index, and have no milestones",
+                instead: &Hint::fixed(
+                    "list by author, assignee or label",
+                    Action::fixed(Call::Op(Op::IssueList), &[(Param::Author, Arg::Choose)]),
+                ),
+            },
+        ),
         (C::IssueView, Native),
         (C::IssueCreate, Native),
         (C::IssueEdit, Native),

@@ -75,6 +75,7 @@ impl Local {
             updated_at: s.updated_at,
             closed_at: s.closed_at,
             comments_count: s.comments,
+            milestone: None,
             comments: None,
             values: s.values.clone(),
             relations: None,

@@ -71,6 +71,8 @@ impl Local {
             base_oid: pull.base_oid.clone(),
             head_branch: s.head_branch.clone(),
             head_oid: pull.head_oid.clone(),
+            head_patch: None,
+            head_ref: Some(format!("refs/heads/{}", s.head_branch)),
             head_repo: None,
             rounds: None,
             depends_on: None,
