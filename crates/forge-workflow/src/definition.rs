@@ -197,6 +197,11 @@ pub struct PhaseRule {
     pub remaining: Vec<String>,
 }
 
+/// The app that runs a repository's own CI on GitHub.
+pub(crate) fn default_bots() -> Vec<String> {
+    vec!["github-actions".to_owned()]
+}
+
 /// A workflow.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -210,6 +215,9 @@ pub struct Definition {
     /// Whether an issue moves along [`State::next`] alone.
     #[serde(default)]
     pub strict_transitions: bool,
+    /// The logins of apps whose audit entries count as those of the team do.
+    #[serde(default = "default_bots")]
+    pub bots: Vec<String>,
     /// In the order of work.
     #[serde(rename = "state")]
     pub states: Vec<State>,

@@ -4,12 +4,13 @@ use std::fmt;
 
 use async_trait::async_trait;
 use forge_core::{
-    Capability, Error, ErrorKind, Ingestion, Outcome, Repo, Result, Retry, Warning,
-    model::{BoardId, EditIssue, Issue, IssueFields, IssueId},
+    Capability, Error, ErrorKind, Ingestion, Outcome, Precondition, Repo, Result, Retry, Warning,
+    model::{BoardId, Comment, EditIssue, Issue, IssueFields, IssueId},
+    text::one_line,
 };
 use serde::Serialize;
 
-use crate::{Entry, Trail};
+use crate::{Entry, Trail, definition::default_bots, member::short, trail::is_trusted};
 
 /// What a ledger promises of claims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -84,17 +85,41 @@ pub trait Ledger: fmt::Debug + Send + Sync {
 pub struct CommentLedger {
     repo: Repo,
     board: Option<BoardId>,
+    bots: Vec<String>,
 }
 
 impl CommentLedger {
     /// The comments of the issues of `repo`; issues are read with the fields of `board`.
     #[must_use]
     pub fn new(repo: Repo, board: Option<BoardId>) -> Self {
-        Self { repo, board }
+        Self {
+            repo,
+            board,
+            bots: default_bots(),
+        }
+    }
+
+    /// The same, with the entries of these apps.
+    #[must_use]
+    pub fn with_bots(mut self, bots: Vec<String>) -> Self {
+        self.bots = bots;
+        self
     }
 
     fn has(&self, capability: Capability) -> bool {
         self.repo.client().forge().capabilities().has(capability)
+    }
+
+    /// Refuses to write where an earlier entry of the viewer does not count: nor would this one, and
+    /// what it tells of would be done again and again.
+    fn check_counts(&self, issue: &Issue) -> Result<()> {
+        let mut comments = issue.comments.iter().flatten();
+        let is_void = |c: &&Comment| {
+            c.viewer_did_author && !is_trusted(c, &self.bots) && Entry::parse(&c.body).is_some()
+        };
+        comments
+            .find(is_void)
+            .map_or(Ok(()), |comment| Err(void(issue, comment)))
     }
 
     /// What became of a write whose answer was lost, or a part of which failed: done, or nothing, for
@@ -128,30 +153,88 @@ impl CommentLedger {
     }
 }
 
+/// Refuses an issue whose comments do not say for certain who holds it: a part of a trail may lack
+/// a claim, or the move of a merge.
+fn check_whole(issue: &Issue, promise: Promise) -> Result<()> {
+    let cut = |warning: &Warning| warning.section == Some("comments");
+    if issue.comments.is_none() || issue.warnings.iter().any(cut) {
+        return Err(untold(issue, "its comments could not be read in full"));
+    }
+    // A forge with roles that does not say one of them could not read it.
+    let without_role = (issue.comments.iter().flatten()).find(|c| {
+        let unknown = c.author_association.is_none() && !c.author.bot;
+        unknown && Entry::parse(&c.body).is_some()
+    });
+    match without_role.filter(|_| promise != Promise::Exclusive) {
+        Some(comment) => {
+            let login = one_line(&comment.author.login);
+            let why = format!("the role of {login}, who wrote an entry, could not be read");
+            Err(untold(issue, &why))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The refusal of an issue whose trail cannot be told.
+fn untold(issue: &Issue, why: &str) -> Error {
+    let message = format!("cannot tell who holds {}: {why}", short(&issue.id));
+    Error::new(ErrorKind::Protocol, message)
+        .with_hint("try again")
+        .with_retry(Retry::Transient)
+}
+
+/// The refusal of a writer whose entries count for nobody.
+pub(crate) fn void(issue: &Issue, comment: &Comment) -> Error {
+    let author = &comment.author;
+    let (why, hint) = match author.bot {
+        true => (
+            "the workflow does not name the app",
+            "name the login of the app in `bots` of the workflow's definition",
+        ),
+        false => (
+            "the account has no role in the repository",
+            "ask for a role in the repository, or use the account of a member",
+        ),
+    };
+    let message = format!(
+        "audit entries of {} on {} do not count: {why}",
+        one_line(&author.login),
+        short(&issue.id)
+    );
+    Error::precondition(Precondition::Rule, message).with_hint(hint)
+}
+
+/// Whether a part of a write that has failed was done, or may have been.
+pub(crate) fn is_partial(error: &Error) -> bool {
+    let mut context = error.context().iter();
+    error.retry() == Retry::Ambiguous || context.any(|(key, _)| *key == "done")
+}
+
 /// Whether a part of a failed write may have happened.
 pub(crate) fn was_sent(error: &Error) -> bool {
-    !matches!(
-        error.kind(),
-        ErrorKind::InvalidInput { .. }
-            | ErrorKind::NotFound { .. }
-            | ErrorKind::Unauthenticated { .. }
-            | ErrorKind::Unsupported { .. }
-            | ErrorKind::Conflict { .. }
-    )
+    is_partial(error)
+        || !matches!(
+            error.kind(),
+            ErrorKind::InvalidInput { .. }
+                | ErrorKind::NotFound { .. }
+                | ErrorKind::Unauthenticated { .. }
+                | ErrorKind::Unsupported { .. }
+                | ErrorKind::Conflict { .. }
+        )
 }
 
 /// Whether an issue is as `edit` wants its fields, labels and state.
 pub(crate) fn is_done(issue: &Issue, edit: &EditIssue) -> bool {
-    let has = |name: &String| {
-        let name = name.to_lowercase();
-        issue
-            .labels
-            .iter()
-            .any(|label| label.name.to_lowercase() == name)
-    };
+    let is = |a: &str, b: &str| a.to_lowercase() == b.to_lowercase();
+    let has = |name: &String| issue.labels.iter().any(|label| is(&label.name, name));
+    // A board has spellings of its own.
+    let value_of = |field: &String| issue.values.iter().find(|(name, _)| is(name, field));
     edit.values
         .iter()
-        .all(|(field, value)| issue.values.get(field) == value.as_ref())
+        .all(|(field, value)| match (value_of(field), value) {
+            (Some((_, found)), Some(value)) => is(found, value),
+            (found, value) => found.is_none() && value.is_none(),
+        })
         && edit.labels.add.iter().all(has)
         && !edit.labels.remove.iter().any(has)
         && edit.state.is_none_or(|state| state == issue.state)
@@ -182,11 +265,13 @@ impl Ledger for CommentLedger {
             comments
                 .for_each(|c| c.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id))));
         }
-        let trail = Trail::of(&issue);
+        check_whole(&issue, self.promise())?;
+        let trail = Trail::of(&issue, &self.bots);
         Ok(Sheet { issue, trail })
     }
 
     async fn swap(&self, sheet: &Sheet, mut edit: EditIssue, entry: &Entry) -> Result<Swap> {
+        self.check_counts(&sheet.issue)?;
         let exclusive = self.promise() == Promise::Exclusive;
         edit.comment = Some(entry.to_comment());
         edit.expected_version = exclusive.then(|| sheet.issue.version.clone());
@@ -231,8 +316,9 @@ impl Ledger for CommentLedger {
     }
 
     async fn withdraw(&self, sheet: &Sheet, entry: &Entry) -> Result<()> {
-        let mine = |c: &&forge_core::model::Comment| {
-            Entry::parse(&c.body).is_some_and(|e| e.id == entry.id)
+        // Who repeats the id of an entry is not the one to be deleted.
+        let mine = |c: &&Comment| {
+            c.viewer_did_author && Entry::parse(&c.body).is_some_and(|e| e.id == entry.id)
         };
         let found = sheet.issue.comments.iter().flatten().find(mine);
         match found {
@@ -256,3 +342,6 @@ pub fn took_effect(ingestion: &Ingestion) -> bool {
         Ingestion::PdsOnly { .. } | Ingestion::Ineffective { .. }
     )
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,6 +12,9 @@ pub struct Candidate {
     pub member: Member,
     /// Open issues that it waits for.
     pub blocked_by: Vec<IssueId>,
+    /// Whether it may wait for others, which could not be read.
+    #[serde(skip)]
+    pub blockers_unread: bool,
     /// Who works on it; `None` where nobody does.
     pub held_by: Option<String>,
     /// When it was opened.
@@ -119,6 +122,9 @@ fn obstacle(definition: &Definition, candidate: &Candidate, max: Option<usize>) 
             .collect();
         return Some(format!("it waits for {}", by.join(", ")));
     }
+    if candidate.blockers_unread {
+        return Some("not all that it waits for could be read".to_owned());
+    }
     let estimate = candidate.member.estimate.as_deref()?;
     let rank = definition.estimate_rank(estimate)?;
     (max.is_some_and(|max| rank > max)).then(|| format!("its estimate is {}", one_line(estimate)))
@@ -193,6 +199,7 @@ mod tests {
         Candidate {
             member,
             blocked_by: Vec::new(),
+            blockers_unread: false,
             held_by: None,
             created_at: Timestamp::from_unix(opened),
         }

@@ -135,36 +135,46 @@ impl Store for FieldStore {
     }
 
     fn states(&self, definition: &Definition, issue: &Issue) -> Vec<String> {
-        value_of(issue, &definition.field.state)
-            .into_iter()
-            .collect()
+        let value = value_of(issue, &definition.field.state);
+        let spelled = value.map(|name| match definition.state(&name) {
+            Some(state) => state.name.clone(),
+            None => name,
+        });
+        spelled.into_iter().collect()
     }
 
     fn size(&self, definition: &Definition, issue: &Issue, size: Size) -> Option<String> {
         value_of(issue, size.field(definition))
     }
 
-    fn put_state(&self, definition: &Definition, _: &Issue, state: &State, edit: &mut EditIssue) {
+    fn put_state(
+        &self,
+        definition: &Definition,
+        issue: &Issue,
+        state: &State,
+        edit: &mut EditIssue,
+    ) {
         edit.board.clone_from(&self.board);
-        let field = definition.field.state.clone();
+        let field = field_of(Some(issue), &definition.field.state);
         edit.values.insert(field, Some(state.name.clone()));
-        // The built-in field of a board is shown by GitHub's own views.
+        // The built-in field of a board is shown by GitHub's own views, and has the options that its
+        // owner likes.
         if let (Some(status), Some(_)) = (&state.status, &self.board) {
             let field = definition.field.status.clone();
-            edit.values.insert(field, Some(status.clone()));
+            edit.values_if_known.insert(field, Some(status.clone()));
         }
     }
 
     fn put_size(
         &self,
         definition: &Definition,
-        _: Option<&Issue>,
+        issue: Option<&Issue>,
         size: Size,
         value: Option<&str>,
         edit: &mut EditIssue,
     ) {
         edit.board.clone_from(&self.board);
-        let field = size.field(definition).to_owned();
+        let field = field_of(issue, size.field(definition));
         edit.values.insert(field, value.map(str::to_owned));
     }
 
@@ -193,6 +203,14 @@ fn value_of(issue: &Issue, field: &str) -> Option<String> {
     found.map(|(_, value)| value.clone())
 }
 
+/// The name of a field as the issue has it: a second one of another spelling would hide the first.
+fn field_of(issue: Option<&Issue>, field: &str) -> String {
+    let wanted = field.to_lowercase();
+    let mut names = issue.into_iter().flat_map(|issue| issue.values.keys());
+    let found = names.find(|name| name.to_lowercase() == wanted);
+    found.map_or(field, String::as_str).to_owned()
+}
+
 /// Labels: a prefix and the name of the state, or the name of the field and the value.
 #[derive(Clone, Debug)]
 pub struct LabelStore {
@@ -217,11 +235,14 @@ impl LabelStore {
 
 /// The labels of an issue that begin with `prefix`: the label, and what follows.
 fn labels_with<'i>(issue: &'i Issue, prefix: &str) -> impl Iterator<Item = (&'i str, &'i str)> {
+    // Small letters have other lengths in bytes.
+    let length = prefix.chars().count();
     let prefix = prefix.to_lowercase();
     issue.labels.iter().filter_map(move |label| {
         let name = label.name.as_str();
-        let head = name.get(..prefix.len())?;
-        let rest = name.get(prefix.len()..)?.trim();
+        let (at, _) = name.char_indices().nth(length)?;
+        let (head, rest) = name.split_at(at);
+        let rest = rest.trim();
         (head.to_lowercase() == prefix && !rest.is_empty()).then_some((name, rest))
     })
 }

@@ -24,6 +24,8 @@ pub(crate) const MAX_LEASE_S: u64 = 7 * 24 * 3600;
 const LAST_INSTANT: i64 = 253_402_300_799;
 /// Roles whose entries count. A stranger may comment on an issue, and claim nothing by it.
 const TRUSTED: [&str; 3] = ["OWNER", "MEMBER", "COLLABORATOR"];
+/// What GitHub's REST API appends to the login of an app, and GraphQL does not.
+const APP_SUFFIX: &str = "[bot]";
 
 /// The merge that moved an issue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,10 +38,14 @@ pub struct MergeRef {
 }
 
 impl MergeRef {
-    /// Whether both are one merge: a commit that one of them does not name is no difference.
+    /// Whether both are one merge. Where both name the merge commit, the repository's name is no
+    /// difference: it has several spellings, and may be changed.
     fn is_same(&self, other: &Self) -> bool {
-        let unnamed = self.commit.is_empty() || other.commit.is_empty();
-        self.pull == other.pull && (unnamed || self.commit == other.commit)
+        let key = |pull: &str| pull.rsplit('#').next().unwrap_or_default().to_owned();
+        match self.commit.is_empty() || other.commit.is_empty() {
+            true => self.pull.to_lowercase() == other.pull.to_lowercase(),
+            false => self.commit == other.commit && key(&self.pull) == key(&other.pull),
+        }
     }
 }
 
@@ -88,6 +94,10 @@ pub enum Event {
         /// if the lease was running by then.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         renewed: Option<Timestamp>,
+        /// When it was renewed the last time, by the clock of its holder. Counts where the forge does
+        /// not say when a comment was changed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        renewing: Option<Timestamp>,
         /// The claim whose lease was over.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         over: Option<Expired>,
@@ -292,11 +302,13 @@ pub struct Trail {
 }
 
 impl Trail {
-    /// The trail in the comments of `issue`, which has them in the forge's order.
+    /// The trail in the comments of `issue`, which has them in the forge's order. The entries of
+    /// `bots` count as those of the team do.
     #[must_use]
-    pub fn of(issue: &Issue) -> Self {
+    pub fn of(issue: &Issue, bots: &[String]) -> Self {
         let mut trail = Self::default();
-        for comment in issue.comments.iter().flatten().filter(|c| is_trusted(c)) {
+        let comments = issue.comments.iter().flatten();
+        for comment in comments.filter(|c| is_trusted(c, bots)) {
             if let Some(entry) = Entry::parse(&comment.body) {
                 trail.add(comment, entry);
             }
@@ -323,6 +335,7 @@ impl Trail {
                 over,
                 forced,
                 renewed,
+                renewing,
                 ..
             },
         ) = (made, &entry.event)
@@ -338,7 +351,8 @@ impl Trail {
             return;
         };
         claim.comment.clone_from(&comment.id);
-        if let Some(changed) = comment.updated_at.filter(|at| *at > claim.since) {
+        let changed = comment.updated_at.or(*renewing);
+        if let Some(changed) = changed.filter(|at| *at > claim.since) {
             claim.renewed_at = renewed.map_or(claim.since, |at| at.clamp(claim.since, changed));
             claim.renew(changed);
         }
@@ -359,11 +373,19 @@ impl Trail {
 /// Whether the author of a comment may move issues. Who the forge gives no role writes into a git
 /// repository, which everybody who can may do.
 ///
-/// A viewer without a role is a stranger to every other reader, and so to this one.
-fn is_trusted(comment: &Comment) -> bool {
+/// A viewer without a role is a stranger to every other reader, and so to this one. An app has no
+/// role, and may repeat the text of a stranger: it counts where the workflow names it.
+pub(crate) fn is_trusted(comment: &Comment, bots: &[String]) -> bool {
     let role = comment.author_association.as_deref();
-    comment.author.bot || role.is_none_or(|role| TRUSTED.contains(&role))
+    match comment.author.bot {
+        true => {
+            let bare = |login: &str| login.trim_end_matches(APP_SUFFIX).to_lowercase();
+            let login = bare(&comment.author.login);
+            bots.iter().any(|bot| bare(bot) == login)
+        }
+        false => role.is_none_or(|role| TRUSTED.contains(&role)),
+    }
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::Workflow;
 use crate::{
     Entry, Event, Member, SkippedMember, State, advance_plan,
-    ledger::took_effect,
+    ledger::{is_done, is_partial, took_effect},
     member::{order, short},
 };
 
@@ -266,7 +266,7 @@ impl Workflow {
                 .collect();
             return Ok(());
         }
-        let edits: Vec<(IssueId, EditIssue)> = moves
+        let (edits, entries): (Vec<(IssueId, EditIssue)>, Vec<Entry>) = moves
             .iter()
             .map(|(issue, from)| {
                 let event = Event::Moved {
@@ -277,17 +277,19 @@ impl Workflow {
                     ends: None,
                     merge: None,
                 };
+                let entry = Entry::new(event, None);
                 let edit = EditIssue {
-                    comment: Some(Entry::new(event, None).to_comment()),
+                    comment: Some(entry.to_comment()),
                     expected_version: Some(issue.version.clone()).filter(|v| !v.is_empty()),
                     board: self.store.board().cloned(),
                     ..self.edit_to(issue, to)
                 };
-                (issue.id.clone(), edit)
+                ((issue.id.clone(), edit), entry)
             })
-            .collect();
+            .unzip();
         let results = self.repo.edit_issues(&edits).await?;
-        for ((issue, from), result) in moves.iter().zip(results) {
+        let sent = edits.iter().zip(&entries);
+        for (((issue, from), ((_, edit), entry)), result) in moves.iter().zip(sent).zip(results) {
             let failed = |why: &str| FailedIssue {
                 id: issue.id.clone(),
                 error: format!(
@@ -303,9 +305,27 @@ impl Workflow {
                 Ok(_) => report
                     .errors
                     .push(failed("its record is stored, and nothing shows it")),
+                Err(e) if is_partial(&e) && self.is_moved(issue, edit, entry).await => {
+                    report.advanced.push(advanced(issue, from));
+                }
                 Err(e) => report.errors.push(failed(e.message())),
             }
         }
         Ok(())
+    }
+
+    /// Whether a move that failed in part has happened. An entry that tells of one that has not is
+    /// withdrawn.
+    async fn is_moved(&self, issue: &Issue, edit: &EditIssue, entry: &Entry) -> bool {
+        let Ok(now) = self.ledger.read(&issue.id).await else {
+            return false;
+        };
+        let is_told = now.trail.ids.contains(&entry.id);
+        let is_there = is_done(&now.issue, edit);
+        if is_told && !is_there {
+            // The error of the move says more than one of the withdrawal.
+            self.ledger.withdraw(&now, entry).await.ok();
+        }
+        is_told && is_there
     }
 }

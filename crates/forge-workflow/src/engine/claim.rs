@@ -2,16 +2,18 @@
 
 use forge_core::{
     Changed, Error, ErrorKind, Outcome, Precondition, Result, Warning,
-    model::{EditIssue, IssueId, IssueState},
+    model::{Comment, EditIssue, IssueId, IssueState},
 };
 
 use super::{
     Workflow, crowded, held, lost, now,
+    race::is_empty,
     set_state::{check_force, told},
+    with_setup,
 };
 use crate::{
     Claim, Entry, Event, Expired, MoveRequest, Promise, Resolved, Sheet, StateChange, Swap, Trail,
-    ledger::{is_done, was_sent},
+    ledger::{is_done, void, was_sent},
     member::short,
     resolve,
     trail::MAX_LEASE_S,
@@ -127,6 +129,7 @@ impl Workflow {
                 command: change.command.clone(),
                 from,
                 renewed: None,
+                renewing: None,
                 over,
                 forced,
             };
@@ -141,6 +144,9 @@ impl Workflow {
             let Swap::Written(mut outcome) = written else {
                 continue;
             };
+            if let Some(to) = to {
+                outcome = self.settle_race(&sheet, to.state, &entry, outcome).await?;
+            }
             outcome.warnings.extend(warnings);
             change.claim = Claim::made_by(&entry, now());
             return Ok(told(outcome, change));
@@ -185,9 +191,14 @@ impl Workflow {
                 true => Ok(()),
                 false => self.ledger.withdraw(&back, entry).await,
             };
-            let error = match &back.trail.claim {
-                Some(claim) => held(id, "claim", claim),
-                None => lost(id, &entry.id, None),
+            let mut comments = back.issue.comments.iter().flatten();
+            let is_entry = |c: &&Comment| Entry::parse(&c.body).as_ref() == Some(entry);
+            let error = match (&back.trail.claim, comments.find(is_entry)) {
+                (Some(claim), _) => held(id, "claim", claim),
+                (None, Some(comment)) if !back.trail.ids.contains(&entry.id) => {
+                    void(&back.issue, comment)
+                }
+                (None, _) => lost(id, &entry.id, None),
             };
             return Err(match withdrawn {
                 Ok(()) => error,
@@ -219,6 +230,7 @@ impl Workflow {
                 Ok(Swap::Written(moved))
             }
             Err(e) => {
+                let e = with_setup(e);
                 let now = match was_sent(&e) {
                     true => self.ledger.read(id).await.ok(),
                     false => None,
@@ -255,8 +267,12 @@ impl Workflow {
             let Some(mut entry) = entry else {
                 return Err(lost(id, claim, None));
             };
-            if let Event::Claimed { renewed, .. } = &mut entry.event {
+            if let Event::Claimed {
+                renewed, renewing, ..
+            } = &mut entry.event
+            {
                 *renewed = Some(held.renewed_at);
+                *renewing = (self.ledger.promise() == Promise::Advisory).then(now);
             }
             let Swap::Written(outcome) = self.ledger.renew(&sheet, &held.comment, &entry).await?
             else {
@@ -436,11 +452,6 @@ fn end_of(claim: &Entry) -> Entry {
         merge: None,
     };
     Entry::new(event, Some("the move failed"))
-}
-
-/// Whether an edit changes nothing.
-fn is_empty(edit: &EditIssue) -> bool {
-    edit.values.is_empty() && edit.labels.is_empty() && edit.state.is_none()
 }
 
 fn check_lease(lease_s: Option<u64>) -> Result<u64> {

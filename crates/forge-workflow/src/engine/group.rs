@@ -53,6 +53,8 @@ impl Workflow {
                 )));
                 break;
             }
+            // However many links there are, no more is read than a group may have.
+            next.truncate(MAX_GROUP);
             let found = self.repo.related_issues(&next, &fields).await?;
             for (id, why) in found.failed {
                 if layer == 0 {

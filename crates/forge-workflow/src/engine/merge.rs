@@ -4,7 +4,7 @@
 //! merge has had its effect is read from the audit trail, and never guessed from the state.
 
 use forge_core::{
-    Capability, Error, PrKey, Repo, Result,
+    Capability, Error, PrKey, Repo, Result, Support,
     locator::Hosts,
     mentions::{Named, mentions},
     model::{EditIssue, Issue, IssueId, IssueReason, IssueState, PrState, PullRequest, RepoInfo},
@@ -12,7 +12,7 @@ use forge_core::{
 use futures::{StreamExt as _, stream};
 use serde::Serialize;
 
-use super::{MAX_ATTEMPTS, Workflow};
+use super::{MAX_ATTEMPTS, Workflow, with_setup};
 use crate::{
     CommentLedger, Entry, Event, Ledger, MergeRef, Sheet, Swap, Terminal,
     ledger::took_effect,
@@ -258,7 +258,10 @@ impl<'w> MergeEffects<'w> {
 
     async fn swap(&self, sheet: &Sheet, edit: EditIssue, entry: &Entry) -> Result<Swap> {
         match self.workflow {
-            Some(workflow) => workflow.ledger.swap(sheet, edit, entry).await,
+            Some(workflow) => {
+                let written = workflow.ledger.swap(sheet, edit, entry).await;
+                written.map_err(with_setup)
+            }
             None => self.ledger().swap(sheet, edit, entry).await,
         }
     }
@@ -476,18 +479,18 @@ pub struct Linked {
 /// that lines of the description name: `Closes #3`, `Closes at://…`.
 #[must_use]
 pub fn linked_issues(pull: &PullRequest, repo: &Repo, hosts: &Hosts) -> Vec<Linked> {
-    let native = repo
+    let links = repo
         .client()
         .forge()
         .capabilities()
-        .has(Capability::PrCreateCloses);
+        .get(Capability::PrCreateCloses);
     let mut linked: Vec<Linked> = (pull.linked_issues.iter().flatten())
         .map(|issue| Linked {
             id: IssueId::number(issue.repo.clone(), issue.number),
             open: Some(issue.open),
         })
         .collect();
-    if !native {
+    if matches!(links, Support::ClientSide { .. } | Support::No { .. }) {
         let named = mentions(&pull.description, hosts, &mut Vec::new());
         for mention in named.into_iter().filter(|mention| mention.closes) {
             let own = |key| IssueId {

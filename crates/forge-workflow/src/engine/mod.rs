@@ -6,10 +6,11 @@ mod group;
 mod init;
 mod merge;
 mod pick;
+mod race;
 mod set_state;
 
 use forge_core::{
-    Changed, Error, ErrorKind, Hint, Repo, Timestamp,
+    Action, Call, Changed, Error, ErrorKind, Hint, Repo, Timestamp,
     model::{EditIssue, Issue, IssueFields, IssueId, IssueReason, IssueState},
 };
 
@@ -42,7 +43,8 @@ impl Workflow {
     /// The workflow `definition` of `repo`, with states in `store` and the trail in comments.
     #[must_use]
     pub fn new(repo: Repo, definition: Definition, store: Box<dyn Store>) -> Self {
-        let ledger = CommentLedger::new(repo.clone(), store.board().cloned());
+        let ledger = CommentLedger::new(repo.clone(), store.board().cloned())
+            .with_bots(definition.bots.clone());
         Self {
             repo,
             definition,
@@ -138,7 +140,7 @@ fn held(id: &IssueId, what: &str, claim: &Claim) -> Error {
     let message = format!(
         "cannot {what} {}: {holder} holds it for {} until {}, unless the lease is renewed",
         crate::member::short(id),
-        claim.command,
+        forge_core::text::one_line(&claim.command),
         claim.expires_at(),
     );
     Error::new(kind, message)
@@ -168,6 +170,21 @@ fn lost(id: &IssueId, mine: &str, now: Option<&Claim>) -> Error {
     Error::new(kind, message)
         .with_hint("stop working on the issue, and claim it again or pick another one")
         .with_context("holder", actual)
+}
+
+/// Says how a field or an option that a board lacks is made.
+fn with_setup(e: Error) -> Error {
+    let is_missing = matches!(
+        e.kind(),
+        ErrorKind::InvalidInput {
+            field: Some("values")
+        }
+    );
+    let Some(names) = e.hint().filter(|_| is_missing) else {
+        return e;
+    };
+    let text = format!("{}; make what the workflow needs", names.text());
+    e.with_hint(Hint::from(text).with_action(Action::new(Call::WorkflowInit)))
 }
 
 /// The refusal after too many writers were faster.

@@ -1,13 +1,15 @@
 //! The next issue to work on, from the issues of a repository.
 
+use std::collections::BTreeSet;
+
 use forge_core::{
-    Error, Outcome, PageReq, Result,
+    Error, Outcome, PageReq, Result, Warning,
     model::{IssueFilter, IssueId, IssueQuery, IssueState},
 };
 use serde::Serialize;
 
 use super::{ClaimRequest, StateChange, Workflow, now};
-use crate::{Candidate, Pick, pick};
+use crate::{Candidate, Pick, Promise, member::order, pick};
 
 /// How many issues are read at once.
 const PAGE: usize = 100;
@@ -53,6 +55,9 @@ impl Workflow {
     pub async fn pick(&self, req: &PickRequest<'_>) -> Result<Picked> {
         let states = self.pick_states(req)?;
         let mut candidates = Vec::new();
+        // An issue without a comment has no trail, where the forge counts comments itself.
+        let counts = self.promise() != Promise::Advisory;
+        let mut untouched = BTreeSet::new();
         let mut scanned = 0;
         let mut truncated = false;
         let mut query = self.pick_query(&states);
@@ -66,6 +71,8 @@ impl Workflow {
                     .iter()
                     .filter(|issue| issue.state == IssueState::Open);
                 candidates.extend(open.map(|issue| self.candidate(issue)));
+                let quiet = found.items.iter().filter(|issue| issue.comments_count == 0);
+                untouched.extend(quiet.filter(|_| counts).map(|issue| order(&issue.id)));
                 if self.is_certain(&candidates, &states, req.max_estimate)? {
                     truncated = found.next.is_some();
                     break 'lists;
@@ -95,6 +102,7 @@ impl Workflow {
             };
             let id = found.member.id.clone();
             let holder = match &req.claim {
+                None if untouched.contains(&order(&id)) => None,
                 None => self.holder(&id).await?,
                 Some(claim) => match self.claim(&id, claim).await {
                     Ok(claimed) => return Ok(done(picked, Some(claimed))),
@@ -198,6 +206,7 @@ impl Workflow {
     }
 
     fn candidate(&self, issue: &forge_core::model::Issue) -> Candidate {
+        let cut = |warning: &Warning| warning.section == Some("blocked_by");
         let relations = issue.relations.iter();
         let open = relations
             .flat_map(|r| r.blocked_by.iter())
@@ -205,6 +214,7 @@ impl Workflow {
         Candidate {
             member: self.member(issue),
             blocked_by: open.map(|blocker| blocker.id.clone()).collect(),
+            blockers_unread: issue.warnings.iter().any(cut),
             held_by: None,
             created_at: issue.created_at,
         }

@@ -7,7 +7,7 @@ use forge_core::{
 };
 use serde::Serialize;
 
-use super::{Workflow, crowded, held, lost, now};
+use super::{Workflow, crowded, held, lost, now, race::is_empty, with_setup};
 use crate::{
     Blocking, Claim, ConvergenceGate, Entry, Event, Resolved, Sheet, Swap, check_transition,
     convergence, ledger::took_effect, member::short, resolve,
@@ -95,11 +95,7 @@ impl Workflow {
             let mut change = self.change(&sheet.issue, from.clone(), &resolved, req);
             change.closed = edit.state.map(|state| state == IssueState::Closed);
             let ended = ends.filter(|_| !keeps);
-            if edit.values.is_empty()
-                && edit.labels.is_empty()
-                && edit.state.is_none()
-                && ended.is_none()
-            {
+            if is_empty(&edit) && ended.is_none() {
                 let why = format!("{} is in {} already", short(id), resolved.state.name);
                 return Ok(Outcome::unchanged(change, Warning::new(why)));
             }
@@ -113,7 +109,10 @@ impl Workflow {
                 merge: None,
             };
             let entry = Entry::new(event, req.reason);
-            if let Swap::Written(outcome) = self.ledger.swap(&sheet, edit, &entry).await? {
+            let written = self.ledger.swap(&sheet, edit, &entry).await;
+            if let Swap::Written(outcome) = written.map_err(with_setup)? {
+                let to = resolved.state;
+                let outcome = self.settle_race(&sheet, to, &entry, outcome).await?;
                 return Ok(told(outcome, change));
             }
         }

@@ -14,7 +14,7 @@ fn at(secs: i64) -> Timestamp {
     Timestamp::from_unix(secs)
 }
 
-fn comment(key: usize, secs: i64, entry: &Entry) -> Comment {
+pub fn comment(key: usize, secs: i64, entry: &Entry) -> Comment {
     Comment {
         id: key.to_string(),
         author: Actor::new("ada"),
@@ -35,7 +35,11 @@ fn comment(key: usize, secs: i64, entry: &Entry) -> Comment {
 }
 
 fn trail(comments: &[Comment]) -> Trail {
-    Trail::of(&Issue {
+    Trail::of(&issue(comments), &[])
+}
+
+pub fn issue(comments: &[Comment]) -> Issue {
+    Issue {
         id: IssueId::number(RepoId::local("/tools"), 1),
         node_id: String::new(),
         number: Some(1),
@@ -50,16 +54,17 @@ fn trail(comments: &[Comment]) -> Trail {
         updated_at: at(0),
         closed_at: None,
         comments_count: 0,
+        milestone: None,
         url: String::new(),
         version: String::new(),
         values: BTreeMap::new(),
         comments: Some(comments.to_vec()),
         relations: None,
         warnings: Vec::new(),
-    })
+    }
 }
 
-fn claimed(id: &str, over: Option<(&str, i64)>) -> Entry {
+pub fn claimed(id: &str, over: Option<(&str, i64)>) -> Entry {
     Entry {
         id: id.to_owned(),
         reason: None,
@@ -69,6 +74,7 @@ fn claimed(id: &str, over: Option<(&str, i64)>) -> Entry {
             command: "ralph_impl".to_owned(),
             from: None,
             renewed: None,
+            renewing: None,
             over: over.map(|(claim, renewed)| Expired {
                 claim: claim.to_owned(),
                 renewed_at: at(renewed),
@@ -213,9 +219,63 @@ fn entries_of_strangers_do_not_count() {
         // The viewer's own word counts no more than it does for every other reader.
         by.viewer_did_author = true;
         assert_eq!(holder(&[by.clone()]).is_some(), counts, "{role:?}");
-        by.author.bot = true;
-        assert!(holder(&[by]).is_some(), "an app: {role:?}");
     }
+}
+
+#[test]
+fn app_counts_where_the_workflow_names_it() {
+    let mut by = comment(1, 10, &claimed("a", None));
+    by.author.bot = true;
+    for (login, bots, counts) in [
+        ("github-actions", &["github-actions"][..], true),
+        ("github-actions[bot]", &["github-actions"], true),
+        ("agents", &["other", "Agents[bot]"], true),
+        // A translator repeats what a stranger has written.
+        ("translator", &["github-actions"], false),
+        ("github-actions", &[], false),
+    ] {
+        by.author.login = login.to_owned();
+        for role in [None, Some("NONE"), Some("COLLABORATOR")] {
+            by.author_association = role.map(str::to_owned);
+            let bots: Vec<String> = bots.iter().map(|bot| (*bot).to_owned()).collect();
+            let found = Trail::of(&issue(std::slice::from_ref(&by)), &bots);
+            assert_eq!(found.claim.is_some(), counts, "{login} {bots:?} {role:?}");
+        }
+    }
+    // Nobody becomes an app by a name.
+    by.author.bot = false;
+    by.author.login = "github-actions".to_owned();
+    by.author_association = Some("NONE".to_owned());
+    assert_eq!(holder(&[by]), None);
+}
+
+#[test]
+fn renewal_by_the_holders_clock_counts_where_the_forge_says_none() {
+    let renewed = |last: i64, now: i64| {
+        let mut entry = claimed("a", None);
+        if let Event::Claimed {
+            renewed, renewing, ..
+        } = &mut entry.event
+        {
+            (*renewed, *renewing) = (Some(at(last)), Some(at(now)));
+        }
+        comment(1, 0, &entry)
+    };
+    let first = trail(&[renewed(0, 50)]).claim.unwrap();
+    assert_eq!((first.renewed_at, first.is_late), (at(50), false));
+    let second = trail(&[renewed(50, 100)]).claim.unwrap();
+    assert_eq!((second.renewed_at, second.is_late), (at(100), false));
+    // After the lease it renews nothing, whoever has come meanwhile.
+    let late = [
+        renewed(0, LEASE as i64 + 5),
+        comment(2, LEASE as i64 + 1, &claimed("b", Some(("a", 0)))),
+    ];
+    assert_eq!(holder(&late).as_deref(), Some("b"));
+    // What the forge knows comes before what the holder says.
+    let mut edited = renewed(0, 5_000);
+    edited.updated_at = Some(at(10));
+    let known = trail(&[edited]).claim.unwrap();
+    assert_eq!((known.renewed_at, known.is_late), (at(10), false));
 }
 
 #[test]
@@ -294,6 +354,22 @@ fn merge_is_the_same_with_and_without_its_commit() {
     };
     assert!(of("x#1", "c1") && of("x#1", ""));
     assert!(!of("x#1", "c2") && !of("x#2", "c1") && !of("x#2", ""));
+}
+
+#[test]
+fn merge_is_the_same_under_another_name_of_the_repository() {
+    let pull = "github.com/octo/tools#1";
+    let found = trail(&[comment(1, 10, &moved("m", None, Some((pull, "c1"))))]);
+    let of = |pull: &str, commit: &str| {
+        let merge = MergeRef {
+            pull: pull.to_owned(),
+            commit: commit.to_owned(),
+        };
+        found.moved_by(&merge).is_some()
+    };
+    assert!(of("github.com/Octo/Tools#1", "c1") && of("github.com/Octo/Tools#1", ""));
+    assert!(of("github.com/octo/renamed#1", "c1") && !of("github.com/octo/renamed#1", ""));
+    assert!(!of("github.com/octo/tools#2", "c1") && !of("github.com/octo/tools#1", "c2"));
 }
 
 #[test]
@@ -455,6 +531,7 @@ proptest! {
             command: command.clone(),
             from: from.clone(),
             renewed: renewed.then(|| at(1)),
+            renewing: renewed.then(|| at(2)),
             over: over.map(|(claim, secs)| Expired { claim, renewed_at: at(secs) }),
             forced: from.clone(),
         };

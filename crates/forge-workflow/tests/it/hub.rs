@@ -17,16 +17,16 @@ use forge_workflow::{
     Workflow,
 };
 
-const REPO: &str = "octo/tools";
+pub const REPO: &str = "octo/tools";
 
-struct Hub {
-    double: GitHubDouble,
-    board: Id,
-    repo: Repo,
-    flow: Workflow,
+pub struct Hub {
+    pub double: GitHubDouble,
+    pub board: Id,
+    pub repo: Repo,
+    pub flow: Workflow,
 }
 
-fn handle(double: &GitHubDouble, token: &str) -> Repo {
+pub fn handle(double: &GitHubDouble, token: &str) -> Repo {
     let url = double.url();
     let get = |name: &str| (name == "HTTP_PROXY").then(|| url.clone());
     let settings = Settings {
@@ -48,7 +48,7 @@ fn handle(double: &GitHubDouble, token: &str) -> Repo {
     Client::new(Arc::new(forge), Policy::default()).repo(id)
 }
 
-fn fields() -> Box<dyn Store> {
+pub fn fields() -> Box<dyn Store> {
     Box::new(FieldStore::new(Some(BoardId {
         owner: "octo".to_owned(),
         number: 1,
@@ -56,7 +56,7 @@ fn fields() -> Box<dyn Store> {
 }
 
 impl Hub {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let double = GitHubDouble::start(Options::default()).unwrap();
         let definition = Definition::preset("ralph").unwrap();
         let board = {
@@ -88,12 +88,12 @@ impl Hub {
         }
     }
 
-    fn id(&self, number: u64) -> IssueId {
+    pub fn id(&self, number: u64) -> IssueId {
         self.repo.issue_id(number)
     }
 
     /// Opens an issue in a state on the board.
-    fn issue(&self, state: &str) -> u64 {
+    pub fn issue(&self, state: &str) -> u64 {
         let mut seed = self.double.seed();
         let number = seed.open_issue(REPO, "ada", state, "");
         let item = seed.project_item(self.board, REPO, number, "Todo");
@@ -101,7 +101,7 @@ impl Hub {
         number
     }
 
-    fn state(&self, number: u64) -> String {
+    pub fn state(&self, number: u64) -> String {
         let values = self.double.seed().project_values(self.board, REPO, number);
         let state = values
             .into_iter()
@@ -226,7 +226,12 @@ async fn pick_reads_one_page_for_a_hundred_and_stops_when_certain() {
     let picked = hub.flow.pick(&request).await.unwrap();
     assert_eq!(picked.pick.issue.unwrap().member.id, hub.id(4));
     assert_eq!((picked.scanned, picked.truncated), (100, true));
-    // A page, and the trail of the issue.
+    // A page: an issue without comments has no trail.
+    assert_eq!(hub.requests(), (1, 0));
+    hub.double.seed().comment(REPO, 4, "ada", "Mine?");
+    let again = hub.flow.pick(&request).await.unwrap();
+    assert_eq!(again.pick.issue.unwrap().member.id, hub.id(4));
+    // And the trail of one that has some.
     assert_eq!(hub.requests(), (2, 0));
     let request = PickRequest {
         state: Some("Backlog"),
@@ -256,10 +261,8 @@ async fn advance_of_many_is_two_reads_and_batches_of_twenty() {
     for number in 2..=26 {
         assert_eq!(hub.state(number), "In Review");
     }
-    let (reads, writes) = hub.requests();
-    // The third query is the board's ids, once.
-    assert!(reads <= 3, "{reads} reads");
-    assert_eq!(writes, 2);
+    // The children with their parent, and what the edits need with the ids of the board.
+    assert_eq!(hub.requests(), (2, 2));
     let again = hub
         .flow
         .advance(&hub.id(parent), "In Review", false, false)
@@ -268,6 +271,72 @@ async fn advance_of_many_is_two_reads_and_batches_of_twenty() {
     assert!(again.advanced.is_empty());
     let (reads, writes) = hub.requests();
     assert!(reads <= 2 && writes == 0, "{reads} reads, {writes} writes");
+}
+
+#[tokio::test]
+async fn advance_fails_the_children_that_cannot_move_alone() {
+    let hub = Hub::new();
+    let parent = hub.issue("Backlog");
+    for _ in 0..25 {
+        let number = hub.issue("Ready for Plan");
+        let mut seed = hub.double.seed();
+        seed.sub_issue((REPO, parent), (REPO, number));
+        if [3, 24].contains(&number) {
+            let item = seed.items.keys().copied().last();
+            seed.archive_item(item.unwrap());
+        }
+    }
+    hub.requests();
+    let report = hub
+        .flow
+        .advance(&hub.id(parent), "In Review", false, false)
+        .await
+        .unwrap();
+    let failed: Vec<_> = report.errors.iter().map(|e| e.id.key.to_string()).collect();
+    assert_eq!(failed, ["3", "24"], "{report:?}");
+    for e in &report.errors {
+        assert!(e.error.starts_with("Failed to update: "), "{}", e.error);
+        assert!(e.error.contains("Recovery: retry advance"), "{}", e.error);
+    }
+    assert_eq!(report.advanced.len(), 23);
+    for number in 2..=26 {
+        let wanted = match [3, 24].contains(&number) {
+            true => "Ready for Plan",
+            false => "In Review",
+        };
+        assert_eq!(hub.state(number), wanted, "#{number}");
+    }
+    let trail = hub.flow.trail(&hub.id(3)).await.unwrap();
+    assert!(trail.moves.is_empty(), "the trail tells of what happened");
+}
+
+#[tokio::test]
+async fn group_keeps_issues_of_two_repositories_apart() {
+    const OTHER: &str = "octo/other";
+    let hub = Hub::new();
+    {
+        let mut seed = hub.double.seed();
+        seed.repo_with_readme(OTHER);
+        seed.collaborator(OTHER, "ada", Permission::Admin);
+    }
+    let first = hub.issue("Ready for Plan");
+    let same = hub.double.seed().open_issue(OTHER, "ada", "Other", "");
+    assert_eq!(first, same, "both have the number");
+    let second = hub.issue("Ready for Plan");
+    {
+        let mut seed = hub.double.seed();
+        seed.blocked_by((REPO, first), (OTHER, same));
+        seed.blocked_by((REPO, second), (REPO, first));
+    }
+    let whole = hub.flow.group(&hub.id(first)).await.unwrap().group;
+    let names: Vec<String> = whole.members.iter().map(ToString::to_string).collect();
+    assert_eq!(names.len(), 3, "{names:?}");
+    assert!(names[0].ends_with("octo/other#1"), "{names:?}");
+    for member in &whole.members {
+        let from = hub.flow.group(member).await.unwrap().group;
+        assert_eq!(from.members, whole.members, "from {member}");
+        assert_eq!(from.primary, whole.primary);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

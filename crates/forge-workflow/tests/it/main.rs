@@ -13,4 +13,7 @@ mod local;
 mod memory;
 mod merges;
 mod moves;
+mod partial;
 mod properties;
+mod races;
+mod trust;

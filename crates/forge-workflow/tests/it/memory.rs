@@ -96,6 +96,7 @@ impl MemoryLedger {
             updated_at: Timestamp::from_unix(0),
             closed_at: None,
             comments_count: 0,
+            milestone: None,
             url: String::new(),
             version: shared.version.to_string(),
             values: BTreeMap::from([("Workflow State".to_owned(), "Backlog".to_owned())]),
@@ -138,10 +139,17 @@ fn later(at: Timestamp, secs: i64) -> Timestamp {
 }
 
 fn shift_entry(entry: &mut Entry, secs: i64) {
-    if let Event::Claimed { over, renewed, .. } = &mut entry.event {
+    if let Event::Claimed {
+        over,
+        renewed,
+        renewing,
+        ..
+    } = &mut entry.event
+    {
         over.iter_mut()
             .for_each(|over| over.renewed_at = later(over.renewed_at, secs));
-        renewed.iter_mut().for_each(|at| *at = later(*at, secs));
+        let times = renewed.iter_mut().chain(renewing);
+        times.for_each(|at| *at = later(*at, secs));
     }
 }
 
@@ -163,7 +171,7 @@ impl Ledger for MemoryLedger {
     async fn read(&self, issue: &IssueId) -> Result<Sheet> {
         tokio::task::yield_now().await;
         let issue = self.issue(issue);
-        let trail = Trail::of(&issue);
+        let trail = Trail::of(&issue, &[]);
         Ok(Sheet { issue, trail })
     }
 
@@ -213,7 +221,9 @@ impl Ledger for MemoryLedger {
             let found = shared.comments.iter_mut().find(|c| c.id == comment);
             if let Some(found) = found {
                 found.body = body;
-                found.updated_at = Some(Timestamp::now());
+                // Records do not say when they were changed.
+                let says = shared.promise != Promise::Advisory;
+                found.updated_at = says.then(Timestamp::now);
             }
         })?;
         Ok(match written {

@@ -1,0 +1,79 @@
+//! What two moves at once leave behind where the forge has no compare-and-swap.
+
+use forge_core::{
+    Changed, Error, ErrorKind, Outcome, Result,
+    model::{EditIssue, Issue, IssueId},
+    text::one_line,
+};
+
+use super::{Workflow, held};
+use crate::{Entry, Event, Promise, Sheet, State, ledger::took_effect, member::short};
+
+impl Workflow {
+    /// Ends a race: an issue that is not in `state` behind a move was moved by somebody else at the
+    /// same time.
+    ///
+    /// A claim that came meanwhile counts, else the last move of the trail. All who see the
+    /// contradiction bring the issue to the same state.
+    ///
+    /// # Errors
+    /// `conflict` where the other one counts.
+    pub(super) async fn settle_race(
+        &self,
+        sheet: &Sheet,
+        state: &State,
+        entry: &Entry,
+        outcome: Outcome<Issue>,
+    ) -> Result<Outcome<Issue>> {
+        let id = &sheet.issue.id;
+        let is_settled = is_empty(&self.edit_to(&outcome.value, state));
+        if is_settled || self.promise() == Promise::Exclusive || !took_effect(&outcome.ingestion) {
+            return Ok(outcome);
+        }
+        let back = self.ledger.read(id).await?;
+        // An index that is behind shows neither side.
+        if !back.trail.ids.contains(&entry.id) {
+            return Ok(outcome);
+        }
+        let claim = back.trail.claim.as_ref();
+        let claim = claim.filter(|claim| !sheet.trail.ids.contains(&claim.id));
+        let last = back.trail.moves.last();
+        let (goal, other) = match (claim, last.map(|last| (&last.id, &last.event))) {
+            (Some(claim), _) if claim.id != entry.id => {
+                let command = self.definition.command(&claim.command);
+                let lock = command.and_then(|c| self.definition.state(c.lock.as_deref()?));
+                (lock, Some(held(id, "move", claim)))
+            }
+            (None, Some((last, Event::Moved { to, .. }))) if *last != entry.id => {
+                (self.definition.state(to), Some(overtaken(id, state, to)))
+            }
+            _ => (Some(state), None),
+        };
+        let edit = goal.map(|goal| self.edit_to(&back.issue, goal));
+        if let Some(edit) = edit.filter(|edit| !is_empty(edit)) {
+            self.repo.edit_issue(id, &edit).await?;
+        }
+        other.map_or(Ok(outcome), Err)
+    }
+}
+
+/// The refusal of a move that another one has overtaken.
+fn overtaken(id: &IssueId, state: &State, to: &str) -> Error {
+    let to = one_line(to);
+    let kind = ErrorKind::Conflict {
+        what: Changed::Record,
+        expected: state.name.clone(),
+        actual: to.clone().into_owned(),
+    };
+    let message = format!(
+        "cannot move {} to {}: somebody moved it to {to} at the same time",
+        short(id),
+        state.name
+    );
+    Error::new(kind, message).with_hint("look at the issue, then move it again where that is right")
+}
+
+/// Whether an edit changes nothing.
+pub(super) fn is_empty(edit: &EditIssue) -> bool {
+    edit.values.is_empty() && edit.labels.is_empty() && edit.state.is_none()
+}

@@ -1,0 +1,71 @@
+use forge_core::Noun;
+
+use super::*;
+use crate::trail::tests::{claimed, comment, issue};
+
+#[test]
+fn trail_whose_roles_are_unknown_is_refused() {
+    let mut entry = comment(1, 10, &claimed("a", None));
+    entry.author_association = None;
+    let mut text = entry.clone();
+    text.body = "No entry".to_owned();
+    for promise in [Promise::Exclusive, Promise::Ordered, Promise::Advisory] {
+        let found = check_whole(&issue(&[text.clone(), entry.clone()]), promise);
+        match promise {
+            // Who writes into a git repository has no role.
+            Promise::Exclusive => found.unwrap(),
+            _ => assert_eq!(
+                found.unwrap_err().message(),
+                "cannot tell who holds #1: the role of ada, who wrote an entry, could not be read"
+            ),
+        }
+        check_whole(&issue(std::slice::from_ref(&text)), promise).unwrap();
+    }
+}
+
+#[test]
+fn trail_with_missing_comments_is_refused() {
+    let whole = issue(&[comment(1, 10, &claimed("a", None))]);
+    let mut cut = whole.clone();
+    cut.warnings = vec![Warning::new("no").of_section("comments")];
+    let mut unread = whole.clone();
+    unread.comments = None;
+    for promise in [Promise::Exclusive, Promise::Ordered, Promise::Advisory] {
+        check_whole(&whole, promise).unwrap();
+        for lacks in [&cut, &unread] {
+            let e = check_whole(lacks, promise).unwrap_err();
+            assert_eq!(e.retry(), Retry::Transient);
+        }
+    }
+    let mut other = whole;
+    other.warnings = vec![Warning::new("no").of_section("relations")];
+    check_whole(&other, Promise::Ordered).unwrap();
+}
+
+#[test]
+fn refusal_behind_a_part_that_was_done_was_sent() {
+    let refused = || Error::not_found(Noun::Issue, "there is no such option");
+    assert!(!was_sent(&refused()) && !is_partial(&refused()));
+    let half = refused().with_context("done", "comment");
+    assert!(was_sent(&half) && is_partial(&half));
+}
+
+#[test]
+fn edit_is_done_in_other_spellings() {
+    let mut found = issue(&[]);
+    found
+        .values
+        .insert("workflow state".to_owned(), "done".to_owned());
+    let mut edit = EditIssue::default();
+    let field = "Workflow State".to_owned();
+    edit.values.insert(field.clone(), Some("Done".to_owned()));
+    assert!(is_done(&found, &edit));
+    edit.values
+        .insert(field.clone(), Some("Backlog".to_owned()));
+    assert!(!is_done(&found, &edit));
+    edit.values.insert(field, None);
+    assert!(!is_done(&found, &edit));
+    edit.values.clear();
+    edit.values.insert("Estimate".to_owned(), None);
+    assert!(is_done(&found, &edit));
+}

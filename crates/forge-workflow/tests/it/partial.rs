@@ -1,0 +1,152 @@
+//! Reads and writes of which a part fails: a trail never says what is not so.
+
+use forge_core::model::{EditIssue, IssueState};
+use forge_testkit::github::Fault;
+use forge_workflow::{ClaimRequest, MoveRequest, PickRequest};
+
+use crate::hub::{Hub, REPO};
+
+fn research(holder: &str) -> ClaimRequest<'_> {
+    ClaimRequest {
+        command: "research",
+        holder: Some(holder),
+        ..ClaimRequest::default()
+    }
+}
+
+const TRIAGE: MoveRequest<'_> = MoveRequest {
+    to: "Research Needed",
+    command: "triage",
+    reason: None,
+    claim: None,
+    holder: None,
+    lease_s: None,
+    force: false,
+};
+
+#[tokio::test]
+async fn claim_on_a_page_that_is_not_read_is_not_passed() {
+    let hub = Hub::new();
+    let number = hub.issue("Research Needed");
+    for n in 0..1_100 {
+        // A stranger's flood hides nothing.
+        let mut seed = hub.double.seed();
+        seed.user("mallory");
+        seed.comment(REPO, number, "mallory", &format!("{n}"));
+    }
+    let id = hub.id(number);
+    hub.flow.claim(&id, &research("agent")).await.unwrap();
+    let e = hub.flow.claim(&id, &research("other")).await.unwrap_err();
+    assert!(e.message().contains("agent holds it"), "{e}");
+    let pages = Fault::status(502).on_operation("IssueView").skip(1);
+    hub.double.fault(pages.always());
+    let e = hub.flow.claim(&id, &research("other")).await.unwrap_err();
+    let whole = "cannot tell who holds #1: its comments could not be read in full";
+    assert_eq!(e.message(), whole);
+    assert_eq!(e.retry(), forge_core::Retry::Transient);
+    hub.double.clear_faults();
+    hub.double.fault(
+        Fault::status(502)
+            .on_operation("IssueView")
+            .skip(1)
+            .always(),
+    );
+    let state = PickRequest {
+        state: Some("Research Needed"),
+        ..PickRequest::default()
+    };
+    // The board is put back by hand: the trail alone says that somebody works on it.
+    {
+        let mut seed = hub.double.seed();
+        let item = *seed.items.keys().next().unwrap();
+        seed.project_value(item, "Workflow State", "Research Needed");
+    }
+    let e = hub.flow.pick(&state).await.unwrap_err();
+    assert_eq!(e.message(), whole);
+}
+
+#[tokio::test]
+async fn issue_whose_blockers_are_not_all_read_is_not_picked() {
+    let hub = Hub::new();
+    let number = hub.issue("Research Needed");
+    for n in 0..51 {
+        let blocker = hub.issue("Backlog");
+        hub.double
+            .seed()
+            .blocked_by((REPO, number), (REPO, blocker));
+        // The oldest is the one that is cut off.
+        if n > 0 {
+            let done = EditIssue {
+                state: Some(IssueState::Closed),
+                ..EditIssue::default()
+            };
+            hub.repo.edit_issue(&hub.id(blocker), &done).await.unwrap();
+        }
+    }
+    let request = PickRequest {
+        state: Some("Research Needed"),
+        ..PickRequest::default()
+    };
+    let picked = hub.flow.pick(&request).await.unwrap().pick;
+    assert_eq!(picked.issue, None);
+    assert_eq!(
+        picked.skipped,
+        [(
+            hub.id(number),
+            "not all that it waits for could be read".to_owned()
+        )]
+    );
+}
+
+/// Gives the options of the states new ids, as their owner does by defining them again.
+fn redefine(hub: &Hub) {
+    let mut seed = hub.double.seed();
+    let board = seed.projects.get_mut(&hub.board).unwrap();
+    let fields = board.fields.iter_mut();
+    let options = fields
+        .filter(|field| field.name == "Workflow State")
+        .flat_map(|field| &mut field.options);
+    options.for_each(|option| option.id = format!("{}0", option.id));
+}
+
+#[tokio::test]
+async fn move_that_is_refused_in_part_leaves_no_entry() {
+    let hub = Hub::new();
+    let id = hub.id(hub.issue("Backlog"));
+    // The ids of the options are looked up once.
+    hub.flow.set_state(&id, &TRIAGE).await.unwrap();
+    let next = hub.id(hub.issue("Backlog"));
+    redefine(&hub);
+    let e = hub.flow.set_state(&next, &TRIAGE).await.unwrap_err();
+    let done = e.context().iter().find(|(key, _)| *key == "done");
+    assert!(
+        done.is_some_and(|(_, done)| done.contains("comment")),
+        "{e:?}"
+    );
+    let trail = hub.flow.trail(&next).await.unwrap();
+    assert!(trail.moves.is_empty(), "{trail:?}");
+}
+
+#[tokio::test]
+async fn advance_that_is_refused_in_part_leaves_no_entry() {
+    let hub = Hub::new();
+    let parent = hub.issue("Backlog");
+    let numbers: Vec<u64> = (0..3).map(|_| hub.issue("Ready for Plan")).collect();
+    for number in &numbers {
+        hub.double.seed().sub_issue((REPO, parent), (REPO, *number));
+    }
+    let first = hub.id(parent);
+    hub.flow.set_state(&first, &TRIAGE).await.unwrap();
+    redefine(&hub);
+    let done = hub.flow.advance(&first, "In Review", false, false).await;
+    let report = done.unwrap();
+    assert_eq!(
+        (report.advanced.len(), report.errors.len()),
+        (0, 3),
+        "{report:?}"
+    );
+    for number in &numbers {
+        let trail = hub.flow.trail(&hub.id(*number)).await.unwrap();
+        assert!(trail.moves.is_empty(), "{trail:?}");
+    }
+}

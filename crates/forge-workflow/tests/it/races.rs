@@ -1,0 +1,158 @@
+//! Two moves of one issue at once, where the forge has no compare-and-swap.
+
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use forge_core::{
+    Result,
+    model::{EditIssue, Issue, IssueFields, IssueId, IssueState},
+};
+use forge_workflow::{
+    ClaimRequest, CommentLedger, Definition, Entry, LabelStore, Ledger, MoveRequest, Promise,
+    Sheet, Swap, Workflow,
+};
+
+use crate::hub::{Hub, REPO, handle};
+
+/// What the other one does between the reading and the writing of this one.
+#[derive(Clone, Copy, Debug)]
+enum Other {
+    Moves(&'static str),
+    Claims,
+}
+
+#[derive(Debug)]
+struct Overtaken {
+    inner: CommentLedger,
+    other: Arc<Workflow>,
+    does: Mutex<Option<Other>>,
+}
+
+#[async_trait]
+impl Ledger for Overtaken {
+    fn promise(&self) -> Promise {
+        self.inner.promise()
+    }
+
+    async fn read(&self, issue: &IssueId) -> Result<Sheet> {
+        self.inner.read(issue).await
+    }
+
+    async fn swap(&self, sheet: &Sheet, edit: EditIssue, entry: &Entry) -> Result<Swap> {
+        let does = self.does.lock().unwrap().take();
+        let id = &sheet.issue.id;
+        match does {
+            Some(Other::Moves(to)) => drop(self.other.set_state(id, &review(to)).await.unwrap()),
+            Some(Other::Claims) => drop(self.other.claim(id, &IMPL).await.unwrap()),
+            None => {}
+        }
+        self.inner.swap(sheet, edit, entry).await
+    }
+
+    async fn renew(&self, sheet: &Sheet, comment: &str, entry: &Entry) -> Result<Swap> {
+        self.inner.renew(sheet, comment, entry).await
+    }
+
+    async fn withdraw(&self, sheet: &Sheet, entry: &Entry) -> Result<()> {
+        self.inner.withdraw(sheet, entry).await
+    }
+}
+
+const IMPL: ClaimRequest<'_> = ClaimRequest {
+    command: "impl",
+    holder: Some("grace"),
+    lease_s: None,
+    reason: None,
+    force: false,
+};
+
+fn review(to: &str) -> MoveRequest<'_> {
+    MoveRequest {
+        to,
+        command: "review",
+        ..MoveRequest::default()
+    }
+}
+
+fn labels(repo: forge_core::Repo) -> Workflow {
+    let definition = Definition::preset("ralph").unwrap();
+    Workflow::new(
+        repo,
+        definition,
+        Box::new(LabelStore::new("state: ".into())),
+    )
+}
+
+/// An issue in *Plan in Review*, and a workflow that `other` overtakes once.
+async fn overtaken(hub: &Hub, other: Other) -> (IssueId, Workflow) {
+    let other_flow = labels(handle(&hub.double, "gho_0canary0grace"));
+    other_flow.init(false).await.unwrap();
+    let number = {
+        let mut seed = hub.double.seed();
+        let number = seed.open_issue(REPO, "ada", "One", "");
+        seed.label_issue(REPO, number, "state: Plan in Review");
+        number
+    };
+    let ledger = Overtaken {
+        inner: CommentLedger::new(hub.repo.clone(), None),
+        other: Arc::new(other_flow),
+        does: Mutex::new(Some(other)),
+    };
+    let flow = labels(hub.repo.clone()).with_ledger(Box::new(ledger));
+    (hub.id(number), flow)
+}
+
+async fn read(hub: &Hub, id: &IssueId) -> (Vec<String>, IssueState) {
+    let issue: Issue = hub.repo.issue(id, &IssueFields::NONE).await.unwrap();
+    let labels = issue.labels.into_iter().map(|label| label.name);
+    (labels.collect(), issue.state)
+}
+
+#[tokio::test]
+async fn move_that_overtakes_another_leaves_one_state() {
+    for (first, then, label, state) in [
+        (
+            "Ready for Plan",
+            "__CLOSE__",
+            "state: Done",
+            IssueState::Closed,
+        ),
+        (
+            "__CLOSE__",
+            "Ready for Plan",
+            "state: Ready for Plan",
+            IssueState::Open,
+        ),
+        (
+            "Ready for Plan",
+            "Human Needed",
+            "state: Human Needed",
+            IssueState::Open,
+        ),
+    ] {
+        let hub = Hub::new();
+        let (id, flow) = overtaken(&hub, Other::Moves(first)).await;
+        let done = flow.set_state(&id, &review(then)).await.unwrap();
+        assert!(done.value.moved);
+        assert_eq!(
+            read(&hub, &id).await,
+            (vec![label.to_owned()], state),
+            "{then}"
+        );
+        let trail = flow.trail(&id).await.unwrap();
+        assert_eq!(trail.moves.len(), 2);
+    }
+}
+
+#[tokio::test]
+async fn move_without_a_claim_yields_to_one_that_came_meanwhile() {
+    let hub = Hub::new();
+    let (id, flow) = overtaken(&hub, Other::Claims).await;
+    let e = flow.set_state(&id, &review("__CLOSE__")).await.unwrap_err();
+    assert_eq!(e.code(), "conflict", "{e}");
+    assert!(e.message().contains("grace holds it"), "{e}");
+    let wanted = vec!["state: In Progress".to_owned()];
+    assert_eq!(read(&hub, &id).await, (wanted, IssueState::Open));
+    let claim = flow.trail(&id).await.unwrap().claim.unwrap();
+    assert_eq!(claim.holder, "grace");
+}

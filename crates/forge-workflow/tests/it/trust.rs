@@ -1,0 +1,92 @@
+//! Whose audit entries count.
+
+use forge_core::model::IssueId;
+use forge_testkit::github::{ALL_SCOPES, state::Permission};
+use forge_workflow::{ClaimRequest, Definition, MoveRequest, Workflow};
+
+use crate::hub::{Hub, REPO, fields, handle};
+
+const RESEARCH: ClaimRequest<'_> = ClaimRequest {
+    command: "research",
+    holder: Some("agent"),
+    lease_s: None,
+    reason: None,
+    force: false,
+};
+
+/// A workflow of an app that may write, and that `bots` name or do not.
+fn app(hub: &Hub, login: &str, bots: &[&str]) -> Workflow {
+    {
+        let mut seed = hub.double.seed();
+        seed.bot(login);
+        seed.token("gho_0canary0app", login, ALL_SCOPES);
+        seed.collaborator(REPO, login, Permission::Write);
+    }
+    let mut definition = Definition::preset("ralph").unwrap();
+    definition.bots = bots.iter().map(|bot| (*bot).to_owned()).collect();
+    Workflow::new(handle(&hub.double, "gho_0canary0app"), definition, fields())
+}
+
+async fn bodies(hub: &Hub, id: &IssueId) -> usize {
+    hub.flow.trail(id).await.unwrap().ids.len()
+}
+
+#[tokio::test]
+async fn app_that_repeats_a_strangers_text_moves_nothing() {
+    let hub = Hub::new();
+    let number = hub.issue("Research Needed");
+    let id = hub.id(number);
+    let mine = hub.flow.claim(&id, &RESEARCH).await.unwrap().value.claim;
+    let mine = mine.unwrap();
+    {
+        let mut seed = hub.double.seed();
+        seed.bot("translator");
+        let ends = format!(
+            "**a** → **b** by c\n\n<!-- forge-workflow: {{\"id\":\"x\",\"event\":\"moved\",\"from\":null,\"to\":\"Done\",\"command\":\"c\",\"ends\":\"{}\"}} -->",
+            mine.id
+        );
+        seed.comment(REPO, number, "translator", &ends);
+    }
+    let trail = hub.flow.trail(&id).await.unwrap();
+    assert_eq!(trail.claim.map(|claim| claim.id), Some(mine.id));
+    assert!(trail.moves.is_empty());
+    assert_eq!(bodies(&hub, &id).await, 1);
+}
+
+#[tokio::test]
+async fn app_that_the_workflow_does_not_name_is_told_so() {
+    let hub = Hub::new();
+    let id = hub.id(hub.issue("Research Needed"));
+    let named = app(&hub, "agents", &["agents"]);
+    let unnamed = app(&hub, "agents", &[]);
+    let e = unnamed.claim(&id, &RESEARCH).await.unwrap_err();
+    assert_eq!(e.code(), "precondition_failed", "{e}");
+    assert_eq!(
+        e.message(),
+        "audit entries of agents on #1 do not count: the workflow does not name the app"
+    );
+    // What it wrote is withdrawn.
+    let all = hub.double.seed().comments_of(REPO, 1).len();
+    assert_eq!(all, 0);
+    let claim = named.claim(&id, &RESEARCH).await.unwrap().value.claim;
+    let moved = MoveRequest {
+        to: "__COMPLETE__",
+        command: "research",
+        claim: claim.as_ref().map(|claim| claim.id.as_str()),
+        ..MoveRequest::default()
+    };
+    // Nor does one write on that finds its own entries void.
+    let e = unnamed.set_state(&id, &moved).await.unwrap_err();
+    assert_eq!(e.code(), "conflict", "{e}");
+    let forced = MoveRequest {
+        claim: None,
+        force: true,
+        reason: Some("stuck"),
+        ..moved
+    };
+    let e = unnamed.set_state(&id, &forced).await.unwrap_err();
+    assert_eq!(e.code(), "precondition_failed", "{e}");
+    assert_eq!(hub.state(1), "Research in Progress");
+    named.set_state(&id, &moved).await.unwrap();
+    assert_eq!(hub.state(1), "Ready for Plan");
+}
