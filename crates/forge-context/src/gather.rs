@@ -667,7 +667,7 @@ impl Gather<'_> {
             warnings.push(Warning::new(message).of_section("diff"));
         }
         let head_sha = Some(diff.head_oid).filter(|oid| !oid.is_empty());
-        if let (Some(of_diff), Some(of_pull)) = (&head_sha, &pull.head_oid)
+        if let (Some(of_diff), Some(of_pull)) = (head_sha.as_deref(), pull.head_id())
             && of_diff != of_pull
         {
             let message = format!("the head moved from {of_pull} to {of_diff} meanwhile");

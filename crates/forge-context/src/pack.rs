@@ -23,7 +23,7 @@ pub struct PackedDiff {
     /// The merge base, where it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base_sha: Option<String>,
-    /// The head commit, where the forge says it with the diff.
+    /// The id of the head, where the forge says it with the diff.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub head_sha: Option<String>,
     /// How many lines of context the hunks have; `None` where the forge stores the diff as it was

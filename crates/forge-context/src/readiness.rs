@@ -175,7 +175,7 @@ pub struct Readiness {
     pub requirements: Vec<Requirement>,
     /// The texts of what is unmet; none for one that is not open.
     pub blockers: Vec<String>,
-    /// The head commit that was judged.
+    /// The head that was judged, as [`PullRequest::head_id`].
     pub head_sha: Option<String>,
     /// The base commit that it was judged against.
     pub base_sha: Option<String>,
@@ -247,7 +247,7 @@ impl Readiness {
             ready_to_merge,
             requirements,
             blockers: blockers.into_iter().map(|(_, text)| text).collect(),
-            head_sha: pull.head_oid.clone(),
+            head_sha: pull.head_id().map(str::to_owned),
             base_sha: pull.base_oid.clone(),
             checked_at,
         }

@@ -231,7 +231,7 @@ impl WatchSeen {
         let latest = pull.latest_reviews.iter();
         let reviews = latest.map(|r| (r.id.clone(), (r.author.login.clone(), r.state)));
         Self {
-            head_sha: pull.head_oid.clone(),
+            head_sha: pull.head_id().map(str::to_owned),
             state: pull.state,
             draft: pull.draft,
             checks,
@@ -356,7 +356,9 @@ impl WatchSeen {
 
     fn short_head(&self) -> String {
         let head = self.head_sha.as_deref().unwrap_or("unknown");
-        head.get(..7).unwrap_or(head).to_owned()
+        // All CIDs of patches begin with the same seven letters.
+        let length = if head.starts_with("bafkrei") { 14 } else { 7 };
+        head.get(..length).unwrap_or(head).to_owned()
     }
 }
 
