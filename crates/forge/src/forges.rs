@@ -8,7 +8,7 @@ use std::{
 
 use forge_context::{ContextReq, TicketSource};
 use forge_core::{
-    Action, Error, Hint, Locator, Op, Policy, PrKey, Repo, RepoId, RepoPath, Result,
+    Action, Error, ForgeKind, Hint, Locator, Op, Policy, PrKey, Repo, RepoId, RepoPath, Result,
     locator::{self, Hosts, ParseLocatorError},
     model::LocalClone,
 };
@@ -22,7 +22,7 @@ use crate::jira;
 use crate::tangled;
 use crate::{
     Config,
-    auth::Accounts,
+    auth::{Accounts, Pin},
     config::{self, Env},
     registry, resolve,
 };
@@ -179,6 +179,21 @@ impl Forges {
     #[must_use]
     pub fn accounts(&self) -> &Accounts {
         &self.accounts
+    }
+
+    /// What a login is to be pinned to: the account that its name leads to now. `None` on forges
+    /// whose names do not change hands.
+    ///
+    /// # Errors
+    /// As [`Accounts::login`]; as the forge, when the name cannot be looked up.
+    pub async fn pin_login(
+        &self,
+        host: &str,
+        kind: Option<&ForgeKind>,
+        account: &str,
+    ) -> Result<Option<Pin>> {
+        let (host, kind, account) = self.accounts.check_login(host, kind, account)?;
+        registry::pin_login(self, &kind, &host, account).await
     }
 
     /// What is a ticket of an issue tracker, and who is asked for it: JIRA, where the configuration or

@@ -3,6 +3,7 @@
 use std::{
     collections::HashMap,
     sync::{Arc, OnceLock, PoisonError},
+    time::{Duration, Instant},
 };
 
 use async_trait::async_trait;
@@ -13,8 +14,8 @@ use tokio::sync::Mutex;
 
 use crate::{
     Config,
-    auth::{Accounts, Gh, GhHosts},
-    config::Env,
+    auth::{self, Accounts, Gh, GhHosts},
+    config::{Env, Var},
 };
 
 /// What the GitHub hosts of a process share. Nothing of it exists before the first one is opened.
@@ -39,12 +40,15 @@ impl Shared {
             .tokens
             .get_or_init(|| Arc::new(Tokens::new(accounts.clone(), config.env())));
         let endpoint = endpoint(&id.host, config);
-        let forge = GitHub::at(
+        let mut forge = GitHub::at(
             &id.host,
             endpoint,
             self.http(config.env())?,
             Arc::clone(tokens) as Arc<dyn TokenSource>,
         );
+        if let Some(token) = accounts.board_token(&id.host)? {
+            forge = forge.with_board_tokens(Arc::new(BoardToken(token)));
+        }
         Ok((Arc::new(forge), id.clone()))
     }
 
@@ -72,14 +76,18 @@ fn endpoint(host: &str, config: &Config) -> Endpoint {
     }
 }
 
+/// How long it is remembered that gh has no login: a process may run for weeks.
+const NO_LOGIN_KEPT: Duration = Duration::from_secs(60);
+
 /// Tokens from the environment, then from the store, then from gh's login.
 #[derive(Debug)]
 struct Tokens {
     accounts: Accounts,
     file: GhHosts,
     gh: Gh,
-    /// What gh's login has given, by host: it is looked at once, and once more after a refusal.
-    from_gh: Mutex<HashMap<String, Option<Secret>>>,
+    /// What gh's login has given, by host: it is looked at once, and once more after a refusal. Where
+    /// it has none, it is asked again after a while.
+    from_gh: Mutex<HashMap<String, (Option<Secret>, Instant)>>,
     /// Where the last token of a host was, for errors.
     origins: std::sync::Mutex<HashMap<String, String>>,
 }
@@ -135,36 +143,57 @@ impl Tokens {
 #[async_trait]
 impl TokenSource for Tokens {
     async fn token(&self, host: &str) -> Result<Option<Secret>> {
-        if let Some(credential) = self.accounts.credential(host)? {
+        if let Some(credential) = auth::credential(&self.accounts, host).await? {
             let origin = credential.source.to_string();
             return Ok(Some(self.given(host, &credential.secret, origin)));
         }
         let mut known = self.from_gh.lock().await;
-        if let Some(token) = known.get(host) {
+        if let Some((token, at)) = known.get(host)
+            && (token.is_some() || at.elapsed() < NO_LOGIN_KEPT)
+        {
             return Ok(token.clone());
         }
         let token = self.of_gh(host, None).await?;
-        known.insert(host.to_owned(), token.clone());
+        known.insert(host.to_owned(), (token.clone(), Instant::now()));
         Ok(token)
     }
 
     async fn renewed(&self, host: &str, refused: &Secret) -> Result<Option<Secret>> {
         let mut known = self.from_gh.lock().await;
         match known.get(host) {
-            Some(Some(token)) if token == refused => {}
+            Some((Some(token), _)) if token == refused => {}
             // Another request has renewed it in the meantime.
-            Some(Some(token)) => return Ok(Some(token.clone())),
+            Some((Some(token), _)) => return Ok(Some(token.clone())),
             _ => return Ok(None),
         }
         // The refusal says more than that there is no other.
         let token = self.of_gh(host, Some(refused)).await.unwrap_or_default();
-        known.insert(host.to_owned(), token.clone());
+        known.insert(host.to_owned(), (token.clone(), Instant::now()));
         Ok(token)
     }
 
     fn origin(&self, host: &str) -> Option<String> {
         let origins = self.origins.lock().unwrap_or_else(PoisonError::into_inner);
         origins.get(host).cloned()
+    }
+}
+
+/// The token of the environment for project boards.
+#[derive(Debug)]
+struct BoardToken(Secret);
+
+#[async_trait]
+impl TokenSource for BoardToken {
+    async fn token(&self, _: &str) -> Result<Option<Secret>> {
+        Ok(Some(self.0.clone()))
+    }
+
+    async fn renewed(&self, _: &str, _: &Secret) -> Result<Option<Secret>> {
+        Ok(None)
+    }
+
+    fn origin(&self, _: &str) -> Option<String> {
+        Some(Var::GhProjectToken.name().to_owned())
     }
 }
 

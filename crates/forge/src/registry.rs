@@ -8,11 +8,14 @@ use forge_core::{
 };
 use futures::future::BoxFuture;
 
-use crate::{Config, Forges, config::Var};
+use crate::{Config, Forges, auth::Pin, config::Var};
 
 /// Opens the backend of a repository, and gives it with the repository's canonical id.
 type Open =
     for<'a> fn(&'a Forges, &'a RepoId, Trust) -> BoxFuture<'a, Result<(Arc<dyn Forge>, RepoId)>>;
+
+/// Finds out what a login at a host is to be pinned to, by the account's name.
+type PinLogin = for<'a> fn(&'a Forges, &'a str, &'a str) -> BoxFuture<'a, Result<Option<Pin>>>;
 
 /// A backend of this build.
 #[derive(Clone, Copy, Debug)]
@@ -94,6 +97,7 @@ pub struct AccountShape {
     name_rule: fn(&str) -> Result<(), &'static str>,
     variables: fn(&str) -> Variables,
     forget: fn(&Config, &str) -> Result<()>,
+    pin: PinLogin,
 }
 
 /// Where the environment holds a credential.
@@ -136,6 +140,25 @@ impl AccountShape {
     }
 }
 
+/// Accounts whose names do not change hands need no pin, and without a backend nobody can look.
+const NO_PIN: PinLogin = |_, _, _| Box::pin(async { Ok(None) });
+
+/// What a login at a host of `kind` is to be pinned to, by the account's name.
+///
+/// # Errors
+/// As the backend: a name that cannot be looked up is not logged in.
+pub(crate) async fn pin_login(
+    forges: &Forges,
+    kind: &ForgeKind,
+    host: &str,
+    account: &str,
+) -> Result<Option<Pin>> {
+    match account_shape(kind) {
+        Some(shape) => (shape.pin)(forges, host, account).await,
+        None => Ok(None),
+    }
+}
+
 /// The kinds that have accounts.
 static ACCOUNTS: &[AccountShape] = &[
     AccountShape {
@@ -156,6 +179,7 @@ static ACCOUNTS: &[AccountShape] = &[
             },
         },
         forget: |_, _| Ok(()),
+        pin: NO_PIN,
     },
     AccountShape {
         kind: &ForgeKind::TANGLED,
@@ -173,6 +197,10 @@ static ACCOUNTS: &[AccountShape] = &[
         forget: crate::tangled::forget_sessions,
         #[cfg(not(feature = "tangled"))]
         forget: |_, _| Ok(()),
+        #[cfg(feature = "tangled")]
+        pin: |forges, host, account| Box::pin(forges.tangled().pin_login(forges, host, account)),
+        #[cfg(not(feature = "tangled"))]
+        pin: NO_PIN,
     },
 ];
 

@@ -10,9 +10,16 @@ use std::{
 use async_trait::async_trait;
 use forge_core::{AtUri, Error, ErrorKind, Forge, PrId, RepoId, Result, model::IssueId};
 use forge_http::{Http, Settings as HttpSettings, WritePace};
-use forge_tangled::{Dialects, DraftMarker, Login, LoginSource, Origin, Reach, Settings, Tangled};
+use forge_tangled::{
+    Dialects, DraftMarker, Login, LoginSource, Origin, Pin, Reach, Settings, Tangled,
+};
 
-use crate::{Config, Forges, auth::Accounts, config::Env, registry};
+use crate::{
+    Config, Forges,
+    auth::{self, Accounts, CredentialSource},
+    config::Env,
+    registry,
+};
 
 /// Sessions are in a directory of this name, beside the store of accounts.
 const SESSIONS: &str = "sessions";
@@ -28,6 +35,23 @@ const WRITE_PACE: WritePace = WritePace {
 pub(crate) struct Shared {
     http: OnceLock<Http>,
     hosts: Mutex<HashMap<String, Arc<Tangled>>>,
+}
+
+/// Holds the deadline of an operation over the search for a record: no handle exists yet to hold it.
+async fn within_deadline<T>(
+    forges: &Forges,
+    uri: &AtUri,
+    search: impl Future<Output = Result<T>>,
+) -> Result<T> {
+    let after = forges.policy().deadline;
+    tokio::time::timeout(after, search)
+        .await
+        .unwrap_or_else(|_| {
+            let seconds = after.as_secs_f32();
+            let message = format!("cannot find {uri}: its server took longer than {seconds} s");
+            Err(Error::new(ErrorKind::Timeout { after }, message)
+                .with_hint("try again, or allow more time with FORGE_TIMEOUT (seconds)"))
+        })
 }
 
 impl Shared {
@@ -53,7 +77,8 @@ impl Shared {
     /// # Errors
     /// As [`Self::open`]; `not_found`; `protocol` for a record that is no pull request.
     pub async fn pull_of_record(&self, forges: &Forges, uri: &AtUri) -> Result<PrId> {
-        self.usual_host(forges)?.pull_of_record(uri).await
+        let host = self.usual_host(forges)?;
+        within_deadline(forges, uri, host.pull_of_record(uri)).await
     }
 
     /// The issue that a record is.
@@ -61,7 +86,8 @@ impl Shared {
     /// # Errors
     /// As [`Self::open`]; `not_found`; `protocol` for a record that is no issue.
     pub async fn issue_of_record(&self, forges: &Forges, uri: &AtUri) -> Result<IssueId> {
-        self.usual_host(forges)?.issue_of_record(uri).await
+        let host = self.usual_host(forges)?;
+        within_deadline(forges, uri, host.issue_of_record(uri)).await
     }
 
     /// The host of what is known without one.
@@ -70,6 +96,23 @@ impl Shared {
     /// As [`Self::open`].
     pub fn usual_host(&self, forges: &Forges) -> Result<Arc<Tangled>> {
         self.host(registry::tangled_host(forges), forges)
+    }
+
+    /// What a login of `account` at `host` is to be pinned to.
+    ///
+    /// # Errors
+    /// As [`Self::open`] and [`Tangled::pin_login`].
+    pub async fn pin_login(
+        &self,
+        forges: &Forges,
+        host: &str,
+        account: &str,
+    ) -> Result<Option<auth::Pin>> {
+        let pin = self.host(host, forges)?.pin_login(account).await?;
+        Ok(Some(auth::Pin {
+            did: pin.did,
+            server: pin.server,
+        }))
     }
 
     fn host(&self, host: &str, forges: &Forges) -> Result<Arc<Tangled>> {
@@ -201,7 +244,7 @@ struct Logins(Accounts);
 #[async_trait]
 impl LoginSource for Logins {
     async fn login(&self, host: &str) -> Result<Option<Login>> {
-        let Some(credential) = self.0.credential(host)? else {
+        let Some(credential) = auth::credential(&self.0, host).await? else {
             return Ok(None);
         };
         let Some(account) = credential.account else {
@@ -216,7 +259,28 @@ impl LoginSource for Logins {
         Ok(Some(Login {
             account,
             password: credential.secret,
+            pin: credential.pin.map(|pin| Pin {
+                did: pin.did,
+                server: pin.server,
+            }),
         }))
+    }
+
+    /// Logins of the environment are kept by nobody; their sessions are their pins.
+    async fn keep_pin(&self, host: &str, login: &Login, pin: &Pin) -> Result<()> {
+        let credential = auth::credential(&self.0, host).await?;
+        let stored = credential.filter(|it| matches!(it.source, CredentialSource::Store(_)));
+        let name = stored.and_then(|it| it.account);
+        match name.filter(|name| *name == login.account) {
+            Some(name) => {
+                let pin = auth::Pin {
+                    did: pin.did.clone(),
+                    server: pin.server.clone(),
+                };
+                self.0.keep_pin(host, &name, &pin)
+            }
+            None => Ok(()),
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The workflow that the configuration asks for.
 
-use std::{fs, io::Read as _};
+use std::{fs, io::Read as _, path::Path};
 
 use forge_core::{Capability, Error, ErrorKind, Repo, Result, model::BoardId};
 use forge_workflow::{Definition, FieldStore, LabelStore, Store, Workflow};
@@ -67,6 +67,13 @@ pub async fn definition_text(config: &Config, repo: Option<&Repo>) -> Result<Str
         .with_hint("correct `workflow.definition`, or write the file")
     };
     let Some(path) = named.strip_prefix(DEFINITION_IN_REPO) else {
+        if Path::new(&named).is_relative() {
+            let why = "a relative path is another file in each work tree, and may be under review";
+            return Err(wrong(why.to_owned()).with_hint(format!(
+                "set `workflow.definition` to an absolute path, or to {DEFINITION_IN_REPO}{named} for \
+                 the default branch's file"
+            )));
+        }
         let mut text = String::new();
         let file = fs::File::open(&named).map_err(|e| wrong(e.to_string()).with_source(e))?;
         let mut bounded = file.take(MAX_DEFINITION + 1);

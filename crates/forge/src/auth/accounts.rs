@@ -58,8 +58,21 @@ pub struct Credential {
     pub account: Option<String>,
     /// A token, or for tangled an app password.
     pub secret: Secret,
+    /// Whom the secret was given for; `None` where the account's name says it all, or nobody has
+    /// looked yet.
+    pub pin: Option<Pin>,
     /// Where it comes from.
     pub source: CredentialSource,
+}
+
+/// The lasting name of an account, and the server that its secret is for. Names of accounts change
+/// hands: the secret must not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pin {
+    /// The account's DID.
+    pub did: String,
+    /// The origin of the server that the account is at.
+    pub server: Option<String>,
 }
 
 /// One line of `forge auth status`.
@@ -151,11 +164,12 @@ impl Accounts {
             })?),
             None => stored.active(),
         };
-        Ok(found.map(|(name, secret)| Credential {
+        Ok(found.map(|account| Credential {
             host: host.clone(),
             kind: kind.unwrap_or_else(|| stored.kind.clone()),
-            account: Some(name.clone()),
-            secret: secret.clone(),
+            account: Some(account.name.clone()),
+            secret: account.secret.clone(),
+            pin: account.pin.clone(),
             source: CredentialSource::Store(store.path().to_owned()),
         }))
     }
@@ -212,13 +226,13 @@ impl Accounts {
         stored
             .accounts
             .iter()
-            .map(|(name, secret)| AccountStatus {
+            .map(|account| AccountStatus {
                 host: stored.host.clone(),
                 kind: kind.clone().unwrap_or_else(|| stored.kind.clone()),
-                account: Some(name.clone()),
-                active: !shadowed && active.is_some_and(|(active, _)| active == name),
+                account: Some(account.name.clone()),
+                active: !shadowed && active.is_some_and(|active| active.name == account.name),
                 source: CredentialSource::Store(path.clone()),
-                token: masked(secret),
+                token: masked(&account.secret),
             })
             .collect()
     }
@@ -253,8 +267,25 @@ impl Accounts {
         }
     }
 
+    /// Host, kind and account of a login, as they are named from then on.
+    ///
+    /// # Errors
+    /// `invalid_input` for a bad host or account, or as [`Self::kind_for_login`].
+    pub(crate) fn check_login<'a>(
+        &self,
+        host: &str,
+        kind: Option<&ForgeKind>,
+        account: &'a str,
+    ) -> Result<(String, ForgeKind, &'a str)> {
+        let kind = self.kind_for_login(host, kind)?;
+        let account = check_account(account, &kind)?;
+        Ok((canonical(host)?, kind, account))
+    }
+
     /// Stores a credential and makes its account the active one of the host. A host that was not
-    /// known is from now on, with `kind`.
+    /// known is from now on, with `kind`. `pin` is what [`Forges::pin_login`] has found.
+    ///
+    /// [`Forges::pin_login`]: crate::Forges::pin_login
     ///
     /// # Errors
     /// `invalid_input` for a bad host or account, or as [`Self::kind_for_login`]; `config` when the
@@ -265,10 +296,9 @@ impl Accounts {
         kind: Option<&ForgeKind>,
         account: &str,
         secret: &Secret,
+        pin: Option<&Pin>,
     ) -> Result<Login> {
-        let kind = self.kind_for_login(host, kind)?;
-        let host = canonical(host)?;
-        let account = check_account(account, &kind)?;
+        let (host, kind, account) = self.check_login(host, kind, account)?;
         let store = self.store().ok_or_else(load::no_dir)?;
         let shadowed_by = match self.environment(&host, Some(&kind))?.map(|c| c.source) {
             Some(CredentialSource::Env(var)) => Some(var),
@@ -280,7 +310,7 @@ impl Accounts {
             replaced = old
                 .and_then(|accounts| accounts.as_table_like())
                 .is_some_and(|t| t.iter().any(|(name, _)| name.eq_ignore_ascii_case(account)));
-            store::put(hosts, &host, &kind, account, secret);
+            store::put(hosts, &host, &kind, account, secret, pin);
             Ok(true)
         })?;
         if self.hosts.kind_of(&host).is_none() {
@@ -299,6 +329,17 @@ impl Accounts {
             shadowed_by,
             has_backend,
         })
+    }
+
+    /// Pins a stored account that was stored without a pin.
+    ///
+    /// # Errors
+    /// `config` when the store cannot be written.
+    #[cfg(feature = "tangled")]
+    pub(crate) fn keep_pin(&self, host: &str, account: &str, pin: &Pin) -> Result<()> {
+        let host = canonical(host)?;
+        let store = self.store().ok_or_else(load::no_dir)?;
+        store.change(|hosts| Ok(store::put_pin(hosts, &host, account, pin)))
     }
 
     /// Takes an account out of the store, and its sessions with it; without a name the only one.
@@ -349,11 +390,11 @@ impl Accounts {
 
     fn other(&self, host: &str) -> Result<String> {
         let stored = self.stored(host)?;
-        let active = stored.active().map(|(name, _)| name.as_str());
+        let active = stored.active().map(|account| account.name.as_str());
         let others: Vec<&str> = stored
             .accounts
             .iter()
-            .map(|(n, _)| n.as_str())
+            .map(|account| account.name.as_str())
             .filter(|n| Some(*n) != active)
             .collect();
         match others.as_slice() {
@@ -378,14 +419,14 @@ impl Accounts {
         let names: Vec<&str> = stored
             .accounts
             .iter()
-            .map(|(name, _)| name.as_str())
+            .map(|account| account.name.as_str())
             .collect();
         match (account, names.as_slice()) {
             (None, [sole]) => Ok((*sole).to_owned()),
             (None, _) => Err(which(host, &stored)),
             (Some(name), _) => stored
                 .account(name)
-                .map(|(name, _)| name.clone())
+                .map(|account| account.name.clone())
                 .ok_or_else(|| {
                     let e = Error::not_found(
                         Noun::Account,
@@ -424,6 +465,21 @@ impl Accounts {
         self.config.value(&format!("hosts.{host}.account"))
     }
 
+    /// The token for project boards of `host`, where the environment has one of their own. It goes
+    /// where `GH_TOKEN` goes.
+    ///
+    /// # Errors
+    /// `config` when the variable holds what cannot be a token.
+    pub(crate) fn board_token(&self, host: &str) -> Result<Option<Secret>> {
+        let host = canonical(host)?;
+        let shape = self.hosts.kind_of(&host).as_ref().and_then(account_shape);
+        let is_own = shape.is_some_and(|s| s.variables(&host).secret.contains(&Var::GhToken));
+        let text = self.config.env().get(Var::GhProjectToken);
+        let text = text.filter(|_| is_own);
+        text.map(|text| secret_in(Var::GhProjectToken, &text))
+            .transpose()
+    }
+
     pub(super) fn config(&self) -> &Config {
         &self.config
     }
@@ -452,20 +508,14 @@ impl Accounts {
         let Some((var, text)) = found else {
             return Ok(None);
         };
-        let secret = parse_secret(&text).map_err(|e| {
-            Error::new(
-                ErrorKind::Config,
-                format!("the variable {}: {e}", var.name()),
-            )
-            .with_hint(format!("correct {}, or unset it", var.name()))
-            .with_source(e)
-        })?;
+        let secret = secret_in(var, &text)?;
         let source = CredentialSource::Env(var);
         Ok(Some(Credential {
             host: host.to_owned(),
             kind: kind.clone(),
             account,
             secret,
+            pin: None,
             source,
         }))
     }
@@ -483,13 +533,23 @@ fn which(host: &str, stored: &StoredHost) -> Error {
     let names: Vec<&str> = stored
         .accounts
         .iter()
-        .map(|(name, _)| name.as_str())
+        .map(|account| account.name.as_str())
         .collect();
     Error::invalid(
         "account",
         format!("{host} has several accounts: {}", names.join(", ")),
     )
     .with_hint(Hint::new("say which account").with_action(CHOOSE_ACCOUNT))
+}
+
+/// The token that a variable holds.
+fn secret_in(var: Var, text: &str) -> Result<Secret> {
+    let name = var.name();
+    parse_secret(text).map_err(|e| {
+        Error::new(ErrorKind::Config, format!("the variable {name}: {e}"))
+            .with_hint(format!("correct {name}, or unset it"))
+            .with_source(e)
+    })
 }
 
 /// The name under which a host's credentials are kept: aliases of a built-in host are that host.
@@ -558,7 +618,7 @@ mod tests {
         fn login(&self, host: &str, account: &str, secret: &str) -> Login {
             let secret = parse_secret(secret).unwrap();
             self.accounts(&[])
-                .login(host, None, account, &secret)
+                .login(host, None, account, &secret, None)
                 .unwrap()
         }
 
@@ -649,6 +709,29 @@ mod tests {
     }
 
     #[test]
+    fn board_token_goes_where_the_token_of_github_goes() {
+        let place = Place::new();
+        let accounts = place.accounts(&[("GH_PROJECT_TOKEN", CANARY)]);
+        for (host, expected) in [
+            ("github.com", true),
+            ("tenant.ghe.com", true),
+            ("tangled.org", false),
+            ("unknown.example", false),
+        ] {
+            let token = accounts.board_token(host).unwrap();
+            assert_eq!(token.is_some(), expected, "{host}");
+        }
+        assert!(accounts.credential("github.com").unwrap().is_none());
+        let broken = place.accounts(&[("GH_PROJECT_TOKEN", "canary canary")]);
+        let e = broken.board_token("github.com").unwrap_err();
+        assert!(
+            e.message().starts_with("the variable GH_PROJECT_TOKEN: "),
+            "{e}"
+        );
+        assert!(!format!("{e:?}").contains("canary"));
+    }
+
+    #[test]
     fn status_shows_sources_and_which_is_used() {
         let place = Place::new();
         place.login("github.com", "alice", CANARY);
@@ -732,7 +815,7 @@ mod tests {
         let secret = parse_secret("x").unwrap();
         let accounts = place.accounts(&[]);
         let e = accounts
-            .login("git.example.org", None, "alice", &secret)
+            .login("git.example.org", None, "alice", &secret, None)
             .unwrap_err();
         assert_eq!(e.hint(), Some(&WHICH_KIND));
         accounts
@@ -741,6 +824,7 @@ mod tests {
                 Some(&ForgeKind::GITHUB),
                 "alice",
                 &secret,
+                None,
             )
             .unwrap();
         assert_eq!(
@@ -755,7 +839,8 @@ mod tests {
             ("github.com", None, "a b"),
             ("bad host", None, "alice"),
         ] {
-            let e = accounts.login(host, kind, account, &secret).unwrap_err();
+            let e = accounts.login(host, kind, account, &secret, None);
+            let e = e.unwrap_err();
             assert_eq!(e.code(), "invalid_input", "{host}");
         }
     }
@@ -767,7 +852,7 @@ mod tests {
         let login =
             place
                 .accounts(&[("GITHUB_TOKEN", "t")])
-                .login("github.com", None, "a", &secret);
+                .login("github.com", None, "a", &secret, None);
         assert_eq!(login.unwrap().shadowed_by, Some(Var::GithubToken));
     }
 

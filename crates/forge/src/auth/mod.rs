@@ -4,6 +4,8 @@
 //! which only its owner can read. A credential belongs to one host, port included.
 
 mod accounts;
+#[cfg(any(feature = "github", feature = "tangled"))]
+mod blocking;
 #[cfg(feature = "github")]
 mod gh;
 #[cfg(feature = "github")]
@@ -12,7 +14,9 @@ mod jira;
 mod secret;
 mod store;
 
-pub use accounts::{AccountStatus, Accounts, Credential, CredentialSource, Login};
+pub use accounts::{AccountStatus, Accounts, Credential, CredentialSource, Login, Pin};
+#[cfg(any(feature = "github", feature = "tangled"))]
+pub(crate) use blocking::credential;
 #[cfg(feature = "github")]
 pub(crate) use gh::Gh;
 #[cfg(feature = "github")]

@@ -8,7 +8,7 @@ use std::{
 use forge_core::{Action, Call, Error, ErrorKind, ForgeKind, Hint, Result, Secret};
 use toml_edit::{DocumentMut, Item, Table, value};
 
-use super::parse_secret;
+use super::{Pin, parse_secret};
 use crate::config::{file, write};
 
 /// A host of the store.
@@ -17,12 +17,20 @@ pub(super) struct StoredHost {
     pub host: String,
     pub kind: ForgeKind,
     pub active: Option<String>,
-    pub accounts: Vec<(String, Secret)>,
+    pub accounts: Vec<StoredAccount>,
+}
+
+/// An account of a host.
+#[derive(Clone, Debug)]
+pub(super) struct StoredAccount {
+    pub name: String,
+    pub secret: Secret,
+    pub pin: Option<Pin>,
 }
 
 impl StoredHost {
     /// The active account; a sole one is active even when nothing says so.
-    pub fn active(&self) -> Option<&(String, Secret)> {
+    pub fn active(&self) -> Option<&StoredAccount> {
         let named = self.active.as_ref().and_then(|active| self.account(active));
         match (named, self.accounts.as_slice()) {
             (None, [sole]) => Some(sole),
@@ -31,10 +39,10 @@ impl StoredHost {
     }
 
     /// The account of this name, without regard to case.
-    pub fn account(&self, name: &str) -> Option<&(String, Secret)> {
+    pub fn account(&self, name: &str) -> Option<&StoredAccount> {
         self.accounts
             .iter()
-            .find(|(account, _)| account.eq_ignore_ascii_case(name))
+            .find(|account| account.name.eq_ignore_ascii_case(name))
     }
 }
 
@@ -113,13 +121,18 @@ impl Store {
             .into_iter()
             .flat_map(|accounts| accounts.iter())
             .map(|(name, item)| {
-                let secret = item.as_table_like().and_then(|t| t.get("secret"));
-                let secret = secret
-                    .and_then(Item::as_str)
-                    .and_then(|s| parse_secret(s).ok());
-                secret
-                    .map(|secret| (name.to_owned(), secret))
-                    .ok_or_else(|| bad("an account"))
+                let text = |key| item.as_table_like()?.get(key)?.as_str();
+                let secret = text("secret").and_then(|s| parse_secret(s).ok());
+                let secret = secret.ok_or_else(|| bad("an account"))?;
+                let pin = text("did").map(|did| Pin {
+                    did: did.to_owned(),
+                    server: text("server").map(str::to_owned),
+                });
+                Ok(StoredAccount {
+                    name: name.to_owned(),
+                    secret,
+                    pin,
+                })
             })
             .collect::<Result<_>>()?;
         let active = text("active").map(str::to_owned);
@@ -189,7 +202,14 @@ impl Store {
 }
 
 /// Adds or replaces an account and makes it the active one.
-pub(super) fn put(hosts: &mut Table, host: &str, kind: &ForgeKind, name: &str, secret: &Secret) {
+pub(super) fn put(
+    hosts: &mut Table,
+    host: &str,
+    kind: &ForgeKind,
+    name: &str,
+    secret: &Secret,
+    pin: Option<&Pin>,
+) {
     let entry = hosts
         .entry(host)
         .or_insert_with(|| Item::Table(Table::new()));
@@ -212,6 +232,23 @@ pub(super) fn put(hosts: &mut Table, host: &str, kind: &ForgeKind, name: &str, s
     let mut account = Table::new();
     account.insert("secret", value(secret.expose()));
     accounts.insert(name, Item::Table(account));
+    if let Some(pin) = pin {
+        put_pin(hosts, host, name, pin);
+    }
+}
+
+/// Pins an account that is there. Whether it is.
+pub(super) fn put_pin(hosts: &mut Table, host: &str, name: &str, pin: &Pin) -> bool {
+    let accounts = hosts.get_mut(host).and_then(|it| it.get_mut("accounts"));
+    let account = accounts.and_then(|it| it.get_mut(name));
+    let Some(account) = account.and_then(Item::as_table_like_mut) else {
+        return false;
+    };
+    account.insert("did", value(&pin.did));
+    if let Some(server) = &pin.server {
+        account.insert("server", value(server));
+    }
+    true
 }
 
 /// Makes an account that is there the active one.

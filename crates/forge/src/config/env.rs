@@ -66,6 +66,7 @@ vars! {
     Browser = "BROWSER", "The browser where none is configured.";
     GhToken = "GH_TOKEN", "Token for github.com and `*.ghe.com`; wins over the stored one.";
     GithubToken = "GITHUB_TOKEN", "As `GH_TOKEN`, which wins.";
+    GhProjectToken = "GH_PROJECT_TOKEN", "Token for project boards on github.com and `*.ghe.com`, where `GH_TOKEN` may not see them.";
     GhEnterpriseToken = "GH_ENTERPRISE_TOKEN", "Token for the other hosts of kind `github`.";
     GithubEnterpriseToken = "GITHUB_ENTERPRISE_TOKEN", "As `GH_ENTERPRISE_TOKEN`, which wins.";
     ForgeWait = "FORGE_WAIT", "How long a write waits for an index to show it, in seconds (tangled).";

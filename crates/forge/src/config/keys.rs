@@ -497,7 +497,7 @@ pub const KEYS: &[Key] = &[
     Key {
         name: "workflow.definition",
         scope: MOVES,
-        doc: "The file that defines the workflow: a path, or `repo:PATH` for a file of the repository's default branch.",
+        doc: "The file that defines the workflow: an absolute path, or `repo:PATH` for a file of the repository's default branch.",
         ..DEFAULTS
     },
     Key {
