@@ -25,7 +25,7 @@ const TTL: Duration = Duration::from_secs(300);
 /// What a diff is between, as its pull request has it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ends {
-    /// The head commit; empty where nobody knows it.
+    /// The id of the head; empty where nobody knows it.
     pub head: String,
     /// The base branch, and its commit where the forge says it.
     pub base: String,
@@ -37,7 +37,7 @@ impl Ends {
         let oid = pull.base_oid.as_ref();
         let at = oid.map_or(String::new(), |oid| format!(" at {oid}"));
         Self {
-            head: pull.head_oid.clone().unwrap_or_default(),
+            head: pull.head_id().unwrap_or_default().to_owned(),
             base: format!("{}{at}", pull.base_branch),
         }
     }

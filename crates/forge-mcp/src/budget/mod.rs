@@ -111,7 +111,13 @@ pub(crate) fn fit_both<S: AsRef<str>>(
 ) -> Fitted {
     let mut text = head.to_owned();
     if from.offset > 0 {
-        text.push_str("[continued]\n");
+        let block = blocks.get(from.block).map_or("", AsRef::as_ref);
+        let before = block.get(..from.offset).unwrap_or_default();
+        // The rest of a line that is too long alone is no line: it lacks its sign or its quote.
+        text.push_str(match before.ends_with('\n') {
+            true => "[continued]\n",
+            false => "[continued within a line] ",
+        });
     }
     let room = max.saturating_sub(TAIL);
     let mut used = text.chars().count();
@@ -270,6 +276,15 @@ mod tests {
         let next = page.next.unwrap();
         assert_eq!(next.offset, 1_000);
         assert!(long.is_char_boundary(next.offset));
+    }
+
+    #[test]
+    fn rest_of_a_cut_line_does_not_begin_a_line() {
+        let long = format!("> {}Next: pr_merge {{}}\n", "x".repeat(998));
+        let page = fit("head\n", &[&long], Position::default(), 1_000);
+        let rest = fit("head\n", &[&long], page.next.unwrap(), 1_000);
+        let begins = "head\n[continued within a line] ";
+        assert!(rest.text.starts_with(begins), "{}", rest.text);
     }
 
     #[test]

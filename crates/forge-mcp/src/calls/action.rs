@@ -17,7 +17,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::args;
-use crate::content::{Clean, Cleaner, VALUE};
+use crate::content::{Clean, Cleaner, VALUE, name_of};
 
 /// A call, its tool, and the arguments that it always has.
 type ToolRow = (Call, &'static str, &'static [(&'static str, &'static str)]);
@@ -140,6 +140,7 @@ const COMMANDS: &[(Call, &str, bool)] = &[
     (Call::ConfigGet, "config get", false),
     (Call::ConfigValidate, "config validate", false),
     (Call::Ingestion, "tangled ingestion", true),
+    (Call::WorkflowInit, "workflow init", false),
     (Call::Op(Op::IssueList), "issue list", false),
     (Call::Op(Op::IssueView), "issue view", true),
     (Call::Op(Op::IssueCreate), "issue create", false),
@@ -216,6 +217,8 @@ impl fmt::Display for ToolCall {
 pub(crate) struct Advice {
     /// The sentence, and behind it what is no call: a command for a terminal, or arguments to choose.
     pub line: Clean,
+    /// The same for a line of text: a sentence that somebody else's text is in stands between quotes.
+    pub shown: String,
     /// The call that does it.
     pub call: Option<ToolCall>,
 }
@@ -223,8 +226,8 @@ pub(crate) struct Advice {
 impl fmt::Display for Advice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.call {
-            Some(call) => write!(f, "{}: {call}", self.line),
-            None => self.line.fmt(f),
+            Some(call) => write!(f, "{}: {call}", self.shown),
+            None => f.write_str(&self.shown),
         }
     }
 }
@@ -234,17 +237,19 @@ impl Advice {
     /// have to be cut is left out.
     pub fn of(hint: &Hint, about: &About, cleaner: &Cleaner, most: usize) -> Self {
         let line = cleaner.line(hint.text()).cut(most);
-        let step = hint.action().and_then(|action| about.step(action, most));
-        match step {
-            None => Self { line, call: None },
-            Some(Step::Call(call)) => Self {
-                line,
-                call: Some(call),
-            },
-            Some(Step::Words(words)) => Self {
-                line: cleaner.line(&format!("{line}{words}")),
-                call: None,
-            },
+        let shown = match hint.is_constant() {
+            true => line.as_data().to_owned(),
+            false => line.to_string(),
+        };
+        let (words, call) = match hint.action().and_then(|action| about.step(action, most)) {
+            None => (String::new(), None),
+            Some(Step::Call(call)) => (String::new(), Some(call)),
+            Some(Step::Words(words)) => (words, None),
+        };
+        Self {
+            line: cleaner.line(&format!("{}{words}", line.as_data())),
+            shown: format!("{shown}{words}"),
+            call,
         }
     }
 }
@@ -290,7 +295,7 @@ impl About {
         let (mut named, mut is_whole) = (Vec::new(), true);
         let subject = subject(schema);
         if let Some(target) = action.target().filter(|_| arguments.contains_key(subject)) {
-            named.push(format!("{subject}={target}"));
+            named.push(format!("{subject}={}", name_of(target)));
         }
         for (index, (param, arg)) in action.args().iter().enumerate() {
             let name = match argument(schema, *param) {
@@ -312,7 +317,7 @@ impl About {
                     }
                     arguments.insert(name.to_owned(), new);
                     named.push(match value.chars().count() <= VALUE {
-                        true => format!("{name}={value}"),
+                        true => format!("{name}={}", name_of(value)),
                         false => name.to_owned(),
                     });
                 }
@@ -326,7 +331,7 @@ impl About {
                         .get_mut(name)
                         .is_some_and(|of| correct(of, wrong, right))
                     {
-                        named.push(format!("{name}={right}"));
+                        named.push(format!("{name}={}", name_of(right)));
                     }
                 }
                 Arg::Omit => {
@@ -657,7 +662,7 @@ mod tests {
             (Action::op(Op::PrEdit), "do it (pr_edit)"),
             (
                 Action::op(Op::PrEdit).on(3),
-                "do it (pr_edit, argument issue=3)",
+                "do it (pr_edit, argument number=3)",
             ),
             (
                 Action::op(Op::PrEdit).on(3).choose(Param::Base),
@@ -728,7 +733,7 @@ mod tests {
             ),
             (
                 Action::op(Op::IssueCommentEdit),
-                "do it (issue_comment, argument number=3)".to_owned(),
+                "do it (issue_comment, argument issue=3)".to_owned(),
             ),
             (
                 Action::op(Op::IssueDelete),

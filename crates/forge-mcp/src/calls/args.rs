@@ -4,7 +4,7 @@ use rmcp::model::JsonObject;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use forge_core::{Error, Result};
+use forge_core::{Error, Result, near};
 
 /// Other names of arguments, as other servers have them.
 const ALIASES: &[(&str, &[&str])] = &[
@@ -88,7 +88,8 @@ const ALIASES: &[(&str, &[&str])] = &[
 /// The arguments of a tool from what was sent, as its schema has them.
 ///
 /// Names may be in camelCase or be [`ALIASES`]; `owner` beside `repo` is put in front of it; where
-/// the schema wants a number, a truth value or a list, a text that reads as one is taken.
+/// the schema wants a number, a truth value or a list, a text that reads as one is taken. An optional
+/// argument that is blank counts as absent: see [`is_blank`].
 ///
 /// # Errors
 /// `invalid_input` for one that is given twice, and for an owner that is not the repository's.
@@ -124,9 +125,19 @@ pub(super) fn read<A: DeserializeOwned>(args: JsonObject, schema: &JsonObject) -
     let parted: String = listed
         .map(|name| format!("pass add_{name} or remove_{name} for {name}; "))
         .collect();
-    serde_json::from_value(Value::Object(args)).map_err(|e| {
-        refused(format!("the arguments do not fit: {e}"))
-            .with_hint(format!("{parted}this tool takes {}", names.join(", ")))
+    let unknown = args.keys().find(|name| !known(name)).cloned();
+    let near = unknown.map_or_else(String::new, |name| {
+        near::did_you_mean(&name, names.iter().copied())
+            .map_or_else(String::new, |near| format!("{near} "))
+    });
+    serde_path_to_error::deserialize(Value::Object(args)).map_err(|e| {
+        let at = match e.path().to_string() {
+            path if path == "." => String::new(),
+            path => format!("{path}: "),
+        };
+        let e = e.into_inner();
+        refused(format!("the arguments do not fit: {at}{e}"))
+            .with_hint(format!("{near}{parted}this tool takes {}", names.join(", ")))
             .with_source(e)
     })
 }
@@ -150,6 +161,9 @@ fn fitted(sent: JsonObject, schema: &JsonObject) -> Result<JsonObject> {
                 .map_or(name, |(to, _)| (*to).to_owned())
         };
         let value = coerced(value, properties.and_then(|p| p.get(&name)))?;
+        if known(&name) && is_blank(&value) && !is_required(schema, &name) {
+            continue;
+        }
         if let Some(before) = args.insert(name.clone(), value.clone())
             && before != value
         {
@@ -160,6 +174,22 @@ fn fitted(sent: JsonObject, schema: &JsonObject) -> Result<JsonObject> {
         }
     }
     Ok(args)
+}
+
+/// Whether a value says nothing. Clients that send every argument of a schema (the strict modes of
+/// OpenAI and Gemini) put an empty text, an empty list or 0 where their user named nothing.
+fn is_blank(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.trim().is_empty(),
+        Value::Array(items) => items.iter().all(is_blank),
+        Value::Number(n) => n.as_u64() == Some(0),
+        _ => false,
+    }
+}
+
+fn is_required(schema: &JsonObject, name: &str) -> bool {
+    let required = schema.get("required").and_then(Value::as_array);
+    required.is_some_and(|names| names.iter().any(|n| n.as_str() == Some(name)))
 }
 
 /// `owner` beside `repo`, as other servers have it. It must not be passed over in silence: the
@@ -265,7 +295,8 @@ pub(super) fn coerced(value: Value, schema: Option<&Value>) -> Result<Value> {
             {
                 return Ok(Value::Array(choices.clone()));
             }
-            let items = items.into_iter().map(|item| coerced(item, of));
+            let items = items.into_iter().flat_map(|item| parted(item, of));
+            let items = items.map(|item| coerced(item, of));
             Value::Array(items.collect::<Result<_>>()?)
         }
         // One of a list's items alone.
@@ -278,6 +309,17 @@ pub(super) fn coerced(value: Value, schema: Option<&Value>) -> Result<Value> {
         },
         (_, value) => value,
     })
+}
+
+/// The items of a list of choices that were written as one text with commas.
+fn parted(item: Value, of: Option<&Value>) -> Vec<Value> {
+    match (&item, of.and_then(choices)) {
+        (Value::String(text), Some(_)) if text.contains(',') => {
+            let parts = text.split(',').map(str::trim).filter(|s| !s.is_empty());
+            parts.map(Value::from).collect()
+        }
+        _ => vec![item],
+    }
 }
 
 fn choices(schema: &Value) -> Option<&Vec<Value>> {
@@ -326,14 +368,14 @@ mod tests {
     }
 
     fn parse(sent: Value) -> Result<Args> {
-        let schema = json!({"properties": {
+        let schema = json!({"required": ["repo", "number"], "properties": {
             "repo": {"type": "string"}, "number": {"type": "string"}, "limit": {"type": "integer"},
             "draft": {"type": "boolean"}, "labels": {"type": "array", "items": {"type": "string"}},
             "include": {"type": "array", "items": {"type": "string", "enum": ["checks", "threads"]}},
             "add_teams": {"type": "array", "items": {"type": "string"}},
             "remove_teams": {"type": "array", "items": {"type": "string"}},
             "verdict": {"type": "string", "enum": ["approve", "request_changes"]},
-            "comments": {"type": "array", "items": {"type": "object", "properties": {
+            "comments": {"type": "array", "items": {"type": "object", "required": ["path", "line"], "properties": {
                 "path": {"type": "string"}, "line": {"type": "integer"},
                 "side": {"type": "string", "enum": ["left", "right"]}
             }}}
@@ -475,6 +517,42 @@ mod tests {
     }
 
     #[test]
+    fn optional_arguments_that_are_blank_count_as_absent() {
+        let sent = json!({
+            "repo": "o/r", "number": 1, "limit": 0, "labels": [], "include": [""], "verdict": " ",
+            "comments": [{"path": "a.rs", "line": 7, "side": ""}],
+        });
+        let got = parse(sent).unwrap();
+        assert_eq!((got.limit, got.verdict), (None, None));
+        assert_eq!((got.labels.len(), got.include.len()), (0, 0));
+        assert_eq!(got.comments[0].side, None);
+        // What is required is not left out.
+        let got = parse(json!({"repo": "", "number": 1})).unwrap();
+        assert_eq!(got.repo, "");
+    }
+
+    #[test]
+    fn choices_in_one_text_with_commas_are_split() {
+        let sent = json!({"repo": "o/r", "number": 1, "include": ["checks,threads"]});
+        assert_eq!(parse(sent).unwrap().include, ["checks", "threads"]);
+        // A label may have a comma.
+        let sent = json!({"repo": "o/r", "number": 1, "labels": ["a,b"]});
+        assert_eq!(parse(sent).unwrap().labels, ["a,b"]);
+    }
+
+    #[test]
+    fn refusals_name_the_argument_and_the_near_one() {
+        let e = parse(json!({"repo": "o/r", "number": 1, "limit": "many"})).unwrap_err();
+        assert!(e.message().contains("limit: invalid type"), "{e:?}");
+        let comments = json!([{"path": "a.rs", "line": "seven"}]);
+        let e = parse(json!({"repo": "o/r", "number": 1, "comments": comments})).unwrap_err();
+        assert!(e.message().contains("comments[0].line: invalid"), "{e:?}");
+        let e = parse(json!({"repo": "o/r", "number": 1, "lables": ["a"]})).unwrap_err();
+        let hint = e.hint().unwrap().text().to_owned();
+        assert!(hint.starts_with("did you mean 'labels'?"), "{hint}");
+    }
+
+    #[test]
     fn what_does_not_fit_says_what_does() {
         for (sent, says) in [
             (json!({"repo": "o/r"}), "missing field `number`"),
@@ -494,7 +572,8 @@ mod tests {
         }
         let e = parse(json!({"repo": "o/r", "number": 1, "teams": ["core"]})).unwrap_err();
         let hint = e.hint().unwrap();
-        let both = "pass add_teams or remove_teams for teams; this tool takes ";
+        let both = "did you mean 'add_teams' or 'remove_teams'? \
+                    pass add_teams or remove_teams for teams; this tool takes ";
         assert!(hint.text().starts_with(both), "{hint}");
     }
 }

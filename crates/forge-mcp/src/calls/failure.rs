@@ -7,7 +7,7 @@ use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::json;
 
 use super::action::{About, Advice, ToolCall};
-use crate::content::{Cleaner, MESSAGE, VALUE};
+use crate::content::{Cleaner, MESSAGE, VALUE, name};
 
 /// The call that gets further: that of the hint, else what helps with failures of this kind.
 fn next(e: &Error, advice: Option<Advice>, about: &About) -> Option<ToolCall> {
@@ -76,11 +76,17 @@ pub(crate) fn result(e: &Error, about: &About) -> CallToolResult {
     let advice = e
         .hint()
         .map(|hint| Advice::of(hint, about, &cleaner, MESSAGE));
-    let hint = advice.as_ref().map(|advice| advice.line.clone());
+    let (hint, told) = advice
+        .as_ref()
+        .map(|a| (a.line.clone(), a.shown.clone()))
+        .unzip();
     let next = next(e, advice, about);
-    let mut text = format!("{} failed: {message} [{}]", about.tool, e.code());
+    let mut text = format!("{} failed [{}]: {message}", about.tool, e.code());
     for (key, value) in e.context() {
-        text.push_str(&format!("\n{key}: {}", cleaner.line(value).cut(VALUE)));
+        text.push_str(&format!(
+            "\n{key}: {}",
+            name(&cleaner.line(value).cut(VALUE))
+        ));
     }
     let mut recovery: Vec<String> = Vec::new();
     if e.retry() == Retry::Ambiguous {
@@ -89,7 +95,7 @@ pub(crate) fn result(e: &Error, about: &About) -> CallToolResult {
     if let Some(seconds) = retry_after {
         recovery.push(format!("Wait {seconds} s, then make the same call."));
     }
-    recovery.extend(hint.as_ref().map(|h| h.as_str().to_owned()));
+    recovery.extend(told);
     if recovery.is_empty() && e.retry() == Retry::Transient {
         recovery.push("Nothing was written: make the same call again.".to_owned());
     }
@@ -162,9 +168,10 @@ mod tests {
         let text = failed["content"][0]["text"].as_str().unwrap();
         let error = &failed["structuredContent"]["error"];
         for part in [
-            "aa… [298004 more characters] [conflict]\npath: aa",
-            "aa… [299800 more characters]\nRecovery: aa",
-            "aa… [298000 more characters]\nNext: pr_view {",
+            "pr_merge failed [conflict]: \"not aa",
+            "aa… [298004 more characters]\"\npath: \"aa",
+            "aa… [299800 more characters]\"\nRecovery: \"aa",
+            "aa… [298000 more characters]\"\nNext: pr_view {",
         ] {
             assert!(text.contains(part), "{part:?} is not in {text}");
         }
@@ -196,8 +203,12 @@ mod tests {
         // Each once, although the text and the data both have it.
         assert_eq!(mark["hidden_characters_removed"], 3);
         assert_eq!(mark["html_comments_removed"], 0);
+        assert_eq!(mark["unseen_texts_removed"], 0);
         let text = sent["content"][0]["text"].as_str().unwrap();
-        assert!(text.contains("no branch evil [invalid_input]"), "{text}");
+        assert!(
+            text.contains(" failed [invalid_input]: \"no branch evil\""),
+            "{text}"
+        );
         assert!(text.ends_with("\n[hidden characters removed: 3]"), "{text}");
         assert_eq!(sent["structuredContent"]["error"]["hint"], "there is main");
     }

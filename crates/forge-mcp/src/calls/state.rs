@@ -89,11 +89,16 @@ impl ServerState {
         &self.0.contexts
     }
 
-    /// What the account at a host is known by here: another one sees other things.
-    pub fn account_at(&self, host: &str) -> u64 {
-        let found = self.0.forges.accounts().credential(host);
-        let secret = found.ok().flatten().map(|c| c.secret.expose().to_owned());
-        fingerprint(&secret)
+    /// What the accounts at a host and at JIRA are known by here: others see other things.
+    pub async fn accounts_at(&self, host: &str) -> Option<(u64, u64)> {
+        let (accounts, host) = (self.0.forges.accounts().clone(), host.to_owned());
+        // The store is a file.
+        let read = tokio::task::spawn_blocking(move || {
+            let found = accounts.credential(&host).ok().flatten();
+            let secret = found.map(|c| c.secret.expose().to_owned());
+            (fingerprint(&secret), accounts.jira_fingerprint())
+        });
+        read.await.ok()
     }
 
     /// The tools that are offered.

@@ -6,7 +6,7 @@ use forge_core::Ingestion;
 use rmcp::schemars::{self, JsonSchema};
 use serde::Serialize;
 
-use crate::content::{Clean, Cleaner};
+use crate::content::{Clean, Cleaner, name};
 
 /// What belongs to the word.
 #[derive(Debug, Default, Serialize, JsonSchema)]
@@ -65,10 +65,14 @@ impl IngestionDetail {
         let mut text = format!("visible to others: {word}");
         match (&self.uri, &self.reason) {
             (Some(uri), Some(reason)) => text.push_str(&format!(
-                " ({uri} is stored, and the index drops it: {reason})"
+                " (stored, and the index drops it: {reason}: {})",
+                name(uri)
             )),
             (Some(uri), None) => {
-                text.push_str(&format!(" ({uri} is stored, and nothing shows it yet)"));
+                text.push_str(&format!(
+                    " (stored, and nothing shows it yet: {})",
+                    name(uri)
+                ));
             }
             (None, None) if self.waited_ms.is_some() => {
                 text.push_str(" (no record of it is known to be written)");

@@ -1,6 +1,9 @@
 use std::collections::BTreeMap;
 
-use forge_core::model::{Actor, Issue, IssueId, IssueState, RelatedIssue};
+use forge_core::{
+    PrKey,
+    model::{Actor, Issue, IssueId, IssueState, RelatedIssue},
+};
 use rmcp::schemars::{self, JsonSchema};
 use serde::Serialize;
 
@@ -8,7 +11,7 @@ use super::{WarningOut, quoted, word};
 use crate::{
     budget,
     calls::About,
-    content::{self, Clean, Cleaner, name, title},
+    content::{Clean, Cleaner, issue_id, name, names, people},
 };
 
 /// An issue without its body.
@@ -45,7 +48,7 @@ impl IssueOut {
             labels: issue.labels.iter().map(|l| cleaner.line(&l.name)).collect(),
             assignees: issue.assignees.iter().map(login).collect(),
             values: values
-                .map(|(name, value)| (cleaner.line(name).to_string(), cleaner.line(value)))
+                .map(|(name, value)| (cleaner.line(name).as_data().to_owned(), cleaner.line(value)))
                 .collect(),
             comments_count: issue.comments_count,
             updated_at: issue.updated_at.to_string(),
@@ -69,53 +72,48 @@ impl IssueOut {
 
     /// A row of a list.
     pub fn row(&self) -> String {
-        let closed = match self.state.as_str() {
-            "open" => String::new(),
-            _ => format!(" | {}", self.state_and_reason()),
-        };
         let mut line = format!(
-            "#{} {} @{}{closed}",
+            "#{} {} | {} | {} | by @{}",
             self.number,
-            title(&self.title),
+            self.state_and_reason(),
+            comments(self.comments_count),
+            self.updated_at,
             name(&self.author)
         );
         if !self.labels.is_empty() {
-            line.push_str(&format!(" | {}", content::labels(&self.labels)));
+            line.push_str(&format!(" | labels: {}", names(&self.labels)));
         }
         if !self.values.is_empty() {
             line.push_str(&format!(" | {}", self.values_text()));
         }
-        let comments = comments(self.comments_count);
-        line.push_str(&format!(" | {comments} | {}\n", self.updated_at));
+        line.push_str(&format!(" | {}\n", self.title));
         line
     }
 
     /// What stands above the body.
     pub fn text(&self, repo: &impl std::fmt::Display) -> String {
         let mut text = format!(
-            "#{} {} {}\n{repo} by @{}",
+            "#{} {} {}\n{repo} by @{}\n",
             self.number,
-            self.state,
-            title(&self.title),
+            self.state_and_reason(),
+            self.title,
             name(&self.author)
         );
-        if let Some(reason) = &self.reason {
-            text.push_str(&format!(" | {reason}"));
-        }
-        text.push('\n');
         if !self.labels.is_empty() {
-            text.push_str(&format!("labels: {}\n", content::labels(&self.labels)));
+            text.push_str(&format!("labels: {}\n", names(&self.labels)));
         }
         if !self.assignees.is_empty() {
-            let names = self.assignees.iter().map(|a| format!("@{}", name(a)));
-            let names: Vec<String> = names.collect();
-            text.push_str(&format!("assignees: {}\n", names.join(", ")));
+            text.push_str(&format!("assignees: {}\n", people(&self.assignees)));
         }
         if !self.values.is_empty() {
             text.push_str(&format!("values: {}\n", self.values_text()));
         }
         text.push_str(&format!("{}\n", comments(self.comments_count)));
-        text.push_str(&format!("updated {} | {}\n", self.updated_at, self.url));
+        text.push_str(&format!(
+            "updated {} | {}\n",
+            self.updated_at,
+            name(&self.url)
+        ));
         text
     }
 
@@ -128,9 +126,9 @@ impl IssueOut {
     fn values_text(&self) -> String {
         let all = self.values.iter();
         let all: Vec<Clean> = all
-            .map(|(name, value)| Cleaner::new().line(&format!("{name}={value}")))
+            .map(|(name, value)| Cleaner::new().line(&format!("{name}={}", value.as_data())))
             .collect();
-        content::labels(&all)
+        names(&all)
     }
 }
 
@@ -138,19 +136,19 @@ impl IssueOut {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct RelatedOut {
     /// A number of the same repository, or a locator
-    pub id: String,
+    pub id: Clean,
     pub title: Clean,
     pub state: String,
 }
 
 impl RelatedOut {
     pub fn of(to: &RelatedIssue, of: &IssueId, cleaner: &Cleaner) -> Self {
-        let id = match to.id.repo == of.repo {
-            true => format!("#{}", to.id.key),
-            false => to.id.to_string(),
+        let id = match &to.id.key {
+            PrKey::Number(number) if to.id.repo == of.repo => format!("#{number}"),
+            _ => to.id.to_string(),
         };
         Self {
-            id: cleaner.line(&id).to_string(),
+            id: cleaner.line(&id),
             title: cleaner.line(&to.title),
             state: state_word(to.state).to_owned(),
         }
@@ -158,8 +156,8 @@ impl RelatedOut {
 
     /// `parent: #3 open "Its title"`
     pub fn text(&self, relation: &str) -> String {
-        let title = title(&self.title);
-        format!("{relation}: {} {} {title}\n", self.id, self.state)
+        let id = issue_id(&self.id);
+        format!("{relation}: {id} {} {}\n", self.state, self.title)
     }
 }
 

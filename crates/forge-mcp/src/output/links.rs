@@ -1,6 +1,6 @@
 use forge_core::model::{Link, LinkState, Links, SubjectKind};
 
-use crate::content::{Cleaner, title};
+use crate::content::{Cleaner, name};
 
 /// A line for each link. Of one that is not `known` there is the locator alone.
 pub(crate) fn link_lines(
@@ -17,7 +17,8 @@ pub(crate) fn link_lines(
             } else {
                 String::new()
             };
-            format!("{relation} {}{more}\n", cleaner.line(&link.to_string()))
+            let to = name(&cleaner.line(&link.to_string()));
+            format!("{relation} {to}{more}\n")
         })
         .collect()
 }
@@ -39,7 +40,7 @@ fn about(link: &Link, cleaner: &Cleaner) -> String {
         text.push_str(&format!(" ({})", words.join(", ")));
     }
     if let Some(text_of) = &link.title {
-        text.push_str(&format!(" {}", title(&cleaner.line(text_of))));
+        text.push_str(&format!(" {}", cleaner.line(text_of)));
     }
     text
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::word;
 use crate::{
     calls::{About, Advice, ToolCall},
-    content::{self, Clean, Cleaner, quote},
+    content::{self, Clean, Cleaner, name_of, quote},
 };
 
 /// How long a comment is in a concise result, in characters.
@@ -19,7 +19,7 @@ pub(crate) fn quoted(body: &Clean, detailed: bool, concise: usize, cleaner: &Cle
     if detailed {
         return quote(body);
     }
-    let (kept, dropped) = forge_core::text::truncate_chars(body.as_str(), concise);
+    let (kept, dropped) = forge_core::text::truncate_chars(body.as_data(), concise);
     if dropped == 0 {
         return quote(body);
     }
@@ -61,6 +61,9 @@ pub(crate) struct WarningOut {
     pub hint: Option<Clean>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<ToolCall>,
+    /// The hint for a line of text.
+    #[serde(skip)]
+    shown: Option<String>,
 }
 
 /// How many warnings a result has; those behind them are counted.
@@ -73,11 +76,13 @@ impl WarningOut {
     pub fn of(warning: &Warning, about: &About, cleaner: &Cleaner) -> Self {
         let hint = warning.hint.as_ref();
         let advice = hint.map(|hint| Advice::of(hint, about, cleaner, WARNING));
+        let shown = advice.as_ref().map(ToString::to_string);
         let (hint, next) = advice.map(|a| (a.line, a.call)).unzip();
         Self {
             message: cleaner.line(&warning.message).cut(WARNING),
             hint,
             next: next.flatten(),
+            shown,
         }
     }
 
@@ -93,15 +98,10 @@ impl WarningOut {
     }
 
     pub fn text(&self) -> String {
-        let Self {
-            message,
-            hint,
-            next,
-        } = self;
-        match (hint, next) {
-            (Some(hint), Some(next)) => format!("Warning: {message}. Recovery: {hint}: {next}\n"),
-            (Some(hint), None) => format!("Warning: {message}. Recovery: {hint}\n"),
-            (None, _) => format!("Warning: {message}\n"),
+        let message = &self.message;
+        match &self.shown {
+            Some(advice) => format!("Warning: {message}\nRecovery: {advice}\n"),
+            None => format!("Warning: {message}\n"),
         }
     }
 
@@ -157,20 +157,21 @@ impl CheckOut {
 /// A line; what is no success says why and where.
 impl Part for CheckOut {
     fn text(&self, detailed: bool, _: &Cleaner) -> String {
-        let mut line = format!("{}: {}", self.status, self.name);
-        if let Some(workflow) = self.workflow.as_ref().filter(|w| !w.is_empty()) {
-            line.push_str(&format!(" ({workflow})"));
-        }
-        if self.required == Some(true) {
-            line.push_str(" [required]");
+        let required = match self.required {
+            Some(true) => " [required]",
+            _ => "",
+        };
+        let mut line = format!("{}{required}: {}", self.status, self.name);
+        let is_there = |text: &&Clean| !text.is_empty();
+        if let Some(workflow) = self.workflow.as_ref().filter(is_there) {
+            line.push_str(&format!(" of {workflow}"));
         }
         if detailed || matches!(self.status.as_str(), "failure" | "cancelled") {
-            for more in [&self.summary, &self.url]
-                .into_iter()
-                .flatten()
-                .filter(|m| !m.is_empty())
-            {
-                line.push_str(&format!(" | {more}"));
+            if let Some(summary) = self.summary.as_ref().filter(is_there) {
+                line.push_str(&format!(" | {summary}"));
+            }
+            if let Some(url) = self.url.as_ref().filter(is_there) {
+                line.push_str(&format!(" | {}", content::name(url)));
             }
         }
         line.push('\n');
@@ -211,16 +212,17 @@ impl CommentOut {
 
 impl Part for CommentOut {
     fn text(&self, detailed: bool, cleaner: &Cleaner) -> String {
-        let mut head = format!("comment {} by @{}", self.id, content::name(&self.author));
-        if let Some(role) = self.association.as_ref().filter(|r| r.as_str() != "NONE") {
-            head.push_str(&format!(" ({role})"));
+        let id = name_of(&self.id);
+        let author = content::name(&self.author);
+        let mut head = format!("comment {id} {} by @{author}", self.created_at);
+        if let Some(role) = self.association.as_ref().filter(|r| r.as_data() != "NONE") {
+            head.push_str(&format!(" ({})", content::name(role)));
         }
-        head.push_str(&format!(" {}", self.created_at));
         if let Some(why) = &self.minimized {
+            head.push_str(&format!(", hidden as {}", content::name(why)));
             if !detailed {
-                return format!("{head}: hidden as {why}\n");
+                return format!("{head}\n");
             }
-            head.push_str(&format!(" [hidden as {why}]"));
         }
         format!("{head}\n{}", quoted(&self.body, detailed, CONCISE, cleaner))
     }
@@ -264,17 +266,17 @@ impl ReviewOut {
 impl Part for ReviewOut {
     fn text(&self, detailed: bool, cleaner: &Cleaner) -> String {
         let commit = self.commit.as_ref();
-        let at = commit.map_or(String::new(), |commit| format!(" at {commit}"));
+        let at = commit.map_or(String::new(), |commit| format!(" at {}", name_of(commit)));
         let body = self
             .body
             .as_ref()
             .map_or(String::new(), |b| quoted(b, detailed, CONCISE, cleaner));
         format!(
-            "review {} by @{}: {} {}{at}\n{body}",
-            self.id,
-            content::name(&self.author),
+            "review {} {} {}{at} by @{}\n{body}",
+            name_of(&self.id),
             self.state,
-            self.submitted_at
+            self.submitted_at,
+            content::name(&self.author)
         )
     }
 
@@ -346,7 +348,7 @@ impl ThreadOut {
     /// The line in front of a page that begins within it.
     pub fn head_of_rest(&self) -> String {
         match self.continues {
-            true => format!("thread {} (continued)\n", self.id),
+            true => format!("thread {} (continued)\n", name_of(&self.id)),
             false => String::new(),
         }
     }
@@ -354,14 +356,13 @@ impl ThreadOut {
     /// The line above its comments.
     fn head(&self) -> String {
         let lines = match (self.start_line, self.line) {
-            (Some(from), Some(to)) => format!(":{from}-{to}"),
-            (None, Some(line)) => format!(":{line}"),
+            (Some(from), Some(to)) => format!(" lines {from}-{to} of"),
+            (None, Some(line)) => format!(" line {line} of"),
             _ => String::new(),
         };
         format!(
-            "thread {} at {}{lines} {}{}{}\n",
-            self.id,
-            self.path,
+            "thread {} {}{}{} at{lines} {}\n",
+            name_of(&self.id),
             if self.resolved { "resolved" } else { "open" },
             if self.outdated { ", outdated" } else { "" },
             if self.side == "left" {
@@ -369,6 +370,7 @@ impl ThreadOut {
             } else {
                 ""
             },
+            content::name(&self.path),
         )
     }
 }
@@ -428,8 +430,9 @@ impl Part for FileOut {
         let from = self
             .previous_path
             .as_ref()
-            .map_or(String::new(), |p| format!(" (was {p})"));
-        format!("{} {counts} {}{from}\n", self.status, self.path)
+            .map_or(String::new(), |p| format!(" (was {})", content::name(p)));
+        let path = content::name(&self.path);
+        format!("{} {counts} {path}{from}\n", self.status)
     }
 }
 
@@ -456,10 +459,10 @@ impl CommitOut {
 impl Part for CommitOut {
     fn text(&self, _: bool, _: &Cleaner) -> String {
         format!(
-            "{} {} ({})\n",
-            self.oid.get(..12).unwrap_or(&self.oid),
-            self.headline,
-            self.author
+            "{} by {}: {}\n",
+            name_of(self.oid.get(..12).unwrap_or(&self.oid)),
+            content::name(&self.author),
+            self.headline
         )
     }
 }
@@ -510,7 +513,7 @@ mod tests {
         let about = About::default();
         let all = WarningOut::all(&many, &about, &cleaner);
         assert_eq!(all.len(), WARNINGS + 1);
-        assert!(all[10].message.as_str().contains("390 more warnings"));
+        assert!(all[10].message.as_data().contains("390 more warnings"));
         let text: String = all.iter().map(WarningOut::text).collect();
         assert!(text.chars().count() < 10_000, "{}", text.chars().count());
         let lines = WarningOut::lines(&all, 1_000);

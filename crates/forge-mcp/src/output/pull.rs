@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::{IngestionDetail, WarningOut, word};
 use crate::{
     budget,
-    content::{Clean, Cleaner, labels, name, title},
+    content::{Clean, Cleaner, issue_id, name, names, people},
 };
 
 /// What the reviews add up to: the latest opinion of each reviewer.
@@ -88,17 +88,20 @@ impl Reviews {
             }
         }
         if !self.pending.is_empty() {
-            let names: Vec<String> = self
-                .pending
-                .iter()
-                .map(|p| format!("@{}", name(p)))
-                .collect();
-            parts.push(format!("waiting for {}", names.join(", ")));
+            parts.push(format!("{} asked", self.pending.len()));
         }
         if parts.is_empty() {
             "none".to_owned()
         } else {
             parts.join(", ")
+        }
+    }
+
+    /// Who was asked, behind what is known.
+    fn asked(&self) -> String {
+        match self.pending.is_empty() {
+            true => String::new(),
+            false => format!(" | asked: {}", people(&self.pending)),
         }
     }
 }
@@ -187,15 +190,7 @@ impl RowOut {
     }
 
     pub fn text(&self) -> String {
-        let mut line = format!(
-            "#{} {} {} @{} {} -> {}",
-            self.number,
-            self.state,
-            title(&self.title),
-            name(&self.author),
-            name(&self.head),
-            name(&self.base)
-        );
+        let mut line = format!("#{} {}", self.number, self.state);
         if let Some(checks) = self.checks.as_ref().filter(|c| *c != "neutral") {
             line.push_str(&format!(" | checks: {checks}"));
         }
@@ -203,10 +198,18 @@ impl RowOut {
         if reviews != "none" {
             line.push_str(&format!(" | reviews: {reviews}"));
         }
+        line.push_str(&format!(
+            " | {} | by @{}: {} -> {}{}",
+            self.updated_at,
+            name(&self.author),
+            name(&self.head),
+            name(&self.base),
+            self.reviews.asked()
+        ));
         if !self.labels.is_empty() {
-            line.push_str(&format!(" | {}", labels(&self.labels)));
+            line.push_str(&format!(" | labels: {}", names(&self.labels)));
         }
-        line.push_str(&format!(" | {}\n", self.updated_at));
+        line.push_str(&format!(" | {}\n", self.title));
         line
     }
 
@@ -216,7 +219,7 @@ impl RowOut {
             "{}  opened {} | {}\n",
             self.text(),
             self.created_at,
-            self.url
+            name(&self.url)
         )
     }
 }
@@ -233,7 +236,10 @@ pub(crate) struct PullOut {
     pub head: Clean,
     /// Not where the branch is gone and nothing remembers it
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub head_oid: Option<String>,
+    pub head_oid: Option<Clean>,
+    /// The commit that the author of a patch says it is of.
+    #[serde(skip)]
+    claimed: Option<Clean>,
     pub base: Clean,
     pub url: Clean,
     pub created_at: String,
@@ -244,12 +250,12 @@ pub(crate) struct PullOut {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub merged_at: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub merge_commit: Option<String>,
+    pub merge_commit: Option<Clean>,
     /// mergeable, conflicting or unknown (ask again in some seconds)
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mergeable: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub merge_status: Option<String>,
+    pub merge_status: Option<Clean>,
     /// The first of them, on the first page
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub conflicts: Vec<Clean>,
@@ -276,7 +282,7 @@ pub(crate) struct PullOut {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub milestone: Option<Clean>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub linked_issues: Vec<String>,
+    pub linked_issues: Vec<Clean>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub linked_issues_total: Option<usize>,
     /// The pull request it builds on
@@ -301,7 +307,7 @@ fn named(conflicts: &[String], cleaner: &Cleaner) -> Vec<Clean> {
     let mut used = 0;
     for conflict in conflicts.iter().take(CONFLICTS) {
         let name = cleaner.line(conflict);
-        used += name.as_str().chars().count();
+        used += name.as_data().chars().count();
         if used > CONFLICT_NAMES && !names.is_empty() {
             break;
         }
@@ -331,6 +337,7 @@ impl PullOut {
     pub fn of(pull: &PullRequest, cleaner: &Cleaner) -> Self {
         let merge = pull.mergeability.as_ref();
         let conflicts = merge.map(|m| m.conflicts.as_slice()).unwrap_or_default();
+        let line = |text: &Option<String>| text.as_ref().map(|t| cleaner.line(t));
         Self {
             repo: pull.id.repo.to_string(),
             number: pull.id.key.to_string(),
@@ -338,16 +345,17 @@ impl PullOut {
             state: state_word(pull).to_owned(),
             author: cleaner.line(&pull.author.login),
             head: cleaner.line(&head_label(pull)),
-            head_oid: pull.head_oid.clone(),
+            head_oid: pull.head_id().map(|id| cleaner.line(id)),
+            claimed: line(&pull.head_oid).filter(|_| pull.head_patch.is_some()),
             base: cleaner.line(&pull.base_branch),
             url: cleaner.line(&pull.url),
             created_at: pull.created_at.to_string(),
             updated_at: pull.updated_at.to_string(),
             closed_at: pull.closed_at.map(|t| t.to_string()),
             merged_at: pull.merged_at.map(|t| t.to_string()),
-            merge_commit: pull.merge_commit.clone(),
+            merge_commit: line(&pull.merge_commit),
             mergeable: merge.map(|m| word(&m.state)),
-            merge_status: merge.map(|m| m.status.clone()),
+            merge_status: merge.map(|m| cleaner.line(&m.status)),
             conflicts: named(conflicts, cleaner),
             conflicts_total: Some(conflicts.len()).filter(|n| *n > 0),
             additions: pull.additions,
@@ -370,11 +378,11 @@ impl PullOut {
                 .iter()
                 .flatten()
                 .map(|i| {
-                    if i.repo.comparison_key() == pull.id.repo.comparison_key() {
-                        format!("#{}", i.number)
-                    } else {
-                        format!("{}#{}", i.repo, i.number)
-                    }
+                    let own = i.repo.comparison_key() == pull.id.repo.comparison_key();
+                    cleaner.line(&match own {
+                        true => format!("#{}", i.number),
+                        false => format!("{}#{}", i.repo, i.number),
+                    })
                 })
                 .collect(),
             linked_issues_total: None,
@@ -407,17 +415,20 @@ impl PullOut {
             "#{} {} {}\n{} by @{}: {} -> {}",
             self.number,
             self.state,
-            title(&self.title),
+            self.title,
             self.repo,
             name(&self.author),
             name(&self.head),
             name(&self.base)
         );
         if let Some(head) = &self.head_oid {
-            text.push_str(&format!("\nhead {head}"));
+            text.push_str(&format!("\nhead {}", name(head)));
         }
         if let (Some(a), Some(d), Some(f)) = (self.additions, self.deletions, self.changed_files) {
             text.push_str(&format!(" | {} +{a} -{d}", super::files(f)));
+        }
+        if let Some(commit) = &self.claimed {
+            text.push_str(&format!(" | by its author's word commit {}", name(commit)));
         }
         text.push('\n');
         if let Some(state) = self
@@ -426,26 +437,21 @@ impl PullOut {
             .filter(|_| matches!(self.state.as_str(), "open" | "draft"))
         {
             text.push_str(&format!("merge: {state}"));
-            if let Some(status) = self
-                .merge_status
-                .as_ref()
-                .filter(|s| *s != "CLEAN" && *s != "UNKNOWN")
-            {
-                text.push_str(&format!(" ({status})"));
-            }
-            if !self.conflicts.is_empty() {
-                let names: Vec<&str> = self.conflicts.iter().map(Clean::as_str).collect();
-                text.push_str(&format!(" in {}", names.join(", ")));
-                let more = self
-                    .conflicts_total
-                    .unwrap_or_default()
-                    .saturating_sub(names.len());
-                if more > 0 {
-                    text.push_str(&format!(" and {more} more"));
-                }
-            }
             if state == "unknown" {
                 text.push_str(" (not worked out yet: ask again in some seconds)");
+            }
+            let is_news = |s: &&Clean| !["CLEAN", "UNKNOWN"].contains(&s.as_data());
+            if let Some(status) = self.merge_status.as_ref().filter(is_news) {
+                text.push_str(&format!(" ({})", name(status)));
+            }
+            if !self.conflicts.is_empty() {
+                let all = self.conflicts_total.unwrap_or_default();
+                let more = match all.saturating_sub(self.conflicts.len()) {
+                    0 => String::new(),
+                    more => format!(", {more} of them not named"),
+                };
+                let files = super::files(all as u64);
+                text.push_str(&format!(" in {files}{more}: {}", names(&self.conflicts)));
             }
             text.push('\n');
         }
@@ -459,34 +465,37 @@ impl PullOut {
         if let Some(decision) = &self.reviews.decision {
             text.push_str(&format!(" ({decision})"));
         }
-        text.push('\n');
+        text.push_str(&format!("{}\n", self.reviews.asked()));
         let list = |name: &str, items: &[Clean]| {
             if items.is_empty() {
                 return String::new();
             }
-            format!("{name}: {}\n", labels(items))
+            format!("{name}: {}\n", names(items))
         };
         text.push_str(&list("labels", &self.labels));
         text.push_str(&list("assignees", &self.assignees));
         if let Some(milestone) = &self.milestone {
-            text.push_str(&format!("milestone: {milestone}\n"));
+            text.push_str(&format!("milestone: {}\n", name(milestone)));
         }
         if !self.linked_issues.is_empty() {
-            text.push_str(&format!("closes: {}\n", self.linked_issues.join(", ")));
+            let ids: Vec<String> = self.linked_issues.iter().map(issue_id).collect();
+            text.push_str(&format!("closes: {}\n", ids.join(", ")));
         }
         if let Some(below) = &self.depends_on {
-            text.push_str(&format!("builds on: #{below}\n"));
+            text.push_str(&format!("builds on: #{}\n", name(below)));
         }
         if let Some(at) = &self.merged_at {
-            let commit = self
-                .merge_commit
-                .as_deref()
-                .map_or(String::new(), |c| format!(" as {c}"));
+            let commit = self.merge_commit.as_ref();
+            let commit = commit.map_or(String::new(), |c| format!(" as {}", name(c)));
             text.push_str(&format!("merged {at}{commit}\n"));
         } else if let Some(at) = &self.closed_at {
             text.push_str(&format!("closed {at}\n"));
         }
-        text.push_str(&format!("updated {} | {}\n", self.updated_at, self.url));
+        text.push_str(&format!(
+            "updated {} | {}\n",
+            self.updated_at,
+            name(&self.url)
+        ));
         text
     }
 }

@@ -15,6 +15,7 @@ use serde_json::Value;
 
 use crate::{
     calls::{About, Options, ServerState},
+    content::{Clean, Cleaner, name},
     resources,
 };
 
@@ -119,7 +120,7 @@ pub(crate) async fn get(
             .as_str()
             .map_or_else(|| value.to_string(), str::to_owned);
         // It becomes a part of an instruction.
-        let line = crate::content::Cleaner::new().line(&text).to_string();
+        let line = Cleaner::new().line(&text);
         Some(line).filter(|l| !l.is_empty() && value != &Value::Null)
     };
     if let Some((missing, ..)) = task
@@ -133,21 +134,26 @@ pub(crate) async fn get(
         ));
     }
     let repo = argument("repo");
-    let of = repo.as_ref().map_or(String::new(), |r| format!(" of {r}"));
+    let of = repo
+        .as_ref()
+        .map_or(String::new(), |r| format!(" of {}", name(r)));
     let text = match task.name == LOOP.name {
         true => {
-            let definition = definition(server, repo.as_deref()).await.map_err(|e| {
-                let about = About {
-                    tools: server.tools().clone(),
-                    ..About::default()
-                };
-                resources::error(&e, &about)
-            })?;
-            workflow::text(&definition, argument("command").as_deref(), &of)
+            let definition = definition(server, repo.as_ref().map(Clean::as_data))
+                .await
+                .map_err(|e| {
+                    let about = About {
+                        tools: server.tools().clone(),
+                        ..About::default()
+                    };
+                    resources::error(&e, &about)
+                })?;
+            let command = argument("command").as_ref().map(name);
+            workflow::text(&definition, command.as_deref(), &of)
         }
         false => task
             .text
-            .replace("{number}", &argument("number").unwrap_or_default())
+            .replace("{number}", &name(&argument("number").unwrap_or_default()))
             .replace("{in}", &of),
     };
     let message = PromptMessage::new_text(Role::User, text);

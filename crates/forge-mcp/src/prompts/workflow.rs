@@ -45,7 +45,9 @@ pub(super) fn text(definition: &Definition, command: Option<&str>, of: &str) -> 
 
 fn push(text: &mut String, line: &str) {
     let line = Cleaner::new().line(line).cut(MAX_LINE);
-    text.push_str(&format!("{line}\n"));
+    // Whoever writes the definition decides what the loop does.
+    text.push_str(line.as_data());
+    text.push('\n');
 }
 
 /// `plan: Ready for Plan -> (Plan in Progress) -> Plan in Review*, In Progress`

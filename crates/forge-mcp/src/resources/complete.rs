@@ -178,7 +178,7 @@ async fn paths(
         whole
             .files
             .iter()
-            .map(|f| cleaner.line(&f.path).to_string())
+            .map(|f| cleaner.line(&f.path).as_data().to_owned())
             .collect(),
     )
 }

@@ -28,7 +28,7 @@ use serde_json::json;
 use crate::{
     budget::{self, Position, diff_cache::Ends},
     calls::{About, Advice, ServerState, diff},
-    content::{Cleaner, MESSAGE},
+    content::{Cleaner, MESSAGE, name},
     output::{PullOut, RowOut, WarningOut, issue_row, issue_text, link_lines, quoted},
 };
 
@@ -141,10 +141,11 @@ pub(crate) fn templates() -> ListResourceTemplatesResult {
 /// A failure of a request that is no tool call.
 pub(crate) fn error(e: &Error, about: &About) -> ErrorData {
     let cleaner = Cleaner::new();
-    let mut text = cleaner.plain(e.message()).cut(MESSAGE).to_string();
+    let message = cleaner.plain(e.message()).cut(MESSAGE);
+    let mut text = format!("{}: {message}", e.code());
     if let Some(hint) = e.hint() {
         let advice = Advice::of(hint, about, &cleaner, MESSAGE);
-        text.push_str(&format!(". Recovery: {advice}"));
+        text.push_str(&format!("\nRecovery: {advice}"));
     }
     let mut data = json!({ "code": e.code() });
     if let Some(data) = data.as_object_mut() {
@@ -265,12 +266,15 @@ async fn repository(repo: &Repo, cleaner: &Cleaner) -> Result<String> {
     let info = repo.info().await?;
     let mut text = format!("{}\n", info.id);
     if let Some(description) = &info.description {
-        text.push_str(&format!("{}\n", cleaner.line(description)));
+        text.push_str(&format!("description: {}\n", cleaner.line(description)));
     }
     if let Some(branch) = &info.default_branch {
-        text.push_str(&format!("default branch: {}\n", cleaner.line(branch)));
+        text.push_str(&format!(
+            "default branch: {}\n",
+            name(&cleaner.line(branch))
+        ));
     }
-    text.push_str(&format!("{}\n", cleaner.line(&info.url)));
+    text.push_str(&format!("{}\n", name(&cleaner.line(&info.url))));
     let table = repo.client().forge().capabilities();
     let able = forge_core::Capability::ALL.iter().filter(|c| {
         let narrowed = info
@@ -294,8 +298,8 @@ async fn branches(repo: &Repo, about: &About, cleaner: &Cleaner) -> Result<Strin
     let more = loop {
         let found = repo.branches(page).await?;
         lines.extend(found.items.iter().map(|b| {
-            let oid = b.oid.get(..12).unwrap_or(&b.oid);
-            format!("{oid} {}\n", cleaner.line(&b.name))
+            let oid = cleaner.line(b.oid.get(..12).unwrap_or(&b.oid));
+            format!("{} {}\n", name(&oid), name(&cleaner.line(&b.name)))
         }));
         warnings.extend(found.warnings);
         match found.next {
@@ -425,11 +429,7 @@ async fn diff_text(
         .files
         .iter()
         .filter(|f| path.is_none_or(|p| p == f.path))
-        .map(|f| {
-            cleaner
-                .diff(&format!("{}{}", f.header, f.hunks.concat()))
-                .to_string()
-        })
+        .map(|f| cleaner.diff(&format!("{}{}", f.header, f.hunks.concat())))
         .collect();
     let missing = diff::missing(&pull, &whole);
     if let (Some(path), true) = (path, files.is_empty()) {

@@ -17,7 +17,7 @@ use rmcp::{
 use super::Server;
 use crate::{
     calls::About,
-    content::{Cleaner, VALUE},
+    content::{self, Cleaner, VALUE},
     prompts, resources, tools,
 };
 
@@ -200,7 +200,7 @@ impl ServerHandler for Server {
         if !METHODS.contains(&request.method.as_str()) {
             return Err(ErrorData::new(
                 ErrorCode::METHOD_NOT_FOUND,
-                shown.to_string(),
+                content::name(&shown),
                 None,
             ));
         }
@@ -310,7 +310,7 @@ impl Server {
         };
         ErrorData::invalid_params(
             format!(
-                "unknown tool '{}': {hint}",
+                "unknown tool {}: {hint}",
                 Cleaner::new().line(name).cut(VALUE)
             ),
             None,

@@ -39,7 +39,7 @@ pub(super) async fn agreed(
     said: &Said<'_>,
     question: Question<'_>,
 ) -> Result<(), Stop> {
-    let head = pull.head_oid.as_deref();
+    let head = pull.head_id();
     check_expected_head(&target.id, said.head, head)?;
     let ask = Ask {
         id: &target.id,
@@ -52,13 +52,24 @@ pub(super) async fn agreed(
     call.confirm(ask).await
 }
 
+/// The head in a question. Of a patch its author says which commit it is of, and may say anything.
+pub(super) fn head_words(pull: &PullRequest) -> String {
+    match (&pull.head_patch, &pull.head_oid) {
+        (Some(patch), Some(commit)) => {
+            let commit = named(commit);
+            format!("{patch} (by its author's word commit {commit})")
+        }
+        (_, _) => pull.head_id().unwrap_or("unknown").to_owned(),
+    }
+}
+
 /// How much of a title a question has, in characters.
 const TITLE: usize = 200;
 
 /// A title in a question: however long its author has made it, and whatever is in it, the quotes
 /// around it are where it ends.
 pub(super) fn titled(call: &Call, pull: &PullRequest) -> String {
-    quotable(call.cleaner.line(&pull.title).as_str())
+    quotable(call.cleaner.line(&pull.title).as_data())
 }
 
 /// A text of somebody else's, cut and without the quotes that it stands in.
@@ -74,7 +85,7 @@ const MAX_NAMES: usize = 20;
 /// count.
 pub(super) fn counted(call: &Call, what: &str, names: &[String]) -> String {
     let brief = |name: &String| {
-        let name = cut(call.cleaner.line(name).as_str(), BRIEF).replace('"', "'");
+        let name = cut(call.cleaner.line(name).as_data(), BRIEF).replace('"', "'");
         format!("\"{name}\"")
     };
     let first: Vec<String> = names.iter().take(MAX_NAMES).map(brief).collect();
@@ -101,7 +112,7 @@ pub(super) fn named(name: &str) -> String {
 pub(super) fn mentioned(call: &Call, login: &str) -> String {
     match is_plain(login) {
         true => format!("@{login}"),
-        false => format!("\"{}\"", quotable(call.cleaner.line(login).as_str())),
+        false => format!("\"{}\"", quotable(call.cleaner.line(login).as_data())),
     }
 }
 

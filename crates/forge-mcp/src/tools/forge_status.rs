@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     calls::{About, Advice, Answer, Call, Effect, Spec, Stop, Tool},
-    content::{Clean, MESSAGE},
+    content::{Clean, MESSAGE, name, name_of},
     output::word,
 };
 
@@ -250,7 +250,8 @@ fn text(out: &Out) -> String {
         text.push_str("no accounts: repositories on this machine and public reading work without; `forge auth login` adds one\n");
     }
     for a in &out.accounts {
-        let name = a.account.as_deref().unwrap_or("token of the environment");
+        let account = a.account.as_deref();
+        let name = account.map_or("token of the environment".to_owned(), name_of);
         let unused = if a.active { "" } else { " (not used)" };
         text.push_str(&format!(
             "account: {name} at {} ({}){unused}\n",
@@ -268,13 +269,14 @@ fn text(out: &Out) -> String {
     text.push_str(&format!("\n{}: ", repo.repo));
     match &repo.viewer {
         Some(viewer) => text.push_str(&format!(
-            "you are @{viewer} with {} rights",
+            "you are @{} with {} rights",
+            name(viewer),
             repo.permission
         )),
         None => text.push_str("nobody is logged in"),
     }
     if let Some(branch) = &repo.default_branch {
-        text.push_str(&format!("; default branch {branch}"));
+        text.push_str(&format!("; default branch {}", name(branch)));
     }
     text.push_str(&format!("; merges by {}\n", repo.merge_methods.join(", ")));
     text.push_str(&missing);

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use super::issue_written::{IssueWritten, board, given, names, of_issue, related};
 use crate::{
     calls::{Answer, Call, Effect, Spec, Stop, Tool},
-    content::{has_comments, has_marker},
+    content::{has_hidden, has_marker},
 };
 
 pub(super) struct IssueEdit;
@@ -133,10 +133,10 @@ impl Tool for IssueEdit {
         }
         if edit.body.as_deref().is_some_and(has_marker) {
             let stored = repo.issue(&target.id, &IssueFields::NONE).await?;
-            if has_comments(&stored.body) {
+            if has_hidden(&stored.body) {
                 return Err(Error::invalid(
                     "body",
-                    "it has the marker of an HTML comment, which would be lost",
+                    "it has the marker of a hidden text, which would be lost",
                 )
                 .with_hint("leave the marker out to replace all of it, or leave body away")
                 .into());

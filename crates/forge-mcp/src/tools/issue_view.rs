@@ -9,7 +9,7 @@ use super::issue_written::{board, given};
 use crate::{
     budget::{self, Lengths, Position, cursor},
     calls::{Answer, Call, Effect, IssueTarget, Spec, Stop, Tool},
-    content::Clean,
+    content::{Clean, name_of},
     output::{
         Blocks, CommentOut, EventOut, Format, IssueOut, Part, RelatedOut, WarningOut, quoted,
     },
@@ -132,7 +132,7 @@ impl Tool for IssueView {
         };
         let mut top = out.issue.text(&issue.id.repo);
         if !out.version.is_empty() {
-            top.push_str(&format!("version {}\n", out.version));
+            top.push_str(&format!("version {}\n", name_of(&out.version)));
         }
         out.issue.shorten(max);
         let mut relations = Relations::default();

@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::written;
 use crate::{
     calls::{Answer, Call},
+    content::name_of,
     output::{IssueOut, Written},
 };
 
@@ -50,7 +51,7 @@ pub(super) fn of_comment<T>(
 fn answer(out: Written, version: Option<String>) -> Answer<IssueWritten> {
     let Answer { mut text, data } = written::answer(out);
     if let Some(version) = &version {
-        text.push_str(&format!("\nversion {version}"));
+        text.push_str(&format!("\nversion {}", name_of(version)));
     }
     Answer {
         text,

@@ -5,10 +5,14 @@ use forge_core::{Error, model::PullRequest};
 use rmcp::schemars::{self, JsonSchema};
 use serde::Serialize;
 
+use super::workflow_parts::state;
 use crate::{
     calls::{Call, Target},
-    content::Clean,
+    content::{Clean, Cleaner, issue_id},
 };
+
+/// How many issues a question names; the others are counted.
+const MAX_NAMED: usize = 10;
 
 /// What merging `pull` closes or moves, with the workflow that says so.
 pub(super) struct Effects {
@@ -61,7 +65,13 @@ impl Effects {
     /// The issues that are closed, `#3, #4`, or moved, `#3: In Review -> Done (closed)`. Empty where
     /// there are none.
     pub fn in_words(&self) -> String {
-        self.plan.in_words()
+        let steps = &self.plan.steps;
+        let mut lines: Vec<String> = steps.iter().take(MAX_NAMED).map(step_line).collect();
+        let more = steps.len().saturating_sub(MAX_NAMED);
+        if more > 0 {
+            lines.push(format!("and {more} more"));
+        }
+        lines.join(", ")
     }
 
     /// All issues that are to be closed or moved, for a seal.
@@ -89,12 +99,34 @@ pub(super) struct Linked {
     linked_issues_failed: Vec<Left>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     linked_issues_skipped: Vec<Left>,
+    /// The same for the text.
+    #[serde(skip)]
+    lines: Vec<String>,
     /// Whether they were moved, and not merely closed.
     #[serde(skip)]
     moved: bool,
     /// Whether a write of one was tried and failed.
     #[serde(skip)]
     tried: bool,
+}
+
+/// What became of an issue, within a line: `#3: In Review -> Done (closed)`.
+fn step_line(step: &MergeStep) -> String {
+    let cleaner = Cleaner::new();
+    let state = |name: &str| state(&cleaner.line(name));
+    let mut line = issue_id(&cleaner.line(&step.name));
+    if let Some(to) = &step.to {
+        line.push_str(": ");
+        if step.from.as_ref() != Some(to) {
+            let from = step.from.as_deref().map_or("no state".to_owned(), state);
+            line.push_str(&format!("{from} -> "));
+        }
+        line.push_str(&state(to));
+        if step.closes.is_some() {
+            line.push_str(" (closed)");
+        }
+    }
+    line
 }
 
 /// An issue that was not closed or moved.
@@ -115,6 +147,7 @@ impl Linked {
         };
         let transitioned = report.transitioned.iter();
         Self {
+            lines: transitioned.clone().map(step_line).collect(),
             linked_issues_transitioned: transitioned
                 .map(|step| call.cleaner.line(&step.in_words()))
                 .collect(),
@@ -138,14 +171,12 @@ impl Linked {
         };
         let mut text = String::new();
         if !self.linked_issues_transitioned.is_empty() {
-            let names = self.linked_issues_transitioned.iter().map(Clean::as_str);
-            let names: Vec<&str> = names.collect();
-            text.push_str(&format!("\n{did}: {}", names.join(", ")));
+            text.push_str(&format!("\n{did}: {}", self.lines.join(", ")));
         }
         let failed = self.linked_issues_failed.iter().map(|l| (could_not, l));
         let skipped = self.linked_issues_skipped.iter().map(|l| (not, l));
         for (what, Left { issue, reason }) in failed.chain(skipped) {
-            text.push_str(&format!("\n{what}: {issue} ({reason})"));
+            text.push_str(&format!("\n{what}: {}: {reason}", issue_id(issue)));
         }
         text
     }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::{
     budget::{self, Lengths, Position, cursor},
     calls::Call,
-    content::Clean,
+    content::{Clean, name},
     output::WarningOut,
 };
 
@@ -135,7 +135,7 @@ impl<'a, B: Hash> ListRequest<'a, B> {
         if let Some(scanned) = page.scanned.filter(|n| *n > shown.len() as u64) {
             text.push_str(&format!(" {scanned} were looked at."));
             if let Some(source) = &source {
-                text.push_str(&format!(" Asked: {source}."));
+                text.push_str(&format!(" Asked: {}.", name(source)));
             }
         }
         Ok(Listing {

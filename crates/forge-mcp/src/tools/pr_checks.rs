@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     budget::{self, Lengths, Position, cursor},
     calls::{Answer, Call, Effect, Spec, Stop, Target, Tool, seconds},
-    content::quote,
+    content::{name_of, quote},
     output::{CheckCounts, CheckOut, Format, Part, checks_word, word},
 };
 
@@ -110,7 +110,7 @@ impl Tool for PrChecks {
         let top = format!(
             "checks of {} at {}: {}\n",
             target.id,
-            report.commit,
+            name_of(&report.commit),
             checks_word(&report)
         );
         let lengths: Vec<usize> = outs.iter().map(budget::length).collect();
@@ -171,22 +171,22 @@ async fn log(call: &Call, target: &Target, check: &Check, n: usize) -> Result<St
         }
         Ok(None) => Ok("  log: this check keeps none here; see its page\n".to_owned()),
         Err(e) if is_of_the_log(&e) => {
-            let hint = e.hint().map(|hint| call.advise(hint).to_string());
-            let why = call.cleaner.line(&why_no_log(&e, hint));
-            Ok(format!("  log: {why}\n"))
+            let why = call.cleaner.line(e.message());
+            let next = next(&e, e.hint().map(|hint| call.advise(hint).to_string()));
+            Ok(format!("  log: not read{next}: {why}\n"))
         }
         Err(e) => Err(e),
     }
 }
 
-/// What happened, how long to wait where the forge says so, and what to do next.
-fn why_no_log(e: &Error, hint: Option<String>) -> String {
+/// How long to wait for a log where the forge says so, and what to do next.
+fn next(e: &Error, hint: Option<String>) -> String {
     let wait = match e.retry() {
         Retry::After(wait) => format!("; wait {} s", seconds(wait)),
         _ => String::new(),
     };
     let hint = hint.map_or(String::new(), |hint| format!("; {hint}"));
-    format!("{}{wait}{hint}", e.message())
+    format!("{wait}{hint}")
 }
 
 /// Whether the checks are there all the same: a token can have the right to them and none to logs, a
@@ -226,8 +226,8 @@ mod tests {
         };
         let limited =
             Error::new(slow.clone(), "slow down").with_retry(Retry::After(Duration::from_secs(40)));
-        let said = super::why_no_log(&limited, Some("ask for less".to_owned()));
-        assert_eq!(said, "slow down; wait 40 s; ask for less");
+        let said = super::next(&limited, Some("ask for less".to_owned()));
+        assert_eq!(said, "; wait 40 s; ask for less");
         for (kind, stays) in [
             (upstream, true),
             (slow, true),

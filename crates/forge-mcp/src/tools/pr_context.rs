@@ -353,6 +353,7 @@ impl Tool for PrContext {
         let mut top = pull.text(found.pull.checks.as_ref()) + &head(&summary, &verdict);
         if let Some(record) = &ingestion {
             let IngestionOut { state, cid, .. } = record;
+            let cid = content::name(cid);
             top.push_str(&format!("record version {cid}: {state}\n"));
         }
         warnings.iter().for_each(|w| top.push_str(&w.text()));
@@ -371,7 +372,7 @@ impl Tool for PrContext {
         let requirements = blocks.section("requirements", "", requirements, false, c);
         let sections = Sections::of(&found, c, &mut blocks);
 
-        let oid = found.pull.head_oid.clone().unwrap_or_default();
+        let oid = found.pull.head_id().unwrap_or_default().to_owned();
         let bound = (target.id.to_string(), args.wanted());
         // What was shown must be what it was, or an item could be left out or come twice.
         let before = |at: Position| {
@@ -449,8 +450,7 @@ async fn gathered(
 ) -> Result<Arc<PullContext>, Error> {
     let repo = &target.id.repo;
     let key = fingerprint(&(
-        call.server.account_at(&repo.host),
-        call.server.forges().accounts().jira_fingerprint(),
+        call.server.accounts_at(&repo.host).await,
         target.id.to_string(),
         args.wanted(),
         max,
@@ -576,8 +576,8 @@ impl VerdictOut {
 /// The lines of the verdict.
 fn head(s: &SummaryOut, v: &VerdictOut) -> String {
     let joined = |texts: &[Clean]| -> String {
-        let texts: Vec<&str> = texts.iter().map(Clean::as_str).collect();
-        texts.join("; ")
+        let texts: Vec<String> = texts.iter().map(Clean::to_string).collect();
+        texts.join(", ")
     };
     let ready = v.ready_to_merge.map_or("unknown", |ready| match ready {
         true => "true",
@@ -589,7 +589,7 @@ fn head(s: &SummaryOut, v: &VerdictOut) -> String {
     }
     text.push_str(&format!("{} | risk {}", s.change_type, s.risk_level));
     if !s.risk_reasons.is_empty() {
-        text.push_str(&format!(" ({})", joined(&s.risk_reasons)));
+        text.push_str(&format!(": {}", joined(&s.risk_reasons)));
     }
     text.push('\n');
     if !s.key_changes.is_empty() {
@@ -621,20 +621,19 @@ impl Part for RequirementOut {
         if self.status == RequirementStatus::Met.name() {
             return format!("met {}\n", self.rule);
         }
-        let name = self.source_name.as_ref();
-        let name = name.map_or_else(String::new, |name| format!(" \"{name}\""));
-        let mut line = format!(
-            "{} {} [{}{name}]: {}",
-            self.status, self.rule, self.source, self.evidence
-        );
-        for (n, by) in self.cleared_by.iter().enumerate() {
-            line.push_str(if n == 0 { " -> " } else { " or " });
-            line.push_str(&by.who);
-            for name in &by.names {
-                line.push_str(&format!(" @{}", content::name(name)));
-            }
+        let who: Vec<&str> = self.cleared_by.iter().map(|by| by.who.as_str()).collect();
+        let who = match who.is_empty() {
+            true => String::new(),
+            false => format!(" -> {}", who.join(" or ")),
+        };
+        let mut line = format!("{} {} [{}]{who}", self.status, self.rule, self.source);
+        if let Some(name) = &self.source_name {
+            line.push_str(&format!(" | ruleset {name}"));
         }
-        line.push('\n');
+        for by in self.cleared_by.iter().filter(|by| !by.names.is_empty()) {
+            line.push_str(&format!(" | {}: {}", by.who, content::people(&by.names)));
+        }
+        line.push_str(&format!(" | {}\n", self.evidence));
         line
     }
 }
@@ -651,8 +650,8 @@ impl LogOut {
 
 impl Part for LogOut {
     fn text(&self, _: bool, _: &Cleaner) -> String {
-        let cut = if self.cut { ", its end" } else { "" };
-        format!("log of {}{cut}\n{}", self.check, quote(&self.text))
+        let what = if self.cut { "end of the log" } else { "log" };
+        format!("{what} of {}\n{}", self.check, quote(&self.text))
     }
 
     fn bodies(&mut self) -> Vec<&mut Clean> {
@@ -699,18 +698,16 @@ impl LinkedOut {
 
 impl Part for LinkedOut {
     fn text(&self, detailed: bool, cleaner: &Cleaner) -> String {
-        let title = self
-            .title
-            .as_ref()
-            .map_or(String::new(), |t| format!(" {}", content::title(t)));
+        let title = self.title.as_ref();
+        let title = title.map_or(String::new(), |t| format!(" {t}"));
         let status = self.status_name.as_ref();
-        let status = status.map_or(String::new(), |s| format!(" [{s}]"));
+        let status = status.map_or(String::new(), |s| format!(" [{}]", content::name(s)));
         let mut text = format!(
-            "{} {} {}{status}{title} (found in {})\n",
+            "{} {} (found in {}) {}{status}{title}\n",
             self.relationship,
-            self.key,
             self.status,
-            self.found_in.join(", ")
+            self.found_in.join(", "),
+            content::issue_id(&self.key)
         );
         if !self.body.is_empty() {
             text.push_str(&quoted(&self.body, detailed, ISSUE, cleaner));
@@ -743,23 +740,19 @@ impl RelatedOut {
 
 impl Part for RelatedOut {
     fn text(&self, _: bool, _: &Cleaner) -> String {
-        let title = self
-            .title
-            .as_ref()
-            .map_or(String::new(), |t| format!(" {}", content::title(t)));
-        let by = self
-            .author
-            .as_ref()
-            .map_or(String::new(), |a| format!(" @{}", content::name(a)));
-        let files: Vec<&str> = self.overlap_files.iter().map(Clean::as_str).collect();
-        let files = match files.is_empty() {
-            true => String::new(),
-            false => format!(": {}", files.join(", ")),
-        };
-        format!(
-            "#{} {}{title}{by} | {}{files}\n",
-            self.number, self.state, self.relationship
-        )
+        let number = content::name(&self.number);
+        let mut line = format!("#{number} {} | {}", self.state, self.relationship);
+        if let Some(author) = &self.author {
+            line.push_str(&format!(" | by @{}", content::name(author)));
+        }
+        if !self.overlap_files.is_empty() {
+            line.push_str(&format!(" | {}", content::names(&self.overlap_files)));
+        }
+        if let Some(title) = &self.title {
+            line.push_str(&format!(" | {title}"));
+        }
+        line.push('\n');
+        line
     }
 }
 
@@ -781,14 +774,15 @@ impl PackedOut {
             (Some(added), Some(deleted)) => format!("+{added} -{deleted}"),
             _ => "binary".to_owned(),
         };
-        let was = previous.map_or(String::new(), |p| format!(" (was {})", c.line(p)));
-        let mut line = format!(
-            "file {}{was} {} {counts} {}",
-            self.path, self.status, self.class
-        );
-        line.extend(self.omitted.iter().map(OmissionOut::note));
-        line.push('\n');
-        line
+        let was = previous.map(|p| format!(" (was {})", content::name(&c.line(p))));
+        let notes: String = self.omitted.iter().map(OmissionOut::note).collect();
+        format!(
+            "file {} {counts} {}{notes} {}{}\n",
+            self.status,
+            self.class,
+            content::name(&self.path),
+            was.unwrap_or_default()
+        )
     }
 }
 
@@ -1030,7 +1024,7 @@ fn packed(name: &str, diff: &PackedDiff, c: &Cleaner, blocks: &mut Blocks) -> Di
 }
 
 fn hunk(text: &str, c: &Cleaner) -> String {
-    let mut text = c.diff(text).to_string();
+    let mut text = c.diff(text);
     if !text.ends_with('\n') {
         text.push('\n');
     }

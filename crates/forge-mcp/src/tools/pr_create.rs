@@ -1,7 +1,7 @@
 use forge::with_closing_lines;
 use forge_core::{
-    Capability, Error, PrSelector, Support, Warning, locator,
-    model::{CreatePull, FileEdit, HeadRef, IssueId, Reviewer},
+    Error, PrSelector, Warning, locator,
+    model::{CreatePull, FileEdit, HeadRef, IssueFields, IssueId, Reviewer},
 };
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
@@ -26,7 +26,7 @@ pub(super) struct Args {
     base: Option<String>,
     body: Option<String>,
     #[serde(default)]
-    closes: Vec<u64>,
+    closes: Vec<String>,
     /// PR it builds on
     depends_on: Option<String>,
     #[serde(default)]
@@ -116,8 +116,10 @@ impl Tool for PrCreate {
             ),
             None => (None, args.base.or_else(|| config.pr_base())),
         };
-        let closes = args.closes.iter().map(|number| repo.issue_id(*number));
-        let closes: Vec<IssueId> = closes.collect();
+        let mut closes: Vec<IssueId> = Vec::with_capacity(args.closes.len());
+        for named in &args.closes {
+            closes.push(call.related(&repo, "closes", named).await?);
+        }
         let req = CreatePull {
             description: with_closing_lines(
                 args.body.unwrap_or_default(),
@@ -137,12 +139,11 @@ impl Tool for PrCreate {
             ..CreatePull::new("", args.title)
         };
         let mut outcome = repo.create(&req).await?;
-        let table = repo.client().forge().capabilities();
-        if let Support::No { why, instead } = table.get(Capability::PrCreateCloses)
-            && !args.closes.is_empty()
-        {
-            let warning = Warning::new(format!("the merge will close no issue: {why}"));
-            outcome.warnings.push(warning.with_hint(instead));
+        for id in &closes {
+            if let Err(e) = repo.issue(id, &IssueFields::NONE).await {
+                let message = format!("the merge may not close {id}: {}", e.message());
+                outcome.warnings.push(Warning::new(message));
+            }
         }
         call.server.learn(&outcome.value);
         Ok(reviewers::answer(call, "opened", &req.reviewers, &outcome))

@@ -14,7 +14,7 @@ use crate::{
         diff_cache::{Ends, File, Whole},
     },
     calls::{Answer, Call, Effect, Spec, Stop, Target, Tool, diff},
-    content::Clean,
+    content::{self, Clean, name_of},
     output::{Blocks, Format, WarningOut, files, word},
 };
 
@@ -179,7 +179,7 @@ impl Tool for PrDiff {
         let mut top = format!(
             "Diff of {} at head {}: {} +{} -{}\n",
             target.id,
-            out.head_oid,
+            name_of(&out.head_oid),
             files(chosen.len() as u64),
             out.additions,
             out.deletions
@@ -299,7 +299,7 @@ fn file_blocks(
     } else {
         format!("+{} -{}", file.additions, file.deletions)
     };
-    let row = || {
+    let row = |more: &str| {
         let mark = match file.status {
             FileStatus::Added => "A",
             FileStatus::Deleted => "D",
@@ -307,26 +307,24 @@ fn file_blocks(
             FileStatus::Copied => "C",
             FileStatus::Modified => "M",
         };
-        format!("{mark} {} {counts}", call.cleaner.line(&file.path))
+        let path = content::name(&call.cleaner.line(&file.path));
+        format!("{mark} {counts}{more} {path}\n")
     };
     if args.names_only {
-        return vec![format!("{}\n", row())];
+        return vec![row("")];
     }
     if omitted == Some(OmissionReason::Generated) {
         let class = file.class.name();
-        return vec![format!(
-            "{} ({class}, not shown: name it in paths)\n",
-            row()
-        )];
+        return vec![row(&format!(" ({class}, not shown: name it in paths)"))];
     }
-    let mut head = call.cleaner.diff(&file.header).to_string();
+    let mut head = call.cleaner.diff(&file.header);
     if file.hunks.is_empty() {
         return vec![head];
     }
     file.hunks
         .iter()
         .map(|hunk| {
-            head.push_str(call.cleaner.diff(hunk).as_str());
+            head.push_str(&call.cleaner.diff(hunk));
             std::mem::take(&mut head)
         })
         .collect()

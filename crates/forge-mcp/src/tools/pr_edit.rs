@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::{agreed::can, reviewers};
 use crate::{
     calls::{Answer, Call, Effect, Spec, Stop, Tool},
-    content::{has_comments, has_marker},
+    content::{has_hidden, has_marker},
 };
 
 pub(super) struct PrEdit;
@@ -79,7 +79,7 @@ impl Tool for PrEdit {
         };
         if edit.description.as_deref().is_some_and(has_marker) {
             let stored = target.repo.view(&target.id, PrFields::NONE).await?;
-            if has_comments(&stored.description) {
+            if has_hidden(&stored.description) {
                 return Err(lost().into());
             }
         }
@@ -132,7 +132,7 @@ impl Tool for PrEdit {
 fn lost() -> Error {
     Error::invalid(
         "body",
-        "it has the marker of an HTML comment, which would be lost",
+        "it has the marker of a hidden text, which would be lost",
     )
     .with_hint("pass what is new as append; to replace all of it, leave the marker out")
 }

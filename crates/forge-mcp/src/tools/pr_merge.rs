@@ -17,7 +17,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     agreed::{
-        Facts, Question, Said, agreed, can, changed, counted, mentioned, named, quotable, titled,
+        Facts, Question, Said, agreed, can, changed, counted, head_words, mentioned, named,
+        quotable, titled,
     },
     linked::{Effects, Linked},
     written,
@@ -116,7 +117,7 @@ impl Tool for PrMerge {
         if pull.state == PrState::Closed {
             return Err(closed(&target).into());
         }
-        check_expected_head(&target.id, said.head, pull.head_oid.as_deref())?;
+        check_expected_head(&target.id, said.head, pull.head_id())?;
         if pull.state == PrState::Merged && !args.delete_branch {
             return merged_before(call, &target, &pull, &said, finished).await;
         }
@@ -165,7 +166,7 @@ impl Tool for PrMerge {
         let req = MergeReq {
             method: by,
             // What was looked at and agreed to is what is merged, and what is deleted.
-            expected_head: pull.head_oid.clone(),
+            expected_head: pull.head_id().map(str::to_owned),
             expected_base: Some(pull.base_branch.clone()),
             subject: args.subject,
             body: args.body,
@@ -397,12 +398,15 @@ fn unread(pull: &PullRequest) -> Vec<Warning> {
     pull.warnings.iter().filter(tells).cloned().collect()
 }
 
+/// How long a warning behind a question is, in characters.
+const MAX_WARNING: usize = 400;
+
 /// Warnings, behind a question.
 pub(super) fn warned(call: &Call, warnings: &[Warning]) -> String {
     let mut text = String::new();
     for warning in warnings {
         let message = call.cleaner.line(&warning.message);
-        text.push_str(&format!(" Warning: {message}."));
+        text.push_str(&format!(" Warning: {}.", message.cut(MAX_WARNING)));
     }
     text
 }
@@ -578,6 +582,8 @@ fn facts(pull: &PullRequest) -> Facts {
     };
     let latest = pull.latest_reviews.iter();
     let against = latest.filter(|review| review.state == ReviewState::ChangesRequested);
+    // Where the head is a patch, a record names it, and where it goes.
+    let record = pull.head_patch.as_ref().map(|_| pull.version.clone());
     Facts(vec![
         ("base branch", pull.base_branch.clone()),
         ("title", pull.title.clone()),
@@ -587,6 +593,7 @@ fn facts(pull: &PullRequest) -> Facts {
             "list of those who request changes",
             listed(against.map(|review| &review.author.login)),
         ),
+        ("record", record.unwrap_or_default()),
     ])
 }
 
@@ -630,7 +637,7 @@ fn about_branch(call: &Call, target: &Target, pull: &PullRequest) -> String {
         target.id,
         titled(call, pull),
         named(&pull.head_branch),
-        pull.head_oid.as_deref().unwrap_or("unknown"),
+        head_words(pull),
     )
 }
 
@@ -657,7 +664,7 @@ fn question(
         "Merge {} into {} by {how}{when}{delete}? Head {}. Title \"{}\", by {}.",
         target.id,
         named(&pull.base_branch),
-        pull.head_oid.as_deref().unwrap_or("unknown"),
+        head_words(pull),
         titled(call, pull),
         mentioned(call, &pull.author.login),
     );
@@ -683,7 +690,7 @@ fn requirements(call: &Call, verdict: &Readiness) -> String {
         let of = |r: &Requirement| {
             let evidence = match &r.counted {
                 Some((what, names)) => counted(call, what, names),
-                None => format!("\"{}\"", quotable(call.cleaner.line(&r.evidence).as_str())),
+                None => format!("\"{}\"", quotable(call.cleaner.line(&r.evidence).as_data())),
             };
             format!("{} ({}) {evidence}", r.rule.name(), r.source.name())
         };

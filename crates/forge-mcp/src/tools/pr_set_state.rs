@@ -6,7 +6,7 @@ use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 
 use super::{
-    agreed::{Facts, Question, Said, agreed, named, titled},
+    agreed::{Facts, Question, Said, agreed, head_words, named, titled},
     pr_merge::is_proved,
     written,
 };
@@ -69,8 +69,8 @@ impl Tool for PrSetState {
         // Where a branch goes too, the head is looked at with the question.
         if !args.delete_branch && args.expected_head.is_some() {
             let pull = target.repo.view(&target.id, LOOK).await?;
-            let head = pull.head_oid.as_deref();
-            check_expected_head(&target.id, args.expected_head.as_deref(), head)?;
+            let expected = args.expected_head.as_deref();
+            check_expected_head(&target.id, expected, pull.head_id())?;
         }
         if args.state == State::Open {
             let outcome = target
@@ -89,7 +89,7 @@ impl Tool for PrSetState {
                 PrState::Closed => format!("{} is closed. Delete its branch", target.id),
                 _ => format!("Close {} and delete its branch", target.id),
             };
-            let head = pull.head_oid.as_deref().unwrap_or("unknown");
+            let head = head_words(&pull);
             let question = format!("{question} {branch}? Head {head}. Title \"{title}\".");
             let said = Said {
                 head: args.expected_head.as_deref(),
@@ -102,8 +102,7 @@ impl Tool for PrSetState {
             agreed(call, &target, &pull, &said, asked).await?;
             // The user may have thought for minutes: what was looked at is what goes.
             let now = target.repo.view(&target.id, LOOK).await?;
-            let [then, now_at] = [&pull, &now].map(|pull| pull.head_oid.as_deref());
-            check_expected_head(&target.id, then, now_at)?;
+            check_expected_head(&target.id, pull.head_id(), now.head_id())?;
             facts(&pull).still(&facts(&now))?;
             agreed_head = pull.head_oid;
         }

@@ -147,7 +147,7 @@ impl Tool for PrView {
         blocks.push(body, 0);
         let sections = Sections::of(call, &pull, &include, history, detailed, &mut blocks);
 
-        let head = pull.head_oid.clone().unwrap_or_default();
+        let head = pull.head_id().unwrap_or_default().to_owned();
         let bound = (target.id.to_string(), &include, detailed);
         // What was shown must be what it was, or an item could be left out or come twice.
         let before = |at: Position| {
@@ -215,7 +215,8 @@ async fn history(
         let found = match target.repo.history(&target.id, page).await {
             Ok(found) => found,
             Err(e) if matches!(e.kind(), ErrorKind::Unsupported { .. }) => {
-                notes.push_str(&format!("history: {}\n", e.message()));
+                let why = Cleaner::new().line(e.message());
+                notes.push_str(&format!("history: {why}\n"));
                 return Ok(None);
             }
             Err(e) => return Err(e),

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::written;
 use crate::{
     calls::{Answer, Call},
-    content::Clean,
+    content::{self, Clean, people},
     output::Written,
 };
 
@@ -52,11 +52,11 @@ pub(super) fn answer(
     }
     let Answer { mut text, data } = written::of_pull(call, did, outcome);
     if !requested.is_empty() {
-        let names: Vec<&str> = requested.iter().map(Clean::as_str).collect();
-        text.push_str(&format!("\nasked for a review: {}", names.join(", ")));
+        text.push_str(&format!("\nasked for a review: {}", people(&requested)));
     }
     for Skipped { name, reason } in &skipped {
-        text.push_str(&format!("\nnot asked for a review: {name} ({reason})"));
+        let who = content::name(name);
+        text.push_str(&format!("\nnot asked for a review: @{who}: {reason}"));
     }
     Answer {
         text,

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     calls::{Answer, Ask, Call, Effect, IssueTarget, Spec, Stop, Tool},
-    content::{Clean, title},
+    content::Clean,
     output::WarningOut,
 };
 
@@ -263,10 +263,10 @@ impl Out {
             text.push_str(&format!("moved: {} {from} -> {to}\n", moved.issue));
         }
         for SkippedOut { issue, reason, .. } in &self.skipped {
-            text.push_str(&format!("skipped: {issue} {}\n", title(reason)));
+            text.push_str(&format!("skipped: {issue} {reason}\n"));
         }
         for FailedOut { issue, error } in &self.errors {
-            text.push_str(&format!("failed: {issue} {}\n", title(error)));
+            text.push_str(&format!("failed: {issue} {error}\n"));
         }
         self.warnings.iter().for_each(|w| text.push_str(&w.text()));
         text.truncate(text.trim_end().len());

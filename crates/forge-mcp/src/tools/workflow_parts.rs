@@ -1,14 +1,14 @@
 //! What the tools of a workflow show: issues, claims, moves.
 
 use forge::workflow::{Candidate, Claim, Entry, Event, Pick, StateChange, Workflow};
-use forge_core::{Error, Outcome, PrId, model::IssueId};
+use forge_core::{Error, Outcome, PrId, PrKey, model::IssueId};
 use rmcp::schemars::{self, JsonSchema};
 use serde::Serialize;
 
 use super::written;
 use crate::{
     calls::{Answer, Call, IssueTarget},
-    content::{Clean, name, title},
+    content::{Clean, name},
     output::Written,
 };
 
@@ -24,11 +24,12 @@ pub(super) fn line(call: &Call, text: &str) -> Clean {
 
 /// An issue: `#7` where it is one of `of`, else its locator.
 pub(super) fn shown(call: &Call, id: &IssueId, of: &IssueId) -> String {
-    let id = match id.repo.comparison_key() == of.repo.comparison_key() {
-        true => format!("#{}", id.key),
-        false => id.to_string(),
+    let own = id.repo.comparison_key() == of.repo.comparison_key();
+    let id = match &id.key {
+        PrKey::Number(number) if own => format!("#{number}"),
+        _ => id.to_string(),
     };
-    call.cleaner.line(&id).to_string()
+    call.cleaner.line(&id).as_data().to_owned()
 }
 
 /// The workflow of the repository of an issue.
@@ -71,28 +72,28 @@ impl MemberOut {
         }
     }
 
-    /// `#7 In Review "Its title"`
+    /// `#7 In Review | estimate M | "Its title"`
     pub fn text(&self) -> String {
         let state = self.state.as_ref().map_or("no state".to_owned(), state);
-        let mut text = format!("{} {state} {}", self.issue, title(&self.title));
+        let mut text = format!("{} {state}", self.issue);
+        if let Some(distance) = self.distance_to_target {
+            text.push_str(&format!(" | {distance} behind"));
+        }
         for (what, value) in [("estimate", &self.estimate), ("priority", &self.priority)] {
             if let Some(value) = value {
                 text.push_str(&format!(" | {what} {}", name(value)));
             }
         }
-        if let Some(distance) = self.distance_to_target {
-            text.push_str(&format!(" | {distance} behind"));
-        }
-        text + "\n"
+        text + &format!(" | {}\n", self.title)
     }
 }
 
 /// The name of a state within a line.
 pub(super) fn state(state: &Clean) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || " -_.".contains(c);
-    match !state.is_empty() && state.as_str().chars().all(is_plain) {
-        true => state.to_string(),
-        false => title(state),
+    match !state.is_empty() && state.as_data().chars().all(is_plain) {
+        true => state.as_data().to_owned(),
+        false => state.to_string(),
     }
 }
 
@@ -181,7 +182,7 @@ impl MoveOut {
             None => name(&self.command),
         };
         let why = match &self.reason {
-            Some(why) => format!(": {}", title(why)),
+            Some(why) => format!(": {why}"),
             None => String::new(),
         };
         format!("moved: {from} -> {} by {by}{why}\n", state(&self.to))
@@ -325,9 +326,9 @@ impl PickOut {
             Some(issue) => issue.text(),
             None => "nothing to work on\n".to_owned(),
         };
-        text.push_str(&format!("why: {}\n", title(&self.reason)));
+        text.push_str(&format!("why: {}\n", self.reason));
         for SkippedOut { issue, reason, .. } in &self.skipped {
-            text.push_str(&format!("skipped: {issue} {}\n", title(reason)));
+            text.push_str(&format!("skipped: {issue} {reason}\n"));
         }
         if self.skipped_left_out > 0 {
             text.push_str(&format!(

@@ -7,11 +7,13 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     issue_written::given,
-    workflow_parts::{ClaimOut, MemberOut, MoveOut, first, is_zero, line, shown, workflow_of},
+    workflow_parts::{
+        ClaimOut, MemberOut, MoveOut, first, is_zero, line, shown, state, workflow_of,
+    },
 };
 use crate::{
     calls::{Answer, Call, Effect, Spec, Stop, Tool},
-    content::{Clean, title},
+    content::Clean,
     output::{WarningOut, word},
 };
 
@@ -230,16 +232,15 @@ impl Of<'_> {
 impl Out {
     fn text(&self) -> String {
         let mut text = format!(
-            "{}#{}: phase {} ({}), {}\n",
+            "{}#{}: phase {}, {}: {}\n",
             self.repo,
             self.issue,
-            self.phase,
-            title(&self.reason),
-            self.recommendation
+            state(&self.phase),
+            self.recommendation,
+            self.reason
         );
         if !self.remaining_phases.is_empty() {
-            let phases = self.remaining_phases.iter().map(Clean::as_str);
-            let phases: Vec<&str> = phases.collect();
+            let phases: Vec<String> = self.remaining_phases.iter().map(state).collect();
             text.push_str(&format!("to do: {}\n", phases.join(", ")));
         }
         for member in &self.issues {
@@ -264,7 +265,7 @@ impl Out {
             text.push_str(&format!("a person is to decide: {names}\n"));
         }
         if !self.unknown_states.is_empty() {
-            let names: Vec<String> = self.unknown_states.iter().map(title).collect();
+            let names: Vec<String> = self.unknown_states.iter().map(Clean::to_string).collect();
             text.push_str(&format!("unknown states: {}\n", names.join(", ")));
         }
         if let Some(target) = &self.target {

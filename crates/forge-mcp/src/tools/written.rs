@@ -4,6 +4,7 @@ use forge_core::{Outcome, PrId, model::PullRequest};
 
 use crate::{
     calls::{Answer, Call},
+    content::{Cleaner, name, name_of},
     output::{IngestionDetail, WarningOut, Written, state_word, word},
 };
 
@@ -12,7 +13,7 @@ pub(super) fn of_pull(call: &Call, did: &str, outcome: &Outcome<PullRequest>) ->
     let pull = &outcome.value;
     let mut written = of(call, &pull.id, did, outcome);
     written.state = state_word(pull).to_owned();
-    written.head_oid = pull.head_oid.clone();
+    written.head_oid = pull.head_id().map(str::to_owned);
     written.url = Some(call.cleaner.line(&pull.url));
     answer(written)
 }
@@ -41,19 +42,20 @@ pub(super) fn answer(written: Written) -> Answer<Written> {
     if written.unchanged {
         text.push_str(" (it was so before; nothing was written)");
     } else if let Some(done) = &written.all_the_same {
+        let done = Cleaner::new().line(done);
         text.push_str(&format!(" (it was so before; done all the same: {done})"));
     }
     if !written.state.is_empty() {
         text.push_str(&format!(" | {}", written.state));
     }
     if let Some(id) = &written.id {
-        text.push_str(&format!(" | id {id}"));
+        text.push_str(&format!(" | id {}", name_of(id)));
     }
     if let Some(head) = &written.head_oid {
-        text.push_str(&format!(" | head {head}"));
+        text.push_str(&format!(" | head {}", name_of(head)));
     }
     if let Some(url) = written.url.as_ref().filter(|u| !u.is_empty()) {
-        text.push_str(&format!(" | {url}"));
+        text.push_str(&format!(" | {}", name(url)));
     }
     text.push('\n');
     if let Some(detail) = &written.ingestion_detail {

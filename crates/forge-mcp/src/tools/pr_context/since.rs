@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::{DiffOut, DiffSection, packed};
 use crate::{
-    content::{Clean, Cleaner, title},
+    content::{Clean, Cleaner, name, name_of},
     output::{Blocks, Listed, Part, word},
 };
 
@@ -53,10 +53,10 @@ impl ChangedCommitOut {
 
 impl Part for ChangedCommitOut {
     fn text(&self, _: bool, _: &Cleaner) -> String {
-        let short = |oid: &Clean| oid.as_str().chars().take(12).collect::<String>();
+        let short = |oid: &Clean| name_of(&oid.as_data().chars().take(12).collect::<String>());
         let oids = [&self.old_sha, &self.sha].into_iter().flatten().map(short);
         let oids = oids.collect::<Vec<_>>().join(" -> ");
-        format!("{} {oids} {}\n", self.change, title(&self.headline))
+        format!("{} {oids} {}\n", self.change, self.headline)
     }
 }
 
@@ -74,7 +74,7 @@ impl SinceSection {
         let names = [("review", &review), ("commit", &from_sha)];
         let named = names
             .into_iter()
-            .filter_map(|(what, id)| Some(format!("{what} {}", id.as_ref()?)));
+            .filter_map(|(what, id)| Some(format!("{what} {}", name(id.as_ref()?))));
         let name = format!(
             "since {}: the head {}; other commits",
             named.collect::<Vec<_>>().join(", "),

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::OmissionOut;
 use crate::{
-    content::{Clean, Cleaner},
+    content::{Clean, Cleaner, name, name_of},
     output::{Blocks, Listed, Part, word},
 };
 
@@ -49,7 +49,7 @@ fn range(excerpt: &SourceExcerpt) -> String {
 
 /// The lines behind their numbers, so that none of them looks like ours.
 fn numbered(excerpt: &SourceExcerpt, c: &Cleaner) -> String {
-    let text = c.diff(&excerpt.text).to_string();
+    let text = c.source(&excerpt.text);
     let lines = text.lines().zip(excerpt.line..);
     let lines = lines.map(|(line, n)| format!("{n}| {line}\n"));
     format!("lines {}\n{}", range(excerpt), lines.collect::<String>())
@@ -60,8 +60,11 @@ impl Part for SourceOut {
         let notes = self.omitted.iter().map(OmissionOut::note);
         let notes = notes.collect::<String>();
         format!(
-            "source of {} {} {}{notes}\n{}",
-            self.path, self.status, self.class, self.text
+            "source {} {}{notes} of {}\n{}",
+            self.status,
+            self.class,
+            name(&self.path),
+            self.text
         )
     }
 }
@@ -69,7 +72,7 @@ impl Part for SourceOut {
 /// The section in blocks, one for each file.
 pub(super) fn section(found: &PackedSource, c: &Cleaner, blocks: &mut Blocks) -> Listed<SourceOut> {
     let files = found.files.iter().map(|file| SourceOut::of(file, c));
-    let head = found.head_sha.get(..12).unwrap_or_default();
+    let head = name_of(found.head_sha.get(..12).unwrap_or_default());
     let name = format!("source at {head}");
     blocks.section(&name, "", files.collect(), false, c)
 }

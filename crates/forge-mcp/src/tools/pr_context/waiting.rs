@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     budget::cursor,
     calls::{Call, Target},
-    content::{Clean, Cleaner},
+    content::{self, Clean, Cleaner},
 };
 
 /// Clients give a call about a minute.
@@ -91,12 +91,13 @@ impl WaitedOut {
             None => format!("waited for {until}: {outcome}\n"),
         };
         if let Some(seen) = &self.seen {
-            text.push_str(&format!("seen: {seen}\n"));
+            text.push_str(&format!("seen: {}\n", seen.as_data()));
         }
         for change in &self.changes {
             let ChangeOut { what, name, to, .. } = change;
             let from = change.from.as_ref();
-            let from = from.map_or(String::new(), |from| format!("{from} -> "));
+            let from = from.map_or(String::new(), |from| format!("{} -> ", content::name(from)));
+            let (name, to) = (content::name(name), content::name(to));
             text.push_str(&format!("changed: {what} {name}: {from}{to}\n"));
         }
         text
@@ -170,20 +171,20 @@ async fn follow(
             WatchEvent::Began | WatchEvent::Same => {
                 looks += 1;
                 let seen = watch.seen().map(ToString::to_string).unwrap_or_default();
-                call.progress(looks, None, call.cleaner.line(&seen).as_str())
+                call.progress(looks, None, call.cleaner.line(&seen).as_data())
                     .await;
             }
             WatchEvent::Change(change) => {
                 looks += 1;
                 let line = format!("{} {}: {}", change.what, change.name, change.to);
-                call.progress(looks, None, call.cleaner.line(&line).as_str())
+                call.progress(looks, None, call.cleaner.line(&line).as_data())
                     .await;
                 changes.push(change);
             }
             WatchEvent::Waits { error, .. } => {
                 looks += 1;
                 let line = format!("waiting: {}", error.message());
-                call.progress(looks, None, call.cleaner.line(&line).as_str())
+                call.progress(looks, None, call.cleaner.line(&line).as_data())
                     .await;
             }
             WatchEvent::Ended(end) => return Ok(end.outcome),
