@@ -31,7 +31,7 @@ Three cases where a script could repeat a write by mistake:
 | 1 | failed, or used wrongly; also when what was written will have no effect (`ineffective`); `pr watch`: it happened, and not well |
 | 2 | cancelled by the user |
 | 4 | no credentials, or refused ones |
-| 8 | `pr checks`: some have not finished; `pr watch`: it has not happened by the deadline |
+| 8 | `pr checks`: some have not finished; `pr watch`: it has not happened by the deadline; `workflow convergence`: the group is not there yet; `workflow pick`: there is none |
 
 ## Where it differs from gh
 
@@ -93,9 +93,15 @@ are different on purpose:
 - `pr list --touches PATH` lists what changes a file, a directory or a glob; it looks at the files of at
   most 300 pull requests. GitHub does not tell the old name of a file that was renamed.
 - There is no `pr checkout`, `lock`, `unlock` and `revert`.
-- `forge issue` has `list`, `view`, `create`, `edit`, `close`, `reopen` and `comment`, each with those
-  of gh's flags that are listed below. `issue list` does not search, `issue edit` changes title, body
-  and labels of one issue, and `--body` with `--editor` is refused.
+- `forge issue` has `list`, `view`, `create`, `edit`, `close`, `reopen`, `comment` and `delete` with
+  gh's flags, and `history`. Issues are opened and edited without types, templates and projects by
+  title: `--estimate` and `--priority` set fields, those of the board that `workflow.board`
+  names. `close` has no `--duplicate-of`, and `list --milestone` takes a title.
+- `--json` of an issue has `estimate`, `priority`, `values` and `version`, and none of gh's `isPinned`,
+  `issueType`, `projectItems`, `reactionGroups`, `subIssuesSummary` and
+  `closedByPullRequestsReferences`.
+- `issue comment --edit ID` and `--delete ID` take any comment, gh the last one alone.
+  `issue edit --expected-version` refuses what somebody has changed since.
 - `--json` prints `null` for a time that is not known.
 - `--jq` has no `env`, `input` and `halt`, and lacks some words that are rare, such as `JOIN`,
   `fromstream`, `@base32`, `$__loc__` and `?//`; `--template` has no `regexMatch`, and numbers are

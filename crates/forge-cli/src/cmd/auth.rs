@@ -5,7 +5,7 @@ use std::io::{self, Read as _};
 use clap::{Args, Subcommand};
 use dialoguer::{Password, theme::ColorfulTheme};
 use forge::{
-    AccountShape, account_shape,
+    AccountShape, Forges, account_shape,
     auth::{AccountStatus, Accounts, parse_secret},
 };
 use forge_core::{
@@ -164,7 +164,7 @@ pub async fn run(ctx: &Ctx, args: &AuthArgs) -> Result<Exit> {
     let host = |host: &Option<String>| host.clone().unwrap_or_else(|| default.clone());
     match &args.command {
         AuthCommand::Login(args) if args.jira => login_jira(ctx, accounts, args),
-        AuthCommand::Login(args) => login(ctx, accounts, &host(&args.host), args),
+        AuthCommand::Login(args) => login(ctx, forges, &host(&args.host), args).await,
         AuthCommand::Logout(args) if args.jira => {
             let base_url = accounts.logout_jira()?;
             ctx.ui.success(&format!("logged out of JIRA at {base_url}"));
@@ -187,7 +187,8 @@ pub async fn run(ctx: &Ctx, args: &AuthArgs) -> Result<Exit> {
     }
 }
 
-fn login(ctx: &Ctx, accounts: &Accounts, host: &str, args: &LoginArgs) -> Result<Exit> {
+async fn login(ctx: &Ctx, forges: &Forges, host: &str, args: &LoginArgs) -> Result<Exit> {
+    let accounts = forges.accounts();
     let kind = args.kind.as_deref().and_then(ForgeKind::new);
     // Before anything is asked: a host that cannot be used should not cost a password.
     let shape = account_shape(&accounts.kind_for_login(host, kind.as_ref())?);
@@ -201,8 +202,10 @@ fn login(ctx: &Ctx, accounts: &Accounts, host: &str, args: &LoginArgs) -> Result
                 .with_hint("pass --account with the login, or on tangled the handle"));
         }
     };
+    let pin = forges.pin_login(host, kind.as_ref(), &account).await?;
     let secret = read_secret(ctx, args, label(AccountShape::secret, "Secret"))?;
-    let login = accounts.login(host, kind.as_ref(), &account, &parse_secret(&secret)?)?;
+    let secret = parse_secret(&secret)?;
+    let login = accounts.login(host, kind.as_ref(), &account, &secret, pin.as_ref())?;
     let did = if login.replaced {
         "replaced the credential of"
     } else {

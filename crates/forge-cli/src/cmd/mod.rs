@@ -27,6 +27,9 @@ use crate::{ctx::Ctx, exit::Exit};
 pub enum Command {
     /// Work with pull requests
     Pr(pr::PrArgs),
+    /// Check out the head of a pull request in git
+    #[command(hide = true)]
+    Co(pr::CoArgs),
     /// Work with issues
     Issue(issue::IssueArgs),
     /// Work with the labels of a repository
@@ -77,6 +80,7 @@ pub async fn run(ctx: &Ctx, command: Command) -> Result<Exit> {
     // Boxed: the futures of the commands are large, and one at a time is needed.
     match command {
         Command::Pr(args) => Box::pin(pr::run(ctx, args)).await,
+        Command::Co(args) => Box::pin(pr::run(ctx, args.into())).await,
         Command::Issue(args) => Box::pin(issue::run(ctx, &args)).await,
         Command::Label(args) => Box::pin(label::run(ctx, &args)).await,
         #[cfg(feature = "tangled")]

@@ -19,6 +19,7 @@ const COMMANDS: &[(Call, &str, &str)] = &[
     (Call::ConfigGet, "config get", ""),
     (Call::ConfigValidate, "config validate", ""),
     (Call::Ingestion, "tangled ingestion", ""),
+    (Call::WorkflowInit, "workflow init", ""),
     (Call::Op(Op::Viewer), "auth status", ""),
     (Call::Op(Op::RepoView), "capabilities", ""),
     (Call::Op(Op::PrCreate), "pr create", ""),
@@ -59,7 +60,6 @@ const COMMANDS: &[(Call, &str, &str)] = &[
     (Call::Op(Op::IssueCommentDelete), "issue comment", ""),
     (Call::Op(Op::IssueRelated), "issue view", ""),
     (Call::Op(Op::LabelList), "label list", ""),
-    (Call::Op(Op::LabelDefine), "label create", ""),
 ];
 
 /// The arguments that a parameter is, by their ids: the first that the subcommand has.

@@ -6,7 +6,7 @@ use forge_core::{
     model::{EditIssue, IssueId, NewIssue, SetChange},
 };
 
-use super::shared::{ValueArgs, all_related, board, related};
+use super::shared::{ValueArgs, all_related, related};
 use crate::{
     args::{output::BodyArgs, wait::WaitArgs},
     cmd::{
@@ -41,6 +41,9 @@ pub struct IssueCreateArgs {
     /// Add labels by name
     #[arg(short, long, value_name = "name", value_delimiter = ',')]
     pub label: Vec<String>,
+    /// Put it on a milestone by name
+    #[arg(short, long, value_name = "name")]
+    pub milestone: Option<String>,
     /// The issue that it is a part of, by number or URL
     #[arg(long, value_name = "issue")]
     pub parent: Option<String>,
@@ -77,6 +80,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCreateArgs) -> Resul
         body: body::read(&args.body, &repo)?.unwrap_or_default(),
         labels: names(&args.label),
         assignees: names(&args.assignee),
+        milestone: given(args.milestone.as_ref()),
         ..NewIssue::default()
     };
     if args.web {
@@ -91,12 +95,15 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCreateArgs) -> Resul
         new.parent = Some(related(ctx, &repo, &parent).await?);
     }
     new.blocked_by = all_related(ctx, &repo, &args.blocked_by).await?;
-    let values = args.values.values(ctx, &repo).await?;
-    new.values = values
-        .into_iter()
-        .filter_map(|(name, value)| Some((name, value?)))
-        .collect();
-    new.board = board(ctx, &repo)?.filter(|_| !new.values.is_empty());
+    if args.values.is_given() {
+        let workflow = ctx.forges()?.workflow(&repo).await?;
+        let mut edit = EditIssue::default();
+        args.values.put(&workflow, None, &mut edit)?;
+        let values = edit.values.into_iter();
+        new.values = values.filter_map(|(k, v)| Some((k, v?))).collect();
+        new.board = edit.board.filter(|_| !new.values.is_empty());
+        new.labels.extend(edit.labels.add);
+    }
     let blocking = all_related(ctx, &repo, &args.blocking).await?;
     let program = ctx.config()?.editor();
     if args.editor {
@@ -126,7 +133,8 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCreateArgs) -> Resul
         Err(e) => {
             // The issue is there: to create it again would make a second one.
             let message = format!("{} is open; {}", made.id, e.message());
-            let hint = "set what it blocks with `forge issue edit --add-blocking`";
+            let key = &made.id.key;
+            let hint = format!("set what it blocks: forge issue edit {key} --add-blocking <issue>");
             Err(Error::new(e.kind().clone(), message).with_hint(hint))
         }
     }

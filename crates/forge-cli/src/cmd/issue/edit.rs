@@ -6,7 +6,7 @@ use forge_core::{
     model::{EditIssue, Issue, IssueFields, IssueId, SetChange},
 };
 
-use super::shared::{ValueArgs, all_related, board, name, related, select_all};
+use super::shared::{ValueArgs, all_related, name, related, select_all};
 use crate::{
     args::{output::BodyArgs, wait::WaitArgs},
     cmd::{
@@ -46,6 +46,9 @@ pub struct IssueEditArgs {
     /// Refuse unless it is at this version, as `--json version` shows it
     #[arg(long, value_name = "version")]
     pub expected_version: Option<String>,
+    /// Put it on a milestone by name
+    #[arg(short, long, value_name = "name", conflicts_with = "remove_milestone")]
+    pub milestone: Option<String>,
     /// Make it a part of another issue, by number or URL
     #[arg(long, value_name = "issue", conflicts_with = "remove_parent")]
     pub parent: Option<String>,
@@ -61,6 +64,9 @@ pub struct IssueEditArgs {
     /// Take labels off
     #[arg(long, value_name = "name", value_delimiter = ',')]
     pub remove_label: Vec<String>,
+    /// Take it off its milestone
+    #[arg(long)]
+    pub remove_milestone: bool,
     /// Take it out of its parent
     #[arg(long)]
     pub remove_parent: bool,
@@ -97,11 +103,13 @@ impl IssueEditArgs {
             &self.title,
             &self.body.body,
             &self.body.body_file,
+            &self.milestone,
             &self.parent,
             &self.values.estimate,
             &self.values.priority,
         ];
         self.remove_parent
+            || self.remove_milestone
             || listed.iter().any(|list| !list.is_empty())
             || texts.iter().any(|text| text.is_some())
     }
@@ -165,6 +173,9 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueEditArgs) -> Result<
     for id in &ids {
         batch.of(id, |of| of.clone_from(&edit));
     }
+    if args.values.is_given() {
+        put_values(ctx, &repo, &args.values, &ids, &mut batch).await?;
+    }
     if args.changes_others() {
         add_others(ctx, &repo, args, &ids, &mut batch).await?;
     }
@@ -181,7 +192,6 @@ async fn edit_of(ctx: &Ctx, repo: &Repo, args: &IssueEditArgs) -> Result<EditIss
         Some(parent) => Some(Some(related(ctx, repo, &parent).await?)),
         None => args.remove_parent.then_some(None),
     };
-    let values = args.values.values(ctx, repo).await?;
     Ok(EditIssue {
         title: args.title.clone(),
         body: body::read(&args.body, repo)?,
@@ -193,8 +203,9 @@ async fn edit_of(ctx: &Ctx, repo: &Repo, args: &IssueEditArgs) -> Result<EditIss
             add: names(&args.add_assignee),
             remove: names(&args.remove_assignee),
         },
-        board: board(ctx, repo)?.filter(|_| !values.is_empty()),
-        values,
+        milestone: given(args.milestone.as_ref())
+            .map(Some)
+            .or(args.remove_milestone.then_some(None)),
         parent,
         blocked_by: SetChange {
             add: all_related(ctx, repo, &args.add_blocked_by).await?,
@@ -203,6 +214,28 @@ async fn edit_of(ctx: &Ctx, repo: &Repo, args: &IssueEditArgs) -> Result<EditIss
         expected_version: args.expected_version.clone(),
         ..EditIssue::default()
     })
+}
+
+/// Adds estimate and priority. Where no board names the fields, an issue is read: a label of it may
+/// have to go, or it may spell a field in another way.
+async fn put_values(
+    ctx: &Ctx,
+    repo: &Repo,
+    values: &ValueArgs,
+    ids: &[IssueId],
+    batch: &mut EditBatch,
+) -> Result<()> {
+    let workflow = ctx.forges()?.workflow(repo).await?;
+    for id in ids {
+        let issue = match workflow.store().board().is_none() {
+            true => Some(repo.issue(id, &IssueFields::NONE).await?),
+            false => None,
+        };
+        let mut put = Ok(());
+        batch.of(id, |edit| put = values.put(&workflow, issue.as_ref(), edit));
+        put?;
+    }
+    Ok(())
 }
 
 /// Adds the changes to the issues at the other end of a relation.

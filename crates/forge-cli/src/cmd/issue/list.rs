@@ -40,6 +40,9 @@ pub enum IssueStateArg {
 /// `forge issue list`
 #[derive(Args, Debug, Default)]
 pub struct IssueListArgs {
+    /// By the GitHub app that opened it
+    #[arg(long, value_name = "app")]
+    pub app: Option<String>,
     /// By assignee
     #[arg(short, long, value_name = "login")]
     pub assignee: Option<String>,
@@ -52,6 +55,15 @@ pub struct IssueListArgs {
     /// How many at most
     #[arg(short = 'L', long, value_name = "number", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
     pub limit: u32,
+    /// By a login that it mentions
+    #[arg(long, value_name = "login")]
+    pub mention: Option<String>,
+    /// By milestone
+    #[arg(short, long, value_name = "title")]
+    pub milestone: Option<String>,
+    /// Words and qualifiers in GitHub's search syntax
+    #[arg(short = 'S', long, value_name = "query")]
+    pub search: Option<String>,
     /// By state
     #[arg(
         short,
@@ -108,6 +120,10 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueListArgs) -> Result<
         author: given(args.author.as_ref()),
         assignee: given(args.assignee.as_ref()),
         labels: names(&args.label),
+        search: given(args.search.as_ref()),
+        mention: given(args.mention.as_ref()),
+        milestone: given(args.milestone.as_ref()),
+        app: given(args.app.as_ref()),
         ..IssueQuery::default()
     };
     if args.web {
@@ -176,7 +192,7 @@ fn row(issue: &Issue) -> String {
 }
 
 fn is_filtered(q: &IssueQuery) -> bool {
-    q.author.is_some() || q.assignee.is_some() || !q.labels.is_empty()
+    q.author.is_some() || q.assignee.is_some() || !q.labels.is_empty() || q.searches()
 }
 
 fn shown(ctx: &Ctx, repo: &Repo, query: &IssueQuery, found: &Found<Issue>) -> Result<()> {

@@ -1,10 +1,8 @@
-use std::collections::BTreeMap;
-
 use clap::Args;
-use forge::workflow::{Definition, FieldNames};
+use forge::workflow::{Size, Workflow, check_size};
 use forge_core::{
     Action, Call, Capability, Error, Hint, Op, PrKey, Repo, Result,
-    model::{BoardId, Issue, IssueFields, IssueId, IssueState, RelatedIssue},
+    model::{BoardId, EditIssue, Issue, IssueFields, IssueId, IssueState, RelatedIssue},
     text,
 };
 
@@ -28,39 +26,38 @@ pub struct ValueArgs {
 }
 
 impl ValueArgs {
-    /// The fields that are set, by name; `None` clears one.
+    /// Whether a value is set or cleared.
+    pub(super) fn is_given(&self) -> bool {
+        self.estimate.is_some() || self.priority.is_some()
+    }
+
+    /// Puts the values where the workflow keeps them; `issue` is what they are of, if it is there.
     ///
     /// # Errors
-    /// As [`field_names`].
-    pub(super) async fn values(
+    /// `invalid_input` (field `estimate` or `priority`) with the scale.
+    pub(super) fn put(
         &self,
-        ctx: &Ctx,
-        repo: &Repo,
-    ) -> Result<BTreeMap<String, Option<String>>> {
-        if self.estimate.is_none() && self.priority.is_none() {
-            return Ok(BTreeMap::new());
-        }
-        let names = field_names(ctx, repo).await?;
+        workflow: &Workflow,
+        issue: Option<&Issue>,
+        edit: &mut EditIssue,
+    ) -> Result<()> {
+        let (store, definition) = (workflow.store(), workflow.definition());
         let given = [
-            (names.estimate, &self.estimate),
-            (names.priority, &self.priority),
+            (Size::Estimate, &self.estimate),
+            (Size::Priority, &self.priority),
         ];
-        let set = given.into_iter().filter_map(|(name, value)| {
-            let value = value.as_ref()?.trim().to_owned();
-            Some((name, Some(value).filter(|v| !v.is_empty())))
-        });
-        Ok(set.collect())
+        for (size, value) in given {
+            let Some(value) = value.as_ref().map(|value| value.trim()) else {
+                continue;
+            };
+            let value = match value {
+                "" => None,
+                value => Some(check_size(definition, size, value)?),
+            };
+            store.put_size(definition, issue, size, value, edit);
+        }
+        Ok(())
     }
-}
-
-/// The names of the fields that hold estimate and priority, as the workflow defines them.
-///
-/// # Errors
-/// `config` for a definition that cannot be used.
-pub(super) async fn field_names(ctx: &Ctx, repo: &Repo) -> Result<FieldNames> {
-    let config = ctx.config_for(repo).await?;
-    let text = forge::definition_text(&config, Some(repo)).await?;
-    Ok(Definition::parse(&text)?.field)
 }
 
 /// The board whose fields are read and set, where the forge keeps them on boards.
@@ -209,46 +206,40 @@ pub(super) fn shown_sections(ctx: &Ctx, repo: &Repo, comments: bool) -> Result<I
     })
 }
 
-/// Issues with the values of the fields that the workflow names, where those are shown.
+/// Issues with their estimate and priority, where those are shown.
 ///
 /// # Errors
-/// As [`field_names`].
+/// `config` for a workflow that cannot be used.
 pub(super) async fn with_values(
     ctx: &Ctx,
     repo: &Repo,
     issues: Vec<Issue>,
     selection: &Selection<ShownIssue, IssueFields>,
 ) -> Result<Vec<ShownIssue>> {
-    let names = match selection.shows(&["estimate", "priority"]) {
-        true => Some(field_names(ctx, repo).await?),
+    let workflow = match selection.shows(&["estimate", "priority"]) {
+        true => Some(ctx.forges()?.workflow(repo).await?),
         false => None,
     };
-    let issues = issues.into_iter();
-    Ok(issues
-        .map(|i| with_named_values(i, names.as_ref()))
-        .collect())
-}
-
-fn with_named_values(issue: Issue, names: Option<&FieldNames>) -> ShownIssue {
-    let value = |name: &str| {
-        let mut values = issue.values.iter();
-        let found = values.find(|(of, _)| of.eq_ignore_ascii_case(name));
-        found.map(|(_, value)| value.clone())
-    };
-    let estimate = names.and_then(|names| value(&names.estimate));
-    let priority = names.and_then(|names| value(&names.priority));
-    ShownIssue {
-        issue,
-        estimate,
-        priority,
-    }
+    let shown = issues.into_iter().map(|issue| {
+        let value = |size| {
+            let workflow = workflow.as_ref()?;
+            let store = workflow.store();
+            store.size(workflow.definition(), &issue, size)
+        };
+        ShownIssue {
+            estimate: value(Size::Estimate),
+            priority: value(Size::Priority),
+            issue,
+        }
+    });
+    Ok(shown.collect())
 }
 
 /// `#7 Its title`, and that it is closed.
 pub(super) fn relation(to: &RelatedIssue, of: &IssueId) -> String {
-    let name = match to.id.repo == of.repo {
-        true => format!("#{}", to.id.key),
-        false => name(&to.id),
+    let name = match &to.id.key {
+        PrKey::Number(number) if to.id.repo == of.repo => format!("#{number}"),
+        _ => name(&to.id),
     };
     let closed = match to.state {
         IssueState::Open => "",

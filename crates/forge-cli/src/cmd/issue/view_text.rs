@@ -26,7 +26,7 @@ pub(super) fn piped(issue: &Issue) -> String {
     let assignees: Vec<&str> = issue.assignees.iter().map(|a| a.login.as_str()).collect();
     key("assignees", &assignees.join(", "));
     key("projects", "");
-    key("milestone", "");
+    key("milestone", milestone(issue));
     key("number", &issue.id.key.to_string());
     for (name, values) in relations(issue) {
         key(name, &values.join(", "));
@@ -36,6 +36,11 @@ pub(super) fn piped(issue: &Issue) -> String {
     }
     let _ = writeln!(out, "--\n{}", issue.body);
     text::neutralise(&out).into_owned()
+}
+
+fn milestone(issue: &Issue) -> &str {
+    let milestone = issue.milestone.as_ref();
+    milestone.map_or("", |milestone| &milestone.title)
 }
 
 /// The relations that it has, by gh's names of their lists.
@@ -93,6 +98,8 @@ pub(super) fn shown(ctx: &Ctx, issue: &Issue) -> String {
     let assignees: Vec<String> = issue.assignees.iter().map(with_name).collect();
     row("Assignees:", &assignees);
     row("Labels:", &label_names(issue));
+    let milestone = issue.milestone.iter().map(|m| m.title.clone());
+    row("Milestone:", &milestone.collect::<Vec<_>>());
     for (name, value) in &issue.values {
         row(
             &format!("{}:", text::one_line(name)),

@@ -173,7 +173,8 @@ async fn contains(git: &Git, head: &str, tip: &str) -> Result<bool> {
     Ok(asked.await?.status == 0)
 }
 
-async fn commit(git: &Git, name: &str) -> Result<Option<String>> {
+/// The id of the commit that `name` means, hex.
+pub(super) async fn commit(git: &Git, name: &str) -> Result<Option<String>> {
     let name = format!("{name}^{{commit}}");
     let output = git
         .run([

@@ -94,19 +94,20 @@ fn path_line(path: &str) -> String {
     text::neutralise(&quote_path(path)).into_owned()
 }
 
+/// The round that the address of a pull request names.
+pub(super) fn addressed_round(ctx: &Ctx, selector: &str) -> Result<Option<usize>> {
+    let parsed = locator::parse(selector, ctx.forges()?.hosts());
+    Ok(match parsed.map(|parsed| parsed.locator) {
+        Ok(Locator::Pull { round, .. }) => round.and_then(|round| usize::try_from(round).ok()),
+        _ => None,
+    })
+}
+
 /// The rounds that are asked for: by flags, or by an address that names one.
 fn rounds(ctx: &Ctx, args: &DiffArgs) -> Result<Option<Rounds>> {
-    let hosts = ctx.forges()?.hosts();
-    let parsed = args
-        .selector
-        .as_deref()
-        .map(|text| locator::parse(text, hosts));
-    let addressed = match parsed {
-        Some(Ok(parsed)) => match parsed.locator {
-            Locator::Pull { round, .. } => round.and_then(|round| usize::try_from(round).ok()),
-            _ => None,
-        },
-        _ => None,
+    let addressed = match &args.selector {
+        Some(text) => addressed_round(ctx, text)?,
+        None => None,
     };
     if addressed.is_some() && (args.name_only || args.web) {
         return Err(Error::invalid(

@@ -51,7 +51,7 @@ pub struct MergeArgs {
     /// Leave the files of a work tree that has the base branch checked out as they are
     #[arg(long)]
     pub leave_checkout: bool,
-    /// Refuse unless the head is this commit, given by its full id
+    /// Refuse unless this is the head: a full commit id, on tangled the CID of its patch
     #[arg(long, value_name = "SHA")]
     pub match_head_commit: Option<String>,
     /// Merge with a merge commit
@@ -103,9 +103,13 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
     };
     let deletes = args.delete_branch || config.merge_delete_branch();
     let on_head = deletes && clone_branch::stands_on_head(ctx, &selected).await?;
+    let shown = match ctx.ui.is_tty() {
+        true => warn_of_requirements(ctx, &selected).await,
+        false => None,
+    };
     let req = MergeReq {
         method: Some(method),
-        expected_head: args.match_head_commit,
+        expected_head: args.match_head_commit.or(shown),
         expected_base: None,
         subject: given(args.subject.as_ref()),
         body: body::read(&args.body, &selected.repo)?,
@@ -118,9 +122,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
         skip_wait: false,
         clone: ctx.clone_of(&selected.repo).await,
     };
-    if ctx.ui.is_tty() {
-        warn_of_requirements(ctx, &selected).await;
-    }
+    let workflow = merged_issues::workflow(ctx, &selected.repo).await;
     let outcome = selected.repo.merge(&selected.id, &req).await?;
     if outcome.value.already_merged {
         let already = format!(
@@ -136,7 +138,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
             ctx.ui.caution(&already);
             ctx.ui.outcome(outcome)?
         };
-        merged_issues::apply(ctx, &selected.repo, &merge).await;
+        merged_issues::apply(ctx, &selected.repo, workflow, &merge).await;
         if req.delete_branch {
             report_deletion(ctx, &merge);
         }
@@ -156,7 +158,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
     if ctx.ui.is_tty() && !under_way {
         report(ctx, &merge, method);
     }
-    merged_issues::apply(ctx, &selected.repo, &merge).await;
+    merged_issues::apply(ctx, &selected.repo, workflow, &merge).await;
     if on_head {
         return delete_left_head(ctx, &selected, &merge).await;
     }
@@ -169,17 +171,11 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
 }
 
 /// Says which requirements of the verdict the merge passes over. What cannot be read is left to the
-/// merge, which says why.
-async fn warn_of_requirements(ctx: &Ctx, selected: &SelectedPull) {
-    let Ok(config) = ctx.config() else {
-        return;
-    };
-    let Ok(pull) = selected.repo.view(&selected.id, VERDICT_FIELDS).await else {
-        return;
-    };
-    if pull.state != PrState::Open {
-        return;
-    }
+/// merge, which says why. Where the head is a patch, returns its id: the merge is of what was judged.
+async fn warn_of_requirements(ctx: &Ctx, selected: &SelectedPull) -> Option<String> {
+    let config = ctx.config().ok()?;
+    let view = selected.repo.view(&selected.id, VERDICT_FIELDS).await;
+    let pull = view.ok().filter(|pull| pull.state == PrState::Open)?;
     let verdict = readiness(&selected.repo, &pull, &config.context_settings()).await;
     for open in verdict.open() {
         let status = match open.status {
@@ -191,6 +187,7 @@ async fn warn_of_requirements(ctx: &Ctx, selected: &SelectedPull) {
         ctx.ui
             .caution(&format!("{rule} ({source}) {status}: {evidence}"));
     }
+    pull.head_patch
 }
 
 /// Deletes the head branch of a merged pull request, on which the user stands: its base branch is

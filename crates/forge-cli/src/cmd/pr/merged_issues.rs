@@ -2,13 +2,12 @@
 
 use forge::workflow::{MergeEffects, MergeReport, MergeStep, Workflow, linked_issues};
 use forge_core::{
-    Capability, Error, Repo, Support, Warning,
+    Capability, Error, Repo, Result, Support, Warning,
     mentions::mentions,
     model::{Merge, PrFields, PrState, PullRequest},
     text,
 };
 
-use super::shared::has;
 use crate::ctx::Ctx;
 
 /// What a failure after the merge means.
@@ -16,8 +15,13 @@ const UNMOVED: &str = "the merge is done, and no issue was moved";
 
 /// Moves or closes the issues of a merge that happened, and says so on stderr. A merge that is to
 /// happen later moves none. Nothing here fails: the merge is done.
-pub(super) async fn apply(ctx: &Ctx, repo: &Repo, merge: &Merge) {
-    let workflow = match workflow(ctx, repo).await {
+pub(super) async fn apply(
+    ctx: &Ctx,
+    repo: &Repo,
+    workflow: Result<Option<Workflow>>,
+    merge: &Merge,
+) {
+    let workflow = match workflow {
         Ok(workflow) => workflow,
         Err(e) => return ctx.ui.warning(&warning_of(&e, UNMOVED)),
     };
@@ -52,7 +56,12 @@ pub(super) async fn apply(ctx: &Ctx, repo: &Repo, merge: &Merge) {
     note_left(ctx, &report);
 }
 
-async fn workflow(ctx: &Ctx, repo: &Repo) -> forge_core::Result<Option<Workflow>> {
+/// The workflow that a merge moves issues by. It is read before the merge: a head must not say what
+/// its own merge does.
+///
+/// # Errors
+/// `config` for one that cannot be used.
+pub(super) async fn workflow(ctx: &Ctx, repo: &Repo) -> Result<Option<Workflow>> {
     ctx.forges()?.merge_workflow(repo).await
 }
 
@@ -68,7 +77,8 @@ async fn with_issues(ctx: &Ctx, repo: &Repo, merge: &Merge) -> Option<PullReques
             return None;
         }
     }
-    if has(repo, Capability::PrCreateCloses) {
+    // Where lines of the description are the links, the merge has brought them.
+    if !matches!(closing(repo), Support::ClientSide { .. }) {
         match repo.view(&pull.id, PrFields::LINKED_ISSUES).await {
             Ok(viewed) => pull = viewed,
             Err(e) => {
@@ -126,6 +136,11 @@ pub(crate) fn note_left(ctx: &Ctx, report: &MergeReport) {
 
 /// Whether the forge closes the issues of a merge without us.
 fn closes_itself(repo: &Repo) -> bool {
+    matches!(closing(repo), Support::Native)
+}
+
+/// How the issues of a merge are closed.
+fn closing(repo: &Repo) -> Support {
     let capabilities = repo.client().forge().capabilities();
-    matches!(capabilities.get(Capability::PrCreateCloses), Support::Native)
+    capabilities.get(Capability::PrCreateCloses)
 }

@@ -2,6 +2,8 @@
 
 mod attach;
 pub(crate) mod body;
+mod checkout;
+mod checkout_place;
 mod checks;
 mod clone_branch;
 mod close;
@@ -52,6 +54,26 @@ pub struct PrArgs {
     pub command: PrCommand,
 }
 
+/// `forge co`, which gh has from the start as an alias of `pr checkout`.
+#[derive(Args, Debug)]
+pub struct CoArgs {
+    /// Use another repository: owner/repo, a URL, file:///…, a path, or local:.
+    #[arg(short = 'R', long, value_name = "repository")]
+    pub repo: Option<String>,
+    /// What is checked out, and where.
+    #[command(flatten)]
+    pub checkout: checkout::CheckoutArgs,
+}
+
+impl From<CoArgs> for PrArgs {
+    fn from(args: CoArgs) -> Self {
+        Self {
+            repo: args.repo,
+            command: PrCommand::Checkout(args.checkout),
+        }
+    }
+}
+
 /// The commands on pull requests.
 #[derive(Debug, Subcommand)]
 pub enum PrCommand {
@@ -65,6 +87,9 @@ pub enum PrCommand {
     Status(status::StatusArgs),
     /// Show a pull request
     View(view::ViewArgs),
+    /// Check out the head of a pull request in git
+    #[command(alias = "co")]
+    Checkout(checkout::CheckoutArgs),
     /// Show the checks of a pull request
     Checks(checks::ChecksArgs),
     /// Show everything that is needed to understand or judge a pull request
@@ -114,6 +139,7 @@ impl PrCommand {
             Self::List(_)
             | Self::Status(_)
             | Self::View(_)
+            | Self::Checkout(_)
             | Self::Checks(_)
             | Self::Context(_)
             | Self::Diff(_)
@@ -133,6 +159,7 @@ pub async fn run(ctx: &Ctx, args: PrArgs) -> Result<Exit> {
         PrCommand::List(args) => Box::pin(list::run(ctx, repo, &args)).await,
         PrCommand::Status(args) => Box::pin(status::run(ctx, repo, &args)).await,
         PrCommand::View(args) => Box::pin(view::run(ctx, repo, &args)).await,
+        PrCommand::Checkout(args) => Box::pin(checkout::run(ctx, repo, &args)).await,
         PrCommand::Checks(args) => Box::pin(checks::run(ctx, repo, &args)).await,
         PrCommand::Context(args) => Box::pin(context::run(ctx, repo, &args)).await,
         PrCommand::Close(args) => Box::pin(close::run(ctx, repo, &args)).await,

@@ -48,7 +48,7 @@ pub struct ReviewArgs {
     /// ("LEFT" or "RIGHT").
     #[arg(long, value_name = "file")]
     pub comments_file: Option<String>,
-    /// Refuse unless the head is this commit, given by its full id
+    /// Refuse unless this is the head: a full commit id, on tangled the CID of its patch
     #[arg(long, value_name = "SHA")]
     pub match_head_commit: Option<String>,
     /// How long to wait.

@@ -26,6 +26,8 @@ pub(crate) fn pull() -> PullRequest {
         base_oid: Some("b".repeat(40)),
         head_branch: "polite".into(),
         head_oid: Some("a".repeat(40)),
+        head_patch: None,
+        head_ref: None,
         head_repo: None,
         rounds: None,
         depends_on: None,

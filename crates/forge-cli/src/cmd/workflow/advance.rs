@@ -27,7 +27,7 @@ pub struct WorkflowAdvanceArgs {
     /// Move sub-issues that somebody works on, too
     #[arg(long)]
     pub pass_locks: bool,
-    /// The state that the sub-issues of the issue go to
+    /// The state that the sub-issues of the issue go to; one that ends the work closes them
     #[arg(long, value_name = "state", required_unless_present = "parent")]
     pub to: Option<String>,
     /// Do not ask

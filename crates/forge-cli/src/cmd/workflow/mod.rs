@@ -31,7 +31,18 @@ const MAX_FILE: u64 = 1 << 20;
 
 /// `forge workflow`
 #[derive(Args, Debug)]
-#[command(subcommand_required = true, arg_required_else_help = true)]
+#[command(
+    subcommand_required = true,
+    arg_required_else_help = true,
+    after_help = "\
+--command names who moves an issue, such as research: `forge workflow show` has the commands of the \
+workflow, and the states that each takes issues from and may name. A new issue gets its first state \
+by set-state.
+
+  forge workflow set-state 7 \"Research Needed\" --command triage
+  forge workflow pick --command research --claim
+  forge workflow set-state 7 __COMPLETE__ --command research --claim <id>"
+)]
 pub struct WorkflowArgs {
     /// Use another repository: owner/repo, a URL, file:///…, a path, or local:.
     #[arg(short = 'R', long, global = true, value_name = "repository")]
@@ -48,9 +59,9 @@ pub enum WorkflowCommand {
     Position(position::WorkflowPositionArgs),
     /// Check that the group of an issue has reached a state; exit code 8 if not
     Convergence(convergence::WorkflowConvergenceArgs),
-    /// List the issues that belong together with one
+    /// List the group of an issue: its parts, its blockers, and theirs
     Group(group::WorkflowGroupArgs),
-    /// Print the issue to work on next, and claim it; exit code 8 if there is none
+    /// Print the issue to work on next, with --claim take it; exit code 8 if there is none
     Pick(pick::WorkflowPickArgs),
     /// Claim an issue, and move it to the state in which the command works on it
     Claim(claim::WorkflowClaimArgs),
@@ -72,7 +83,7 @@ pub enum WorkflowCommand {
     New(new::WorkflowNewArgs),
     /// List every mistake of a definition, with line and column
     Lint(lint::WorkflowLintArgs),
-    /// Show states, commands and intents
+    /// Show states and commands; --json has intents, too
     Show(show::WorkflowShowArgs),
     /// Print the states as a Mermaid diagram
     Graph(graph::WorkflowGraphArgs),

@@ -12,7 +12,7 @@ use crate::{ctx::Ctx, exit::Exit};
 #[derive(Args, Debug)]
 pub struct WorkflowNewArgs {
     /// The file to write, which must not be there
-    #[arg(default_value = "workflow.toml")]
+    #[arg(value_name = "file", default_value = "workflow.toml")]
     pub file: PathBuf,
     /// Start from one that comes with forge: ralph, small
     #[arg(long, value_name = "name", default_value = "small")]

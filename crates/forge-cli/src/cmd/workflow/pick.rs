@@ -18,10 +18,11 @@ use crate::{
 /// `forge workflow pick`
 #[derive(Args, Debug)]
 pub struct WorkflowPickArgs {
-    /// Claim it as well, for --command
+    /// Take the issue as well, for --command; prints the id of the claim
     #[arg(long)]
     pub claim: bool,
-    /// Take it from the states that this command takes issues from; the role of one counts too
+    /// Pick from the states that this command takes issues from, such as research; without --claim its
+    /// role will do
     #[arg(short, long, value_name = "name")]
     pub command: Option<String>,
     /// Who takes it, with --claim.
@@ -30,7 +31,7 @@ pub struct WorkflowPickArgs {
     /// The largest estimate [default: as the workflow has it]
     #[arg(long, value_name = "estimate")]
     pub max_estimate: Option<String>,
-    /// Take it from this state
+    /// Pick from this state alone
     #[arg(short, long, value_name = "state")]
     pub state: Option<String>,
     /// As JSON.

@@ -16,6 +16,7 @@ use crate::{
 #[derive(Args, Debug)]
 pub struct WorkflowResolveArgs {
     /// A state, or an intent such as __COMPLETE__
+    #[arg(value_name = "state")]
     pub state: String,
     /// The command that asks, such as research
     #[arg(short, long, value_name = "name")]

@@ -18,8 +18,9 @@ pub struct WorkflowSetStateArgs {
     #[command(flatten)]
     pub issue: IssueArg,
     /// A state, or an intent such as __COMPLETE__
+    #[arg(value_name = "state")]
     pub state: String,
-    /// The claim that you hold, by its id
+    /// The id of the claim that you hold
     #[arg(long, value_name = "id")]
     pub claim: Option<String>,
     /// The command of the workflow that moves it, such as research

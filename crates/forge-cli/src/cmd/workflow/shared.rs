@@ -50,7 +50,7 @@ impl IssueArg {
 /// Who takes an issue, and for how long.
 #[derive(Args, Clone, Debug, Default)]
 pub struct HolderArgs {
-    /// Who holds the claim [default: the account]
+    /// Take the issue under this name [default: the account]
     #[arg(long, value_name = "name")]
     pub holder: Option<String>,
     /// How long the claim holds without a heartbeat, in seconds [default: 3600]
@@ -69,14 +69,13 @@ pub(super) fn command_named<'n>(
     named.ok_or_else(|| {
         let names = definition.commands.keys();
         let names: Vec<String> = names.map(|name| definition.full_name(name)).collect();
-        let example = names.first().map_or("", String::as_str);
         let message = format!(
             "--command is missing: the commands of the workflow are {}",
             names.join(", ")
         );
-        Error::invalid("command", message).with_hint(format!(
-            "retry with one of them, such as --command {example}"
-        ))
+        Error::invalid("command", message).with_hint(
+            "retry with --command and one of them; the states of each: forge workflow show",
+        )
     })
 }
 

@@ -7,7 +7,7 @@ use forge_core::{
 
 use super::{
     Field, Json, model_name,
-    pull::{assignee, author, comment, label, login, number, section, time},
+    pull::{assignee, author, comment, label, login, milestone, number, section, time},
 };
 
 const PLAIN: IssueFields = IssueFields::NONE;
@@ -84,6 +84,7 @@ fields! {
     "estimate" PLAIN, |i| Json::maybe(i.estimate.as_ref(), |t| Json::text(t));
     "id" PLAIN, |i| Json::text(&i.node_id);
     "labels" PLAIN, |i| Json::list(&i.labels, label);
+    "milestone" PLAIN, |i| Json::maybe(i.milestone.as_ref(), milestone);
     "number" PLAIN, |i| number(i.number);
     "parent" RELATIONS, |i| {
         let parent = i.relations.as_ref().and_then(|r| r.parent.as_ref());

@@ -181,7 +181,7 @@ fn oid(oid: &String) -> Json {
     Json::Object(vec![("oid", Json::text(oid))])
 }
 
-fn milestone(m: &Milestone) -> Json {
+pub(super) fn milestone(m: &Milestone) -> Json {
     Json::Object(vec![
         ("number", Json::Number(m.number.unwrap_or(0))),
         ("title", Json::text(&m.title)),

@@ -1,0 +1,382 @@
+//! `forge pr checkout`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use forge::SelectedPull;
+use forge_core::{
+    Changed, Error, ErrorKind, Noun, PageReq, Precondition, Repo, Result,
+    model::{DiffFormat, DiffReq, PrFields, PullQuery, PullRequest, Rounds},
+    text::one_line,
+};
+use forge_git::{Applied, Git, Mail, RawCommit, branch_problem};
+use futures::TryStreamExt as _;
+
+use super::{
+    checkout_place::{Head, Target, place},
+    clone_branch::commit,
+    diff::addressed_round,
+};
+use crate::{
+    ctx::Ctx,
+    exit::Exit,
+    select::{self, Unnamed},
+    ui::prompt,
+};
+
+/// `forge pr checkout`
+#[derive(Args, Debug, Default)]
+pub struct CheckoutArgs {
+    /// Number, URL or branch; on a terminal one of the newest is chosen where none is named
+    #[arg(value_name = "pull request")]
+    pub selector: Option<String>,
+    /// The name of the local branch [default: that of the head branch]
+    #[arg(short, long, value_name = "name", conflicts_with = "detach")]
+    pub branch: Option<String>,
+    /// Check the head out without a branch
+    #[arg(long)]
+    pub detach: bool,
+    /// Set an existing local branch to the head, though it has other commits
+    #[arg(short, long)]
+    pub force: bool,
+    /// Bring the submodules along, as deep as they go
+    #[arg(long)]
+    pub recurse_submodules: bool,
+    /// Check the head out in a new work tree at this path, and leave this one as it is
+    #[arg(long, value_name = "path")]
+    pub worktree: Option<PathBuf>,
+    /// Check out this round, counted from 0, in place of the newest
+    #[arg(long, value_name = "number")]
+    pub round: Option<usize>,
+}
+
+/// Runs it.
+///
+/// # Errors
+/// `precondition_failed` outside a clone of the repository, for a head that is gone, and where local
+/// commits or changes are in the way.
+pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CheckoutArgs) -> Result<Exit> {
+    let fields = PrFields::MAINTAINER_ACCESS;
+    let mut selected = match &args.selector {
+        Some(named) => select::pull(ctx, repo, Some(named), Unnamed::NotWithRepo, fields).await?,
+        None => choose(ctx, repo).await?,
+    };
+    let round = match (args.round, &args.selector) {
+        (None, Some(text)) => addressed_round(ctx, text)?,
+        (round, _) => round,
+    };
+    let pull = selected.view(fields).await?;
+    let is_here = ctx.is_here(&selected.repo).await;
+    let remote = match is_here {
+        true => None,
+        false => Some(remote_of(ctx, &selected.repo).await?),
+    };
+    let head = match (&pull.head_ref, &remote) {
+        (Some(_), _) if round.is_some() => {
+            return Err(Error::invalid(
+                "round",
+                format!("{} follows its branch and has no rounds", pull.id),
+            )
+            .with_hint("leave the round out: the head is checked out"));
+        }
+        (Some(_), None) => in_this_repository(ctx, &pull).await?,
+        (Some(head_ref), Some(remote)) => {
+            fetched(ctx, &selected.repo, &pull, remote, head_ref).await?
+        }
+        (None, remote) => from_patch(ctx, &selected, &pull, remote.as_deref(), round).await?,
+    };
+    let branch = match args.detach {
+        true => None,
+        false => Some(branch_name(&pull, args.branch.as_deref())?),
+    };
+    let target = Target {
+        branch: branch.as_deref(),
+        worktree: args.worktree.as_deref(),
+        force: args.force,
+        submodules: args.recurse_submodules,
+    };
+    place(ctx, &head, &target).await?;
+    let what = branch.map_or_else(
+        || format!("commit {}", head.tip),
+        |branch| format!("branch {branch}"),
+    );
+    let at = args.worktree.as_ref().map_or_else(String::new, |path| {
+        format!(" in {}", one_line(&path.to_string_lossy()))
+    });
+    ctx.ui.success(&format!(
+        "Checked out {what}{at}: {} ({})",
+        pull.id.key, pull.title
+    ));
+    Ok(Exit::Ok)
+}
+
+/// How many pull requests there are to choose from, as in gh.
+const CHOICES: usize = 10;
+
+async fn choose(ctx: &Ctx, repo: Option<&str>) -> Result<SelectedPull> {
+    if !ctx.ui.is_tty() {
+        return Err(Error::invalid(
+            "pull_request",
+            "pull request number, URL, or branch required when not running interactively",
+        )
+        .with_hint("name the pull request: a number, a URL or a branch"));
+    }
+    let repo = ctx.repo(repo).await?;
+    let page = repo
+        .list(&PullQuery::default(), PageReq::first(CHOICES))
+        .await?;
+    let lines: Vec<String> = page
+        .items
+        .iter()
+        .map(|pull| {
+            let title = one_line(&pull.title);
+            format!("{}\t{title} [{}]", pull.id.key, one_line(&pull.head_branch))
+        })
+        .collect();
+    if lines.is_empty() {
+        return Err(Error::not_found(
+            Noun::PullRequest,
+            format!("no pull request of {} is open", repo.id()),
+        )
+        .with_hint("name a closed one by its number"));
+    }
+    let rows: Vec<&str> = lines.iter().map(String::as_str).collect();
+    let chosen = prompt::choose("Select a pull request", &rows)?;
+    match page.items.into_iter().nth(chosen) {
+        Some(pull) => Ok(SelectedPull::by_key(repo, pull.id.key)),
+        None => Err(Error::invalid("pull_request", "nothing was chosen")),
+    }
+}
+
+async fn remote_of(ctx: &Ctx, repo: &Repo) -> Result<String> {
+    match ctx.remote_of(repo, None).await {
+        Some(remote) => Ok(remote),
+        None => Err(Error::invalid(
+            "repo",
+            format!("this directory is no clone of {}", repo.id()),
+        )
+        .with_hint("run it in a clone of the repository, or `git clone` it first")),
+    }
+}
+
+/// The name of the local branch. The branch of a fork that is named as the base branch would be
+/// taken for that: the owner's name goes before it, as in gh.
+fn branch_name(pull: &PullRequest, wanted: Option<&str>) -> Result<String> {
+    let owner = pull.head_repo.as_ref().and_then(|r| r.owner_and_name());
+    let is_base = pull.head_branch == pull.base_branch || pull.head_is_default == Some(true);
+    let name = match (wanted, owner) {
+        (Some(wanted), _) => wanted.to_owned(),
+        (None, Some((owner, _))) if is_base => format!("{owner}/{}", pull.head_branch),
+        (None, None) if is_base || pull.head_branch.is_empty() => format!("pull-{}", pull.id.key),
+        (None, _) => pull.head_branch.clone(),
+    };
+    match branch_problem(&name) {
+        None => Ok(name),
+        Some(problem) => Err(Error::invalid(
+            "branch",
+            format!(
+                "'{}' is no name for a branch: it {problem}",
+                one_line(&name)
+            ),
+        )
+        .with_hint("name the local branch with `--branch`")),
+    }
+}
+
+/// The head in the repository that the user stands in, which has the pull request itself.
+async fn in_this_repository(ctx: &Ctx, pull: &PullRequest) -> Result<Head> {
+    let branch = format!("refs/heads/{}", pull.head_branch);
+    let found = match commit(ctx.git(), &branch).await? {
+        Some(tip) => Some(tip),
+        None => match &pull.head_oid {
+            Some(oid) => commit(ctx.git(), oid).await?,
+            None => None,
+        },
+    };
+    let tip = found.ok_or_else(|| gone(pull))?;
+    Ok(Head {
+        tip,
+        upstream: None,
+    })
+}
+
+/// Fetches the head: from the head branch while it stands there, else from the forge's own ref.
+async fn fetched(
+    ctx: &Ctx,
+    repo: &Repo,
+    pull: &PullRequest,
+    remote: &str,
+    head_ref: &str,
+) -> Result<Head> {
+    let head = pull.head_oid.clone().ok_or_else(|| gone(pull))?;
+    let branch = format!("refs/heads/{}", pull.head_branch);
+    let owner = pull.head_repo.as_ref().and_then(|r| r.owner_and_name());
+    let of_branch = match (owner, branch_problem(&pull.head_branch)) {
+        (_, Some(_)) => None,
+        (None, None) => Some(remote.to_owned()),
+        (Some((owner, _)), None) => ctx.remote_of(repo, Some(owner)).await,
+    };
+    let git = ctx.git();
+    if let Some(remote) = of_branch {
+        let tracking = format!("refs/remotes/{remote}/{}", pull.head_branch);
+        let spec = format!("+{branch}:{tracking}");
+        let fetch = ["fetch", "--quiet", "--no-tags", "--", &remote, &spec];
+        let done = git.for_remote().await?.run(fetch).await?;
+        if done.status == 0 && commit(git, &tracking).await?.as_ref() == Some(&head) {
+            return Ok(Head {
+                tip: head,
+                upstream: Some((remote, branch, None)),
+            });
+        }
+    }
+    git.fetch_objects(remote, &[head_ref]).await?;
+    // A forge may name anything as its head: what is no full id of a commit is not it.
+    if commit(git, &head).await?.as_ref() != Some(&head) {
+        let kind = ErrorKind::Conflict {
+            what: Changed::Head,
+            expected: head.clone(),
+            actual: String::new(),
+        };
+        let message = format!(
+            "the head of {} has moved on from {head} while it was fetched",
+            pull.id
+        );
+        return Err(Error::new(kind, message).with_hint("try again"));
+    }
+    let base_url = ctx
+        .git_config()
+        .await?
+        .remote(remote)
+        .map(|r| r.url.clone());
+    let fork = match (pull.maintainer_can_modify, owner, base_url) {
+        (Some(true), Some(fork), Some(url)) => fork_url(&url, repo, fork),
+        _ => None,
+    };
+    let upstream = match fork {
+        // What is pulled and pushed is the branch of the fork, which its owner allows.
+        Some(fork) => (fork.clone(), branch, Some(fork)),
+        None => (remote.to_owned(), head_ref.to_owned(), None),
+    };
+    Ok(Head {
+        tip: head,
+        upstream: Some(upstream),
+    })
+}
+
+/// The URL of a fork, by the protocol of the remote of its base repository; `None` for a remote whose
+/// URL does not end in the repository's name.
+fn fork_url(base: &str, repo: &Repo, (owner, name): (&str, &str)) -> Option<String> {
+    let (base_owner, base_name) = repo.id().owner_and_name()?;
+    let (stem, suffix) = match base.strip_suffix(".git") {
+        Some(stem) => (stem, ".git"),
+        None => (base, ""),
+    };
+    let path = format!("{base_owner}/{base_name}");
+    let at = stem.len().checked_sub(path.len())?;
+    let (before, after) = (stem.get(..at)?, stem.get(at..)?);
+    let is_path = after.eq_ignore_ascii_case(&path) && before.ends_with(['/', ':']);
+    is_path.then(|| format!("{before}{owner}/{name}{suffix}"))
+}
+
+/// Makes the commits of a round from its patch, on the base branch. Their committers are their
+/// authors, so that the same round has the same commits wherever it is checked out.
+async fn from_patch(
+    ctx: &Ctx,
+    selected: &SelectedPull,
+    pull: &PullRequest,
+    remote: Option<&str>,
+    round: Option<usize>,
+) -> Result<Head> {
+    let req = DiffReq {
+        format: DiffFormat::Patch,
+        rounds: round.map(|round| Rounds {
+            round: Some(round),
+            since: None,
+        }),
+        ..DiffReq::default()
+    };
+    let diff = selected.repo.diff(&selected.id, &req).await?;
+    diff.warnings.iter().for_each(|w| ctx.ui.warning(w));
+    let mut body = diff.body;
+    let mut patch = Vec::new();
+    while let Some(bytes) = body.try_next().await? {
+        patch.extend_from_slice(&bytes);
+        if patch.len() > MAX_PATCH {
+            let why = format!("the patch of {} is larger than {MAX_PATCH} bytes", pull.id);
+            return Err(
+                Error::invalid("patch", why).with_hint("read it with `forge pr diff --patch`")
+            );
+        }
+    }
+    let git = ctx.git();
+    if branch_problem(&pull.base_branch).is_some() {
+        return Err(gone(pull));
+    }
+    if let Some(remote) = remote {
+        let base = format!("refs/heads/{}", pull.base_branch);
+        let spec = format!("+{base}:refs/remotes/{remote}/{}", pull.base_branch);
+        let fetch = ["fetch", "--quiet", "--no-tags", "--", remote, &spec];
+        git.for_remote().await?.run_ok(fetch).await?;
+    }
+    let base = match remote {
+        Some(remote) => format!("refs/remotes/{remote}/{}", pull.base_branch),
+        None => format!("refs/heads/{}", pull.base_branch),
+    };
+    let base = commit(git, &base).await?.ok_or_else(|| gone(pull))?;
+    let mails = git.mails(&patch).await?;
+    if mails.is_empty() {
+        let why = format!("the patch of {} has no commit in it", pull.id);
+        return Err(Error::invalid("patch", why)
+            .with_hint("read it with `forge pr diff`, and apply it with `git apply`"));
+    }
+    let mut tip = base;
+    for mail in &mails {
+        tip = commit_mail(&git.for_write(), &tip, mail, pull).await?;
+    }
+    Ok(Head {
+        tip,
+        upstream: None,
+    })
+}
+
+/// The largest patch that is made into commits.
+const MAX_PATCH: usize = 64 * 1024 * 1024;
+
+async fn commit_mail(git: &Git, onto: &str, mail: &Mail, pull: &PullRequest) -> Result<String> {
+    match git.apply(onto, &mail.diff).await? {
+        Applied::Tree(tree) => {
+            let made = RawCommit {
+                tree: &tree,
+                parents: vec![onto],
+                author: &mail.author,
+                committer: &mail.author,
+                encoding: None,
+                message: mail.message.as_bytes(),
+            };
+            git.put("commit", &made.encode()).await
+        }
+        Applied::Conflicts(files) => {
+            let shown: Vec<_> = files.iter().take(5).map(|file| one_line(file)).collect();
+            let message = format!(
+                "the patch of {} does not apply to '{}' in {}; nothing was changed",
+                pull.id,
+                one_line(&pull.base_branch),
+                shown.join(", ")
+            );
+            Err(Error::precondition(Precondition::Conflicts(files), message)
+                .with_hint("apply it to an older commit: `forge pr diff --patch | git am --3way`"))
+        }
+    }
+}
+
+fn gone(pull: &PullRequest) -> Error {
+    Error::not_found(
+        Noun::Branch,
+        format!(
+            "the head of {} is gone: neither '{}' nor its commit is there",
+            pull.id,
+            one_line(&pull.head_branch)
+        ),
+    )
+    .with_hint("see what there is with `forge pr view` and `forge pr diff`")
+}

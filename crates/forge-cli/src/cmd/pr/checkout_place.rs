@@ -1,0 +1,166 @@
+//! Puts a clone on the head of a pull request.
+
+use std::{ffi::OsStr, path::Path};
+
+use forge_core::{Changed, Error, ErrorKind, Result, text::one_line};
+use forge_git::{Git, current_branch, quoted};
+
+use super::clone_branch::commit;
+use crate::ctx::Ctx;
+
+/// The head of a pull request, whose commits are in the clone.
+pub(super) struct Head {
+    /// The commit, hex.
+    pub tip: String,
+    /// What a new local branch follows: `branch.<name>.remote`, `.merge`, and `.pushRemote`.
+    pub upstream: Option<(String, String, Option<String>)>,
+}
+
+/// Where the head is to go.
+pub(super) struct Target<'a> {
+    /// The local branch; `None` for a detached head.
+    pub branch: Option<&'a str>,
+    /// A new work tree, in place of the present one.
+    pub worktree: Option<&'a Path>,
+    /// Whether the branch may lose commits.
+    pub force: bool,
+    /// Whether the submodules come along.
+    pub submodules: bool,
+}
+
+/// Puts the work tree, or a new one, on the head. Nothing is changed where that would lose commits or
+/// changes of the user.
+///
+/// # Errors
+/// `conflict` for a local branch with other commits; `git` where changes are in the way.
+pub(super) async fn place(ctx: &Ctx, head: &Head, target: &Target<'_>) -> Result<()> {
+    let Target {
+        branch,
+        worktree,
+        force,
+        submodules,
+    } = *target;
+    let git = ctx.git().for_write();
+    let tip = head.tip.as_str();
+    let local = match branch {
+        Some(branch) => Local::of(&git, branch, tip).await?,
+        None => Local::New,
+    };
+    if let (Some(branch), Local::Diverged(at), false) = (branch, &local, force) {
+        return Err(diverged(branch, at, tip));
+    }
+    let stays = local == Local::HasHead && !force;
+    let is_current = branch.is_some() && current_branch(&git).await?.as_deref() == branch;
+    let path = worktree.map(Path::as_os_str);
+    let (words, at): (Vec<&str>, _) = match (path, branch) {
+        (Some(_), None) => (vec!["worktree", "add", "--quiet", "--detach"], Some(tip)),
+        (Some(_), Some(name)) if stays => (vec!["worktree", "add", "--quiet"], Some(name)),
+        (Some(_), Some(name)) => (
+            vec!["worktree", "add", "--quiet", "--no-track", "-B", name],
+            Some(tip),
+        ),
+        (None, None) => (vec!["switch", "--quiet", "--detach"], Some(tip)),
+        (None, Some(_)) if stays && is_current => (Vec::new(), None),
+        (None, Some(name)) if stays => (vec!["switch", "--quiet", "--no-guess"], Some(name)),
+        (None, Some(_)) if is_current && local == Local::Behind => {
+            (vec!["merge", "--quiet", "--ff-only"], Some(tip))
+        }
+        // Changes that are not committed stay, or the branch does.
+        (None, Some(_)) if is_current => (vec!["reset", "--quiet", "--keep"], Some(tip)),
+        (None, Some(name)) => (
+            vec!["switch", "--quiet", "--no-track", "-C", name],
+            Some(tip),
+        ),
+    };
+    let words = words.into_iter().map(OsStr::new);
+    let words: Vec<&OsStr> = words.chain(path).chain(at.map(OsStr::new)).collect();
+    if !words.is_empty() {
+        git.run_ok(words).await?;
+    }
+    if let (Some(branch), Some((remote, merge, push))) = (branch, &head.upstream) {
+        follow(ctx, &git, branch, remote, merge, push.as_deref()).await?;
+    }
+    if submodules {
+        let within = match worktree {
+            Some(path) => git.in_dir(git.dir().join(path)),
+            None => git,
+        };
+        within
+            .run_ok(["submodule", "--quiet", "sync", "--recursive"])
+            .await?;
+        let update = ["submodule", "--quiet", "update", "--init", "--recursive"];
+        within.for_remote().await?.run_ok(update).await?;
+    }
+    Ok(())
+}
+
+/// How the local branch stands to the head.
+#[derive(Debug, PartialEq, Eq)]
+enum Local {
+    /// It is not there.
+    New,
+    /// It can be brought to the head without losing a commit.
+    Behind,
+    /// It is at the head, or has commits on top of it.
+    HasHead,
+    /// It has other commits; its tip.
+    Diverged(String),
+}
+
+impl Local {
+    async fn of(git: &Git, branch: &str, tip: &str) -> Result<Self> {
+        let Some(at) = commit(git, &format!("refs/heads/{branch}")).await? else {
+            return Ok(Self::New);
+        };
+        if git.contains(&at, tip).await? {
+            return Ok(Self::HasHead);
+        }
+        Ok(match git.contains(tip, &at).await? {
+            true => Self::Behind,
+            false => Self::Diverged(at),
+        })
+    }
+}
+
+/// Lets a branch follow where its head came from, unless it follows something already.
+async fn follow(
+    ctx: &Ctx,
+    git: &Git,
+    branch: &str,
+    remote: &str,
+    merge: &str,
+    push: Option<&str>,
+) -> Result<()> {
+    if ctx.git_config().await?.branch(branch).merge.is_some() {
+        return Ok(());
+    }
+    let settings = [
+        ("remote", Some(remote)),
+        ("merge", Some(merge)),
+        ("pushRemote", push),
+    ];
+    for (key, value) in settings {
+        if let Some(value) = value {
+            let key = format!("branch.{branch}.{key}");
+            git.run_ok(["config", "--local", &key, value]).await?;
+        }
+    }
+    Ok(())
+}
+
+fn diverged(branch: &str, at: &str, tip: &str) -> Error {
+    let kind = ErrorKind::Conflict {
+        what: Changed::Ref,
+        expected: tip.to_owned(),
+        actual: at.to_owned(),
+    };
+    let message = format!(
+        "the local branch '{}' is at {at}, which is not in the head {tip}; nothing was changed",
+        one_line(branch)
+    );
+    Error::new(kind, message).with_hint(format!(
+        "check it out under another name with `--branch`, or give up those commits with `--force`; \
+         `git log {tip}..{}` shows them",
+        quoted(branch)
+    ))
+}
