@@ -380,7 +380,15 @@ const BEHAVIOUR_PDS: [&str; 1] = ["behaviour_pds"];
 const BEHAVIOUR: [&str; 1] = ["behaviour"];
 
 /// The other targets with tests outside of the sources.
-const TARGETS: [&str; 6] = ["cli", "guard", "it", "github_http", "tangled", "mcp"];
+const TARGETS: [&str; 7] = [
+    "adversary",
+    "cli",
+    "guard",
+    "it",
+    "github_http",
+    "tangled",
+    "mcp",
+];
 
 /// All tests but the doc tests, the behaviour suite and those that need another program; nextest runs them in parallel,
 /// cargo one binary after another.
