@@ -1,5 +1,6 @@
 //! What a stranger's repository can make run: canary programs in every place where git takes a program
 //! from, under every tool, resource and command of the real binary.
+//! And what servers and clients can reach that lie ([`liars`]).
 #![cfg(unix)]
 #![allow(
     clippy::unwrap_used,
@@ -12,6 +13,7 @@
 mod canaries;
 mod commands;
 mod keys;
+mod liars;
 #[path = "../cli/world.rs"]
 #[allow(dead_code, reason = "shared with the tests of the command line")]
 mod local_world;

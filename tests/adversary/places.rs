@@ -17,9 +17,10 @@ use crate::{
 const PULLS: u64 = 9;
 
 /// Variables with tokens; children of `forge` see none of them.
-const TOKENS: [&str; 7] = [
+const TOKENS: [&str; 8] = [
     "GH_TOKEN",
     "GITHUB_TOKEN",
+    "GH_PROJECT_TOKEN",
     "GH_ENTERPRISE_TOKEN",
     "GITHUB_ENTERPRISE_TOKEN",
     "FORGE_MCP_TOKEN",

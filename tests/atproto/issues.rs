@@ -38,6 +38,7 @@ fn forge(world: &RealWorld, account: &Account) -> Tangled {
     let login = Login {
         account: account.handle.clone(),
         password: Secret::new(PASSWORD),
+        pin: None,
     };
     Tangled::new(settings, http.unwrap(), Arc::new(FixedLogin(Some(login))))
 }

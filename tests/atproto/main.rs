@@ -20,3 +20,5 @@ mod records;
 mod twins;
 mod two_accounts;
 mod workflow;
+#[path = "../peers/workflow_client.rs"]
+mod workflow_client;

@@ -2,7 +2,10 @@
 
 use serde_json::Value;
 
-use crate::two_accounts::Stage;
+use crate::{
+    two_accounts::Stage,
+    workflow_client::{came_to, python},
+};
 
 impl Stage {
     /// What a command of the workflow answers to Alice, once the index has all that was written.
@@ -87,4 +90,63 @@ fn workflow_runs_from_pick_to_merge_on_a_real_pds() {
         serde_json::json!([]),
         "{reconciled}"
     );
+}
+
+#[test]
+fn r_001_12_python_client_runs_the_story_on_a_real_pds() {
+    let (Some(stage), Some(python)) = (Stage::new(), python()) else {
+        return;
+    };
+    let alice = &stage.alice;
+    let set = ["config", "set", "workflow.store", "fields"];
+    stage.command_alone(alice, &set).ok();
+    stage.forge(alice, &["workflow", "init"]);
+    let issue = ["issue", "create", "-t", "It breaks", "-b", "Often."];
+    let issue = stage.forge(alice, &issue).stdout_text();
+    stage
+        .repo
+        .git
+        .commit("work", "Work", &[("work.txt", Some("x\n"))]);
+    stage.is_indexed(alice);
+    let run = stage.command_alone(alice, &[]);
+    let repo = "tangled:alice.test/widget";
+    came_to(&python, run, repo, issue.trim(), "work", "rebase");
+}
+
+#[test]
+fn twenty_claims_on_a_real_pds_leave_one_holder() {
+    let Some(stage) = Stage::new() else {
+        return;
+    };
+    let alice = &stage.alice;
+    stage.forge(alice, &["workflow", "init"]);
+    let issue = stage.forge(alice, &["issue", "create", "-t", "Leak", "-b", ""]);
+    let issue = issue.stdout_text();
+    let issue = issue.trim();
+    stage.is_indexed(alice);
+    stage.decides(&["set-state", issue, "Research Needed", "-c", "triage"]);
+    let ended: Vec<_> = std::thread::scope(|scope| {
+        let claims = (0..20).map(|n| {
+            let holder = format!("agent-{n:02}");
+            let args = ["workflow", "claim", issue, "-c", "research", "--json"];
+            stage.command(alice, &[&args[..], &["--holder", &holder]].concat())
+        });
+        let running: Vec<_> = claims
+            .map(|run| scope.spawn(move || run.output()))
+            .collect();
+        running.into_iter().map(|r| r.join().unwrap()).collect()
+    });
+    stage.is_indexed(alice);
+    let won: Vec<_> = ended.iter().filter(|out| out.code == Some(0)).collect();
+    let holds = won.iter().filter(|out| {
+        let claim = out.json()["claim"]["id"].as_str().unwrap().to_owned();
+        let beat = ["workflow", "heartbeat", issue, "--claim", &claim];
+        stage.command(alice, &beat).output().code == Some(0)
+    });
+    assert_eq!(holds.count(), 1, "{ended:?}");
+    // Whoever was told of a claim that did not last has a rival who was told of the race.
+    let told = won
+        .iter()
+        .filter(|out| out.stderr_text().contains("at the same time"));
+    assert!(won.len() == 1 || told.count() > 0, "{ended:?}");
 }

@@ -224,6 +224,7 @@ pub fn fixture(
         let login = Login {
             account: account.handle.clone(),
             password: Secret::new(PASSWORD),
+            pin: None,
         };
         let login = Arc::new(FixedLogin(Some(login)));
         let tangled = Tangled::new(settings.clone(), http(), login);

@@ -4,6 +4,7 @@ use forge_testkit::github::Fault;
 use serde_json::json;
 
 use crate::{
+    hostile_hub::filled,
     hub::{Hub, REPO},
     world::World,
 };
@@ -106,6 +107,69 @@ fn none_on_a_pipe() {
         seen += usize::from(out.stdout_text().contains("evil"));
     }
     assert!(seen >= 5, "the text was shown {seen} times");
+}
+
+/// Every command that prints what others wrote on GitHub.
+const GITHUB_READERS: &[&[&str]] = &[
+    &["pr", "list"],
+    &["pr", "list", "--json", "title", "-q", ".[].title"],
+    &["pr", "status"],
+    &["pr", "view", "1"],
+    &["pr", "view", "1", "--comments"],
+    &["pr", "view", "1", "--history"],
+    &["pr", "thread", "list", "1"],
+    &["pr", "checks", "1"],
+    &["pr", "diff", "1", "--name-only"],
+    &["pr", "diff", "1"],
+    &["pr", "context", "1"],
+    &[
+        "pr",
+        "context",
+        "1",
+        "--include",
+        "ci_logs,files,history,source,related_prs",
+    ],
+    &["pr", "context", "1", "--html", "-"],
+    &["issue", "list"],
+    &["issue", "view", "2"],
+    &["issue", "view", "2", "--comments"],
+    &["issue", "history", "2"],
+    &["label", "list"],
+    &["pr", "edit", "1", "--add-label", "evil"],
+    &["pr", "close", "1"],
+    &["pr", "reopen", "1"],
+    &["pr", "merge", "1", "--merge"],
+];
+
+#[test]
+fn text_in_every_field_of_github_commands_no_terminal() {
+    let hub = filled(EVIL);
+    let mut seen = 0;
+    for args in GITHUB_READERS {
+        let args = [args, &["-R", REPO][..]].concat();
+        let out = hub.forge(&args).output();
+        assert_ne!(out.code, Some(2), "{args:?}: {}", out.stderr_text());
+        harmless(&out.stdout_text(), &args.join(" "));
+        harmless(&out.stderr_text(), &args.join(" "));
+        seen += usize::from(out.stdout_text().contains("evil"));
+    }
+    assert!(seen >= 14, "the text was shown {seen} times");
+}
+
+/// Columns and lines are gh's: a title cannot add any.
+#[test]
+fn text_on_a_pipe_adds_no_column_and_no_row() {
+    let hub = filled("evil\tMERGED\nevil\r\n2\tevil\tmain");
+    for (args, columns, rows) in [
+        (&["pr", "list"][..], 5, 1),
+        (&["issue", "list"], 5, 3),
+        (&["pr", "checks", "1"], 5, 2),
+    ] {
+        let text = hub.forge(args).args(["-R", REPO]).output().stdout_text();
+        let lines: Vec<usize> = text.lines().map(|line| line.split('\t').count()).collect();
+        assert_eq!(lines.len(), rows, "{args:?}: {text}");
+        assert!(lines.iter().all(|n| *n <= columns), "{args:?}: {text}");
+    }
 }
 
 #[cfg(unix)]

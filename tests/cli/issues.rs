@@ -496,3 +496,123 @@ fn label_values_are_refused_where_labels_have_none() {
     let list = world.forge(&["label", "list"]).text();
     assert!(!list.contains("size"), "{list}");
 }
+
+#[test]
+fn issues_on_github_are_searched_and_filtered() {
+    let hub = Hub::new();
+    {
+        let mut seed = hub.double.seed();
+        seed.open_issue(REPO, "ada", "Slow start", "Ask @grace.");
+        seed.open_issue(REPO, "grace", "Slow end", "");
+        seed.open_issue(REPO, "grace", "Slow but over", "");
+    }
+    let list = |flags: &[&str]| -> String {
+        let line = ["issue", "list", "-R", REPO, "--json", "number"];
+        let line = [&line[..], flags, &["--jq", "[.[].number]"]].concat();
+        hub.forge(&line).text().trim().to_owned()
+    };
+    hub.forge(&["issue", "close", "3", "-R", REPO]).ok();
+    assert_eq!(list(&["--search", "slow"]), "[2,1]");
+    assert_eq!(list(&["-S", "slow is:closed"]), "[3]");
+    assert_eq!(list(&["-S", "slow sort:created-asc"]), "[1,2]");
+    assert_eq!(list(&["--search", "slow", "--author", "grace"]), "[2]");
+    assert_eq!(list(&["--mention", "grace"]), "[1]");
+    assert_eq!(list(&["--app", "robot"]), "[]");
+    assert_eq!(list(&["-m", "v1.0"]), "[]");
+    // A search keeps to its repository, whatever its words name.
+    hub.double.seed().repo_with_readme("octo/other");
+    hub.double
+        .seed()
+        .open_issue("octo/other", "ada", "Slow elsewhere", "");
+    let search = ["--search", "slow repo:octo/other", "-s", "all"];
+    assert_eq!(list(&search), "[3,2,1]");
+}
+
+#[test]
+fn search_of_issues_is_refused_without_an_index() {
+    let world = world();
+    for flags in [["--search", "x"], ["--mention", "ada"], ["-m", "v1"]] {
+        let line = [&["issue", "list"][..], &flags].concat();
+        let refused = world.forge(&line).output().exits(1);
+        let _ = refused
+            .says("issues in a git repository are in no index")
+            .says("Recovery: list by author, assignee or label");
+    }
+}
+
+#[test]
+fn values_are_checked_and_kept_where_the_workflow_keeps_them() {
+    let world = world();
+    for (flag, scale) in [("--estimate", "XS, S, M, L, XL"), ("--priority", "P0, P1")] {
+        let refused = world.forge(&["issue", "edit", "1", flag, "Huge"]);
+        let _ = refused.output().exits(1).says(scale).says("Recovery: ");
+    }
+    assert_eq!(json(&world, "1", "values")["values"], json!({}));
+    world.set("workflow.store", "labels");
+    world.forge(&["workflow", "init"]).ok();
+    open(&world, "Sized", &["--estimate", "m", "--priority", "P1"]);
+    let of = |number: &str| {
+        let labels = json(&world, number, "labels,estimate,priority");
+        let names = labels["labels"].as_array().unwrap().iter();
+        let names: Vec<&str> = names.map(|l| l["name"].as_str().unwrap()).collect();
+        (names.join("; "), labels["estimate"].clone())
+    };
+    let sized = "estimate: M; priority: P1".to_owned();
+    assert_eq!(of("2"), (sized, json!("M")));
+    // One label takes the place of another, and those of others stay.
+    let edit = ["issue", "edit", "1", "2", "--estimate", "XS"];
+    world.forge(&edit).ok();
+    world.forge(&["issue", "edit", "2", "--priority", ""]).ok();
+    assert_eq!(of("1"), ("bug; estimate: XS".to_owned(), json!("XS")));
+    assert_eq!(of("2"), ("estimate: XS".to_owned(), json!("XS")));
+}
+
+#[test]
+fn milestone_on_github_is_set_shown_and_taken_off() {
+    let hub = Hub::new();
+    let on = |args: &[&str]| hub.forge(&[&["issue"], args, &["-R", REPO]].concat());
+    let of = |number: &str| {
+        let view = on(&["view", number, "--json", "milestone"]).output();
+        view.success().json()["milestone"]["title"].clone()
+    };
+    on(&["create", "-t", "One", "-b", "", "-m", "V1.0"]).ok();
+    on(&["create", "-t", "Two", "-b", ""]).ok();
+    assert_eq!([of("1"), of("2")], [json!("v1.0"), Value::Null]);
+    on(&["edit", "1", "2", "--milestone", "v1.0"]).ok();
+    assert_eq!([of("1"), of("2")], [json!("v1.0"), json!("v1.0")]);
+    let list = ["list", "-m", "v1.0", "--json", "number", "--jq", "length"];
+    assert_eq!(on(&list).text(), "2\n");
+    on(&["edit", "1", "--remove-milestone", "-t", "New"]).ok();
+    assert_eq!([of("1"), of("2")], [Value::Null, json!("v1.0")]);
+    let refused = on(&["edit", "1", "-m", "v1.1", "-t", "Lost"]).output();
+    let _ = refused.exits(1).says("v1.1").says("v1.0");
+    let refused = on(&["create", "-t", "Lost", "-b", "", "-m", "v9"]).output();
+    let _ = refused.exits(1).says("v9");
+    let list = [
+        "list",
+        "-s",
+        "all",
+        "--json",
+        "title",
+        "--jq",
+        "[.[].title]",
+    ];
+    assert_eq!(on(&list).text(), "[\"Two\",\"New\"]\n");
+}
+
+#[test]
+fn milestone_is_refused_where_there_are_none() {
+    let world = world();
+    for line in [
+        &["issue", "edit", "1", "-m", "v1"][..],
+        &["issue", "edit", "1", "--remove-milestone"],
+        &["issue", "create", "-t", "Lost", "-b", "", "-m", "v1"],
+    ] {
+        let refused = world.forge(line).output().exits(1);
+        let _ = refused
+            .says("a git repository has no milestones")
+            .says("Recovery: use a label");
+    }
+    let list = world.forge(&["issue", "list", "--json", "number"]);
+    assert_eq!(list.output().success().json(), json!([{"number": 1}]));
+}

@@ -124,3 +124,58 @@ fn configured_definition_is_the_one_that_is_shown() {
     let found = world.workflow(&["resolve", "__ESCALATE__", "-c", "impl"]);
     assert_eq!(found["resolvedState"], "Ada Needed");
 }
+
+/// Ralph's definition as a file of a branch, changed.
+fn definition_in(world: &World, branch: &str, change: impl FnOnce(String) -> String) {
+    let preset = include_str!("../../crates/forge-workflow/presets/ralph.toml");
+    let text = change(preset.to_owned());
+    let files = [("workflow.toml", Some(text.as_str()))];
+    world.git.commit(branch, "The workflow", &files);
+}
+
+#[test]
+fn definition_of_a_head_says_nothing_about_its_merge() {
+    let world = World::with_issues(1);
+    definition_in(&world, "main", |text| text);
+    world.set("workflow.definition", "repo:workflow.toml");
+    world.set("workflow.store", "fields");
+    world.put("1", "In Review");
+    definition_in(&world, "work", |text| {
+        text.replace("name = \"Done\"", "name = \"Mine\"")
+            .replace("\"Done\"", "\"Mine\"")
+    });
+    // Neither of a head that is checked out ...
+    world.switch("work");
+    let shown = world.workflow(&["show"]);
+    assert!(!shown.to_string().contains("Mine"), "{shown}");
+    let create = ["pr", "create", "-H", "work", "-t", "x", "-b", "y"];
+    world.now(&[&create[..], &["--closes", "1"]].concat()).ok();
+    // ... nor of one that is merged.
+    let merged = world.now(&["pr", "merge", "1", "--merge"]);
+    let said = merged.output().success().stderr_text();
+    assert_eq!(said, "moved: #1: In Review -> Done (closed)\n");
+    let shown = world.workflow(&["show"]);
+    assert!(shown.to_string().contains("Mine"), "{shown}");
+}
+
+#[test]
+fn definition_that_the_default_branch_lacks_is_named() {
+    let world = World::with_issues(1);
+    world.set("workflow.definition", "repo:workflow.toml");
+    let out = world.workflow_fails(&["position", "1"], 1).stderr_text();
+    assert!(out.contains("repo:workflow.toml"), "{out}");
+    assert!(out.contains("the default branch has no such file"), "{out}");
+    assert!(out.contains("Recovery: "), "{out}");
+}
+
+#[test]
+fn definition_by_a_relative_path_is_refused() {
+    let world = World::with_issues(1);
+    definition_in(&world, "work", |text| text);
+    // It would be the file of whatever is checked out, a head under review too.
+    world.switch("work");
+    world.set("workflow.definition", "workflow.toml");
+    let out = world.workflow_fails(&["position", "1"], 1).stderr_text();
+    assert!(out.contains("a relative path"), "{out}");
+    assert!(out.contains("repo:workflow.toml"), "{out}");
+}

@@ -184,7 +184,7 @@ fn hostile_names_in_a_failure() {
         let failed = wire
             .call("pr_merge", json!({"number": 1}))
             .fails("precondition_failed")
-            .says("in name.rs [");
+            .says("in name.rs\"");
         is_clean(&failed);
         let message = failed.data()["error"]["message"].as_str().unwrap();
         assert!(message.ends_with("in name.rs"), "{message}");
@@ -265,7 +265,7 @@ fn hostile_branch_and_file_names() {
     let names = wire
         .call("pr_diff", json!({"number": 1, "names_only": true}))
         .ok()
-        .says("A name.rs +2 -0");
+        .says("A +2 -0 name.rs");
     is_clean(&names);
 }
 
@@ -731,7 +731,7 @@ fn status_lines_cannot_be_forged() {
         .ok();
     let mut wire = world.server(MODERN, &[]);
     let shown = format!(
-        "\"{}\" @\"{login}\" \"{branch}\" -> main",
+        " | by @\"{login}\": \"{branch}\" -> main | \"{}\"\n",
         title.replace('"', "'")
     );
     wire.call("pr_list", json!({})).ok().says(&shown);

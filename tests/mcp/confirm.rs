@@ -95,7 +95,7 @@ fn what_is_not_going_to_be_done_is_not_asked_about() {
     wire.user = User::Declines;
     wire.call("pr_update_branch", json!({"number": 2, "method": "rebase"}))
         .fails("cancelled");
-    let warns = " Warning: a merge of the two has conflicts in second.txt,";
+    let warns = " Warning: \"a merge of the two has conflicts in second.txt,";
     assert!(wire.asked[1].contains(warns), "{:?}", wire.asked);
     // Of many the first are named, and the others counted.
     let paths: Vec<_> = (0..12).map(|n| format!("many/{n:02}")).collect();
@@ -321,7 +321,7 @@ fn answer_is_void_once_another_requirement_is_open() {
                 .says("octo/tools#1 has become unmet meanwhile: 0 approval(s)"),
             _ => refused
                 .fails("invalid_input")
-                .says("Not met: approved (own) \"0 approval(s)\""),
+                .says("Not met: approved (own) '0 approval(s)'"),
         };
         assert!(
             wire.asked.iter().all(|asked| !asked.contains("Not met")),

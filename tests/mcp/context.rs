@@ -18,8 +18,8 @@ fn r_002_1_context_is_one_call_in_both_eras() {
             .call("pr_context", json!({"pr_identifier": "#1"}))
             .ok()
             .says("ready to merge: false")
-            .says("blocker: No approvals yet\n")
-            .says("unmet approved [own]: 0 approval(s) -> reviewer\n")
+            .says("blocker: \"No approvals yet\"\n")
+            .says("unmet approved [own] -> reviewer | \"0 approval(s)\"\n")
             .says("+two\n");
         let data = found.data();
         assert_eq!(data["pull_request"]["number"], "1");
@@ -157,7 +157,7 @@ fn r_002_10_context_of_1500_characters_shows_code_first() {
         text.find("+fn code").unwrap(),
         text.find("Cargo.lock").unwrap(),
     );
-    let in_diff = text.find("file Cargo.lock added +200 -0 lock [200 lines not shown: generated]");
+    let in_diff = text.find("file added +200 -0 lock [200 lines not shown: generated] Cargo.lock");
     assert!(in_diff.is_some_and(|at| code < at && lock <= at), "{text}");
 }
 

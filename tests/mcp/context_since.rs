@@ -106,7 +106,7 @@ fn source_is_numbered_and_cut_in_pages() {
     let pages = wire.pages("pr_context", args, 3_000);
     assert_eq!(column(&pages, "source", "path").len(), 30);
     let text: String = pages.iter().map(|p| p.text()).collect();
-    let wanted = "source of d/0007.txt added code\nlines 1-1\n1| file 7\n";
+    let wanted = "source added code of d/0007.txt\nlines 1-1\n1| file 7\n";
     assert!(text.contains(wanted), "{text}");
     let first = pages
         .iter()

@@ -621,7 +621,7 @@ fn an_edit_that_changes_nothing_says_so() {
         json!({"repo": REPO, "number": 1, "add_labels": ["zzzzz"]}),
     )
     .fails("invalid_input")
-    .says("Recovery: the labels here are 'bug'");
+    .says("Recovery: \"the labels here are 'bug'");
 }
 
 #[test]
@@ -717,7 +717,7 @@ fn links_are_one_request_and_one_more_for_what_is_named() {
         links("issue/3", 2),
         "mentions #1 (pull request, open) \"Work\"\n\
          mentions #2 (issue, open) \"It breaks\"\n\
-         Warning: 60 numbers are mentioned; the first 50 were looked up\n\
+         Warning: \"60 numbers are mentioned; the first 50 were looked up\"\n\
          All 2 shown."
     );
 }

@@ -200,7 +200,7 @@ fn list_goes_on_where_it_stopped() {
     assert_eq!(column(&pages, "issues", "number"), open);
     let closed = json!({"state": "closed", "author": "", "labels": [""]});
     let closed = wire.call("issue_list", closed).ok();
-    let _ = closed.says("#4 \"Issue 4").says("| closed");
+    let _ = closed.says("#4 closed").says("| \"Issue 4");
     let none = wire.call("issue_list", json!({"assignee": "@me"})).ok();
     let _ = none.says("No issues match");
     // A row that moved meanwhile is no reason to show one twice.

@@ -29,7 +29,7 @@ fn r_002_8_tool_has_the_ticket_of_a_pull_request() {
     let found = wire
         .call("pr_context", json!({"number": 1}))
         .ok()
-        .says("closes PROJ-123 open [In Progress] \"It leaks\" (found in description)\n")
+        .says("closes open (found in description) PROJ-123 [\"In Progress\"] \"It leaks\"\n")
         .says("> Since May.\n")
         .says("> Seen again.\n");
     let items = found.data()["linked_issues"].as_array().unwrap();

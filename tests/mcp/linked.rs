@@ -79,7 +79,7 @@ fn r_000_21_merge_closes_issues_and_reopened_one_stays_open() {
         let again = wire
             .call("pr_merge", json!({"number": 1}))
             .ok()
-            .says("not closed: #1 (the merge moved it before (open -> closed))");
+            .says("not closed: #1: \"the merge moved it before (open -> closed)\"");
         assert_eq!(again.data()["already_merged"], true);
         assert_eq!(again.data()["unchanged"], true);
         assert_eq!(state(&world, "1"), "OPEN");
@@ -233,7 +233,7 @@ fn r_000_22_issue_that_cannot_be_closed_fails_no_merge() {
     let merged = wire
         .call("pr_merge", json!({"repo": REPO, "number": 2}))
         .ok()
-        .says("could not close: #1 (");
+        .says("could not close: #1: \"");
     assert_eq!(merged.data()["merged"], true);
     assert_eq!(merged.data()["linked_issues_failed"][0]["issue"], "#1");
     assert_eq!(merged.data().get("linked_issues_transitioned"), None);
@@ -308,7 +308,7 @@ fn r_000_21_merge_moves_issues_as_the_definition_says() {
     let again = wire
         .call("pr_merge", json!({"number": 1}))
         .ok()
-        .says("not moved: #1 (the merge moved it before (In Review -> Done))");
+        .says("not moved: #1: \"the merge moved it before (In Review -> Done)\"");
     assert_eq!(again.data()["unchanged"], true);
     assert_eq!(wire.asked.len(), 1);
 }
@@ -500,7 +500,7 @@ fn an_issue_that_github_closes_gets_no_state_that_needs_it_open() {
         let why = "it is closed; a state that is not the end needs it open";
         wire.call("pr_merge", json!({"repo": REPO, "number": 2}))
             .ok()
-            .says(&format!("not moved: #3 ({why})"));
+            .says(&format!("not moved: #3: \"{why}\""));
         assert_eq!(labels(&hub, "3"), [label]);
     }
     assert_eq!(wire.asked.len(), 1);
@@ -516,7 +516,7 @@ fn an_issue_that_is_given_up_while_the_user_is_asked_stays_as_it_is() {
     wire.meanwhile = Some(Box::new(move || close.ok()));
     wire.call("pr_merge", json!({"repo": REPO, "number": 2}))
         .ok()
-        .says("not moved: #1 (it was closed, and not because it is done)");
+        .says("not moved: #1: \"it was closed, and not because it is done\"");
     assert_eq!(labels(&hub, "1").len(), 0);
 }
 
@@ -525,7 +525,7 @@ fn a_repository_that_cannot_be_read_fails_what_needs_it() {
     for (counts, told) in [
         (
             true,
-            "could not move: #1 (the repository could not be read: ",
+            "could not move: #1: \"the repository could not be read: ",
         ),
         (false, "moved: #1: no state -> Done (closed)"),
     ] {
@@ -555,7 +555,7 @@ fn r_000_22_issue_that_cannot_be_moved_fails_no_merge() {
     let merged = wire
         .call("pr_merge", json!({"repo": REPO, "number": 2}))
         .ok()
-        .says("could not move: #1 (");
+        .says("could not move: #1: \"");
     assert_eq!(merged.data()["merged"], true);
     assert_eq!(merged.data()["linked_issues_failed"][0]["issue"], "#1");
     assert_eq!(merged.data().get("linked_issues_transitioned"), None);
@@ -585,7 +585,7 @@ fn what_stops_between_its_label_and_its_closing_is_closed_by_another_call() {
     let half = wire
         .call("pr_merge", args.clone())
         .ok()
-        .says("could not move: #1 (");
+        .says("could not move: #1: \"");
     assert_eq!(half.data()["unchanged"], false);
     assert_eq!(half.data()["linked_issues_failed"][0]["issue"], "#1");
     assert_eq!(half.data().get("linked_issues_transitioned"), None);

@@ -17,6 +17,9 @@ mod context_since;
 mod diffs;
 mod github;
 mod hints;
+mod hostile;
+#[path = "../cli/hostile_hub.rs"]
+mod hostile_hub;
 mod http;
 #[path = "../cli/hub.rs"]
 #[allow(dead_code, reason = "shared with the tests of the command line")]

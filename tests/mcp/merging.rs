@@ -332,7 +332,7 @@ fn r_000_20_reviewers_asked_and_refused_are_told_apart() {
     assert_eq!(made.data()["requested"], json!(["Grace", "octo/core"]));
     assert!(made.data().get("skipped").is_none(), "{}", made.data());
     assert!(
-        made.text().contains("asked for a review: Grace, octo/core"),
+        made.text().contains("asked for a review: @Grace, @octo/core"),
         "{}",
         made.text()
     );
@@ -348,7 +348,7 @@ fn r_000_20_reviewers_asked_and_refused_are_told_apart() {
     let reason = skipped[0]["reason"].as_str().unwrap();
     assert!(reason.contains("pull request author"), "{reason}");
     assert!(
-        made.text().contains("not asked for a review: ada ("),
+        made.text().contains("not asked for a review: @ada: \""),
         "{}",
         made.text()
     );

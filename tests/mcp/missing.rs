@@ -22,7 +22,7 @@ fn missing(status: Called) -> Vec<String> {
         .map(|m| m.as_str().unwrap().to_owned())
         .collect();
     for what in &all {
-        let line = format!("missing for more: {what}");
+        let line = format!("missing for more: \"{}\"", what.replace('"', "'"));
         assert!(
             status.text().lines().any(|l| l == line),
             "{}",

@@ -262,7 +262,8 @@ fn files_that_conflict_are_counted_and_the_first_are_named() {
     let pull = &view.data()["pull_request"];
     let shown = pull["conflicts"].as_array().unwrap();
     assert_eq!((&pull["conflicts_total"], shown.len()), (&json!(60), 18));
-    let last = format!("{}, {} and 42 more\n", names[16], names[17]);
+    let last = format!("{}, {}\n", names[16], names[17]);
+    let view = view.says("merge: conflicting in 60 files, 42 of them not named: ");
     let view = view.says(&last);
     let path = world.git.path().canonicalize().unwrap();
     let uri = format!("forge://local{}/pull/1", path.display());
@@ -438,7 +439,7 @@ fn r_000_8_number_takes_branch_current_and_address() {
     }
     wire.call("pr_view", json!({"number": "main"}))
         .fails("not_found")
-        .says("no pull requests found for branch \"main\"");
+        .says("no pull requests found for branch 'main'");
     wire.call("pr_view", json!({"number": address}))
         .fails("invalid_input")
         .says("not a pull request");

@@ -45,12 +45,17 @@ fn the_life_of_a_pull_request() {
         let first = patch(&t, "elsewhere", &["one.txt"]);
         let second = patch(&t, "elsewhere", &["two.txt"]);
         t.repo.git.delete_branch("elsewhere");
-        let mut wire = Wire::start(&t.forge(&t.alice, &["mcp", "--write"]), era);
+        let server = ["mcp", "--write", "--toolsets", "issues"];
+        let mut wire = Wire::start(&t.forge(&t.alice, &server), era);
+        let issue = json!({"repo": WIDGET, "title": "It breaks"});
+        let issue = wire.call("issue_create", issue).ok();
+        let issue = issue.data()["number"].as_str().unwrap().to_owned();
+        let lost = format!("at://{}/sh.tangled.repo.issue/3jzfcijpj2z2a", t.alice.did);
         let args = json!({
-            "repo": WIDGET, "title": "Work", "body": "Why.", "patch": first, "closes": [1]
+            "repo": WIDGET, "title": "Work", "body": "Why.", "patch": first, "closes": [issue, lost]
         });
         let made = is_confirmed(wire.call("pr_create", args))
-            .says("the merge will close no issue: tangled has no words that close an issue");
+            .says(&format!("the merge may not close {lost}"));
         let number = made.data()["number"].clone();
         let head = made.data()["head_oid"].clone();
         assert!(number.as_str().unwrap().starts_with("at://"), "{number}");
@@ -99,6 +104,7 @@ fn the_life_of_a_pull_request() {
         let merged = is_confirmed(wire.call("pr_merge", with(json!({"expected_head": now}))));
         assert_eq!(merged.data()["merged"], true);
         assert_eq!(merged.data()["method"], "rebase");
+        assert_eq!(merged.data()["linked_issues_transitioned"], json!([issue]));
         assert_eq!(t.repo.git.show("main", "two.txt"), "one\n");
         assert_eq!(wire.asked.len(), 2);
         assert!(wire.asked[1].contains("by rebase?"), "{:?}", wire.asked);
@@ -196,27 +202,83 @@ fn one_that_was_merged_before_asks_the_index_who_sees_it() {
     assert_eq!(t.world.pds().records(&t.alice.did, STATUS).len(), statuses);
 }
 
+/// Whoever agrees has seen bytes: the author may put others under the same commit.
 #[test]
-fn a_head_that_nobody_knows_needs_no_name() {
+fn merge_consent_ends_when_round_is_replaced() {
     let t = Tangled::new();
-    // A plain diff names no commit.
+    let uri = t.open("topic");
+    let commit = t.repo.git.oid("topic").unwrap();
+    let patch = t.repo.git.run(["format-patch", "--stdout", "main..topic"]);
+    let patch = patch.text();
+    let mut wire = Wire::start(&t.forge(&t.alice, &["mcp", "--write"]), MODERN);
+    wire.user = User::Absent;
+    let with = |more: serde_json::Value| {
+        let mut args = json!({"repo": WIDGET, "number": uri});
+        args.as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        args
+    };
+    let head = |wire: &mut Wire| {
+        let view = wire.call("pr_view", with(json!({}))).ok();
+        view.data()["pull_request"]["head_oid"].clone()
+    };
+    let seen = head(&mut wire);
+    let asked = wire
+        .call("pr_merge", with(json!({})))
+        .fails("invalid_input")
+        .says(seen.as_str().unwrap())
+        .says(&format!("by its author's word commit {commit}"));
+    let pds = t.world.pds();
+    let (_, mut record) = pds.record(&uri).unwrap();
+    let evil = patch.replace("\n+", "\n+evil ");
+    assert_ne!(evil, patch);
+    let blob = pds.blob(&t.alice.did, "application/gzip", evil.as_bytes());
+    record["rounds"][0]["patchBlob"] = blob;
+    let rkey = uri.rsplit('/').next().unwrap();
+    pds.put(&t.alice.did, PULL, rkey, record);
+    let main = t.repo.git.oid("main");
+    let confirm = Wire::seal(&asked);
+    wire.call("pr_merge", with(json!({"confirm": confirm})))
+        .fails("invalid_input");
+    let now = head(&mut wire);
+    assert_ne!(now, seen);
+    for expected in [&seen, &json!(commit)] {
+        for tool in ["pr_merge", "pr_review"] {
+            let mut args = with(json!({"expected_head": expected}));
+            if tool == "pr_review" {
+                args["verdict"] = json!("comment");
+                args["body"] = json!("Fine.");
+            }
+            wire.call(tool, args)
+                .fails("conflict")
+                .says(expected.as_str().unwrap())
+                .says(now.as_str().unwrap());
+        }
+    }
+    assert_eq!(t.repo.git.oid("main"), main);
+}
+
+#[test]
+fn head_of_plain_diff_is_its_patch() {
+    let t = Tangled::new();
+    // It names no commit.
     let diff = "diff --git a/new b/new\nnew file mode 100644\n--- /dev/null\n+++ b/new\n@@ -0,0 +1 @@\n+x\n";
     let mut wire = Wire::start(&t.forge(&t.alice, &["mcp", "--write"]), MODERN);
     wire.user = User::Absent;
     let args = json!({"repo": WIDGET, "title": "Plain", "patch": diff});
     let made = wire.call("pr_create", args).ok();
-    assert!(made.data().get("head_oid").is_none(), "{}", made.data());
+    let head = made.data()["head_oid"].clone();
     let mut args = json!({"repo": WIDGET, "number": made.data()["number"]});
     let asked = wire
         .call("pr_merge", args.clone())
         .fails("invalid_input")
-        .says("confirm=\"");
-    assert!(!asked.text().contains("expected_head"), "{}", asked.text());
+        .says("confirm='");
     args["expected_head"] = json!("0".repeat(40));
     wire.call("pr_merge", args.clone())
         .fails("conflict")
-        .says("without an expected head");
-    args.as_object_mut().unwrap().remove("expected_head");
+        .says(head.as_str().unwrap());
+    args["expected_head"] = head;
     args["confirm"] = Wire::seal(&asked);
     let merged = wire.call("pr_merge", args).ok();
     assert_eq!(merged.data()["merged"], true);
@@ -252,7 +314,7 @@ fn what_nothing_shows_yet_is_pending_with_its_record() {
     assert_eq!(detail["uri"], comment);
     assert!(detail["waited_ms"].as_u64().unwrap() > 0);
     said.says(&format!(
-        "visible to others: pending ({comment} is stored, and nothing shows it yet)"
+        "visible to others: pending (stored, and nothing shows it yet: {comment})"
     ));
 }
 
@@ -305,8 +367,8 @@ fn context_of_unindexed_pull_is_not_ready() {
         .call("pr_context", args.clone())
         .ok()
         .says("ready to merge: false")
-        .says("blocker: Not shown by the index (pending)\n")
-        .says("unmet indexed [forge]: pending: ")
+        .says("blocker: \"Not shown by the index (pending)\"\n")
+        .says("unmet indexed [forge] -> time or author | author: @alice.test | \"pending: ")
         .says(&format!("record version {cid}: pending\n"))
         .says(&format!(
             "; in a terminal: forge tangled ingestion {uri} --put-again"
@@ -324,7 +386,7 @@ fn context_of_unindexed_pull_is_not_ready() {
     let unread = wire
         .call("pr_context", args)
         .ok()
-        .says("blocker: Not shown by the index (pds_only)\n");
+        .says("blocker: \"Not shown by the index (pds_only)\"\n");
     let of_record = &unread.data()["ingestion"];
     assert_eq!(of_record["state"], "pds_only");
     assert_eq!(of_record["cid"], cid);
@@ -421,7 +483,7 @@ fn what_an_old_index_does_not_take_in_says_what_to_do_instead() {
     );
     closed
         .says("visible to others: pds_only\n")
-        .says(&format!("Recovery: {instead}"));
+        .says(&format!("Recovery: \"{instead}\""));
 }
 
 #[test]
@@ -446,7 +508,7 @@ fn what_the_index_drops_says_why() {
         json!({"uri": uri, "reason": reason})
     );
     edited.says(&format!(
-        "visible to others: ineffective ({uri} is stored, and the index drops it: {reason})"
+        "visible to others: ineffective (stored, and the index drops it: \"{reason}\": {uri})"
     ));
     assert_eq!(t.world.pds().record(&uri).unwrap().1["title"], "Better");
 }
@@ -483,7 +545,7 @@ fn what_cannot_be_read_of_a_row_is_said() {
     let mut wire = Wire::start(&t.forge(&t.bob, &["mcp"]), MODERN);
     let list = wire.call("pr_list", json!({"repo": WIDGET})).ok();
     assert!(list.data()["warnings"].is_array(), "{}", list.data());
-    list.says("Warning: read from the backlinks at");
+    list.says("Warning: \"read from the backlinks at");
 }
 
 /// A spindle has checks without logs, and can be down.
@@ -506,13 +568,16 @@ fn what_a_spindle_does_not_give_hides_nothing_else() {
     let down = Fault::error(400, "InvalidRequest", "no");
     spindle.host().fault(down.always());
     let view = json!({"repo": WIDGET, "number": uri, "include": ["checks"]});
-    let view = wire.call("pr_view", view).ok().says("Warning: the checks ");
+    let view = wire
+        .call("pr_view", view)
+        .ok()
+        .says("Warning: \"the checks ");
     assert!(!view.text().contains("has none"), "{}", view.text());
     wire.user = User::Declines;
     wire.call("pr_merge", json!({"repo": WIDGET, "number": uri}))
         .fails("cancelled");
     assert!(
-        wire.asked[0].contains(" Warning: the checks "),
+        wire.asked[0].contains(" Warning: \"the checks "),
         "{:?}",
         wire.asked
     );
@@ -522,8 +587,10 @@ fn what_a_spindle_does_not_give_hides_nothing_else() {
 fn a_stale_head_closes_nothing_and_deletes_nothing() {
     let t = Tangled::new();
     let uri = t.open("topic");
-    let head = t.repo.git.oid("topic").unwrap();
     let mut wire = Wire::start(&t.forge(&t.alice, &["mcp", "--write"]), MODERN);
+    let view = wire.call("pr_view", json!({"repo": WIDGET, "number": uri}));
+    let head = view.ok().data()["pull_request"]["head_oid"].clone();
+    let head = head.as_str().unwrap();
     let call = |delete: bool, head: &str| {
         json!({
             "repo": WIDGET, "number": uri, "state": "closed", "delete_branch": delete,
@@ -533,12 +600,12 @@ fn a_stale_head_closes_nothing_and_deletes_nothing() {
     for delete in [false, true] {
         wire.call("pr_set_state", call(delete, &"0".repeat(40)))
             .fails("conflict")
-            .says(&head);
+            .says(head);
     }
     assert!(wire.asked.is_empty());
     let statuses = || t.world.pds().records(&t.alice.did, STATUS).len();
     assert_eq!(statuses(), 1, "the opening one");
-    wire.call("pr_set_state", call(true, &head)).ok();
+    wire.call("pr_set_state", call(true, head)).ok();
     assert_eq!((wire.asked.len(), statuses()), (1, 2));
     assert_eq!(t.repo.git.oid("topic"), None);
     // A comment is written, whatever the state was.

@@ -70,7 +70,7 @@ fn the_failing_pull_request_is_found_and_merged() {
             merge["confirm"] = Wire::seal(&asked);
         }
         let merged = take(wire.call("pr_merge", merge))
-            .says("Warning: checks_passed (own) is not met: 1 failed: ");
+            .says("Warning: \"checks_passed (own) is not met: 1 failed: ");
         assert_eq!(merged.data()["merged"], true);
         match user {
             User::Absent => assert!(wire.asked.is_empty()),

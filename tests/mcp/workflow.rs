@@ -82,7 +82,7 @@ fn r_001_5_view_says_who_is_behind_a_target() {
     wire.call("workflow_view", wrong)
         .fails("invalid_input")
         .says("these are Backlog, ")
-        .says("Recovery: retry with 'Ready for Plan'");
+        .says("Recovery: \"retry with 'Ready for Plan'");
 }
 
 #[test]
@@ -308,7 +308,7 @@ fn claim_is_released_to_the_state_before() {
     let stale = json!({"action": "heartbeat", "issue": 2, "claim": "0000"});
     wire.call("workflow_claim", stale)
         .fails("conflict")
-        .says("holder: ada's agent");
+        .says("holder: \"ada's agent\"");
     let give = json!({"action": "release", "issue": 2, "claim": id});
     let given = wire.call("workflow_claim", give).ok();
     assert_eq!(given.data()["change"]["new_state"], "Ready for Plan");

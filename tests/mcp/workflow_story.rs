@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use crate::{
     hub::{Hub, REPO},
+    tangled_world::{Tangled, WIDGET},
     world::{MODERN, Wire, World},
 };
 
@@ -24,16 +25,18 @@ impl World {
     }
 }
 
-/// From triage to merge: the branch `head` mends issue `issue` of `repo`. Gives the answers that others
-/// compare.
-fn story(wire: &mut Wire, repo: &str, issue: u64, head: &str) {
+/// From triage to merge: the branch `head` mends issue `issue` of `repo`.
+fn story(wire: &mut Wire, repo: &str, issue: &str, head: &str, method: &str) {
     let args = |more: Value| {
         let mut args = json!({"repo": repo, "issue": issue});
         let all = args.as_object_mut().unwrap();
         all.extend(more.as_object().unwrap().clone());
         args
     };
-    let named = format!("#{issue}");
+    let named = match issue.starts_with("at://") {
+        true => issue.to_owned(),
+        false => format!("#{issue}"),
+    };
 
     // Position: an issue without a state.
     let at = wire.call("workflow_view", args(json!({}))).ok();
@@ -119,7 +122,7 @@ fn story(wire: &mut Wire, repo: &str, issue: u64, head: &str) {
     });
     let opened = wire.call("pr_create", create).ok();
     let pull = opened.data()["number"].clone();
-    let merge = json!({"repo": repo, "number": pull, "method": "squash"});
+    let merge = json!({"repo": repo, "number": pull, "method": method});
     let merged = wire.call("pr_merge", merge.clone()).ok();
     let done = format!("{named}: In Review -> Done (closed)");
     assert_eq!(merged.data()["linked_issues_transitioned"], json!([done]));
@@ -161,7 +164,7 @@ fn r_001_12_story_runs_on_a_local_repository() {
             )
             .ok();
         assert_eq!(opened.data()["number"], "1");
-        story(&mut wire, &world.name(), 1, "work");
+        story(&mut wire, &world.name(), "1", "work", "squash");
     }
 }
 
@@ -175,7 +178,7 @@ fn r_001_12_story_runs_on_github_with_labels() {
     let file = "[workflow]\nstore = \"labels\"\n";
     hub.scratch.write("home/.config/forge/config.toml", file);
     let mut wire = hub.server(&SETS);
-    story(&mut wire, REPO, 1, "feature");
+    story(&mut wire, REPO, "1", "feature", "squash");
 }
 
 #[test]
@@ -200,12 +203,30 @@ fn r_001_12_story_runs_on_github_with_a_board() {
     let file = "[workflow]\nstore = \"fields\"\nboard = \"octo/2\"\n";
     hub.scratch.write("home/.config/forge/config.toml", file);
     let mut wire = hub.server(&SETS);
-    story(&mut wire, REPO, 1, "feature");
+    story(&mut wire, REPO, "1", "feature", "squash");
 }
 
-/// What an agent loads: the prompt and the tools of the set, beside a page with the same facts.
 #[test]
-fn prompt_and_tools_are_shorter_than_an_orchestrator_page() {
+fn r_001_12_story_runs_on_tangled() {
+    let tangled = Tangled::new();
+    tangled.branch("work");
+    let file = "[workflow]\nstore = \"fields\"\n";
+    let scratch = &tangled.scratch;
+    scratch.write("home/.config/forge/config.toml", file);
+    let init = ["workflow", "init", "-R", WIDGET];
+    tangled.forge(&tangled.alice, &init).ok();
+    let server = [&["mcp"], &SETS[..]].concat();
+    let mut wire = Wire::start(&tangled.forge(&tangled.alice, &server), MODERN);
+    let create = json!({"repo": WIDGET, "title": "It breaks", "body": "Often."});
+    let opened = wire.call("issue_create", create).ok();
+    let issue = opened.data()["number"].as_str().unwrap().to_owned();
+    story(&mut wire, WIDGET, &issue, "work", "rebase");
+}
+
+/// The prompt beside a page with the same facts. The tools of the set are measured for docs/workflow.md
+/// and have no limit here: the page needs tools for issues, labels and comments as well.
+#[test]
+fn prompt_is_less_than_half_of_an_orchestrator_page() {
     let world = World::new();
     let mut wire = world.workflow();
     let prompt = wire.request("prompts/get", json!({"name": "workflow_loop"}));
@@ -229,5 +250,5 @@ fn prompt_and_tools_are_shorter_than_an_orchestrator_page() {
         tokens(tools),
         tokens(page)
     );
-    assert!(prompt + tools < page, "{prompt} + {tools}, and {page}");
+    assert!(2 * prompt < page, "{prompt}, and {page}");
 }

@@ -1,4 +1,5 @@
-//! No flag of `forge pr` is without a test here, and none of gh's is missing.
+//! No flag of `forge pr` is without a test here, and none of gh's is missing, but those for issues that
+//! are listed.
 //!
 //! The commands and flags of forge are read from `docs/cli.md`, which a test keeps current; what is
 //! exercised, from the command lines in the sources of this suite; those of gh, from its help.
@@ -57,11 +58,25 @@ fn flags_of(heading: &str) -> Flags {
     flags
 }
 
-/// What gh's help says of a command.
+/// The commands on issues that both have, with those of gh's flags that `forge` does not have: what
+/// `docs/cli.md` says of them.
+const ISSUE_COMMANDS: [(&str, &[&str]); 8] = [
+    ("list", &["type"]),
+    ("view", &[]),
+    ("create", &["project", "recover", "template", "type"]),
+    (
+        "edit",
+        &["add-project", "remove-project", "remove-type", "type"],
+    ),
+    ("close", &["duplicate-of"]),
+    ("comment", &[]),
+    ("reopen", &[]),
+    ("delete", &["confirm"]),
+];
+
+/// What gh's help says of a command, such as `pr list`.
 fn flags_of_gh(world: &World, command: &str) -> Flags {
-    let help = world
-        .command(Tool::Gh, &format!("pr {command} --help"))
-        .text();
+    let help = world.command(Tool::Gh, &format!("{command} --help")).text();
     let (_, flags) = help.split_once("\nFLAGS\n").unwrap();
     let (flags, inherited) = flags.split_once("\nINHERITED FLAGS\n").unwrap();
     let inherited = inherited.split("\n\n").next().unwrap();
@@ -197,12 +212,33 @@ fn every_flag_of_forge_is_exercised() {
 fn every_flag_of_gh_is_one_of_forge() {
     let world = World::new();
     for command in COMMANDS {
-        let (ours, theirs) = (flags_of_forge(command), flags_of_gh(&world, command));
+        let ours = flags_of_forge(command);
+        let theirs = flags_of_gh(&world, &format!("pr {command}"));
         let everywhere = flags_of("forge");
         assert!(theirs.contains_key("repo"), "{command}: {theirs:?}");
         for (long, short) in theirs {
             let found = ours.get(&long).or_else(|| everywhere.get(&long));
             assert_eq!(found, Some(&short), "pr {command} --{long}");
         }
+    }
+}
+
+#[test]
+fn flags_of_gh_for_issues_are_those_of_forge() {
+    let world = World::new();
+    let everywhere = flags_of("forge");
+    for (command, missing) in ISSUE_COMMANDS {
+        let command = format!("issue {command}");
+        let ours = flags_of(&format!("forge {command}"));
+        let theirs = flags_of_gh(&world, &command);
+        assert!(theirs.contains_key("repo"), "{command}: {theirs:?}");
+        for (long, short) in theirs {
+            match ours.get(&long).or_else(|| everywhere.get(&long)) {
+                Some(found) => assert_eq!(*found, short, "{command} --{long}"),
+                None => assert!(missing.contains(&long.as_str()), "{command} --{long}"),
+            }
+        }
+        let both = missing.iter().find(|flag| ours.contains_key(**flag));
+        assert_eq!(both, None, "{command}");
     }
 }

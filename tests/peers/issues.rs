@@ -11,7 +11,7 @@ use crate::{
 
 /// What both have of gh's fields.
 const FIELDS: &str = "assignees,author,body,closed,closedAt,comments,createdAt,id,labels,number,\
-    state,stateReason,title,updatedAt,url";
+    milestone,state,stateReason,title,updatedAt,url";
 
 fn two(seed: &mut Seed<'_>) {
     seed.open_issue(REPO, "octocat", "  Ünïcode\t✓", "First line\r\n\r\nSecond.");
@@ -32,6 +32,9 @@ fn every_command_ends_alike() {
         "issue edit 1 --add-label '\"good, first\"' --remove-label bug --remove-label 'help wanted'",
         "issue edit 1 --remove-label '\"good, first\"' --add-label bug -t 'And a title'",
         "issue edit 1 --add-label ''",
+        "issue create -t 'On it' -b '' -m v1.0",
+        "issue edit 2 --milestone v1.0",
+        "issue edit 2 --remove-milestone",
         "issue list",
         "issue ls",
         "issue list -s ALL",
@@ -40,6 +43,10 @@ fn every_command_ends_alike() {
         "issue list -l bug",
         "issue list --label bug,'\"good, first\"'",
         "issue list --label 'help wanted'",
+        "issue list --search Renamed",
+        "issue list -S 'is:closed label:bug'",
+        "issue list --milestone v1.0",
+        "issue list -m v1.0 -s all",
         "issue list --assignee @me",
         "issue list -a reviewer",
         "issue list --author @me",
@@ -121,6 +128,7 @@ fn both_refuse_the_same() {
         "issue comment 1",
         "issue edit 1",
         "issue edit 1 --add-label nosuch -t x",
+        "issue edit 1 -m nosuch",
         "issue create -t 'No body'",
         "issue close 1 -r maybe",
         "issue view 1 --json nothing",

@@ -14,6 +14,7 @@
 mod attach;
 mod bots;
 mod change;
+mod checkout;
 mod checks;
 mod create;
 mod differences;
@@ -33,4 +34,6 @@ mod selectors;
 mod twins;
 mod update_branch;
 mod view;
+mod workflow;
+mod workflow_client;
 mod world;

@@ -152,6 +152,72 @@ fn stale_holder_is_refused_and_names_who_holds() {
     }
 }
 
+/// What a clock says that is wrong by this many minutes, as git takes it.
+fn wrong_clock(run: Run, minutes: i64) -> Run {
+    let now = chrono::Utc::now() + chrono::Duration::minutes(minutes);
+    let date = now.to_rfc3339_opts(chrono::SecondsFormat::Secs, true);
+    run.env("GIT_AUTHOR_DATE", &date)
+        .env("GIT_COMMITTER_DATE", date)
+}
+
+#[test]
+fn wrong_clocks_in_a_repository_leave_one_holder() {
+    let world = World::local();
+    world.issue("1");
+    let clocks = [-10, 0, 10];
+    let ended: Vec<Output> = thread::scope(|scope| {
+        let claims = (0..CLAIMERS).map(|n| {
+            let run = world.claim("1", &format!("agent-{n:02}"), "3600");
+            wrong_clock(run, clocks[n % clocks.len()])
+        });
+        let running: Vec<_> = claims
+            .map(|run| scope.spawn(move || run.output()))
+            .collect();
+        running.into_iter().map(|r| r.join().unwrap()).collect()
+    });
+    let won: Vec<&Output> = ended.iter().filter(|out| out.code == Some(0)).collect();
+    let [winner] = won.as_slice() else {
+        panic!("{ended:?}");
+    };
+    let claim = winner.json()["claim"]["id"].as_str().unwrap().to_owned();
+    for minutes in clocks {
+        let other = world.claim("1", "other", "3600");
+        let refused = wrong_clock(other, minutes).output().exits(1).stderr_text();
+        assert!(refused.contains("holds it"), "{refused}");
+    }
+    // A lease that is shorter than the clocks differ ends early, and its holder is told so.
+    world.complete("1", &claim).ok();
+    world.issue("2");
+    let early = wrong_clock(world.claim("2", "early", "60"), -10);
+    let early = early.output().success().json()["claim"]["id"].clone();
+    let (winner, claim) = world.race("2", 4);
+    let refused = world.complete("2", early.as_str().unwrap());
+    let refused = refused.output().exits(1).stderr_text();
+    assert!(refused.contains(&winner), "{refused}");
+    world.complete("2", &claim).ok();
+}
+
+#[test]
+fn wrong_clock_of_github_takes_no_running_lease() {
+    for minutes in [-10, 10] {
+        let world = World::github();
+        let Place::GitHub(double) = &world.place else {
+            panic!("the double");
+        };
+        double.seed().set_clock_ahead(60 * minutes);
+        world.issue("1");
+        let first = world.claim("1", "first", "300").output().success().json();
+        // Ten minutes behind, the lease of five minutes is over by the clocks of all others.
+        for _ in 0..2 {
+            let refused = world.claim("1", "second", "300").output().exits(1);
+            let refused = refused.stderr_text();
+            assert!(refused.contains("first"), "{minutes}: {refused}");
+        }
+        let claim = first["claim"]["id"].as_str().unwrap();
+        world.complete("1", claim).ok();
+    }
+}
+
 #[test]
 fn killed_claimers_leave_each_issue_to_one() {
     for world in [World::local(), World::github()] {
@@ -188,5 +254,68 @@ fn lost_answers_of_github_leave_one_holder() {
         double.fault(Fault::status(502).on_mutations().committed().skip(skip));
         let (_, claim) = world.race("1", 6);
         world.complete("1", &claim).ok();
+    }
+}
+
+impl World {
+    /// A merged pull request that closes a new issue, which it did not move: both by URL.
+    fn merged(&self, branch: &str) -> (String, String) {
+        let issue = self.forge(&["issue", "create", "-t", branch, "-b", ""]);
+        let issue = issue.text().trim().to_owned();
+        let files = [(branch, Some("x\n"))];
+        match &self.place {
+            Place::Repository(git) => {
+                git.commit(branch, branch, &files);
+            }
+            Place::GitHub(double) => {
+                double.seed().commit(REPO, branch, &files, branch);
+            }
+        }
+        let create = ["pr", "create", "-H", branch, "-B", "main", "-t", branch];
+        let create = [&create[..], &["-b", "", "--closes", &issue]].concat();
+        let pull = self.forge(&create).text().trim().to_owned();
+        let nowhere = ["config", "set", "workflow.definition", "/nowhere.toml"];
+        self.run(&nowhere).ok();
+        self.forge(&["pr", "merge", &pull, "--squash"]).ok();
+        self.run(&["config", "unset", "workflow.definition"]).ok();
+        (issue, pull)
+    }
+}
+
+#[test]
+fn killed_reconcile_moves_its_issue_once() {
+    for world in [World::local(), World::github()] {
+        let store = match world.place {
+            Place::Repository(_) => "fields",
+            Place::GitHub(_) => "labels",
+        };
+        world.run(&["config", "set", "workflow.store", store]).ok();
+        for (n, wait) in [0, 20, 40, 60, 90, 140, 220].into_iter().enumerate() {
+            let (issue, pull) = world.merged(&format!("work-{n}"));
+            let reconcile = || world.forge(&["workflow", "reconcile", &pull]);
+            for _ in 0..2 {
+                let mut child = (reconcile().command())
+                    .stdout(Stdio::null())
+                    .stderr(Stdio::null())
+                    .spawn()
+                    .unwrap();
+                thread::sleep(Duration::from_millis(wait));
+                child.kill().unwrap();
+                child.wait().unwrap();
+            }
+            for _ in 0..3 {
+                reconcile().ok();
+            }
+            let view = ["issue", "view", &issue, "--json", "state,comments"];
+            let view = world.forge(&view).output().success().json();
+            assert_eq!(view["state"], "CLOSED");
+            let comments = view["comments"].as_array().unwrap().iter();
+            let bodies = comments.map(|c| c["body"].as_str().unwrap());
+            let merges = bodies.filter(|body| body.contains("by the merge of"));
+            assert_eq!(merges.count(), 1, "{wait} ms: {view}");
+            let group = ["workflow", "group", &issue, "--json", "issues"];
+            let group = world.forge(&group).output().success().json();
+            assert_eq!(group["issues"][0]["workflowState"], "Done");
+        }
     }
 }

@@ -1,6 +1,12 @@
 //! `forge auth` of an account on tangled, whose password opens sessions.
 
-use super::world::{PASSWORD, Tangled, says};
+use forge_testkit::{
+    Run,
+    tangled::{Account, Fault, PdsDouble, PdsOptions},
+};
+use serde_json::json;
+
+use super::world::{PASSWORD, Tangled, WIDGET, says};
 
 #[test]
 fn after_a_logout_no_session_is_left() {
@@ -34,4 +40,159 @@ fn after_a_logout_no_session_is_left() {
     auth(&["logout"]).ok();
     assert_eq!(sessions(), 0);
     says(&create("other"), 4, "nobody is logged in");
+}
+
+/// A user whose accounts are in a store, in a world in which Mallory has a server.
+struct Stored {
+    t: Tangled,
+    theirs: PdsDouble,
+    mallory: Account,
+}
+
+impl Stored {
+    fn new() -> Self {
+        let t = Tangled::new();
+        let theirs = t.world.another_pds(PdsOptions::default()).unwrap();
+        let mallory = theirs.account("mallory.test", PASSWORD);
+        Self { t, theirs, mallory }
+    }
+
+    fn run(&self, args: &[&str]) -> Run {
+        let run = self.t.forge(&self.t.alice, args);
+        run.env("FORGE_CONFIG_DIR", self.t.scratch.path("config"))
+            .env("TANGLED_HANDLE", "")
+    }
+
+    fn login(&self, account: &str) -> Run {
+        let args = ["auth", "login", "--host", "tangled.org", "--with-token"];
+        self.run(&[&args[..], &["--account", account]].concat())
+            .stdin(PASSWORD)
+    }
+
+    fn create(&self, branch: &str) -> Run {
+        self.t.branch(branch);
+        self.run(&[
+            "pr", "create", "-R", WIDGET, "-H", branch, "-t", "T", "-b", "B",
+        ])
+    }
+
+    fn file(&self) -> std::path::PathBuf {
+        self.t.scratch.path("config/credentials.toml")
+    }
+
+    fn stored(&self) -> String {
+        std::fs::read_to_string(self.file()).unwrap_or_default()
+    }
+
+    /// From now on Alice's handle is Mallory's, both ways.
+    fn take_handle(&self) {
+        let answer = json!({ "did": self.mallory.did }).to_string();
+        let answer = Fault::answer(200, &[("content-type", "application/json")], answer);
+        let answer = answer.on("com.atproto.identity.resolveHandle");
+        let pds = self.t.world.pds().host();
+        pds.fault(answer.about("alice.test").always());
+        let directory = self.t.world.directory();
+        directory.rename(&self.mallory.did, Some("alice.test"));
+    }
+
+    #[track_caller]
+    fn refused(&self, run: &Run) {
+        let said = run.output().exits(4).stderr_text();
+        for part in [
+            self.t.alice.did.as_str(),
+            &self.mallory.did,
+            "no password and no token was sent",
+            "forge auth login --host tangled.org",
+        ] {
+            assert!(said.contains(part), "{part} in {said}");
+        }
+        assert_eq!(self.theirs.host().count(), 0);
+    }
+}
+
+#[test]
+fn login_stores_did_and_server() {
+    let world = Stored::new();
+    world.login("alice.test").ok();
+    let pds = world.t.world.pds().host();
+    let stored = world.stored();
+    assert!(
+        stored.contains(&format!("did = \"{}\"", world.t.alice.did)),
+        "{stored}"
+    );
+    assert!(
+        stored.contains(&format!("server = \"{}\"", pds.url())),
+        "{stored}"
+    );
+    let asked = pds.requests();
+    let secret = asked.iter().find(|it| it.path.contains(".server."));
+    assert!(secret.is_none(), "a login sends no password: {secret:?}");
+    // What leads to nobody is not logged in, and costs no password.
+    world.t.world.pds().host().reset_record();
+    says(
+        &world.login("nobody.test"),
+        1,
+        "nobody has the handle nobody.test",
+    );
+    world
+        .t
+        .world
+        .directory()
+        .rename(&world.t.bob.did, Some("other.test"));
+    says(
+        &world.login("bob.test"),
+        1,
+        "does not name that handle back",
+    );
+    assert_eq!(world.stored(), stored);
+}
+
+#[test]
+fn moved_handle_is_refused_until_the_next_login() {
+    let world = Stored::new();
+    world.login("alice.test").ok();
+    world.create("first").ok();
+    world.take_handle();
+    world.refused(&world.create("second"));
+    // With the session gone as well.
+    std::fs::remove_dir_all(world.t.scratch.path("config/sessions")).unwrap();
+    world.refused(&world.create("third"));
+    // The user says that it is theirs: from then on the password is for that account.
+    world.login("alice.test").ok();
+    assert!(world.stored().contains(&world.mallory.did));
+    let _ = world.create("fourth").output();
+    let create = "com.atproto.server.createSession";
+    assert_eq!(world.theirs.host().count_of(create), 1);
+}
+
+#[test]
+fn login_stored_by_an_older_version_is_pinned_at_first_use() {
+    let world = Stored::new();
+    world.login("alice.test").ok();
+    let older: String = world
+        .stored()
+        .lines()
+        .filter(|line| !line.starts_with("did =") && !line.starts_with("server ="))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    std::fs::write(world.file(), &older).unwrap();
+    world.create("first").ok();
+    assert!(world.stored().contains(&world.t.alice.did));
+    std::fs::remove_dir_all(world.t.scratch.path("config/sessions")).unwrap();
+    world.take_handle();
+    world.refused(&world.create("second"));
+}
+
+#[test]
+fn moved_handle_of_the_environment_is_refused() {
+    let world = Stored::new();
+    let create = |handle: &str, branch| {
+        let run = world.create(branch).env("TANGLED_HANDLE", handle);
+        run.env("TANGLED_PASSWORD", PASSWORD)
+    };
+    create("alice.test", "first").ok();
+    world.take_handle();
+    world.refused(&create("alice.test", "second"));
+    create(&world.t.alice.did, "third").ok();
+    assert_eq!(world.theirs.host().count(), 0);
 }

@@ -4,4 +4,5 @@
 mod crowd;
 mod hall;
 mod kill;
+mod workflow;
 mod writes;

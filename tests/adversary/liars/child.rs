@@ -1,0 +1,232 @@
+//! `forge` with a deadline and with its peak memory.
+
+use std::{
+    io::{BufRead as _, BufReader, Read, Write as _},
+    os::unix::process::CommandExt as _,
+    path::PathBuf,
+    process::{Child, Command, Stdio},
+    sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel},
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+
+use forge_testkit::Run;
+use serde_json::Value;
+
+/// The most memory that a process takes, with those that it starts, in KiB.
+const MAX_MEMORY: u64 = 150 << 10;
+/// The most output that is kept of a stream.
+const MAX_OUTPUT: u64 = 64 << 20;
+
+/// How a process ended.
+pub struct Ended {
+    pub code: i64,
+    pub stdout: Vec<u8>,
+    pub stderr: Vec<u8>,
+    pub took: Duration,
+    pub peak: u64,
+}
+
+impl Ended {
+    pub fn stdout_text(&self) -> String {
+        String::from_utf8_lossy(&self.stdout).into_owned()
+    }
+
+    pub fn stderr_text(&self) -> String {
+        String::from_utf8_lossy(&self.stderr).into_owned()
+    }
+}
+
+/// A process that runs.
+pub struct Running {
+    child: Child,
+    begun: Instant,
+    deadline: Instant,
+    result: PathBuf,
+    /// Lines for its standard input, which another thread writes: it may read none of them.
+    input: Option<Sender<Vec<u8>>>,
+    stderr: Option<JoinHandle<Vec<u8>>>,
+    lines: Receiver<Vec<u8>>,
+    stdout: Vec<u8>,
+}
+
+impl Running {
+    /// Starts `run`, which has to end within `deadline`.
+    pub fn start(run: &Run, result: PathBuf, deadline: Duration) -> Self {
+        let mut command: Command = run
+            .probed(env!("CARGO_BIN_EXE_forge-probe"), &result)
+            .command();
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0);
+        let mut child = command.spawn().unwrap();
+        let stderr = child.stderr.take().unwrap();
+        let stderr = thread::spawn(move || {
+            let mut all = Vec::new();
+            let _ = stderr.take(MAX_OUTPUT).read_to_end(&mut all);
+            all
+        });
+        let (send, lines) = channel();
+        let stdout = child.stdout.take().unwrap();
+        thread::spawn(move || {
+            let mut stdout = BufReader::new(stdout.take(MAX_OUTPUT));
+            let mut line = Vec::new();
+            while stdout.read_until(b'\n', &mut line).is_ok_and(|n| n > 0) {
+                if send.send(std::mem::take(&mut line)).is_err() {
+                    return;
+                }
+            }
+        });
+        let mut stdin = child.stdin.take().unwrap();
+        let (input, to_write) = channel::<Vec<u8>>();
+        thread::spawn(move || {
+            for line in to_write {
+                if stdin.write_all(&line).and_then(|()| stdin.flush()).is_err() {
+                    return;
+                }
+            }
+        });
+        let begun = Instant::now();
+        Self {
+            input: Some(input),
+            child,
+            begun,
+            deadline: begun + deadline,
+            result,
+            stderr: Some(stderr),
+            lines,
+            stdout: Vec::new(),
+        }
+    }
+
+    /// Writes a line to its standard input; whether somebody still reads.
+    pub fn write(&self, line: &[u8]) -> bool {
+        let bytes = [line, b"\n"].concat();
+        self.input
+            .as_ref()
+            .is_some_and(|input| input.send(bytes).is_ok())
+    }
+
+    /// The next line of its output; `None` when there is none within the time.
+    pub fn line(&mut self, within: Duration) -> Option<Vec<u8>> {
+        let within = within.min(self.deadline.saturating_duration_since(Instant::now()));
+        let line = self.lines.recv_timeout(within).ok()?;
+        self.stdout.extend(&line);
+        Some(line)
+    }
+
+    /// Closes its input and waits for its end.
+    ///
+    /// # Errors
+    /// When it is not at its end before the deadline. It is killed then.
+    pub fn end(mut self) -> Result<Ended, String> {
+        drop(self.input.take());
+        loop {
+            let left = self.deadline.saturating_duration_since(Instant::now());
+            match self.lines.recv_timeout(left) {
+                Ok(line) => self.stdout.extend(line),
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => return Err(self.kill()),
+            }
+        }
+        while self.child.try_wait().unwrap().is_none() {
+            if Instant::now() > self.deadline {
+                return Err(self.kill());
+            }
+            thread::sleep(Duration::from_millis(2));
+        }
+        let took = self.begun.elapsed();
+        let stderr = self.stderr.take().unwrap().join().unwrap_or_default();
+        let written = std::fs::read_to_string(&self.result).unwrap_or_default();
+        let mut numbers = written.split_whitespace().skip(2);
+        let mut number = || numbers.next().and_then(|it| it.parse::<i64>().ok());
+        let peak = number().unwrap_or(-1);
+        let code = number().unwrap_or(-1);
+        Ok(Ended {
+            code,
+            stdout: std::mem::take(&mut self.stdout),
+            stderr,
+            took,
+            peak: u64::try_from(peak).unwrap_or(u64::MAX),
+        })
+    }
+
+    fn kill(&mut self) -> String {
+        // The group: the probe alone would leave `forge` behind.
+        let kill = format!("kill -9 -{}", self.child.id());
+        let _ = Command::new("sh").args(["-c", &kill]).status();
+        let _ = self.child.wait();
+        let stderr = self.stderr.take().map(|it| it.join().unwrap_or_default());
+        format!(
+            "no end after {:?}; stderr: {}",
+            self.begun.elapsed(),
+            String::from_utf8_lossy(&stderr.unwrap_or_default())
+        )
+    }
+}
+
+/// What holds for every process: it does not panic, is not killed, and takes little memory.
+pub fn check_end(ended: &Ended) -> Result<(), String> {
+    let stderr = ended.stderr_text();
+    if matches!(ended.code, -1 | 101 | 134 | 139) || stderr.contains("panicked") {
+        return Err(format!("it crashed with code {}: {stderr}", ended.code));
+    }
+    if ended.peak > MAX_MEMORY {
+        return Err(format!("it took {} KiB of memory", ended.peak));
+    }
+    Ok(())
+}
+
+/// A client of `forge mcp` over standard input and output.
+pub struct Client {
+    pub running: Running,
+    last_id: u64,
+}
+
+impl Client {
+    pub fn new(running: Running) -> Self {
+        Self {
+            running,
+            last_id: 0,
+        }
+    }
+
+    /// Sends a request and gives its id.
+    pub fn send(&mut self, method: &str, params: &Value) -> u64 {
+        self.last_id += 1;
+        let message = serde_json::json!({
+            "jsonrpc": "2.0", "id": self.last_id, "method": method, "params": params,
+        });
+        self.running.write(message.to_string().as_bytes());
+        self.last_id
+    }
+
+    /// The answer to a request. Questions to the user are agreed to.
+    ///
+    /// # Errors
+    /// When a line of the output is no JSON.
+    pub fn answer(&mut self, id: u64, within: Duration) -> Result<Option<Value>, String> {
+        let end = Instant::now() + within;
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            let Some(line) = self.running.line(left) else {
+                return Ok(None);
+            };
+            let message: Value = serde_json::from_slice(&line).map_err(|e| {
+                let line = String::from_utf8_lossy(&line).into_owned();
+                format!("a line of standard output is no JSON: {e}: {line}")
+            })?;
+            if message["method"] == "elicitation/create" {
+                let agreed = serde_json::json!({
+                    "jsonrpc": "2.0", "id": message["id"],
+                    "result": { "action": "accept", "content": { "confirm": true } },
+                });
+                self.running.write(agreed.to_string().as_bytes());
+            } else if message["id"] == id && message.get("method").is_none() {
+                return Ok(Some(message));
+            }
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! Where the user stands: a repository of a stranger's, with a canary in every place that git takes a
+//! program from.
+
+use std::{fs, path::PathBuf};
+
+use forge_testkit::{Identity, Run, Scratch};
+
+use crate::{
+    canaries::{Canaries, Sighting},
+    local_world::DATE,
+    plant::{Variant, plant},
+};
+
+pub struct Ground {
+    pub scratch: Scratch,
+    pub canaries: Canaries,
+    repo: PathBuf,
+}
+
+impl Ground {
+    /// A repository whose `origin` is at `remote`.
+    pub fn new(variant: Variant, remote: &str) -> Self {
+        let scratch = Scratch::new();
+        let canaries = Canaries::new(&scratch);
+        let git = scratch.repository("repo");
+        for branch in ["work-1", "feature-1"] {
+            let file = format!("{branch}.txt");
+            git.commit(branch, "Work", &[(&file, Some("one\n"))]);
+        }
+        git.run(["remote", "add", "origin", remote]).ok();
+        let repo = git.path().to_owned();
+        let outside = scratch.path("outside");
+        fs::create_dir_all(&outside).unwrap();
+        let in_path = [
+            "ssh",
+            "gpg",
+            "ssh-keygen",
+            "git-remote-canary",
+            "git-remote-canary-vcs",
+        ];
+        canaries.directory("bin", &in_path);
+        plant(variant, &repo.join(".git"), &outside, &canaries);
+        Self {
+            scratch,
+            canaries,
+            repo,
+        }
+    }
+
+    /// `forge` of Ada's in the repository.
+    pub fn forge(&self) -> Run {
+        let bin = self.scratch.path("canaries/bin");
+        let path = std::env::var("PATH").unwrap_or_default();
+        self.scratch
+            .forge(&self.repo, &Identity::ADA)
+            .env("PATH", format!("{}:{path}", bin.display()))
+            .env("GIT_AUTHOR_DATE", DATE)
+            .env("GIT_COMMITTER_DATE", DATE)
+            .env("FORGE_TIMEOUT", "2")
+            .env("FORGE_WAIT", "1")
+            .env("FORGE_PROMPT_DISABLED", "1")
+    }
+
+    /// A program that must not run.
+    pub fn program(&self) -> String {
+        self.canaries.program("of-an-answer")
+    }
+
+    /// The programs that ran although nothing in a stranger's hand may choose them.
+    pub fn ran(&mut self) -> Vec<Sighting> {
+        self.canaries.sightings()
+    }
+}

@@ -1,0 +1,476 @@
+//! A world of tangled's, each of whose servers may lie.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use forge_testkit::{
+    CANARY, Random, Run,
+    tangled::{
+        Account, DnsDouble, DnsMood, HandleHosts, Host, Page, PdsDouble, PdsOptions, Repository,
+        World,
+    },
+};
+use serde_json::{Value, json};
+
+use super::{
+    fields::odd_text,
+    ground::Ground,
+    lies::{Stock, gzip},
+    lines::{Line, Subjects},
+    tap::{Listener, Role, Tap},
+};
+use crate::plant::Variant;
+
+const PULL: &str = "sh.tangled.repo.pull";
+const STATUS: &str = "sh.tangled.repo.pull.status";
+const COMMENT: &str = "sh.tangled.feed.comment";
+const ISSUE: &str = "sh.tangled.repo.issue";
+const TIME: &str = "2026-11-01T00:00:00Z";
+const PULLS: u64 = 3;
+/// A handle below the domain that [`HandleHosts`] serves.
+const HANDLE: &str = "alice.handles.example";
+
+/// Where Alice's handle is looked up, in place of a PDS that resolves handles.
+struct Domain {
+    dns: DnsDouble,
+    hosts: HandleHosts,
+}
+
+pub struct KnotStage {
+    pub ground: Ground,
+    pub tap: Tap,
+    // Before the world: a back door uses what its host answers with.
+    _backs: Vec<Host>,
+    _thief: Listener,
+    world: World,
+    _strangers: PdsDouble,
+    alice: Account,
+    repo: Repository,
+    pulls: Vec<String>,
+    issues: Vec<String>,
+    domain: Option<Domain>,
+    stock: Stock,
+    /// What Alice's account and the target branch had before a command.
+    before: Honest,
+}
+
+/// What the honest servers have.
+#[derive(Clone, Debug, Default)]
+struct Honest {
+    /// Address, and value, of each of Alice's records.
+    records: Vec<(String, Value)>,
+    main: String,
+}
+
+impl KnotStage {
+    pub fn new(random: &mut Random) -> Self {
+        let variant = *random.pick(&Variant::ALL);
+        let ground = Ground::new(variant, "https://tangled.org/alice.test/widget");
+        let world = World::start().unwrap();
+        let password = format!("pass-{CANARY}-word");
+        let [alice, mallory] =
+            ["alice.test", "mallory.test"].map(|handle| world.pds().account(handle, &password));
+        let strangers = world.another_pds(PdsOptions::default()).unwrap();
+        let bob = strangers.account("bob.test", "other");
+        let repo = world.repository(&alice, "widget");
+        let other = world.repository(&mallory, "widget");
+        world.knot().add_collaborator(&repo, &bob.did);
+        let label = label(&world, &alice);
+        let (_, mut record) = world.pds().record(&repo.uri).unwrap();
+        record["labels"] = json!([label]);
+        world
+            .pds()
+            .put(&alice.did, "sh.tangled.repo", "widget", record);
+
+        let mut others = vec![
+            bob.did.clone(),
+            mallory.did.clone(),
+            other.did.clone(),
+            other.uri.clone(),
+        ];
+        let mut pulls = Vec::new();
+        for n in 1..=PULLS {
+            let (pds, author) = match n {
+                2 => (world.pds(), &alice),
+                _ => (&strangers, &bob),
+            };
+            let (uri, cid, sha) = pull(pds, &repo, author, &format!("work-{n}"));
+            others.extend([uri.clone(), cid, sha]);
+            pulls.push(uri);
+        }
+        let (evil, _) = patch(&repo, "evil");
+        let stolen = pull(world.pds(), &other, &mallory, "theirs");
+        others.extend([stolen.0, stolen.1, stolen.2]);
+        let issues: Vec<String> = ["One", "Two"]
+            .map(|title| {
+                let issue =
+                    json!({ "$type": ISSUE, "repo": repo.did, "title": title, "createdAt": TIME });
+                world.pds().add(&alice.did, ISSUE, issue).0
+            })
+            .into();
+        others.extend(issues.clone());
+        for n in 1..=4 {
+            commit(&repo, &format!("fresh-{n}"));
+        }
+
+        let mut stage = Self::behind(ground, (world, strangers), alice, repo, pulls, issues);
+        let thief = &stage._thief;
+        stage.stock = Stock {
+            thief: format!("http://localhost:{}", thief.port()),
+            thief_authority: format!("localhost:{}", thief.port()),
+            others,
+            program: stage.ground.program(),
+            blobs: vec![gzip(&evil), evil, gzip(b""), gzip(&vec![b'x'; 8 << 20])],
+        };
+        stage.tap.set_stock(stage.stock.clone());
+        if random.below(3) == 0 {
+            stage.use_domain();
+        }
+        stage
+            .tap
+            .add_secret("the app password", &password, &[Role::Pds, Role::Handles]);
+        stage.log_in(&password);
+        stage
+    }
+
+    /// Puts liars before all servers.
+    fn behind(
+        ground: Ground,
+        (world, strangers): (World, PdsDouble),
+        alice: Account,
+        repo: Repository,
+        pulls: Vec<String>,
+        issues: Vec<String>,
+    ) -> Self {
+        let tap = Tap::default();
+        let index = world.index();
+        let hosts = [
+            (Role::Pds, world.pds().host()),
+            (Role::Stranger, strangers.host()),
+            (Role::Directory, world.directory().host()),
+            (Role::Knot, world.knot().host()),
+            (Role::Index, index.host()),
+            (Role::Backlinks, index.backlinks()),
+            (Role::Web, index.web()),
+        ];
+        let backs: Vec<Host> = hosts
+            .map(|(role, host)| {
+                let front = tap.clone();
+                let back = host.put_behind(Arc::new(move |stream| front.accept(role, stream)));
+                let back = back.unwrap();
+                let port = back.authority().split(':').nth(1).unwrap().parse().unwrap();
+                let address = std::net::SocketAddr::from(([127, 0, 0, 1], port));
+                tap.set_back(role, address);
+                if role == Role::Pds {
+                    tap.set_back(Role::Handles, address);
+                }
+                back
+            })
+            .into();
+        Self {
+            _thief: Listener::start(&tap, Role::Thief),
+            ground,
+            tap,
+            _backs: backs,
+            world,
+            _strangers: strangers,
+            alice,
+            repo,
+            pulls,
+            issues,
+            domain: None,
+            stock: Stock::default(),
+            before: Honest::default(),
+        }
+    }
+
+    /// Has Alice's handle looked up by DNS and at its own host.
+    fn use_domain(&mut self) {
+        self.world.directory().rename(&self.alice.did, Some(HANDLE));
+        HANDLE.clone_into(&mut self.alice.handle);
+        self.domain = Some(Domain {
+            dns: DnsDouble::start().unwrap(),
+            hosts: HandleHosts::start().unwrap(),
+        });
+        self.tell_the_truth();
+    }
+
+    fn tell_the_truth(&self) {
+        if let Some(Domain { dns, hosts }) = &self.domain {
+            dns.set_mood(DnsMood::default());
+            dns.set(
+                &format!("_atproto.{HANDLE}"),
+                &[&format!("did={}", self.alice.did)],
+            );
+            hosts.set(HANDLE, Some(Page::text(self.alice.did.as_str())));
+        }
+    }
+
+    /// Lies about whose the handle is.
+    fn lie_about_handle(&self, random: &mut Random) {
+        let Some(Domain { dns, hosts }) = &self.domain else {
+            return;
+        };
+        let mut did = || -> String {
+            match random.below(3) {
+                0 => odd_text(random, &self.stock).chars().take(200).collect(),
+                _ => random.pick(&self.stock.others).clone(),
+            }
+        };
+        let (first, second, third) = (did(), did(), did());
+        let name = format!("_atproto.{HANDLE}");
+        match random.below(4) {
+            0 => dns.set(&name, &[&format!("did={first}")]),
+            1 => dns.set(&name, &[&format!("did={first}"), &format!("did={second}")]),
+            2 => dns.set(&name, &[]),
+            _ => dns.set_mood(DnsMood::Truncates),
+        }
+        hosts.set(
+            HANDLE,
+            match random.below(5) {
+                0 => None,
+                1 => Some(Page::status(500)),
+                2 => Some(Page::redirect(&format!("{}/x", self.stock.thief))),
+                3 => Some(Page::text(vec![b'x'; 4 << 20])),
+                _ => Some(Page::text(third)),
+            },
+        );
+    }
+
+    fn log_in(&self, password: &str) {
+        let args = ["auth", "login", "--host", "tangled.org", "--account"];
+        self.forge()
+            .args(args)
+            .args([&self.alice.handle, "--with-token"])
+            .stdin(password)
+            .ok();
+    }
+
+    pub fn forge(&self) -> Run {
+        let index = self.world.index();
+        [
+            ("TANGLED_INDEX_URL", index.host().url()),
+            ("TANGLED_WEB_URL", index.web().url()),
+            ("TANGLED_BACKLINKS_URL", index.backlinks().url()),
+            ("TANGLED_PLC_URL", self.world.directory().host().url()),
+        ]
+        .into_iter()
+        .chain(self.resolver())
+        .fold(self.ground.forge(), |run, (key, value)| run.env(key, value))
+    }
+
+    fn resolver(&self) -> Vec<(&'static str, String)> {
+        match &self.domain {
+            None => vec![("TANGLED_RESOLVER_URL", self.world.pds().host().url())],
+            Some(Domain { dns, hosts }) => vec![
+                ("TANGLED_DNS_SERVER", dns.address().to_string()),
+                ("HTTPS_PROXY", hosts.url()),
+                (
+                    "FORGE_CA_BUNDLE",
+                    HandleHosts::authority().display().to_string(),
+                ),
+            ],
+        }
+    }
+
+    pub fn subjects(&self) -> Subjects {
+        let numbers = (1..=PULLS).map(|n| n.to_string());
+        Subjects {
+            repo: format!("tangled:{}/widget", self.alice.handle),
+            pulls: self.pulls.iter().cloned().chain(numbers).collect(),
+            issues: self.issues.clone(),
+            branches: (1..=4).map(|n| format!("fresh-{n}")).collect(),
+        }
+    }
+
+    pub fn liars() -> &'static [Role] {
+        &[
+            Role::Pds,
+            Role::Stranger,
+            Role::Stranger,
+            Role::Pds,
+            Role::Handles,
+            Role::Directory,
+            Role::Directory,
+            Role::Knot,
+            Role::Knot,
+            Role::Knot,
+            Role::Index,
+            Role::Index,
+            Role::Index,
+            Role::Backlinks,
+            Role::Web,
+        ]
+    }
+
+    pub fn begin(&mut self, random: &mut Random, liars: &[Role]) {
+        self.before = self.honest();
+        self.tell_the_truth();
+        if liars.contains(&Role::Handles) {
+            self.lie_about_handle(random);
+        }
+    }
+
+    fn honest(&self) -> Honest {
+        let pds = self.world.pds();
+        let collections = [
+            PULL,
+            STATUS,
+            COMMENT,
+            ISSUE,
+            "sh.tangled.repo.issue.state",
+            "sh.tangled.label.op",
+            "sh.tangled.label.definition",
+        ];
+        let records = collections
+            .into_iter()
+            .flat_map(|it| pds.records(&self.alice.did, it));
+        Honest {
+            records: records.map(|(uri, _, value)| (uri, value)).collect(),
+            main: self.repo.git.oid("main").unwrap_or_default(),
+        }
+    }
+
+    /// The files that the last command has brought into the target branch.
+    pub fn merged_files(&self) -> BTreeSet<String> {
+        let now = self.repo.git.oid("main").unwrap_or_default();
+        if now == self.before.main {
+            return BTreeSet::new();
+        }
+        let range = format!("{}..{now}", self.before.main);
+        let names = self.repo.git.run(["diff", "--name-only", &range]).text();
+        names.lines().map(str::to_owned).collect()
+    }
+
+    /// What is claimed, against what the honest servers have.
+    pub fn check(
+        &self,
+        line: &Line,
+        liars: &[Role],
+        succeeded: bool,
+        said: &str,
+    ) -> Result<(), String> {
+        let now = self.honest();
+        let fresh: Vec<&(String, Value)> = now
+            .records
+            .iter()
+            .filter(|it| !self.before.records.contains(it))
+            .collect();
+        let moved = now.main != self.before.main;
+        if !line.writes {
+            return match (fresh.first(), moved) {
+                (None, false) => Ok(()),
+                (it, _) => Err(format!(
+                    "a command that reads has written: {it:?}, main moved: {moved}"
+                )),
+            };
+        }
+        // Whoever keeps the records decides what they are.
+        let unknowable = [Role::Pds, Role::Knot, Role::Directory, Role::Handles]
+            .iter()
+            .any(|it| liars.contains(it));
+        if unknowable || !succeeded || said.contains("already") {
+            return Ok(());
+        }
+        let names = |value: &Value| {
+            value.to_string().contains(&self.repo.did) || self.is_of_repo(&now, value)
+        };
+        if let Some((uri, value)) = fresh.iter().find(|(_, value)| !names(value)) {
+            return Err(format!(
+                "a record about another repository was written: {uri} {value}"
+            ));
+        }
+        let wrote = |collection: &str| {
+            fresh
+                .iter()
+                .any(|(uri, _)| uri.contains(&format!("/{collection}/")))
+        };
+        let claims: &[(&str, &str, &str)] = &[
+            ("pr", "comment", COMMENT),
+            ("pr", "create", PULL),
+            ("pr", "close", STATUS),
+            ("pr", "reopen", STATUS),
+            ("issue", "create", ISSUE),
+            ("issue", "comment", COMMENT),
+            ("issue", "close", "sh.tangled.repo.issue.state"),
+        ];
+        for (group, command, collection) in claims {
+            if line.is(group, command) && !wrote(collection) {
+                return Err(format!(
+                    "it says that it wrote, and there is no new {collection}"
+                ));
+            }
+        }
+        if line.is("pr", "merge") && !moved {
+            return Err("it says that it merged, and main has not moved".to_owned());
+        }
+        Ok(())
+    }
+
+    /// Whether a record is about a pull request or an issue of the repository.
+    fn is_of_repo(&self, now: &Honest, value: &Value) -> bool {
+        let text = value.to_string();
+        let own = now
+            .records
+            .iter()
+            .filter(|(_, it)| it.to_string().contains(&self.repo.did));
+        let mut known = self
+            .pulls
+            .iter()
+            .chain(&self.issues)
+            .cloned()
+            .chain(own.map(|(uri, _)| uri.clone()));
+        known.any(|uri| text.contains(&uri))
+            || value["$type"] == "sh.tangled.label.definition"
+            || text.contains("label.definition")
+    }
+}
+
+fn label(world: &World, alice: &Account) -> String {
+    let definition = json!({
+        "$type": "sh.tangled.label.definition", "name": "bug",
+        "valueType": { "type": "null", "format": "any" },
+        "scope": [PULL, ISSUE], "multiple": false, "createdAt": TIME,
+    });
+    world
+        .pds()
+        .put(&alice.did, "sh.tangled.label.definition", "bug", definition)
+        .0
+}
+
+fn commit(repo: &Repository, branch: &str) -> String {
+    let (file, message) = (format!("{branch}.txt"), format!("Add {branch}"));
+    repo.git.commit(branch, &message, &[(&file, Some("one\n"))])
+}
+
+/// A branch as `git format-patch` writes it, and its commit.
+fn patch(repo: &Repository, branch: &str) -> (Vec<u8>, String) {
+    let sha = commit(repo, branch);
+    let range = format!("main..{branch}");
+    let text = repo.git.run(["format-patch", "--stdout", &range]).text();
+    (text.into_bytes(), sha)
+}
+
+/// A pull request: its address, its CID and its commit.
+fn pull(
+    pds: &PdsDouble,
+    repo: &Repository,
+    author: &Account,
+    branch: &str,
+) -> (String, String, String) {
+    let (patch, sha) = patch(repo, branch);
+    let blob = pds.blob(&author.did, "application/gzip", &gzip(&patch));
+    let record = json!({
+        "$type": PULL, "title": "Some work", "body": "Text.",
+        "target": { "repo": repo.did, "branch": "main" },
+        "source": { "branch": branch },
+        "rounds": [{ "createdAt": TIME, "patchBlob": blob }],
+        "createdAt": TIME,
+    });
+    let (uri, cid) = pds.add(&author.did, PULL, record);
+    let comment = json!({
+        "$type": COMMENT, "subject": { "uri": uri, "cid": cid }, "createdAt": TIME,
+        "body": { "$type": "sh.tangled.markup.markdown", "text": "A comment." },
+    });
+    pds.add(&author.did, COMMENT, comment);
+    (uri, cid, sha)
+}

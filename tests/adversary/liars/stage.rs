@@ -1,0 +1,302 @@
+//! One case: a command, a look and a merge, or a server for agents, and what has to hold of it.
+
+use std::time::Duration;
+
+use forge_testkit::{CANARY, Random, Run};
+use serde_json::Value;
+
+use super::{
+    child::{Ended, Running, check_end},
+    client,
+    fields::Steer,
+    ground::Ground,
+    hub::HubStage,
+    knots::KnotStage,
+    lines::{Line, Subjects},
+    tap::{Plan, Role, Tap, readings},
+};
+
+/// How long a command may take. One operation has two seconds, and a command several of them.
+const DEADLINE: Duration = Duration::from_secs(25);
+const SERVER_DEADLINE: Duration = Duration::from_secs(60);
+
+/// A world with liars in it.
+pub enum Stage {
+    Hub(Box<HubStage>),
+    Knots(Box<KnotStage>),
+}
+
+/// What a case was, for the report.
+#[derive(Default)]
+pub struct Told {
+    pub ends: Vec<Summary>,
+    pub lies: Vec<String>,
+}
+
+pub struct Summary {
+    pub line: String,
+    pub code: i64,
+    pub took: Duration,
+    pub peak: u64,
+}
+
+impl Stage {
+    pub fn new(random: &mut Random) -> Self {
+        match random.below(2) {
+            0 => Self::Hub(Box::new(HubStage::new(random))),
+            _ => Self::Knots(Box::new(KnotStage::new(random))),
+        }
+    }
+
+    pub fn tap(&self) -> &Tap {
+        match self {
+            Self::Hub(hub) => &hub.tap,
+            Self::Knots(knots) => &knots.tap,
+        }
+    }
+
+    fn ground(&mut self) -> &mut Ground {
+        match self {
+            Self::Hub(hub) => &mut hub.ground,
+            Self::Knots(knots) => &mut knots.ground,
+        }
+    }
+
+    pub fn forge(&self) -> Run {
+        match self {
+            Self::Hub(hub) => hub.forge(),
+            Self::Knots(knots) => knots.forge(),
+        }
+    }
+
+    pub fn subjects(&self) -> Subjects {
+        match self {
+            Self::Hub(hub) => hub.subjects(),
+            Self::Knots(knots) => knots.subjects(),
+        }
+    }
+
+    fn begin(&mut self, random: &mut Random) -> Vec<Role> {
+        self.tap().settle();
+        let all = match self {
+            Self::Hub(_) => HubStage::liars(),
+            Self::Knots(_) => KnotStage::liars(),
+        };
+        let mut liars = vec![*random.pick(all)];
+        if random.below(2) == 0 {
+            liars.push(*random.pick(all));
+        }
+        if random.below(3) == 0 {
+            liars.push(Role::Thief);
+        }
+        match self {
+            Self::Hub(hub) => hub.begin(),
+            Self::Knots(knots) => knots.begin(random, &liars),
+        }
+        let rate = *random.pick(&[1, 1, 2, 2, 3, 5]);
+        self.tap().begin(Plan {
+            seed: random.bits(),
+            liars: liars.clone(),
+            rate,
+            steer: match random.below(8) {
+                0 | 1 => Some(Steer::Addresses),
+                2 => Some(Steer::Names),
+                _ => None,
+            },
+        });
+        liars
+    }
+
+    /// Plays one case.
+    ///
+    /// # Errors
+    /// Says what did not hold.
+    pub fn case(&mut self, seed: u64, told: &mut Told) -> Result<(), String> {
+        let mut random = Random::new(seed);
+        let liars = self.begin(&mut random);
+        let result = match random.below(10) {
+            0 | 1 => self.agent(&mut random, told),
+            2 | 3 => self.merge(&mut random, told),
+            _ => self.command(&mut random, &liars, told),
+        };
+        told.lies = self.tap().told();
+        result.and_then(|()| self.check_secrets(&[]))?;
+        self.check_programs()
+    }
+
+    fn command(
+        &mut self,
+        random: &mut Random,
+        liars: &[Role],
+        told: &mut Told,
+    ) -> Result<(), String> {
+        let line = self.subjects().line(random);
+        let ended = self.run(&line, told)?;
+        let said = ended.stderr_text() + &ended.stdout_text();
+        self.check_claims(&line, liars, ended.code == 0, &said)
+    }
+
+    fn check_claims(
+        &self,
+        line: &Line,
+        liars: &[Role],
+        succeeded: bool,
+        said: &str,
+    ) -> Result<(), String> {
+        let checked = match self {
+            Self::Hub(hub) => hub.check(line, succeeded, said),
+            Self::Knots(knots) => knots.check(line, liars, succeeded, said),
+        };
+        checked.map_err(|why| format!("{why}\n{said}"))
+    }
+
+    /// Shows a pull request and merges what was shown.
+    fn merge(&mut self, random: &mut Random, told: &mut Told) -> Result<(), String> {
+        let subjects = self.subjects();
+        let view = subjects.fill(random, "pr view P --json headRefOid,title,files", false);
+        let again = Subjects {
+            pulls: vec![view.subject.clone()],
+            ..subjects
+        };
+        let viewed = self.run(&view, told)?;
+        let shown: Value = serde_json::from_slice(&viewed.stdout).unwrap_or_default();
+        let diff = again.fill(random, "pr diff P --patch", false);
+        let diff = self.run(&diff, told)?;
+        let method = if matches!(self, Self::Hub(_)) {
+            "--squash"
+        } else {
+            "--rebase"
+        };
+        let merge = format!("pr merge P {method}");
+        let mut merge = again.fill(random, &merge, true);
+        let head = shown["headRefOid"].as_str().filter(|_| viewed.code == 0);
+        if let Some(head) = head {
+            merge
+                .args
+                .extend(["--match-head-commit".to_owned(), head.to_owned()]);
+        }
+        self.run(&merge, told)?;
+        let Some(head) = head else { return Ok(()) };
+        match self {
+            Self::Hub(hub) => match hub.merged_head(&view.subject) {
+                Some(merged) if merged != head => {
+                    Err(format!("{head} was shown, and {merged} is merged"))
+                }
+                _ => Ok(()),
+            },
+            Self::Knots(knots) => {
+                let shown = diff.stdout_text();
+                let merged = knots.merged_files();
+                let unseen = merged.iter().find(|name| !shown.contains(name.as_str()));
+                match unseen.filter(|_| diff.code == 0) {
+                    Some(name) => Err(format!("{name} is merged, and was not shown in {shown}")),
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+
+    /// A server for agents, under a client that is honest or not.
+    fn agent(&mut self, random: &mut Random, told: &mut Told) -> Result<(), String> {
+        let writes = random.below(2) == 0;
+        let mut args = vec!["mcp", "--toolsets", "issues", "--toolsets", "workflow"];
+        if writes {
+            args.push("--write");
+        }
+        let run = self.forge().args(&args);
+        let result = self.ground().scratch.path("probe.result");
+        let running = Running::start(&run, result, SERVER_DEADLINE);
+        let subjects = self.subjects();
+        let (ended, calls) = client::talk(running, random, &subjects)?;
+        let line = Line {
+            args: vec!["mcp".to_owned()],
+            writes,
+            subject: String::new(),
+        };
+        self.note(&format!("{} # {calls}", args.join(" ")), &ended, told);
+        self.judge(&ended)?;
+        self.check_claims(&line, &[], false, "")
+    }
+
+    fn run(&mut self, line: &Line, told: &mut Told) -> Result<Ended, String> {
+        let run = self.forge().args(&line.args);
+        let result = self.ground().scratch.path("probe.result");
+        let text = line.args.join(" ");
+        let ended = Running::start(&run, result, DEADLINE).end();
+        let ended = ended.map_err(|why| format!("forge {text}: {why}"))?;
+        self.note(&text, &ended, told);
+        self.judge(&ended)?;
+        Ok(ended)
+    }
+
+    fn note(&self, line: &str, ended: &Ended, told: &mut Told) {
+        told.ends.push(Summary {
+            line: line.to_owned(),
+            code: ended.code,
+            took: ended.took,
+            peak: ended.peak,
+        });
+        told.lies = self.tap().told();
+    }
+
+    /// What holds for every process.
+    fn judge(&self, ended: &Ended) -> Result<(), String> {
+        check_end(ended)?;
+        self.check_secrets(&[("stdout", &ended.stdout), ("stderr", &ended.stderr)])
+    }
+
+    /// No secret is with anybody but those that it was given to, and none is printed.
+    fn check_secrets(&self, printed: &[(&str, &[u8])]) -> Result<(), String> {
+        let secrets = self.tap().secrets();
+        for (stream, bytes) in printed {
+            let text = String::from_utf8_lossy(bytes);
+            let found = secrets.iter().find(|it| text.contains(&it.text));
+            if let Some(found) = found {
+                return Err(format!("{} is printed to {stream}", found.name));
+            }
+            if text.contains(CANARY) {
+                return Err(format!("a part of a token is printed to {stream}"));
+            }
+        }
+        for seen in self.tap().seen() {
+            let readings = readings(&seen);
+            let first = seen.head.lines().next().unwrap_or_default();
+            if readings
+                .iter()
+                .any(|text| text.contains("adversary=cookie"))
+            {
+                return Err(format!("a cookie was sent: {first}"));
+            }
+            for secret in &secrets {
+                let holds = readings.iter().any(|text| text.contains(&secret.text));
+                let audience = secret.audience.as_deref().is_some_and(|did| {
+                    let host = did.trim_start_matches("did:web:").replace("%3A", ":");
+                    host == seen.origin
+                });
+                if holds && !secret.holders.contains(&seen.role) && !audience {
+                    return Err(format!(
+                        "{} reached {:?} at {}: {first}",
+                        secret.name, seen.role, seen.origin
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn check_programs(&mut self) -> Result<(), String> {
+        let ran = self.ground().ran();
+        let forbidden = ran
+            .iter()
+            .find(|it| !it.tokens.is_empty() || !is_of_user(&it.canary));
+        match forbidden {
+            Some(sighting) => Err(format!("a program ran: {sighting:?}")),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Programs of the user's own, which no answer and no repository chooses.
+fn is_of_user(canary: &str) -> bool {
+    ["ssh", "gpg", "ssh-keygen"].contains(&canary)
+}

@@ -1,0 +1,119 @@
+//! `pr checkout`: where the head goes, and what is never lost by it.
+
+use std::fs;
+
+use crate::world::World;
+
+/// The branch that is checked out; `HEAD` on a detached head.
+fn branch(world: &World) -> String {
+    let args = ["rev-parse", "--abbrev-ref", "HEAD"];
+    world.git.run(args).text().trim().to_owned()
+}
+
+fn oid(world: &World, name: &str) -> String {
+    let args = ["rev-parse", name];
+    world.git.run(args).text().trim().to_owned()
+}
+
+#[test]
+fn checkout_in_the_repository_switches_to_the_head_branch() {
+    let world = World::with_pull();
+    world.switch("main");
+    world.forge(&["pr", "checkout", "1"]).ok();
+    assert_eq!(branch(&world), "feature");
+    assert!(world.git.path().join("feature.txt").exists());
+    world.switch("main");
+    world.forge(&["co", "1", "--detach"]).ok();
+    assert_eq!(branch(&world), "HEAD");
+    assert_eq!(oid(&world, "HEAD"), oid(&world, "feature"));
+}
+
+#[test]
+fn checkout_after_the_branch_is_gone_makes_it_anew() {
+    let world = World::with_pull();
+    world.switch("main");
+    let head = oid(&world, "feature");
+    world.git.run(["branch", "--quiet", "-D", "feature"]).ok();
+    world.forge(&["pr", "checkout", "1", "-b", "again"]).ok();
+    assert_eq!(branch(&world), "again");
+    assert_eq!(oid(&world, "again"), head);
+}
+
+#[test]
+fn checkout_keeps_changes_that_are_not_committed() {
+    let world = World::with_pull();
+    world.switch("main");
+    let file = world.git.path().join("feature.txt");
+    fs::write(&file, "mine\n").unwrap();
+    let run = world.forge(&["pr", "checkout", "1", "--force"]).output();
+    let _ = run.exits(1);
+    assert_eq!(fs::read_to_string(&file).unwrap(), "mine\n");
+    assert_eq!(branch(&world), "main");
+}
+
+#[test]
+fn checkout_over_other_commits_is_refused_until_forced() {
+    let world = World::with_pull();
+    let head = oid(&world, "feature");
+    world.switch("main");
+    let other = world.git.commit("mine", "Other", &[("o.txt", Some("o\n"))]);
+    let run = world.forge(&["pr", "checkout", "1", "-b", "mine"]).output();
+    let run = run.exits(1);
+    let _ = run.says(&other).says(&head).says("--force");
+    assert_eq!(oid(&world, "mine"), other);
+    world
+        .forge(&["pr", "checkout", "1", "-b", "mine", "-f"])
+        .ok();
+    assert_eq!(oid(&world, "mine"), head);
+}
+
+#[test]
+fn checkout_into_a_work_tree_leaves_this_one() {
+    let world = World::with_pull();
+    world.switch("main");
+    let path = world.scratch.path("beside");
+    let path = path.to_str().unwrap();
+    world
+        .forge(&["pr", "checkout", "1", "--worktree", path])
+        .ok();
+    assert_eq!(branch(&world), "main");
+    assert!(fs::exists(format!("{path}/feature.txt")).unwrap());
+}
+
+#[test]
+fn checkout_in_a_clone_fetches_the_head_and_follows_it() {
+    let world = World::with_pull();
+    world.switch("main");
+    let from = world.git.path().to_str().unwrap().to_owned();
+    let root = world.scratch.path("");
+    let git = |args: &[&str]| {
+        let run = world.scratch.run(forge_testkit::git_program()).dir(&root);
+        run.args(args).text()
+    };
+    git(&["clone", "--quiet", &from, "clone"]);
+    let clone = world.scratch.path("clone");
+    let forge = world
+        .forge(&["pr", "checkout", "1", "-R", &from])
+        .dir(&clone);
+    forge.ok();
+    let at = clone.to_str().unwrap();
+    let said = git(&["-C", at, "status", "--short", "--branch"]);
+    assert_eq!(said, "## feature...origin/feature\n");
+}
+
+#[test]
+fn checkout_elsewhere_is_refused_with_what_to_do() {
+    let world = World::with_pull();
+    let from = world.git.path().to_str().unwrap().to_owned();
+    let other = world.scratch.repository("other");
+    let run = world.forge(&["pr", "checkout", "1", "-R", &from]);
+    let run = run.dir(other.path()).output().exits(1);
+    let _ = run.says("is no clone of").says("git clone");
+}
+
+#[test]
+fn checkout_without_a_name_off_a_terminal_is_refused() {
+    let world = World::with_pull();
+    let run = world.forge(&["pr", "checkout"]).output().exits(1);
+    let _ = run.says("number, URL, or branch required");
+}

@@ -1,0 +1,323 @@
+//! The worked example of `docs/workflow.md` from the command line: a git repository, the GitHub
+//! double with labels and with boards of an organisation and of a person, and tangled.
+
+use forge_testkit::{
+    Run,
+    github::state::{Id, Permission},
+};
+use serde_json::{Value, json};
+
+use crate::{
+    hub::{Hub, REPO, TOKEN},
+    tangled::world::{Tangled, WIDGET},
+    world::World,
+};
+
+/// A token that may do everything but see boards.
+const PLAIN: &str = "gho_canary0plain0canary0plain0canary0plai";
+
+/// `forge` with these arguments, on a repository that has the branch `work`.
+struct Stage<'a> {
+    forge: Box<dyn Fn(&[&str]) -> Run + 'a>,
+    merge: &'a str,
+    labels: bool,
+}
+
+impl Stage<'_> {
+    fn run(&self, args: &[&str]) -> Run {
+        ["GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"]
+            .iter()
+            .fold((self.forge)(args), |run, name| run.without_env(name))
+    }
+
+    fn json(&self, args: &[&str]) -> Value {
+        let all = [&["workflow"], args, &["--json"]].concat();
+        self.run(&all).output().success().json()
+    }
+
+    /// Fails, and says this.
+    fn fails(&self, args: &[&str], code: i32, says: &str) {
+        let all = [&["workflow"], args].concat();
+        let said = self.run(&all).output().exits(code).stderr_text();
+        assert!(said.contains(says), "{said}");
+    }
+
+    /// The fields, options or labels are made once.
+    fn init(&self) {
+        let dry = self.json(&["init", "--dry-run"]);
+        let none = self.json(&["init", "--dry-run"]);
+        assert_eq!(dry["made"], none["made"], "a dry run makes nothing");
+        let made = self.json(&["init"]);
+        assert_eq!(made["made"], dry["made"]);
+        assert_eq!(made["failed"], json!([]));
+        if self.labels {
+            assert_eq!(made["made"].as_array().unwrap().len(), 20, "{made}");
+        }
+        assert_eq!(self.json(&["init"])["made"], json!([]));
+        let words = self.run(&["workflow", "init"]).output().success();
+        assert!(words.stdout.is_empty(), "{words:?}");
+    }
+
+    /// From an issue without a state to a merge.
+    fn story(&self) {
+        self.init();
+        let create = [
+            "issue",
+            "create",
+            "-t",
+            "It breaks",
+            "-b",
+            "Often.",
+            "--priority",
+            "P1",
+            "--estimate",
+            "S",
+        ];
+        let url = self.run(&create).text();
+        let issue = match url.trim() {
+            uri if uri.starts_with("at://") => uri.to_owned(),
+            _ => "1".to_owned(),
+        };
+        let issue = issue.as_str();
+
+        let at = self.json(&["position", issue]);
+        assert_eq!(at["phase"], "TRIAGE");
+        assert_eq!(at["issues"][0]["workflowState"], Value::Null);
+        assert_eq!(at["issues"][0]["estimate"], "S");
+        let to = ["set-state", issue, "Ready for Plan", "-c", "triage"];
+        let moved = self.json(&[&to[..], &["--reason", "small enough"]].concat());
+        assert_eq!(moved["previousState"], "(unknown)");
+        assert_eq!(moved["newState"], "Ready for Plan");
+        assert_eq!(moved["moved"], true);
+
+        let picked = self.json(&["pick", "-c", "plan", "--claim", "--holder", "agent-1"]);
+        assert_eq!(picked["issue"]["priority"], "P1", "{picked}");
+        assert_eq!(picked["claimed"]["newState"], "Plan in Progress");
+        let claim = picked["claimed"]["claim"]["id"].as_str().unwrap();
+        let other = ["claim", issue, "-c", "plan", "--holder", "agent-2"];
+        self.fails(&other, 1, "agent-1 holds it");
+        self.fails(&["pick", "-c", "plan"], 8, "");
+        let beaten = self.json(&["heartbeat", issue, "--claim", claim]);
+        assert_eq!(beaten["holder"], "agent-1");
+        assert_eq!(self.json(&["position", issue])["phase"], "REVIEW");
+
+        let done = ["set-state", issue, "__COMPLETE__", "-c", "plan"];
+        let done = [&done[..], &["--claim", claim]].concat();
+        let moved = self.json(&done);
+        assert_eq!(moved["newState"], "Plan in Review");
+        assert_eq!(moved["resolvedFrom"], "__COMPLETE__");
+        assert_eq!(moved["endedClaim"], claim);
+        self.fails(&done, 1, "is over");
+        assert_eq!(self.json(&["position", issue])["phase"], "HUMAN_GATE");
+        let converged = self.json(&["convergence", issue, "--to", "Plan in Review"]);
+        assert_eq!(converged["recommendation"], "proceed");
+        self.fails(&["convergence", issue, "--to", "Done"], 8, "");
+
+        let taken = self.json(&["claim", issue, "-c", "impl"]);
+        assert_eq!(taken["newState"], "In Progress");
+        let claim = taken["claim"]["id"].as_str().unwrap();
+        let done = ["set-state", issue, "__COMPLETE__", "-c", "impl", "--claim"];
+        let moved = self.json(&[&done[..], &[claim]].concat());
+        assert_eq!(moved["newState"], "In Review");
+
+        let create = ["pr", "create", "-H", "work", "-t", "Mend it", "-b", "Why."];
+        let opened = self.run(&[&create[..], &["--closes", issue]].concat());
+        let opened = opened.output().success();
+        assert!(!opened.stderr_text().contains("may not"), "{opened:?}");
+        let pull = opened.stdout_text();
+        let pull = pull.trim();
+        self.fails(&["reconcile", pull], 1, "is not merged");
+        let merged = self.run(&["pr", "merge", pull, self.merge]);
+        let merged = merged.output().success().stderr_text();
+        assert!(merged.contains("In Review -> Done (closed)"), "{merged}");
+        let again = self.json(&["reconcile", pull]);
+        assert_eq!(again["transitioned"], json!([]));
+        let why = "the merge moved it before (In Review -> Done)";
+        assert_eq!(again["skipped"][0]["reason"], why);
+
+        assert_eq!(self.json(&["position", issue])["phase"], "TERMINAL");
+        let view = self.run(&["issue", "view", issue, "--json", "state,comments"]);
+        let view = view.output().success().json();
+        assert_eq!(view["state"], "CLOSED");
+        let comments = view["comments"].as_array().unwrap();
+        let bodies = comments.iter().map(|c| c["body"].as_str().unwrap());
+        // Triage, two claims, two moves, the merge; a renewal is written into its claim.
+        let trail = bodies.filter(|body| body.contains("<!-- forge-workflow: "));
+        assert_eq!(trail.count(), 6, "{view}");
+    }
+}
+
+/// The double with the branch `work`, where the configuration names a store.
+fn hub(config: &str) -> Hub {
+    let hub = Hub::new();
+    let mut seed = hub.double.seed();
+    seed.set_clock_to_now();
+    seed.commit(REPO, "work", &[("b.txt", Some("one\n"))], "Add b");
+    drop(seed);
+    let file = format!("[workflow]\n{config}\n");
+    hub.scratch.write("home/.config/forge/config.toml", file);
+    hub
+}
+
+fn on_hub<'a>(hub: &'a Hub, labels: bool, vars: &'a [(&'a str, &'a str)]) -> Stage<'a> {
+    Stage {
+        forge: Box::new(move |args| {
+            let run = hub.forge(&[args, &["-R", REPO]].concat());
+            vars.iter()
+                .fold(run, |run, (name, value)| run.env(name, value))
+        }),
+        merge: "--squash",
+        labels,
+    }
+}
+
+#[test]
+fn story_runs_in_a_repository() {
+    for (store, labels) in [("fields", false), ("labels", true)] {
+        let world = World::new();
+        world.feature("work");
+        world.set("workflow.store", store);
+        let stage = Stage {
+            forge: Box::new(|args| world.forge(args)),
+            merge: "--squash",
+            labels,
+        };
+        stage.story();
+    }
+}
+
+#[test]
+fn story_runs_on_github_with_labels() {
+    let hub = hub("store = \"labels\"");
+    on_hub(&hub, true, &[]).story();
+}
+
+/// The value of a field on a board.
+fn value(hub: &Hub, board: Id, field: &str) -> Option<String> {
+    let values = hub.double.seed().project_values(board, REPO, 1);
+    let found = values.into_iter().find(|(name, _)| name == field);
+    found.map(|(_, value)| value)
+}
+
+#[test]
+fn story_runs_on_the_board_of_an_organisation_or_person() {
+    for (owner, options) in [
+        ("octo", &["Todo", "In Progress", "Done"][..]),
+        // A board without the option is moved all the same.
+        ("ada", &["Later"]),
+    ] {
+        let number = if owner == "octo" { 2 } else { 1 };
+        let hub = hub(&format!("store = \"fields\"\nboard = \"{owner}/{number}\""));
+        let board = hub.double.seed().project(owner, "Work", options);
+        on_hub(&hub, false, &[]).story();
+        let state = value(&hub, board, "Workflow State");
+        assert_eq!(state.as_deref(), Some("Done"));
+        let status = value(&hub, board, "Status");
+        let wanted = (options.contains(&"Done")).then_some("Done");
+        assert_eq!(status.as_deref(), wanted, "{owner}");
+    }
+}
+
+#[test]
+fn board_is_reached_with_its_own_token() {
+    let hub = hub("store = \"fields\"\nboard = \"octo/2\"");
+    {
+        let mut seed = hub.double.seed();
+        seed.project("octo", "Work", &["Todo"]);
+        seed.token(PLAIN, "grace", &["repo"]);
+        seed.collaborator(REPO, "grace", Permission::Write);
+    }
+    let refused = on_hub(&hub, false, &[("GH_TOKEN", PLAIN)]);
+    refused.fails(&["init"], 1, "project");
+    let vars = [("GH_TOKEN", PLAIN), ("GH_PROJECT_TOKEN", TOKEN)];
+    on_hub(&hub, false, &vars).story();
+    // The account has written the trail, and the token of the board none of it.
+    let grace = hub.double.seed().find_account("grace");
+    let seed = hub.double.seed();
+    let comments = seed.comments_of(REPO, 1);
+    assert!(comments.iter().all(|c| c.author == grace), "{comments:?}");
+}
+
+#[test]
+fn story_runs_on_tangled() {
+    let tangled = Tangled::new();
+    tangled.branch("work");
+    let file = "[workflow]\nstore = \"fields\"\n";
+    let scratch = &tangled.scratch;
+    scratch.write("home/.config/forge/config.toml", file);
+    let stage = Stage {
+        forge: Box::new(|args| tangled.forge(&tangled.alice, &[args, &["-R", WIDGET]].concat())),
+        merge: "--rebase",
+        labels: false,
+    };
+    stage.story();
+    // One definition holds the states as its values.
+    let pds = tangled.world.pds();
+    let labels = pds.records(&tangled.alice.did, "sh.tangled.label.definition");
+    let mut labels = labels.iter().map(|(_, _, value)| value);
+    let states = labels.find(|label| label["name"] == "Workflow State");
+    let states = &states.unwrap()["valueType"]["enum"];
+    assert_eq!(states.as_array().unwrap().len(), 11, "{states}");
+}
+
+#[test]
+fn board_field_and_option_that_are_missing_are_named() {
+    let hub = hub("store = \"fields\"\nboard = \"octo/9\"");
+    hub.double.seed().open_issue(REPO, "grace", "It breaks", "");
+    let stage = on_hub(&hub, false, &[]);
+    stage.fails(&["position", "1"], 1, "there is no board octo/9");
+    let to = ["set-state", "1", "Backlog", "-c", "split"];
+    stage.fails(&to, 1, "there is no board octo/9");
+    let file = "[workflow]\nstore = \"fields\"\nboard = \"octo/1\"\n";
+    hub.scratch.write("home/.config/forge/config.toml", file);
+    stage.fails(&to, 1, "board octo/1 has no field 'Workflow State'");
+    stage.fails(&to, 1, "forge workflow init");
+    stage.json(&["init"]);
+    assert_eq!(stage.json(&to)["newState"], "Backlog");
+    let size = ["issue", "edit", "1", "--estimate", "Huge"];
+    let said = stage.run(&size).output().exits(1).stderr_text();
+    assert!(said.contains("XS, S, M, L, XL"), "{said}");
+}
+
+#[test]
+fn merge_on_tangled_closes_issues_without_a_workflow() {
+    let tangled = Tangled::new();
+    let on = |args: &[&str]| tangled.forge(&tangled.alice, &[args, &["-R", WIDGET]].concat());
+    let create = ["issue", "create", "-t", "It breaks", "-b", ""];
+    let [issue, other] = [(); 2].map(|()| on(&create).text().trim().to_owned());
+    tangled.branch("work");
+    let create = ["pr", "create", "-H", "work", "-t", "Mend it", "-b", "Why."];
+    let lost = format!(
+        "at://{}/sh.tangled.repo.issue/3jzfcijpj2z2a",
+        tangled.alice.did
+    );
+    let closes = format!("{issue},{lost}");
+    let opened = on(&[&create[..], &["--closes", &closes]].concat());
+    let opened = opened.output().success();
+    let said = opened.stderr_text();
+    assert!(
+        said.contains(&format!("the merge may not close {lost}")),
+        "{said}"
+    );
+    assert!(!said.contains(&issue), "{said}");
+    let pull = opened.stdout_text();
+    let pull = pull.trim();
+    let view = on(&["pr", "view", pull, "--json", "body"])
+        .output()
+        .success();
+    let lines = format!("Closes {issue}\nCloses {lost}\n\nWhy.");
+    assert_eq!(view.json()["body"], lines);
+    let merged = on(&["pr", "merge", pull, "--rebase"]).output().success();
+    let said = merged.stderr_text();
+    assert!(said.contains(&format!("closed: {issue}\n")), "{said}");
+    assert!(said.contains(&lost), "{said}");
+    for (uri, state) in [(&issue, "CLOSED"), (&other, "OPEN")] {
+        let view = on(&["issue", "view", uri, "--json", "state"]).output();
+        assert_eq!(view.success().json()["state"], state);
+    }
+    // A person opens it again, and the merge that was made leaves it open.
+    on(&["issue", "reopen", &issue]).ok();
+    on(&["pr", "merge", pull, "--rebase"]).ok();
+    let view = on(&["issue", "view", &issue, "--json", "state"]).output();
+    assert_eq!(view.success().json()["state"], "OPEN");
+}

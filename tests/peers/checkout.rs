@@ -1,0 +1,85 @@
+//! `pr checkout` of gh and of forge leave the same branch, commit and settings behind.
+
+use forge_testkit::{Run, github::state::Permission};
+
+use crate::{
+    twins::Twins,
+    world::{REPO, Tool, World},
+};
+
+const FORK: &str = "http://github.localhost/hubot/tools.git";
+
+/// What a checkout leaves in the clone: where HEAD is, at which commit, and what the branch follows.
+fn left(world: &World) -> String {
+    let branch = world.git(&["rev-parse", "--abbrev-ref", "HEAD"]);
+    let name = branch.trim();
+    let settings = format!(r"^branch\.{name}\.");
+    let config = world.git(&["config", "--default", "", "--get-regexp", &settings]);
+    let files = world.git(&["ls-files"]);
+    let mut config: Vec<&str> = config.lines().collect();
+    config.sort_unstable();
+    format!("{branch}{}\n{files}", config.join("\n"))
+}
+
+fn same_checkout(twins: &Twins, line: &str) {
+    let both = twins.run(line, |_, run: Run| run);
+    assert_eq!(both.gh.code, both.forge.code, "{line}: {both:?}");
+    assert_eq!(both.gh.stdout_text(), both.forge.stdout_text(), "{line}");
+    assert_eq!(left(&twins.gh), left(&twins.forge), "{line}");
+}
+
+#[test]
+fn checkout_of_a_branch_follows_it_as_with_gh() {
+    let twins = Twins::new();
+    twins.push("work");
+    twins.both(|world| {
+        world.command(Tool::Gh, "pr create -t T -b B").ok();
+        world.git(&["switch", "--quiet", "main"]);
+        world.git(&["branch", "--quiet", "-D", "work"]);
+    });
+    same_checkout(&twins, "pr checkout 1");
+    // Again, on the branch itself.
+    same_checkout(&twins, "pr checkout work");
+    twins.git("switch --quiet main");
+    same_checkout(&twins, "pr checkout 1 --branch mine");
+    twins.git("switch --quiet main");
+    same_checkout(&twins, "pr checkout 1 --detach");
+    same_checkout(&twins, "pr checkout 77");
+    same_checkout(&twins, "pr checkout");
+}
+
+#[test]
+fn checkout_of_a_fork_follows_the_pull_request_as_with_gh() {
+    let twins = Twins::new();
+    twins.both(|world| {
+        let mut seed = world.double.seed();
+        seed.fork(REPO, "hubot");
+        seed.collaborator("hubot/tools", "octocat", Permission::Write);
+        drop(seed);
+        world.git(&["remote", "add", "fork", FORK]);
+        world.push_to("fork", "theirs");
+        world
+            .command(Tool::Gh, "pr create -t T -b B --no-maintainer-edit")
+            .ok();
+        world.git(&["switch", "--quiet", "main"]);
+        world.git(&["branch", "--quiet", "-D", "theirs"]);
+        world.git(&["remote", "remove", "fork"]);
+    });
+    same_checkout(&twins, "pr checkout 1");
+    same_checkout(&twins, "pr checkout 1");
+}
+
+#[test]
+fn checkout_over_other_commits_needs_force_as_with_gh() {
+    let twins = Twins::new();
+    twins.push("work");
+    twins.both(|world| {
+        world.command(Tool::Gh, "pr create -t T -b B").ok();
+        world.git(&["reset", "--quiet", "--hard", "HEAD~1"]);
+        std::fs::write(world.clone_dir().join("other.txt"), "x\n").unwrap();
+        world.git(&["add", "."]);
+        world.git(&["commit", "--quiet", "-m", "Other"]);
+    });
+    same_checkout(&twins, "pr checkout 1");
+    same_checkout(&twins, "pr checkout 1 --force");
+}

@@ -1,0 +1,43 @@
+//! `workflow_client.py`, the worked example of a workflow with the official Python client of MCP.
+//!
+//! The package `mcp` is that of the Python at `FORGE_MCP_PYTHON`, else of `target/peers/mcp/venv`,
+//! where `cargo xtask test` puts it. Without it nothing is run.
+
+use std::path::{Path, PathBuf};
+
+use forge_testkit::{Run, forge_binary, workspace_root};
+use serde_json::json;
+
+/// The Python with the package.
+pub fn python() -> Option<PathBuf> {
+    let usual = workspace_root().join("target/peers/mcp/venv/bin/python");
+    let python = std::env::var_os("FORGE_MCP_PYTHON").map_or(usual, PathBuf::from);
+    if !python.is_file() {
+        eprintln!("no {}: there is no other client of MCP", python.display());
+        return None;
+    }
+    Some(python)
+}
+
+/// Runs the example with the environment of `run`: the branch `head` of `repo` mends `issue`.
+#[track_caller]
+pub fn came_to(python: &Path, run: Run, repo: &str, issue: &str, head: &str, method: &str) {
+    let script = workspace_root().join("tests/peers/workflow_client.py");
+    let forge = forge_binary();
+    let run = run.program(python).arg(script).arg(forge);
+    let run = run.args([repo, issue, head, method]);
+    let came = run.output().success().json();
+    let wanted = json!({
+        "prompt": true,
+        "phases": ["TRIAGE", "PLAN", "HUMAN_GATE", "IMPLEMENT", "TERMINAL"],
+        "states": ["Ready for Plan", "Plan in Progress", "Plan in Review", "In Review"],
+        "refused": "conflict",
+        "names_holder": true,
+        "recommendation": "proceed",
+        "transitioned": 1,
+        "again": [0, 1],
+        "state": "closed",
+        "asked": 1,
+    });
+    assert_eq!(came, wanted);
+}

@@ -1,0 +1,133 @@
+//! Claims of many programs on tangled, where the order of records is what their authors say.
+
+use std::{process::Stdio, thread, time::Duration};
+
+use forge_testkit::{Output, Run};
+use serde_json::Value;
+
+use super::hall::Hall;
+
+const CLAIMERS: usize = 20;
+
+/// A program that has claimed, and what it said.
+struct Claimed {
+    holder: String,
+    id: String,
+    output: Output,
+}
+
+/// A workflow with one issue to be researched.
+struct Board {
+    hall: Hall,
+    issue: String,
+}
+
+impl Board {
+    fn new() -> Self {
+        let hall = Hall::new();
+        let run = |args: &[&str]| on(&hall, args).text();
+        run(&["workflow", "init"]);
+        let issue = run(&["issue", "create", "-t", "One", "-b", ""]);
+        let issue = issue.trim().to_owned();
+        run(&[
+            "workflow",
+            "set-state",
+            &issue,
+            "Research Needed",
+            "-c",
+            "triage",
+        ]);
+        Self { hall, issue }
+    }
+
+    fn claim(&self, holder: &str, lease: &str) -> Run {
+        let args = ["workflow", "claim", &self.issue, "-c", "research"];
+        let more = ["--holder", holder, "--lease", lease, "--json"];
+        on(&self.hall, &[&args[..], &more].concat())
+    }
+
+    fn heartbeat(&self, claim: &str) -> Output {
+        let args = ["workflow", "heartbeat", &self.issue, "--claim", claim];
+        on(&self.hall, &args).output()
+    }
+
+    /// Claims by many at once: those that were told that they hold it, and what the others were told.
+    fn race(&self, count: usize) -> (Vec<Claimed>, Vec<Output>) {
+        let name = |n: usize| format!("agent-{n:02}");
+        let ended: Vec<Output> = thread::scope(|scope| {
+            let claims = (0..count).map(|n| self.claim(&name(n), "3600"));
+            let running: Vec<_> = claims
+                .map(|run| scope.spawn(move || run.output()))
+                .collect();
+            running.into_iter().map(|r| r.join().unwrap()).collect()
+        });
+        let (mut won, mut lost) = (Vec::new(), Vec::new());
+        for (n, output) in ended.into_iter().enumerate() {
+            if output.code != Some(0) {
+                lost.push(output);
+                continue;
+            }
+            let said: Value = output.json();
+            let id = said["claim"]["id"].as_str().unwrap().to_owned();
+            let holder = name(n);
+            won.push(Claimed { holder, id, output });
+        }
+        (won, lost)
+    }
+
+    /// The one that keeps the issue: the others are refused from now on, and somebody was told of
+    /// each race.
+    fn keeps(&self, won: &[Claimed], lost: &[Output]) -> String {
+        let holds = |c: &&Claimed| self.heartbeat(&c.id).code == Some(0);
+        let kept: Vec<&Claimed> = won.iter().filter(holds).collect();
+        let [kept] = kept.as_slice() else {
+            panic!("{} of {} keep it", kept.len(), won.len());
+        };
+        let told = won.iter().map(|c| c.output.stderr_text());
+        let told: String = told.collect();
+        for other in won.iter().filter(|c| c.holder != kept.holder) {
+            let refused = self.heartbeat(&other.id).stderr_text();
+            assert!(refused.contains(&kept.holder), "{refused}");
+            assert!(told.contains("at the same time"), "{told}");
+        }
+        for out in lost {
+            let said = out.stderr_text();
+            let known = won.iter().any(|c| said.contains(&c.holder));
+            assert!(known || said.contains("others changed"), "{said}");
+        }
+        kept.id.clone()
+    }
+}
+
+fn on(hall: &Hall, args: &[&str]) -> Run {
+    hall.forge(&[args, &["-R", "tangled:alice.test/widget"]].concat())
+}
+
+#[test]
+fn one_of_twenty_processes_keeps_a_claim_on_tangled() {
+    let board = Board::new();
+    let (won, lost) = board.race(CLAIMERS);
+    assert_eq!(won.len() + lost.len(), CLAIMERS);
+    let claim = board.keeps(&won, &lost);
+    let done = ["workflow", "set-state", &board.issue, "__COMPLETE__"];
+    let done = [&done[..], &["-c", "research", "--claim", &claim]].concat();
+    on(&board.hall, &done).ok();
+}
+
+#[test]
+fn killed_claimer_on_tangled_leaves_the_issue_to_one() {
+    for wait in [0, 40, 80, 120, 200, 400] {
+        let board = Board::new();
+        let mut child = (board.claim("killed", "1").command())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        thread::sleep(Duration::from_millis(wait));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        thread::sleep(Duration::from_millis(2_100));
+        let (won, lost) = board.race(4);
+        board.keeps(&won, &lost);
+    }
+}
