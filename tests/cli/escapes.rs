@@ -112,7 +112,6 @@ fn none_on_a_pipe() {
 /// Every command that prints what others wrote on GitHub.
 const GITHUB_READERS: &[&[&str]] = &[
     &["pr", "list"],
-    &["pr", "list", "--json", "title", "-q", ".[].title"],
     &["pr", "status"],
     &["pr", "view", "1"],
     &["pr", "view", "1", "--comments"],

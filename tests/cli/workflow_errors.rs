@@ -25,7 +25,7 @@ fn r_001_15_1_missing_command_lists_the_commands() {
         "--command is missing",
         "ralph_hero, ralph_impl, ralph_merge",
         "ralph_triage",
-        "Recovery: retry with one of them",
+        "Recovery: retry with --command and one of them",
     ];
     refused("Done", &[], &says);
 }
@@ -183,7 +183,7 @@ fn r_001_10_pick_refuses_what_cannot_be_picked() {
         (
             &["--claim"],
             "--command is missing",
-            "retry with one of them",
+            "retry with --command and one of them",
         ),
     ] {
         let all = [&["pick"], args].concat();

@@ -69,11 +69,8 @@ impl World {
 
     /// The state of an issue in the workflow; `null` without one.
     pub fn state(&self, issue: &str) -> Value {
-        let found = self.workflow(&["group", issue]);
-        let number: u64 = issue.parse().unwrap();
-        let issues = found["issues"].as_array().unwrap().iter();
-        let mut own = issues.filter(|i| i["number"] == number);
-        own.next().unwrap()["workflowState"].clone()
+        let found = self.now(&["issue", "view", issue, "--json", "values"]);
+        found.output().success().json()["values"]["Workflow State"].clone()
     }
 
     /// Whether an issue is open.

@@ -50,6 +50,7 @@ const LICENCES: &[&str] = &[
     "MIT",
     "MIT-0",
     "Unicode-3.0",
+    "Unicode-DFS-2016",
     "Unlicense",
     "Zlib",
 ];

@@ -53,6 +53,19 @@ const GOLDEN: &[(&str, &str, &str)] = &[
     ("attach", "attachments", "attach"),
 ];
 
+/// Methods whose tests assert the requests themselves, and the module that calls them.
+const ASSERTED: &[(&str, &str)] = &[
+    ("define_issue_field", "issue_edits"),
+    ("delete_issue", "issue_reads"),
+    ("delete_issue_comment", "issue_reads"),
+    ("edit_issue_comment", "issue_reads"),
+    ("edit_issues", "issue_edits"),
+    ("issue_fields", "issue_edits"),
+    ("issue_history", "issue_reads"),
+    ("related_issues", "issue_edits"),
+    ("repo_file", "issue_reads"),
+];
+
 /// What GitHub has no request for: it keeps no rounds.
 const WITHOUT: &[&str] = &["resubmit"];
 
@@ -79,12 +92,25 @@ fn every_method_has_a_golden_test() {
         .filter_map(|rest| rest.split('(').next())
         .collect();
     let named: BTreeSet<&str> = GOLDEN.iter().map(|(method, ..)| *method).collect();
-    let all: BTreeSet<&str> = named.iter().chain(WITHOUT).copied().collect();
+    let asserted = ASSERTED.iter().map(|(method, _)| *method);
+    let all: BTreeSet<&str> = named
+        .into_iter()
+        .chain(asserted)
+        .chain(WITHOUT.iter().copied())
+        .collect();
     let missing: Vec<_> = methods.symmetric_difference(&all).collect();
     assert!(
         missing.is_empty(),
         "one side alone knows these methods: {missing:?}"
     );
+}
+
+#[test]
+fn the_tests_of_asserted_methods_call_them() {
+    for (method, module) in ASSERTED {
+        let source = read(&format!("crates/forge-github/tests/it/{module}.rs"));
+        assert!(source.contains(&call(method)), "{module}.rs: {method}");
+    }
 }
 
 #[test]

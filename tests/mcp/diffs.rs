@@ -316,9 +316,7 @@ fn lock_files_are_counted_alone_unless_they_are_named() {
         .ok();
     let mut wire = world.server(MODERN, &[]);
     let page = wire.call("pr_diff", json!({"number": 1})).ok();
-    let page = page
-        .says("A +100 -0 (lock, not shown")
-        .says("+fn a() {}");
+    let page = page.says("A +100 -0 (lock, not shown").says("+fn a() {}");
     assert_eq!(page.data()["additions"], 101);
     for more in [json!({"path": "Cargo.lock"}), json!({"format": "detailed"})] {
         let mut args = json!({"number": 1});

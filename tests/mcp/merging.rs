@@ -332,7 +332,8 @@ fn r_000_20_reviewers_asked_and_refused_are_told_apart() {
     assert_eq!(made.data()["requested"], json!(["Grace", "octo/core"]));
     assert!(made.data().get("skipped").is_none(), "{}", made.data());
     assert!(
-        made.text().contains("asked for a review: @Grace, @octo/core"),
+        made.text()
+            .contains("asked for a review: @Grace, @octo/core"),
         "{}",
         made.text()
     );

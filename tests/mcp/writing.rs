@@ -68,7 +68,10 @@ fn the_life_of_a_pull_request() {
             .ok();
         let thread = &view.data()["threads"][0];
         assert_eq!((&thread["id"], &thread["comments"]), (&id, &json!([])));
-        let line = format!("thread {} resolved at line 2 of w.txt", id.as_str().unwrap());
+        let line = format!(
+            "thread {} resolved at line 2 of w.txt",
+            id.as_str().unwrap()
+        );
         let view = view.says(&line).says(", 1 resolved without its comments");
         assert!(!view.text().contains("Because."), "{}", view.text());
         wire.call("pr_comment", json!({"number": 1, "body": "Plain."}))

@@ -12,15 +12,11 @@ use ipld_core::cid::{Cid, multihash::Multihash};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
-use crate::Origin;
+use crate::{Origin, dialect::STAMP};
 
 const RAW: u64 = 0x55;
 const DAG_CBOR: u64 = 0x71;
 const SHA2_256: u64 = 0x12;
-
-/// A knot of Tangled 1.0 stamps records with keys that begin so. Whether these count into the CID was
-/// not seen.
-const STAMP: &str = "x-tngl-";
 
 /// Checks that `bytes`, which `origin` sent as the blob `named` of `uri`, have that CID.
 ///

@@ -20,6 +20,10 @@ use serde_json::{Value, json};
 /// A name: of a collection, of a method, of a type, of a field, of a state.
 type Name = Cow<'static, str>;
 
+/// A knot of Tangled 1.0 stamps records with keys that begin so. Whether these count into the CID was
+/// not seen.
+pub(crate) const STAMP: &str = "x-tngl-";
+
 /// Which protocol a repository speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Era {
@@ -218,6 +222,8 @@ names! {
 names! {
     /// What a knot is asked, and told to do.
     KnotMethods, "knot":
+    /// Which version it is.
+    version = "sh.tangled.knot.version",
     /// Whose a repository is.
     describe_repo = "sh.tangled.repo.describeRepo",
     /// The collaborators of a repository.

@@ -397,13 +397,13 @@ impl Tangled {
     }
 
     /// Whether a knot proves that it is older than the question whose a repository is, so that the
-    /// record is believed: it tells its version, and takes no DIDs of repositories
-    /// (`sh.tangled.knot.version`; the token since August 2026). That it does not know a question
+    /// record is believed: it tells its version, and takes no DIDs of repositories (the token since August 2026). That it does not know a question
     /// proves nothing: a proxy, or a page in its place, does not know it either.
     async fn is_old_knot(&self, knot: &Origin) -> bool {
         let asked = async {
             let knot = self.identities.service(knot.clone()).await?;
-            knot.query::<Version>("sh.tangled.knot.version", &[]).await
+            let method = &self.settings.dialects.methods.knot.version;
+            knot.query::<Version>(method, &[]).await
         };
         asked.await.is_ok_and(|it| it.is_old())
     }

@@ -6,7 +6,7 @@ use forge_testkit::{
 };
 use serde_json::json;
 
-use super::world::{PASSWORD, Tangled, WIDGET, says};
+use super::world::{PASSWORD, Tangled, says};
 
 #[test]
 fn after_a_logout_no_session_is_left() {
@@ -71,8 +71,10 @@ impl Stored {
 
     fn create(&self, branch: &str) -> Run {
         self.t.branch(branch);
+        // By its owner's DID: a handle that has moved leads to no repository at all.
+        let repo = format!("tangled:{}/widget", self.t.alice.did);
         self.run(&[
-            "pr", "create", "-R", WIDGET, "-H", branch, "-t", "T", "-b", "B",
+            "pr", "create", "-R", &repo, "-H", branch, "-t", "T", "-b", "B",
         ])
     }
 

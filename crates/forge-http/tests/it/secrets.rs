@@ -107,7 +107,7 @@ async fn the_canary_appears_nowhere() {
 #[test]
 fn secrets_that_are_used_no_longer_are_forgotten() {
     let http = Http::new(Settings::default()).unwrap();
-    let in_use = Secret::new("canary-in-use");
+    let in_use = Secret::new("0canary0-in-use");
     let token = |n: usize| Secret::new(format!("canary-of-a-minute-{n:05}-"));
     for n in 0..3_000 {
         http.remember(&token(n));

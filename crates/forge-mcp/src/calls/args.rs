@@ -137,7 +137,10 @@ pub(super) fn read<A: DeserializeOwned>(args: JsonObject, schema: &JsonObject) -
         };
         let e = e.into_inner();
         refused(format!("the arguments do not fit: {at}{e}"))
-            .with_hint(format!("{near}{parted}this tool takes {}", names.join(", ")))
+            .with_hint(format!(
+                "{near}{parted}this tool takes {}",
+                names.join(", ")
+            ))
             .with_source(e)
     })
 }

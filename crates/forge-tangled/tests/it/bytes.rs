@@ -240,6 +240,7 @@ async fn listed_records_of_others_or_of_other_values_are_skipped() {
             .always(),
     );
     stage.world.index().host().set_down(true);
+    stage.world.index().backlinks().set_down(true);
     let forge = stage.tangled(&stage.alice);
     let view = view(&forge, &made.id).await;
     assert_eq!(view.state, PrState::Open);

@@ -68,7 +68,7 @@ pub struct StateChange {
 impl Workflow {
     /// Moves an issue to a state, as a command of the workflow.
     ///
-    /// A state in which somebody works on an issue is claimed with the move; another one ends the
+    /// The state in which the command works on an issue is claimed with the move; any other ends the
     /// caller's claim. A state that ends the work closes the issue.
     ///
     /// # Errors
@@ -81,7 +81,10 @@ impl Workflow {
     ) -> Result<Outcome<StateChange>> {
         let resolved = resolve(&self.definition, req.to, req.command)?;
         check_force(req.force, req.reason)?;
-        if resolved.state.lock && req.claim.is_none() {
+        // Another command's state of work is handed over to whoever claims it.
+        let command = self.definition.command(req.command);
+        let own = command.and_then(|c| c.lock.as_deref());
+        if resolved.state.lock && own == Some(&*resolved.state.name) && req.claim.is_none() {
             return self.take(id, req, Some(&resolved)).await;
         }
         for _ in 0..super::MAX_ATTEMPTS {
@@ -89,7 +92,7 @@ impl Workflow {
             let ends = self.check_holder(&sheet, req.claim, req.force, "move")?;
             self.check_way(&sheet.issue, &resolved)?;
             // A state in which its holder goes on working keeps the claim.
-            let keeps = resolved.state.lock;
+            let keeps = own == Some(&*resolved.state.name);
             let edit = self.edit_to(&sheet.issue, resolved.state);
             let from = self.state_of(&sheet.issue);
             let mut change = self.change(&sheet.issue, from.clone(), &resolved, req);

@@ -46,7 +46,12 @@ pub(super) async fn apply(
         return;
     }
     let effects = MergeEffects::new(repo.clone(), workflow.as_ref(), hosts);
-    let report = match effects.plan(&pull).await {
+    // An issue that was opened again before this very merge is one that the merge closes.
+    let mut judged = pull.clone();
+    if !merge.already_merged {
+        judged.state = PrState::Open;
+    }
+    let report = match effects.plan(&judged).await {
         Ok(plan) => effects.apply(&pull, plan).await,
         Err(e) => return ctx.ui.warning(&warning_of(&e, UNMOVED)),
     };
