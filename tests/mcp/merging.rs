@@ -81,7 +81,7 @@ fn the_branch_of_a_closed_one_goes_by_another_call() {
         close["delete_branch"] = json!(true);
         let gone = wire.call("pr_set_state", close.clone()).ok();
         assert!(!gone.text().contains("nothing was"), "{}", gone.text());
-        gone.says("it was so before; done all the same: delete head branch");
+        gone.says("it was so before; done all the same: \"delete head branch\"");
         let asked = " is closed. Delete its branch ";
         assert!(wire.asked[0].contains(asked), "{:?}", wire.asked);
         let again = wire.call("pr_set_state", close).ok();

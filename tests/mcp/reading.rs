@@ -263,7 +263,7 @@ fn files_that_conflict_are_counted_and_the_first_are_named() {
     let shown = pull["conflicts"].as_array().unwrap();
     assert_eq!((&pull["conflicts_total"], shown.len()), (&json!(60), 18));
     let last = format!("{}, {}\n", names[16], names[17]);
-    let view = view.says("merge: conflicting in 60 files, 42 of them not named: ");
+    let view = view.says("merge: conflicting (DIRTY) in 60 files, 42 of them not named: ");
     let view = view.says(&last);
     let path = world.git.path().canonicalize().unwrap();
     let uri = format!("forge://local{}/pull/1", path.display());

@@ -146,7 +146,7 @@ fn issues_and_their_links() {
         assert_eq!(
             links(&mut wire, "pull/2"),
             format!(
-                "closes {name}#1 (issue, open) \"It breaks\"\n\
+                "closes {name}#issue-1 (issue, open) \"It breaks\"\n\
                  mentions github.com/octo/elsewhere#3\n\
                  All 2 shown."
             )

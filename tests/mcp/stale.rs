@@ -149,7 +149,6 @@ fn merged_one_at_senseless_head_is_refused() {
     let head = world.git.oid("feature").unwrap();
     for (expected, code) in [
         ("abc", "invalid_input"),
-        ("", "invalid_input"),
         (&head[..12], "invalid_input"),
         (&format!("{:0>40}", 1), "conflict"),
     ] {

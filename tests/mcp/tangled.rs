@@ -610,7 +610,7 @@ fn a_stale_head_closes_nothing_and_deletes_nothing() {
     assert_eq!(t.repo.git.oid("topic"), None);
     // A comment is written, whatever the state was.
     for (unchanged, told) in [
-        (false, "(it was so before; done all the same: comment)"),
+        (false, "(it was so before; done all the same: \"comment\")"),
         (true, "(it was so before; nothing was written)"),
     ] {
         let args = json!({"repo": WIDGET, "number": uri, "state": "closed", "comment": "Why."});

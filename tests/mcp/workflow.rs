@@ -142,8 +142,8 @@ fn r_001_7_advance_agreed_to_other_moves_is_refused() {
             "In Progress"
         };
         let issue = if era == LEGACY { "3" } else { "4" };
-        let value = format!("Workflow State={state}");
-        let edit = run().args(["issue", "edit", issue, "--field", &value]);
+        let set = ["workflow", "set-state", issue, state, "--command", "impl"];
+        let edit = run().args([&set[..], &["--force", "--reason", "test"]].concat());
         wire.meanwhile = Some(Box::new(move || edit.ok()));
         let args = json!({"issue": 1, "target_state": "Ready for Plan"});
         let refused = wire.call("workflow_advance", args);

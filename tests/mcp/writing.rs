@@ -85,7 +85,7 @@ fn the_life_of_a_pull_request() {
         assert!(wire.asked.is_empty(), "closing alone asks nobody");
         wire.call("pr_resubmit", json!({"number": 1}))
             .fails("unsupported")
-            .says("push to branch work");
+            .says("push to branch 'work'");
         let merged = wire
             .call("pr_merge", json!({"number": 1, "expected_head": head}))
             .ok();
