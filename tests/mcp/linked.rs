@@ -189,6 +189,7 @@ fn only_a_merge_into_the_default_branch_closes_issues() {
 fn hub() -> Hub {
     let hub = Hub::new();
     let mut seed = hub.double.seed();
+    seed.label(REPO, "state: Done");
     seed.open_issue(REPO, "grace", "It breaks", "Often.");
     seed.open_pull(
         REPO,
@@ -264,6 +265,7 @@ fn staged(base: &str) -> World {
         let create = ["issue", "create", "-t", "One", "-b", "Text.", "-l", state];
         world.forge(&create).ok();
     }
+    world.forge(&["label", "create", "state: Done"]).ok();
     let create = ["issue", "create", "-t", "Three", "-b", "Text."];
     world.forge(&create).ok();
     with_pull(world, base, "Fixes #1, fixes #2, fixes #3.")

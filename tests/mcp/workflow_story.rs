@@ -156,6 +156,7 @@ fn r_001_12_story_runs_on_a_local_repository() {
         let world = World::new();
         world.keep(store);
         world.feature("work");
+        world.forge(&["workflow", "init"]).ok();
         let mut wire = world.workflow();
         let opened = wire
             .call(
@@ -177,6 +178,7 @@ fn r_001_12_story_runs_on_github_with_labels() {
         .open_issue(REPO, "grace", "It breaks", "Often.");
     let file = "[workflow]\nstore = \"labels\"\n";
     hub.scratch.write("home/.config/forge/config.toml", file);
+    hub.forge(&["workflow", "init", "-R", REPO]).ok();
     let mut wire = hub.server(&SETS);
     story(&mut wire, REPO, "1", "feature", "squash");
 }
