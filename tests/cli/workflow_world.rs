@@ -69,8 +69,14 @@ impl World {
 
     /// The state of an issue in the workflow; `null` without one.
     pub fn state(&self, issue: &str) -> Value {
-        let found = self.now(&["issue", "view", issue, "--json", "values"]);
-        found.output().success().json()["values"]["Workflow State"].clone()
+        let found = self.now(&["issue", "view", issue, "--json", "values,labels"]);
+        let found = found.output().success().json();
+        let labels = found["labels"].as_array().into_iter().flatten();
+        let mut names = labels.filter_map(|l| l["name"].as_str()?.strip_prefix("state: "));
+        match names.next() {
+            Some(state) => Value::from(state),
+            None => found["values"]["Workflow State"].clone(),
+        }
     }
 
     /// Whether an issue is open.

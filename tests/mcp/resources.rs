@@ -161,7 +161,7 @@ fn issues_and_their_links() {
         );
         assert_eq!(
             links(&mut wire, "pull/1"),
-            format!("mentioned by {name}#1 (issue, open) \"It breaks\"\nAll 1 shown.")
+            format!("mentioned by {name}#issue-1 (issue, open) \"It breaks\"\nAll 1 shown.")
         );
         let none = wire.request(
             "resources/read",
