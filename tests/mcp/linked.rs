@@ -471,7 +471,7 @@ fn an_issue_that_github_closes_gets_its_state_all_the_same() {
     };
     assert_eq!(
         ["createLabel", "addLabelsToLabelable", "closeIssue"].map(sent),
-        [1, 1, 0]
+        [0, 1, 0]
     );
 }
 
