@@ -253,7 +253,7 @@ async fn fetched(
         _ => None,
     };
     let upstream = match fork {
-        // What is pulled and pushed is the branch of the fork, which its owner allows.
+        // The owner of the fork lets maintainers push to its branch, so pulls and pushes go there.
         Some(fork) => (fork.clone(), branch, Some(fork)),
         None => (remote.to_owned(), head_ref.to_owned(), None),
     };

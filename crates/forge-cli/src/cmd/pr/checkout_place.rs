@@ -12,7 +12,7 @@ use crate::ctx::Ctx;
 pub(super) struct Head {
     /// The commit, hex.
     pub tip: String,
-    /// What a new local branch follows: `branch.<name>.remote`, `.merge`, and `.pushRemote`.
+    /// Settings of a new local branch: `branch.<name>.remote`, `.merge`, and `.pushRemote`.
     pub upstream: Option<(String, String, Option<String>)>,
 }
 
@@ -22,9 +22,9 @@ pub(super) struct Target<'a> {
     pub branch: Option<&'a str>,
     /// A new work tree, in place of the present one.
     pub worktree: Option<&'a Path>,
-    /// Whether the branch may lose commits.
+    /// An existing branch may lose commits.
     pub force: bool,
-    /// Whether the submodules come along.
+    /// Submodules are brought along.
     pub submodules: bool,
 }
 
@@ -97,13 +97,13 @@ pub(super) async fn place(ctx: &Ctx, head: &Head, target: &Target<'_>) -> Result
 /// How the local branch stands to the head.
 #[derive(Debug, PartialEq, Eq)]
 enum Local {
-    /// It is not there.
+    /// No branch has the name.
     New,
-    /// It can be brought to the head without losing a commit.
+    /// The head has all commits of the branch, and more.
     Behind,
-    /// It is at the head, or has commits on top of it.
+    /// The branch has all commits of the head.
     HasHead,
-    /// It has other commits; its tip.
+    /// Branch and head each have commits of their own; the tip of the branch.
     Diverged(String),
 }
 
