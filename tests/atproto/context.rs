@@ -70,13 +70,15 @@ fn context_on_a_real_pds_has_the_same_facts_on_both_faces() {
     let body = format!("Related to {issue}");
     stage.forge(bob, &["pr", "edit", &pull, "-b", &body]);
     stage.forge(alice, &["pr", "comment", &pull, "-b", "Why so?"]);
-    let head = stage
+    stage
         .repo
         .git
         .commit("topic", "Two", &[("topic", Some("1\n2\n"))]);
     stage.forge(bob, &["pr", "resubmit", &pull]);
     stage.is_indexed(bob);
-    let (cid, _) = stage.world.record(&pull);
+    let (cid, record) = stage.world.record(&pull);
+    let patch = &record["rounds"][1]["patchBlob"]["ref"]["$link"];
+    assert!(patch.is_string(), "{record}");
 
     let shown = stage.bundle(&pull);
     let told = stage.bundle_of_server(&pull);
@@ -86,7 +88,7 @@ fn context_on_a_real_pds_has_the_same_facts_on_both_faces() {
     ] {
         assert_eq!(of[pr]["number"], pull, "{of}");
         assert_eq!(of[pr]["title"], "topic");
-        assert_eq!(of["verdict"][sha], head);
+        assert_eq!(of["verdict"][sha], *patch);
         assert_eq!(of["partial"], false, "{of}");
         assert_eq!(of["comments"][0]["body"], "Why so?");
         assert_eq!(of[diff]["files"][0]["path"], "topic");

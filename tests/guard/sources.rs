@@ -174,7 +174,6 @@ fn reads_past_the_table(line: &str) -> bool {
     let theirs = [
         "$link",
         "$type",
-        "addedBy",
         "blob",
         "cid",
         "exp",

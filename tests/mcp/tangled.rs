@@ -231,7 +231,11 @@ fn merge_consent_ends_when_round_is_replaced() {
         .says(&format!("by its author's word commit {commit}"));
     let pds = t.world.pds();
     let (_, mut record) = pds.record(&uri).unwrap();
-    let evil = patch.replace("\n+", "\n+evil ");
+    let of_patch = patch.lines().map(|line| match line.strip_prefix('+') {
+        Some(added) if !added.starts_with("++ ") => format!("+evil {added}\n"),
+        _ => format!("{line}\n"),
+    });
+    let evil: String = of_patch.collect();
     assert_ne!(evil, patch);
     let blob = pds.blob(&t.alice.did, "application/gzip", evil.as_bytes());
     record["rounds"][0]["patchBlob"] = blob;

@@ -372,8 +372,8 @@ fn commands_that_only_gh_has() {
             world.command(Tool::Forge, &help).output().code != Some(0)
         })
         .collect();
-    assert_eq!(missing, ["checkout", "lock", "revert", "unlock"]);
-    listed("There is no `pr checkout`, `lock`, `unlock` and `revert`");
+    assert_eq!(missing, ["lock", "revert", "unlock"]);
+    listed("There is no `pr lock`, `unlock` and `revert`");
 }
 
 /// Flags that gh has not.
@@ -399,6 +399,19 @@ fn what_only_forge_has() {
         let out = world.fails(Tool::Gh, line);
         assert!(out.stderr_text().contains("unknown flag"), "{out:?}");
     }
+}
+
+#[test]
+fn issues_that_a_new_pull_request_closes_are_read_by_gh() {
+    let world = World::new();
+    world.command(Tool::Gh, "issue create -t Bug -b B").ok();
+    world.push("topic");
+    let line = "pr create -t T -b B --closes 1";
+    world.command(Tool::Forge, line).ok();
+    let view = "pr view 2 --json closingIssuesReferences -q .closingIssuesReferences[].number";
+    assert_eq!(world.command(Tool::Gh, view).text(), "1\n");
+    let out = world.fails(Tool::Gh, line);
+    assert!(out.stderr_text().contains("unknown flag"), "{out:?}");
 }
 
 #[test]

@@ -15,7 +15,8 @@ use forge_testkit::workspace_root;
 use crate::world::{Tool, World, words};
 
 /// The commands that both have.
-const COMMANDS: [&str; 14] = [
+const COMMANDS: [&str; 15] = [
+    "checkout",
     "create",
     "list",
     "status",
@@ -63,13 +64,22 @@ fn flags_of(heading: &str) -> Flags {
 const ISSUE_COMMANDS: [(&str, &[&str]); 8] = [
     ("list", &["type"]),
     ("view", &[]),
-    ("create", &["project", "recover", "template", "type"]),
+    (
+        "create",
+        &["attach", "project", "recover", "template", "type"],
+    ),
     (
         "edit",
-        &["add-project", "remove-project", "remove-type", "type"],
+        &[
+            "add-project",
+            "attach",
+            "remove-project",
+            "remove-type",
+            "type",
+        ],
     ),
     ("close", &["duplicate-of"]),
-    ("comment", &[]),
+    ("comment", &["attach"]),
     ("reopen", &[]),
     ("delete", &["confirm"]),
 ];

@@ -34,8 +34,9 @@ async def story(client):
         moved = await call("workflow_set_state", issue=ISSUE, state=state, command=command, **more)
         came["states"].append(moved["new_state"])
 
-    prompt = await client.get_prompt("workflow_loop", {"command": "plan"})
-    came["prompt"] = "Work on issues as plan" in prompt.messages[0].content.text
+    prompt = await client.get_prompt("workflow_loop", {"command": "plan", "repo": REPO})
+    text = prompt.messages[0].content.text
+    came["prompt"] = text.startswith("Work on issues") and " as plan, one at a time." in text
     await look()
     await move("Ready for Plan", "triage", reason="small enough")
     await look()

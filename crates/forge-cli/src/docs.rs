@@ -92,10 +92,11 @@ are different on purpose:
   looks every 10 s, less often while nothing changes, and ends at `--timeout`.
 - `pr list --touches PATH` lists what changes a file, a directory or a glob; it looks at the files of at
   most 300 pull requests. GitHub does not tell the old name of a file that was renamed.
-- There is no `pr checkout`, `lock`, `unlock` and `revert`.
+- There is no `pr lock`, `unlock` and `revert`. `pr checkout` prints nothing on stdout; gh
+  leaves git's own lines there.
 - `forge issue` has `list`, `view`, `create`, `edit`, `close`, `reopen`, `comment` and `delete` with
-  gh's flags, and `history`. Issues are opened and edited without types, templates and projects by
-  title: `--estimate` and `--priority` set fields, those of the board that `workflow.board`
+  gh's flags, and `history`. Issues are opened and edited without types, templates, attached files and
+  projects by title: `--estimate` and `--priority` set fields, those of the board that `workflow.board`
   names. `close` has no `--duplicate-of`, and `list --milestone` takes a title.
 - `--json` of an issue has `estimate`, `priority`, `values` and `version`, and none of gh's `isPinned`,
   `issueType`, `projectItems`, `reactionGroups`, `subIssuesSummary` and

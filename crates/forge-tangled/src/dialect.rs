@@ -473,6 +473,8 @@ names! {
     row_comments = "commentCount",
     /// The account of a collaborator, in a row or its record; of a knot's list, too.
     collaborator = "subject",
+    /// Who added a collaborator, in a row of a list that has no at-uri.
+    added_by = "addedBy",
     /// The word for open, of a row and to narrow a list to.
     state_open = "open",
     /// For closed.
@@ -548,6 +550,10 @@ names! {
     owner = "ownerDid",
     /// The key of the owner's record of it.
     rkey = "rkey",
+    /// The version of a knot.
+    version = "version",
+    /// What a knot says that it can.
+    capabilities = "capabilities",
     /// The name of one branch.
     branch_name = "name",
     /// The commit that it ends at.

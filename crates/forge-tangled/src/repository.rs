@@ -119,6 +119,14 @@ impl Answer for Described {
     }
 }
 
+impl Answer for Version {
+    type Names = KnotAnswers;
+
+    fn fields(names: &KnotAnswers) -> Vec<Field<'_>> {
+        Field::each([&names.version, &names.capabilities])
+    }
+}
+
 impl Repository {
     /// What pull requests name as their target: the DID, or in 2025 the at-uri.
     pub fn target(&self) -> &str {
@@ -396,14 +404,16 @@ impl Tangled {
         }
     }
 
-    /// Whether a knot proves that it is older than the question whose a repository is, so that the
-    /// record is believed: it tells its version, and takes no DIDs of repositories (the token since August 2026). That it does not know a question
-    /// proves nothing: a proxy, or a page in its place, does not know it either.
+    /// Whether a knot proves that it is older than the method that tells a repository's owner, so that
+    /// the record is believed: the knot tells its version, and no capability `repo-did-input` (which
+    /// knots have since August 2026). A method that the knot does not know proves nothing: a proxy,
+    /// or a page in the knot's place, does not know it either.
     async fn is_old_knot(&self, knot: &Origin) -> bool {
         let asked = async {
             let knot = self.identities.service(knot.clone()).await?;
-            let method = &self.settings.dialects.methods.knot.version;
-            knot.query::<Version>(method, &[]).await
+            let names = &self.settings.dialects;
+            let method = &names.methods.knot.version;
+            knot.ask::<Version>(method, &[], &names.answers.knot).await
         };
         asked.await.is_ok_and(|it| it.is_old())
     }

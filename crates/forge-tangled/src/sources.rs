@@ -918,7 +918,7 @@ async fn collaborators_at(
                 let why = format!("`items[{place}]`: missing field `{name}`");
                 return Err(fault::garbled(xrpc.origin(), method, &why, false));
             };
-            if owner.is_none_or(|owner| is_granted_by(item, owner)) {
+            if owner.is_none_or(|owner| is_granted_by(item, owner, fields)) {
                 found.insert(named.to_owned());
             }
             all.insert(named.to_owned());
@@ -939,10 +939,10 @@ async fn collaborators_at(
 
 /// Whether a row of a list of collaborators is a record of `owner`, by its at-uri, or where the row
 /// has none, by whom it says that they were added.
-fn is_granted_by(item: &Value, owner: &str) -> bool {
+fn is_granted_by(item: &Value, owner: &str, fields: &IndexFields) -> bool {
     match item.get("uri").and_then(Value::as_str) {
         Some(uri) => AtUri::parse(uri).is_ok_and(|uri| uri.authority == owner),
-        None => item.get("addedBy").and_then(Value::as_str) == Some(owner),
+        None => item.get(&*fields.added_by).and_then(Value::as_str) == Some(owner),
     }
 }
 

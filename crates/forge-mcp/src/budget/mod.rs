@@ -31,7 +31,7 @@ pub(crate) fn chars(asked: Option<u64>) -> usize {
 
 /// How many characters text and data have together, where the text may have `max`.
 const fn both(max: usize) -> usize {
-    max / 4 * 11
+    max / 3 * 8
 }
 
 /// How many characters the lists of names in the data of a pull request have, where the text may

@@ -76,11 +76,12 @@ async fn it_starts_at_the_merge_base(fx: Fixture) {
 
 async fn it_names_both_ends(fx: Fixture) {
     let base = fx.git.oid("main").unwrap();
-    let head = fx.feature("feature");
-    let pr = fx.open_from("feature").await.id;
-    let diff = fx.author.diff(&pr, &DiffReq::default()).await.unwrap();
+    fx.feature("feature");
+    let pr = fx.open_from("feature").await;
+    let diff = fx.author.diff(&pr.id, &DiffReq::default()).await;
+    let diff = diff.unwrap();
     if fx.facts.names_ends {
-        assert_eq!(diff.head_oid, head);
+        assert_eq!(Some(diff.head_oid.as_str()), pr.head_id());
     } else {
         assert_eq!(diff.head_oid, "");
     }

@@ -399,12 +399,11 @@ async fn a_merged_one_at_a_stale_head(fx: Fixture) {
 }
 
 async fn merged_one_other_head_is_refused(fx: Fixture) {
-    let pr = fx.open("feature").await.id;
-    let head = fx.git.oid("feature").unwrap();
-    fx.author
-        .merge(&pr, &by(MergeMethod::Rebase))
-        .await
-        .unwrap();
+    let opened = fx.open("feature").await;
+    let head = opened.head_id().unwrap().to_owned();
+    let pr = opened.id;
+    let merged = fx.author.merge(&pr, &by(MergeMethod::Rebase)).await;
+    merged.unwrap();
     let before = fx.git.refs();
     let other = format!("{:0>40}", 1);
     for (expected, code) in [

@@ -116,8 +116,9 @@ impl Writes {
             }
             (Doing::State(made, state), Done::Issue(outcome)) => {
                 self.claim_of_issue(at, made, &outcome.value);
-                assert_eq!(self.issue_state(made), *state, "{at}");
+                assert!(self.issue_states(made).contains(state), "{at}");
                 if !outcome.unchanged {
+                    assert_eq!(self.issue_state(made), *state, "{at}");
                     let written = self.newest(ISSUE_STATE, &made.uri, "/issue", actor);
                     self.seen(at, &outcome.ingestion, &[(&written, None)]);
                 }
@@ -130,7 +131,8 @@ impl Writes {
     fn claim_of_issue(&self, at: &str, made: &Made, value: &Issue) {
         let (_, record) = self.stage.world.pds().record(&made.uri).unwrap();
         assert_eq!(record["title"], value.title.as_str(), "{at}");
-        assert_eq!(value.state, self.issue_state(made), "{at}: {value:?}");
+        let states = self.issue_states(made);
+        assert!(states.contains(&value.state), "{at}: {value:?}");
         assert_eq!(value.author.login, self.people[made.author].handle, "{at}");
         let mut warnings = value.warnings.iter();
         // Then it does not claim to have all of them.
@@ -138,9 +140,11 @@ impl Writes {
             return;
         }
         let labelled = value.labels.iter().any(|label| label.name == "bug");
-        assert_eq!(labelled, self.is_labelled(&made.uri), "{at}: {value:?}");
+        let in_views = self.is_labelled_in_views(&made.uri);
+        assert!(in_views.contains(&labelled), "{at}: {value:?}");
         let assigned = value.assignees.iter().any(|who| who.login == "bob.test");
-        assert_eq!(assigned, self.is_assigned(&made.uri), "{at}: {value:?}");
+        let in_views = self.is_assigned_in_views(&made.uri);
+        assert!(in_views.contains(&assigned), "{at}: {value:?}");
     }
 
     pub(super) fn refusal_of_issues(&self, at: &str, actor: usize, doing: &Doing, error: &Error) {

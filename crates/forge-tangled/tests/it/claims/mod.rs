@@ -275,6 +275,9 @@ struct Writes {
     is_known_old: bool,
     /// Bob may not push any more.
     is_lost: bool,
+    /// Who writes now, and what the index had before.
+    viewer: usize,
+    indexed_before: BTreeSet<String>,
     words: BTreeSet<&'static str>,
     kinds: BTreeSet<Kind>,
 }
@@ -309,6 +312,8 @@ impl Writes {
             is_planned: false,
             is_known_old: false,
             is_lost: false,
+            viewer: 0,
+            indexed_before: BTreeSet::new(),
             words: BTreeSet::new(),
             kinds: BTreeSet::new(),
         };
@@ -454,6 +459,7 @@ impl Writes {
             self.set_right(false);
         }
         let before = self.everything();
+        (self.viewer, self.indexed_before) = (actor, self.indexed());
         let open = self.open_of(actor, &doing);
         let mut told = self.disturb(mood, &doing);
         let trap = match self.random.below(7) {

@@ -1,6 +1,6 @@
 //! What is so, by the records of the PDS and the knot, the index, and git.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use forge_core::{
     Action, Error, Ingestion,
@@ -24,6 +24,18 @@ const OF_ACCOUNTS: [&str; 6] = [PULL, STATUS, ISSUE, ISSUE_STATE, COMMENT, LABEL
 const OF_REPOSITORY: [&str; 3] = [TICKET, PATCH, ORG_COMMENT];
 /// What a failure that may have written something names.
 const NAMED: [&str; 5] = [PULL, ISSUE, COMMENT, TICKET, ORG_COMMENT];
+
+/// Which records a value may have been worked out from: those of the viewer, and of the others'
+/// all, those that the index has now, or those that it had when the command began. After a write no
+/// collection of another account is read.
+#[derive(Clone, Copy)]
+enum View {
+    All,
+    Now,
+    Before,
+}
+
+const VIEWS: [View; 3] = [View::All, View::Now, View::Before];
 
 /// A record: at-uri, CID and value.
 pub(super) type Stored = (String, String, Value);
@@ -65,14 +77,38 @@ impl Writes {
             .collect()
     }
 
+    /// What the index has.
+    pub(super) fn indexed(&self) -> BTreeSet<String> {
+        let index = self.stage.world.index();
+        let mut all: BTreeSet<String> = self.everything().into_keys().collect();
+        all.retain(|uri| index.knows(uri).is_some());
+        all
+    }
+
+    fn is_in(&self, view: View, uri: &str) -> bool {
+        is_of(uri, &self.people[self.viewer].did)
+            || match view {
+                View::All => true,
+                View::Now => self.stage.world.index().knows(uri).is_some(),
+                View::Before => self.indexed_before.contains(uri),
+            }
+    }
+
     /// The last word of the newest state that somebody set who may.
-    fn word(&self, collection: &str, key: &str, uri: &str, author: usize) -> Option<String> {
+    fn word(
+        &self,
+        (collection, key): (&str, &str),
+        uri: &str,
+        author: usize,
+        view: View,
+    ) -> Option<String> {
         let [alice, bob, _] = &self.people;
         let may = [&alice.did, &bob.did, &self.people[author].did];
         let newest = self
             .records(collection, uri, key)
             .into_iter()
             .filter(|(uri, _, _)| may.iter().any(|did| is_of(uri, did)))
+            .filter(|(uri, _, _)| self.is_in(view, uri))
             .max_by_key(|(uri, _, value)| {
                 let at = value["createdAt"].as_str().unwrap();
                 let at = at.parse::<chrono::DateTime<chrono::Utc>>();
@@ -84,8 +120,16 @@ impl Writes {
     }
 
     pub(super) fn state(&self, made: &pulls::Made) -> PrState {
+        self.state_in(View::All, made)
+    }
+
+    pub(super) fn states(&self, made: &pulls::Made) -> [PrState; 3] {
+        VIEWS.map(|view| self.state_in(view, made))
+    }
+
+    fn state_in(&self, view: View, made: &pulls::Made) -> PrState {
         match self
-            .word(STATUS, "/pull", &made.uri, made.author)
+            .word((STATUS, "/pull"), &made.uri, made.author, view)
             .as_deref()
         {
             Some("closed") => PrState::Closed,
@@ -95,7 +139,15 @@ impl Writes {
     }
 
     pub(super) fn issue_state(&self, made: &issues::Made) -> IssueState {
-        let word = self.word(ISSUE_STATE, "/issue", &made.uri, made.author);
+        self.issue_state_in(View::All, made)
+    }
+
+    pub(super) fn issue_states(&self, made: &issues::Made) -> [IssueState; 3] {
+        VIEWS.map(|view| self.issue_state_in(view, made))
+    }
+
+    fn issue_state_in(&self, view: View, made: &issues::Made) -> IssueState {
+        let word = self.word((ISSUE_STATE, "/issue"), &made.uri, made.author, view);
         match word.as_deref() {
             Some("closed") => IssueState::Closed,
             _ => IssueState::Open,
@@ -103,21 +155,38 @@ impl Writes {
     }
 
     pub(super) fn is_labelled(&self, uri: &str) -> bool {
-        self.carries(uri, &json!({"key": self.bug, "value": "null"}))
+        self.carries(uri, &self.bug_label(), View::All)
+    }
+
+    pub(super) fn is_labelled_in_views(&self, uri: &str) -> [bool; 3] {
+        VIEWS.map(|view| self.carries(uri, &self.bug_label(), view))
     }
 
     /// Whether Bob is assigned.
     pub(super) fn is_assigned(&self, uri: &str) -> bool {
+        self.carries(uri, &self.assigned_label(), View::All)
+    }
+
+    pub(super) fn is_assigned_in_views(&self, uri: &str) -> [bool; 3] {
+        VIEWS.map(|view| self.carries(uri, &self.assigned_label(), view))
+    }
+
+    fn bug_label(&self) -> Value {
+        json!({"key": self.bug, "value": "null"})
+    }
+
+    fn assigned_label(&self) -> Value {
         let [alice, bob, _] = &self.people;
         let key = format!("at://{}/sh.tangled.label.definition/assignee", alice.did);
-        self.carries(uri, &json!({"key": key, "value": bob.did}))
+        json!({"key": key, "value": bob.did})
     }
 
     /// Whether the operations of those who may label leave this one on it.
-    fn carries(&self, uri: &str, operand: &Value) -> bool {
+    fn carries(&self, uri: &str, operand: &Value, view: View) -> bool {
         let [alice, bob, _] = &self.people;
         let mut all = self.records(LABEL_OP, uri, "/subject");
         all.retain(|(uri, _, _)| is_of(uri, &alice.did) || is_of(uri, &bob.did));
+        all.retain(|(uri, _, _)| self.is_in(view, uri));
         all.sort_by_key(|(uri, _, value)| {
             let key = uri.rsplit('/').next().unwrap().to_owned();
             (value["performedAt"].as_str().unwrap().to_owned(), key)
