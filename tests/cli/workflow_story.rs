@@ -16,9 +16,12 @@ use crate::{
 /// A token that may do everything but see boards.
 const PLAIN: &str = "gho_canary0plain0canary0plain0canary0plai";
 
+/// `forge` with arguments.
+type Forge<'a> = dyn Fn(&[&str]) -> Run + 'a;
+
 /// `forge` with these arguments, on a repository that has the branch `work`.
 struct Stage<'a> {
-    forge: Box<dyn Fn(&[&str]) -> Run + 'a>,
+    forge: Box<Forge<'a>>,
     merge: &'a str,
     labels: bool,
 }

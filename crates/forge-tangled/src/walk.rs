@@ -53,20 +53,23 @@ impl Item {
 
 /// Which field keeps a row from being one: those that `listPulls` promises.
 fn not_a_row(row: &Value, fields: &IndexFields) -> Option<String> {
-    let is_text = |value: &Value| value.is_string();
-    let promised: [(&str, fn(&Value) -> bool, &str); 4] = [
-        ("uri", is_text, "text"),
-        ("value", |_| true, "record"),
-        (&fields.row_state, is_text, "text"),
-        (&fields.row_comments, Value::is_u64, "count"),
+    let promised = [
+        ("uri", "text"),
+        ("value", "record"),
+        (&*fields.row_state, "text"),
+        (&*fields.row_comments, "count"),
     ];
-    promised
-        .into_iter()
-        .find_map(|(name, fits, what)| match row.get(name) {
-            None => Some(format!("missing field `{name}`")),
-            Some(value) if !fits(value) => Some(format!("its `{name}` is no {what}")),
-            Some(_) => None,
-        })
+    promised.into_iter().find_map(|(name, what)| {
+        let Some(value) = row.get(name) else {
+            return Some(format!("missing field `{name}`"));
+        };
+        let fits = match what {
+            "text" => value.is_string(),
+            "count" => value.is_u64(),
+            _ => true,
+        };
+        (!fits).then(|| format!("its `{name}` is no {what}"))
+    })
 }
 
 /// Where a list goes on: the index's cursor for a page of `size`, and how many of its rows were

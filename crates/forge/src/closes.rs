@@ -96,14 +96,14 @@ mod tests {
     fn issues_without_a_number_or_of_other_repositories_are_named_in_full() {
         let other = IssueId::number(repo("octo/other"), 7);
         assert_eq!(
-            with("Why.", &[other.clone()]),
+            with("Why.", std::slice::from_ref(&other)),
             "Closes octo/other#7\n\nWhy."
         );
         for there in [
             "Closes octo/other#7",
             "fixes https://github.com/octo/other/issues/7",
         ] {
-            assert_eq!(with(there, &[other.clone()]), there);
+            assert_eq!(with(there, std::slice::from_ref(&other)), there);
         }
         assert_eq!(
             with("Closes #7", &[other]),

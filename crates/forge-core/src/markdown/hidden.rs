@@ -9,6 +9,9 @@ use super::{
 };
 use crate::text::strip_hidden;
 
+/// An event of the parser, with the bytes of the text that it stands for.
+type Read<'t> = (Event<'t>, Range<usize>);
+
 /// A part of a text that a page shows nothing of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hidden {
@@ -45,7 +48,7 @@ pub fn hidden(text: &str) -> Vec<Hidden> {
     let definitions: Vec<(String, Range<usize>)> = definitions
         .map(|(label, of)| (folded(label), of.span.clone()))
         .collect();
-    let events: Vec<(Event<'_>, Range<usize>)> = parser.into_offset_iter().collect();
+    let events: Vec<Read<'_>> = parser.into_offset_iter().collect();
     let footnotes = events.iter().filter_map(|(event, _)| match event {
         Event::FootnoteReference(label) => Some(folded(label)),
         _ => None,
@@ -65,7 +68,7 @@ pub fn hidden(text: &str) -> Vec<Hidden> {
         hidden: Vec::new(),
     };
     // A page has its footnotes at the end.
-    let mut notes: Vec<(Range<usize>, Vec<(Event<'_>, Range<usize>)>)> = Vec::new();
+    let mut notes: Vec<(Range<usize>, Vec<Read<'_>>)> = Vec::new();
     for (event, range) in events {
         match notes.last_mut() {
             Some((note, inner)) if range.start < note.end => inner.push((event, range)),
@@ -548,7 +551,7 @@ impl Page<'_> {
         known.sort_unstable_by_key(|part| part.start);
         let end = self.text.len();
         let mut done = 0;
-        for part in known.into_iter().chain([end..end]) {
+        for part in known.into_iter().chain(std::iter::once(end..end)) {
             let between = self.text.get(done..part.start).unwrap_or_default();
             if let Some(words) = words_of(between) {
                 self.hide(done + words.start..done + words.end, false);

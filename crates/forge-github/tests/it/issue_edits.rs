@@ -720,7 +720,7 @@ async fn token_without_project_scope_is_refused_with_the_scope() {
         repo.issue(&one, &on_board()).await.unwrap_err(),
         repo.edit_issue(&one, &edit).await.unwrap_err(),
         repo.issues(&query, PageReq::first(5)).await.unwrap_err(),
-        repo.related_issues(&[one.clone()], &on_board())
+        repo.related_issues(std::slice::from_ref(&one), &on_board())
             .await
             .unwrap_err(),
         repo.issue_fields(Some(&board())).await.unwrap_err(),

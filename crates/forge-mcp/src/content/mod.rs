@@ -6,7 +6,7 @@
 //! comments, becomes a marker that says how long it was. Code, markup and emoji stay byte for byte.
 //!
 //! In a line of text [`Clean`] stands between double quotes: `Display` writes them. The two other forms
-//! are [`name`], which leaves the quotes out around one plain word, and [`quote`], whose lines begin
+//! are `name`, which leaves the quotes out around one plain word, and [`quote`], whose lines begin
 //! with `> `. Whatever is outside of the three is the server's own.
 
 mod hidden;

@@ -410,7 +410,11 @@ impl Session {
                 // Only the server's word ends a session; a broken line does not.
                 Err(e) if matches!(e.kind(), ErrorKind::Unauthenticated { .. }) => {
                     let (store, did) = (self.store.clone(), did.clone());
-                    blocking::run(move || Ok(store.remove(&did))).await?;
+                    let removed = move || {
+                        store.remove(&did);
+                        Ok(())
+                    };
+                    blocking::run(removed).await?;
                     None
                 }
                 Err(e) => return Err(e),

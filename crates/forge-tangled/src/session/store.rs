@@ -337,8 +337,8 @@ mod tests {
             server: Some("https://a.example".to_owned()),
         };
         let by = |account| store.pins(&self::login(account, "p"));
-        assert_eq!(by("a.test"), [pin.clone()]);
-        assert_eq!(by("did:plc:a"), [pin.clone()]);
+        assert_eq!(by("a.test"), std::slice::from_ref(&pin));
+        assert_eq!(by("did:plc:a"), std::slice::from_ref(&pin));
         assert_eq!(by("b.test"), []);
         let other_password = store.pins(&self::login("a.test", "q"));
         assert_eq!(

@@ -498,12 +498,12 @@ impl Server {
         } else {
             agent.read = match found.claim {
                 None => Some(None),
-                Some(claim) => claim.is_expired(at(self.clock + agent.skew)).then(|| {
-                    Some(Expired {
+                Some(claim) => claim
+                    .is_expired(at(self.clock + agent.skew))
+                    .then_some(Some(Expired {
                         claim: claim.id,
                         renewed_at: claim.renewed_at,
-                    })
-                }),
+                    })),
             };
         }
     }
