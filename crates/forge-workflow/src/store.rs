@@ -35,7 +35,7 @@ impl Size {
     }
 }
 
-/// One thing that [`Store::missing`] found, or [`Store::define`] made.
+/// A field or a label that [`Store::wanted`] names, or that [`crate::Workflow::init`] made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Setup {
     /// `field` or `label`.
