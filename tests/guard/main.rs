@@ -12,4 +12,5 @@ mod canary;
 mod dependencies;
 mod golden;
 mod metadata;
+mod security;
 mod sources;

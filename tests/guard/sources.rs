@@ -28,7 +28,8 @@ pub fn files() -> Vec<PathBuf> {
         .collect()
 }
 
-fn read(name: &Path) -> Option<String> {
+/// The text of a file, relative to the root.
+pub fn read(name: &Path) -> Option<String> {
     fs::read_to_string(workspace_root().join(name)).ok()
 }
 

@@ -1,0 +1,107 @@
+//! Every test that SECURITY.md names exists.
+
+use std::path::{Path, PathBuf};
+
+use crate::sources::read;
+
+/// The rows of the table of threats.
+fn threats(page: &str) -> impl Iterator<Item = &str> {
+    let (_, table) = page.split_once("\n## Threats\n").expect("the threats");
+    let lines = table.lines().filter(|line| line.starts_with("| "));
+    // The header is no threat.
+    lines.skip(1)
+}
+
+/// The tests in the last column of a row.
+fn named_tests(row: &str) -> Vec<&str> {
+    let cells = row.trim_end_matches(" |");
+    let (_, last) = cells.rsplit_once(" | ").expect("three columns");
+    last.split('`').skip(1).step_by(2).collect()
+}
+
+/// The directory of a test binary, by its name in nextest. The suites of `tests/` have no package.
+fn directory(binary: &str) -> PathBuf {
+    match binary.split_once("::") {
+        Some((package, test)) => Path::new("crates").join(package).join("tests").join(test),
+        None if binary.starts_with("forge") => Path::new("crates").join(binary).join("src"),
+        None => Path::new("tests").join(binary),
+    }
+}
+
+/// Whether a name such as `mcp attacks::an_evil_host` is that of a test.
+fn is_test(reference: &str) -> bool {
+    let Some((binary, path)) = reference.split_once(' ') else {
+        return false;
+    };
+    let mut modules: Vec<&str> = path.split("::").collect();
+    let name = modules.pop().unwrap_or_default();
+    let source = |depth: usize| {
+        let outer = modules[..depth].iter();
+        let path = outer.fold(directory(binary), |path, module| path.join(module));
+        let files = ["mod.rs", "main.rs", "lib.rs"].map(|file| path.join(file));
+        let mut files = files.into_iter().chain([path.with_extension("rs")]);
+        Some((files.find_map(|file| read(&file))?, depth))
+    };
+    // Modules behind the last one with a file are inside of that file, some made by a macro.
+    let deepest = (0..=modules.len()).rev().find_map(source);
+    deepest.is_some_and(|(text, depth)| {
+        let mut inline = modules[depth..].iter();
+        let has_modules = inline.all(|module| text.contains(&format!("{module} ")));
+        has_modules && declares_test(&text, name)
+    })
+}
+
+/// Whether `text` has a function of this name with the attribute of a test.
+fn declares_test(text: &str, name: &str) -> bool {
+    let Some((before, _)) = text.split_once(&format!("fn {name}(")) else {
+        return false;
+    };
+    let attributes = before.rsplit("\n\n").next().unwrap_or_default();
+    ["#[test]", "#[tokio::test"]
+        .iter()
+        .any(|test| attributes.contains(test))
+}
+
+#[test]
+fn security_page_names_existing_tests() {
+    let page = read(Path::new("SECURITY.md")).expect("the page");
+    let mut count = 0;
+    for row in threats(&page) {
+        let tests = named_tests(row);
+        assert!(!tests.is_empty(), "no test holds this: {row}");
+        let missing: Vec<_> = tests.iter().filter(|test| !is_test(test)).collect();
+        assert!(missing.is_empty(), "no such test: {missing:?} in {row}");
+        count += tests.len();
+    }
+    assert!(count > 100, "only {count} tests are named");
+}
+
+#[test]
+fn misspelled_test_of_security_page_is_found() {
+    for known in [
+        "mcp attacks::an_evil_host",
+        "cli tangled::accounts::moved_handle_is_refused_until_the_next_login",
+        "adversary runs::submodule::agent_runs_no_program",
+        "browser page_of_hostile_texts_runs_and_loads_nothing",
+        "forge config::keys::tests::repository_keys_are_a_closed_list",
+        "forge-core::hidden words_that_a_page_hides_are_hidden_and_no_others",
+        "forge-http::it redirects::a_write_goes_nowhere_else",
+        "forge-mcp http::tests::who_says_nothing_keeps_nobody_out",
+    ] {
+        assert!(is_test(known), "{known}");
+    }
+    for wrong in [
+        "attacks::an_evil_host",
+        "mpc attacks::an_evil_host",
+        "mcp attack::an_evil_host",
+        "mcp attacks::an_evil_hosts",
+        "mcp attacks::an_evil",
+        // A helper of the tests.
+        "mcp attacks::question",
+        "adversary runs::submodules::agent_runs_no_program",
+        "forge-core secret::test::no_formatting_shows_it",
+        "forge-http::it redirects::a_write_goes_nowhere",
+    ] {
+        assert!(!is_test(wrong), "{wrong}");
+    }
+}
