@@ -9,7 +9,7 @@ use forge_core::{
 use serde::Serialize;
 
 use super::{ClaimRequest, StateChange, Workflow, now};
-use crate::{Candidate, Pick, Promise, member::order, pick};
+use crate::{Candidate, Command, Pick, Promise, member::order, pick, pick::pickable_ranks};
 
 /// How many issues are read at once.
 const PAGE: usize = 100;
@@ -25,7 +25,7 @@ pub struct PickRequest<'a> {
     pub state: Option<&'a str>,
     /// The command of the workflow, or its role; `None` where a state is named.
     pub command: Option<&'a str>,
-    /// The largest estimate.
+    /// The largest estimate; `None` for the estimates of the command.
     pub max_estimate: Option<&'a str>,
     /// Claim it as well, for this holder and lease; the command is [`Self::command`].
     pub claim: Option<ClaimRequest<'a>>,
@@ -73,7 +73,7 @@ impl Workflow {
                 candidates.extend(open.map(|issue| self.candidate(issue)));
                 let quiet = found.items.iter().filter(|issue| issue.comments_count == 0);
                 untouched.extend(quiet.filter(|_| counts).map(|issue| order(&issue.id)));
-                if self.is_certain(&candidates, &states, req.max_estimate)? {
+                if self.is_certain(&candidates, &states, req)? {
                     truncated = found.next.is_some();
                     break 'lists;
                 }
@@ -90,7 +90,7 @@ impl Workflow {
         }
         let mut taken = 0;
         loop {
-            let picked = self.best(&candidates, &states, req.max_estimate)?;
+            let picked = self.best(&candidates, &states, req)?;
             let done = |pick, claimed| Picked {
                 pick,
                 scanned,
@@ -147,7 +147,7 @@ impl Workflow {
         let definition = &self.definition;
         if let Some(state) = req.state {
             // A wrong state is refused before anything is read.
-            pick(definition, &[], state, req.max_estimate)?;
+            pick(definition, &[], state, None, req.max_estimate)?;
             return Ok(vec![state.to_owned()]);
         }
         let Some(name) = req.command else {
@@ -180,7 +180,7 @@ impl Workflow {
             ))),
             false => {
                 for state in &states {
-                    pick(definition, &[], state, req.max_estimate)?;
+                    pick(definition, &[], state, None, req.max_estimate)?;
                 }
                 Ok(states)
             }
@@ -221,10 +221,16 @@ impl Workflow {
     }
 
     /// The best of the states: the first state that has one.
-    fn best(&self, candidates: &[Candidate], states: &[String], max: Option<&str>) -> Result<Pick> {
+    fn best(
+        &self,
+        candidates: &[Candidate],
+        states: &[String],
+        req: &PickRequest<'_>,
+    ) -> Result<Pick> {
+        let (command, max) = (self.command_of(req), req.max_estimate);
         let mut none: Option<Pick> = None;
         for state in states {
-            let found = pick(&self.definition, candidates, state, max)?;
+            let found = pick(&self.definition, candidates, state, command, max)?;
             if found.issue.is_some() {
                 return Ok(found);
             }
@@ -245,22 +251,27 @@ impl Workflow {
         &self,
         candidates: &[Candidate],
         states: &[String],
-        max: Option<&str>,
+        req: &PickRequest<'_>,
     ) -> Result<bool> {
         let Some(first) = states.first() else {
             return Ok(false);
         };
-        let best = pick(&self.definition, candidates, first, max)?.issue;
-        let is_first = |scale: &[String], value: &Option<String>| {
-            scale
-                .first()
-                .zip(value.as_ref())
-                .is_some_and(|(a, b)| a.eq_ignore_ascii_case(b))
+        let definition = &self.definition;
+        let (command, max) = (self.command_of(req), req.max_estimate);
+        let Some(found) = pick(definition, candidates, first, command, max)?.issue else {
+            return Ok(false);
         };
-        Ok(best.is_some_and(|found| {
-            is_first(&self.definition.priority.scale, &found.member.priority)
-                && is_first(&self.definition.estimate.scale, &found.member.estimate)
-        }))
+        let ranks = pickable_ranks(definition, command, max)?;
+        let smallest = ranks.map_or(Some(0), |ranks| ranks.into_iter().min());
+        let (priority, estimate) = (found.member.priority, found.member.estimate);
+        let priority = priority.and_then(|p| definition.priority_rank(&p));
+        let estimate = estimate.and_then(|e| definition.estimate_rank(&e));
+        Ok(priority == Some(0) && estimate == smallest)
+    }
+
+    /// The command that an issue is picked for; an unknown name is refused elsewhere.
+    fn command_of(&self, req: &PickRequest<'_>) -> Option<&Command> {
+        self.definition.command_or_role(req.command?).ok()
     }
 }
 
