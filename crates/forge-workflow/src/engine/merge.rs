@@ -12,7 +12,7 @@ use forge_core::{
 use futures::{StreamExt as _, stream};
 use serde::Serialize;
 
-use super::{MAX_ATTEMPTS, Workflow, with_setup};
+use super::{AT_ONCE, MAX_ATTEMPTS, Workflow, with_setup};
 use crate::{
     CommentLedger, Entry, Event, Ledger, MergeRef, Sheet, Swap, Terminal,
     ledger::took_effect,
@@ -22,8 +22,6 @@ use crate::{
 
 /// The command that the trail names for a merge without a workflow.
 const COMMAND: &str = "merge";
-/// How many issues are read or written at once.
-const AT_ONCE: usize = 4;
 /// How many issues a sentence names; the others are counted.
 const MAX_NAMED: usize = 10;
 

@@ -9,7 +9,7 @@ use forge_core::{
 use serde::Serialize;
 
 use super::{ClaimRequest, StateChange, Workflow, now};
-use crate::{Candidate, Command, Pick, Promise, member::order, pick, pick::pickable_ranks};
+use crate::{Candidate, Command, Pick, member::order, pick, pick::pickable_ranks};
 
 /// How many issues are read at once.
 const PAGE: usize = 100;
@@ -131,8 +131,6 @@ impl Workflow {
         req: &PickRequest<'_>,
         scan: &mut Scan,
     ) -> Result<()> {
-        // An issue without a comment has no trail, where the forge counts comments itself.
-        let counts = self.promise() != Promise::Advisory;
         let mut page = PageReq::first(PAGE);
         for n in 1.. {
             let found = self.repo.issues(query, page).await?;
@@ -143,9 +141,11 @@ impl Workflow {
                 .filter(|issue| issue.state == IssueState::Open);
             scan.candidates
                 .extend(open.map(|issue| self.candidate(issue)));
-            let quiet = found.items.iter().filter(|issue| issue.comments_count == 0);
-            let quiet = quiet.filter(|_| counts).map(|issue| order(&issue.id));
-            scan.untouched.extend(quiet);
+            let quiet = found
+                .items
+                .iter()
+                .filter(|issue| !self.ledger.may_have_trail(issue));
+            scan.untouched.extend(quiet.map(|issue| order(&issue.id)));
             let is_over = n == MAX_PAGES || self.is_certain(&scan.candidates, state, req)?;
             match found.next {
                 Some(cursor) if !is_over => page = PageReq::after(cursor, PAGE),
