@@ -3,11 +3,12 @@
 use forge_core::{
     Error, Precondition, Result, Warning,
     model::{Issue, IssueId},
+    text::one_line,
 };
 use futures::{StreamExt as _, stream};
 use serde::Serialize;
 
-use super::{AT_ONCE, Workflow};
+use super::{AT_ONCE, Workflow, now};
 use crate::{
     AdvancePlan, Entry, Event, Member, Sheet, SkippedMember, State, Swap, Trail, advance_plan,
     ledger::took_effect,
@@ -58,7 +59,8 @@ pub struct FailedIssue {
 
 impl Workflow {
     /// Moves the children of `parent` that are behind `target` to it. No child moves backwards, and a
-    /// child that somebody works on stays unless `pass_locks`.
+    /// child that somebody works on stays unless `pass_locks`, by its state or by a claim. A passed
+    /// claim ends.
     ///
     /// # Errors
     /// `not_found` for the parent; `invalid_input` (field `target_state`). A child that cannot be
@@ -88,7 +90,8 @@ impl Workflow {
         let plan = advance_plan(&self.definition, &members, target, pass_locks)?;
         sheets.retain(|sheet| is_moved(&plan, &sheet.issue));
         report.skipped.extend(plan.skipped);
-        self.carry_out(sheets, plan.target, &mut report).await?;
+        self.carry_out(sheets, plan.target, pass_locks, &mut report)
+            .await?;
         Ok(report)
     }
 
@@ -120,7 +123,8 @@ impl Workflow {
         }
     }
 
-    /// Moves the parent of `child` to the last gate that all of its children have reached.
+    /// Moves the parent of `child` to the last gate that all of its children have reached. A claimed
+    /// parent stays.
     ///
     /// # Errors
     /// `precondition_failed` for an issue without a parent.
@@ -193,7 +197,10 @@ impl Workflow {
                             .skipped
                             .push(skip("it is there already, or past it".to_owned()));
                     }
-                    _ => self.carry_out(vec![sheet], gate, &mut report).await?,
+                    _ => {
+                        self.carry_out(vec![sheet], gate, false, &mut report)
+                            .await?;
+                    }
                 }
             }
         }
@@ -277,16 +284,28 @@ impl Workflow {
         Ok((children, warnings))
     }
 
+    /// Moves issues to a state. One that is claimed stays, or its claim ends where claims are passed.
     async fn carry_out(
         &self,
         sheets: Vec<Sheet>,
         to: &State,
+        pass_claims: bool,
         report: &mut AdvanceReport,
     ) -> Result<()> {
         let mut moves = Vec::new();
         let mut writes = Vec::new();
         for sheet in sheets {
             let from = self.state_of(&sheet.issue);
+            let claim = sheet.trail.claim.as_ref();
+            let held = claim.filter(|claim| !pass_claims && !claim.is_expired(now()));
+            if let Some(claim) = held {
+                report.skipped.push(SkippedMember {
+                    id: sheet.issue.id.clone(),
+                    current_state: from,
+                    reason: format!("{} works on it", one_line(&claim.holder)),
+                });
+                continue;
+            }
             moves.push(Advanced {
                 id: sheet.issue.id.clone(),
                 from_state: from.clone(),
@@ -297,12 +316,13 @@ impl Workflow {
                 to: to.name.clone(),
                 command: COMMAND.to_owned(),
                 intent: None,
-                ends: None,
+                ends: claim.map(|claim| claim.id.clone()),
                 merge: None,
             };
             let edit = self.edit_to(&sheet.issue, to);
             writes.push((sheet, edit, Entry::new(event, None)));
         }
+        report.skipped.sort_by_key(|left| order(&left.id));
         if report.dry_run || moves.is_empty() {
             report.advanced = moves;
             return Ok(());
