@@ -319,3 +319,27 @@ fn killed_reconcile_moves_its_issue_once() {
         }
     }
 }
+
+#[test]
+fn reconciles_at_once_move_an_issue_once() {
+    let world = World::github();
+    world
+        .run(&["config", "set", "workflow.store", "labels"])
+        .ok();
+    let (issue, pull) = world.merged("work");
+    let ended: Vec<Value> = thread::scope(|scope| {
+        let running: Vec<_> = (0..4)
+            .map(|_| world.forge(&["workflow", "reconcile", &pull, "--json"]))
+            .map(|run| scope.spawn(move || run.output().success().json()))
+            .collect();
+        running.into_iter().map(|r| r.join().unwrap()).collect()
+    });
+    let moved = |report: &Value| report["transitioned"].as_array().unwrap().len();
+    assert_eq!(ended.iter().map(moved).sum::<usize>(), 1, "{ended:?}");
+    let view = ["issue", "view", &issue, "--json", "comments"];
+    let view = world.forge(&view).output().success().json();
+    let comments = view["comments"].as_array().unwrap().iter();
+    let bodies = comments.map(|c| c["body"].as_str().unwrap());
+    let merges = bodies.filter(|body| body.contains("by the merge of"));
+    assert_eq!(merges.count(), 1, "{view}");
+}

@@ -76,7 +76,7 @@ pub struct Command {
     pub lock: Option<String>,
     /// The state after a claim was given up; the state before the claim, where there is no such key.
     pub release: Option<String>,
-    /// The estimates that it takes; empty: all.
+    /// The estimates that are picked for it; empty: those up to [`EstimateScale::max_pick`].
     #[serde(default)]
     pub estimates: Vec<String>,
     /// What intents mean for it.
@@ -109,7 +109,7 @@ pub struct OnMerge {
 pub struct EstimateScale {
     /// The values.
     pub scale: Vec<String>,
-    /// The largest that is picked unless a caller says otherwise.
+    /// The largest that is picked unless a caller or [`Command::estimates`] says otherwise.
     pub max_pick: Option<String>,
     /// The values of an issue that is to be split.
     #[serde(default)]

@@ -70,6 +70,23 @@ pub trait Ledger: fmt::Debug + Send + Sync {
     /// Those of the edit. An answer that was lost is read back.
     async fn swap(&self, sheet: &Sheet, edit: EditIssue, entry: &Entry) -> Result<Swap>;
 
+    /// Writes several entries, each as [`Ledger::swap`] does. One that fails stops no other one.
+    ///
+    /// # Errors
+    /// When none can be sent.
+    async fn swap_all(&self, writes: &[(Sheet, EditIssue, Entry)]) -> Result<Vec<Result<Swap>>> {
+        let mut written = Vec::new();
+        for (sheet, edit, entry) in writes {
+            written.push(self.swap(sheet, edit.clone(), entry).await);
+        }
+        Ok(written)
+    }
+
+    /// Whether an issue that was read without its trail may have one.
+    fn may_have_trail(&self, _: &Issue) -> bool {
+        true
+    }
+
     /// Replaces the entry of a claim by `entry`, which renews its lease.
     ///
     /// # Errors
@@ -284,6 +301,37 @@ impl Ledger for CommentLedger {
             Err(e) if was_sent(&e) => self.settle(sheet, &edit, entry, e).await,
             Err(e) => Err(e),
         }
+    }
+
+    async fn swap_all(&self, writes: &[(Sheet, EditIssue, Entry)]) -> Result<Vec<Result<Swap>>> {
+        let edits: Vec<(IssueId, EditIssue)> = writes
+            .iter()
+            .map(|(sheet, edit, entry)| {
+                let version = Some(sheet.issue.version.clone());
+                let edit = EditIssue {
+                    comment: Some(entry.to_comment()),
+                    expected_version: version.filter(|v| !v.is_empty()),
+                    board: self.board.clone(),
+                    ..edit.clone()
+                };
+                (sheet.issue.id.clone(), edit)
+            })
+            .collect();
+        let results = self.repo.edit_issues(&edits).await?;
+        let mut written = Vec::new();
+        for (((sheet, _, entry), (_, edit)), result) in writes.iter().zip(&edits).zip(results) {
+            written.push(match result {
+                Ok(outcome) => Ok(Swap::Written(outcome)),
+                Err(e) if is_partial(&e) => self.settle(sheet, edit, entry, e).await,
+                Err(e) => Err(e),
+            });
+        }
+        Ok(written)
+    }
+
+    fn may_have_trail(&self, issue: &Issue) -> bool {
+        // On tangled an index counts the comments, and may be behind.
+        issue.comments_count > 0 || self.promise() == Promise::Advisory
     }
 
     async fn renew(&self, sheet: &Sheet, comment: &str, entry: &Entry) -> Result<Swap> {

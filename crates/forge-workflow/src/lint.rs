@@ -159,6 +159,7 @@ impl Mistakes<'_> {
     fn look(&mut self) {
         self.states();
         self.scales();
+        self.fields();
         self.intents();
         self.commands();
         self.phases();
@@ -211,7 +212,20 @@ impl Mistakes<'_> {
     }
 
     fn scales(&mut self) {
-        let estimate = &self.definition.estimate;
+        let definition = self.definition;
+        for (table, scale) in [
+            ("estimate", &definition.estimate.scale),
+            ("priority", &definition.priority.scale),
+        ] {
+            for (at, value) in scale.iter().enumerate() {
+                let is_twin = |other: &String| other.to_lowercase() == value.to_lowercase();
+                if scale.iter().take(at).any(is_twin) {
+                    let why = format!("the value {} is there twice", one_line(value));
+                    self.say(&[table, "scale", &at.to_string()], why);
+                }
+            }
+        }
+        let estimate = &definition.estimate;
         let known = |value: &String| estimate.scale.contains(value);
         let wrong: Vec<(&str, &String)> = (estimate.max_pick.iter().map(|v| ("max_pick", v)))
             .chain(estimate.oversized.iter().map(|v| ("oversized", v)))
@@ -220,6 +234,20 @@ impl Mistakes<'_> {
         for (key, value) in wrong {
             let scale = estimate.scale.iter().map(String::as_str);
             self.say(&["estimate", key], unknown("estimate", value, scale));
+        }
+    }
+
+    fn fields(&mut self) {
+        let field = &self.definition.field;
+        for (key, name) in [
+            ("state", &field.state),
+            ("estimate", &field.estimate),
+            ("priority", &field.priority),
+            ("status", &field.status),
+        ] {
+            if name.trim().is_empty() {
+                self.say(&["field", key], "the name of the field is empty".to_owned());
+            }
         }
     }
 
@@ -247,6 +275,9 @@ impl Mistakes<'_> {
                     let why = format!("the state {lock} is no lock");
                     self.say(&path, why);
                 }
+            }
+            if let Some(release) = &command.release {
+                self.known_state(release, &["command", name, "release"]);
             }
             for (at, estimate) in command.estimates.iter().enumerate() {
                 if !definition.estimate.scale.contains(estimate) {
@@ -417,6 +448,30 @@ mod tests {
                 "max_pick = \"Q\"",
                 "estimate.max_pick",
                 "no estimate 'Q'",
+            ),
+            (
+                "scale = [\"XS\", \"S\"",
+                "scale = [\"XS\", \"xs\", \"S\"",
+                "estimate.scale.1",
+                "the value xs is there twice",
+            ),
+            (
+                "scale = [\"P0\"",
+                "scale = [\"P0\", \"P0\"",
+                "priority.scale.1",
+                "the value P0 is there twice",
+            ),
+            (
+                "state = \"Workflow State\"",
+                "state = \" \"",
+                "field.state",
+                "is empty",
+            ),
+            (
+                "release = \"In Progress\"",
+                "release = \"Working\"",
+                "command.impl.release",
+                "no state 'Working'",
             ),
             (
                 "at = \"Ready for Plan\"",

@@ -3,7 +3,7 @@
 use forge_core::{Error, Result, Timestamp, model::IssueId, near, text::one_line};
 use serde::Serialize;
 
-use crate::{Definition, Member, State, member::order};
+use crate::{Command, Definition, Member, State, member::order};
 
 /// An open issue that could be picked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -36,8 +36,8 @@ pub struct Pick {
 
 /// The issue in `state` to work on next: the most urgent, then the smallest, then the oldest.
 ///
-/// `max_estimate` is [`EstimateScale::max_pick`](crate::EstimateScale::max_pick) unless it is given;
-/// an issue without an estimate passes.
+/// Without `max_estimate` the estimates of `command` pass, and where it names none, those up to
+/// [`EstimateScale::max_pick`](crate::EstimateScale::max_pick). An issue without an estimate passes.
 ///
 /// # Errors
 /// `invalid_input` (field `state` or `max_estimate`) for one that there is not, and for the state of
@@ -46,18 +46,18 @@ pub fn pick(
     definition: &Definition,
     candidates: &[Candidate],
     state: &str,
+    command: Option<&Command>,
     max_estimate: Option<&str>,
 ) -> Result<Pick> {
     let state = pickable(definition, state)?;
-    let max = max_estimate.or(definition.estimate.max_pick.as_deref());
-    let max = max.map(|max| estimate_rank(definition, max)).transpose()?;
+    let ranks = pickable_ranks(definition, command, max_estimate)?;
     let in_state = candidates
         .iter()
         .filter(|c| c.member.state_in(definition) == Some(state));
     let mut skipped = Vec::new();
     let mut ready = Vec::new();
     for candidate in in_state {
-        match obstacle(definition, candidate, max) {
+        match obstacle(definition, candidate, ranks.as_deref()) {
             Some(why) => skipped.push((candidate.member.id.clone(), why)),
             None => ready.push(candidate),
         }
@@ -110,7 +110,11 @@ fn why(found: &Candidate, state: &State, of: usize) -> String {
     )
 }
 
-fn obstacle(definition: &Definition, candidate: &Candidate, max: Option<usize>) -> Option<String> {
+fn obstacle(
+    definition: &Definition,
+    candidate: &Candidate,
+    ranks: Option<&[usize]>,
+) -> Option<String> {
     if let Some(holder) = &candidate.held_by {
         return Some(format!("{} works on it", one_line(holder)));
     }
@@ -127,7 +131,24 @@ fn obstacle(definition: &Definition, candidate: &Candidate, max: Option<usize>) 
     }
     let estimate = candidate.member.estimate.as_deref()?;
     let rank = definition.estimate_rank(estimate)?;
-    (max.is_some_and(|max| rank > max)).then(|| format!("its estimate is {}", one_line(estimate)))
+    let fits = ranks.is_none_or(|ranks| ranks.contains(&rank));
+    (!fits).then(|| format!("its estimate is {}", one_line(estimate)))
+}
+
+/// The places in the scale of the estimates that are picked; `None`: all.
+pub(crate) fn pickable_ranks(
+    definition: &Definition,
+    command: Option<&Command>,
+    max_estimate: Option<&str>,
+) -> Result<Option<Vec<usize>>> {
+    let own = command.map_or(&[][..], |command| command.estimates.as_slice());
+    if max_estimate.is_none() && !own.is_empty() {
+        let ranks = own.iter().filter_map(|e| definition.estimate_rank(e));
+        return Ok(Some(ranks.collect()));
+    }
+    let max = max_estimate.or(definition.estimate.max_pick.as_deref());
+    let max = max.map(|max| estimate_rank(definition, max)).transpose()?;
+    Ok(max.map(|max| (0..=max).collect()))
 }
 
 fn pickable<'d>(definition: &'d Definition, name: &str) -> Result<&'d State> {
@@ -207,7 +228,7 @@ mod tests {
 
     fn picked(candidates: &[Candidate]) -> Pick {
         let ralph = Definition::preset("ralph").unwrap();
-        pick(&ralph, candidates, "research needed", None).unwrap()
+        pick(&ralph, candidates, "research needed", None, None).unwrap()
     }
 
     #[test]
@@ -256,9 +277,34 @@ mod tests {
             ]
         );
         let ralph = Definition::preset("ralph").unwrap();
-        let found = pick(&ralph, &[large], "Research Needed", Some("xl")).unwrap();
+        let found = pick(&ralph, &[large], "Research Needed", None, Some("xl")).unwrap();
         assert_eq!(found.issue.unwrap().member.id, id(3));
         assert_eq!(picked(&[]).reason, "no open issue is in Research Needed");
+    }
+
+    #[test]
+    fn pick_estimates_of_the_command_replace_the_largest() {
+        let ralph = Definition::preset("ralph").unwrap();
+        let all = [
+            candidate(1, "P0", "S", 1),
+            candidate(2, "P1", "L", 1),
+            candidate(3, "P2", "", 1),
+        ];
+        let by = |command: &str, max: Option<&str>| {
+            let command = ralph.command(command);
+            pick(&ralph, &all, "Research Needed", command, max).unwrap()
+        };
+        let found = by("split", None);
+        assert_eq!(found.skipped, [(id(1), "its estimate is S".to_owned())]);
+        assert_eq!(
+            (found.issue.unwrap().member.id, found.alternatives),
+            (id(2), 1)
+        );
+        // A command without estimates, and a bound of the caller.
+        for found in [by("triage", None), by("split", Some("S"))] {
+            assert_eq!(found.skipped, [(id(2), "its estimate is L".to_owned())]);
+            assert_eq!(found.issue.unwrap().member.id, id(1));
+        }
     }
 
     #[test]
@@ -291,7 +337,7 @@ mod tests {
                 "without it for the default (S)",
             ),
         ] {
-            let e = pick(&ralph, &[], state, max).unwrap_err();
+            let e = pick(&ralph, &[], state, None, max).unwrap_err();
             assert!(e.message().contains(why), "{e}");
             assert!(e.hint().unwrap().text().contains(retry), "{e:?}");
         }

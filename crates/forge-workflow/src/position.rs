@@ -55,6 +55,10 @@ pub fn position(definition: &Definition, members: &[Member]) -> Position {
         .copied()
         .filter(|m| m.needs_human(definition))
         .collect();
+    // A person has to act first, even where no member blocks the phase.
+    let in_human_state = |m: &&Member| m.state_in(definition).is_some_and(|s| s.human);
+    let all_wait = !live.is_empty() && live.iter().all(in_human_state);
+    let escalates = all_wait || !needs_human.is_empty();
     let mut unknown: Vec<String> = live
         .iter()
         .filter(|m| m.state_in(definition).is_none())
@@ -84,7 +88,10 @@ pub fn position(definition: &Definition, members: &[Member]) -> Position {
             reason(&rule.reason, named)
         }),
         remaining_phases: found.map_or_else(Vec::new, |(rule, _)| rule.remaining.clone()),
-        recommendation: recommend(convergence.met, !needs_human.is_empty()),
+        recommendation: match escalates {
+            true => Recommendation::Escalate,
+            false => recommend(convergence.met, false),
+        },
         convergence,
         is_group,
         needs_human: needs_human.into_iter().map(|m| m.id.clone()).collect(),
@@ -280,7 +287,26 @@ mod tests {
         let found = at(&["In Progress", "Human Needed"]);
         assert_eq!(found.phase, "IMPLEMENT");
         assert_eq!(numbers(&found.needs_human), [2]);
-        let found = at(&["Research Needed", "Human Needed"]);
-        assert_eq!(found.recommendation, Recommendation::Escalate);
+        for states in [
+            &["In Progress", "Human Needed"][..],
+            &["Research Needed", "Human Needed"],
+            &["In Review", "Human Needed"],
+            &["Human Needed"],
+            // All wait for a person in the order of work.
+            &["Plan in Review", "Plan in Review"],
+            &["Plan in Review", "In Review", "Done"],
+        ] {
+            let found = at(states).recommendation;
+            assert_eq!(found, Recommendation::Escalate, "{states:?}");
+        }
+        for states in [
+            &["Plan in Review", "In Progress"][..],
+            &["Ready for Plan"],
+            &["Done"],
+            &[],
+        ] {
+            let found = at(states).recommendation;
+            assert_eq!(found, Recommendation::Proceed, "{states:?}");
+        }
     }
 }

@@ -2,14 +2,16 @@
 
 use forge_core::{
     Error, Precondition, Result, Warning,
-    model::{EditIssue, Issue, IssueId},
+    model::{Issue, IssueId},
+    text::one_line,
 };
+use futures::{StreamExt as _, stream};
 use serde::Serialize;
 
-use super::Workflow;
+use super::{AT_ONCE, Workflow, now};
 use crate::{
-    Entry, Event, Member, SkippedMember, State, advance_plan,
-    ledger::{is_done, is_partial, took_effect},
+    AdvancePlan, Entry, Event, Member, Sheet, SkippedMember, State, Swap, Trail, advance_plan,
+    ledger::took_effect,
     member::{order, short},
 };
 
@@ -57,7 +59,8 @@ pub struct FailedIssue {
 
 impl Workflow {
     /// Moves the children of `parent` that are behind `target` to it. No child moves backwards, and a
-    /// child that somebody works on stays unless `pass_locks`.
+    /// child that somebody works on stays unless `pass_locks`, by its state or by a claim. A passed
+    /// claim ends.
     ///
     /// # Errors
     /// `not_found` for the parent; `invalid_input` (field `target_state`). A child that cannot be
@@ -75,21 +78,53 @@ impl Workflow {
         let plan = advance_plan(&self.definition, &members, target, pass_locks)?;
         let mut report = AdvanceReport {
             target_state: empty.target.name.clone(),
-            skipped: plan.skipped,
+            skipped: plan.skipped.clone(),
             warnings,
             dry_run,
             ..AdvanceReport::default()
         };
-        let moves: Vec<(&Issue, Option<String>)> = plan
-            .moves
-            .iter()
-            .filter_map(|(id, from)| Some((children.iter().find(|c| c.id == *id)?, from.clone())))
-            .collect();
-        self.carry_out(&moves, plan.target, &mut report).await?;
+        let behind = children.into_iter().filter(|c| is_moved(&plan, c));
+        let mut sheets = self.sheets(behind.collect(), &mut report).await;
+        // A child may have moved between the two reads.
+        let members: Vec<Member> = sheets.iter().map(|s| self.member(&s.issue)).collect();
+        let plan = advance_plan(&self.definition, &members, target, pass_locks)?;
+        sheets.retain(|sheet| is_moved(&plan, &sheet.issue));
+        report.skipped.extend(plan.skipped);
+        self.carry_out(sheets, plan.target, pass_locks, &mut report)
+            .await?;
         Ok(report)
     }
 
-    /// Moves the parent of `child` to the last gate that all of its children have reached.
+    /// Issues with their trails. What cannot be read is an error of the report.
+    async fn sheets(&self, issues: Vec<Issue>, report: &mut AdvanceReport) -> Vec<Sheet> {
+        let read = stream::iter(issues)
+            .map(|issue| async move { (self.sheet(&issue).await, issue) })
+            .buffered(AT_ONCE)
+            .collect::<Vec<_>>()
+            .await;
+        let mut sheets = Vec::new();
+        for (sheet, issue) in read {
+            match sheet {
+                Ok(sheet) => sheets.push(sheet),
+                Err(e) => report.errors.push(failed(&issue.id, e.message())),
+            }
+        }
+        sheets
+    }
+
+    /// An issue with its trail, which is read where there may be one.
+    async fn sheet(&self, issue: &Issue) -> Result<Sheet> {
+        match self.ledger.may_have_trail(issue) {
+            true => self.ledger.read(&issue.id).await,
+            false => Ok(Sheet {
+                issue: issue.clone(),
+                trail: Trail::default(),
+            }),
+        }
+    }
+
+    /// Moves the parent of `child` to the last gate that all of its children have reached. A claimed
+    /// parent stays.
     ///
     /// # Errors
     /// `precondition_failed` for an issue without a parent.
@@ -135,7 +170,8 @@ impl Workflow {
             dry_run,
             ..AdvanceReport::default()
         };
-        let from = self.state_of(&issue);
+        let sheet = self.sheet(&issue).await?;
+        let from = self.state_of(&sheet.issue);
         let skip = |reason: String| SkippedMember {
             id: parent.clone(),
             current_state: from.clone(),
@@ -162,8 +198,8 @@ impl Workflow {
                             .push(skip("it is there already, or past it".to_owned()));
                     }
                     _ => {
-                        self.carry_out(&[(&issue, from.clone())], gate, &mut report)
-                            .await?
+                        self.carry_out(vec![sheet], gate, false, &mut report)
+                            .await?;
                     }
                 }
             }
@@ -248,84 +284,83 @@ impl Workflow {
         Ok((children, warnings))
     }
 
+    /// Moves issues to a state. One that is claimed stays, or its claim ends where claims are passed.
     async fn carry_out(
         &self,
-        moves: &[(&Issue, Option<String>)],
+        sheets: Vec<Sheet>,
         to: &State,
+        pass_claims: bool,
         report: &mut AdvanceReport,
     ) -> Result<()> {
-        let advanced = |issue: &Issue, from: &Option<String>| Advanced {
-            id: issue.id.clone(),
-            from_state: from.clone(),
-            to_state: to.name.clone(),
-        };
+        let mut moves = Vec::new();
+        let mut writes = Vec::new();
+        for sheet in sheets {
+            let from = self.state_of(&sheet.issue);
+            let claim = sheet.trail.claim.as_ref();
+            let held = claim.filter(|claim| !pass_claims && !claim.is_expired(now()));
+            if let Some(claim) = held {
+                report.skipped.push(SkippedMember {
+                    id: sheet.issue.id.clone(),
+                    current_state: from,
+                    reason: format!("{} works on it", one_line(&claim.holder)),
+                });
+                continue;
+            }
+            moves.push(Advanced {
+                id: sheet.issue.id.clone(),
+                from_state: from.clone(),
+                to_state: to.name.clone(),
+            });
+            let event = Event::Moved {
+                from,
+                to: to.name.clone(),
+                command: COMMAND.to_owned(),
+                intent: None,
+                ends: claim.map(|claim| claim.id.clone()),
+                merge: None,
+            };
+            let edit = self.edit_to(&sheet.issue, to);
+            writes.push((sheet, edit, Entry::new(event, None)));
+        }
+        report.skipped.sort_by_key(|left| order(&left.id));
         if report.dry_run || moves.is_empty() {
-            report.advanced = moves
-                .iter()
-                .map(|(issue, from)| advanced(issue, from))
-                .collect();
+            report.advanced = moves;
             return Ok(());
         }
-        let (edits, entries): (Vec<(IssueId, EditIssue)>, Vec<Entry>) = moves
-            .iter()
-            .map(|(issue, from)| {
-                let event = Event::Moved {
-                    from: from.clone(),
-                    to: to.name.clone(),
-                    command: COMMAND.to_owned(),
-                    intent: None,
-                    ends: None,
-                    merge: None,
-                };
-                let entry = Entry::new(event, None);
-                let edit = EditIssue {
-                    comment: Some(entry.to_comment()),
-                    expected_version: Some(issue.version.clone()).filter(|v| !v.is_empty()),
-                    board: self.store.board().cloned(),
-                    ..self.edit_to(issue, to)
-                };
-                ((issue.id.clone(), edit), entry)
-            })
-            .unzip();
-        let results = self.repo.edit_issues(&edits).await?;
-        let sent = edits.iter().zip(&entries);
-        for (((issue, from), ((_, edit), entry)), result) in moves.iter().zip(sent).zip(results) {
-            let failed = |why: &str| FailedIssue {
-                id: issue.id.clone(),
-                error: format!(
-                    "Failed to update: {why}. Recovery: retry advance, or move {} by itself with set-state",
-                    short(&issue.id)
-                ),
-            };
+        let results = self.ledger.swap_all(&writes).await?;
+        for (moved, result) in moves.into_iter().zip(results) {
             match result {
-                Ok(outcome) if took_effect(&outcome.ingestion) => {
-                    report.advanced.push(advanced(issue, from));
+                Ok(Swap::Written(outcome)) if took_effect(&outcome.ingestion) => {
+                    report.advanced.push(moved);
                     report.warnings.extend(outcome.warnings);
                 }
-                Ok(_) => report
-                    .errors
-                    .push(failed("its record is stored, and nothing shows it")),
-                Err(e) if is_partial(&e) && self.is_moved(issue, edit, entry).await => {
-                    report.advanced.push(advanced(issue, from));
+                Ok(Swap::Written(_)) => {
+                    let why = "its record is stored, and nothing shows it";
+                    report.errors.push(failed(&moved.id, why));
                 }
-                Err(e) => report.errors.push(failed(e.message())),
+                Ok(Swap::Stale) => {
+                    let why = "somebody else changed it meanwhile";
+                    report.errors.push(failed(&moved.id, why));
+                }
+                Err(e) => report.errors.push(failed(&moved.id, e.message())),
             }
         }
         Ok(())
     }
+}
 
-    /// Whether a move that failed in part has happened. An entry that tells of one that has not is
-    /// withdrawn.
-    async fn is_moved(&self, issue: &Issue, edit: &EditIssue, entry: &Entry) -> bool {
-        let Ok(now) = self.ledger.read(&issue.id).await else {
-            return false;
-        };
-        let is_told = now.trail.ids.contains(&entry.id);
-        let is_there = is_done(&now.issue, edit);
-        if is_told && !is_there {
-            // The error of the move says more than one of the withdrawal.
-            self.ledger.withdraw(&now, entry).await.ok();
-        }
-        is_told && is_there
+/// Whether a plan moves an issue.
+fn is_moved(plan: &AdvancePlan<'_>, issue: &Issue) -> bool {
+    let mut moves = plan.moves.iter();
+    moves.any(|(id, _)| order(id) == order(&issue.id))
+}
+
+fn failed(id: &IssueId, why: &str) -> FailedIssue {
+    FailedIssue {
+        id: id.clone(),
+        error: format!(
+            "Failed to update: {why}. Recovery: retry advance, or move {} by itself with set-state",
+            short(id)
+        ),
     }
 }

@@ -12,9 +12,9 @@ use forge_core::{
 use futures::{StreamExt as _, stream};
 use serde::Serialize;
 
-use super::{MAX_ATTEMPTS, Workflow, with_setup};
+use super::{AT_ONCE, MAX_ATTEMPTS, Workflow, with_setup};
 use crate::{
-    CommentLedger, Entry, Event, Ledger, MergeRef, Sheet, Swap, Terminal,
+    CommentLedger, Entry, Event, Ledger, MergeRef, Promise, Sheet, Swap, Terminal,
     ledger::took_effect,
     member::{order, short},
     on_merge::merge_goal,
@@ -22,8 +22,6 @@ use crate::{
 
 /// The command that the trail names for a merge without a workflow.
 const COMMAND: &str = "merge";
-/// How many issues are read or written at once.
-const AT_ONCE: usize = 4;
 /// How many issues a sentence names; the others are counted.
 const MAX_NAMED: usize = 10;
 
@@ -300,13 +298,7 @@ impl<'w> MergeEffects<'w> {
     ) -> Result<MergeStep, String> {
         let issue = &sheet.issue;
         if let Some(done) = merge.and_then(|merge| sheet.trail.moved_by(merge)) {
-            return Err(match &done.event {
-                Event::Moved { from, to, .. } => {
-                    let from = from.as_deref().unwrap_or("no state");
-                    format!("the merge moved it before ({from} -> {to})")
-                }
-                Event::Claimed { .. } => "the merge moved it before".to_owned(),
-            });
+            return Err(moved_before(done));
         }
         let closed = issue.state == IssueState::Closed;
         let given_up = matches!(
@@ -400,7 +392,7 @@ impl<'w> MergeEffects<'w> {
             let entry = Entry::new(event, None);
             if let Swap::Written(outcome) = self.swap(&sheet, edit, &entry).await? {
                 return match took_effect(&outcome.ingestion) {
-                    true => Ok(None),
+                    true => Ok(self.yield_to_earlier(&planned.id, merge, &entry).await),
                     false => Err(Error::precondition(
                         forge_core::Precondition::Rule,
                         "its record is stored, and nothing that shows issues has it",
@@ -409,6 +401,32 @@ impl<'w> MergeEffects<'w> {
             }
         }
         Err(super::crowded(&planned.id))
+    }
+
+    /// The reason, where another process has moved the issue for the same merge first. Then `mine` is
+    /// withdrawn, so that the trail tells of one move.
+    async fn yield_to_earlier(
+        &self,
+        id: &IssueId,
+        merge: &MergeRef,
+        mine: &Entry,
+    ) -> Option<String> {
+        let own = self.ledger();
+        let ledger: &dyn Ledger = match self.workflow {
+            Some(workflow) => workflow.ledger.as_ref(),
+            None => &own,
+        };
+        if ledger.promise() == Promise::Exclusive {
+            return None;
+        }
+        // The issue has moved in any case, so nothing that fails from here on fails the move.
+        let back = ledger.read(id).await.ok()?;
+        let first = back.trail.moved_by(merge)?;
+        if first.id == mine.id {
+            return None;
+        }
+        ledger.withdraw(&back, mine).await.ok();
+        Some(moved_before(first))
     }
 
     fn edit_of(&self, issue: &Issue, step: &MergeStep) -> (EditIssue, Option<String>, String) {
@@ -510,6 +528,17 @@ pub fn linked_issues(pull: &PullRequest, repo: &Repo, hosts: &Hosts) -> Vec<Link
     let mut seen = std::collections::BTreeSet::new();
     linked.retain(|issue| seen.insert(order(&issue.id)));
     linked
+}
+
+/// Why a merge that has moved an issue does nothing again.
+fn moved_before(done: &Entry) -> String {
+    match &done.event {
+        Event::Moved { from, to, .. } => {
+            let from = from.as_deref().unwrap_or("no state");
+            format!("the merge moved it before ({from} -> {to})")
+        }
+        Event::Claimed { .. } => "the merge moved it before".to_owned(),
+    }
 }
 
 /// The merge of a merged pull request.

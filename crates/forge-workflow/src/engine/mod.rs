@@ -29,6 +29,8 @@ use crate::{
 
 /// How often a write starts anew because somebody else was faster.
 const MAX_ATTEMPTS: usize = 12;
+/// How many issues are read or written at once.
+const AT_ONCE: usize = 4;
 
 /// The workflow of one repository.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use forge_core::{
 use serde::Serialize;
 
 use super::{ClaimRequest, StateChange, Workflow, now};
-use crate::{Candidate, Pick, Promise, member::order, pick};
+use crate::{Candidate, Command, Pick, member::order, pick, pick::pickable_ranks};
 
 /// How many issues are read at once.
 const PAGE: usize = 100;
@@ -25,7 +25,7 @@ pub struct PickRequest<'a> {
     pub state: Option<&'a str>,
     /// The command of the workflow, or its role; `None` where a state is named.
     pub command: Option<&'a str>,
-    /// The largest estimate.
+    /// The largest estimate; `None` for the estimates of the command.
     pub max_estimate: Option<&'a str>,
     /// Claim it as well, for this holder and lease; the command is [`Self::command`].
     pub claim: Option<ClaimRequest<'a>>,
@@ -46,6 +46,27 @@ pub struct Picked {
     pub claimed: Option<Outcome<StateChange>>,
 }
 
+/// What was read to pick from.
+#[derive(Default)]
+struct Scan {
+    candidates: Vec<Candidate>,
+    /// The issues that have no trail.
+    untouched: BTreeSet<(String, u64, String)>,
+    scanned: usize,
+    truncated: bool,
+}
+
+impl Scan {
+    fn done(&self, pick: Pick, claimed: Option<Outcome<StateChange>>) -> Picked {
+        Picked {
+            pick,
+            scanned: self.scanned,
+            truncated: self.truncated,
+            claimed,
+        }
+    }
+}
+
 impl Workflow {
     /// The issue to work on next, and its claim where that is asked for: one that nobody holds and
     /// that waits for no open issue.
@@ -54,58 +75,26 @@ impl Workflow {
     /// `invalid_input` (field `command`, `state` or `max_estimate`).
     pub async fn pick(&self, req: &PickRequest<'_>) -> Result<Picked> {
         let states = self.pick_states(req)?;
-        let mut candidates = Vec::new();
-        // An issue without a comment has no trail, where the forge counts comments itself.
-        let counts = self.promise() != Promise::Advisory;
-        let mut untouched = BTreeSet::new();
-        let mut scanned = 0;
-        let mut truncated = false;
-        let mut query = self.pick_query(&states);
-        'lists: for query in &mut query {
-            let mut page = PageReq::first(PAGE);
-            for n in 1.. {
-                let found = self.repo.issues(query, page).await?;
-                scanned += found.items.len();
-                let open = found
-                    .items
-                    .iter()
-                    .filter(|issue| issue.state == IssueState::Open);
-                candidates.extend(open.map(|issue| self.candidate(issue)));
-                let quiet = found.items.iter().filter(|issue| issue.comments_count == 0);
-                untouched.extend(quiet.filter(|_| counts).map(|issue| order(&issue.id)));
-                if self.is_certain(&candidates, &states, req.max_estimate)? {
-                    truncated = found.next.is_some();
-                    break 'lists;
-                }
-                match found.next {
-                    Some(_) if n == MAX_PAGES => truncated = true,
-                    Some(cursor) => {
-                        page = PageReq::after(cursor, PAGE);
-                        continue;
-                    }
-                    None => {}
-                }
-                break;
-            }
-        }
+        let queries = self.pick_query(&states);
+        let mut lists = states.iter().zip(&queries);
+        let mut scan = Scan::default();
         let mut taken = 0;
         loop {
-            let picked = self.best(&candidates, &states, req.max_estimate)?;
-            let done = |pick, claimed| Picked {
-                pick,
-                scanned,
-                truncated,
-                claimed,
-            };
+            let picked = self.best(&scan.candidates, &states, req)?;
             let Some(found) = &picked.issue else {
-                return Ok(done(picked, None));
+                // The list of a state is read where no state before it has an issue.
+                match lists.next() {
+                    Some((state, query)) => self.read_list(state, query, req, &mut scan).await?,
+                    None => return Ok(scan.done(picked, None)),
+                }
+                continue;
             };
             let id = found.member.id.clone();
             let holder = match &req.claim {
-                None if untouched.contains(&order(&id)) => None,
+                None if scan.untouched.contains(&order(&id)) => None,
                 None => self.holder(&id).await?,
                 Some(claim) => match self.claim(&id, claim).await {
-                    Ok(claimed) => return Ok(done(picked, Some(claimed))),
+                    Ok(claimed) => return Ok(scan.done(picked, Some(claimed))),
                     Err(e) => match held_by(&e) {
                         Some(holder) if taken < MAX_TAKEN => Some(holder),
                         _ => return Err(e),
@@ -115,7 +104,7 @@ impl Workflow {
             match holder {
                 Some(holder) if taken < MAX_TAKEN => {
                     taken += 1;
-                    let of = candidates.iter_mut().filter(|c| c.member.id == id);
+                    let of = scan.candidates.iter_mut().filter(|c| c.member.id == id);
                     of.for_each(|c| c.held_by = Some(holder.clone()));
                 }
                 Some(_) => {
@@ -126,12 +115,47 @@ impl Workflow {
                     };
                     return Ok(Picked {
                         truncated: true,
-                        ..done(pick, None)
+                        ..scan.done(pick, None)
                     });
                 }
-                None => return Ok(done(picked, None)),
+                None => return Ok(scan.done(picked, None)),
             }
         }
+    }
+
+    /// Reads the issues of `query` page by page, until no later one can be a better one in `state`.
+    async fn read_list(
+        &self,
+        state: &str,
+        query: &IssueQuery,
+        req: &PickRequest<'_>,
+        scan: &mut Scan,
+    ) -> Result<()> {
+        let mut page = PageReq::first(PAGE);
+        for n in 1.. {
+            let found = self.repo.issues(query, page).await?;
+            scan.scanned += found.items.len();
+            let open = found
+                .items
+                .iter()
+                .filter(|issue| issue.state == IssueState::Open);
+            scan.candidates
+                .extend(open.map(|issue| self.candidate(issue)));
+            let quiet = found
+                .items
+                .iter()
+                .filter(|issue| !self.ledger.may_have_trail(issue));
+            scan.untouched.extend(quiet.map(|issue| order(&issue.id)));
+            let is_over = n == MAX_PAGES || self.is_certain(&scan.candidates, state, req)?;
+            match found.next {
+                Some(cursor) if !is_over => page = PageReq::after(cursor, PAGE),
+                next => {
+                    scan.truncated |= next.is_some();
+                    break;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Who holds an issue; `None` where nobody does, or the lease is over.
@@ -147,7 +171,7 @@ impl Workflow {
         let definition = &self.definition;
         if let Some(state) = req.state {
             // A wrong state is refused before anything is read.
-            pick(definition, &[], state, req.max_estimate)?;
+            pick(definition, &[], state, None, req.max_estimate)?;
             return Ok(vec![state.to_owned()]);
         }
         let Some(name) = req.command else {
@@ -180,7 +204,7 @@ impl Workflow {
             ))),
             false => {
                 for state in &states {
-                    pick(definition, &[], state, req.max_estimate)?;
+                    pick(definition, &[], state, None, req.max_estimate)?;
                 }
                 Ok(states)
             }
@@ -221,10 +245,16 @@ impl Workflow {
     }
 
     /// The best of the states: the first state that has one.
-    fn best(&self, candidates: &[Candidate], states: &[String], max: Option<&str>) -> Result<Pick> {
+    fn best(
+        &self,
+        candidates: &[Candidate],
+        states: &[String],
+        req: &PickRequest<'_>,
+    ) -> Result<Pick> {
+        let (command, max) = (self.command_of(req), req.max_estimate);
         let mut none: Option<Pick> = None;
         for state in states {
-            let found = pick(&self.definition, candidates, state, max)?;
+            let found = pick(&self.definition, candidates, state, command, max)?;
             if found.issue.is_some() {
                 return Ok(found);
             }
@@ -239,28 +269,30 @@ impl Workflow {
         none.ok_or_else(|| Error::invalid("state", "there is no state to pick from"))
     }
 
-    /// Whether no issue that is read later can be better: the most urgent, of the smallest estimate, in
-    /// the first state. Later ones are younger.
+    /// Whether no issue in `state` that is read later can be better: one is the most urgent, of the
+    /// smallest estimate. Later ones are younger.
     fn is_certain(
         &self,
         candidates: &[Candidate],
-        states: &[String],
-        max: Option<&str>,
+        state: &str,
+        req: &PickRequest<'_>,
     ) -> Result<bool> {
-        let Some(first) = states.first() else {
+        let definition = &self.definition;
+        let (command, max) = (self.command_of(req), req.max_estimate);
+        let Some(found) = pick(definition, candidates, state, command, max)?.issue else {
             return Ok(false);
         };
-        let best = pick(&self.definition, candidates, first, max)?.issue;
-        let is_first = |scale: &[String], value: &Option<String>| {
-            scale
-                .first()
-                .zip(value.as_ref())
-                .is_some_and(|(a, b)| a.eq_ignore_ascii_case(b))
-        };
-        Ok(best.is_some_and(|found| {
-            is_first(&self.definition.priority.scale, &found.member.priority)
-                && is_first(&self.definition.estimate.scale, &found.member.estimate)
-        }))
+        let ranks = pickable_ranks(definition, command, max)?;
+        let smallest = ranks.map_or(Some(0), |ranks| ranks.into_iter().min());
+        let (priority, estimate) = (found.member.priority, found.member.estimate);
+        let priority = priority.and_then(|p| definition.priority_rank(&p));
+        let estimate = estimate.and_then(|e| definition.estimate_rank(&e));
+        Ok(priority == Some(0) && estimate == smallest)
+    }
+
+    /// The command that an issue is picked for; an unknown name is refused elsewhere.
+    fn command_of(&self, req: &PickRequest<'_>) -> Option<&Command> {
+        self.definition.command_or_role(req.command?).ok()
     }
 }
 

@@ -2,10 +2,10 @@
 //! are lost.
 
 use forge_core::{ErrorKind, model::IssueId};
-use forge_workflow::{ClaimRequest, Event, Promise, Workflow};
+use forge_workflow::{ClaimRequest, Event, PickRequest, Promise, Workflow};
 
 use crate::{
-    local::Stage,
+    local::{Stage, child},
     memory::{Fault, MemoryLedger},
 };
 
@@ -182,6 +182,35 @@ async fn force_needs_a_reason_and_takes_the_claim() {
         let last = ledger.entries().pop().unwrap();
         assert_eq!(last.reason.as_deref(), Some("the first is gone"));
         assert!(matches!(&last.event, Event::Claimed { forced: Some(of), .. } if *of == first));
+    }
+}
+
+#[tokio::test]
+async fn advance_and_pick_use_the_ledger_alone() {
+    let stage = Stage::new().await;
+    let parent = stage.issue("").await;
+    let part = stage.open(child("Backlog", &parent)).await;
+    for promise in ALL {
+        let ledger = MemoryLedger::new(promise);
+        let flow = stage.flow_with(Box::new(ledger.clone()));
+        let report = flow.advance(&parent, "In Review", false, false).await;
+        let report = report.unwrap();
+        assert_eq!(report.advanced.len(), 1, "{promise:?}: {report:?}");
+        let entries = ledger.entries();
+        let moved = entries.first().map(|entry| &entry.event);
+        assert!(matches!(moved, Some(Event::Moved { to, .. }) if to == "In Review"));
+        let comments = stage.read(&part).await.comments;
+        assert!(comments.unwrap().is_empty(), "{promise:?}");
+        // An issue without comments may be claimed in the ledger.
+        claim(&flow, &part, "holder").await.unwrap();
+        let request = PickRequest {
+            state: Some("Backlog"),
+            ..PickRequest::default()
+        };
+        let picked = flow.pick(&request).await.unwrap().pick;
+        assert_eq!(picked.issue, None, "{promise:?}");
+        let skipped = (part.clone(), "holder works on it".to_owned());
+        assert_eq!(picked.skipped, [skipped], "{promise:?}");
     }
 }
 

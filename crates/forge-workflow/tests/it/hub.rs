@@ -243,6 +243,60 @@ async fn pick_reads_one_page_for_a_hundred_and_stops_when_certain() {
 }
 
 #[tokio::test]
+async fn pick_with_labels_reads_the_lists_it_needs() {
+    let hub = Hub::new();
+    let store = Box::new(LabelStore::new("state: ".to_owned()));
+    let flow = Workflow::new(
+        hub.repo.clone(),
+        Definition::preset("ralph").unwrap(),
+        store,
+    );
+    flow.init(false).await.unwrap();
+    let open = |state: &str, estimate: &str| {
+        let mut seed = hub.double.seed();
+        let number = seed.open_issue(REPO, "ada", state, "");
+        for label in [format!("state: {state}"), format!("estimate: {estimate}")] {
+            seed.label_issue(REPO, number, &label);
+        }
+        hub.id(number)
+    };
+    let split = PickRequest {
+        command: Some("split"),
+        ..PickRequest::default()
+    };
+    let last = open("Plan in Review", "M");
+    open("Backlog", "S");
+    hub.requests();
+    let picked = flow.pick(&split).await.unwrap().pick;
+    assert_eq!(
+        picked.issue.map(|found| found.member.id),
+        Some(last.clone())
+    );
+    // A list for each of the three states of the command.
+    assert_eq!(hub.requests(), (3, 0));
+    let first = open("Backlog", "L");
+    hub.requests();
+    let picked = flow.pick(&split).await.unwrap().pick;
+    assert_eq!(
+        picked.issue.map(|found| found.member.id),
+        Some(first.clone())
+    );
+    assert_eq!(hub.requests(), (1, 0));
+    // After a list whose issues are held, the next one is read.
+    let hold = ClaimRequest {
+        command: "split",
+        holder: Some("agent"),
+        ..ClaimRequest::default()
+    };
+    flow.claim(&first, &hold).await.unwrap();
+    hub.requests();
+    let picked = flow.pick(&split).await.unwrap().pick;
+    assert_eq!(picked.issue.map(|found| found.member.id), Some(last));
+    // The trail of the held issue, and three lists.
+    assert_eq!(hub.requests(), (4, 0));
+}
+
+#[tokio::test]
 async fn advance_of_many_is_two_reads_and_batches_of_twenty() {
     let hub = Hub::new();
     let parent = hub.issue("Backlog");

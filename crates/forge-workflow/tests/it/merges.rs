@@ -2,7 +2,7 @@
 
 use std::sync::{
     Arc,
-    atomic::{AtomicUsize, Ordering},
+    atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 
 use async_trait::async_trait;
@@ -52,6 +52,43 @@ impl Ledger for Crashing {
             }
             _ => self.inner.swap(sheet, edit, entry).await,
         }
+    }
+
+    async fn renew(&self, sheet: &Sheet, comment: &str, entry: &Entry) -> Result<Swap> {
+        self.inner.renew(sheet, comment, entry).await
+    }
+
+    async fn withdraw(&self, sheet: &Sheet, entry: &Entry) -> Result<()> {
+        self.inner.withdraw(sheet, entry).await
+    }
+}
+
+/// Another process writes the same move between the reading and the writing of this one.
+#[derive(Debug)]
+struct OvertakenMerge {
+    inner: CommentLedger,
+    done: AtomicBool,
+}
+
+#[async_trait]
+impl Ledger for OvertakenMerge {
+    fn promise(&self) -> Promise {
+        Promise::Ordered
+    }
+
+    async fn read(&self, issue: &IssueId) -> Result<Sheet> {
+        self.inner.read(issue).await
+    }
+
+    async fn swap(&self, sheet: &Sheet, edit: EditIssue, entry: &Entry) -> Result<Swap> {
+        if self.done.swap(true, Ordering::SeqCst) {
+            return self.inner.swap(sheet, edit, entry).await;
+        }
+        let other = Entry::new(entry.event.clone(), None);
+        self.inner.swap(sheet, edit, &other).await?;
+        let now = self.inner.read(&sheet.issue.id).await?;
+        let edit = EditIssue::default();
+        self.inner.swap(&now, edit, entry).await
     }
 
     async fn renew(&self, sheet: &Sheet, comment: &str, entry: &Entry) -> Result<Swap> {
@@ -231,6 +268,33 @@ async fn c_000_16_merge_follows_the_table_and_the_default_branch() {
     assert_eq!(report.transitioned.len(), 1, "{report:?}");
     assert!(report.skipped.len() >= 2, "{report:?}");
     assert_eq!(stage.state(&ids[1]).await, "Human Needed");
+}
+
+#[tokio::test]
+async fn reconcile_overtaken_by_another_is_skipped() {
+    let stage = Stage::new().await;
+    let one = stage.issue("In Review").await;
+    let pull = open(&stage, std::slice::from_ref(&one)).await;
+    let pull = merge(&stage, &pull).await;
+    let ledger = OvertakenMerge {
+        inner: CommentLedger::new(stage.repo.clone(), None),
+        done: AtomicBool::new(false),
+    };
+    let flow = stage.flow_with(Box::new(ledger));
+    let effects = effects(&stage, Some(&flow));
+    let report = apply(&effects, &pull).await;
+    assert!(
+        report.transitioned.is_empty() && report.failed.is_empty(),
+        "{report:?}"
+    );
+    assert_eq!(
+        report.skipped[0].reason,
+        "the merge moved it before (In Review -> Done)"
+    );
+    // The later entry is withdrawn.
+    let trail = stage.flow.trail(&one).await.unwrap();
+    assert_eq!(trail.moves.len(), 1, "{trail:?}");
+    assert_eq!(stage.state(&one).await, "Done");
 }
 
 #[tokio::test]

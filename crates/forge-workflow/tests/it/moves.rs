@@ -575,6 +575,42 @@ async fn r_001_7_advance_moves_children_that_are_behind() {
 }
 
 #[tokio::test]
+async fn advance_skips_claimed_issues_or_ends_their_claims() {
+    let stage = Stage::new().await;
+    let parent = stage.issue("Backlog").await;
+    let held = stage.open(child("Plan in Review", &parent)).await;
+    let free = stage.open(child("Plan in Review", &parent)).await;
+    // The command has no lock: the claim alone says that somebody works on the issue.
+    let claim = |command, holder| ClaimRequest {
+        command,
+        holder: Some(holder),
+        ..ClaimRequest::default()
+    };
+    let review = claim("review", "rev");
+    stage.flow.claim(&held, &review).await.unwrap();
+    let flow = &stage.flow;
+    let dry = flow.advance(&parent, "In Review", false, true).await;
+    let report = flow.advance(&parent, "In Review", false, false).await;
+    let report = report.unwrap();
+    assert_eq!(dry.unwrap().advanced, report.advanced);
+    let ids: Vec<_> = report.advanced.iter().map(|moved| &moved.id).collect();
+    assert_eq!(ids, [&free]);
+    let left = &report.skipped[0];
+    assert_eq!((&left.id, left.reason.as_str()), (&held, "rev works on it"));
+    assert_eq!(stage.state(&held).await, "Plan in Review");
+    let passed = flow.advance(&parent, "In Review", true, false).await;
+    assert_eq!(passed.unwrap().advanced[0].id, held);
+    assert_eq!(stage.state(&held).await, "In Review");
+    assert_eq!(flow.trail(&held).await.unwrap().claim, None);
+    // A claimed parent stays as well.
+    let triage = claim("triage", "ann");
+    flow.claim(&parent, &triage).await.unwrap();
+    let up = flow.advance_parent(&free, false).await.unwrap();
+    assert!(up.advanced.is_empty(), "{up:?}");
+    assert_eq!(up.skipped[0].reason, "ann works on it");
+}
+
+#[tokio::test]
 async fn parent_advances_to_the_last_gate_of_its_children() {
     let stage = Stage::new().await;
     let parent = stage.issue("Backlog").await;
