@@ -43,7 +43,7 @@ impl GitHub {
             Ok((route, Some(branch))) => {
                 let branch = utf8_percent_encode(&branch, SEGMENT);
                 let rules = format!("{route}/rules/branches/{branch}?per_page=1");
-                let are_rules = |answer: &Value| {
+                let are_rules: fn(&Value) -> bool = |answer| {
                     let is_rule = |it: &Value| it.get("type").is_some_and(Value::is_string);
                     answer.as_array().is_some_and(|all| all.iter().all(is_rule))
                 };
@@ -142,7 +142,7 @@ impl GitHub {
         name: &str,
         path: &str,
         refusals: &[u16],
-        fits: impl Fn(&Value) -> bool,
+        fits: fn(&Value) -> bool,
     ) -> Examined {
         let (status, headers, bytes) = match self.api.rest(Method::GET, path, JSON, None).await {
             Ok(answer) => answer,
