@@ -44,10 +44,9 @@ impl Tangled {
     /// See [`forge_core::Repos::examine`].
     pub(crate) async fn examine_services(&self, repo: &RepoId, live: bool) -> Vec<Examined> {
         let methods = self.methods();
-        let names = methods.iter().map(|(key, nsid)| title(key, nsid));
         if !live {
             let first = [HANDLE, DOCUMENT, RECORDS, REPOSITORY].map(str::to_owned);
-            let all = first.into_iter().chain(names);
+            let all = first.into_iter().chain(titles(&methods));
             return all.map(Examined::not_asked).collect();
         }
         let found = self.repository(repo).await;
@@ -67,8 +66,9 @@ impl Tangled {
             }
             Err(e) => {
                 all.push(Examined::of_error(REPOSITORY, &e));
-                let skipped = "needs the repository, which was not found";
-                all.extend(names.map(|name| Examined::new(name, Verdict::Skipped, skipped)));
+                let why = "needs the repository, which was not found";
+                let skipped = |name: String| Examined::new(name, Verdict::Skipped, why);
+                all.extend(titles(&methods).map(skipped));
             }
         }
         all
@@ -201,6 +201,11 @@ fn is_refusal(kind: &ErrorKind) -> bool {
         kind,
         ErrorKind::Unauthenticated { .. } | ErrorKind::PermissionDenied { .. }
     )
+}
+
+/// How methods are called in a report.
+fn titles(methods: &[(String, String)]) -> impl Iterator<Item = String> {
+    methods.iter().map(|(key, nsid)| title(key, nsid))
 }
 
 fn title(key: &str, nsid: &str) -> String {
