@@ -96,6 +96,8 @@ fn a_token_is_in_no_output_log_or_error() {
         &["pr", "view", "https://github.com/o/r/pull/1", "-v"],
         &["auth", "switch", "--host", "github.com"],
         &["capabilities"],
+        &["doctor"],
+        &["doctor", "--live", "-v"],
         &["pr", "view", "1"],
     ];
     for args in commands {

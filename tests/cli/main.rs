@@ -23,6 +23,7 @@ mod create;
 mod demo;
 mod diff;
 mod docs;
+mod doctor;
 mod edits;
 mod errors;
 mod escapes;

@@ -60,6 +60,7 @@ const ASSERTED: &[(&str, &str)] = &[
     ("delete_issue_comment", "issue_reads"),
     ("edit_issue_comment", "issue_reads"),
     ("edit_issues", "issue_edits"),
+    ("examine", "repos"),
     ("issue_fields", "issue_edits"),
     ("issue_history", "issue_reads"),
     ("related_issues", "issue_edits"),

@@ -269,6 +269,7 @@ fn names_a_command(line: &str) -> bool {
         "auth",
         "capabilities",
         "config",
+        "doctor",
         "issue",
         "label",
         "mcp",

@@ -28,7 +28,7 @@ Three cases where a script could repeat a write by mistake:
 | code | meaning |
 |---|---|
 | 0 | done; also when the reader of a pipe has left |
-| 1 | failed, or used wrongly; also when what was written will have no effect (`ineffective`); `pr watch`: it happened, and not well |
+| 1 | failed, or used wrongly; also when what was written will have no effect (`ineffective`); `pr watch`: it happened, and not well; `doctor --live`: something differs, or does not answer |
 | 2 | cancelled by the user |
 | 4 | no credentials, or refused ones |
 | 8 | `pr checks`: some have not finished; `pr watch`: it has not happened by the deadline; `workflow convergence`: the group is not there yet; `workflow pick`: there is none |

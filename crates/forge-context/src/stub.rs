@@ -15,11 +15,11 @@ use forge_core::{
     model::{
         Actor, Attachment, BaseRule, BaseRules, BoardId, Branch, Check, CheckLog, ChecksReport,
         CloseReq, Comment, CommentId, Commit, ContentsReq, CreatePull, Diff, DiffReq, EditIssue,
-        EditPull, FileChange, FileContent, HeadChange, HeadRef, Issue, IssueField, IssueFields,
-        IssueId, IssueQuery, IssueSet, Label, Links, Merge, MergeReq, Mergeability, NewAttachment,
-        NewIssue, NewLabel, NewReview, PrFields, PullQuery, PullRequest, PullStatus, RepoInfo,
-        Resubmit, Review, SetIssueState, SinceHead, StateFilter, StatusEvent, Subject, Thread,
-        ThreadFilter, ThreadId, UpdateBranch,
+        EditPull, Examined, FileChange, FileContent, HeadChange, HeadRef, Issue, IssueField,
+        IssueFields, IssueId, IssueQuery, IssueSet, Label, Links, Merge, MergeReq, Mergeability,
+        NewAttachment, NewIssue, NewLabel, NewReview, PrFields, PullQuery, PullRequest, PullStatus,
+        RepoInfo, Resubmit, Review, SetIssueState, SinceHead, StateFilter, StatusEvent, Subject,
+        Thread, ThreadFilter, ThreadId, UpdateBranch,
     },
 };
 use futures::stream;
@@ -187,6 +187,10 @@ impl Repos for StubForge {
 
     async fn repo_file(&self, _: &RepoId, _: &str, _: Option<&str>) -> Result<Option<Vec<u8>>> {
         unused()
+    }
+
+    async fn examine(&self, _: &RepoId, _: bool) -> Vec<Examined> {
+        Vec::new()
     }
 }
 

@@ -12,10 +12,10 @@ use crate::{
     model::{
         Actor, Attachment, BaseRules, BoardId, Branch, Check, CheckLog, ChecksReport, CloseReq,
         Comment, CommentId, Commit, ContentsReq, CreatePull, Diff, DiffReq, EditIssue, EditPull,
-        FileChange, FileContent, HeadRef, Issue, IssueField, IssueFields, IssueId, IssueQuery,
-        IssueSet, Label, Links, Merge, MergeReq, Mergeability, NewAttachment, NewIssue, NewLabel,
-        NewReview, PrFields, PullQuery, PullRequest, PullStatus, RepoInfo, Resubmit, Review,
-        SetIssueState, StateFilter, StatusEvent, Subject, Thread, ThreadFilter, ThreadId,
+        Examined, FileChange, FileContent, HeadRef, Issue, IssueField, IssueFields, IssueId,
+        IssueQuery, IssueSet, Label, Links, Merge, MergeReq, Mergeability, NewAttachment, NewIssue,
+        NewLabel, NewReview, PrFields, PullQuery, PullRequest, PullStatus, RepoInfo, Resubmit,
+        Review, SetIssueState, StateFilter, StatusEvent, Subject, Thread, ThreadFilter, ThreadId,
         UpdateBranch,
     },
     op::{Effect, Needs, Op},
@@ -360,6 +360,16 @@ impl Repo {
         self.client
             .run(Op::RepoFile, &self.id, vec![], || {
                 self.forge().repo_file(&self.id, path, at)
+            })
+            .await
+    }
+
+    /// Compares the services with what the backend expects; without `live` nothing is sent.
+    pub async fn examine(&self, live: bool) -> Result<Vec<Examined>> {
+        let (forge, id) = (self.forge(), &self.id);
+        self.client
+            .run(Op::Examine, id, vec![], move || async move {
+                Ok(forge.examine(id, live).await)
             })
             .await
     }

@@ -18,10 +18,10 @@ use crate::{
     model::{
         Actor, Attachment, BaseRules, BoardId, Branch, Check, CheckLog, ChecksReport, CloseReq,
         Comment, CommentId, Commit, ContentsReq, CreatePull, Diff, DiffReq, EditIssue, EditPull,
-        FileChange, FileContent, HeadRef, Issue, IssueField, IssueFields, IssueId, IssueQuery,
-        IssueSet, Label, Links, Merge, MergeReq, Mergeability, NewAttachment, NewIssue, NewLabel,
-        NewReview, PrFields, PullQuery, PullRequest, PullStatus, RepoInfo, Resubmit, Review,
-        SetIssueState, StateFilter, StatusEvent, Subject, Thread, ThreadFilter, ThreadId,
+        Examined, FileChange, FileContent, HeadRef, Issue, IssueField, IssueFields, IssueId,
+        IssueQuery, IssueSet, Label, Links, Merge, MergeReq, Mergeability, NewAttachment, NewIssue,
+        NewLabel, NewReview, PrFields, PullQuery, PullRequest, PullStatus, RepoInfo, Resubmit,
+        Review, SetIssueState, StateFilter, StatusEvent, Subject, Thread, ThreadFilter, ThreadId,
         UpdateBranch,
     },
 };
@@ -95,6 +95,14 @@ pub trait Repos: Send + Sync {
         path: &str,
         at: Option<&str>,
     ) -> Result<Option<Vec<u8>>>;
+
+    /// Compares what the services of the forge answer with what this backend expects of them.
+    ///
+    /// # Behavior
+    /// - Nothing is written. Without `live` nothing is sent either, and each entry is skipped.
+    /// - What [`Self::repo`] and the other methods read anyway is not repeated here.
+    /// - No text holds a credential.
+    async fn examine(&self, repo: &RepoId, live: bool) -> Vec<Examined>;
 }
 
 /// Pull requests.

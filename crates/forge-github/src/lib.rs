@@ -35,6 +35,7 @@ mod comments;
 mod decorate;
 mod endpoint;
 mod error;
+mod examine;
 mod gql;
 mod hints;
 mod issues;

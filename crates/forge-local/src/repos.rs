@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use forge_core::{
     Page, PageReq, RepoId, Repos, Result,
-    model::{Actor, Branch, MergeMethod, Permission, RepoInfo},
+    model::{Actor, Branch, Examined, MergeMethod, Permission, RepoInfo},
 };
 
 use crate::{Local, ident::identity, paging, repository::state_file, store::branch_ref};
@@ -58,6 +58,11 @@ impl Repos for Local {
     ) -> Result<Option<Vec<u8>>> {
         self.check(repo)?;
         self.read_repo_file(path, at).await
+    }
+
+    /// A git repository has no service.
+    async fn examine(&self, _: &RepoId, _: bool) -> Vec<Examined> {
+        Vec::new()
     }
 }
 

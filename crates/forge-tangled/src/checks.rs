@@ -181,7 +181,7 @@ impl Tangled {
     }
 
     /// The service that runs the repository's pipelines; `None` where none was chosen.
-    fn spindle(&self, repository: &Repository) -> Result<Option<Origin>> {
+    pub(crate) fn spindle(&self, repository: &Repository) -> Result<Option<Origin>> {
         let named = repository.record.text(&self.fields().repo_spindle);
         let named = named.map(str::trim).filter(|host| !host.is_empty());
         named

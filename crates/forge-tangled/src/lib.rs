@@ -36,6 +36,7 @@ mod comments;
 mod declaration;
 mod dialect;
 mod drafts;
+mod examine;
 mod fault;
 mod guard;
 mod hints;

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use forge_core::{
     AtUri, Capability, Error, ForgeKind, Hint, Noun, Page, PageReq, RepoId, RepoPath, Repos,
     Result, Support, Warning,
-    model::{Actor, Branch, MergeMethod, Permission, RepoInfo},
+    model::{Actor, Branch, Examined, MergeMethod, Permission, RepoInfo},
     text::one_line,
 };
 
@@ -172,5 +172,9 @@ impl Repos for Tangled {
             }
             _ => e,
         })
+    }
+
+    async fn examine(&self, repo: &RepoId, live: bool) -> Vec<Examined> {
+        self.examine_services(repo, live).await
     }
 }

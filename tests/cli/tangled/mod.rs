@@ -4,6 +4,7 @@ mod accounts;
 mod check;
 mod context;
 mod context_since;
+mod doctor;
 mod ingestion;
 mod issues;
 mod lists;

@@ -5,6 +5,7 @@ mod capabilities;
 mod completion;
 mod config;
 mod demo;
+mod doctor;
 mod issue;
 pub(crate) mod label;
 #[cfg(feature = "mcp")]
@@ -45,6 +46,8 @@ pub enum Command {
     Auth(auth::AuthArgs),
     /// Read, set and check the configuration
     Config(config::ConfigArgs),
+    /// Report what is configured, and what the services really answer
+    Doctor(doctor::DoctorArgs),
     /// Serve pull requests to agents over MCP
     #[cfg(feature = "mcp")]
     Mcp(mcp::McpArgs),
@@ -89,6 +92,7 @@ pub async fn run(ctx: &Ctx, command: Command) -> Result<Exit> {
         Command::Capabilities(args) => Box::pin(capabilities::run(ctx, &args)).await,
         Command::Auth(args) => Box::pin(auth::run(ctx, &args)).await,
         Command::Config(args) => Box::pin(config::run(ctx, &args)).await,
+        Command::Doctor(args) => Box::pin(doctor::run(ctx, &args)).await,
         #[cfg(feature = "mcp")]
         Command::Mcp(args) => Box::pin(mcp::run(ctx, &args)).await,
         Command::Completion(args) => Box::pin(completion::run(ctx, &args)).await,

@@ -13,6 +13,7 @@ mod change;
 mod check;
 mod comment;
 mod event;
+mod examined;
 mod file_edit;
 mod issue;
 mod label;
@@ -34,6 +35,7 @@ pub use change::{
 pub use check::{Check, CheckCounts, CheckLog, CheckRollup, CheckStatus, ChecksReport};
 pub use comment::{Comment, CommentId};
 pub use event::{StatusEvent, StatusEventKind};
+pub use examined::{Examined, ExaminedVerdict};
 pub use file_edit::FileEdit;
 pub use issue::{
     EditIssue, Issue, IssueField, IssueFields, IssueFilter, IssueId, IssueQuery, IssueReason,

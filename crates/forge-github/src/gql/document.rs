@@ -116,7 +116,7 @@ pub(crate) fn without_teams(text: &str) -> Option<String> {
 }
 
 /// Without comments, indentation and line ends.
-fn compact(text: &str) -> String {
+pub(super) fn compact(text: &str) -> String {
     let lines = text
         .lines()
         .filter(|line| !line.trim_start().starts_with('#'));

@@ -6,6 +6,7 @@
 //! schema.
 
 mod document;
+mod field_paths;
 pub(crate) mod fields;
 pub(crate) mod lookups;
 pub(crate) mod mutation;
@@ -13,6 +14,7 @@ pub(crate) mod selections;
 pub(crate) mod types;
 
 pub(crate) use document::{Document, without_teams};
+pub(crate) use field_paths::field_paths;
 
 #[cfg(test)]
 mod tests;

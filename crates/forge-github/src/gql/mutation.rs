@@ -17,7 +17,6 @@ macro_rules! mutations {
     ($($(#[$doc:meta])* $id:ident = $name:literal, $selection:literal;)*) => {
         $($(#[$doc])* pub(crate) const $id: Mutation = Mutation { name: $name, selection: $selection };)*
         /// Every mutation that is used.
-        #[cfg(test)]
         pub(crate) const ALL: &[Mutation] = &[$($id),*];
     };
 }

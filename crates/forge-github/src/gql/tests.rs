@@ -14,6 +14,7 @@ use serde_json::Map;
 use super::{
     Document,
     document::{FRAGMENTS, QUERIES},
+    field_paths,
     fields::{self, Base, Required, Section},
     lookups::Lookups,
     mutation::{self, Batch},
@@ -336,6 +337,33 @@ fn files_at_a_commit() {
     for blobs in [0, 1, 40] {
         check(&crate::pulls::contents::document(blobs));
     }
+}
+
+#[test]
+fn field_paths_lead_through_the_schema() {
+    let paths = field_paths();
+    for (on, path) in &paths {
+        let mut of = on.clone();
+        for name in path {
+            let field = SCHEMA.type_field(&of, name);
+            let field = field.unwrap_or_else(|e| panic!("{on}.{path:?}: {of}.{name}: {e:?}"));
+            of = field.ty.inner_named_type().to_string();
+        }
+    }
+    let has = |on: &str, path: &[&str]| {
+        paths.contains(&(
+            on.to_owned(),
+            path.iter().map(|n| (*n).to_owned()).collect(),
+        ))
+    };
+    assert!(has(
+        "PullRequest",
+        &["baseRef", "branchProtectionRule", "lockBranch"]
+    ));
+    assert!(has("PullRequest", &["state"]) && !has("PullRequest", &["pullState"]));
+    assert!(has("Query", &["repository", "pullRequests", "nodes"]));
+    assert!(has("Mutation", &["mergePullRequest", "pullRequest"]));
+    assert!(has("Team", &["combinedSlug"]));
 }
 
 #[test]

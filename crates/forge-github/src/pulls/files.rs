@@ -16,7 +16,7 @@ use crate::{
 const SCHEME: &str = "github-files";
 /// The object id of an empty file, which has no lines and is not binary either.
 const EMPTY_BLOB: &str = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391";
-pub(super) const SEGMENT: &AsciiSet = &CONTROLS
+pub(crate) const SEGMENT: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'/')
     .add(b'?')

@@ -39,7 +39,7 @@ mod status;
 mod update;
 pub(crate) mod view;
 
-pub(crate) use files::repo_route;
+pub(crate) use files::{SEGMENT, repo_route};
 pub(crate) use state::{is_mine, same_text, since};
 
 #[async_trait]

@@ -1,9 +1,13 @@
-use forge_core::{Capability, Effect, Op, PageReq, Support};
+use forge_core::{
+    Capability, Effect, Op, PageReq, Support,
+    model::{Examined, ExaminedVerdict},
+};
 use insta::assert_json_snapshot;
 use serde_json::json;
+use wiremock::ResponseTemplate;
 
 use crate::{
-    script::{Script, data, refused},
+    script::{Script, data, refused, rest},
     wire::{nodes, page, user},
 };
 
@@ -75,6 +79,36 @@ async fn an_archived_repository_can_be_read_alone() {
         caps.iter()
             .any(|(_, s)| matches!(s, Support::No { why, .. } if why.contains("archived")))
     );
+}
+
+#[tokio::test]
+async fn examine_reads_schema_and_routes() {
+    let branch = "/repos/octo/tools/branches/trunk/protection";
+    let rules = "/repos/octo/tools/rules/branches/trunk?per_page=1";
+    let script = Script::play(vec![
+        data("Introspection", json!({ "t0": null })),
+        data("Repository", repository(false)),
+        rest(
+            &format!("GET {rules}"),
+            ResponseTemplate::new(200).set_body_json(json!([{ "type": "update" }])),
+        ),
+        rest(&format!("GET {branch}"), ResponseTemplate::new(404)),
+    ])
+    .await;
+    let planned = script.repo.examine(false).await.unwrap();
+    assert!(
+        planned
+            .iter()
+            .all(|it| it.verdict == ExaminedVerdict::Skipped)
+    );
+    let found = script.repo.examine(true).await.unwrap();
+    let verdicts: Vec<_> = found.iter().map(|it| it.verdict.word()).collect();
+    assert_eq!(verdicts, ["differs", "ok", "ok"]);
+    let names = |all: &[Examined]| all.iter().map(|it| it.name.clone()).collect::<Vec<_>>();
+    assert_eq!(names(&planned), names(&found));
+    // A type that the schema lacks has none of its fields.
+    assert!(found[0].detail.contains("PullRequest.number"), "{found:?}");
+    script.sent();
 }
 
 #[tokio::test]

@@ -138,7 +138,8 @@ fn run(
         .execute_sync(&root);
     match response {
         Ok(response) => {
-            let data = serde_json::to_value(&response.data).unwrap_or_default();
+            let mut data = serde_json::to_value(&response.data).unwrap_or_default();
+            hide_fields(ctx, &mut data);
             let errors: Vec<Value> = response.errors.iter().map(errors::field).collect();
             if errors.is_empty() {
                 json!({ "data": data })
@@ -147,5 +148,28 @@ fn run(
             }
         }
         Err(problem) => errors::plain(&problem.message().to_string()),
+    }
+}
+
+/// Takes hidden fields out of the answers of `__type` that ask for the type's name and its fields.
+fn hide_fields(ctx: &Ctx<'_>, data: &mut Value) {
+    let state = ctx.state();
+    let hidden = &state.hidden_fields;
+    if hidden.is_empty() {
+        return;
+    }
+    let roots = data.as_object_mut().into_iter().flatten();
+    for (_, root) in roots {
+        let on = root.get("name").and_then(Value::as_str).unwrap_or_default();
+        let on = on.to_owned();
+        if let Some(fields) = root.get_mut("fields").and_then(Value::as_array_mut) {
+            fields.retain(|field| {
+                let name = field
+                    .get("name")
+                    .and_then(Value::as_str)
+                    .unwrap_or_default();
+                !hidden.contains(&(on.clone(), name.to_owned()))
+            });
+        }
     }
 }

@@ -101,6 +101,8 @@ pub struct State {
     pub(crate) diff_cache: HashMap<(Id, String, String), DiffSummary>,
     /// Everything that is written happens in the same second.
     pub same_second: bool,
+    /// Types and fields that introspection does not show, as if the schema lacked them.
+    pub hidden_fields: BTreeSet<(String, String)>,
     next: Id,
     seconds: i64,
 }

@@ -1,0 +1,175 @@
+//! Compares the GraphQL schema and the REST routes of a host with what this crate asks for.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use forge_core::{
+    Error, RepoId, Repos as _, Result,
+    model::{Examined, ExaminedVerdict as Verdict},
+};
+use http::Method;
+use percent_encoding::utf8_percent_encode;
+use serde_json::{Value, json};
+
+use crate::{
+    GitHub,
+    api::JSON,
+    error,
+    gql::{Document, field_paths},
+    pulls::{SEGMENT, repo_route},
+};
+
+const SCHEMA: &str = "GraphQL schema";
+const RULES: &str = "GET /repos/{owner}/{repo}/rules/branches/{branch}";
+const PROTECTION: &str = "GET /repos/{owner}/{repo}/branches/{branch}/protection";
+/// What is asked of a type. Around the name of a field's type there are at most three others:
+/// `[X!]!`.
+const FIELDS: &str = "fields(includeDeprecated: true) { name type { name ofType { name ofType { name ofType { name } } } } }";
+
+/// The names of a type's fields, each with the type that it leads to.
+type Fields = BTreeMap<String, String>;
+
+impl GitHub {
+    /// See [`forge_core::Repos::examine`].
+    pub(crate) async fn examine_host(&self, repo: &RepoId, live: bool) -> Vec<Examined> {
+        if !live {
+            return [SCHEMA, RULES, PROTECTION].map(Examined::not_asked).into();
+        }
+        let mut all = vec![self.examine_schema().await];
+        let routes = async {
+            let route = repo_route(repo)?;
+            Ok::<_, Error>((route, self.repo(repo).await?.default_branch))
+        };
+        match routes.await {
+            Ok((route, Some(branch))) => {
+                let branch = utf8_percent_encode(&branch, SEGMENT);
+                let rules = format!("{route}/rules/branches/{branch}?per_page=1");
+                let are_rules: fn(&Value) -> bool = |answer| {
+                    let is_rule = |it: &Value| it.get("type").is_some_and(Value::is_string);
+                    answer.as_array().is_some_and(|all| all.iter().all(is_rule))
+                };
+                // A private repository has no rulesets in a free plan.
+                all.push(self.examine_route(RULES, &rules, &[403], are_rules).await);
+                let protection = format!("{route}/branches/{branch}/protection");
+                // Administrators alone see it, and most branches have none.
+                let refusals = [403, 404];
+                all.push(
+                    self.examine_route(PROTECTION, &protection, &refusals, Value::is_object)
+                        .await,
+                );
+            }
+            Ok((_, None)) => {
+                let skipped =
+                    |name: &str| Examined::new(name, Verdict::Skipped, "there is no branch");
+                all.extend([RULES, PROTECTION].map(skipped));
+            }
+            Err(e) => all.extend([RULES, PROTECTION].map(|name| Examined::of_error(name, &e))),
+        }
+        all
+    }
+
+    async fn examine_schema(&self) -> Examined {
+        match self.compare_schema().await {
+            Ok((count, missing)) if missing.is_empty() => {
+                let detail = format!("has the {count} fields that are asked for");
+                Examined::new(SCHEMA, Verdict::Ok, &detail)
+            }
+            Ok((_, missing)) => {
+                let missing = Vec::from_iter(missing).join(", ");
+                Examined::new(SCHEMA, Verdict::Differs, &format!("lacks {missing}"))
+            }
+            Err(e) => Examined::of_error(SCHEMA, &e),
+        }
+    }
+
+    /// How many fields are asked for, and those that the schema lacks. Each round asks for the types
+    /// that the fields known so far lead to.
+    async fn compare_schema(&self) -> Result<(usize, BTreeSet<String>)> {
+        let asked = field_paths();
+        let mut types: BTreeMap<String, Fields> = BTreeMap::new();
+        loop {
+            let (mut missing, mut unknown) = (BTreeSet::new(), BTreeSet::new());
+            for (on, path) in &asked {
+                let mut of = on;
+                for field in path {
+                    let Some(fields) = types.get(of) else {
+                        unknown.insert(of.clone());
+                        break;
+                    };
+                    let Some(leads_to) = fields.get(field) else {
+                        missing.insert(format!("{of}.{field}"));
+                        break;
+                    };
+                    of = leads_to;
+                }
+            }
+            if unknown.is_empty() {
+                return Ok((asked.len(), missing));
+            }
+            types.extend(self.fields_of_types(unknown).await?);
+        }
+    }
+
+    /// The fields of types by introspection; none for a type that the schema lacks.
+    async fn fields_of_types(&self, names: BTreeSet<String>) -> Result<BTreeMap<String, Fields>> {
+        let types = names.iter().enumerate().map(|(at, name)| {
+            let name = json!(name);
+            format!("t{at}: __type(name: {name}) {{ name {FIELDS} }}")
+        });
+        let selection = types.collect::<Vec<_>>().join(" ");
+        let document = Document::generated("query Introspection", &selection);
+        let variables = json!({});
+        let answer = self
+            .api
+            .query::<Value>(&document.text(), &variables)
+            .await?;
+        let data = self.api.whole(answer)?;
+        let found = names.into_iter().enumerate().map(|(at, name)| {
+            let found = data.get(format!("t{at}"));
+            let fields = found.and_then(|it| it.get("fields")?.as_array());
+            let fields = fields.into_iter().flatten().filter_map(|field| {
+                let name = field.get("name")?.as_str()?.to_owned();
+                Some((name, inner_name(field.get("type")?).to_owned()))
+            });
+            (name, fields.collect::<Fields>())
+        });
+        Ok(found.collect())
+    }
+
+    /// Asks a REST route. `refusals` are the statuses, beside success, that say that there is nothing
+    /// to see for this account.
+    async fn examine_route(
+        &self,
+        name: &str,
+        path: &str,
+        refusals: &[u16],
+        fits: fn(&Value) -> bool,
+    ) -> Examined {
+        let (status, headers, bytes) = match self.api.rest(Method::GET, path, JSON, None).await {
+            Ok(answer) => answer,
+            Err(e) => return Examined::of_error(name, &e),
+        };
+        let shown = format!("HTTP {}", status.as_u16());
+        if status.is_success() {
+            let answer: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+            return match fits(&answer) {
+                true => Examined::new(name, Verdict::Ok, &shown),
+                false => Examined::new(name, Verdict::Differs, &format!("{shown}: another form")),
+            };
+        }
+        let e = error::from_http(self.api.about(false), status, &headers, &bytes);
+        // A rate limit has the status of a refusal, too.
+        let is_limited = Verdict::of_error(&e) == Verdict::Unreachable;
+        match refusals.contains(&status.as_u16()) && !is_limited {
+            true => Examined::new(name, Verdict::Ok, &shown),
+            false => Examined::of_error(name, &e),
+        }
+    }
+}
+
+/// The name of the type inside of lists and of what is never null.
+fn inner_name(of: &Value) -> &str {
+    match of.get("name").and_then(Value::as_str) {
+        Some(name) => name,
+        None => of.get("ofType").map_or("", inner_name),
+    }
+}

@@ -1,0 +1,347 @@
+//! Compares tangled's services with the methods and the fields of [`Dialects`].
+
+use std::{sync::Arc, time::Duration};
+
+use forge_core::{
+    ErrorKind, RepoId, RepoPath, Result,
+    model::{Examined, ExaminedVerdict as Verdict},
+};
+use futures::future;
+use serde_json::Value;
+use tokio::time::timeout;
+
+use crate::{
+    Dialects, Era, Inputs, Tangled, fault, knot::Branch, repository::Repository, sources::Items,
+    xrpc::Xrpc,
+};
+
+const HANDLE: &str = "handle";
+const DOCUMENT: &str = "identity document";
+const RECORDS: &str = "PDS com.atproto.repo.listRecords";
+const REPOSITORY: &str = "repository";
+/// A service that has not answered by then is unreachable.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
+/// More fields of an answer of another form are not named.
+const MAX_NAMED: usize = 20;
+const LIMIT: (&str, &str) = ("limit", "1");
+/// What every list of an index has.
+const ITEMS: &str = "items";
+
+/// How a method is asked, and the fields that its answer must have; or why it is not asked.
+type Question<'a> = Result<(Vec<(&'a str, &'a str)>, Vec<&'a str>), &'static str>;
+
+/// What the parameters of the methods name.
+struct Subjects {
+    repository: Arc<Repository>,
+    knot_name: String,
+    /// The newest pull request of the index, and the newest issue.
+    pull: Option<String>,
+    issue: Option<String>,
+    default_branch: Option<Branch>,
+}
+
+impl Tangled {
+    /// See [`forge_core::Repos::examine`].
+    pub(crate) async fn examine_services(&self, repo: &RepoId, live: bool) -> Vec<Examined> {
+        let methods = self.methods();
+        if !live {
+            let first = [HANDLE, DOCUMENT, RECORDS, REPOSITORY].map(str::to_owned);
+            let all = first.into_iter().chain(titles(&methods));
+            return all.map(Examined::not_asked).collect();
+        }
+        let found = self.repository(repo).await;
+        let mut all = match (&found, &repo.path) {
+            (Ok(repository), _) => self.examine_account(repository.owner.name()).await,
+            (Err(_), RepoPath::Named { owner, .. }) => self.examine_account(owner).await,
+            (Err(_), _) => Vec::new(),
+        };
+        match found {
+            Ok(repository) => {
+                all.push(describe(&repository));
+                let subjects = self.subjects(repository).await;
+                let asked = methods
+                    .iter()
+                    .map(|(key, nsid)| self.examine_method(key, nsid, &subjects));
+                all.extend(future::join_all(asked).await);
+            }
+            Err(e) => {
+                all.push(Examined::of_error(REPOSITORY, &e));
+                let why = "needs the repository, which was not found";
+                let skipped = |name: String| Examined::new(name, Verdict::Skipped, why);
+                all.extend(titles(&methods).map(skipped));
+            }
+        }
+        all
+    }
+
+    /// The methods of the table, by their keys.
+    fn methods(&self) -> Vec<(String, String)> {
+        let services = ["index_", "knot_", "spindle_"];
+        let is_method = |(key, name): &(String, String)| {
+            name.contains('.') && services.iter().any(|service| key.starts_with(service))
+        };
+        let names = self.settings.dialects.names().into_iter();
+        names.filter(is_method).collect()
+    }
+
+    /// From the handle or the DID of an account to its records.
+    async fn examine_account(&self, owner: &str) -> Vec<Examined> {
+        let did = match owner.starts_with("did:") {
+            true => Ok(owner.to_owned()),
+            false => self.identities.resolve(&owner.to_lowercase()).await,
+        };
+        let did = match did {
+            Ok(did) => did,
+            Err(e) => return vec![Examined::of_error(HANDLE, &e)],
+        };
+        let document = match self.identities.of_did(&did).await {
+            Ok(identity) => {
+                let handle = identity.handle.as_deref().unwrap_or("no handle of its own");
+                Examined::new(DOCUMENT, Verdict::Ok, &format!("names {handle}"))
+            }
+            Err(e) => Examined::of_error(DOCUMENT, &e),
+        };
+        let params = [
+            ("repo", did.as_str()),
+            ("collection", &*self.settings.dialects.sh.repo),
+            LIMIT,
+        ];
+        let server = self.identities.pds(&did).await;
+        let nsid = RECORDS.rsplit(' ').next().unwrap_or_default();
+        let records = self.ask_method(RECORDS.to_owned(), server, nsid, &params, &["records"]);
+        vec![
+            Examined::new(HANDLE, Verdict::Ok, &format!("leads to {did}")),
+            document,
+            records.await,
+        ]
+    }
+
+    async fn subjects(&self, repository: Arc<Repository>) -> Subjects {
+        let methods = &self.settings.dialects.methods.index;
+        let (pull, issue, branch) = future::join3(
+            self.newest(&methods.list_pulls, repository.target()),
+            self.newest(&methods.list_issues, repository.target()),
+            self.default_branch(&repository),
+        )
+        .await;
+        Subjects {
+            knot_name: repository.knot_name(),
+            pull,
+            issue,
+            default_branch: branch.ok().flatten(),
+            repository,
+        }
+    }
+
+    /// The at-uri of the first row of a list of the index.
+    async fn newest(&self, method: &str, subject: &str) -> Option<String> {
+        let of = &*self.settings.dialects.inputs.index.subject;
+        let index = self.index().asked_once();
+        let params = [(of, subject), LIMIT];
+        let asked = timeout(ANSWER_TIMEOUT, index.query::<Items>(method, &params));
+        let page = asked.await.ok()?.ok()?;
+        page.items.first()?.get("uri")?.as_str().map(str::to_owned)
+    }
+
+    async fn examine_method(&self, key: &str, nsid: &str, subjects: &Subjects) -> Examined {
+        let name = title(key, nsid);
+        let skipped = |why: &str| Examined::new(title(key, nsid), Verdict::Skipped, why);
+        let (params, fields) = match question(&self.settings.dialects, key, subjects) {
+            Ok(question) => question,
+            Err(why) => return skipped(why),
+        };
+        let service = match key.split('_').next() {
+            Some("index") => Ok(self.index()),
+            Some("knot") => self.knot(&subjects.repository).await,
+            _ => match self.spindle(&subjects.repository) {
+                Ok(Some(origin)) => self.identities.service(origin).await,
+                Ok(None) => return skipped("the repository has no spindle"),
+                Err(e) => Err(e),
+            },
+        };
+        self.ask_method(name, service, nsid, &params, &fields).await
+    }
+
+    /// Asks a method, and compares its answer with the fields that are read of it.
+    async fn ask_method(
+        &self,
+        name: String,
+        service: Result<Xrpc>,
+        nsid: &str,
+        params: &[(&str, &str)],
+        fields: &[&str],
+    ) -> Examined {
+        let asked = async { service?.asked_once().bytes(nsid, params).await };
+        let (verdict, detail) = match timeout(ANSWER_TIMEOUT, asked).await {
+            Ok(Ok(answer)) => compare_fields(&answer, fields),
+            // The method is known, and what it was asked about is not there.
+            Ok(Err(e)) if fault::says_no_ref(&e) || fault::says_missing(&e) => {
+                let said = fault::name(&e).unwrap_or_default();
+                (Verdict::Ok, format!("answered {said}"))
+            }
+            Ok(Err(e)) if is_refusal(e.kind()) || fault::is_unknown_method(&e) => {
+                (Verdict::Differs, e.message().to_owned())
+            }
+            Ok(Err(e)) => (Verdict::of_error(&e), e.message().to_owned()),
+            Err(_) => {
+                let seconds = ANSWER_TIMEOUT.as_secs();
+                (
+                    Verdict::Unreachable,
+                    format!("no answer in {seconds} seconds"),
+                )
+            }
+        };
+        Examined::new(name, verdict, &self.http.redact(&detail))
+    }
+}
+
+/// What is asked here is public.
+fn is_refusal(kind: &ErrorKind) -> bool {
+    matches!(
+        kind,
+        ErrorKind::Unauthenticated { .. } | ErrorKind::PermissionDenied { .. }
+    )
+}
+
+/// How methods are called in a report.
+fn titles(methods: &[(String, String)]) -> impl Iterator<Item = String> {
+    methods.iter().map(|(key, nsid)| title(key, nsid))
+}
+
+fn title(key: &str, nsid: &str) -> String {
+    let service = key.split('_').next().unwrap_or_default();
+    format!("{service} {nsid}")
+}
+
+fn describe(repository: &Repository) -> Examined {
+    let (era, host) = (repository.era.name(), repository.knot().host());
+    let found = format!("protocol of {era}, knot {host}");
+    match repository.doubt() {
+        None => Examined::new(REPOSITORY, Verdict::Ok, &found),
+        Some(doubt) => {
+            let found = format!("{found}: {}", doubt.message);
+            Examined::new(REPOSITORY, Verdict::Differs, &found)
+        }
+    }
+}
+
+/// The question by the key of a method.
+fn question<'a>(names: &'a Dialects, key: &str, subjects: &'a Subjects) -> Question<'a> {
+    let Inputs {
+        index,
+        knot,
+        spindle,
+    } = &names.inputs;
+    let said = &names.answers.knot;
+    let repository = &*subjects.repository;
+    let (target, is_1_0) = (repository.target(), repository.era == Era::Org10);
+    let about = |subject: &'a str| (&*index.subject, subject);
+    let (pull, issue) = (subjects.pull.as_deref(), subjects.issue.as_deref());
+    let pull = pull.ok_or("the index has no pull request here");
+    let issue = issue.ok_or("the index has no issue here");
+    let branch = subjects.default_branch.as_ref();
+    let branch = branch.ok_or("the default branch is not known");
+    let tip = branch.map(|branch| branch.hash.as_str());
+    let repo = (&*knot.repo, subjects.knot_name.as_str());
+    let record = || vec!["uri", "value"];
+    Ok(match key {
+        "index_list_pulls" | "index_list_issues" => (vec![about(target), LIMIT], vec![ITEMS]),
+        "index_list_statuses" | "index_list_comments" | "index_list_label_ops" => {
+            (vec![about(pull?), LIMIT], vec![ITEMS])
+        }
+        "index_list_issue_states" => (vec![about(issue?), LIMIT], vec![ITEMS]),
+        "index_list_labels" => (
+            vec![about(repository.owner.did.as_str()), LIMIT],
+            vec![ITEMS],
+        ),
+        "index_list_collaborators" => (vec![about(target)], vec![ITEMS]),
+        "index_get_pull" => (vec![(&*index.pull, pull?)], record()),
+        "index_get_issue" => (vec![(&*index.issue, issue?)], record()),
+        "index_get_repo" => (vec![(&*index.repo, &*repository.record.uri)], record()),
+        "knot_merge" | "knot_merge_check" | "knot_hidden_ref" | "knot_delete_branch"
+        | "knot_submit_patch" => return Err("is a procedure, and this examination only reads"),
+        "knot_version" => (vec![], vec!["version"]),
+        "knot_merge_base" if is_1_0 => (
+            vec![repo, (&*knot.base_of, tip?), (&*knot.base_head, tip?)],
+            vec![&*said.common],
+        ),
+        "knot_format_patch" if is_1_0 => (
+            vec![repo, (&*knot.patch_from, tip?), (&*knot.patch_to, tip?)],
+            vec![],
+        ),
+        "knot_merge_base" | "knot_format_patch" => return Err("is of Tangled 1.0"),
+        _ if is_1_0 => return Err("is not used with Tangled 1.0"),
+        "knot_describe_repo" => {
+            let did = repository.did.as_deref();
+            let did = did.ok_or("the repository has no DID of its own")?;
+            (
+                vec![(&*knot.repo_did, did)],
+                vec![&*said.owner, &*said.rkey],
+            )
+        }
+        "knot_list_collaborators" => (vec![(&*knot.collaborators_of, target)], vec![ITEMS]),
+        "knot_branch" => (
+            vec![repo, (&*knot.branch_name, branch?.name.as_str())],
+            vec![&*said.branch_name, &*said.branch_hash],
+        ),
+        "knot_branches" => (vec![repo, LIMIT, ("cursor", "0")], vec![&*said.branches]),
+        "knot_default_branch" => (vec![repo], vec![&*said.branch_name, &*said.branch_hash]),
+        "knot_tree" => (
+            vec![repo, (&*knot.revision, tip?), (&*knot.path, "")],
+            vec![&*said.files],
+        ),
+        "knot_blob" => (
+            vec![repo, (&*knot.revision, tip?), (&*knot.path, "README.md")],
+            vec![],
+        ),
+        "knot_log" => (
+            vec![repo, (&*knot.revision, tip?), LIMIT],
+            vec![&*said.commits],
+        ),
+        "knot_compare" => (
+            vec![
+                repo,
+                (&*knot.compare_base, tip?),
+                (&*knot.compare_head, tip?),
+            ],
+            vec![],
+        ),
+        "spindle_pipelines" => (
+            vec![(&*spindle.repo, target), LIMIT, (&*spindle.commits, tip?)],
+            vec![],
+        ),
+        _ => return Err("has no question here"),
+    })
+}
+
+/// Whether a JSON answer has these fields. Values are not shown.
+fn compare_fields(answer: &[u8], fields: &[&str]) -> (Verdict, String) {
+    let answer: Value = serde_json::from_slice(answer).unwrap_or_default();
+    let is_missing = |field: &&&str| answer.get(**field).is_none();
+    let missing: Vec<&str> = fields.iter().filter(is_missing).copied().collect();
+    if missing.is_empty() {
+        return (Verdict::Ok, "answered".to_owned());
+    }
+    let keys = answer.as_object().into_iter().flatten();
+    let keys = keys.map(|(key, _)| key.as_str()).take(MAX_NAMED);
+    let has = keys.collect::<Vec<_>>().join(", ");
+    let detail = format!("the answer lacks {}; it has: {has}", missing.join(", "));
+    (Verdict::Differs, detail)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answer_of_another_form_is_told_by_names_alone() {
+        let answer = br#"{"entries": [{"secret": "x"}], "cursor": "y"}"#;
+        let (verdict, detail) = compare_fields(answer, &["items"]);
+        assert_eq!(verdict, Verdict::Differs);
+        assert!(detail.starts_with("the answer lacks items; it has: "));
+        assert!(detail.contains("entries") && !detail.contains("secret"));
+        assert_eq!(compare_fields(answer, &["entries"]).0, Verdict::Ok);
+        assert_eq!(compare_fields(b"<html>", &["items"]).0, Verdict::Differs);
+        assert_eq!(compare_fields(b"From 1234", &[]).0, Verdict::Ok);
+    }
+}

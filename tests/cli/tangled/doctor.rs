@@ -1,0 +1,137 @@
+//! `forge doctor --live` on tangled's services.
+
+use forge_testkit::tangled::{Fault, Host, Recorded};
+
+use super::world::{PASSWORD, Tangled, WIDGET};
+use crate::world::rows;
+
+impl Tangled {
+    /// The report of a live examination by Alice; nothing but reads are sent.
+    #[track_caller]
+    fn doctor(&self, repo: &str) -> String {
+        let world = &self.world;
+        let hosts: [&Host; 4] = [
+            world.directory().host(),
+            world.pds().host(),
+            world.knot().host(),
+            world.index().host(),
+        ];
+        hosts.iter().for_each(|host| host.reset_record());
+        let run = self.forge(&self.alice, &["doctor", "--live", "-R", repo]);
+        let output = run.output();
+        let said = format!("{}{}", output.stdout_text(), output.stderr_text());
+        assert!(!said.contains(PASSWORD), "{said}");
+        for host in hosts {
+            let sent = host.requests();
+            // git lists branches with a POST.
+            let reads = |it: &Recorded| it.verb == "GET" || it.path.ends_with("/git-upload-pack");
+            assert!(sent.iter().all(reads), "{sent:?}");
+        }
+        output.stdout_text()
+    }
+}
+
+/// The verdict and the detail of one entry.
+#[track_caller]
+fn entry<'a>(report: &'a str, name: &str) -> (&'a str, &'a str) {
+    let rows = rows(report);
+    let row = rows.iter().find(|row| row.get(1) == Some(&name));
+    let row = row.unwrap_or_else(|| panic!("{name}: {report}"));
+    (row[0], row[2])
+}
+
+#[test]
+fn doctor_asks_each_method_of_2026() {
+    let t = Tangled::new();
+    let spindle = t.spindle();
+    t.open("topic");
+    let report = t.doctor(WIDGET);
+    for name in [
+        "handle",
+        "identity document",
+        "PDS com.atproto.repo.listRecords",
+        "repository",
+        "index sh.tangled.repo.listPulls",
+        "index sh.tangled.repo.getPull",
+        "index sh.tangled.repo.pull.listStatuses",
+        "index sh.tangled.feed.listComments",
+        "knot sh.tangled.knot.version",
+        "knot sh.tangled.repo.describeRepo",
+        "knot sh.tangled.repo.branch",
+        "knot sh.tangled.repo.branches",
+        "knot sh.tangled.repo.tree",
+        "knot sh.tangled.repo.blob",
+        "knot sh.tangled.repo.log",
+        "knot sh.tangled.repo.compare",
+        "spindle sh.tangled.ci.queryPipelines",
+    ] {
+        assert_eq!(entry(&report, name).0, "ok", "{name}: {report}");
+    }
+    assert!(
+        entry(&report, "repository")
+            .1
+            .starts_with("protocol of 2026")
+    );
+    for name in [
+        "knot sh.tangled.repo.merge",
+        "knot sh.tangled.repo.mergeCheck",
+        "knot org.tangled.temp.git.formatPatch",
+        "index sh.tangled.repo.getIssue",
+    ] {
+        assert_eq!(entry(&report, name).0, "skipped", "{name}: {report}");
+    }
+    let sent = spindle.host().requests();
+    assert!(sent.iter().all(|it| it.verb == "GET"), "{sent:?}");
+}
+
+#[test]
+fn doctor_tells_unknown_methods_from_other_forms_and_silence() {
+    let t = Tangled::new();
+    let unknown = Fault::error(501, "MethodNotImplemented", "Method Not Implemented");
+    let unknown = unknown.on("sh.tangled.repo.listIssues").always();
+    t.world.index().host().fault(unknown);
+    let json = [("content-type", "application/json")];
+    let other = Fault::answer(200, &json, r#"{"refs": []}"#);
+    let other = other.on("sh.tangled.repo.branches").always();
+    t.world.knot().host().fault(other);
+    let lost = Fault::reset().on("sh.tangled.repo.log").always();
+    t.world.knot().host().fault(lost);
+    let report = t.doctor(WIDGET);
+    let (verdict, detail) = entry(&report, "index sh.tangled.repo.listIssues");
+    assert_eq!(verdict, "differs", "{report}");
+    assert!(detail.contains("MethodNotImplemented"), "{detail}");
+    let lacks = "the answer lacks branches; it has: refs";
+    let branches = entry(&report, "knot sh.tangled.repo.branches");
+    assert_eq!(branches, ("differs", lacks));
+    let log = entry(&report, "knot sh.tangled.repo.log");
+    assert_eq!(log.0, "unreachable", "{report}");
+}
+
+#[test]
+fn doctor_asks_the_methods_of_1_0_of_its_repositories_alone() {
+    let t = Tangled::new();
+    let _repo = t.world.repository_1_0(&t.alice, "new");
+    let report = t.doctor("tangled:alice.test/new");
+    assert!(
+        entry(&report, "repository")
+            .1
+            .starts_with("protocol of 1.0")
+    );
+    for name in [
+        "knot org.tangled.temp.git.getMergeBase",
+        "knot org.tangled.temp.git.formatPatch",
+    ] {
+        assert_eq!(entry(&report, name).0, "ok", "{name}: {report}");
+    }
+    assert_eq!(entry(&report, "knot sh.tangled.repo.branch").0, "skipped");
+}
+
+#[test]
+fn doctor_without_a_repository_still_looks_at_the_account() {
+    let t = Tangled::new();
+    let report = t.doctor("tangled:alice.test/nothing");
+    assert_eq!(entry(&report, "handle").0, "ok", "{report}");
+    assert_eq!(entry(&report, "repository").0, "differs", "{report}");
+    let method = entry(&report, "index sh.tangled.repo.listPulls");
+    assert_eq!(method.0, "skipped", "{report}");
+}
