@@ -502,6 +502,34 @@ fn default_sections_are_two_round_trips_at_most() {
 }
 
 #[test]
+fn r_002_8_issue_of_another_repository_is_read() {
+    let hub = Hub::with_green_pull();
+    let mut seed = hub.double.seed();
+    seed.repo_with_readme("octo/wide");
+    let number = seed.open_issue("octo/wide", "ada", "Wide leak", "Since June.");
+    drop(seed);
+    let body = format!("Fixes octo/wide#{number}, see octo/wide#99.");
+    hub.forge(&["pr", "edit", "1", "-R", REPO, "-b", &body])
+        .ok();
+    let found = hub.context(&["1", "--json", "linkedIssues,partial,warnings"]);
+    let linked = &found["linkedIssues"][0];
+    assert_eq!(linked["key"], format!("octo/wide#{number}"));
+    assert_eq!(linked["title"], "Wide leak");
+    assert_eq!(linked["body"], "Since June.");
+    assert_eq!(linked["type"], "issue");
+    assert_eq!(linked["status"], "open");
+    let url = linked["url"].as_str().unwrap();
+    assert!(
+        url.ends_with(&format!("/octo/wide/issues/{number}")),
+        "{url}"
+    );
+    assert_eq!(found["linkedIssues"][1]["resolved"], false);
+    let told = "1 issue(s) of other repositories were not read: octo/wide#99";
+    assert_eq!(found["warnings"], json!([told]));
+    assert_eq!(found["partial"], false);
+}
+
+#[test]
 fn r_002_10_small_budget_shows_code_before_lock_files() {
     let world = World::new();
     let lock = "lock\n".repeat(30);
