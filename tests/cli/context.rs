@@ -73,6 +73,60 @@ fn r_002_2_pull_is_named_in_every_way() {
 }
 
 #[test]
+fn r_002_2_repository_with_number_and_user_with_branch_name_it() {
+    let hub = Hub::with_pull();
+    let mut seed = hub.double.seed();
+    seed.fork(REPO, "grace");
+    let pull = PullSeed {
+        author: "grace",
+        head: "grace:work",
+        ..PullSeed::default()
+    };
+    seed.open_pull(REPO, &pull);
+    drop(seed);
+    let fields = ["--json", "pr", "-q", ".pr.number"];
+    let by = |args: &[&str]| {
+        let all = [&["pr", "context"], args, &fields].concat();
+        hub.forge(&all).text().trim().to_owned()
+    };
+    for (named, number) in [("octo:work", "1"), ("grace:work", "2"), ("#2", "2")] {
+        assert_eq!(by(&[named, "-R", REPO]), number, "{named}");
+    }
+    let address = format!("{REPO}#2");
+    assert_eq!(by(&[address.as_str()]), "2");
+}
+
+#[test]
+fn c_002_14_newest_open_pull_of_a_branch_is_taken() {
+    let world = World::with_pull();
+    let main = world.git.oid("main").unwrap();
+    world.git.set_branch("release", &main);
+    let again = |base: &str| {
+        let create = [
+            "pr", "create", "-H", "feature", "-B", base, "-t", "T", "-b", "",
+        ];
+        world.forge(&create).ok();
+    };
+    let read = || {
+        let found = world.context(&["feature", "--json", "pr,warnings"]);
+        (found["pr"]["number"].clone(), found["warnings"].clone())
+    };
+    assert_eq!(read(), (json!(1), json!([])));
+    again("release");
+    let both = "branch \"feature\" has 2 pull requests; #2 is taken, others are #1 into main";
+    assert_eq!(read(), (json!(2), json!([format!("{both} (open)")])));
+    // What writes does not choose.
+    let close = world.forge(&["pr", "close", "feature"]).output();
+    let why = close.exits(1).stderr_text();
+    assert!(why.contains("#2 into release, #1 into main"), "{why}");
+    world.forge(&["pr", "close", "2"]).ok();
+    let both = "branch \"feature\" has 2 pull requests; #1 is taken, others are #2 into release";
+    assert_eq!(read(), (json!(1), json!([format!("{both} (closed)")])));
+    world.forge(&["pr", "close", "1"]).ok();
+    assert_eq!(read().0, 2);
+}
+
+#[test]
 fn c_002_14_url_of_another_repository_contradicts_r() {
     let world = World::with_pull();
     let other = World::with_pull();

@@ -54,6 +54,28 @@ fn r_002_2_context_takes_branches_and_current() {
 }
 
 #[test]
+fn c_002_14_context_takes_the_newest_open_pull_of_a_branch() {
+    let world = World::with_feature();
+    let main = world.git.oid("main").unwrap();
+    world.git.set_branch("release", &main);
+    let create = [
+        "pr", "create", "-H", "feature", "-B", "release", "-t", "T", "-b", "",
+    ];
+    world.forge(&create).ok();
+    let mut wire = world.server(MODERN, &["--write"]);
+    let args = json!({"number": "feature", "include": ["files"]});
+    let found = wire
+        .call("pr_context", args)
+        .ok()
+        .says("#2 is taken, others are #1 into main (open)");
+    assert_eq!(found.data()["pull_request"]["number"], "2");
+    assert_eq!(found.data()["warnings"].as_array().unwrap().len(), 1);
+    wire.call("pr_comment", json!({"number": "feature", "body": "B"}))
+        .fails("invalid_input")
+        .says("#2 into release, #1 into main");
+}
+
+#[test]
 fn r_002_20_context_of_sections_has_the_whole_verdict() {
     let hub = Hub::with_pull();
     let mut seed = hub.double.seed();

@@ -84,13 +84,15 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ContextArgs) -> Result<Ex
     req.context_lines = args.context_lines.or(req.context_lines);
     let named = args.selector.as_deref();
     check_repo(ctx, repo, named)?;
-    let selected = select::pull(ctx, repo, named, Unnamed::NotWithRepo, PrFields::NONE).await?;
+    let selected =
+        select::newest_pull(ctx, repo, named, Unnamed::NotWithRepo, PrFields::NONE).await?;
     req.since.clone_from(&args.since);
     let needs_commits = [ContextSection::Diff, ContextSection::Source];
     if req.since.is_some() || needs_commits.into_iter().any(|section| req.wants(section)) {
         req.clone = ctx.clone_of(&selected.repo).await;
     }
-    let found = context(&selected.repo, &selected.id, &req).await?;
+    let mut found = context(&selected.repo, &selected.id, &req).await?;
+    found.warnings.extend(selected.ambiguity());
     for error in &found.errors {
         let mut warning = forge_core::Warning::new(&error.message);
         warning.hint.clone_from(&error.hint);
