@@ -101,29 +101,30 @@ fn c_002_14_newest_open_pull_of_a_branch_is_taken() {
     let world = World::with_pull();
     let main = world.git.oid("main").unwrap();
     world.git.set_branch("release", &main);
-    let again = |base: &str| {
-        let create = [
-            "pr", "create", "-H", "feature", "-B", base, "-t", "T", "-b", "",
-        ];
-        world.forge(&create).ok();
-    };
+    let create = [
+        "pr", "create", "-H", "feature", "-B", "release", "-t", "T", "-b", "",
+    ];
     let read = || {
         let found = world.context(&["feature", "--json", "pr,warnings"]);
         (found["pr"]["number"].clone(), found["warnings"].clone())
     };
+    let told = |taken: u64, others: &str| {
+        let others = format!("#{taken} is taken, others are {others}");
+        let hint = "Recovery: name another one by its number";
+        let warning = format!("branch \"feature\" has 2 pull requests; {others}. {hint}");
+        (json!(taken), json!([warning]))
+    };
     assert_eq!(read(), (json!(1), json!([])));
-    again("release");
-    let both = "branch \"feature\" has 2 pull requests; #2 is taken, others are #1 into main";
-    assert_eq!(read(), (json!(2), json!([format!("{both} (open)")])));
+    world.forge(&create).ok();
+    assert_eq!(read(), told(2, "#1 into main (open)"));
     // What writes does not choose.
     let close = world.forge(&["pr", "close", "feature"]).output();
     let why = close.exits(1).stderr_text();
     assert!(why.contains("#2 into release, #1 into main"), "{why}");
     world.forge(&["pr", "close", "2"]).ok();
-    let both = "branch \"feature\" has 2 pull requests; #1 is taken, others are #2 into release";
-    assert_eq!(read(), (json!(1), json!([format!("{both} (closed)")])));
+    assert_eq!(read(), told(1, "#2 into release (closed)"));
     world.forge(&["pr", "close", "1"]).ok();
-    assert_eq!(read().0, 2);
+    assert_eq!(read(), told(2, "#1 into main (closed)"));
 }
 
 #[test]
@@ -603,6 +604,7 @@ fn r_002_10_small_budget_shows_code_before_lock_files() {
         json!({"files": 2, "additions": 60, "deletions": 0})
     );
     assert_eq!(diff["truncated"], true);
+    assert_eq!(diff["recovery"], "read the whole diff: forge pr diff 1");
     assert_eq!(diff["files"][0]["path"], "src/a.rs");
     assert_eq!(diff["files"][0]["hunks"].as_array().unwrap().len(), 1);
     assert_eq!(diff["files"][1]["path"], "Cargo.lock");

@@ -3,7 +3,8 @@
 use std::sync::{Arc, OnceLock};
 
 use forge_core::{
-    Capability, Error, ErrorKind, Hint, Page, PageReq, Policy, PrId, Quota, Repo, Result, Warning,
+    Action, Capability, Error, ErrorKind, Hint, Op, Page, PageReq, Policy, PrId, Quota, Repo,
+    Result, Warning,
     model::{
         Actor, CheckStatus, ChecksReport, Comment, ContentsReq, Diff, DiffReq, FileChange,
         IssueFields, IssueId, Links, MergeState, Mergeability, PrFields, PrState, PullQuery,
@@ -682,11 +683,17 @@ impl Gather<'_> {
             warnings.push(Warning::new(message).with_hint("ask again when nobody pushes"));
         }
         warnings.extend(diff.warnings);
+        let packed = pack(&bytes, listed, self.req.diff_bytes);
+        let recovery = packed.truncated.then(|| {
+            let read = Action::op(Op::PrDiff).on(&pull.id.key);
+            Hint::new("read the whole diff").with_action(read)
+        });
         PackedDiff {
             base_sha: diff.base_oid,
             head_sha,
             context_lines: diff.context_lines,
-            ..pack(&bytes, listed, self.req.diff_bytes)
+            recovery,
+            ..packed
         }
     }
 }

@@ -6,7 +6,7 @@ use forge::context::{
     SourceExcerpt, SourceFile,
 };
 use forge_core::{
-    PrKey, Warning,
+    Hint, PrKey, Warning,
     model::{
         ChangedCommit, Check, CheckStatus, ChecksReport, Comment, FileChange, LinkState,
         PullRequest, RecordIngestion, Review, Reviewer, StatusEvent, Thread,
@@ -337,6 +337,10 @@ fn file(f: &FileChange) -> Json {
     ])
 }
 
+fn recovery(hint: Option<&Hint>) -> Json {
+    Json::maybe(hint, |hint| Json::text(hint.text()))
+}
+
 fn diff(d: &PackedDiff) -> Json {
     let stats = Json::Object(vec![
         ("files", count(d.files_total)),
@@ -350,6 +354,7 @@ fn diff(d: &PackedDiff) -> Json {
         ("stats", stats),
         ("maxBytes", count(d.max_bytes)),
         ("truncated", Json::Bool(d.truncated)),
+        ("recovery", recovery(d.recovery.as_ref())),
         ("files", Json::list(&d.files, packed_file)),
     ])
 }
@@ -440,10 +445,7 @@ fn record_ingestion(found: &RecordIngestion) -> Json {
         ("uri", Json::text(&found.uri)),
         ("cid", Json::text(&found.cid)),
         ("evidence", Json::text(&found.evidence)),
-        (
-            "recovery",
-            Json::maybe(found.recovery.as_ref(), |hint| Json::text(hint.text())),
-        ),
+        ("recovery", recovery(found.recovery.as_ref())),
     ];
     match ingestion(&found.verdict) {
         Json::Object(mut members) => {
@@ -516,9 +518,14 @@ fn error(e: &SectionError) -> Json {
         ("section", word(e.section)),
         ("kind", word(e.kind)),
         ("message", Json::text(&e.message)),
+        ("recovery", recovery(e.hint.as_ref())),
     ])
 }
 
+/// One text, as the terminal has it.
 fn warning(w: &Warning) -> Json {
-    Json::text(&w.message)
+    match &w.hint {
+        Some(hint) => Json::Text(format!("{}. Recovery: {hint}", w.message)),
+        None => Json::text(&w.message),
+    }
 }
