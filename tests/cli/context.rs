@@ -2,7 +2,7 @@
 
 use forge_testkit::github::{
     Fault, PullSeed,
-    state::{Protection, ReviewState, Rule, Ruleset},
+    state::{Protection, Reaction, ReviewState, Rule, Ruleset},
 };
 use serde_json::{Value, json};
 
@@ -197,6 +197,52 @@ fn r_002_5_comments_have_ids_threads_and_lines() {
     let blockers = &found["summary"]["blockers"];
     let wanted = json!(["1 unresolved comment thread(s)", "No approvals yet"]);
     assert_eq!(*blockers, wanted);
+}
+
+#[test]
+fn r_002_5_comments_have_replies_reactions_and_edits() {
+    let hub = Hub::with_pull();
+    let mut seed = hub.double.seed();
+    let comment = seed.comment(REPO, 1, "ada", "Once.");
+    let heart = Reaction {
+        id: seed.next_id(),
+        user: seed.find_account("grace"),
+        content: "HEART".to_owned(),
+        created_at: seed.tick(),
+    };
+    seed.reactions.entry(comment).or_default().push(heart);
+    seed.thread(REPO, 1, "grace", "work.txt");
+    drop(seed);
+    let edit = [
+        "pr",
+        "comment",
+        "1",
+        "-R",
+        REPO,
+        "--edit-last",
+        "-b",
+        "Twice.",
+    ];
+    hub.forge(&edit).ok();
+    let read = || hub.context(&["1", "--json", "comments,threads,reviews"]);
+    let before = read();
+    let thread = before["threads"][0]["id"].as_str().unwrap();
+    let reply = [
+        "pr", "thread", "reply", "1", thread, "-R", REPO, "-b", "Because.",
+    ];
+    hub.forge(&reply).ok();
+    let found = read();
+    let comments = &found["comments"];
+    assert_eq!(comments[0]["body"], "Twice.", "{found}");
+    assert!(comments[0]["updatedAt"].is_string());
+    let hearts = json!([{"content": "HEART", "users": {"totalCount": 1}}]);
+    assert_eq!(comments[0]["reactionGroups"], hearts);
+    assert_eq!(comments[1]["updatedAt"], Value::Null);
+    assert_eq!(comments[2]["body"], "Because.");
+    assert_eq!(comments[2]["replyTo"], comments[1]["id"]);
+    assert_eq!(comments[2]["threadId"], thread);
+    // R-002-6
+    assert_eq!(found["reviews"][0]["comments"], json!([comments[1]]));
 }
 
 #[test]

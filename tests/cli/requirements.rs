@@ -289,6 +289,8 @@ fn r_002_6_reviews_have_state_text_and_comments() {
     let reviews = found["reviews"].as_array().unwrap();
     let states: Vec<&Value> = reviews.iter().map(|r| &r["state"]).collect();
     assert_eq!(states, ["changes_requested", "approved", "commented"]);
+    let latest: Vec<&Value> = reviews.iter().map(|r| &r["isLatestOpinion"]).collect();
+    assert_eq!(latest, [false, true, false]);
     assert_eq!(reviews[0]["author"], "linus");
     assert_eq!(reviews[0]["body"], "Not yet.");
     assert!(reviews[0]["submittedAt"].is_string());

@@ -1,5 +1,7 @@
 //! The fields of `forge pr context`.
 
+use std::collections::HashMap;
+
 use forge::context::{
     Clearer, ContextSection, LinkTarget, LinkedItem, LogTail, Omission, PackedDiff, PackedFile,
     PackedSource, PullContext, Readiness, RelatedPull, Requirement, SectionError, SinceChanges,
@@ -90,7 +92,7 @@ pub const CONTEXT_FIELDS: &[Field<PullContext, Option<ContextSection>>] = &[
     Field {
         name: "reviews",
         needs: Some(ContextSection::Reviews),
-        get: |c| Json::maybe(c.reviews.as_ref(), |reviews| Json::list(reviews, review)),
+        get: reviews,
     },
     Field {
         name: "since",
@@ -238,15 +240,31 @@ fn thread(t: &Thread) -> Json {
     ])
 }
 
-fn review(r: &Review) -> Json {
-    Json::Object(vec![
-        ("id", Json::text(&r.id)),
-        ("author", Json::text(&r.author.login)),
-        ("state", name_of(r.state)),
-        ("body", text(r.body.as_ref())),
-        ("submittedAt", time(Some(r.submitted_at))),
-        ("comments", Json::list(&r.comments, |c| comment(c, None))),
-    ])
+fn reviews(c: &PullContext) -> Json {
+    let Some(all) = &c.reviews else {
+        return Json::Null;
+    };
+    let mut threads: HashMap<&str, &Thread> = HashMap::new();
+    for thread in c.threads.iter().flatten() {
+        threads.extend(thread.comments.iter().map(|one| (one.id.as_str(), thread)));
+    }
+    let comment = |one: &Comment| comment(one, threads.get(one.id.as_str()).copied());
+    let review = |r: &Review| {
+        let is_latest = c.pull.latest_reviews.iter().any(|latest| latest.id == r.id);
+        Json::Object(vec![
+            ("id", Json::text(&r.id)),
+            ("author", Json::text(&r.author.login)),
+            ("state", name_of(r.state)),
+            (
+                "isLatestOpinion",
+                Json::Bool(is_latest && r.state.is_opinion()),
+            ),
+            ("body", text(r.body.as_ref())),
+            ("submittedAt", time(Some(r.submitted_at))),
+            ("comments", Json::list(&r.comments, comment)),
+        ])
+    };
+    Json::list(all, review)
 }
 
 fn ci_status(report: &ChecksReport) -> Json {
