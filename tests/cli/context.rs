@@ -351,8 +351,9 @@ fn r_002_12_green_pull_is_ready_and_merges() {
         (&found["partial"], &found["errors"]),
         (&json!(false), &json!([]))
     );
-    let head = hub.double.seed().pull_of(REPO, 1).head_oid.clone();
-    assert_eq!(found["verdict"]["headSha"], head);
+    let pull = hub.double.seed().pull_of(REPO, 1).clone();
+    assert_eq!(found["verdict"]["headSha"], pull.head_oid);
+    assert_eq!(found["verdict"]["baseSha"], pull.base_oid);
     assert!(found["verdict"]["checkedAt"].is_string());
     hub.forge(&["pr", "merge", "1", "-R", REPO, "--merge"]).ok();
     let found = hub.context(&["1", "--json", "summary,verdict"]);

@@ -352,6 +352,22 @@ fn r_002_7_failed_check_has_its_reason() {
 }
 
 #[test]
+fn r_002_7_failed_check_has_the_end_of_its_log() {
+    let hub = Hub::with_pull();
+    let mut seed = hub.double.seed();
+    let run = seed.check(REPO, 1, "CI", "build", "FAILURE");
+    let line = |n: usize| format!("\u{1b}[31mline {n:03}\u{1b}[0m\n");
+    seed.log(run, &(0..300).map(line).collect::<String>());
+    drop(seed);
+    let found = hub.context(&["1", "--json", "ciLogs"]);
+    let log = &found["ciLogs"][0];
+    assert_eq!(log["check"], "build");
+    assert_eq!(log["cut"], true);
+    let last: Vec<String> = (100..300).map(|n| format!("line {n:03}")).collect();
+    assert_eq!(log["text"], last.join("\n"));
+}
+
+#[test]
 fn r_002_8_commits_and_branch_name_issues_once() {
     let hub = Hub::new();
     let mut seed = hub.double.seed();

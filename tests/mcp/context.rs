@@ -31,6 +31,7 @@ fn r_002_1_context_is_one_call_in_both_eras() {
             data["verdict"]["head_sha"],
             data["pull_request"]["head_oid"]
         );
+        assert_eq!(data["verdict"]["base_sha"], world.git.oid("main").unwrap());
         assert_eq!(data["diff"]["files"][0]["path"], "feature.txt");
         assert_eq!(data["partial"], false);
         assert!(data.get("files").is_none() && data.get("related_prs").is_none());
@@ -44,7 +45,14 @@ fn r_002_2_context_takes_branches_and_current() {
     world.propose("other", "Another", "B");
     world.switch("other");
     let mut wire = world.server(MODERN, &[]);
-    for (named, number) in [("feature", "1"), ("current", "2"), (".", "2"), ("2", "2")] {
+    let address = format!("{}#1", world.name());
+    for (named, number) in [
+        ("feature", "1"),
+        ("current", "2"),
+        (".", "2"),
+        ("2", "2"),
+        (address.as_str(), "1"),
+    ] {
         let args = json!({"number": named, "include": ["files"]});
         let found = wire.call("pr_context", args).ok();
         assert_eq!(found.data()["pull_request"]["number"], number, "{named}");
@@ -100,6 +108,26 @@ fn r_002_20_context_of_sections_has_the_whole_verdict() {
     for absent in ["diff", "comments", "threads", "linked_issues", "files"] {
         assert!(data.get(absent).is_none(), "{absent}");
     }
+}
+
+#[test]
+fn r_002_7_context_has_the_end_of_a_log() {
+    let hub = Hub::with_pull();
+    let mut seed = hub.double.seed();
+    let run = seed.check(REPO, 1, "CI", "build", "FAILURE");
+    seed.log(run, "first\nlast: it failed\n");
+    drop(seed);
+    let mut wire = hub.server(&[]);
+    let args = json!({"repo": REPO, "number": 1, "include": ["ci_logs"]});
+    let found = wire
+        .call("pr_context", args)
+        .ok()
+        .says("> first\n> last: it failed\n");
+    let log = &found.data()["ci_logs"][0];
+    assert_eq!(
+        (&log["check"], &log["cut"]),
+        (&json!("build"), &json!(false))
+    );
 }
 
 #[test]
