@@ -73,7 +73,7 @@ fn r_002_2_pull_is_named_in_every_way() {
 }
 
 #[test]
-fn r_002_2_repository_with_number_and_user_with_branch_name_it() {
+fn r_002_2_address_and_user_branch_name_a_pull() {
     let hub = Hub::with_pull();
     let mut seed = hub.double.seed();
     seed.fork(REPO, "grace");
