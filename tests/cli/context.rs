@@ -2,7 +2,7 @@
 
 use forge_testkit::github::{
     Fault, PullSeed,
-    state::{Protection, ReviewState, Rule, Ruleset},
+    state::{Protection, Reaction, ReviewState, Rule, Ruleset},
 };
 use serde_json::{Value, json};
 
@@ -70,6 +70,61 @@ fn r_002_2_pull_is_named_in_every_way() {
     for named in [&["current"][..], &["."], &[]] {
         assert_eq!(by(named), "2", "{named:?}");
     }
+}
+
+#[test]
+fn r_002_2_address_and_user_branch_name_a_pull() {
+    let hub = Hub::with_pull();
+    let mut seed = hub.double.seed();
+    seed.fork(REPO, "grace");
+    let pull = PullSeed {
+        author: "grace",
+        head: "grace:work",
+        ..PullSeed::default()
+    };
+    seed.open_pull(REPO, &pull);
+    drop(seed);
+    let fields = ["--json", "pr", "-q", ".pr.number"];
+    let by = |args: &[&str]| {
+        let all = [&["pr", "context"], args, &fields].concat();
+        hub.forge(&all).text().trim().to_owned()
+    };
+    for (named, number) in [("octo:work", "1"), ("grace:work", "2"), ("#2", "2")] {
+        assert_eq!(by(&[named, "-R", REPO]), number, "{named}");
+    }
+    let address = format!("{REPO}#2");
+    assert_eq!(by(&[address.as_str()]), "2");
+}
+
+#[test]
+fn c_002_14_newest_open_pull_of_a_branch_is_taken() {
+    let world = World::with_pull();
+    let main = world.git.oid("main").unwrap();
+    world.git.set_branch("release", &main);
+    let create = [
+        "pr", "create", "-H", "feature", "-B", "release", "-t", "T", "-b", "",
+    ];
+    let read = || {
+        let found = world.context(&["feature", "--json", "pr,warnings"]);
+        (found["pr"]["number"].clone(), found["warnings"].clone())
+    };
+    let told = |taken: u64, others: &str| {
+        let others = format!("#{taken} is taken, others are {others}");
+        let hint = "Recovery: name another one by its number";
+        let warning = format!("branch \"feature\" has 2 pull requests; {others}. {hint}");
+        (json!(taken), json!([warning]))
+    };
+    assert_eq!(read(), (json!(1), json!([])));
+    world.forge(&create).ok();
+    assert_eq!(read(), told(2, "#1 into main (open)"));
+    // What writes does not choose.
+    let close = world.forge(&["pr", "close", "feature"]).output();
+    let why = close.exits(1).stderr_text();
+    assert!(why.contains("#2 into release, #1 into main"), "{why}");
+    world.forge(&["pr", "close", "2"]).ok();
+    assert_eq!(read(), told(1, "#2 into release (closed)"));
+    world.forge(&["pr", "close", "1"]).ok();
+    assert_eq!(read(), told(2, "#1 into main (closed)"));
 }
 
 #[test]
@@ -142,6 +197,52 @@ fn r_002_5_comments_have_ids_threads_and_lines() {
     let blockers = &found["summary"]["blockers"];
     let wanted = json!(["1 unresolved comment thread(s)", "No approvals yet"]);
     assert_eq!(*blockers, wanted);
+}
+
+#[test]
+fn r_002_5_comments_have_replies_reactions_and_edits() {
+    let hub = Hub::with_pull();
+    let mut seed = hub.double.seed();
+    let comment = seed.comment(REPO, 1, "ada", "Once.");
+    let heart = Reaction {
+        id: seed.next_id(),
+        user: seed.find_account("grace"),
+        content: "HEART".to_owned(),
+        created_at: seed.tick(),
+    };
+    seed.reactions.entry(comment).or_default().push(heart);
+    seed.thread(REPO, 1, "grace", "work.txt");
+    drop(seed);
+    let edit = [
+        "pr",
+        "comment",
+        "1",
+        "-R",
+        REPO,
+        "--edit-last",
+        "-b",
+        "Twice.",
+    ];
+    hub.forge(&edit).ok();
+    let read = || hub.context(&["1", "--json", "comments,threads,reviews"]);
+    let before = read();
+    let thread = before["threads"][0]["id"].as_str().unwrap();
+    let reply = [
+        "pr", "thread", "reply", "1", thread, "-R", REPO, "-b", "Because.",
+    ];
+    hub.forge(&reply).ok();
+    let found = read();
+    let comments = &found["comments"];
+    assert_eq!(comments[0]["body"], "Twice.", "{found}");
+    assert!(comments[0]["updatedAt"].is_string());
+    let hearts = json!([{"content": "HEART", "users": {"totalCount": 1}}]);
+    assert_eq!(comments[0]["reactionGroups"], hearts);
+    assert_eq!(comments[1]["updatedAt"], Value::Null);
+    assert_eq!(comments[2]["body"], "Because.");
+    assert_eq!(comments[2]["replyTo"], comments[1]["id"]);
+    assert_eq!(comments[2]["threadId"], thread);
+    // R-002-6
+    assert_eq!(found["reviews"][0]["comments"], json!([comments[1]]));
 }
 
 #[test]
@@ -250,8 +351,9 @@ fn r_002_12_green_pull_is_ready_and_merges() {
         (&found["partial"], &found["errors"]),
         (&json!(false), &json!([]))
     );
-    let head = hub.double.seed().pull_of(REPO, 1).head_oid.clone();
-    assert_eq!(found["verdict"]["headSha"], head);
+    let pull = hub.double.seed().pull_of(REPO, 1).clone();
+    assert_eq!(found["verdict"]["headSha"], pull.head_oid);
+    assert_eq!(found["verdict"]["baseSha"], pull.base_oid);
     assert!(found["verdict"]["checkedAt"].is_string());
     hub.forge(&["pr", "merge", "1", "-R", REPO, "--merge"]).ok();
     let found = hub.context(&["1", "--json", "summary,verdict"]);
@@ -502,6 +604,34 @@ fn default_sections_are_two_round_trips_at_most() {
 }
 
 #[test]
+fn r_002_8_issue_of_another_repository_is_read() {
+    let hub = Hub::with_green_pull();
+    let mut seed = hub.double.seed();
+    seed.repo_with_readme("octo/wide");
+    let number = seed.open_issue("octo/wide", "ada", "Wide leak", "Since June.");
+    drop(seed);
+    let body = format!("Fixes octo/wide#{number}, see octo/wide#99.");
+    hub.forge(&["pr", "edit", "1", "-R", REPO, "-b", &body])
+        .ok();
+    let found = hub.context(&["1", "--json", "linkedIssues,partial,warnings"]);
+    let linked = &found["linkedIssues"][0];
+    assert_eq!(linked["key"], format!("octo/wide#{number}"));
+    assert_eq!(linked["title"], "Wide leak");
+    assert_eq!(linked["body"], "Since June.");
+    assert_eq!(linked["type"], "issue");
+    assert_eq!(linked["status"], "open");
+    let url = linked["url"].as_str().unwrap();
+    assert!(
+        url.ends_with(&format!("/octo/wide/issues/{number}")),
+        "{url}"
+    );
+    assert_eq!(found["linkedIssues"][1]["resolved"], false);
+    let told = "1 issue(s) of other repositories were not read: octo/wide#99";
+    assert_eq!(found["warnings"], json!([told]));
+    assert_eq!(found["partial"], false);
+}
+
+#[test]
 fn r_002_10_small_budget_shows_code_before_lock_files() {
     let world = World::new();
     let lock = "lock\n".repeat(30);
@@ -521,6 +651,7 @@ fn r_002_10_small_budget_shows_code_before_lock_files() {
         json!({"files": 2, "additions": 60, "deletions": 0})
     );
     assert_eq!(diff["truncated"], true);
+    assert_eq!(diff["recovery"], "read the whole diff: forge pr diff 1");
     assert_eq!(diff["files"][0]["path"], "src/a.rs");
     assert_eq!(diff["files"][0]["hunks"].as_array().unwrap().len(), 1);
     assert_eq!(diff["files"][1]["path"], "Cargo.lock");

@@ -165,6 +165,8 @@ fn long_sections_have_their_newest_hundred_and_the_total() {
     let stderr = out.stderr_text();
     let said = "100 of 130 comments are here, 30 are left out";
     assert!(stderr.contains(said), "{stderr}");
+    let recovery = format!("Recovery: read all of them: forge pr view 1 -R {REPO} --comments");
+    assert_eq!(found["warnings"][0], format!("{said}. {recovery}"));
     assert_eq!(found["partial"], false, "{found}");
     let sent = hub.double.requests().into_iter().map(|r| r.operation);
     let sent: Vec<String> = sent.map(Option::unwrap_or_default).collect();

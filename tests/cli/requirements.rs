@@ -289,6 +289,8 @@ fn r_002_6_reviews_have_state_text_and_comments() {
     let reviews = found["reviews"].as_array().unwrap();
     let states: Vec<&Value> = reviews.iter().map(|r| &r["state"]).collect();
     assert_eq!(states, ["changes_requested", "approved", "commented"]);
+    let latest: Vec<&Value> = reviews.iter().map(|r| &r["isLatestOpinion"]).collect();
+    assert_eq!(latest, [false, true, false]);
     assert_eq!(reviews[0]["author"], "linus");
     assert_eq!(reviews[0]["body"], "Not yet.");
     assert!(reviews[0]["submittedAt"].is_string());
@@ -347,6 +349,22 @@ fn r_002_7_failed_check_has_its_reason() {
         "Some checks failed"
     );
     assert_eq!(found["errors"][0]["section"], "ci", "{found}");
+}
+
+#[test]
+fn r_002_7_failed_check_has_the_end_of_its_log() {
+    let hub = Hub::with_pull();
+    let mut seed = hub.double.seed();
+    let run = seed.check(REPO, 1, "CI", "build", "FAILURE");
+    let line = |n: usize| format!("\u{1b}[31mline {n:03}\u{1b}[0m\n");
+    seed.log(run, &(0..300).map(line).collect::<String>());
+    drop(seed);
+    let found = hub.context(&["1", "--json", "ciLogs"]);
+    let log = &found["ciLogs"][0];
+    assert_eq!(log["check"], "build");
+    assert_eq!(log["cut"], true);
+    let last: Vec<String> = (100..300).map(|n| format!("line {n:03}")).collect();
+    assert_eq!(log["text"], last.join("\n"));
 }
 
 #[test]

@@ -714,6 +714,25 @@ fn a_private_repository_that_names_an_issue() {
     );
 }
 
+#[test]
+fn issue_outside_the_list_is_named_alone() {
+    let hub = Hub::with_pull();
+    {
+        let mut seed = hub.double.seed();
+        seed.repo_with_readme("octo/private");
+        seed.open_issue("octo/private", "ada", "Secret title", "Secret text.");
+    }
+    let body = "See octo/private#1.";
+    hub.forge(&["pr", "edit", "1", "-R", REPO, "-b", body]).ok();
+    let args = json!({"repo": REPO, "number": 1, "include": ["linked_issues"]});
+    let allowed = ["--allow-repo", "https://github.localhost/octo/tools"];
+    let found = hub.server(&allowed).call("pr_context", args.clone()).ok();
+    let found = found.says("1 issue(s) of other repositories were not read: octo/private#1");
+    assert!(!found.0.to_string().contains("Secret"), "{}", found.0);
+    let found = hub.server(&[]).call("pr_context", args).ok();
+    assert_eq!(found.data()["linked_issues"][0]["title"], "Secret title");
+}
+
 /// A stranger's title, branch and login cannot pass for the rest of a line.
 #[test]
 fn status_lines_cannot_be_forged() {

@@ -1,6 +1,6 @@
 //! `pr_context`: the verdict and the sections, through the server.
 
-use forge_testkit::github::{PullSeed, state::ReviewState};
+use forge_testkit::github::state::ReviewState;
 use serde_json::json;
 
 use crate::{
@@ -31,6 +31,7 @@ fn r_002_1_context_is_one_call_in_both_eras() {
             data["verdict"]["head_sha"],
             data["pull_request"]["head_oid"]
         );
+        assert_eq!(data["verdict"]["base_sha"], world.git.oid("main").unwrap());
         assert_eq!(data["diff"]["files"][0]["path"], "feature.txt");
         assert_eq!(data["partial"], false);
         assert!(data.get("files").is_none() && data.get("related_prs").is_none());
@@ -44,13 +45,42 @@ fn r_002_2_context_takes_branches_and_current() {
     world.propose("other", "Another", "B");
     world.switch("other");
     let mut wire = world.server(MODERN, &[]);
-    for (named, number) in [("feature", "1"), ("current", "2"), (".", "2"), ("2", "2")] {
+    let address = format!("{}#1", world.name());
+    for (named, number) in [
+        ("feature", "1"),
+        ("current", "2"),
+        (".", "2"),
+        ("2", "2"),
+        (address.as_str(), "1"),
+    ] {
         let args = json!({"number": named, "include": ["files"]});
         let found = wire.call("pr_context", args).ok();
         assert_eq!(found.data()["pull_request"]["number"], number, "{named}");
     }
     wire.call("pr_context", json!({"number": "nowhere"}))
         .fails("not_found");
+}
+
+#[test]
+fn c_002_14_context_takes_the_newest_open_pull_of_a_branch() {
+    let world = World::with_feature();
+    let main = world.git.oid("main").unwrap();
+    world.git.set_branch("release", &main);
+    let create = [
+        "pr", "create", "-H", "feature", "-B", "release", "-t", "T", "-b", "",
+    ];
+    world.forge(&create).ok();
+    let mut wire = world.server(MODERN, &["--write"]);
+    let args = json!({"number": "feature", "include": ["files"]});
+    let found = wire
+        .call("pr_context", args)
+        .ok()
+        .says("#2 is taken, others are #1 into main (open)");
+    assert_eq!(found.data()["pull_request"]["number"], "2");
+    assert_eq!(found.data()["warnings"].as_array().unwrap().len(), 1);
+    wire.call("pr_comment", json!({"number": "feature", "body": "B"}))
+        .fails("invalid_input")
+        .says("#2 into release, #1 into main");
 }
 
 #[test]
@@ -78,6 +108,26 @@ fn r_002_20_context_of_sections_has_the_whole_verdict() {
     for absent in ["diff", "comments", "threads", "linked_issues", "files"] {
         assert!(data.get(absent).is_none(), "{absent}");
     }
+}
+
+#[test]
+fn r_002_7_context_has_the_end_of_a_log() {
+    let hub = Hub::with_pull();
+    let mut seed = hub.double.seed();
+    let run = seed.check(REPO, 1, "CI", "build", "FAILURE");
+    seed.log(run, "first\nlast: it failed\n");
+    drop(seed);
+    let mut wire = hub.server(&[]);
+    let args = json!({"repo": REPO, "number": 1, "include": ["ci_logs"]});
+    let found = wire
+        .call("pr_context", args)
+        .ok()
+        .says("> first\n> last: it failed\n");
+    let log = &found.data()["ci_logs"][0];
+    assert_eq!(
+        (&log["check"], &log["cut"]),
+        (&json!("build"), &json!(false))
+    );
 }
 
 #[test]
@@ -130,35 +180,57 @@ fn context_is_cut_in_pages_with_everything_once() {
     assert_eq!(files, 30);
 }
 
+/// Pull request 1 of Grace's, which adds these files.
+fn hub_with(files: &[(&str, &str)]) -> Hub {
+    let hub = Hub::new();
+    let changes: Vec<_> = files
+        .iter()
+        .map(|(path, text)| (*path, Some(*text)))
+        .collect();
+    hub.double.seed().commit(REPO, "work", &changes, "Work");
+    hub.open_work();
+    hub
+}
+
 #[test]
 fn r_002_10_context_of_1500_characters_shows_code_first() {
-    let hub = Hub::new();
     let lock = "lock\n".repeat(200);
-    let code = "fn code() {}\n".repeat(20);
-    let changes = [
-        ("Cargo.lock", Some(lock.as_str())),
-        ("src/a.rs", Some(code.as_str())),
-    ];
-    let mut seed = hub.double.seed();
-    seed.commit(REPO, "work", &changes, "Work");
-    let pull = PullSeed {
-        author: "grace",
-        title: "Work",
-        head: "work",
-        ..PullSeed::default()
-    };
-    seed.open_pull(REPO, &pull);
-    drop(seed);
+    let code = "fn code() {}\n".repeat(400);
+    let hub = hub_with(&[("Cargo.lock", lock.as_str()), ("src/a.rs", code.as_str())]);
     let mut wire = hub.server(&[]);
-    let args = json!({"repo": REPO, "number": 1, "include": "diff", "max_chars": 1500});
-    let pages = wire.pages("pr_context", args, 1_500);
-    let text: String = pages.iter().map(|p| p.text()).collect();
-    let (code, lock) = (
-        text.find("+fn code").unwrap(),
-        text.find("Cargo.lock").unwrap(),
-    );
-    let in_diff = text.find("file added +200 -0 lock [200 lines not shown: generated] Cargo.lock");
-    assert!(in_diff.is_some_and(|at| code < at && lock <= at), "{text}");
+    for (include, most) in [(json!("diff"), 1_500), (json!([]), 3_000)] {
+        let args = json!({"repo": REPO, "number": 1, "include": include, "max_chars": most});
+        let pages = wire.pages("pr_context", args, most);
+        let first = &pages[0];
+        assert!(first.text().contains("@@\n+fn code"), "{}", first.text());
+        let file = &first.data()["diff"]["files"][0];
+        assert_eq!(file["path"], "src/a.rs");
+        let text: String = pages.iter().map(|p| p.text()).collect();
+        let shown = text.matches("+fn code() {}\n").count() as u64;
+        assert_eq!(Some(400 - shown), file["omitted"][0]["lines"].as_u64());
+        let lock = text.find("file added +200 -0 lock [200 lines not shown: generated] Cargo.lock");
+        assert!(lock > text.rfind("+fn code"), "{text}");
+    }
+}
+
+#[test]
+fn r_002_10_long_file_fills_the_first_page() {
+    let code =
+        "    let value = compute(of, some, words); // a line of seventy characters\n".repeat(390);
+    let hub = hub_with(&[("src/a.rs", code.as_str())]);
+    let mut wire = hub.server(&[]);
+    for include in [json!([]), json!(["diff"])] {
+        let args = json!({"repo": REPO, "number": 1, "include": include});
+        let pages = wire.pages("pr_context", args, 25_000);
+        let lines = |n: usize| pages[n].text().matches("\n+    let value = ").count() as u64;
+        assert_eq!(pages.len(), 2);
+        assert!(lines(0) > 300, "{}", lines(0));
+        let rest = "#1 (continued)\n[continued]\n+    let value = ";
+        assert!(pages[1].text().starts_with(rest), "{}", pages[1].text());
+        let omitted = &pages[0].data()["diff"]["files"][0]["omitted"][0]["lines"];
+        let shown = lines(0) + lines(1);
+        assert_eq!(Some(390 - shown), omitted.as_u64());
+    }
 }
 
 #[test]

@@ -26,7 +26,8 @@ forge pr context 7 --html page.html               # a page to look at: one file 
 ```
 
 A pull request is named as everywhere: `7`, `#7`, `owner/repo#7`, its URL or at-uri, `branch`,
-`branch:x`, `user:branch`, or `.` and `current` for that of the current branch.
+`branch:x`, `user:branch`, or `.` and `current` for that of the current branch. Of several pull
+requests of a branch the newest open one is taken, else the newest, and a warning names the others.
 ";
 
 const SINCE: &str = "

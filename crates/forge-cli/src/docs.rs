@@ -42,7 +42,8 @@ are different on purpose:
   all. What came before the escape has been printed.
 - `owner/repo#7` and every other locator name a pull request too; `.` is the one of the current
   branch. A branch whose name looks like a locator is written `branch:owner/repo#7`.
-- A branch with two open pull requests is an error that lists both; gh takes the newest.
+- A branch with two open pull requests is an error that lists both; gh takes the newest, and so does
+  `pr context`, which names the others.
 - An empty body file is an error, and so are an empty `-R`, `--match-head-commit` and name of a pull
   request, which gh takes for none: an empty variable would lift a guard, or mean another one.
 - `pr create -R` takes the current branch when it names the repository that you stand in, or a

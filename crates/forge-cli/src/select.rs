@@ -31,6 +31,21 @@ pub async fn pull(
     unnamed: Unnamed,
     fields: PrFields,
 ) -> Result<SelectedPull> {
+    let found = newest_pull(ctx, flag, selector, unnamed, fields).await?;
+    found.unambiguous()
+}
+
+/// As [`pull`]; where two open ones have the branch, the newest.
+///
+/// # Errors
+/// As [`pull`], but for a branch of two.
+pub async fn newest_pull(
+    ctx: &Ctx,
+    flag: Option<&str>,
+    selector: Option<&str>,
+    unnamed: Unnamed,
+    fields: PrFields,
+) -> Result<SelectedPull> {
     let Some(text) = selector else {
         if flag.is_some() && unnamed == Unnamed::NotWithRepo {
             return Err(

@@ -3,7 +3,8 @@
 use std::sync::{Arc, OnceLock};
 
 use forge_core::{
-    Capability, Error, ErrorKind, Hint, Page, PageReq, Policy, PrId, Quota, Repo, Result, Warning,
+    Action, Capability, Error, ErrorKind, Hint, Op, Page, PageReq, Policy, PrId, Quota, Repo,
+    Result, Warning,
     model::{
         Actor, CheckStatus, ChecksReport, Comment, ContentsReq, Diff, DiffReq, FileChange,
         IssueFields, IssueId, Links, MergeState, Mergeability, PrFields, PrState, PullQuery,
@@ -20,7 +21,7 @@ use crate::{
     VERDICT_FIELDS, change_type,
     events::GatherObserver,
     key_changes,
-    linked::{add_links, linked_items},
+    linked::{add_links, linked_items, unread_elsewhere},
     newest::cut_sections,
     one_liner, pack,
     preflight::{base_rules, dependency, rules_of},
@@ -289,6 +290,10 @@ impl Gather<'_> {
         };
         core.take_reasons(reasons);
         core.take_issues(read);
+        if self.reads_issues() {
+            let unread = unread_elsewhere(&core.items, self.repo.id());
+            core.warnings.extend(unread);
+        }
         core.take_tickets(&self.req.tickets, tickets);
         if let Some(logs) = logs {
             let mut tails = Vec::new();
@@ -348,24 +353,28 @@ impl Gather<'_> {
         &self,
         items: &[LinkedItem],
     ) -> Vec<(usize, Result<forge_core::model::Issue>)> {
-        let wanted = self.affords(ContextSection::LinkedIssues) && self.can(Capability::IssueView);
         let own = self.repo.id();
         let readable = items.iter().enumerate().filter_map(|(at, item)| {
-            let key = item.issue_in(own)?.clone();
-            Some((at, key))
+            let id = match item.issue_in(own) {
+                Some(key) => IssueId {
+                    repo: own.clone(),
+                    key: key.clone(),
+                },
+                None if self.req.other_repos => item.issue_elsewhere(own)?,
+                None => return None,
+            };
+            Some((at, id))
         });
-        let reads =
-            readable
-                .take(if wanted { MAX_ISSUES } else { 0 })
-                .map(|(at, key)| async move {
-                    let id = IssueId {
-                        repo: own.clone(),
-                        key,
-                    };
-                    let fields = IssueFields::COMMENTS;
-                    (at, self.repo.issue(&id, &fields).await)
-                });
+        let most = if self.reads_issues() { MAX_ISSUES } else { 0 };
+        let reads = readable.take(most).map(|(at, id)| async move {
+            let fields = IssueFields::COMMENTS;
+            (at, self.repo.issue(&id, &fields).await)
+        });
         join_all(reads).await
+    }
+
+    fn reads_issues(&self) -> bool {
+        self.affords(ContextSection::LinkedIssues) && self.can(Capability::IssueView)
     }
 
     async fn read_tickets(&self, items: &[LinkedItem]) -> Vec<ReadTicket> {
@@ -674,11 +683,17 @@ impl Gather<'_> {
             warnings.push(Warning::new(message).with_hint("ask again when nobody pushes"));
         }
         warnings.extend(diff.warnings);
+        let packed = pack(&bytes, listed, self.req.diff_bytes);
+        let recovery = packed.truncated.then(|| {
+            let read = Action::op(Op::PrDiff).on(&pull.id.key);
+            Hint::new("read the whole diff").with_action(read)
+        });
         PackedDiff {
             base_sha: diff.base_oid,
             head_sha,
             context_lines: diff.context_lines,
-            ..pack(&bytes, listed, self.req.diff_bytes)
+            recovery,
+            ..packed
         }
     }
 }
@@ -701,7 +716,7 @@ impl Core {
     }
 
     fn take_issues(&mut self, read: Vec<(usize, Result<forge_core::model::Issue>)>) {
-        let mut guesses = Vec::new();
+        let (own, mut guesses) = (&self.pull.id.repo, Vec::new());
         for (at, read) in read {
             let Some(item) = self.items.get_mut(at) else {
                 continue;
@@ -710,7 +725,8 @@ impl Core {
                 Ok(issue) => item.fill(issue),
                 // A branch may begin with any number, and a number may be a pull request's.
                 Err(e) if e.is_not_found() && item.is_guess() => guesses.push(at),
-                Err(e) if e.is_not_found() => {}
+                // What is unread in other repositories is one warning.
+                Err(e) if e.is_not_found() || item.issue_elsewhere(own).is_some() => {}
                 Err(e) => {
                     let error = SectionError::of(ContextSection::LinkedIssues, &e);
                     if !self.errors.contains(&error) {

@@ -6,7 +6,7 @@ use forge_core::{
     PrKey, RepoId, Warning,
     locator::Hosts,
     mentions::{Named, mentions, tickets},
-    model::{Comment, Issue, Link, LinkState, Links, PullRequest, SubjectKind},
+    model::{Comment, Issue, IssueId, Link, LinkState, Links, PullRequest, SubjectKind},
 };
 use serde::Serialize;
 
@@ -14,6 +14,8 @@ use crate::TicketKeys;
 
 /// How many comments of an issue are kept, the newest.
 const MAX_COMMENTS: usize = 5;
+/// How many issues that were not read a warning names.
+const MAX_NAMED: usize = 10;
 /// How many items the texts of one pull request may name, the strongest.
 const MAX_ITEMS: usize = 200;
 
@@ -156,6 +158,25 @@ impl LinkedItem {
         }
     }
 
+    /// The issue of another repository of the host that can be read. To look up a handle or a DID would
+    /// ask a host that the text chose.
+    #[must_use]
+    pub fn issue_elsewhere(&self, own: &RepoId) -> Option<IssueId> {
+        match &self.target {
+            LinkTarget::Forge(Some(repo), key @ PrKey::Number(_))
+                if self.kind != Some(SubjectKind::PullRequest) && !same(repo, own) =>
+            {
+                let (owner, _) = repo.owner_and_name()?;
+                let is_of_host = repo.kind == own.kind && repo.host == own.host;
+                (is_of_host && !owner.contains(['.', ':'])).then(|| IssueId {
+                    repo: repo.clone(),
+                    key: key.clone(),
+                })
+            }
+            _ => None,
+        }
+    }
+
     /// Fills in what the issue itself says.
     pub fn fill(&mut self, issue: Issue) {
         self.kind = Some(SubjectKind::Issue);
@@ -244,6 +265,21 @@ pub fn linked_items(
         items.truncate(MAX_ITEMS);
     }
     items
+}
+
+/// The warning that names the issues of other repositories that were not read.
+pub(crate) fn unread_elsewhere(items: &[LinkedItem], own: &RepoId) -> Option<Warning> {
+    let unread = items
+        .iter()
+        .filter(|item| item.title.is_none() && item.issue_elsewhere(own).is_some());
+    let keys: Vec<&str> = unread.map(|item| item.key.as_str()).collect();
+    let first = keys.get(..MAX_NAMED).unwrap_or(&keys).join(", ");
+    let count = keys.len();
+    (count > 0).then(|| {
+        Warning::new(format!(
+            "{count} issue(s) of other repositories were not read: {first}"
+        ))
+    })
 }
 
 /// Adds to `items` what the forge knows of links: kinds, titles and states, and what comments name.

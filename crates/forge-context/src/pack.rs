@@ -1,6 +1,7 @@
 //! A diff under a budget: all files by name and number, and of their hunks what says most.
 
 use forge_core::{
+    Hint,
     diff::{self, FileDiff},
     model::{FileChange, FileStatus},
 };
@@ -39,6 +40,9 @@ pub struct PackedDiff {
     pub max_bytes: usize,
     /// Something was left out; each file says what and why.
     pub truncated: bool,
+    /// How to read what is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recovery: Option<Hint>,
     /// Every file: code first, then tests, documentation, and what is derived.
     pub files: Vec<PackedFile>,
 }
@@ -238,6 +242,7 @@ pub fn pack(diff: &[u8], listed: &[FileChange], max_bytes: usize) -> PackedDiff 
             .iter()
             .flat_map(|file| &file.omitted)
             .any(Omission::can_be_read),
+        recovery: None,
         files,
     }
 }

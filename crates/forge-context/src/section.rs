@@ -153,6 +153,8 @@ pub struct ContextReq {
     pub clone: Option<LocalClone>,
     /// What is at which host: for the texts that name issues.
     pub hosts: Hosts,
+    /// Whether issues of other repositories of the host are read.
+    pub other_repos: bool,
     /// What is a ticket of an issue tracker, and who is asked for it.
     pub tickets: TicketSource,
     /// What the user has chosen once.
@@ -174,6 +176,7 @@ impl ContextReq {
             since: None,
             clone: None,
             hosts,
+            other_repos: true,
             tickets: TicketSource::default(),
             settings: ContextSettings::default(),
             observer: ContextObserver::default(),

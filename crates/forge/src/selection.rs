@@ -1,7 +1,7 @@
 //! From what a caller types to one pull request.
 
 use forge_core::{
-    Action, Error, Hint, Noun, Op, Param, PrId, PrKey, Repo, RepoId, RepoPath, Result,
+    Action, Error, Hint, Noun, Op, Param, PrId, PrKey, Repo, RepoId, RepoPath, Result, Warning,
     model::{HeadRef, PrFields, PrState, PullRequest, StateFilter},
 };
 use forge_git::{CurrentPull, Place, PushedTo, current_pull};
@@ -17,7 +17,20 @@ pub struct SelectedPull {
     pub id: PrId,
     /// The pull request, where the search has read it, and the sections that it has.
     found: Option<(PrFields, PullRequest)>,
+    /// The head branch that led to it, and the pull requests of that branch, this one first.
+    matches: Option<(HeadRef, Vec<PullMatch>)>,
 }
+
+/// A pull request of a head branch.
+#[derive(Debug)]
+struct PullMatch {
+    key: PrKey,
+    base_branch: String,
+    state: PrState,
+}
+
+/// How many other pull requests of a branch a warning names.
+const MAX_NAMED: usize = 5;
 
 impl SelectedPull {
     /// The pull request with this key, which nothing has read yet.
@@ -31,40 +44,31 @@ impl SelectedPull {
             repo,
             id,
             found: None,
+            matches: None,
         }
     }
 
-    /// The pull request whose head branch is `head`, with these sections: an open one, else the
-    /// newest of the others.
+    /// The pull request whose head branch is `head`, with these sections: the newest open one, else the
+    /// newest of the others. [`Self::unambiguous`] refuses to choose among several open ones.
     ///
     /// # Errors
-    /// `not_found` when there is none; `invalid_input` when several open ones have the branch.
+    /// `not_found` when there is none.
     pub async fn by_head(repo: Repo, head: &HeadRef, fields: PrFields) -> Result<Self> {
         let mut found = repo.find(head, StateFilter::All, fields).await?;
-        let open: Vec<&PullRequest> = found.iter().filter(|p| p.state == PrState::Open).collect();
-        if open.len() > 1 {
-            let list: Vec<String> = open
-                .iter()
-                .map(|p| format!("#{} into {}", p.id.key, p.base_branch))
-                .collect();
-            return Err(Error::invalid(
-                "pull_request",
-                format!(
-                    "branch \"{head}\" has {} open pull requests: {}",
-                    open.len(),
-                    list.join(", ")
-                ),
-            )
-            .with_hint("name one of them by its number"));
-        }
         // A merged pull request from the default branch says nothing about who stands on it now.
-        if open.is_empty()
+        if found.iter().all(|p| p.state != PrState::Open)
             && head.owner.is_none()
             && let Some(first) = found.first()
             && is_default(&repo, head, first).await?
         {
             found.clear();
         }
+        let matches = found.iter().map(|p| PullMatch {
+            key: p.id.key.clone(),
+            base_branch: p.base_branch.clone(),
+            state: p.state,
+        });
+        let matches = Some((head.clone(), matches.collect()));
         let Some(pull) = found.into_iter().next() else {
             let all = Action::op(Op::PrList).with(Param::State, "all");
             return Err(Error::not_found(
@@ -77,6 +81,59 @@ impl SelectedPull {
             id: pull.id.clone(),
             repo,
             found: Some((fields, pull)),
+            matches,
+        })
+    }
+
+    /// This pull request, where no other open one has its head branch.
+    ///
+    /// # Errors
+    /// `invalid_input` that lists the open ones.
+    pub fn unambiguous(self) -> Result<Self> {
+        let Some((head, matches)) = &self.matches else {
+            return Ok(self);
+        };
+        let open: Vec<String> = matches
+            .iter()
+            .filter(|p| p.state == PrState::Open)
+            .map(|p| format!("#{} into {}", p.key, p.base_branch))
+            .collect();
+        if open.len() < 2 {
+            return Ok(self);
+        }
+        Err(Error::invalid(
+            "pull_request",
+            format!(
+                "branch \"{head}\" has {} open pull requests: {}",
+                open.len(),
+                open.join(", ")
+            ),
+        )
+        .with_hint("name one of them by its number"))
+    }
+
+    /// The warning that names the other pull requests of its head branch, if there are any.
+    #[must_use]
+    pub fn ambiguity(&self) -> Option<Warning> {
+        let (head, matches) = self.matches.as_ref()?;
+        let (_, others) = matches.split_first()?;
+        let name = |p: &PullMatch| {
+            let state = match p.state {
+                PrState::Open => "open",
+                PrState::Closed => "closed",
+                PrState::Merged => "merged",
+            };
+            format!("#{} into {} ({state})", p.key, p.base_branch)
+        };
+        let names: Vec<String> = others.iter().take(MAX_NAMED).map(name).collect();
+        (!names.is_empty()).then(|| {
+            Warning::new(format!(
+                "branch \"{head}\" has {} pull requests; #{} is taken, others are {}",
+                matches.len(),
+                self.id.key,
+                names.join(", ")
+            ))
+            .with_hint("name another one by its number")
         })
     }
 

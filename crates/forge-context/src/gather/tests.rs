@@ -8,7 +8,7 @@ use std::{
 
 use async_trait::async_trait;
 use forge_core::{
-    Noun, Observer, Op, PrKey, Timestamp,
+    ForgeKind, Noun, Observer, Op, PrKey, RepoId, RepoPath, Timestamp,
     locator::Hosts,
     model::{
         BaseRule, BaseRuleKind, BaseRules, LinkState, LinkedIssue, LocalClone, ReviewState,
@@ -235,6 +235,46 @@ fn numbers_that_are_no_issue_stay_unless_a_branch_names_them() {
         .collect();
     assert_eq!(shown, [("#13", None), ("#14", Some("Leak"))]);
     assert_eq!(found.errors, []);
+}
+
+#[test]
+fn issues_of_other_repositories_are_read_or_named() {
+    let read_with = |other_repos, failing| {
+        let mut forge = StubForge {
+            failing,
+            ..StubForge::default()
+        };
+        forge.pull.id.repo = RepoId {
+            kind: ForgeKind::GITHUB,
+            host: "github.com".to_owned(),
+            path: RepoPath::Named {
+                owner: "octo".to_owned(),
+                name: "tools".to_owned(),
+            },
+        };
+        forge.pull.description = "Fixes octo/wide#14, see octo/wide#15.".to_owned();
+        forge.issues = vec![issue(14, "Leak")];
+        let wanted = ContextReq {
+            other_repos,
+            ..req(&[ContextSection::LinkedIssues])
+        };
+        let (found, asked) = read(forge, &wanted);
+        assert_eq!(found.errors, []);
+        let items = found.linked_issues.unwrap();
+        let titles: Vec<_> = items.iter().map(|item| item.title.clone()).collect();
+        let told: Vec<_> = found.warnings.into_iter().map(|w| w.message).collect();
+        (titles, told, asked)
+    };
+    let (titles, told, asked) = read_with(true, vec![]);
+    assert_eq!(titles, [Some("Leak".to_owned()), None]);
+    let unread = "issue(s) of other repositories were not read:";
+    assert_eq!(told, [format!("1 {unread} octo/wide#15")]);
+    assert_eq!(asked[..2], ["issue 14", "issue 15"]);
+    let all = format!("2 {unread} octo/wide#14, octo/wide#15");
+    let (titles, told, asked) = read_with(false, vec![]);
+    assert_eq!((titles, &told[..]), (vec![None, None], &[all.clone()][..]));
+    assert_eq!(asked, ["links", "view 7"]);
+    assert_eq!(read_with(true, vec![("issue", network)]).1, [all]);
 }
 
 #[test]

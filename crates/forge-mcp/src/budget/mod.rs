@@ -20,6 +20,9 @@ const LEAST_CHARS: usize = 1_000;
 /// Kept for the lines at the end.
 const TAIL: usize = 500;
 
+/// A part of a block with no more characters than this is not worth a page's end.
+const LEAST_CUT: usize = 200;
+
 /// Data of more characters than this does not repeat the long texts that the model's text has.
 const TWICE_MAX: usize = 10_000;
 
@@ -96,7 +99,8 @@ pub(crate) struct Fitted {
 
 /// As many blocks as fit behind `head` in `max` characters, from a position on.
 ///
-/// Blocks stay whole; one that is longer than the budget alone is cut behind a line.
+/// A block is cut behind a line where it is longer than a page, or where a fifth of the page would
+/// stay empty without its beginning; any other stays whole.
 pub(crate) fn fit<S: AsRef<str>>(head: &str, blocks: &[S], from: Position, max: usize) -> Fitted {
     fit_both(head, blocks, Lengths::default(), from, max)
 }
@@ -144,9 +148,16 @@ pub(crate) fn fit_both<S: AsRef<str>>(
             shown |= !rest.is_empty();
             continue;
         }
-        if !shown {
-            let cut = cut(rest, room.saturating_sub(used).max(200));
-            text.push_str(rest.get(..cut).unwrap_or(rest));
+        let left = room.saturating_sub(used);
+        let left = match shown {
+            false => left.max(LEAST_CUT),
+            true => left.min(both(max).saturating_sub(used + used_data + of_data)),
+        };
+        let cut = cut(rest, left);
+        let part = rest.get(..cut).unwrap_or(rest);
+        let is_worth_it = left > LEAST_CUT.max(room / 5) && part.ends_with('\n');
+        if !shown || is_worth_it {
+            text.push_str(part);
             if !text.ends_with('\n') {
                 text.push('\n');
             }
@@ -252,6 +263,53 @@ mod tests {
             }
         }
         assert_eq!(begun, (0..301).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn long_block_begins_on_a_page_with_room() {
+        let long = format!("head\n{}", "é line\n".repeat(2_000));
+        let wide = format!("{}\n", "x".repeat(2_000));
+        let blocks = ["first\n", long.as_str(), "last\n", wide.as_str()];
+        let (mut at, mut begun, mut all, mut pages) =
+            (Position::default(), Vec::new(), String::new(), 0);
+        loop {
+            let page = fit("", &blocks, at, 1_500);
+            assert!(page.text.chars().count() <= 1_500, "{}", page.text);
+            let text = page.text.strip_prefix("[continued]\n");
+            let text = text.unwrap_or(&page.text);
+            all.push_str(text.trim_start_matches("[continued within a line] "));
+            begun.extend(page.begun);
+            pages += 1;
+            if pages == 1 {
+                assert!(page.text.starts_with("first\nhead\né line\n"));
+                assert!(page.text.chars().count() > 980, "{}", page.text);
+            }
+            // A line that is too long alone does not begin behind others.
+            assert!(!page.text.contains("last\nx"), "{}", page.text);
+            match page.next {
+                Some(next) => at = next,
+                None => break,
+            }
+        }
+        assert_eq!(begun, [0, 1, 2, 3]);
+        assert_eq!(all.replace('\n', ""), blocks.concat().replace('\n', ""));
+    }
+
+    #[test]
+    fn block_with_long_data_begins_on_the_next_page() {
+        let long = "a line\n".repeat(400);
+        let data = Lengths {
+            always: 0,
+            blocks: &[0, 2_600],
+        };
+        let page = fit_both(
+            "",
+            &["first\n", long.as_str()],
+            data,
+            Position::default(),
+            1_000,
+        );
+        assert_eq!((page.text.as_str(), page.begun), ("first\n", 0..1));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use forge::{SelectedPull, WorkingCopy};
 use forge_core::{
     Action, AtUri, Error, Hint, Locator, Op, PageReq, PrId, PrKey, PrSelector, Repo, RepoId,
-    Result, locator,
+    Result, Warning, locator,
     model::{CommentId, HeadRef, IssueId, PrFields},
 };
 use rmcp::{
@@ -141,6 +141,28 @@ impl Call {
     /// As [`Self::repo`]; `invalid_input` when the two name different repositories, so that a URL
     /// in somebody's text cannot lead a call elsewhere.
     pub async fn pull(&self, repo: Option<&str>, number: &str) -> Result<Target> {
+        let (target, _) = self.select(repo, number, SelectedPull::unambiguous).await?;
+        Ok(target)
+    }
+
+    /// As [`Self::pull`]; of several of a branch the newest, with the warning that names the others.
+    ///
+    /// # Errors
+    /// As [`Self::pull`].
+    pub async fn newest_pull(
+        &self,
+        repo: Option<&str>,
+        number: &str,
+    ) -> Result<(Target, Option<Warning>)> {
+        self.select(repo, number, Ok).await
+    }
+
+    async fn select(
+        &self,
+        repo: Option<&str>,
+        number: &str,
+        accept: fn(SelectedPull) -> Result<SelectedPull>,
+    ) -> Result<(Target, Option<Warning>)> {
         self.note(|about| about.number = Some(number.trim_start_matches('#').to_owned()));
         let hosts = self.server.forges().hosts();
         let named = match repo {
@@ -181,7 +203,7 @@ impl Call {
                         repo: repo.id().clone(),
                         key,
                     };
-                    return Ok(Target { repo, id });
+                    return Ok((Target { repo, id }, None));
                 }
             },
             PrSelector::Branch { owner, branch } => {
@@ -191,15 +213,14 @@ impl Call {
                 };
                 let repo = self.repo(repo).await?;
                 let found = SelectedPull::by_head(repo, &head, PrFields::ROW).await?;
-                return self.found(found).await;
+                return self.found(accept(found)?).await;
             }
             PrSelector::Current => {
                 let repo = self.repo(repo).await?;
                 let place = self.server.place();
                 let here = WorkingCopy::new(self.server.forges(), &place);
-                return self
-                    .found(here.current_pull(repo, PrFields::ROW).await?)
-                    .await;
+                let found = here.current_pull(repo, PrFields::ROW).await?;
+                return self.found(accept(found)?).await;
             }
             PrSelector::Locator(_) => {
                 let hint = "pass a number, '#7', its URL or at-uri, a branch, or 'current'; or look for it in the list";
@@ -218,7 +239,7 @@ impl Call {
             repo: repo.id().clone(),
             key,
         };
-        Ok(Target { repo, id })
+        Ok((Target { repo, id }, None))
     }
 
     /// The issue of `repo` and `issue`.
@@ -304,14 +325,16 @@ impl Call {
     }
 
     /// A pull request that its head branch has led to.
-    async fn found(&self, found: SelectedPull) -> Result<Target> {
+    async fn found(&self, found: SelectedPull) -> Result<(Target, Option<Warning>)> {
         self.note(|about| about.number = Some(found.id.key.to_string()));
         let write = self.spec.effect.is_write();
         self.server.vouch(&found.repo, &found.id.key, write).await?;
-        Ok(Target {
+        let ambiguity = found.ambiguity();
+        let target = Target {
             repo: found.repo,
             id: found.id,
-        })
+        };
+        Ok((target, ambiguity))
     }
 
     /// Another pull request of an open repository, as the argument `field` names it.

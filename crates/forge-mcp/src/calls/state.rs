@@ -178,6 +178,11 @@ impl ServerState {
         self.0.gate.check(id, false).is_ok()
     }
 
+    /// Whether no list says which repositories of a host may be read.
+    pub fn may_read_any(&self) -> bool {
+        !self.0.gate.restricts(false)
+    }
+
     /// Opens a repository, if that is allowed.
     pub async fn open(&self, id: &RepoId, write: bool) -> Result<Repo> {
         let gate = &self.0.gate;

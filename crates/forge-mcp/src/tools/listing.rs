@@ -83,7 +83,10 @@ impl<'a, B: Hash> ListRequest<'a, B> {
     ) -> Result<Listing<R>> {
         // One that was opened or closed meanwhile moves the others.
         let keys: Vec<String> = rows.iter().map(|row| row.key.clone()).collect();
-        let before = |at: Position| fingerprint(&keys.get(..at.block).unwrap_or_default());
+        let before = |at: Position| {
+            let shown = at.block + usize::from(at.offset > 0);
+            fingerprint(&keys.get(..shown).unwrap_or_default())
+        };
         let position = self.position()?;
         let (from, began) = match position {
             None => (Position::default(), ""),

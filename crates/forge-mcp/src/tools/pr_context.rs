@@ -327,7 +327,8 @@ impl Tool for PrContext {
 
     async fn run(call: &Call, mut args: Args) -> Result<Answer<Out>, Stop> {
         let max = budget::chars(args.max_chars);
-        let target = call.pull(args.repo.as_deref(), &args.number).await?;
+        let repo = args.repo.as_deref();
+        let (target, ambiguity) = call.newest_pull(repo, &args.number).await?;
         let (waited, wait_on) = match args.wait_for {
             Some(until) => wait_for(call, &target, until.into(), args.cursor.as_deref()).await?,
             None => None,
@@ -342,6 +343,7 @@ impl Tool for PrContext {
         let c = &call.cleaner;
         let mut warnings: Vec<Warning> = found.errors.iter().map(as_warning).collect();
         warnings.extend(found.warnings.iter().cloned());
+        warnings.extend(ambiguity);
         let warnings = WarningOut::all(&warnings, &call.about(), c);
         let mut pull = PullOut::of(&found.pull, c);
         let description = std::mem::take(&mut pull.description);
@@ -490,6 +492,7 @@ async fn gather(
         req.since = None;
     }
     req.diff_bytes = max;
+    req.other_repos = call.server.may_read_any();
     req.context_lines = args.context_lines.or(req.context_lines);
     req.clone = call.server.clone_of(&target.repo).await;
     let (tell, mut told) = mpsc::unbounded_channel();

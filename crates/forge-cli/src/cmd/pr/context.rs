@@ -7,7 +7,7 @@ use std::{
 };
 
 use clap::Args;
-use forge::context::{ContextEvent, ContextObserver, ContextSection, context};
+use forge::context::{ContextEvent, ContextObserver, ContextSection, PullContext, context};
 use forge_core::{Error, Hint, Locator, Result, locator, model::PrFields};
 
 use super::{context_html, context_text::shown};
@@ -84,13 +84,15 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ContextArgs) -> Result<Ex
     req.context_lines = args.context_lines.or(req.context_lines);
     let named = args.selector.as_deref();
     check_repo(ctx, repo, named)?;
-    let selected = select::pull(ctx, repo, named, Unnamed::NotWithRepo, PrFields::NONE).await?;
+    let selected =
+        select::newest_pull(ctx, repo, named, Unnamed::NotWithRepo, PrFields::NONE).await?;
     req.since.clone_from(&args.since);
     let needs_commits = [ContextSection::Diff, ContextSection::Source];
     if req.since.is_some() || needs_commits.into_iter().any(|section| req.wants(section)) {
         req.clone = ctx.clone_of(&selected.repo).await;
     }
-    let found = context(&selected.repo, &selected.id, &req).await?;
+    let mut found = context(&selected.repo, &selected.id, &req).await?;
+    found.warnings.extend(selected.ambiguity());
     for error in &found.errors {
         let mut warning = forge_core::Warning::new(&error.message);
         warning.hint.clone_from(&error.hint);
@@ -100,7 +102,10 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ContextArgs) -> Result<Ex
         ctx.ui.warning(warning);
     }
     match (selection, &args.html) {
-        (Some(selection), _) => selection.print(&ctx.ui, &selection.object(&found))?,
+        (Some(selection), _) => {
+            name_commands(&mut found, |hint| ctx.ui.advice(hint));
+            selection.print(&ctx.ui, &selection.object(&found))?;
+        }
         (None, Some(file)) => context_html::write(&ctx.ui, &found, file)?,
         (None, None) => {
             let advice = |hint: &Hint| ctx.ui.advice(hint);
@@ -108,6 +113,17 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ContextArgs) -> Result<Ex
         }
     }
     Ok(Exit::Ok)
+}
+
+/// Puts the command that can be typed into the text of each hint.
+fn name_commands(found: &mut PullContext, advice: impl Fn(&Hint) -> String) {
+    let since = found.since.iter_mut().map(|since| &mut since.diff);
+    let diffs = found.diff.iter_mut().chain(since).map(|d| &mut d.recovery);
+    let warnings = found.warnings.iter_mut().map(|w| &mut w.hint);
+    let errors = found.errors.iter_mut().map(|e| &mut e.hint);
+    for hint in diffs.chain(warnings).chain(errors).flatten() {
+        *hint = Hint::from(advice(hint));
+    }
 }
 
 fn print_event(event: &ContextEvent) {

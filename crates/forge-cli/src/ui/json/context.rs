@@ -1,12 +1,14 @@
 //! The fields of `forge pr context`.
 
+use std::collections::HashMap;
+
 use forge::context::{
     Clearer, ContextSection, LinkTarget, LinkedItem, LogTail, Omission, PackedDiff, PackedFile,
     PackedSource, PullContext, Readiness, RelatedPull, Requirement, SectionError, SinceChanges,
     SourceExcerpt, SourceFile,
 };
 use forge_core::{
-    PrKey, Warning,
+    Hint, PrKey, Warning,
     model::{
         ChangedCommit, Check, CheckStatus, ChecksReport, Comment, FileChange, LinkState,
         PullRequest, RecordIngestion, Review, Reviewer, StatusEvent, Thread,
@@ -90,7 +92,7 @@ pub const CONTEXT_FIELDS: &[Field<PullContext, Option<ContextSection>>] = &[
     Field {
         name: "reviews",
         needs: Some(ContextSection::Reviews),
-        get: |c| Json::maybe(c.reviews.as_ref(), |reviews| Json::list(reviews, review)),
+        get: reviews,
     },
     Field {
         name: "since",
@@ -238,15 +240,31 @@ fn thread(t: &Thread) -> Json {
     ])
 }
 
-fn review(r: &Review) -> Json {
-    Json::Object(vec![
-        ("id", Json::text(&r.id)),
-        ("author", Json::text(&r.author.login)),
-        ("state", name_of(r.state)),
-        ("body", text(r.body.as_ref())),
-        ("submittedAt", time(Some(r.submitted_at))),
-        ("comments", Json::list(&r.comments, |c| comment(c, None))),
-    ])
+fn reviews(c: &PullContext) -> Json {
+    let Some(all) = &c.reviews else {
+        return Json::Null;
+    };
+    let mut threads: HashMap<&str, &Thread> = HashMap::new();
+    for thread in c.threads.iter().flatten() {
+        threads.extend(thread.comments.iter().map(|one| (one.id.as_str(), thread)));
+    }
+    let comment = |one: &Comment| comment(one, threads.get(one.id.as_str()).copied());
+    let review = |r: &Review| {
+        let is_latest = c.pull.latest_reviews.iter().any(|latest| latest.id == r.id);
+        Json::Object(vec![
+            ("id", Json::text(&r.id)),
+            ("author", Json::text(&r.author.login)),
+            ("state", name_of(r.state)),
+            (
+                "isLatestOpinion",
+                Json::Bool(is_latest && r.state.is_opinion()),
+            ),
+            ("body", text(r.body.as_ref())),
+            ("submittedAt", time(Some(r.submitted_at))),
+            ("comments", Json::list(&r.comments, comment)),
+        ])
+    };
+    Json::list(all, review)
 }
 
 fn ci_status(report: &ChecksReport) -> Json {
@@ -337,6 +355,10 @@ fn file(f: &FileChange) -> Json {
     ])
 }
 
+fn recovery(hint: Option<&Hint>) -> Json {
+    Json::maybe(hint, |hint| Json::text(hint.text()))
+}
+
 fn diff(d: &PackedDiff) -> Json {
     let stats = Json::Object(vec![
         ("files", count(d.files_total)),
@@ -350,6 +372,7 @@ fn diff(d: &PackedDiff) -> Json {
         ("stats", stats),
         ("maxBytes", count(d.max_bytes)),
         ("truncated", Json::Bool(d.truncated)),
+        ("recovery", recovery(d.recovery.as_ref())),
         ("files", Json::list(&d.files, packed_file)),
     ])
 }
@@ -440,10 +463,7 @@ fn record_ingestion(found: &RecordIngestion) -> Json {
         ("uri", Json::text(&found.uri)),
         ("cid", Json::text(&found.cid)),
         ("evidence", Json::text(&found.evidence)),
-        (
-            "recovery",
-            Json::maybe(found.recovery.as_ref(), |hint| Json::text(hint.text())),
-        ),
+        ("recovery", recovery(found.recovery.as_ref())),
     ];
     match ingestion(&found.verdict) {
         Json::Object(mut members) => {
@@ -516,9 +536,14 @@ fn error(e: &SectionError) -> Json {
         ("section", word(e.section)),
         ("kind", word(e.kind)),
         ("message", Json::text(&e.message)),
+        ("recovery", recovery(e.hint.as_ref())),
     ])
 }
 
+/// One text, as the terminal has it.
 fn warning(w: &Warning) -> Json {
-    Json::text(&w.message)
+    match &w.hint {
+        Some(hint) => Json::Text(format!("{}. Recovery: {hint}", w.message)),
+        None => Json::text(&w.message),
+    }
 }
