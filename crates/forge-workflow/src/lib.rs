@@ -43,5 +43,5 @@ pub use on_merge::merge_goal;
 pub use pick::{Candidate, Pick, pick};
 pub use position::{PhaseConvergence, Position, position};
 pub use resolve::{Resolved, check_transition, resolve};
-pub use store::{FieldStore, LabelStore, Setup, Size, Store, check_size};
+pub use store::{FieldStore, LabelStore, Setup, Size, Store, check_size, put_sizes};
 pub use trail::{Claim, Entry, Event, Expired, MergeRef, Trail};

@@ -7,7 +7,7 @@ use forge_core::{
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 
-use super::issue_written::{IssueWritten, board, given, names, of_issue, related};
+use super::issue_written::{IssueWritten, board, given, names, of_issue, put_values, related};
 use crate::{
     calls::{Answer, Call, Effect, Spec, Stop, Tool},
     content::{has_hidden, has_marker},
@@ -101,7 +101,7 @@ impl Tool for IssueEdit {
             Some((name, Some(value).filter(|value| value != CLEARED)))
         });
         let values: BTreeMap<String, Option<String>> = values.collect();
-        let edit = EditIssue {
+        let mut edit = EditIssue {
             title: given(args.title),
             body: given(args.body),
             labels: SetChange {
@@ -131,6 +131,7 @@ impl Tool for IssueEdit {
                 )
                 .into());
         }
+        put_values(call, repo, Some(&target.id), &mut edit).await?;
         if edit.body.as_deref().is_some_and(has_marker) {
             let stored = repo.issue(&target.id, &IssueFields::NONE).await?;
             if has_hidden(&stored.body) {
