@@ -32,7 +32,7 @@ pub use definition::{
 pub use engine::{
     AdvanceReport, Advanced, ClaimRequest, FailedIssue, GroupView, InitReport, LeftIssue,
     MergeEffects, MergePlan, MergeReport, MergeStep, MoveRequest, PickRequest, Picked, StateChange,
-    Workflow, linked_issues,
+    Workflow, linked_issues, with_setup,
 };
 pub use graph::mermaid;
 pub use group::{Group, IssueLinks, LinkMap, MAX_GROUP};

@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 
+use forge::workflow::with_setup;
 use forge_core::model::{EditIssue, NewIssue};
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
@@ -48,7 +49,7 @@ impl Tool for IssueCreate {
         kept.values = values.map(|(name, value)| (name, Some(value))).collect();
         kept.board = board(call, &repo)?.filter(|_| !kept.values.is_empty());
         kept.labels.add = names(args.labels);
-        put_values(call, &repo, None, &mut kept).await?;
+        let labelled = put_values(call, &repo, None, &mut kept).await?;
         let values = kept.values.into_iter();
         let mut new = NewIssue {
             title: args.title,
@@ -65,7 +66,8 @@ impl Tool for IssueCreate {
             new.parent = Some(call.related(&repo, "parent", &parent).await?);
         }
         new.blocked_by = related(call, &repo, "blocked_by", args.blocked_by).await?;
-        let outcome = repo.create_issue(&new).await?;
+        let made = repo.create_issue(&new).await;
+        let outcome = made.map_err(|e| if labelled { with_setup(e) } else { e })?;
         Ok(of_issue(call, "opened", &outcome))
     }
 }

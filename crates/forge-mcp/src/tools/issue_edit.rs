@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 
+use forge::workflow::with_setup;
 use forge_core::{
     Error,
     model::{EditIssue, IssueFields, IssueReason, IssueState, SetChange},
@@ -131,7 +132,7 @@ impl Tool for IssueEdit {
                 )
                 .into());
         }
-        put_values(call, repo, Some(&target.id), &mut edit).await?;
+        let labelled = put_values(call, repo, Some(&target.id), &mut edit).await?;
         if edit.body.as_deref().is_some_and(has_marker) {
             let stored = repo.issue(&target.id, &IssueFields::NONE).await?;
             if has_hidden(&stored.body) {
@@ -143,7 +144,8 @@ impl Tool for IssueEdit {
                 .into());
             }
         }
-        let outcome = repo.edit_issue(&target.id, &edit).await?;
+        let edited = repo.edit_issue(&target.id, &edit).await;
+        let outcome = edited.map_err(|e| if labelled { with_setup(e) } else { e })?;
         Ok(of_issue(call, "edited", &outcome))
     }
 }

@@ -95,7 +95,7 @@ pub(super) fn board(call: &Call, repo: &Repo) -> Result<Option<BoardId>> {
 
 /// Checks the estimate and the priority among the values of `edit`, and puts them where the workflow
 /// keeps them. Where no board names the fields, issue `id` is read: a label of it may have to go, or
-/// it may spell a field in another way.
+/// it may spell a field in another way. `true` where a label is to keep one.
 ///
 /// # Errors
 /// `invalid_input` (field `estimate` or `priority`) with the scale.
@@ -104,10 +104,11 @@ pub(super) async fn put_values(
     repo: &Repo,
     id: Option<&IssueId>,
     edit: &mut EditIssue,
-) -> Result<()> {
+) -> Result<bool> {
     if edit.values.is_empty() {
-        return Ok(());
+        return Ok(false);
     }
+    let labels = edit.labels.add.len();
     let workflow = call.server.forges().workflow(repo).await?;
     let issue = match id.filter(|_| workflow.store().board().is_none()) {
         Some(id) => Some(repo.issue(id, &IssueFields::NONE).await?),
@@ -122,7 +123,7 @@ pub(super) async fn put_values(
     if edit.values.is_empty() {
         edit.board = None;
     }
-    Ok(())
+    Ok(edit.labels.add.len() > labels)
 }
 
 /// The issues that an argument names.
