@@ -102,6 +102,7 @@ pub(super) fn related(host: &str, repo: &RepoId, issue: &wire::Issue) -> Related
             "OPEN" => IssueState::Open,
             _ => IssueState::Closed,
         },
+        url: issue.url.clone(),
     }
 }
 
