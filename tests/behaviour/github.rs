@@ -10,6 +10,7 @@ use std::{
 use async_trait::async_trait;
 use forge_core::{
     Capabilities, Client, Forge, ForgeKind, Observer, Op, Policy, Repo, RepoId, RepoPath,
+    model::BoardId,
 };
 use forge_github::{FixedToken, GitHub};
 use forge_http::{Http, Proxies, RetryPolicy, Settings};
@@ -79,13 +80,18 @@ impl Rig for GitHubRig {
             author: handle("gho_0canary0ada"),
             reviewer: handle("gho_0canary0grace"),
             git,
+            board: Some(BoardId {
+                owner: "ada".to_owned(),
+                number: 1,
+            }),
             facts: self.facts(),
             keep: Box::new(double),
         }
     }
 }
 
-/// Fills a double with two accounts and an empty repository; gives the repository's directory.
+/// Fills a double with two accounts, a board and an empty repository; gives the repository's
+/// directory.
 fn seed(double: &GitHubDouble) -> PathBuf {
     let mut seed = double.seed();
     seed.named_user("ada", "Ada Lovelace");
@@ -94,6 +100,7 @@ fn seed(double: &GitHubDouble) -> PathBuf {
     seed.token("gho_0canary0grace", "grace", ALL_SCOPES);
     seed.empty_repo(REPO);
     seed.collaborator(REPO, "grace", Permission::Write);
+    seed.project("ada", "Plan", &["Todo", "Done"]);
     let repo = seed.find_repo(REPO);
     seed.repos
         .get(&repo)

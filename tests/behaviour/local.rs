@@ -100,6 +100,7 @@ impl Rig for LocalRig {
             author: handle(Identity::ADA),
             reviewer: handle(Identity::GRACE),
             git,
+            board: None,
             facts: self.facts(),
             keep: Box::new(scratch),
         }

@@ -234,6 +234,7 @@ pub fn fixture(
         author: handle(author),
         reviewer: handle(reviewer),
         git: GitDir::at(repo.path()),
+        board: None,
         facts: facts(),
         keep,
     }

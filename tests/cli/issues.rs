@@ -601,6 +601,37 @@ fn milestone_on_github_is_set_shown_and_taken_off() {
 }
 
 #[test]
+fn related_issues_on_github_have_the_url_of_their_page() {
+    let hub = Hub::new();
+    let on = |args: &[&str]| hub.forge(&[&["issue"], args, &["-R", REPO]].concat());
+    let of = |number: &str, fields: &str| {
+        let view = on(&["view", number, "--json", fields]).output();
+        view.success().json()
+    };
+    on(&["create", "-t", "Whole", "-b", ""]).ok();
+    on(&[
+        "create",
+        "-t",
+        "Part",
+        "-b",
+        "",
+        "--parent",
+        "1",
+        "--blocked-by",
+        "1",
+    ])
+    .ok();
+    let part = of("2", "url,parent,blockedBy");
+    let whole = of("1", "url,subIssues,blocking");
+    assert!(whole["url"].as_str().unwrap().starts_with("http"));
+    assert_eq!(part["parent"]["url"], whole["url"]);
+    assert_eq!(part["blockedBy"]["nodes"][0]["url"], whole["url"]);
+    for list in ["subIssues", "blocking"] {
+        assert_eq!(whole[list]["nodes"][0]["url"], part["url"], "{list}");
+    }
+}
+
+#[test]
 fn milestone_is_refused_where_there_are_none() {
     let world = world();
     for line in [

@@ -92,6 +92,21 @@ fn definition_is_written_linted_and_shown() {
 }
 
 #[test]
+fn tables_on_a_pipe_are_not_cut() {
+    let world = World::new();
+    let title = ["word"; 40].join(" ");
+    world.issue(&title);
+    for (args, part) in [
+        (&["workflow", "show"][..], "Human Needed"),
+        (&["workflow", "position", "1"], &title),
+        (&["workflow", "group", "1"], &title),
+    ] {
+        let text = world.now(args).text();
+        assert!(text.contains(part) && !text.contains('…'), "{text}");
+    }
+}
+
+#[test]
 fn configured_definition_is_the_one_that_is_shown() {
     let world = World::new();
     world.define(|text| text.replace("Human Needed", "Person Needed"));

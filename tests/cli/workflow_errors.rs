@@ -218,3 +218,35 @@ fn advance_without_a_goal_is_refused() {
     let text = world.workflow_fails(&["advance", "1", "--parent"], 1);
     assert!(text.stderr_text().contains("has no parent"), "{text:?}");
 }
+
+#[test]
+fn labels_store_before_init_says_how_to_make_them() {
+    let world = World::with_issues(1);
+    world.set("workflow.store", "labels");
+    for args in [
+        &[
+            "workflow",
+            "set-state",
+            "1",
+            "Research Needed",
+            "-c",
+            "triage",
+        ][..],
+        &["issue", "edit", "1", "--estimate", "M"],
+        &["issue", "create", "-t", "One", "-b", "", "--estimate", "M"],
+    ] {
+        let out = world.now(args).output().exits(1);
+        let _ = out.says("make what the workflow needs: forge workflow init");
+    }
+}
+
+#[test]
+fn move_without_the_claim_names_the_flag() {
+    let world = World::with_issues(1);
+    world.put("1", "Research Needed");
+    world.claim("1", "research", &[]);
+    let args = ["set-state", "1", "__COMPLETE__", "-c", "research"];
+    let out = world.workflow_fails(&args, 1);
+    let out = out.says("Recovery: pass the id of the claim if you hold it; else");
+    let _ = out.says("with a reason: --claim ID");
+}

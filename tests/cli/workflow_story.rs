@@ -269,7 +269,14 @@ fn board_field_and_option_that_are_missing_are_named() {
     hub.double.seed().open_issue(REPO, "grace", "It breaks", "");
     let stage = on_hub(&hub, false, &[]);
     let to = ["set-state", "1", "Backlog", "-c", "split"];
-    stage.fails(&to, 1, "there is no board octo/9");
+    for reads in [
+        &["position", "1"][..],
+        &["convergence", "1", "--to", "Backlog"],
+        &["pick", "-c", "research"],
+        &to,
+    ] {
+        stage.fails(reads, 1, "there is no board octo/9");
+    }
     let file = "[workflow]\nstore = \"fields\"\nboard = \"octo/1\"\n";
     hub.scratch.write("home/.config/forge/config.toml", file);
     stage.fails(&to, 1, "board octo/1 has no field 'Workflow State'");

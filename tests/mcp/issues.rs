@@ -132,6 +132,34 @@ fn issue_is_opened_edited_commented_and_closed() {
 }
 
 #[test]
+fn values_go_by_scale_and_store() {
+    for store in ["fields", "labels"] {
+        let world = World::new();
+        world.keep(&format!("store = \"{store}\""));
+        world.forge(&["workflow", "init"]).ok();
+        let mut wire = wire(&world, &["--write"]);
+        let huge = json!({"estimate": "Huge"});
+        for (tool, args) in [
+            ("issue_create", json!({"title": "Part", "values": huge})),
+            ("issue_edit", json!({"issue": 1, "values": huge})),
+        ] {
+            let refused = wire.call(tool, args).fails("invalid_input");
+            let _ = refused.says("unknown estimate 'Huge': the scale is XS, S, M, L, XL");
+        }
+        create(&mut wire, "Part", json!({"values": {"estimate": "m"}}));
+        for size in ["M", "S"] {
+            let part = view(&mut wire, 2).data()["issue"].clone();
+            match store {
+                "fields" => assert_eq!(part["values"], json!({"Estimate": size})),
+                _ => assert_eq!(part["labels"], json!([format!("estimate: {size}")])),
+            }
+            let small = json!({"issue": 2, "values": {"Estimate": "s"}});
+            let _ = wire.call("issue_edit", small).ok();
+        }
+    }
+}
+
+#[test]
 fn comment_is_made_replaced_and_deleted() {
     let world = World::new();
     let mut wire = wire(&world, &["--write"]);

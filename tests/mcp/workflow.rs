@@ -220,7 +220,10 @@ fn r_001_11_set_state_needs_a_command_that_may() {
         wire.call("workflow_set_state", all)
     };
     for (args, says) in [
-        (json!({"state": "__COMPLETE__"}), "missing field `command`"),
+        (
+            json!({"state": "__COMPLETE__"}),
+            "the command is missing: the commands are ralph_hero",
+        ),
         (
             json!({"state": "__COMPLETE__", "command": "foo"}),
             "research",
@@ -291,7 +294,11 @@ fn claim_is_released_to_the_state_before() {
             json!({"action": "release", "issue": 2}),
             "the id of the claim",
         ),
-        (json!({"issue": 2}), "a claim needs a command"),
+        (
+            json!({"issue": 2}),
+            "the command is missing: the commands are ralph_hero",
+        ),
+        (json!({}), "the command is missing"),
         (
             json!({"command": "plan", "force": true, "reason": "x"}),
             "a pick passes no claim",
@@ -301,6 +308,11 @@ fn claim_is_released_to_the_state_before() {
             .fails("invalid_input")
             .says(says);
     }
+    let without = json!({"issue": 2, "state": "__COMPLETE__", "command": "plan"});
+    wire.call("workflow_set_state", without)
+        .fails("conflict")
+        .says("pass the id of the claim if you hold it")
+        .says("(argument claim)");
     let stale = json!({"action": "heartbeat", "issue": 2, "claim": "0000"});
     wire.call("workflow_claim", stale)
         .fails("conflict")

@@ -195,6 +195,8 @@ pub enum Param {
     Base,
     /// A description or a comment.
     Body,
+    /// The id of a claim on an issue.
+    Claim,
     /// Where a page of a list begins.
     Cursor,
     /// Deleting the head branch as well.

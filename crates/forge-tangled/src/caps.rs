@@ -82,7 +82,7 @@ const fn rows(drafts: Support, verdicts: Support) -> Rows {
             PrCreateCloses,
             Support::ClientSide {
                 how: "a line of the description says `Closes` and the at-uri of the issue; the merge \
-                      closes it, where forge makes it",
+                      closes it, where forge makes it, and `references` close nothing",
             },
         ),
         yes(PrList),

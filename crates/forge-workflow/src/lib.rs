@@ -32,7 +32,7 @@ pub use definition::{
 pub use engine::{
     AdvanceReport, Advanced, ClaimRequest, FailedIssue, GroupView, InitReport, LeftIssue,
     MergeEffects, MergePlan, MergeReport, MergeStep, MoveRequest, PickRequest, Picked, StateChange,
-    Workflow, linked_issues,
+    Workflow, linked_issues, with_setup,
 };
 pub use graph::mermaid;
 pub use group::{Group, IssueLinks, LinkMap, MAX_GROUP};
@@ -43,5 +43,5 @@ pub use on_merge::merge_goal;
 pub use pick::{Candidate, Pick, pick};
 pub use position::{PhaseConvergence, Position, position};
 pub use resolve::{Resolved, check_transition, resolve};
-pub use store::{FieldStore, LabelStore, Setup, Size, Store, check_size};
+pub use store::{FieldStore, LabelStore, Setup, Size, Store, check_size, put_sizes};
 pub use trail::{Claim, Entry, Event, Expired, MergeRef, Trail};

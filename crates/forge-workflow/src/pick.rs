@@ -161,7 +161,10 @@ fn pickable<'d>(definition: &'d Definition, name: &str) -> Result<&'d State> {
     let names: Vec<&str> = open().map(|s| s.name.as_str()).collect();
     let list = names.join(", ");
     let roles: Vec<String> = (definition.commands.values())
-        .filter_map(|c| Some((c.role.as_deref()?, c.inputs.first()?)))
+        .filter_map(|c| {
+            let is_open = |input: &&String| names.contains(&input.as_str());
+            Some((c.role.as_deref()?, c.inputs.iter().find(is_open)?))
+        })
         .map(|(role, state)| format!("{state} for {role}"))
         .collect();
     let refused = |message: String| {
@@ -339,7 +342,9 @@ mod tests {
         ] {
             let e = pick(&ralph, &[], state, None, max).unwrap_err();
             assert!(e.message().contains(why), "{e}");
-            assert!(e.hint().unwrap().text().contains(retry), "{e:?}");
+            let hint = e.hint().unwrap().text();
+            assert!(hint.contains(retry), "{e:?}");
+            assert!(!hint.contains("In Progress"), "{e:?}");
         }
     }
 }

@@ -68,14 +68,13 @@ pub(crate) fn command_of<'d>(
     let names = || definition.commands.keys().map(String::as_str);
     let known: Vec<String> = names().map(|name| format!("{prefix}{name}")).collect();
     let known = known.join(", ");
-    let error = Error::invalid(
-        "command",
-        format!(
-            "unknown command '{}': the commands are {known}",
-            one_line(said)
-        ),
-    );
-    Err(match near::near(bare, names()).first() {
+    let why = match said {
+        "" => "the command is missing".to_owned(),
+        said => format!("unknown command '{}'", one_line(said)),
+    };
+    let error = Error::invalid("command", format!("{why}: the commands are {known}"));
+    let meant = near::near(bare, names());
+    Err(match meant.first().filter(|_| !said.is_empty()) {
         Some(meant) => error.with_hint(format!("retry with command {prefix}{meant}")),
         None => error.with_hint(format!("retry with one of: {known}")),
     })
@@ -326,6 +325,12 @@ mod tests {
                 "Done",
                 "zzz",
                 "unknown command 'zzz'",
+                "retry with one of: ralph_hero",
+            ),
+            (
+                "Done",
+                " ",
+                "the command is missing: the commands are ralph_hero",
                 "retry with one of: ralph_hero",
             ),
             (

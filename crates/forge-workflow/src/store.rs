@@ -397,6 +397,29 @@ pub async fn define(store: &dyn Store, repo: &Repo, setup: &Setup) -> Result<()>
     }
 }
 
+/// Checks the estimate and the priority among the values of `edit`, and puts them where `store` keeps
+/// them; `issue` is what they are of, if it is there.
+///
+/// # Errors
+/// As [`check_size`].
+pub fn put_sizes(
+    store: &dyn Store,
+    definition: &Definition,
+    issue: Option<&Issue>,
+    edit: &mut EditIssue,
+) -> Result<()> {
+    for size in [Size::Estimate, Size::Priority] {
+        let field = size.field(definition).to_lowercase();
+        let named = edit.values.keys().filter(|n| n.to_lowercase() == field);
+        for name in named.cloned().collect::<Vec<_>>() {
+            let value = edit.values.remove(&name).flatten();
+            let value = value.map(|value| check_size(definition, size, &value));
+            store.put_size(definition, issue, size, value.transpose()?, edit);
+        }
+    }
+    Ok(())
+}
+
 /// Checks an estimate or a priority against its scale.
 ///
 /// # Errors

@@ -76,6 +76,7 @@ const PARAMS: &[(Param, &[&str])] = &[
     (Param::Auto, &["auto"]),
     (Param::Base, &["base"]),
     (Param::Body, &["body", "comment"]),
+    (Param::Claim, &["claim"]),
     (Param::DeleteBranch, &["delete_branch"]),
     (Param::DependsOn, &["depends_on"]),
     (Param::Draft, &["draft", "undo"]),

@@ -147,6 +147,15 @@ impl Ui {
         self.term.width
     }
 
+    /// The width that a table is fitted to: no limit outside of a terminal.
+    #[must_use]
+    pub fn table_width(&self) -> usize {
+        match self.is_tty() {
+            true => self.width(),
+            false => usize::MAX,
+        }
+    }
+
     /// Colours for stdout.
     #[must_use]
     pub fn palette(&self) -> Palette {

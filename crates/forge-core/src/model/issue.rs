@@ -143,6 +143,8 @@ pub struct RelatedIssue {
     pub title: String,
     /// Open or closed.
     pub state: IssueState,
+    /// Its page, or a locator where it has none.
+    pub url: String,
 }
 
 /// What a reading of several issues found.

@@ -126,6 +126,7 @@ impl GitHub {
                 break;
             }
         }
+        self.check_board(fields, &result.items).await?;
         result.scanned = Some(scanned).filter(|n| *n > result.items.len() as u64);
         result.next = after.map(|position| Cursor::new(SCHEME, &key, &position));
         Ok(result)

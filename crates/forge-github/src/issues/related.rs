@@ -102,6 +102,9 @@ impl GitHub {
         let mut fresh = fresh;
         given.retain(|issue| fresh(issue));
         set.issues.extend(given);
+        if !set.issues.is_empty() {
+            self.check_board(fields, &set.issues).await?;
+        }
         Ok(set)
     }
 

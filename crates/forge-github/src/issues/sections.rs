@@ -102,6 +102,7 @@ pub(super) fn related(host: &str, repo: &RepoId, issue: &wire::Issue) -> Related
             "OPEN" => IssueState::Open,
             _ => IssueState::Closed,
         },
+        url: issue.url.clone(),
     }
 }
 
@@ -149,6 +150,21 @@ impl GitHub {
             },
         );
         Ok(issue)
+    }
+
+    /// Refuses a board that does not exist. Of such a board an issue has no values, as one that is not
+    /// on its board: without any value among `read`, the board itself is read, once.
+    pub(super) async fn check_board(&self, fields: &IssueFields, read: &[Issue]) -> Result<()> {
+        let Some(board) = &fields.board else {
+            return Ok(());
+        };
+        if read.iter().any(|issue| !issue.values.is_empty()) || self.boards.get(board).is_some() {
+            return Ok(());
+        }
+        match self.read_board(board).await {
+            Err(e) if e.is_not_found() => Err(e),
+            _ => Ok(()),
+        }
     }
 
     /// Reads the pages of comments behind the first. What cannot be read is a warning.

@@ -64,6 +64,8 @@ impl GitHub {
         }
         let comments = comments.unwrap_or_default();
         let mut issue = self.issue_with(&id.repo, wire, fields)?;
+        self.check_board(fields, std::slice::from_ref(&issue))
+            .await?;
         if fields.comments {
             issue.comments = Some(self.all_comments(id, comments, &mut warnings).await);
         }

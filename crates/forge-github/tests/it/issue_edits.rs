@@ -703,6 +703,37 @@ async fn board_of_a_user_is_found() {
 }
 
 #[tokio::test]
+async fn missing_board_is_refused_by_reads() {
+    let b = Board::new(1);
+    let repo = &b.world.ada;
+    let one = id(repo, 1);
+    let fields = IssueFields {
+        board: Some("octo/77".parse().unwrap()),
+        ..IssueFields::NONE
+    };
+    let query = IssueQuery {
+        fields: fields.clone(),
+        ..IssueQuery::default()
+    };
+    for e in [
+        repo.issue(&one, &fields).await.unwrap_err(),
+        repo.issues(&query, PageReq::first(5)).await.unwrap_err(),
+        repo.related_issues(std::slice::from_ref(&one), &fields)
+            .await
+            .unwrap_err(),
+    ] {
+        let (code, message) = ("not_found", "there is no board octo/77");
+        assert_eq!((e.code(), e.message()), (code, message));
+    }
+    // One that exists is looked for once, for an issue that is not on it.
+    for wanted in [&["IssueView", "Board"][..], &["IssueView"]] {
+        let (issue, sent) = b.sent(repo.issue(&one, &on_board())).await;
+        assert!(issue.unwrap().values.is_empty());
+        assert_eq!(sent, wanted);
+    }
+}
+
+#[tokio::test]
 async fn token_without_project_scope_is_refused_with_the_scope() {
     let b = Board::new(1);
     b.item(1, "Todo");

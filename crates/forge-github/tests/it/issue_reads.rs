@@ -80,6 +80,7 @@ async fn group_within_two_hops_takes_two_requests() {
 #[tokio::test]
 async fn related_issues_come_ten_to_a_query() {
     let b = Board::new(25);
+    b.item(1, "Todo");
     let repo = &b.world.ada;
     let mut ids: Vec<IssueId> = (1..=25).map(|n| id(repo, n)).collect();
     ids.push(id(repo, 1));

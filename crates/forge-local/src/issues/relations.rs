@@ -111,8 +111,10 @@ impl IssueGraph {
             None if self.deleted.contains(&number) => return None,
             None => (UNREADABLE.to_owned(), IssueState::Open),
         };
+        let id = repo.issue_id(number);
         Some(RelatedIssue {
-            id: repo.issue_id(number),
+            url: id.to_string(),
+            id,
             title,
             state,
         })

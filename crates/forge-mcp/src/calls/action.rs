@@ -115,6 +115,7 @@ const PARAMS: &[(Param, &[&str])] = &[
     (Param::Auto, &["auto"]),
     (Param::Base, &["base"]),
     (Param::Body, &["body", "comment"]),
+    (Param::Claim, &["claim"]),
     (Param::Cursor, &["cursor"]),
     (Param::DeleteBranch, &["delete_branch"]),
     (Param::DependsOn, &["depends_on"]),

@@ -1,10 +1,11 @@
 use std::collections::BTreeMap;
 
-use forge_core::model::NewIssue;
+use forge::workflow::with_setup;
+use forge_core::model::{EditIssue, NewIssue};
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 
-use super::issue_written::{IssueWritten, board, given, names, of_issue, related};
+use super::issue_written::{IssueWritten, board, given, names, of_issue, put_values, related};
 use crate::calls::{Answer, Call, Effect, Spec, Stop, Tool};
 
 pub(super) struct IssueCreate;
@@ -42,22 +43,31 @@ impl Tool for IssueCreate {
 
     async fn run(call: &Call, args: Args) -> Result<Answer<IssueWritten>, Stop> {
         let repo = call.repo(given(args.repo).as_deref()).await?;
-        let mut values = args.values;
-        values.retain(|_, value| !value.trim().is_empty());
+        let mut kept = EditIssue::default();
+        let values = args.values.into_iter();
+        let values = values.filter(|(_, value)| !value.trim().is_empty());
+        kept.values = values.map(|(name, value)| (name, Some(value))).collect();
+        kept.board = board(call, &repo)?.filter(|_| !kept.values.is_empty());
+        kept.labels.add = names(args.labels);
+        let labelled = put_values(call, &repo, None, &mut kept).await?;
+        let values = kept.values.into_iter();
         let mut new = NewIssue {
             title: args.title,
             body: args.body.unwrap_or_default(),
-            labels: names(args.labels),
+            labels: kept.labels.add,
             assignees: names(args.assignees),
-            values,
+            values: values
+                .filter_map(|(name, value)| Some((name, value?)))
+                .collect(),
+            board: kept.board,
             ..NewIssue::default()
         };
-        new.board = board(call, &repo)?.filter(|_| !new.values.is_empty());
         if let Some(parent) = given(args.parent) {
             new.parent = Some(call.related(&repo, "parent", &parent).await?);
         }
         new.blocked_by = related(call, &repo, "blocked_by", args.blocked_by).await?;
-        let outcome = repo.create_issue(&new).await?;
+        let made = repo.create_issue(&new).await;
+        let outcome = made.map_err(|e| if labelled { with_setup(e) } else { e })?;
         Ok(of_issue(call, "opened", &outcome))
     }
 }

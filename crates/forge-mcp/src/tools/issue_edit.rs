@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 
+use forge::workflow::with_setup;
 use forge_core::{
     Error,
     model::{EditIssue, IssueFields, IssueReason, IssueState, SetChange},
@@ -7,7 +8,7 @@ use forge_core::{
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 
-use super::issue_written::{IssueWritten, board, given, names, of_issue, related};
+use super::issue_written::{IssueWritten, board, given, names, of_issue, put_values, related};
 use crate::{
     calls::{Answer, Call, Effect, Spec, Stop, Tool},
     content::{has_hidden, has_marker},
@@ -101,7 +102,7 @@ impl Tool for IssueEdit {
             Some((name, Some(value).filter(|value| value != CLEARED)))
         });
         let values: BTreeMap<String, Option<String>> = values.collect();
-        let edit = EditIssue {
+        let mut edit = EditIssue {
             title: given(args.title),
             body: given(args.body),
             labels: SetChange {
@@ -131,6 +132,7 @@ impl Tool for IssueEdit {
                 )
                 .into());
         }
+        let labelled = put_values(call, repo, Some(&target.id), &mut edit).await?;
         if edit.body.as_deref().is_some_and(has_marker) {
             let stored = repo.issue(&target.id, &IssueFields::NONE).await?;
             if has_hidden(&stored.body) {
@@ -142,7 +144,8 @@ impl Tool for IssueEdit {
                 .into());
             }
         }
-        let outcome = repo.edit_issue(&target.id, &edit).await?;
+        let edited = repo.edit_issue(&target.id, &edit).await;
+        let outcome = edited.map_err(|e| if labelled { with_setup(e) } else { e })?;
         Ok(of_issue(call, "edited", &outcome))
     }
 }

@@ -1,8 +1,9 @@
 //! The answer of a write to an issue.
 
+use forge::workflow::put_sizes;
 use forge_core::{
     Capability, Error, Outcome, PrId, Repo, Result,
-    model::{BoardId, Issue, IssueId},
+    model::{BoardId, EditIssue, Issue, IssueFields, IssueId},
 };
 use rmcp::schemars::{self, JsonSchema};
 use serde::Serialize;
@@ -90,6 +91,39 @@ pub(super) fn board(call: &Call, repo: &Repo) -> Result<Option<BoardId>> {
     let board = call.server.forges().config().workflow_board();
     let board = board.filter(|_| capabilities.has(Capability::IssueBoard));
     board.map(|board| board.parse()).transpose()
+}
+
+/// Checks the estimate and the priority among the values of `edit`, and puts them where the workflow
+/// keeps them. Where no board names the fields, issue `id` is read: a label of it may have to go, or
+/// it may spell a field in another way. `true` where a label is to keep one.
+///
+/// # Errors
+/// `invalid_input` (field `estimate` or `priority`) with the scale.
+pub(super) async fn put_values(
+    call: &Call,
+    repo: &Repo,
+    id: Option<&IssueId>,
+    edit: &mut EditIssue,
+) -> Result<bool> {
+    if edit.values.is_empty() {
+        return Ok(false);
+    }
+    let labels = edit.labels.add.len();
+    let workflow = call.server.forges().workflow(repo).await?;
+    let issue = match id.filter(|_| workflow.store().board().is_none()) {
+        Some(id) => Some(repo.issue(id, &IssueFields::NONE).await?),
+        None => None,
+    };
+    put_sizes(
+        workflow.store(),
+        workflow.definition(),
+        issue.as_ref(),
+        edit,
+    )?;
+    if edit.values.is_empty() {
+        edit.board = None;
+    }
+    Ok(edit.labels.add.len() > labels)
 }
 
 /// The issues that an argument names.

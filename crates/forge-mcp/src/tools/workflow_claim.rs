@@ -106,12 +106,9 @@ impl Tool for WorkflowClaim {
                 .await?;
             return Ok(changed(moved(call, &outcome), None));
         }
-        let (command, holder) = (given(args.command), given(args.holder));
-        let Some(command) = command else {
-            return Err(Error::invalid("command", "a claim needs a command")
-                .with_hint("pass command: who is going to work on the issue")
-                .into());
-        };
+        // The workflow refuses a missing command with those that it has.
+        let command = given(args.command).unwrap_or_default();
+        let holder = given(args.holder);
         let req = ClaimRequest {
             command: &command,
             holder: holder.as_deref(),
@@ -132,6 +129,7 @@ impl Tool for WorkflowClaim {
         }
         let repo = call.repo(repo.as_deref()).await?;
         let workflow = call.server.forges().workflow(&repo).await?;
+        workflow.definition().command_named(&command)?;
         let (state, max_estimate) = (given(args.state), given(args.max_estimate));
         let picked = workflow
             .pick(&PickRequest {

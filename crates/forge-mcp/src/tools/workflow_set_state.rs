@@ -18,7 +18,8 @@ pub(super) struct Args {
     /// A state, or an intent: __COMPLETE__
     state: String,
     /// Who moves it
-    command: String,
+    #[schemars(required)]
+    command: Option<String>,
     reason: Option<String>,
     /// Id of your claim
     claim: Option<String>,
@@ -48,7 +49,8 @@ impl Tool for WorkflowSetState {
         let (reason, claim) = (given(args.reason), given(args.claim));
         let req = MoveRequest {
             to: &args.state,
-            command: &args.command,
+            // The workflow refuses a missing one with those that it has.
+            command: args.command.as_deref().unwrap_or_default(),
             reason: reason.as_deref(),
             claim: claim.as_deref(),
             force: args.force,

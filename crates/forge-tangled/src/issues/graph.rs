@@ -156,6 +156,7 @@ impl Graph {
                 PrState::Open => IssueState::Open,
                 PrState::Closed | PrState::Merged => IssueState::Closed,
             },
+            url: uri.to_owned(),
         })
     }
 

@@ -1,12 +1,15 @@
 //! Issues: opening, lists, states, comments.
 
+use std::collections::BTreeMap;
+
 use forge_core::{
     Changed, Error, ErrorKind, PageReq,
     model::{
         EditIssue, Issue, IssueFields, IssueFilter, IssueId, IssueQuery, IssueReason, IssueState,
-        NewIssue, SetChange, SetIssueState,
+        NewIssue, RelatedIssue, SetChange, SetIssueState, StatusEventKind,
     },
 };
+use futures::future::join;
 
 use super::{Fixture, Set, cases, invalid, refused};
 
@@ -34,6 +37,12 @@ pub(super) fn cases(set: &mut Set) {
         edit_that_changes_nothing [IssueCreate, IssueEdit];
         edit_of_stale_version_is_refused [IssueCreate, IssueView, IssueEdit];
         a_title_that_commands_a_terminal_is_kept [IssueCreate, IssueView];
+        comment_is_edited_and_deleted [IssueCreate, IssueView, IssueComment, IssueCommentEdit];
+        deleted_issue_is_gone [IssueCreate, IssueView, IssueList, IssueDelete];
+        history_has_closed_and_reopened [IssueCreate, IssueState, IssueHistory];
+        relations_are_seen_from_both_ends [IssueCreate, IssueView, IssueEdit, IssueRelations];
+        value_is_set_replaced_and_cleared [IssueCreate, IssueView, IssueEdit, IssueValues];
+        one_of_two_edits_at_once_is_refused [IssueCreate, IssueView, IssueEdit, IssueSwap];
     ];
 }
 
@@ -376,4 +385,160 @@ async fn edit_of_stale_version_is_refused(fx: Fixture) {
     };
     assert_eq!((*what, actual), (Changed::Record, &second.value.version));
     assert_eq!(view(&fx, &issue.id).await.title, "Second");
+}
+
+async fn comment_is_edited_and_deleted(fx: Fixture) {
+    let id = open(&fx, "It breaks").await.id;
+    let first = fx.author.comment_issue(&id, "Tpyo.").await.unwrap().value;
+    fx.reviewer.comment_issue(&id, "Second.").await.unwrap();
+    let edit = |body| fx.author.edit_issue_comment(&id, &first.id, body, None);
+    let edited = edit("Typo.").await.unwrap().value;
+    assert_eq!(
+        (edited.id.as_str(), edited.body.as_str()),
+        (first.id.as_str(), "Typo.")
+    );
+    invalid(edit(" ").await, "body");
+    assert_eq!(bodies(&fx, &id).await, ["Typo.", "Second."]);
+    let delete = || fx.author.delete_issue_comment(&id, &first.id);
+    delete().await.unwrap();
+    let read = view(&fx, &id).await;
+    assert_eq!(read.comments_count, 1);
+    assert_eq!(read.comments.unwrap()[0].body, "Second.");
+    refused(delete().await, "not_found");
+    refused(edit("Again.").await, "not_found");
+}
+
+async fn deleted_issue_is_gone(fx: Fixture) {
+    open(&fx, "Kept").await;
+    let id = open(&fx, "Gone").await.id;
+    fx.author.delete_issue(&id).await.unwrap();
+    refused(
+        fx.author.issue(&id, &IssueFields::default()).await,
+        "not_found",
+    );
+    assert_eq!(titles(&fx, &all()).await, ["Kept"]);
+    refused(fx.author.delete_issue(&id).await, "not_found");
+}
+
+async fn history_has_closed_and_reopened(fx: Fixture) {
+    let issue = open(&fx, "It breaks").await;
+    let close = SetIssueState::to(IssueState::Closed);
+    let reopen = SetIssueState::to(IssueState::Open);
+    fx.reviewer
+        .set_issue_state(&issue.id, &close)
+        .await
+        .unwrap();
+    fx.author.set_issue_state(&issue.id, &reopen).await.unwrap();
+    let history = fx.author.issue_history(&issue.id, PageReq::first(50)).await;
+    let events = history.unwrap().items;
+    let (author, reviewer) = (fx.author_login().await, fx.reviewer_login().await);
+    let got: Vec<_> = events
+        .iter()
+        .map(|e| (e.kind, e.actor.login.as_str()))
+        .collect();
+    let wanted = [
+        (StatusEventKind::Opened, author.as_str()),
+        (StatusEventKind::Closed, &reviewer),
+        (StatusEventKind::Reopened, &author),
+    ];
+    assert_eq!(got, wanted);
+    assert_eq!(events[0].created_at, issue.created_at);
+}
+
+/// The titles of parent, parts, blockers and blocked issues.
+async fn related(fx: &Fixture, id: &IssueId) -> [Vec<String>; 4] {
+    let fields = IssueFields {
+        relations: true,
+        ..IssueFields::NONE
+    };
+    let issue = fx.author.issue(id, &fields).await.unwrap();
+    let relations = issue.relations.unwrap();
+    let titles = |of: Vec<RelatedIssue>| of.into_iter().map(|r| r.title).collect();
+    [
+        titles(relations.parent.into_iter().collect()),
+        titles(relations.sub_issues),
+        titles(relations.blocked_by),
+        titles(relations.blocking),
+    ]
+}
+
+async fn relations_are_seen_from_both_ends(fx: Fixture) {
+    fx.define_relations().await;
+    let parent = open(&fx, "Parent").await.id;
+    let blocker = open(&fx, "Blocker").await.id;
+    let part = open(&fx, "Part").await.id;
+    let add = EditIssue {
+        parent: Some(Some(parent.clone())),
+        blocked_by: SetChange {
+            add: vec![blocker.clone()],
+            remove: vec![],
+        },
+        ..EditIssue::default()
+    };
+    fx.author.edit_issue(&part, &add).await.unwrap();
+    let (none, one) = (Vec::<&str>::new, || vec!["Part"]);
+    let of_part = [vec!["Parent"], none(), vec!["Blocker"], none()];
+    assert_eq!(related(&fx, &part).await, of_part);
+    let of_parent = [none(), one(), none(), none()];
+    assert_eq!(related(&fx, &parent).await, of_parent);
+    let of_blocker = [none(), none(), none(), one()];
+    assert_eq!(related(&fx, &blocker).await, of_blocker);
+    let remove = EditIssue {
+        parent: Some(None),
+        blocked_by: SetChange {
+            add: vec![],
+            remove: vec![blocker.clone()],
+        },
+        ..EditIssue::default()
+    };
+    fx.author.edit_issue(&part, &remove).await.unwrap();
+    for id in [&part, &parent, &blocker] {
+        assert_eq!(related(&fx, id).await, [none(), none(), none(), none()]);
+    }
+}
+
+async fn value_is_set_replaced_and_cleared(fx: Fixture) {
+    fx.define_field("Estimate", &["S", "M"]).await;
+    let id = open(&fx, "It breaks").await.id;
+    let fields = IssueFields {
+        board: fx.board.clone(),
+        ..IssueFields::NONE
+    };
+    for value in [Some("M"), Some("S"), None] {
+        let edit = EditIssue {
+            values: BTreeMap::from([("Estimate".to_owned(), value.map(str::to_owned))]),
+            board: fx.board.clone(),
+            ..EditIssue::default()
+        };
+        let edited = fx.author.edit_issue(&id, &edit).await.unwrap().value;
+        let read = fx.author.issue(&id, &fields).await.unwrap();
+        for issue in [edited, read] {
+            assert_eq!(issue.values.get("Estimate").map(String::as_str), value);
+        }
+    }
+}
+
+async fn one_of_two_edits_at_once_is_refused(fx: Fixture) {
+    let issue = open(&fx, "First").await;
+    let to = |title: &str| EditIssue {
+        title: Some(title.to_owned()),
+        expected_version: Some(issue.version.clone()),
+        ..EditIssue::default()
+    };
+    let (one, two) = (to("One"), to("Two"));
+    let one = fx.author.edit_issue(&issue.id, &one);
+    let two = fx.reviewer.edit_issue(&issue.id, &two);
+    let (won, lost) = match join(one, two).await {
+        (Ok(won), lost) | (lost, Ok(won)) => (won.value, lost),
+        (Err(one), Err(two)) => panic!("{one:?} {two:?}"),
+    };
+    refused(lost, "conflict");
+    assert_eq!(view(&fx, &issue.id).await.title, won.title);
+    // A comment is a change, too.
+    fx.author.comment_issue(&issue.id, "Third.").await.unwrap();
+    let stale = EditIssue {
+        expected_version: Some(won.version),
+        ..to("Third")
+    };
+    refused(fx.author.edit_issue(&issue.id, &stale).await, "conflict");
 }

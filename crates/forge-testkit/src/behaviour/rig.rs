@@ -2,8 +2,8 @@ use std::{any::Any, sync::Arc};
 
 use async_trait::async_trait;
 use forge_core::{
-    Capabilities, PrId, Repo,
-    model::{CreatePull, HeadRef, NewLabel, PrFields, PullRequest},
+    Capabilities, Capability, PrId, Repo, Support,
+    model::{BoardId, CreatePull, HeadRef, IssueField, NewLabel, PrFields, PullRequest},
 };
 
 use crate::GitDir;
@@ -67,6 +67,8 @@ pub struct Fixture {
     pub reviewer: Repo,
     /// The repository's git side: what is committed here is what the forge sees.
     pub git: GitDir,
+    /// The board that keeps the values of issues, where the forge has boards.
+    pub board: Option<BoardId>,
     /// What the rig says of its forge.
     pub facts: Facts,
     /// What has to live as long as the repository: a directory, a server.
@@ -136,6 +138,30 @@ impl Fixture {
                 ..NewLabel::default()
             };
             self.author.define_label(&label).await.unwrap();
+        }
+    }
+
+    /// Defines a field of issues, where the forge takes values of defined fields alone.
+    pub async fn define_field(&self, name: &str, options: &[&str]) {
+        let table = self.author.client().forge().capabilities();
+        if !table.has(Capability::IssueFieldEdit) {
+            return;
+        }
+        let field = IssueField {
+            name: name.to_owned(),
+            options: options.iter().map(|o| (*o).to_owned()).collect(),
+        };
+        let board = self.board.as_ref();
+        self.author.define_issue_field(board, &field).await.unwrap();
+    }
+
+    /// Defines the labels that keep relations, where labels do.
+    pub async fn define_relations(&self) {
+        let table = self.author.client().forge().capabilities();
+        if let Support::Emulated { .. } = table.get(Capability::IssueRelations) {
+            for name in ["parent", "blocked-by"] {
+                self.define_field(name, &[]).await;
+            }
         }
     }
 

@@ -10,7 +10,7 @@ mod race;
 mod set_state;
 
 use forge_core::{
-    Action, Call, Changed, Error, ErrorKind, Hint, Repo, Timestamp,
+    Action, Call, Changed, Error, ErrorKind, Hint, Param, Repo, Timestamp,
     model::{EditIssue, Issue, IssueFields, IssueId, IssueReason, IssueState},
 };
 
@@ -145,10 +145,16 @@ fn held(id: &IssueId, what: &str, claim: &Claim) -> Error {
         forge_core::text::one_line(&claim.command),
         claim.expires_at(),
     );
+    let hint = match what {
+        "move" => Hint::new(
+            "pass the id of the claim if you hold it; else pick another issue, wait for the lease to \
+             end, or force it with a reason",
+        )
+        .with_action(Action::again(&[]).choose(Param::Claim)),
+        _ => Hint::new("pick another issue, wait for the lease to end, or force it with a reason"),
+    };
     Error::new(kind, message)
-        .with_hint(Hint::new(
-            "pick another issue, wait for the lease to end, or force it with a reason",
-        ))
+        .with_hint(hint)
         .with_context("holder", claim.holder.clone())
 }
 
@@ -174,12 +180,13 @@ fn lost(id: &IssueId, mine: &str, now: Option<&Claim>) -> Error {
         .with_context("holder", actual)
 }
 
-/// Says how a field or an option that a board lacks is made.
-fn with_setup(e: Error) -> Error {
+/// Says how a field, an option or a label that the workflow lacks is made.
+#[must_use]
+pub fn with_setup(e: Error) -> Error {
     let is_missing = matches!(
         e.kind(),
         ErrorKind::InvalidInput {
-            field: Some("values")
+            field: Some("values" | "labels")
         }
     );
     let Some(names) = e.hint().filter(|_| is_missing) else {

@@ -126,7 +126,9 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCreateArgs) -> Resul
         let name = repo_name(repo.id());
         ctx.ui.note(&format!("\nCreating issue in {name}\n"));
     }
-    let made = ctx.ui.outcome(repo.create_issue(&new).await?)?;
+    let made = repo.create_issue(&new).await;
+    let made = made.map_err(|e| args.values.with_setup(e))?;
+    let made = ctx.ui.outcome(made)?;
     ctx.ui.url(&made.url)?;
     match block(&repo, &made.id, blocking).await {
         Ok(()) => Ok(Exit::Ok),

@@ -179,9 +179,13 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueEditArgs) -> Result<
     if args.changes_others() {
         add_others(ctx, &repo, args, &ids, &mut batch).await?;
     }
+    let explain = |e| args.values.with_setup(e);
     let written = match batch.0.as_slice() {
-        [(id, edit)] => vec![Ok(repo.edit_issue(id, edit).await?)],
-        edits => repo.edit_issues(edits).await?,
+        [(id, edit)] => vec![Ok(repo.edit_issue(id, edit).await.map_err(explain)?)],
+        edits => {
+            let written = repo.edit_issues(edits).await?.into_iter();
+            written.map(|one| one.map_err(explain)).collect()
+        }
     };
     report(ctx, &batch, &ids, written)
 }

@@ -1,5 +1,5 @@
 use clap::Args;
-use forge::workflow::{Size, Workflow, check_size};
+use forge::workflow::{Size, Workflow, check_size, with_setup};
 use forge_core::{
     Action, Call, Capability, Error, Hint, Op, PrKey, Repo, Result,
     model::{BoardId, EditIssue, Issue, IssueFields, IssueId, IssueState, RelatedIssue},
@@ -29,6 +29,14 @@ impl ValueArgs {
     /// Whether a value is set or cleared.
     pub(super) fn is_given(&self) -> bool {
         self.estimate.is_some() || self.priority.is_some()
+    }
+
+    /// The failure of a write that sets a value: it says how what the workflow lacks is made.
+    pub(super) fn with_setup(&self, e: Error) -> Error {
+        match self.is_given() {
+            true => with_setup(e),
+            false => e,
+        }
     }
 
     /// Puts the values where the workflow keeps them; `issue` is what they are of, if it is there.

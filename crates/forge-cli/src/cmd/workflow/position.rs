@@ -93,7 +93,7 @@ pub(super) fn member_table(ctx: &Ctx, members: &[Member]) -> String {
         ]
     });
     let rows: Vec<Vec<Cell>> = rows.collect();
-    table::render(MEMBERS, &rows, ctx.ui.width(), ctx.ui.palette())
+    table::render(MEMBERS, &rows, ctx.ui.table_width(), ctx.ui.palette())
 }
 
 /// Runs it.

@@ -176,7 +176,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WorkflowShowArgs) -> Resu
             line(command.lock.as_deref().unwrap_or_default()),
         ]
     });
-    let (width, palette) = (ctx.ui.width(), ctx.ui.palette());
+    let (width, palette) = (ctx.ui.table_width(), ctx.ui.palette());
     let states = table::render(STATES, &states.collect::<Vec<_>>(), width, palette);
     let commands = table::render(COMMANDS, &commands.collect::<Vec<_>>(), width, palette);
     ctx.ui.page(&format!("{states}\n{commands}"))?;

@@ -52,7 +52,7 @@ fn relation(to: &RelatedIssue) -> Json {
         ("number", number(own_number)),
         ("state", Json::text(state(to.state))),
         ("title", Json::text(&to.title)),
-        ("url", Json::text(to.id.to_string())),
+        ("url", Json::text(&to.url)),
     ])
 }
 
