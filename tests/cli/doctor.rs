@@ -55,7 +55,7 @@ fn doctor_without_live_sends_nothing() {
         format!("forge:\t{}\n", env!("CARGO_PKG_VERSION")),
         "git:\tgit version ".to_owned(),
         "from GH_TOKEN\n".to_owned(),
-        format!("repository:\tgithub.localhost/{REPO} (github)\n"),
+        format!("repository:\tgithub:github.localhost/{REPO}\n"),
     ] {
         assert!(report.contains(&part), "{part}: {report}");
     }

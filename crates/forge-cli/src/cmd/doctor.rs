@@ -125,7 +125,7 @@ pub async fn run(ctx: &Ctx, args: &DoctorArgs) -> Result<Exit> {
     let forges = ctx.forges()?;
     let (repository, checks) = match open(ctx, forges, args).await {
         Ok(repo) => {
-            let named = format!("{} ({})", repo.id(), repo.id().kind);
+            let named = repo.id().to_string();
             (Ok(named), examine(&repo, args.live).await)
         }
         Err(e) if args.live || args.repo.is_some() => return Err(e),

@@ -252,6 +252,7 @@ async fn pick_with_labels_reads_the_lists_it_needs() {
         store,
     );
     flow.init(false).await.unwrap();
+    hub.double.seed().set_clock_to_now();
     let open = |state: &str, estimate: &str| {
         let mut seed = hub.double.seed();
         let number = seed.open_issue(REPO, "ada", state, "");

@@ -279,7 +279,14 @@ async fn handoff_needs_a_reason_and_follows_the_graph() {
         .await
         .unwrap();
     assert_eq!(done.value.new_state, "In Progress");
-    let claim = done.value.claim.unwrap();
+    // The state of another command's work is for that command to claim.
+    assert!(done.value.claim.is_none());
+    let taken = ClaimRequest {
+        command: "impl",
+        ..ClaimRequest::default()
+    };
+    let taken = stage.flow.claim(&id, &taken).await.unwrap().value;
+    let claim = taken.claim.unwrap();
     // A state that does not follow is refused here, and allowed to set-state.
     let aside = MoveRequest {
         claim: Some(&claim.id),
