@@ -239,3 +239,16 @@ async fn lease_out_of_bounds_is_refused_before_a_read() {
         .unwrap_err();
     assert!(e.message().contains("nonsense"), "{e}");
 }
+
+#[tokio::test]
+async fn claim_that_nothing_shows_has_not_moved_the_issue() {
+    let stage = Stage::new().await;
+    let ledger = MemoryLedger::new(Promise::Advisory);
+    ledger.fail(&[Fault::Unseen]);
+    let flow = stage.flow_with(Box::new(ledger));
+    let done = flow.claim(&stage.id(1), &by("ada")).await.unwrap();
+    assert!(!done.value.moved);
+    let said = done.warnings.iter().map(|w| w.message.as_str());
+    let said = said.collect::<Vec<_>>().join("\n");
+    assert!(said.contains("#1 did not move"), "{said}");
+}

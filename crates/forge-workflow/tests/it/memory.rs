@@ -7,7 +7,7 @@ use std::{
 
 use async_trait::async_trait;
 use forge_core::{
-    Error, ErrorKind, Outcome, Result, Retry, Timestamp,
+    Error, ErrorKind, Ingestion, Outcome, Result, Retry, Timestamp,
     model::{Actor, Comment, EditIssue, Issue, IssueId, IssueState},
 };
 use forge_workflow::{Entry, Event, Ledger, Promise, Sheet, Swap, Trail};
@@ -28,6 +28,8 @@ pub enum Fault {
     Before,
     /// The write is done, and its answer is lost.
     After,
+    /// The write is done, and nothing that shows issues has it.
+    Unseen,
     Pass,
 }
 
@@ -107,7 +109,7 @@ impl MemoryLedger {
     }
 
     /// Writes on condition of the version, where the promise asks for that.
-    fn write(&self, sheet: &Sheet, change: impl FnOnce(&mut Shared)) -> Result<Option<()>> {
+    fn write(&self, sheet: &Sheet, change: impl FnOnce(&mut Shared)) -> Result<Option<Ingestion>> {
         let mut shared = self.shared.lock().unwrap();
         let fault = shared.faults.pop().unwrap_or(Fault::Pass);
         let lost =
@@ -123,7 +125,10 @@ impl MemoryLedger {
         change(&mut shared);
         match fault {
             Fault::After => Err(lost()),
-            _ => Ok(Some(())),
+            Fault::Unseen => Ok(Some(Ingestion::PdsOnly {
+                instead: "nothing".to_owned(),
+            })),
+            _ => Ok(Some(Ingestion::Immediate)),
         }
     }
 
@@ -200,9 +205,10 @@ impl Ledger for MemoryLedger {
             shared.comments.push(comment);
         });
         match written {
-            Ok(Some(())) => Ok(Swap::Written(Outcome::immediate(
-                self.issue(&sheet.issue.id),
-            ))),
+            Ok(Some(ingestion)) => Ok(Swap::Written(Outcome {
+                ingestion,
+                ..Outcome::immediate(self.issue(&sheet.issue.id))
+            })),
             Ok(None) => Ok(Swap::Stale),
             Err(e) => {
                 let now = self.read(&sheet.issue.id).await?;
@@ -227,7 +233,7 @@ impl Ledger for MemoryLedger {
             }
         })?;
         Ok(match written {
-            Some(()) => Swap::Written(Outcome::immediate(sheet.issue.clone())),
+            Some(_) => Swap::Written(Outcome::immediate(sheet.issue.clone())),
             None => Swap::Stale,
         })
     }
