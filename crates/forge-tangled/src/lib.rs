@@ -54,6 +54,7 @@ mod links;
 mod origin;
 mod page;
 mod patch;
+mod printed;
 mod proof;
 mod pulls;
 mod read_limits;

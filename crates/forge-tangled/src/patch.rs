@@ -14,6 +14,8 @@ use forge_core::{
     text::one_line,
 };
 
+use crate::printed;
+
 /// The most that a round has when it is unpacked (tangled's ingester, `models/pull.go` 0e75a74b).
 pub(crate) const ROUND_MAX: usize = 15 * 1024 * 1024;
 /// The most that a packed round has. Bytes that do not pack need a thousandth more.
@@ -172,6 +174,12 @@ impl Patch {
     pub fn parse(raw: Vec<u8>) -> Self {
         let mails = mails(&as_printed(&raw));
         Self { raw, mails }
+    }
+
+    /// Why git could take other changes from it than are shown, as the end of a sentence that begins
+    /// with "the patch".
+    pub fn fault(&self) -> Option<String> {
+        printed::fault(&as_printed(&self.raw))
     }
 
     /// What it takes in memory, about.
@@ -462,6 +470,16 @@ pub(crate) fn files(diff: &[u8]) -> Vec<FileChange> {
         }
     });
     merged(files.collect())
+}
+
+/// Whether two diffs are one, whatever length the ids of their blobs are cut to.
+pub(crate) fn is_same_diff(one: &[u8], other: &[u8]) -> bool {
+    let lines = |diff: &[u8]| -> Vec<Vec<u8>> {
+        let lines = diff.split(|b| *b == b'\n');
+        let lines = lines.filter(|line| !line.starts_with(b"index "));
+        lines.map(<[u8]>::to_vec).collect()
+    };
+    lines(one) == lines(other)
 }
 
 /// Whether two diffs take the same lines out of the same files and put the same lines in, wherever

@@ -11,9 +11,7 @@ use futures::stream;
 
 use super::{record::Pull, view::Located};
 use crate::{
-    Era, Tangled,
-    knot::hidden_name,
-    page,
+    Era, Tangled, page,
     patch::{self, Patch},
     repository::Repository,
 };
@@ -76,16 +74,29 @@ impl Tangled {
         located: &Located,
         patch: &Patch,
     ) -> (Vec<u8>, Option<Warning>) {
+        if let Some(why) = patch.fault() {
+            let warning = Warning::new(format!(
+                "git may take other changes from this round than are shown, so it is not merged: the \
+                 patch {why}"
+            ));
+            return (patch.diff(), Some(warning));
+        }
         if patch.mails.len() < 2 {
             return (patch.diff(), None);
         }
-        if located.repository.era == Era::Org10 {
-            // No query of its knot that makes one diff of several commits was seen.
+        // No query of a knot of 1.0 that makes one diff of several commits was seen. The knot of a
+        // fork is its owner's: nothing holds what it calls a diff of these commits.
+        let unasked = match located.repository.era {
+            Era::Org10 => Some("a knot of Tangled 1.0 is not known to make one diff of them"),
+            _ => (located.pull.fork(&located.repository))
+                .map(|_| "the knot of a fork is not believed to make one diff of them"),
+        };
+        if let Some(why) = unasked {
             let warning = (!each_file_once(patch)).then(|| {
-                Warning::new(
-                    "the changes are shown commit by commit: several commits change the same \
-                     file, and a knot of Tangled 1.0 is not known to make one diff of them",
-                )
+                Warning::new(format!(
+                    "the changes are shown commit by commit: several commits change the same file, \
+                     and {why}"
+                ))
             });
             return (patch.diff(), warning);
         }
@@ -101,18 +112,10 @@ impl Tangled {
         }
     }
 
-    /// The one diff of a round of several commits, by the knot that its head is on: from the tip of
-    /// what it builds on, else from the base branch, as a fork knows that.
+    /// The one diff of a round of several commits, by the knot of its repository: from the tip of
+    /// what it builds on, else from the base branch.
     async fn one_diff(&self, located: &Located, patch: &Patch) -> Result<Vec<u8>> {
-        let pull = &located.pull;
-        let (fork, base) = match pull.fork(&located.repository) {
-            Some(source) => {
-                let fork = self.fork_of_source(source, Era::Sh2026).await?;
-                (Some(fork), hidden_name(&pull.head, &pull.base))
-            }
-            None => (None, pull.base.clone()),
-        };
-        let repository = fork.as_deref().unwrap_or(&located.repository);
+        let (repository, base) = (&*located.repository, located.pull.base.clone());
         let on_top = match self.tip_below(located).await {
             Ok(None) => return self.one_diff_from(repository, &base, patch).await,
             Ok(Some(tip)) => self.one_diff_from(repository, &tip, patch).await,
@@ -143,7 +146,11 @@ impl Tangled {
         };
         let compared = self.compare(repository, from, head).await?;
         let found = Patch::parse(compared.patch.unwrap_or_default().into_bytes());
-        if found.mails.len() != patch.mails.len() || found.head() != Some(head) {
+        // A round names its commits itself, and may name those of another change.
+        let is_same = found.mails.len() == patch.mails.len()
+            && (found.mails.iter().zip(&patch.mails))
+                .all(|(one, other)| patch::is_same_diff(&one.diff, &other.diff));
+        if !is_same || found.head() != Some(head) {
             return Err(other("other commits than this round"));
         }
         match compared.combined_patch_raw.filter(|d| !d.is_empty()) {

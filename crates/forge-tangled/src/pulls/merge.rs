@@ -118,6 +118,17 @@ impl Tangled {
             Landed::Unknown(why) => Some(unknown(&located, &why)),
         };
         req.may_merge(&pull.record.uri)?;
+        if let Some(why) = patch.fault() {
+            return Err(Error::precondition(
+                Precondition::Rule,
+                format!(
+                    "cannot merge {}: git may take other changes from it than are shown, because the \
+                     patch {why}",
+                    pull.record.uri
+                ),
+            )
+            .with_hint("have the author submit the round as `git format-patch` prints it"));
+        }
         let (text, checked) = checked?;
         match (checked, doubt) {
             (Checked::Clean, None) => {}

@@ -10,8 +10,8 @@ use crate::{ShFields, cid, records::Record, repository::Repository};
 pub(crate) enum Content {
     /// A blob in the account of the pull request's author, by its CID.
     Blob(String),
-    /// The patch itself (until the end of 2025).
-    Text(String),
+    /// The patch itself (until the end of 2025), and the CID that its bytes have.
+    Text { patch: String, cid: String },
     /// Two commits on the knot (Tangled 1.0), in hex.
     Commits { base: String, head: String },
     /// A record that names none.
@@ -107,12 +107,12 @@ impl Pull {
         self.rounds.iter().enumerate().next_back()
     }
 
-    /// What the changes of a round are known by: the CID of its patch, or of the record that has the
-    /// patch in it. `None` for commits, whose ids are those of the knot.
+    /// What the changes of a round are known by: the CID of its patch. The CID of a record is its
+    /// server's word where the record has a fraction, so a patch in a record has one of its own.
+    /// `None` for commits, whose ids are those of the knot.
     pub fn patch_id<'a>(&'a self, round: &'a Round) -> Option<&'a str> {
         match &round.content {
-            Content::Blob(cid) => Some(cid),
-            Content::Text(_) => self.record.cid.as_deref(),
+            Content::Blob(cid) | Content::Text { cid, .. } => Some(cid),
             Content::Commits { .. } | Content::Missing => None,
         }
     }
@@ -142,7 +142,10 @@ fn rounds(value: &Value, fields: &ShFields) -> Vec<Round> {
     }
     let content = match (value.get(&*fields.patch_blob), value.get(&*fields.patch)) {
         (Some(blob), _) => blob_content(blob),
-        (None, Some(Value::String(text))) => Content::Text(text.clone()),
+        (None, Some(Value::String(patch))) => Content::Text {
+            patch: patch.clone(),
+            cid: cid::of_blob(patch.as_bytes()),
+        },
         _ => return Vec::new(),
     };
     vec![Round {
@@ -257,7 +260,11 @@ mod tests {
             json!({"title": "T", "patch": "p", "pullId": 3, "targetRepo": uri, "targetBranch": "main"}),
         );
         let oldest = oldest.unwrap();
-        assert_eq!(oldest.rounds[0].content, Content::Text("p".into()));
+        let text = Content::Text {
+            patch: "p".into(),
+            cid: cid::of_blob(b"p"),
+        };
+        assert_eq!(oldest.rounds[0].content, text);
         assert_eq!(
             (oldest.target.as_str(), oldest.created_at.date().as_str()),
             (uri, "2026-05-02")

@@ -482,7 +482,9 @@ impl Tangled {
         round: &Round,
     ) -> Result<Arc<Patch>> {
         let cid = match &round.content {
-            Content::Text(text) => return Ok(Arc::new(Patch::parse(text.clone().into_bytes()))),
+            Content::Text { patch, .. } => {
+                return Ok(Arc::new(Patch::parse(patch.clone().into_bytes())));
+            }
             Content::Missing => return Err(no_patch(pull, number)),
             Content::Commits { base, head } => {
                 let cell = self.patches.cell(&format!("{base} {head}"));
