@@ -573,6 +573,13 @@ mod tests {
                 }
             }
         }
+        // A claim belongs to a move of a workflow alone.
+        let args = json!({ "issue": "7", "state": "Done", "command": "impl" });
+        let moves = about("workflow_set_state", args);
+        let again = Action::new(Call::Again).with(Param::Claim, "x");
+        let call = moves.call_of(&again, MOST).expect("the move with a claim");
+        assert_fits(&call, &moves);
+        rendered.push(Param::Claim);
         let unused = PARAMS.iter().find(|(param, _)| !rendered.contains(param));
         assert_eq!(unused, None, "a parameter that no tool takes");
         // Each tool is there, and its fixed arguments fit.
