@@ -111,6 +111,50 @@ async fn round_replaced_under_same_from_line_is_not_merged() {
     assert_eq!(stage.repo.git.show("main", "topic.txt"), "two\n");
 }
 
+/// `git am` applies what stands behind the signature of a mail, and no view shows it.
+#[tokio::test]
+async fn round_with_a_change_behind_its_signature_is_not_merged() {
+    let stage = Stage::new();
+    let made = stage.open(&stage.handle(&stage.alice), "topic").await;
+    let forge = stage.tangled(&stage.bob);
+    let patch = String::from_utf8(forge.round(&made.id, 0).await.unwrap()).unwrap();
+    let evil = "--- /dev/null\n+++ b/evil.sh\n@@ -0,0 +1 @@\n+evil\n";
+    put_round(&stage, &made, &packed(&format!("{patch}{evil}")));
+    let forge = stage.tangled(&stage.bob);
+    let diff = forge.diff(&made.id, &DiffReq::default()).await.unwrap();
+    let [warning] = &diff.warnings[..] else {
+        panic!("{:?}", diff.warnings);
+    };
+    assert!(warning.message.contains("other changes"), "{warning:?}");
+    let e = forge.merge(&made.id, &MergeReq::default()).await;
+    let e = e.unwrap_err();
+    assert_eq!(e.code(), "precondition_failed", "{e:?}");
+    assert!(e.message().contains("behind the signature"), "{e:?}");
+    assert_eq!(stage.world.knot().host().count_of(MERGE), 0);
+}
+
+/// A round names its commits itself: a knot's diff of commits of these names is of another change.
+#[tokio::test]
+async fn round_that_names_the_commits_of_another_change_is_shown_itself() {
+    let stage = Stage::new();
+    for text in ["one\n", "one\nmore\n"] {
+        let files = [("topic.txt", Some(text))];
+        stage.repo.git.commit("topic", "Change it", &files);
+    }
+    let repo = stage.handle(&stage.alice);
+    let req = CreatePull::new("topic", "Topic");
+    let made = repo.create(&req).await.unwrap().value;
+    replace_round(&stage, &made).await;
+    let forge = stage.tangled(&stage.bob);
+    let diff = forge.diff(&made.id, &DiffReq::default()).await.unwrap();
+    let warnings = diff.warnings.clone();
+    let shown = text(diff).await;
+    assert!(shown.contains("\n+two\n"), "{shown}");
+    let told = warnings.iter().map(|w| w.message.as_str());
+    let told = told.collect::<String>();
+    assert!(told.contains("other commits than this round"), "{told}");
+}
+
 #[tokio::test]
 async fn record_changed_before_merge_is_conflict_with_both_ids() {
     let stage = Stage::new();
