@@ -102,6 +102,44 @@ fn checkout_in_a_clone_fetches_the_head_and_follows_it() {
 }
 
 #[test]
+fn checkout_over_a_branch_of_another_upstream_is_refused() {
+    let world = World::with_pull();
+    world.switch("main");
+    let from = world.git.path().to_str().unwrap().to_owned();
+    let root = world.scratch.path("");
+    let git = |args: &[&str]| {
+        let run = world.scratch.run(forge_testkit::git_program()).dir(&root);
+        run.args(args).text()
+    };
+    git(&["clone", "--quiet", &from, "clone"]);
+    let clone = world.scratch.path("clone");
+    let at = clone.to_str().unwrap();
+    git(&[
+        "-C",
+        at,
+        "branch",
+        "--quiet",
+        "--track",
+        "feature",
+        "origin/main",
+    ]);
+    let before = git(&["-C", at, "rev-parse", "feature"]);
+    let checkout = |more: &[&str]| {
+        let args = [&["pr", "checkout", "1", "-R", &from], more].concat();
+        world.forge(&args).dir(&clone)
+    };
+    let refused = checkout(&[]).output().exits(1);
+    let refused = refused.says("follows refs/heads/main of origin");
+    let _ = refused
+        .says("--branch NAME")
+        .says("--detach")
+        .says("--force");
+    assert_eq!(git(&["-C", at, "rev-parse", "feature"]), before);
+    checkout(&["--branch", "feature"]).ok();
+    assert_ne!(git(&["-C", at, "rev-parse", "feature"]), before);
+}
+
+#[test]
 fn checkout_elsewhere_is_refused_with_what_to_do() {
     let world = World::with_pull();
     let from = world.git.path().to_str().unwrap().to_owned();

@@ -715,7 +715,7 @@ fn a_private_repository_that_names_an_issue() {
 }
 
 #[test]
-fn issue_outside_the_list_is_named_alone() {
+fn issue_of_an_unlisted_repository_is_named_alone() {
     let hub = Hub::with_pull();
     {
         let mut seed = hub.double.seed();
@@ -726,10 +726,13 @@ fn issue_outside_the_list_is_named_alone() {
     hub.forge(&["pr", "edit", "1", "-R", REPO, "-b", body]).ok();
     let args = json!({"repo": REPO, "number": 1, "include": ["linked_issues"]});
     let allowed = ["--allow-repo", "https://github.localhost/octo/tools"];
-    let found = hub.server(&allowed).call("pr_context", args.clone()).ok();
-    let found = found.says("1 issue(s) of other repositories were not read: octo/private#1");
-    assert!(!found.0.to_string().contains("Secret"), "{}", found.0);
-    let found = hub.server(&[]).call("pr_context", args).ok();
+    for lists in [&[][..], &allowed] {
+        let found = hub.server(lists).call("pr_context", args.clone()).ok();
+        let found = found.says("1 issue(s) of other repositories were not read: octo/private#1");
+        assert!(!found.0.to_string().contains("Secret"), "{}", found.0);
+    }
+    let both = ["--allow-repo", "https://github.localhost/octo/*"];
+    let found = hub.server(&both).call("pr_context", args).ok();
     assert_eq!(found.data()["linked_issues"][0]["title"], "Secret title");
 }
 

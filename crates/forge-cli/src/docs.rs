@@ -95,6 +95,8 @@ are different on purpose:
   most 300 pull requests. GitHub does not tell the old name of a file that was renamed.
 - There is no `pr lock`, `unlock` and `revert`. `pr checkout` prints nothing on stdout; gh
   leaves git's own lines there.
+- `pr checkout` moves no local branch that follows something else than the head; `--branch` or
+  `--force` moves it.
 - `forge issue` has `list`, `view`, `create`, `edit`, `close`, `reopen`, `comment` and `delete` with
   gh's flags, and `history`. Issues are opened and edited without types, templates, attached files and
   projects by title: `--estimate` and `--priority` set fields, those of the board that `workflow.board`

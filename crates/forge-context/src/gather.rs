@@ -360,8 +360,9 @@ impl Gather<'_> {
                     repo: own.clone(),
                     key: key.clone(),
                 },
-                None if self.req.other_repos => item.issue_elsewhere(own)?,
-                None => return None,
+                None => item
+                    .issue_elsewhere(own)
+                    .filter(|id| self.req.other_repos.has(&id.repo))?,
             };
             Some((at, id))
         });
@@ -370,7 +371,17 @@ impl Gather<'_> {
             let fields = IssueFields::COMMENTS;
             (at, self.repo.issue(&id, &fields).await)
         });
-        join_all(reads).await
+        let mut read = join_all(reads).await;
+        // A forge answers the old name of a repository with the one that has it now.
+        read.retain(|(at, read)| match read {
+            Ok(issue) => {
+                let item = items.get(*at);
+                let is_own = item.is_some_and(|item| item.issue_in(own).is_some());
+                is_own || self.req.other_repos.has(&issue.id.repo)
+            }
+            Err(_) => true,
+        });
+        read
     }
 
     fn reads_issues(&self) -> bool {

@@ -1,9 +1,9 @@
 //! The sections that a bundle can have, and which of them a caller wants.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, fmt, sync::Arc};
 
 use forge_core::{
-    Action, Error, Hint, Param, Result, Timestamp, locator::Hosts, model::LocalClone, near,
+    Action, Error, Hint, Param, RepoId, Result, Timestamp, locator::Hosts, model::LocalClone, near,
 };
 use serde::{Serialize, Serializer};
 
@@ -136,6 +136,30 @@ impl Serialize for ContextSection {
     }
 }
 
+/// The other repositories of the host whose issues are read; all of them by default.
+#[derive(Clone, Default)]
+pub struct OtherRepos(Option<Arc<RepoFilter>>);
+
+type RepoFilter = dyn Fn(&RepoId) -> bool + Send + Sync;
+
+impl OtherRepos {
+    /// Those that `filter` takes.
+    pub fn only(filter: impl Fn(&RepoId) -> bool + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(filter)))
+    }
+
+    pub(crate) fn has(&self, repo: &RepoId) -> bool {
+        self.0.as_ref().is_none_or(|filter| filter(repo))
+    }
+}
+
+impl fmt::Debug for OtherRepos {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let is_limited = self.0.is_some();
+        f.debug_tuple("OtherRepos").field(&is_limited).finish()
+    }
+}
+
 /// What is wanted of a bundle.
 #[derive(Clone, Debug)]
 pub struct ContextReq {
@@ -153,8 +177,8 @@ pub struct ContextReq {
     pub clone: Option<LocalClone>,
     /// What is at which host: for the texts that name issues.
     pub hosts: Hosts,
-    /// Whether issues of other repositories of the host are read.
-    pub other_repos: bool,
+    /// The other repositories whose issues are read where a text names them.
+    pub other_repos: OtherRepos,
     /// What is a ticket of an issue tracker, and who is asked for it.
     pub tickets: TicketSource,
     /// What the user has chosen once.
@@ -176,7 +200,7 @@ impl ContextReq {
             since: None,
             clone: None,
             hosts,
-            other_repos: true,
+            other_repos: OtherRepos::default(),
             tickets: TicketSource::default(),
             settings: ContextSettings::default(),
             observer: ContextObserver::default(),

@@ -17,6 +17,9 @@ const REFUSALS: [&str; 4] = [
     ": does not match index",
 ];
 
+/// Each mail costs processes of git.
+const MAX_MAILS: usize = 1_000;
+
 /// One change, with what its commit says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mail {
@@ -52,8 +55,16 @@ impl Git {
     /// cover letter) are left out.
     ///
     /// # Errors
-    /// `invalid_input` (field `patch`) when git takes one of them for no mail with an author.
+    /// `invalid_input` (field `patch`) when git takes one of them for no mail with an author, and for
+    /// more than 1,000 mails.
     pub async fn mails(&self, patch: &[u8]) -> Result<Vec<Mail>> {
+        let lines = patch.split(|byte| *byte == b'\n');
+        let count = lines.filter(|line| line.starts_with(b"From ")).count();
+        if count > MAX_MAILS {
+            let message = format!("the patch has {count} mails; at most {MAX_MAILS} are read");
+            return Err(Error::invalid("patch", message)
+                .with_hint("apply it with `git am`, or ask for a patch of fewer commits"));
+        }
         let dir = scratch()?;
         let mut into = OsStr::new("-o").to_owned();
         into.push(dir.path());
@@ -188,6 +199,16 @@ fn no_patch(why: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn patch_of_too_many_mails_is_refused() {
+        let mail = "From 12 Mon Sep 17 00:00:00 2001\nSubject: x\n\n";
+        let patch = mail.repeat(MAX_MAILS + 1);
+        let git = Git::at(Path::new("."));
+        let e = git.mails(patch.as_bytes()).await.unwrap_err();
+        assert_eq!(e.code(), "invalid_input");
+        assert!(e.message().contains("1001 mails"), "{e:?}");
+    }
 
     #[test]
     fn a_mail_is_known_by_its_first_line() {

@@ -136,7 +136,7 @@ impl Tangled {
     /// The at-uri of the first row of a list of the index.
     async fn newest(&self, method: &str, subject: &str) -> Option<String> {
         let of = &*self.settings.dialects.inputs.index.subject;
-        let index = self.index().asked_once();
+        let index = self.index().asked_once().bounded();
         let params = [(of, subject), LIMIT];
         let asked = timeout(ANSWER_TIMEOUT, index.query::<Items>(method, &params));
         let page = asked.await.ok()?.ok()?;
@@ -171,7 +171,10 @@ impl Tangled {
         params: &[(&str, &str)],
         fields: &[&str],
     ) -> Examined {
-        let asked = async { service?.asked_once().bytes(nsid, params).await };
+        let asked = async {
+            let service = service?.asked_once().bounded();
+            service.bytes(nsid, params).await
+        };
         let (verdict, detail) = match timeout(ANSWER_TIMEOUT, asked).await {
             Ok(Ok(answer)) => compare_fields(&answer, fields),
             // The method is known, and what it was asked about is not there.

@@ -82,10 +82,21 @@ pub(crate) fn weight(value: &Value) -> usize {
     size_of::<Value>() + inner
 }
 
+/// What one JSON answer may weigh that is no list, by [`weight_of_json`].
+pub(crate) const MAX_ANSWER_WEIGHT: usize = 64 * MIB;
+
 /// What JSON takes in memory at most, about: `[0,0,…]` is sixteen times as long there.
 pub(crate) fn weight_of_json(json: &[u8]) -> usize {
-    let begins_value = |byte: &&u8| matches!(byte, b',' | b':' | b'[' | b'{');
-    let values = json.iter().filter(begins_value).count();
+    let (mut values, mut in_string, mut is_escaped) = (0, false, false);
+    for byte in json {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' if in_string => is_escaped = true,
+            b'"' => in_string = !in_string,
+            b',' | b':' | b'[' | b'{' if !in_string => values += 1,
+            _ => {}
+        }
+    }
     json.len() + values * size_of::<Value>()
 }
 
@@ -99,6 +110,8 @@ pub(crate) fn human(bytes: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -116,6 +129,8 @@ mod tests {
         let value: Value = serde_json::from_str(&json).unwrap();
         assert!(weight(&value) > 1_000 * size_of::<Value>());
         assert!(weight_of_json(json.as_bytes()) >= weight(&value));
+        let patch = json!({ "patch": "{\"a\": [1, 2]}\n".repeat(1_000) }).to_string();
+        assert!(weight_of_json(patch.as_bytes()) < 2 * patch.len());
         let text = Value::from("x".repeat(1_000));
         assert!(weight(&text) < 1_100);
         assert_eq!(

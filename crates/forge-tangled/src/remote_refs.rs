@@ -3,7 +3,7 @@
 //! Which query of a knot names the branches of a repository of Tangled 1.0 was not seen. That a
 //! knot serves its repositories over git's smart HTTP was.
 
-use std::{collections::BTreeMap, net::IpAddr, time::Duration};
+use std::{collections::BTreeMap, net::IpAddr, path::PathBuf, time::Duration};
 
 use forge_core::{Error, ErrorKind, Noun, Result, model, text::one_line};
 use forge_git::Git;
@@ -14,6 +14,9 @@ use crate::{Tangled, knot::Branch, repository::Repository};
 
 /// A knot that has not told its branches by then does not.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// No directory, so that libcurl finds no `.netrc` there.
+const NO_HOME: &str = "/dev/null";
 
 /// Branches, and which of them is the default one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -147,17 +150,45 @@ fn pinned_host(url: &str, addresses: &[IpAddr]) -> Option<String> {
 fn at_nobodys(url: &str) -> Git {
     let nowhere = std::env::temp_dir();
     let scheme = url.split(':').next().unwrap_or_default().to_owned();
-    Git::at(&nowhere)
-        .with_env("GIT_DIR", nowhere.join("forge-has-no-repository-here"))
+    let git = Git::at(&nowhere).with_env("HOME", NO_HOME);
+    let git = match global_settings() {
+        Some(file) => git.with_env("GIT_CONFIG_GLOBAL", file),
+        None => git,
+    };
+    git.with_env("GIT_DIR", nowhere.join("forge-has-no-repository-here"))
         .with_env("GIT_ALLOW_PROTOCOL", scheme)
         .with_env("GIT_TERMINAL_PROMPT", "0")
         // Set and empty, so that no other program is asked.
         .with_env("GIT_ASKPASS", "")
 }
 
+/// The user's own global configuration of git, which is not found without HOME; `None` where
+/// `GIT_CONFIG_GLOBAL` names one, or there is none.
+fn global_settings() -> Option<PathBuf> {
+    if std::env::var_os("GIT_CONFIG_GLOBAL").is_some() {
+        return None;
+    }
+    let home = std::env::var_os("HOME").filter(|home| !home.is_empty());
+    let home = PathBuf::from(home?);
+    let xdg = std::env::var_os("XDG_CONFIG_HOME").filter(|dir| !dir.is_empty());
+    let xdg = xdg.map_or_else(|| home.join(".config"), PathBuf::from);
+    let files = [home.join(".gitconfig"), xdg.join("git/config")];
+    files.into_iter().find(|file| file.is_file())
+}
+
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsStr;
+
     use super::*;
+
+    #[test]
+    fn git_of_nobody_has_no_home() {
+        let command = at_nobodys("https://knot.example/did:plc:a").command(["ls-remote"]);
+        let mut variables = command.as_std().get_envs();
+        let none = Some(OsStr::new(NO_HOME));
+        assert!(variables.any(|(key, value)| key == "HOME" && value == none));
+    }
 
     #[test]
     fn git_connects_to_the_checked_addresses() {

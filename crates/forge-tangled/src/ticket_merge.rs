@@ -21,7 +21,11 @@ use crate::{
     Tangled, fault,
     hints::{look_again, merge, rebase_first, record_merge, reopen, resubmit},
     knot::{Branch, no_branch},
-    pulls::{merge::no_message, view::Located},
+    pulls::{
+        merge::no_message,
+        record::{Content, Pull},
+        view::Located,
+    },
     spelling,
     ticket_writes::{changed_on_the_way, experimental, unseen},
     tickets,
@@ -109,6 +113,7 @@ impl Tangled {
             return Err(not_whole(located, &merge));
         }
         if !earlier {
+            shows_every_commit(&git, clone, pull, &before.hash, head).await?;
             self.ticket_as_read(located).await?;
             self.push(&git, clone, located, &before, &tip).await?;
         }
@@ -441,6 +446,54 @@ async fn fetch(
         }
     }
     Ok(())
+}
+
+/// Refuses a round whose base hides commits: a merge takes every commit of `head` that the target
+/// branch lacks, and a diff of the round shows those above its base.
+async fn shows_every_commit(
+    git: &Git,
+    clone: &LocalClone,
+    pull: &Pull,
+    target: &str,
+    head: &str,
+) -> Result<()> {
+    let uri = &pull.record.uri;
+    let Some(Content::Commits { base, .. }) = pull.rounds.last().map(|round| &round.content) else {
+        let message = format!("the newest round of {uri} names no base; nothing was merged");
+        return Err(Error::precondition(Precondition::Rule, message).with_hint(
+            Hint::new("have its author submit another round").with_action(resubmit(uri)),
+        ));
+    };
+    if !git.has_commit(base).await {
+        git.fetch_objects(&clone.remote, &[base.as_str()]).await?;
+    }
+    let not_target = format!("^{target}");
+    let not_base = format!("^{base}");
+    let merged = count(git, &[head, &not_target]).await?;
+    let shown = count(git, &[head, &not_target, &not_base]).await?;
+    if merged == shown {
+        return Ok(());
+    }
+    let message = format!(
+        "{uri} shows {shown} commits, and its merge would bring {merged}: the base {base} of its \
+         newest round has commits that '{}' lacks; nothing was merged",
+        one_line(&pull.base)
+    );
+    let range = format!("{target}..{base}");
+    Err(
+        Error::precondition(Precondition::Rule, message).with_hint(Hint::from(format!(
+            "look at the commits below the base with `git log {range}` in {}",
+            clone.dir.display()
+        ))),
+    )
+}
+
+/// How many commits `git rev-list` finds.
+async fn count(git: &Git, revisions: &[&str]) -> Result<String> {
+    let options = ["rev-list", "--count", "--end-of-options"];
+    let args = [&options[..], revisions].concat();
+    let count = git.run_ok(&args).await?;
+    Ok(String::from_utf8_lossy(count.trim_ascii()).into_owned())
 }
 
 /// Whether the branch has every change of the round already, as it is or as it was put on top of

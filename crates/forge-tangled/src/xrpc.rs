@@ -19,7 +19,7 @@ use crate::{
     answers::{self, Answer},
     fault,
     guard::{Guard, NamedBy},
-    read_limits::{ReadLimits, weight_of_json},
+    read_limits::{MAX_ANSWER_WEIGHT, ReadLimits, weight_of_json},
 };
 
 /// Query parameters, in order.
@@ -48,7 +48,7 @@ pub(crate) struct Xrpc {
     token: Option<Secret>,
     class: Option<Class>,
     retries: Option<u32>,
-    /// What is asked for is a list.
+    /// The answer is held against [`ReadLimits`].
     is_bounded: bool,
 }
 
@@ -174,10 +174,30 @@ impl Xrpc {
         match output {
             OutputDataOrBytes::Data(data) => Ok(data),
             // A knot says `*/*` of JSON.
-            OutputDataOrBytes::Bytes(bytes) => serde_json::from_slice(&bytes).map_err(|e| {
-                fault::garbled(&self.origin, nsid, &e.to_string(), false).with_source(e)
-            }),
+            OutputDataOrBytes::Bytes(bytes) => self.parse(nsid, &bytes, false),
         }
+    }
+
+    fn parse(&self, nsid: &str, json: &[u8], write: bool) -> Result<Value> {
+        self.weigh(json, write)?;
+        serde_json::from_slice(json)
+            .map_err(|e| fault::garbled(&self.origin, nsid, &e.to_string(), write).with_source(e))
+    }
+
+    /// Refuses JSON that would take much more memory than its bytes.
+    fn weigh(&self, json: &[u8], write: bool) -> Result<()> {
+        let max = match self.is_bounded {
+            true => 2 * self.limits().page,
+            false => MAX_ANSWER_WEIGHT,
+        };
+        if weight_of_json(json) <= max {
+            return Ok(());
+        }
+        let error = fault::too_long(&self.origin);
+        Err(match write {
+            true => error.with_retry(Retry::Ambiguous),
+            false => error,
+        })
     }
 
     /// A query whose answer has the names of a table.
@@ -218,9 +238,7 @@ impl Xrpc {
         match output {
             OutputDataOrBytes::Data(value) => Ok(value),
             OutputDataOrBytes::Bytes(bytes) if bytes.is_empty() => Ok(Value::Null),
-            OutputDataOrBytes::Bytes(bytes) => serde_json::from_slice(&bytes).map_err(|e| {
-                fault::garbled(&self.origin, nsid, &e.to_string(), write).with_source(e)
-            }),
+            OutputDataOrBytes::Bytes(bytes) => self.parse(nsid, &bytes, write),
         }
     }
 
@@ -277,6 +295,14 @@ impl Xrpc {
     }
 }
 
+/// Whether atrium takes an answer with these headers for JSON.
+fn is_json(headers: &HeaderMap) -> bool {
+    let content_type = headers.get(header::CONTENT_TYPE);
+    content_type
+        .and_then(|value| value.to_str().ok())
+        .is_some_and(|value| value.starts_with("application/json"))
+}
+
 /// What our own transport reported, out of the box that atrium put it in.
 fn sent(error: Box<dyn StdError + Send + Sync>) -> Error {
     match error.downcast::<Error>() {
@@ -307,6 +333,7 @@ impl HttpClient for Xrpc {
                 return Err(Box::new(fault::spent(self.limits().command)));
             }
         }
+        let write = request.method() != Method::GET && self.class != Some(Class::Read);
         let (mut parts, body) = self.send(request).await?.into_parts();
         if parts.status == StatusCode::TOO_MANY_REQUESTS {
             return Err(Box::new(self.limited(&parts.headers)));
@@ -316,9 +343,10 @@ impl HttpClient for Xrpc {
         let body = body.into_bytes().unwrap_or_default();
         if self.is_bounded {
             let _ = call::received(body.len());
-            if weight_of_json(&body) > 2 * self.limits().page {
-                return Err(Box::new(fault::too_long(&self.origin)));
-            }
+        }
+        // atrium parses a failure of any type.
+        if self.is_bounded || !parts.status.is_success() || is_json(&parts.headers) {
+            self.weigh(&body, write)?;
         }
         Ok(Response::from_parts(parts, body.into()))
     }

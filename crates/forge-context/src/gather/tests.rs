@@ -19,7 +19,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::{
-    TicketDetails, Tickets,
+    OtherRepos, TicketDetails, Tickets,
     sample::{checks, issue, mergeability, review, thread},
     stub::{MakeError, StubForge, capabilities_without},
 };
@@ -255,7 +255,7 @@ fn issues_of_other_repositories_are_read_or_named() {
         forge.pull.description = "Fixes octo/wide#14, see octo/wide#15.".to_owned();
         forge.issues = vec![issue(14, "Leak")];
         let wanted = ContextReq {
-            other_repos,
+            other_repos: OtherRepos::only(move |_| other_repos),
             ..req(&[ContextSection::LinkedIssues])
         };
         let (found, asked) = read(forge, &wanted);

@@ -43,6 +43,9 @@ impl ExaminedVerdict {
     }
 }
 
+/// How much of a detail is kept, in characters.
+const MAX_DETAIL: usize = 500;
+
 /// One expectation of a backend, compared with a live service.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Examined {
@@ -58,10 +61,13 @@ impl Examined {
     /// A verdict with its reason.
     #[must_use]
     pub fn new(name: impl Into<String>, verdict: ExaminedVerdict, detail: &str) -> Self {
+        let detail = without_queries(&text::one_line(detail));
+        let (kept, dropped) = text::truncate_chars(&detail, MAX_DETAIL);
+        let end = if dropped > 0 { "…" } else { "" };
         Self {
             name: name.into(),
             verdict,
-            detail: without_queries(&text::one_line(detail)),
+            detail: format!("{kept}{end}"),
         }
     }
 
@@ -97,6 +103,12 @@ mod tests {
         assert!(found.detail.starts_with("see https://h/p or"), "{found:?}");
         assert!(!found.detail.contains('\n') && !found.detail.contains("k=v"));
         assert!(found.detail.contains("why?"), "{found:?}");
+    }
+
+    #[test]
+    fn long_detail_is_cut() {
+        let found = Examined::new("a", ExaminedVerdict::Differs, &"é".repeat(10_000));
+        assert_eq!(found.detail.chars().count(), MAX_DETAIL + 1);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use forge::Forges;
+use forge::{Forges, context::OtherRepos};
 use forge_core::{
     Access, AtUri, Error, ErrorKind, Locator, Policy, PrKey, Repo, RepoId, RepoPath, Result, Trust,
     fingerprint, locator,
@@ -178,9 +178,10 @@ impl ServerState {
         self.0.gate.check(id, false).is_ok()
     }
 
-    /// Whether no list says which repositories of a host may be read.
-    pub fn may_read_any(&self) -> bool {
-        !self.0.gate.restricts(false)
+    /// The other repositories that the text of a pull request may lead to: those that a list names.
+    pub fn other_repos(&self) -> OtherRepos {
+        let server = self.clone();
+        OtherRepos::only(move |id| server.0.gate.restricts(false) && server.may_read(id))
     }
 
     /// Opens a repository, if that is allowed.

@@ -492,7 +492,7 @@ async fn gather(
         req.since = None;
     }
     req.diff_bytes = max;
-    req.other_repos = call.server.may_read_any();
+    req.other_repos = call.server.other_repos();
     req.context_lines = args.context_lines.or(req.context_lines);
     req.clone = call.server.clone_of(&target.repo).await;
     let (tell, mut told) = mpsc::unbounded_channel();

@@ -5,7 +5,7 @@ use forge_core::{
     model::{CloseReq, PrFields, PrState, PullQuery, StateFilter},
 };
 use forge_tangled::{ReadLimits, Settings};
-use forge_testkit::tangled::{Account, Recorded};
+use forge_testkit::tangled::{Account, Fault, Recorded};
 use serde_json::json;
 
 use crate::stage::{PASSWORD, Stage};
@@ -169,6 +169,23 @@ async fn page_of_many_small_values_is_refused() {
     assert!(page.items.is_empty() && page.total.is_none(), "{page:?}");
     let part = "more values than are read at once";
     assert!(told(&page.warnings, part), "{:?}", page.warnings);
+}
+
+#[tokio::test]
+async fn record_of_many_small_values_is_refused() {
+    let stage = Stage::new();
+    let made = stage.open(&stage.handle(&stage.alice), "topic").await;
+    let zeros = format!("{{\"z\":[{}0]}}", "0,".repeat(8_000_000));
+    let rkey = made.node_id.rsplit('/').next().unwrap();
+    let sent = Fault::answer(200, &[("content-type", "application/json")], zeros)
+        .on("com.atproto.repo.getRecord")
+        .about(rkey);
+    stage.world.pds().host().fault(sent.always());
+    let forge = stage.tangled(&stage.alice);
+    let e = forge.view(&made.id, PrFields::NONE).await.unwrap_err();
+    assert_eq!(e.code(), "protocol", "{e:?}");
+    let part = "more values than are read at once";
+    assert!(e.message().contains(part), "{e:?}");
 }
 
 #[tokio::test]

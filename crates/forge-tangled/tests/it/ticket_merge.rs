@@ -17,6 +17,7 @@ use tempfile::TempDir;
 use crate::stage::{Stage, action, merging};
 
 const TICKET: &str = "org.tangled.track.ticket";
+const PATCH: &str = "org.tangled.review.patch";
 const PUT: &str = "com.atproto.repo.putRecord";
 
 /// A repository of 1.0 with one pull request, and a clone of it.
@@ -273,6 +274,24 @@ async fn what_was_pushed_after_the_round_is_not_merged() {
         ground.subjects()
     );
     assert!(ground.subjects().starts_with("Add b\n"));
+}
+
+#[tokio::test]
+async fn commits_below_the_base_of_the_round_are_not_merged() {
+    let ground = Ground::new().await;
+    let knot = ground.stage.world.knot();
+    let (uri, _, mut patch) = knot.records(&ground.repo.did, PATCH).remove(0);
+    patch["base"]["oid"] = json!(ground.repo.git.oid("topic~1").unwrap());
+    let rkey = uri.rsplit('/').next().unwrap();
+    knot.put_record(&ground.repo.did, PATCH, rkey, patch);
+    let before = ground.repo.git.refs();
+    let e = ground.forge.merge(&ground.pr, &ground.req()).await;
+    let e = e.unwrap_err();
+    assert_eq!(e.code(), "precondition_failed", "{e:?}");
+    let part = "shows 1 commits, and its merge would bring 2";
+    assert!(e.message().contains(part), "{e:?}");
+    assert_eq!(ground.repo.git.refs(), before);
+    assert_eq!(ground.state(), "open");
 }
 
 #[tokio::test]

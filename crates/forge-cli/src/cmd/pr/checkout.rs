@@ -91,6 +91,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CheckoutArgs) -> Result<E
     };
     let target = Target {
         branch: branch.as_deref(),
+        is_named: args.branch.is_some(),
         worktree: args.worktree.as_deref(),
         force: args.force,
         submodules: args.recurse_submodules,
@@ -197,6 +198,7 @@ async fn in_this_repository(ctx: &Ctx, pull: &PullRequest) -> Result<Head> {
     Ok(Head {
         tip,
         upstream: None,
+        upstreams: Vec::new(),
     })
 }
 
@@ -217,15 +219,32 @@ async fn fetched(
         (Some((owner, _)), None) => ctx.remote_of(repo, Some(owner)).await,
     };
     let git = ctx.git();
+    let base_url = ctx
+        .git_config()
+        .await?
+        .remote(remote)
+        .map(|r| r.url.clone());
+    let fork = match (owner, base_url) {
+        (Some(fork), Some(url)) => fork_url(&url, repo, fork),
+        _ => None,
+    };
+    let mut upstreams = vec![(remote.to_owned(), head_ref.to_owned())];
+    // The repository of a head whose fork is gone is not known.
+    if owner.is_some() {
+        let of_head = of_branch.iter().chain(&fork);
+        upstreams.extend(of_head.map(|remote| (remote.clone(), branch.clone())));
+    }
     if let Some(remote) = of_branch {
         let tracking = format!("refs/remotes/{remote}/{}", pull.head_branch);
         let spec = format!("+{branch}:{tracking}");
         let fetch = ["fetch", "--quiet", "--no-tags", "--", &remote, &spec];
         let done = git.for_remote().await?.run(fetch).await?;
         if done.status == 0 && commit(git, &tracking).await?.as_ref() == Some(&head) {
+            upstreams.push((remote.clone(), branch.clone()));
             return Ok(Head {
                 tip: head,
                 upstream: Some((remote, branch, None)),
+                upstreams,
             });
         }
     }
@@ -243,16 +262,7 @@ async fn fetched(
         );
         return Err(Error::new(kind, message).with_hint("try again"));
     }
-    let base_url = ctx
-        .git_config()
-        .await?
-        .remote(remote)
-        .map(|r| r.url.clone());
-    let fork = match (pull.maintainer_can_modify, owner, base_url) {
-        (Some(true), Some(fork), Some(url)) => fork_url(&url, repo, fork),
-        _ => None,
-    };
-    let upstream = match fork {
+    let upstream = match fork.filter(|_| pull.maintainer_can_modify == Some(true)) {
         // The owner of the fork lets maintainers push to its branch, so pulls and pushes go there.
         Some(fork) => (fork.clone(), branch, Some(fork)),
         None => (remote.to_owned(), head_ref.to_owned(), None),
@@ -260,6 +270,7 @@ async fn fetched(
     Ok(Head {
         tip: head,
         upstream: Some(upstream),
+        upstreams,
     })
 }
 
@@ -336,6 +347,7 @@ async fn from_patch(
     Ok(Head {
         tip,
         upstream: None,
+        upstreams: Vec::new(),
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::{ffi::OsStr, path::Path};
 
-use forge_core::{Changed, Error, ErrorKind, Result, text::one_line};
+use forge_core::{Changed, Error, ErrorKind, Precondition, Result, text::one_line};
 use forge_git::{Git, current_branch, quoted};
 
 use super::clone_branch::commit;
@@ -14,12 +14,16 @@ pub(super) struct Head {
     pub tip: String,
     /// Settings of a new local branch: `branch.<name>.remote`, `.merge`, and `.pushRemote`.
     pub upstream: Option<(String, String, Option<String>)>,
+    /// Upstreams by which a local branch is one of this head: a remote or its URL, and a full ref.
+    pub upstreams: Vec<(String, String)>,
 }
 
 /// Where the head is to go.
 pub(super) struct Target<'a> {
     /// The local branch; `None` for a detached head.
     pub branch: Option<&'a str>,
+    /// The user named the local branch; else its name is the author's choice.
+    pub is_named: bool,
     /// A new work tree, in place of the present one.
     pub worktree: Option<&'a Path>,
     /// An existing branch may lose commits.
@@ -32,10 +36,12 @@ pub(super) struct Target<'a> {
 /// changes of the user.
 ///
 /// # Errors
-/// `conflict` for a local branch with other commits; `git` where changes are in the way.
+/// `conflict` for a local branch with other commits; `precondition_failed` for one with another
+/// upstream that would move, unless the user named it; `git` where changes are in the way.
 pub(super) async fn place(ctx: &Ctx, head: &Head, target: &Target<'_>) -> Result<()> {
     let Target {
         branch,
+        is_named,
         worktree,
         force,
         submodules,
@@ -48,6 +54,11 @@ pub(super) async fn place(ctx: &Ctx, head: &Head, target: &Target<'_>) -> Result
     };
     if let (Some(branch), Local::Diverged(at), false) = (branch, &local, force) {
         return Err(diverged(branch, at, tip));
+    }
+    if let (Some(branch), Local::Behind, false) = (branch, &local, force || is_named)
+        && let Some(other) = other_upstream(ctx, branch, head).await?
+    {
+        return Err(follows_other(branch, &other));
     }
     let stays = local == Local::HasHead && !force;
     let is_current = branch.is_some() && current_branch(&git).await?.as_deref() == branch;
@@ -146,6 +157,34 @@ async fn follow(
         }
     }
     Ok(())
+}
+
+/// The upstream of a local branch that is none of the head's.
+async fn other_upstream(ctx: &Ctx, branch: &str, head: &Head) -> Result<Option<String>> {
+    let config = ctx.git_config().await?;
+    let settings = config.branch(branch);
+    let (Some(remote), Some(merge)) = (settings.remote, settings.merge) else {
+        return Ok(None);
+    };
+    let url_of = |name: &str| {
+        let remote = config.remote(name);
+        remote.map_or_else(|| name.to_owned(), |remote| remote.url.clone())
+    };
+    let is_same = |(of, at): &(String, String)| *at == merge && url_of(of) == url_of(&remote);
+    Ok((!head.upstreams.iter().any(is_same)).then(|| format!("{merge} of {remote}")))
+}
+
+fn follows_other(branch: &str, other: &str) -> Error {
+    let branch = one_line(branch);
+    let message = format!(
+        "the local branch '{branch}' follows {}, which is not the head of the pull request; \
+         nothing was changed",
+        one_line(other)
+    );
+    Error::precondition(Precondition::Rule, message).with_hint(
+        "check it out under another name with `--branch NAME`, or without a branch with \
+         `--detach`; `--force` moves this branch",
+    )
 }
 
 fn diverged(branch: &str, at: &str, tip: &str) -> Error {
