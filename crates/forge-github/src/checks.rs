@@ -184,15 +184,21 @@ pub(crate) fn section(
         .pop()
         .unwrap_or_default()
         .commit;
-    let contexts = commit.status_check_rollup.map(|r| r.contexts);
+    let oid = Some(commit.oid).filter(|o| !o.is_empty());
+    // The checks of another commit say nothing of the head: the head has moved, or the host lies.
+    let is_other = oid
+        .as_deref()
+        .zip(head_oid)
+        .is_some_and(|(of, head)| of != head);
+    let rollup = commit.status_check_rollup.filter(|_| !is_other);
+    let contexts = rollup.map(|r| r.contexts);
     // A commit without checks has no rollup; one whose checks were hidden has gaps among them.
     let cut = match &contexts {
-        None => unread,
+        None => unread || is_other,
         Some(all) => all.next().is_some() || all.nodes.iter().flatten().any(Option::is_none),
     };
     let all = contexts.map(Nodes::into_vec).unwrap_or_default();
-    let oid = Some(commit.oid).filter(|o| !o.is_empty());
-    let commit = oid.or_else(|| head_oid.map(str::to_owned));
+    let commit = head_oid.map(str::to_owned).or(oid);
     let report = ChecksReport::of(
         commit.unwrap_or_default(),
         all.into_iter().map(check).collect(),
@@ -266,6 +272,23 @@ mod tests {
 
     fn run(name: &str, status: &str, conclusion: Option<&str>) -> Value {
         json!({"__typename": "CheckRun", "name": name, "status": status, "conclusion": conclusion})
+    }
+
+    #[test]
+    fn checks_of_another_commit_are_not_those_of_the_head() {
+        let success = run("build", "COMPLETED", Some("SUCCESS"));
+        let head = json!({"nodes": [{"commit": {"oid": "abc", "statusCheckRollup": {"contexts": {"nodes": [success]}}}}]});
+        let of = |oid| {
+            section(
+                Some(serde_json::from_value(head.clone()).unwrap()),
+                Some(oid),
+                false,
+            )
+        };
+        assert_eq!(of("abc").overall, CheckRollup::Success);
+        let other = of("def");
+        assert_eq!((other.checks.len(), other.commit.as_str()), (0, "def"));
+        assert_eq!(other.overall, CheckRollup::Pending);
     }
 
     #[test]

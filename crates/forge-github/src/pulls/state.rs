@@ -1,7 +1,7 @@
 //! Close, reopen, ready and draft: one query for the id and the state, one document of mutations.
 
 use forge_core::{
-    Action, Error, Hint, Op, Outcome, Param, PrId, Precondition, Result, Retry, Step, Warning,
+    Action, Error, ErrorKind, Hint, Op, Outcome, Param, PrId, Precondition, Result, Retry, Step, Warning,
     is_expected_head,
     model::{CloseReq, PrFields, PrState, PullRequest},
 };
@@ -217,6 +217,14 @@ impl GitHub {
             false => map::after_change,
         };
         let written = self.changed(pull, &batch, comment, with_the_rest).await;
+        // An answer that shows the state before is read back as one that was lost.
+        let written = written.and_then(|outcome| match done(&outcome.value) {
+            true => Ok(outcome),
+            false => {
+                let message = format!("{} answered that {pr} is as it was", self.info.host);
+                Err(Error::new(ErrorKind::Protocol, message).with_retry(Retry::Ambiguous))
+            }
+        });
         let (outcome, warning) = or_read_back(written, || async {
             let (mut wire, warnings) = self.lookup(pr, selections::AFTER_CHANGE).await?;
             let recent = std::mem::take(&mut wire.recent_comments).into_vec();

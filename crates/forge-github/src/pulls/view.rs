@@ -1,7 +1,7 @@
 //! One pull request with any sections, in one request for each hundred of the longest.
 
 use forge_core::{
-    Action, Error, Hint, Op, Param, PrId, RepoId, Result, Warning,
+    Action, Error, ErrorKind, Hint, Op, Param, PrId, RepoId, Result, Warning,
     model::{PrFields, PullRequest},
 };
 use futures::join;
@@ -18,7 +18,7 @@ use crate::{
         fields::{self, Base, Required, Section},
         types::{self as wire, Nodes},
     },
-    map, pr_variables,
+    map, number, pr_variables,
 };
 
 /// The answer of a query for one pull request of a repository.
@@ -124,6 +124,14 @@ impl GitHub {
     ) -> Result<(wire::Pull, Vec<Warning>)> {
         match answer.data.take().and_then(RepositoryOf::pull) {
             Some(pull) => {
+                // A selection may leave the number out.
+                let (asked, told) = (number(pr)?, pull.number);
+                if told != 0 && told != asked {
+                    let host = &self.info.host;
+                    let message = format!("{host} answered with #{told} where {pr} was asked for");
+                    return Err(Error::new(ErrorKind::Protocol, message)
+                        .with_hint("do not use this answer: the host is broken, or lies"));
+                }
                 let warnings = self
                     .api
                     .warnings(answer, |e| (title(e, 2), model_field(e, 2)));
