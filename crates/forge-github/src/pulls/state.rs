@@ -1,8 +1,8 @@
 //! Close, reopen, ready and draft: one query for the id and the state, one document of mutations.
 
 use forge_core::{
-    Action, Error, ErrorKind, Hint, Op, Outcome, Param, PrId, Precondition, Result, Retry, Step, Warning,
-    is_expected_head,
+    Action, Error, ErrorKind, Hint, Op, Outcome, Param, PrId, Precondition, Result, Retry, Step,
+    Warning, is_expected_head,
     model::{CloseReq, PrFields, PrState, PullRequest},
 };
 use serde_json::json;
