@@ -298,6 +298,9 @@ fn links(out: &mut String) {
          comments name nothing. The strongest relationship wins: `closes` (the forge lists it, or one \
          of the nine closing words stands before it), `related` (`related to`, `relates to`, \
          `part of`, `see`), `references`.\n\n\
+         `forge pr context` also reads an issue of another repository of the host. The MCP server \
+         reads one only in a repository that `--allow-repo` lists; without a list it names the issue \
+         and reads nothing there.\n\n\
          A key such as `PROJ-12` is a ticket of JIRA. Where JIRA is and with which token it is asked \
          comes from `forge auth login --jira` or from `jira.base_url` and `jira.auth_token` of your \
          own configuration ([keys](config.md#keys)), never from a repository. An account with an \
