@@ -48,6 +48,8 @@ fn checkout_of_a_branch_follows_it_as_with_gh() {
     same_checkout(&twins, "pr checkout 1 --detach");
     twins.git("switch --quiet main");
     same_checkout(&twins, "pr checkout 1 --recurse-submodules");
+    twins.git("switch --quiet main");
+    same_checkout(&twins, "pr checkout 1 -R octocat/tools");
     same_checkout(&twins, "pr checkout 77");
     same_checkout(&twins, "pr checkout");
     listed("`pr checkout` prints nothing on stdout");

@@ -15,7 +15,7 @@ use wiremock::ResponseTemplate;
 
 use crate::{
     script::{Script, Step, TOKEN, answer, body, data, error},
-    wire::{one, pull, user},
+    wire::{changed, one, pull, user},
 };
 
 fn refused(status: u16, message: &str) -> ResponseTemplate {
@@ -159,7 +159,7 @@ async fn a_write_that_a_limit_refused_is_sent_again() {
         ),
         data(
             "closePullRequest",
-            json!({ "change": { "pullRequest": pull(7) } }),
+            json!({ "change": { "pullRequest": changed(7, json!({ "state": "CLOSED" })) } }),
         ),
     ])
     .await;

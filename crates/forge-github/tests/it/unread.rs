@@ -397,7 +397,8 @@ fn passed() -> Value {
 #[tokio::test]
 async fn a_part_of_the_checks_is_no_success() {
     let with = |head: Value| changed(7, json!({ "head": head }));
-    let none = json!({ "nodes": [{ "commit": { "oid": "a", "statusCheckRollup": null } }] });
+    let none =
+        json!({ "nodes": [{ "commit": { "oid": "a".repeat(40), "statusCheckRollup": null } }] });
     let rollup = [
         "repository",
         "pullRequest",
@@ -469,7 +470,7 @@ async fn a_part_of_the_checks_is_no_success() {
 #[tokio::test]
 async fn rows_of_a_list_know_of_their_own_checks() {
     let with = |n, rollup: Value| {
-        let head = json!({ "nodes": [{ "commit": { "oid": "a", "statusCheckRollup": rollup } }] });
+        let head = json!({ "nodes": [{ "commit": { "oid": "a".repeat(40), "statusCheckRollup": rollup } }] });
         changed(n, json!({ "head": head }))
     };
     let rows = vec![with(1, Value::Null), with(2, Value::Null)];

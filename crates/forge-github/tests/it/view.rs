@@ -262,7 +262,7 @@ async fn checks_are_one_request() {
 async fn without_checks_the_report_is_empty() {
     let row = changed(
         7,
-        json!({ "head": { "nodes": [{ "commit": { "oid": "a", "statusCheckRollup": null } }] } }),
+        json!({ "head": { "nodes": [{ "commit": { "oid": "a".repeat(40), "statusCheckRollup": null } }] } }),
     );
     let script = Script::play(vec![data("PullView", one(row))]).await;
     let report = script.repo.checks(&script.pr()).await.unwrap();

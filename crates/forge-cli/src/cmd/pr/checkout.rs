@@ -265,7 +265,11 @@ async fn fetched(
     let upstream = match fork.filter(|_| pull.maintainer_can_modify == Some(true)) {
         // The owner of the fork lets maintainers push to its branch, so pulls and pushes go there.
         Some(fork) => (fork.clone(), branch, Some(fork)),
-        None => (remote.to_owned(), head_ref.to_owned(), None),
+        // As gh has it: a push goes to the base repository, under the name of the branch.
+        None => {
+            let remote = remote.to_owned();
+            (remote.clone(), head_ref.to_owned(), Some(remote))
+        }
     };
     Ok(Head {
         tip: head,
