@@ -6,13 +6,13 @@ use crate::{Error, ErrorKind, text};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ExaminedVerdict {
-    /// It answers as expected.
+    /// The service answers as expected.
     Ok,
-    /// It answers, and otherwise than expected.
+    /// The service answers otherwise than expected.
     Differs,
-    /// It does not answer, or not to this account.
+    /// The service does not answer, or not to this account.
     Unreachable,
-    /// It was not asked, or this account may not ask.
+    /// The service was not asked, or this account may not ask.
     Skipped,
 }
 

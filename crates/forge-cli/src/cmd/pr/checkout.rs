@@ -175,10 +175,7 @@ fn branch_name(pull: &PullRequest, wanted: Option<&str>) -> Result<String> {
         None => Ok(name),
         Some(problem) => Err(Error::invalid(
             "branch",
-            format!(
-                "'{}' is no name for a branch: it {problem}",
-                one_line(&name)
-            ),
+            format!("'{}' is no name for a branch: {problem}", one_line(&name)),
         )
         .with_hint("name the local branch with `--branch`")),
     }
