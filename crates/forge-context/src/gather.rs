@@ -736,7 +736,7 @@ impl Core {
                 Ok(issue) => item.fill(issue),
                 // A branch may begin with any number, and a number may be a pull request's.
                 Err(e) if e.is_not_found() && item.is_guess() => guesses.push(at),
-                // What is unread in other repositories is one warning.
+                // Unread issues of other repositories share one warning.
                 Err(e) if e.is_not_found() || item.issue_elsewhere(own).is_some() => {}
                 Err(e) => {
                     let error = SectionError::of(ContextSection::LinkedIssues, &e);

@@ -143,7 +143,7 @@ pub struct OtherRepos(Option<Arc<RepoFilter>>);
 type RepoFilter = dyn Fn(&RepoId) -> bool + Send + Sync;
 
 impl OtherRepos {
-    /// Those that `filter` takes.
+    /// The repositories that `filter` takes.
     pub fn only(filter: impl Fn(&RepoId) -> bool + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(filter)))
     }

@@ -33,7 +33,7 @@ pub struct DoctorArgs {
     pub json: JsonArgs,
 }
 
-/// What is reported. No part of it holds a credential.
+/// The report of `forge doctor`; no field holds a credential.
 struct Report {
     git: String,
     config_files: Vec<String>,

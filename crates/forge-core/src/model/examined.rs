@@ -49,7 +49,7 @@ const MAX_DETAIL: usize = 500;
 /// One expectation of a backend, compared with a live service.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Examined {
-    /// What was asked: an operation, a route or a method.
+    /// The operation, route or method that was asked.
     pub name: String,
     /// Whether the service answers as expected.
     pub verdict: ExaminedVerdict,

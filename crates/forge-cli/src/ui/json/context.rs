@@ -540,7 +540,7 @@ fn error(e: &SectionError) -> Json {
     ])
 }
 
-/// One text, as the terminal has it.
+/// The message of a warning with its recovery, as a terminal shows them.
 fn warning(w: &Warning) -> Json {
     match &w.hint {
         Some(hint) => Json::Text(format!("{}. Recovery: {hint}", w.message)),
