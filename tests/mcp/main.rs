@@ -40,6 +40,7 @@ mod schema;
 mod signing;
 mod stale;
 mod strangers;
+mod strict;
 mod surface;
 mod tangled;
 #[path = "../cli/tangled/world.rs"]

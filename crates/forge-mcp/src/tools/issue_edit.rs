@@ -8,16 +8,16 @@ use forge_core::{
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 
-use super::issue_written::{IssueWritten, board, given, names, of_issue, put_values, related};
+use super::{
+    issue_written::{IssueWritten, board, given, names, of_issue, pairs, put_values, related},
+    pr_edit::{is_all, remove_all},
+};
 use crate::{
-    calls::{Answer, Call, Effect, Spec, Stop, Tool},
+    calls::{Answer, CLEARED, Call, Effect, Spec, Stop, Tool, replacement},
     content::{has_hidden, has_marker},
 };
 
 pub(super) struct IssueEdit;
-
-/// What is passed for a parent or a value that is taken away: nothing counts as absent.
-const CLEARED: &str = "-";
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -25,6 +25,7 @@ pub(super) struct Args {
     repo: Option<String>,
     issue: String,
     title: Option<String>,
+    /// "-" clears
     body: Option<String>,
     state: Option<State>,
     reason: Option<Reason>,
@@ -42,9 +43,9 @@ pub(super) struct Args {
     add_blocked_by: Vec<String>,
     #[serde(default)]
     remove_blocked_by: Vec<String>,
-    /// Field: value, "-" clears
+    /// Field=value, "-" clears
     #[serde(default)]
-    values: BTreeMap<String, String>,
+    values: Vec<String>,
     expected_version: Option<String>,
 }
 
@@ -96,15 +97,12 @@ impl Tool for IssueEdit {
             Some(CLEARED) => Some(None),
             Some(parent) => Some(Some(call.related(repo, "parent", parent).await?)),
         };
-        let values = args.values.into_iter();
-        let values = values.filter_map(|(name, value)| {
-            let value = given(Some(value))?;
-            Some((name, Some(value).filter(|value| value != CLEARED)))
-        });
+        let values = pairs(args.values)?.into_iter();
+        let values = values.map(|(name, value)| (name, Some(value).filter(|v| v != CLEARED)));
         let values: BTreeMap<String, Option<String>> = values.collect();
         let mut edit = EditIssue {
             title: given(args.title),
-            body: given(args.body),
+            body: given(args.body).map(replacement),
             labels: SetChange {
                 add: names(args.add_labels),
                 remove: names(args.remove_labels),
@@ -125,6 +123,20 @@ impl Tool for IssueEdit {
             expected_version: given(args.expected_version),
             ..EditIssue::default()
         };
+        let [all_labels, all_assignees] =
+            [&edit.labels.remove, &edit.assignees.remove].map(|names| is_all(names));
+        if all_labels || all_assignees {
+            let issue = repo.issue(&target.id, &IssueFields::NONE).await?;
+            if all_labels {
+                remove_all(&mut edit.labels, issue.labels.into_iter().map(|l| l.name));
+            }
+            if all_assignees {
+                remove_all(
+                    &mut edit.assignees,
+                    issue.assignees.into_iter().map(|a| a.login),
+                );
+            }
+        }
         if changes_nothing(&edit) {
             return Err(Error::invalid("title", "there is nothing to change")
                 .with_hint(

@@ -54,11 +54,13 @@ impl Edit {
     /// `invalid_input` when neither or both of content and delete are given: what was forgotten
     /// must not delete a file.
     fn read(self) -> Result<FileEdit, Error> {
-        let (why, hint) = match (&self.content, self.delete) {
+        // A client that sends every argument has an empty one beside delete.
+        let content = self.content.filter(|text| !self.delete || !text.is_empty());
+        let (why, hint) = match (&content, self.delete) {
             (Some(_), false) | (None, true) => {
                 return Ok(FileEdit {
                     path: self.path,
-                    content: self.content.map(String::into_bytes),
+                    content: content.map(String::into_bytes),
                     executable: None,
                 });
             }
