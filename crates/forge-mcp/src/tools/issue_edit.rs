@@ -25,7 +25,6 @@ pub(super) struct Args {
     repo: Option<String>,
     issue: String,
     title: Option<String>,
-    /// "-" clears
     body: Option<String>,
     state: Option<State>,
     reason: Option<Reason>,
@@ -37,13 +36,10 @@ pub(super) struct Args {
     add_assignees: Vec<String>,
     #[serde(default)]
     remove_assignees: Vec<String>,
-    /// "-" clears
     parent: Option<String>,
     #[serde(default)]
-    add_blocked_by: Vec<String>,
-    #[serde(default)]
-    remove_blocked_by: Vec<String>,
-    /// Field=value, "-" clears
+    blocked_by: Vec<String>,
+    /// Field=value
     #[serde(default)]
     values: Vec<String>,
     expected_version: Option<String>,
@@ -68,8 +64,8 @@ impl Tool for IssueEdit {
     const SPEC: Spec = Spec {
         name: "issue_edit",
         title: "Edit an issue",
-        description: "Changes what is named; closes, reopens. Recovery: after a conflict \
-                      issue_view has the new version.",
+        description: "Edits an issue. \"-\" clears body, parent, values, remove_*; \"-#1\" \
+                      unblocks. Recovery: issue_view.",
         effect: Effect::Replace,
     };
     type Args = Args;
@@ -100,6 +96,15 @@ impl Tool for IssueEdit {
         let values = pairs(args.values)?.into_iter();
         let values = values.map(|(name, value)| (name, Some(value).filter(|v| v != CLEARED)));
         let values: BTreeMap<String, Option<String>> = values.collect();
+        let (mut blockers, mut unblocked) = (Vec::new(), Vec::new());
+        for named in names(args.blocked_by) {
+            // Neither a number nor a locator begins so.
+            match named.trim().strip_prefix('-') {
+                None => blockers.push(named),
+                Some("") => return Err(no_blocker().into()),
+                Some(issue) => unblocked.push(issue.to_owned()),
+            }
+        }
         let mut edit = EditIssue {
             title: given(args.title),
             body: given(args.body).map(replacement),
@@ -115,8 +120,8 @@ impl Tool for IssueEdit {
             values,
             parent,
             blocked_by: SetChange {
-                add: related(call, repo, "add_blocked_by", args.add_blocked_by).await?,
-                remove: related(call, repo, "remove_blocked_by", args.remove_blocked_by).await?,
+                add: related(call, repo, "blocked_by", blockers).await?,
+                remove: related(call, repo, "blocked_by", unblocked).await?,
             },
             state,
             reason,
@@ -160,6 +165,11 @@ impl Tool for IssueEdit {
         let outcome = edited.map_err(|e| if labelled { with_setup(e) } else { e })?;
         Ok(of_issue(call, "edited", &outcome))
     }
+}
+
+fn no_blocker() -> Error {
+    Error::invalid("blocked_by", "'-' names no issue")
+        .with_hint("pass each blocker that is to go with a '-' before it, such as -#1")
 }
 
 fn changes_nothing(edit: &EditIssue) -> bool {

@@ -21,19 +21,17 @@ pub(super) struct Args {
     /// Or whole files, to branch head
     #[serde(default)]
     edits: Vec<Edit>,
-    /// Or a git patch
     patch: Option<String>,
     base: Option<String>,
     body: Option<String>,
     #[serde(default)]
     closes: Vec<String>,
-    /// PR it builds on
+    /// Base PR
     depends_on: Option<String>,
     #[serde(default)]
     draft: bool,
     #[serde(default)]
     labels: Vec<String>,
-    /// Or org/team
     #[serde(default)]
     reviewers: Vec<String>,
     #[serde(default)]

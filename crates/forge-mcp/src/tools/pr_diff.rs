@@ -33,7 +33,6 @@ pub(super) struct Args {
     names_only: bool,
     /// detailed shows generated files
     format: Option<Format>,
-    /// Default 25000
     max_chars: Option<u64>,
     cursor: Option<String>,
 }

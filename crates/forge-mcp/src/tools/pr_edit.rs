@@ -19,15 +19,13 @@ pub(super) struct Args {
     repo: Option<String>,
     number: String,
     title: Option<String>,
-    /// Replaces the description; "-" clears
+    /// Replaces the description
     body: Option<String>,
-    /// Goes behind the description
     append: Option<String>,
     base: Option<String>,
     draft: Option<DraftState>,
     #[serde(default)]
     add_labels: Vec<String>,
-    /// "-": all
     #[serde(default)]
     remove_labels: Vec<String>,
     #[serde(default)]
@@ -58,8 +56,9 @@ impl Tool for PrEdit {
     const SPEC: Spec = Spec {
         name: "pr_edit",
         title: "Edit a pull request",
-        description: "Changes what is named and leaves the rest. Prefer append to body: pr_view \
-                      shows descriptions without HTML comments. Closing: pr_set_state.",
+        description: "Changes what is named; \"-\" clears body or a remove list. Prefer append to \
+                      body: pr_view shows descriptions without HTML comments. Closing: \
+                      pr_set_state.",
         // With append the same call adds to the description once more.
         effect: Effect::Replace,
     };

@@ -35,7 +35,6 @@ pub(super) struct Args {
     touches: Vec<String>,
     limit: Option<u64>,
     format: Option<Format>,
-    /// Default 25000
     max_chars: Option<u64>,
     cursor: Option<String>,
 }

@@ -37,14 +37,13 @@ pub(super) struct Args {
     number: String,
     /// Default: configured, the repository's own, squash
     method: Option<Method>,
-    /// Full id that the head must be
     expected_head: Option<String>,
     /// First line of the commit message
     subject: Option<String>,
     body: Option<String>,
     #[serde(default)]
     delete_branch: bool,
-    /// Later, when all requirements are met
+    /// When all requirements are met
     #[serde(default)]
     auto: bool,
     /// Refuse unless the checks passed

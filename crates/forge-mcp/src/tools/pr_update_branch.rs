@@ -27,7 +27,6 @@ pub(super) struct Args {
     number: String,
     /// Default merge; rebase rewrites the branch, asks the user
     method: Option<Method>,
-    /// Full id that the head must be
     expected_head: Option<String>,
     /// Seal of the question
     confirm: Option<String>,
