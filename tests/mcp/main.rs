@@ -34,6 +34,7 @@ mod local_world;
 mod merging;
 mod missing;
 mod paths;
+mod protocol;
 mod reading;
 mod resources;
 mod schema;

@@ -24,14 +24,8 @@ fn bytes(tool: &Value) -> usize {
 /// Name, description and arguments: clients keep the title and the hints to themselves as well.
 fn model_bytes(tool: &Value) -> usize {
     let parts = ["name", "description", "inputSchema"];
-    json!(
-        parts
-            .map(|part| (part, &tool[part]))
-            .into_iter()
-            .collect::<BTreeMap<_, _>>()
-    )
-    .to_string()
-    .len()
+    let given = BTreeMap::from(parts.map(|part| (part, &tool[part])));
+    json!(given).to_string().len()
 }
 
 #[test]
@@ -92,9 +86,13 @@ fn every_tool_is_portable_and_says_what_it_does() {
             "{name}"
         );
         for which in ["inputSchema", "outputSchema"] {
-            let schema = &tool[which];
+            let mut schema = tool[which].clone();
             assert_eq!(schema["type"], "object", "{name}");
-            portable(name, schema);
+            // A result or a failure; clients keep that schema to themselves.
+            if which == "outputSchema" {
+                schema.as_object_mut().unwrap().remove("anyOf");
+            }
+            portable(name, &schema);
         }
         assert_eq!(tool["inputSchema"]["additionalProperties"], false, "{name}");
         assert!(

@@ -26,7 +26,6 @@ pub(super) struct Args {
     body: Option<String>,
     #[serde(default)]
     closes: Vec<String>,
-    /// Base PR
     depends_on: Option<String>,
     #[serde(default)]
     draft: bool,
@@ -77,7 +76,7 @@ impl Tool for PrCreate {
     const SPEC: Spec = Spec {
         name: "pr_create",
         title: "Open a pull request",
-        description: "From a pushed branch, edits or a patch. Later: push, or pr_resubmit.",
+        description: "From a pushed branch, edits or a patch. Later: push.",
         effect: Effect::Add,
     };
     type Args = Args;
