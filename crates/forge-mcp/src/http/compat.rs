@@ -13,9 +13,9 @@ const EVENTS: &str = "text/event-stream";
 
 /// Names the media types that a wildcard or an absent `Accept` covers.
 pub(super) fn widen_accept(method: &Method, headers: &mut HeaderMap) {
-    let (all, types): (&'static str, &[&str]) = match *method {
-        Method::POST => ("application/json, text/event-stream", &[JSON, EVENTS]),
-        Method::GET => (EVENTS, &[EVENTS]),
+    let types: &[&str] = match *method {
+        Method::POST => &[JSON, EVENTS],
+        Method::GET => &[EVENTS],
         _ => return,
     };
     let sent = headers.get_all(header::ACCEPT).iter();
@@ -24,8 +24,10 @@ pub(super) fn widen_accept(method: &Method, headers: &mut HeaderMap) {
         .flat_map(|value| value.split(','))
         .map(|range| range.trim().to_ascii_lowercase())
         .collect();
-    if sent.is_empty() || types.iter().all(|of| covers(&sent, of)) {
-        headers.insert(header::ACCEPT, HeaderValue::from_static(all));
+    if (sent.is_empty() || types.iter().all(|of| covers(&sent, of)))
+        && let Ok(all) = HeaderValue::from_str(&types.join(", "))
+    {
+        headers.insert(header::ACCEPT, all);
     }
 }
 
