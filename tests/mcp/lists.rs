@@ -94,12 +94,13 @@ fn a_repository_that_is_not_on_the_list_is_out_of_reach() {
 }
 
 /// The tools that change nothing.
-const READING: [&str; 6] = [
+const READING: [&str; 7] = [
     "pr_list",
     "pr_view",
     "pr_context",
     "pr_diff",
     "pr_checks",
+    "repo_file",
     "forge_status",
 ];
 
@@ -110,6 +111,7 @@ pub fn every_tool() -> Vec<(&'static str, serde_json::Value)> {
         ("pr_context", json!({"number": 1})),
         ("pr_diff", json!({"number": 1})),
         ("pr_checks", json!({"number": 1})),
+        ("repo_file", json!({"path": "README.md"})),
         ("forge_status", json!({})),
         ("pr_create", json!({"title": "t", "head": "h"})),
         ("pr_edit", json!({"number": 1, "title": "t"})),

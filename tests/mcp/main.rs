@@ -15,6 +15,7 @@ mod context;
 mod context_cost;
 mod context_since;
 mod diffs;
+mod files;
 mod github;
 mod hints;
 mod hostile;

@@ -122,6 +122,7 @@ fn calls() -> Vec<(&'static str, Value)> {
         ("pr_context", json!({"number": "1"})),
         ("pr_diff", json!({"number": "1"})),
         ("pr_checks", json!({"number": "1"})),
+        ("repo_file", json!({"path": "README.md"})),
         ("pr_create", json!({"title": "Work", "head": "work"})),
         (
             "pr_create",

@@ -73,6 +73,7 @@ const ALIASES: &[(&str, &[&str])] = &[
     ("paths", &["path", "files", "file"]),
     ("path", &["file", "file_path", "filename"]),
     ("line", &["line_number", "end_line"]),
+    ("ref", &["branch", "revision", "commit"]),
     ("content", &["contents", "new_content"]),
     ("subject", &["commit_title", "commit_headline"]),
     ("comment", &["body", "message", "text"]),
