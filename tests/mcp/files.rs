@@ -100,6 +100,66 @@ fn text_of_a_file_poses_as_no_line_of_the_server() {
 }
 
 #[test]
+fn files_are_committed_on_a_branch_that_is_still_there() {
+    let world = World::with_feature();
+    let mut wire = world.server(MODERN, &["--write"]);
+    let head = |wire: &mut Wire| {
+        let pull = wire.call("pr_view", json!({"number": 1})).ok();
+        pull.data()["pull_request"]["head_oid"].clone()
+    };
+    let before = head(&mut wire);
+    let edits = json!([{"path": "more.txt", "content": "more\n"}, {"path": "empty.txt", "content": ""},
+                       {"path": "feature.txt", "delete": true}]);
+    let push = json!({"branch": "feature", "expected_head": before, "message": "Add more", "edits": edits});
+    let made = wire.call("repo_push", push.clone()).ok();
+    assert_eq!(head(&mut wire), made.data()["head_oid"]);
+    assert_eq!(world.git.show("feature", "more.txt"), "more\n");
+    assert_eq!(world.git.show("feature", "empty.txt"), "");
+    assert_eq!(
+        world.git.log("feature^!", "%s %P"),
+        format!("Add more {}", before.as_str().unwrap())
+    );
+    // The branch has moved, by that very commit.
+    wire.call("repo_push", push.clone()).fails("conflict");
+    let mut main = push.clone();
+    main["branch"] = json!("main");
+    let main = wire.call("repo_push", main).fails("invalid_input");
+    let _ = main.says("'main' is the default branch").says("pr_create");
+    let mut short = push;
+    short["expected_head"] = json!("1234567");
+    wire.call("repo_push", short).fails("invalid_input");
+}
+
+#[test]
+fn files_are_committed_on_github_and_refused_on_tangled() {
+    let hub = Hub::with_files(1);
+    let mut wire = hub.server(&["--write"]);
+    let pull = json!({"repo": REPO, "number": 1});
+    let view = wire.call("pr_view", pull.clone()).ok();
+    let view = &view.data()["pull_request"];
+    let edits = json!([{"path": "more.txt", "content": "more\n"}]);
+    let push = json!({
+        "repo": REPO, "branch": view["head_branch"], "expected_head": view["head_oid"],
+        "message": "Add more\n\nAs asked.", "edits": edits
+    });
+    let made = wire.call("repo_push", push).ok();
+    let view = wire.call("pr_view", pull).ok();
+    assert_eq!(
+        view.data()["pull_request"]["head_oid"],
+        made.data()["head_oid"]
+    );
+
+    let t = Tangled::new();
+    t.branch("topic");
+    let mut wire = Wire::start(&t.forge(&t.alice, &["mcp", "--write"]), MODERN);
+    let head = t.repo.git.oid("topic");
+    let push = json!({
+        "repo": WIDGET, "branch": "topic", "expected_head": head, "message": "More", "edits": edits
+    });
+    wire.call("repo_push", push).fails("unsupported");
+}
+
+#[test]
 fn file_is_read_on_github_in_one_request_and_on_tangled() {
     let hub = Hub::with_files(1);
     let mut wire = hub.server(&[]);

@@ -122,6 +122,11 @@ pub fn every_tool() -> Vec<(&'static str, serde_json::Value)> {
         ("pr_merge", json!({"number": 1})),
         ("pr_resubmit", json!({"number": 1})),
         ("pr_update_branch", json!({"number": 1})),
+        (
+            "repo_push",
+            json!({"branch": "b", "expected_head": "0".repeat(40), "message": "m",
+                   "edits": [{"path": "a", "content": "a"}]}),
+        ),
     ]
 }
 

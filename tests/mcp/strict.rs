@@ -126,7 +126,11 @@ fn calls() -> Vec<(&'static str, Value)> {
         ("pr_create", json!({"title": "Work", "head": "work"})),
         (
             "pr_create",
-            json!({"title": "Edited", "head": "edited", "edits": edits}),
+            json!({"title": "Edited", "head": "edited", "edits": edits.clone()}),
+        ),
+        (
+            "repo_push",
+            json!({"branch": "work", "expected_head": "?", "message": "More", "edits": edits}),
         ),
         ("pr_edit", json!({"number": "1", "title": "New"})),
         ("pr_comment", json!({"number": "1", "body": "Hello"})),
@@ -186,6 +190,9 @@ fn strict_clients_converted_schemas_make_calls_that_succeed() {
                 let view = json!({"number": "1", "include": "threads"});
                 let view = wire.call("pr_view", view).ok();
                 named["thread"] = view.data()["threads"][0]["id"].clone();
+            }
+            if named["expected_head"] == "?" {
+                named["expected_head"] = json!(world.git.oid("refs/heads/work"));
             }
             let args = client.arguments(&schema, &named);
             let _ = wire.call(name, args).ok();

@@ -232,6 +232,7 @@ pub static CAPABILITIES: Capabilities = Capabilities {
             },
         ),
         (C::RepoFile, Native),
+        (C::BranchPush, Native),
     ],
     limits: LIMITS,
 };

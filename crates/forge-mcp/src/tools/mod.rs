@@ -25,6 +25,7 @@ mod pr_thread_resolve;
 mod pr_update_branch;
 mod pr_view;
 mod repo_file;
+mod repo_push;
 mod reviewers;
 mod workflow_advance;
 mod workflow_claim;
@@ -60,6 +61,7 @@ pub(crate) fn all() -> Vec<Route> {
         Route::of::<pr_update_branch::PrUpdateBranch>(),
         Route::of::<pr_view::PrView>(),
         Route::of::<repo_file::RepoFile>(),
+        Route::of::<repo_push::RepoPush>(),
         Route::of::<workflow_advance::WorkflowAdvance>(),
         Route::of::<workflow_claim::WorkflowClaim>(),
         Route::of::<workflow_pick::WorkflowPick>(),

@@ -39,7 +39,7 @@ pub(super) struct Args {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Edit {
+pub(super) struct Edit {
     path: String,
     content: Option<String>,
     #[serde(default)]
@@ -50,7 +50,7 @@ impl Edit {
     /// # Errors
     /// `invalid_input` when neither or both of content and delete are given: what was forgotten
     /// must not delete a file.
-    fn read(self) -> Result<FileEdit, Error> {
+    pub fn read(self) -> Result<FileEdit, Error> {
         // A client that sends every argument has an empty one beside delete.
         let content = self.content.filter(|text| !self.delete || !text.is_empty());
         let (why, hint) = match (&content, self.delete) {
