@@ -139,7 +139,7 @@ fn files_are_committed_on_github_and_refused_on_tangled() {
     let view = &view.data()["pull_request"];
     let edits = json!([{"path": "more.txt", "content": "more\n"}]);
     let push = json!({
-        "repo": REPO, "branch": view["head_branch"], "expected_head": view["head_oid"],
+        "repo": REPO, "branch": view["head"], "expected_head": view["head_oid"],
         "message": "Add more\n\nAs asked.", "edits": edits
     });
     let made = wire.call("repo_push", push).ok();
