@@ -311,7 +311,7 @@ fn over_http(page: &mut Page, run: &Run) {
 
 /// How many clients work on one repository at once, and for how many calls.
 const AGENTS: usize = 64;
-const WORK: u32 = 8_000;
+const WORK: u32 = 6_000;
 
 /// Many clients on one pull request, of whose calls 13 % comment on it: whether calls stay as fast as
 /// the comments grow.

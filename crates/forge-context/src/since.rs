@@ -34,8 +34,8 @@ pub struct SinceChanges {
     pub diff: PackedDiff,
 }
 
-/// `req` of what changed in `pull`, which has its reviews, since `asked`: [`LATEST_REVIEW`] of `viewer`,
-/// the id of a review, or a commit.
+/// `req` of what changed in `pull`, which has its reviews, since `asked`: [`LATEST_REVIEW`] of
+/// `viewer`, the id of a review, or a commit.
 ///
 /// # Errors
 /// `not_found` for a review that there is not; `invalid_input` (field `since`).

@@ -69,7 +69,8 @@ impl Store {
         tip: &str,
         kept: &KeptLog,
     ) -> Option<(Vec<Logged>, usize)> {
-        let (mut newer, mut bytes) = (Vec::new(), kept.bytes);
+        let mut newer: Vec<Logged> = Vec::new();
+        let mut bytes = kept.bytes;
         let mut at = tip.to_owned();
         while at != kept.tip {
             if newer.len() >= BATCH {

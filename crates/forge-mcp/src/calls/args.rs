@@ -169,7 +169,7 @@ pub(super) fn read<A: DeserializeOwned>(args: JsonObject, schema: &JsonObject) -
 
 /// The values that the schema has at a path, in words; `None` where it has nothing there.
 fn expected(path: &serde_path_to_error::Path, schema: &JsonObject) -> Option<String> {
-    let mut of = None;
+    let mut of: Option<&Value> = None;
     for segment in path.iter() {
         of = match segment {
             Segment::Map { key } => match of {

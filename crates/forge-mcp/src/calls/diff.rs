@@ -17,9 +17,10 @@ const MOST_BYTES: usize = 64 * 1024 * 1024;
 /// How often a diff is read whose ends move meanwhile.
 const TRIES: usize = 2;
 
-/// The diff of a pull request as `req` wants it, which was between `ends` when it was last looked at, from an earlier
-/// reading where there was one. It says what it is between, for that can have moved. The client of
-/// `call` hears of every mebibyte, and the clone that its server was started in helps where it can.
+/// The diff of a pull request as `req` wants it, which was between `ends` when it was last looked at,
+/// from an earlier reading where there was one. It says what it is between, for that can have moved.
+/// The client of `call` hears of every mebibyte, and the clone that its server was started in helps
+/// where it can.
 ///
 /// # Errors
 /// As [`Repo::diff`]; `conflict` when an end moves each time that the diff is read.
