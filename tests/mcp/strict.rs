@@ -207,6 +207,9 @@ fn strict_clients_converted_schemas_make_calls_that_succeed() {
 #[test]
 fn edit_clears_only_where_it_says_so() {
     let world = World::with_feature();
+    for label in ["a", "b"] {
+        world.forge(&["label", "create", label, "--force"]).ok();
+    }
     let mut wire = world.workflow();
     let edit = |more: Value| {
         let mut args = json!({"number": 1});
