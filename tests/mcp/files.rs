@@ -124,7 +124,20 @@ fn files_are_committed_on_a_branch_that_is_still_there() {
     let mut main = push.clone();
     main["branch"] = json!("main");
     let main = wire.call("repo_push", main).fails("invalid_input");
-    let _ = main.says("'main' is the default branch").says("pr_create");
+    let _ = main
+        .says("'main' is the default branch of")
+        .says("pr_create");
+    world
+        .git
+        .commit("topic", "Topic", &[("t.txt", Some("t\n"))]);
+    let create = [
+        "pr", "create", "-H", "topic", "-B", "feature", "-t", "T", "-b", "B",
+    ];
+    world.forge(&create).ok();
+    let mut shared = push.clone();
+    shared["expected_head"] = made.data()["head_oid"].clone();
+    let shared = wire.call("repo_push", shared).fails("invalid_input");
+    let _ = shared.says("'feature' is the base branch of");
     let mut short = push;
     short["expected_head"] = json!("1234567");
     wire.call("repo_push", short).fails("invalid_input");

@@ -5,7 +5,7 @@ use forge_core::{
 use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
-use super::pr_create::Edit;
+use super::{pr_create::Edit, pr_update_branch::shared_as};
 use crate::{
     calls::{Answer, Call, Effect, Spec, Stop, Tool},
     content::{Clean, name, name_of},
@@ -43,8 +43,8 @@ impl Tool for RepoPush {
         name: "repo_push",
         title: "Commit files to a branch",
         description: "One commit of whole files on a branch that is there, such as the head branch of a \
-                      pull request, if it is still at expected_head. Not on the default branch, and \
-                      no new branch: pr_create.",
+                      pull request, if it is still at expected_head. Not on a branch that pull \
+                      requests are for, and no new branch: pr_create.",
         effect: Effect::Replace,
     };
     type Args = Args;
@@ -64,8 +64,8 @@ impl Tool for RepoPush {
         };
         req.check()?;
         // Nobody has reviewed it, and nobody was asked.
-        if repo.info().await?.default_branch.as_ref() == Some(&req.branch) {
-            return Err(on_default_branch(&req.branch).into());
+        if let Some(shared) = shared_as(&repo, &req.branch).await? {
+            return Err(on_shared_branch(&req.branch, &shared).into());
         }
         let outcome = repo.push_edits(&req).await?;
         Ok(answer(call, repo.id().to_string(), &outcome))
@@ -95,9 +95,9 @@ fn answer(call: &Call, repo: String, outcome: &Outcome<PushedCommit>) -> Answer<
     }
 }
 
-fn on_default_branch(branch: &str) -> Error {
+fn on_shared_branch(branch: &str, shared: &str) -> Error {
     let shown = forge_core::text::one_line(branch);
-    let message = format!("'{shown}' is the default branch, which changes by pull requests");
+    let message = format!("'{shown}' is {shared}, which changes by pull requests");
     let open = Action::op(Op::PrCreate).with(Param::Base, branch);
     let hint = Hint::new("open a pull request with the same edits").with_action(open);
     Error::invalid("branch", message).with_hint(hint)
