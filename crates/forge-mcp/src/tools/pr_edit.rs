@@ -69,7 +69,7 @@ impl Tool for PrEdit {
         let target = call.pull(args.repo.as_deref(), &args.number).await?;
         // Before anything is written: the draft comes last.
         if args.draft.is_some() {
-            can(&target, &[Capability::PrDraft])?;
+            can(&target.repo, &[Capability::PrDraft])?;
         }
         let people = |names: &[String]| names.iter().map(|n| Reviewer::parse(n)).collect();
         let mut edit = EditPull {

@@ -128,7 +128,7 @@ impl Tool for PrMerge {
             let verdict = verdict(call, &target, &pull).await;
             check(&target, &pull, &args, &verdict)?;
             by = method(call, &target, args.method).await?;
-            can(&target, &needs(by, &args))?;
+            can(&target.repo, &needs(by, &args))?;
             let text = question(call, &target, &pull, &args, by, &plan)
                 + &requirements(call, &verdict)
                 + &warned(call, &warnings);
@@ -667,7 +667,7 @@ fn question(
         titled(call, pull),
         mentioned(call, &pull.author.login),
     );
-    if can(target, &[Capability::Checks]).is_ok() && checks(pull) == "none" {
+    if can(&target.repo, &[Capability::Checks]).is_ok() && checks(pull) == "none" {
         question.push_str(" Nothing has checked the head.");
     }
     let issues = plan.in_words();

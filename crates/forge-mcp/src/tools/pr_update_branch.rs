@@ -57,7 +57,7 @@ impl Tool for PrUpdateBranch {
             leave_checkout: false,
             ..UpdateBranch::default()
         };
-        can(&target, &[Capability::PrUpdateBranch])?;
+        can(&target.repo, &[Capability::PrUpdateBranch])?;
         let rebases = args.method == Some(Method::Rebase);
         let fields = match rebases {
             true => PrFields::ROW | PrFields::MERGEABILITY,

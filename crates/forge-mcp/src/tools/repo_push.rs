@@ -1,11 +1,11 @@
 use forge_core::{
-    Action, Error, Hint, Op, Outcome, Param,
+    Action, Capability, Error, Hint, Op, Outcome, Param,
     model::{FileEdit, PushEdits, PushedCommit},
 };
 use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
-use super::{pr_create::Edit, pr_update_branch::shared_as};
+use super::{agreed::can, pr_create::Edit, pr_update_branch::shared_as};
 use crate::{
     calls::{Answer, Call, Effect, Spec, Stop, Tool},
     content::{Clean, name, name_of},
@@ -52,6 +52,7 @@ impl Tool for RepoPush {
 
     async fn run(call: &Call, args: Args) -> Result<Answer<Out>, Stop> {
         let repo = call.repo(args.repo.as_deref()).await?;
+        can(&repo, &[Capability::BranchPush])?;
         let branch = args.branch.strip_prefix("refs/heads/");
         let branch = branch.unwrap_or(&args.branch).to_owned();
         let edits = args.edits.into_iter().map(Edit::read);
