@@ -38,7 +38,7 @@ pub(super) struct Args {
     remove_assignees: Vec<String>,
 }
 
-/// A draft, or ready for review. Not a truth value: some clients send false where nothing is meant.
+// No truth value: some clients send false where nothing is meant. A doc comment would be in the schema.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum DraftState {
