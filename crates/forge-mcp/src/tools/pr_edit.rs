@@ -38,7 +38,8 @@ pub(super) struct Args {
     remove_assignees: Vec<String>,
 }
 
-// No truth value: some clients send false where nothing is meant. A doc comment would be in the schema.
+// No truth value: some clients send false where nothing is meant. (A doc comment would be a part of
+// the schema.)
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum DraftState {
