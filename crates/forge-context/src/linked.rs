@@ -151,8 +151,7 @@ impl LinkedItem {
         match &self.target {
             LinkTarget::Forge(repo, key) if self.kind != Some(SubjectKind::PullRequest) => {
                 let is_own = repo.as_ref().is_some_and(|repo| same(repo, own));
-                let is_record = matches!(key, PrKey::Record(_)) && repo.is_none();
-                (is_own || is_record && self.kind == Some(SubjectKind::Issue)).then_some(key)
+                (is_own || repo.is_none() && self.kind == Some(SubjectKind::Issue)).then_some(key)
             }
             _ => None,
         }
@@ -617,6 +616,28 @@ mod tests {
         assert_eq!(items[0].kind, Some(SubjectKind::Issue));
         assert_eq!(facts(1), (Some("T9"), Some(LinkState::Merged)));
         assert_eq!(facts(2), (Some("T11"), Some(LinkState::Merged)));
+    }
+
+    #[test]
+    fn issue_is_read_where_its_repository_can_be_reached() {
+        let mut pull = pull();
+        let own = pull.id.repo.clone();
+        let (hosts, keys) = (Hosts::builtin(), TicketKeys::default());
+        let mut read = |text: &str| {
+            text.clone_into(&mut pull.description);
+            let items = linked_items(&pull, &hosts, &keys, &mut Vec::new());
+            let item = &items[0];
+            let is_own = item.issue_in(&own).is_some();
+            (is_own, item.issue_elsewhere(&own).is_some())
+        };
+        for (text, wanted) in [
+            ("Fixes #3", (true, false)),
+            ("Fixes PROJ-3", (false, false)),
+            // The repository of `pull` is a local one.
+            ("Fixes cli/cli#3", (false, false)),
+        ] {
+            assert_eq!(read(text), wanted, "{text}");
+        }
     }
 
     #[test]
