@@ -1,5 +1,7 @@
 //! `forge pr context`: the verdict and the sections, on each kind of forge.
 
+use std::time::Duration;
+
 use forge_testkit::github::{
     Fault, PullSeed,
     state::{Protection, Reaction, ReviewState, Rule, Ruleset},
@@ -564,6 +566,9 @@ fn default_sections_are_two_round_trips_at_most() {
     hub.forge(&["pr", "edit", "1", "-R", REPO, "-b", &body])
         .ok();
     hub.double.reset_record();
+    // Requests that are sent at once overlap.
+    let slow = Fault::delayed(Duration::from_millis(200));
+    hub.double.fault(slow.always());
     let found = hub.context(&["1", "--json"]);
     // R-002-8
     let linked = found["linkedIssues"].as_array().unwrap();
@@ -601,6 +606,7 @@ fn default_sections_are_two_round_trips_at_most() {
         "PullView",
     ];
     assert_eq!(sent, wanted);
+    assert_eq!(hub.double.longest_chain(), 2);
 }
 
 #[test]
