@@ -11,6 +11,11 @@ pub fn facts(bundle: &Value) -> Value {
         true => ["base", "head"],
         false => ["base_branch", "head_branch"],
     };
+    // The tool names the owner of a fork with the branch.
+    let branch = |name: &str| {
+        let label = pull[name].as_str().unwrap_or_default();
+        label.rsplit(':').next().unwrap_or_default().to_owned()
+    };
     let number = match &pull["number"] {
         Value::String(text) => text.clone(),
         number => number.to_string(),
@@ -32,7 +37,7 @@ pub fn facts(bundle: &Value) -> Value {
     json!({
         "pull": [
             number,
-            names.map(|name| pull[name].clone()),
+            names.map(branch),
             of_fields(&pull, &["title", "description", "author", "state", "url"]),
         ],
         "verdict": of_fields(&of["verdict"], &["ready_to_merge", "head_sha", "base_sha"]),
