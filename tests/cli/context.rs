@@ -119,6 +119,20 @@ fn c_002_14_newest_open_pull_of_a_branch_is_taken() {
     assert_eq!(read(), (json!(1), json!([])));
     world.forge(&create).ok();
     assert_eq!(read(), told(2, "#1 into main (open)"));
+    // Every command that reads takes the newest, and says so.
+    let taken = "#2 is taken, others are #1 into main (open)";
+    for args in [
+        &["view", "feature", "--json", "number"][..],
+        &["diff", "feature"],
+        &["checkout", "feature", "--detach"],
+        &["watch", "feature", "--until", "state", "--timeout", "1ms"],
+    ] {
+        let out = world.forge(&[&["pr"][..], args].concat()).output();
+        let said = out.stderr_text();
+        assert!(said.contains(taken), "{args:?}: {said}");
+    }
+    let viewed = world.forge(&["pr", "view", "feature", "--json", "number"]);
+    assert_eq!(viewed.output().success().json()["number"], 2);
     // What writes does not choose.
     let close = world.forge(&["pr", "close", "feature"]).output();
     let why = close.exits(1).stderr_text();
