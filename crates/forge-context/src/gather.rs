@@ -599,7 +599,7 @@ impl Gather<'_> {
         );
         let links = errors.keep(ContextSection::LinkedIssues, links);
         if let Some(links) = &links {
-            add_links(&mut items, &pull, links);
+            warnings.extend(add_links(&mut items, &pull, links));
             warnings.extend(links.warnings.clone());
         }
         let related = errors
