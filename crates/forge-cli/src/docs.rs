@@ -209,6 +209,12 @@ fn row(arg: &Arg) -> String {
     format!("| `{}` | {help}{words} |", name.trim())
 }
 
+/// Every command with its flags, for pages that other programs make of them.
+#[must_use]
+pub fn definition() -> Command {
+    Cli::command()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
