@@ -12,7 +12,7 @@ RUN apt-get update \
     && apt-get install --yes --no-install-recommends ca-certificates git openssh-client \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --create-home forge
-COPY --from=build /src/target/dist/forge /usr/local/bin/forge
+COPY --from=build /src/target/dist/forge /usr/bin/forge
 COPY LICENSE-APACHE LICENSE-MIT /usr/share/doc/forge/
 USER forge
 WORKDIR /home/forge
