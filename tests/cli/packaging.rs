@@ -71,7 +71,7 @@ fn check_package(package: &Value) -> Result<(), String> {
     }
     match text(&package["transport"], "type", 20)? {
         "stdio" => Ok(()),
-        "sse" | "streamable-http" => text(&package["transport"], "url", 500).map(drop),
+        "sse" | "streamable-http" => text(&package["transport"], "url", 500).map(|_| ()),
         other => Err(format!("{other} is no transport")),
     }
 }
