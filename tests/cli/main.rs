@@ -41,6 +41,7 @@ mod json;
 mod library;
 mod list;
 mod merge;
+mod packaging;
 mod related;
 mod repository;
 mod requirements;

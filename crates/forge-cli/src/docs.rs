@@ -42,8 +42,9 @@ are different on purpose:
   all. What came before the escape has been printed.
 - `owner/repo#7` and every other locator name a pull request too; `.` is the one of the current
   branch. A branch whose name looks like a locator is written `branch:owner/repo#7`.
-- A branch with two open pull requests is an error that lists both; gh takes the newest, and so does
-  `pr context`, which names the others.
+- Of two open pull requests of a branch gh takes the newest. So does what only reads here (`view`,
+  `diff`, `checks`, `checkout`, `watch`, `context`), and a warning names the other one. What changes a
+  pull request refuses, and lists both: a comment or a merge on the wrong one could not be taken back.
 - An empty body file is an error, and so are an empty `-R`, `--match-head-commit` and name of a pull
   request, which gh takes for none: an empty variable would lift a guard, or mean another one.
 - `pr create -R` takes the current branch when it names the repository that you stand in, or a
@@ -206,6 +207,12 @@ fn row(arg: &Arg) -> String {
     };
     let name = format!("{}{value}", names.join(", ")).replace('|', "\\|");
     format!("| `{}` | {help}{words} |", name.trim())
+}
+
+/// Every command with its flags, for pages that other programs make of them.
+#[must_use]
+pub fn definition() -> Command {
+    Cli::command()
 }
 
 #[cfg(test)]

@@ -466,7 +466,8 @@ impl Gather<'_> {
         pull: &PullRequest,
         viewer: Wanted<Actor>,
     ) -> Result<SinceRead> {
-        let point = SincePoint::resolve(asked, pull, viewer)?;
+        let named = self.req.since_commit.as_deref();
+        let point = SincePoint::resolve(asked, named, pull, viewer)?;
         let mut req = self.diff_req();
         match (point.round, pull.rounds) {
             // There is nothing since the newest round.
@@ -599,7 +600,7 @@ impl Gather<'_> {
         );
         let links = errors.keep(ContextSection::LinkedIssues, links);
         if let Some(links) = &links {
-            add_links(&mut items, &pull, links);
+            warnings.extend(add_links(&mut items, &pull, links));
             warnings.extend(links.warnings.clone());
         }
         let related = errors

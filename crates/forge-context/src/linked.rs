@@ -16,7 +16,7 @@ use crate::TicketKeys;
 const MAX_COMMENTS: usize = 5;
 /// How many issues that were not read a warning names.
 const MAX_NAMED: usize = 10;
-/// How many items the texts of one pull request may name, the strongest.
+/// How many items one pull request may have, the strongest.
 const MAX_ITEMS: usize = 200;
 
 /// How a pull request stands to an issue, strongest first.
@@ -282,7 +282,12 @@ pub(crate) fn unread_elsewhere(items: &[LinkedItem], own: &RepoId) -> Option<War
 }
 
 /// Adds to `items` what the forge knows of links: kinds, titles and states, and what comments name.
-pub fn add_links(items: &mut Vec<LinkedItem>, pull: &PullRequest, links: &Links) {
+/// The warning counts those that are too many.
+pub fn add_links(
+    items: &mut Vec<LinkedItem>,
+    pull: &PullRequest,
+    links: &Links,
+) -> Option<Warning> {
     let closes = links.closes.iter().map(|l| (l, Relationship::Closes));
     let named = links.mentions.iter().map(|l| (l, Relationship::References));
     for (link, relationship) in closes.chain(named) {
@@ -314,6 +319,13 @@ pub fn add_links(items: &mut Vec<LinkedItem>, pull: &PullRequest, links: &Links)
         }
     }
     items.sort_by_key(|item| item.relationship);
+    let over = items.len().saturating_sub(MAX_ITEMS);
+    items.truncate(MAX_ITEMS);
+    (over > 0).then(|| {
+        Warning::new(format!(
+            "comments and the forge name {over} issue(s) more than the {MAX_ITEMS} that are shown"
+        ))
+    })
 }
 
 fn is_same(item: &LinkedItem, link: &Link) -> bool {
@@ -601,7 +613,7 @@ mod tests {
             mentions: vec![link(Some(SubjectKind::PullRequest), 9), link(None, 11)],
             ..Links::default()
         };
-        add_links(&mut items, &pull, &links);
+        assert_eq!(add_links(&mut items, &pull, &links), None);
         let keys: Vec<&str> = items.iter().map(|i| i.key.as_str()).collect();
         assert_eq!(keys, ["#7", "#9", "#11"]);
         assert_eq!(items[1].kind, Some(SubjectKind::PullRequest));
@@ -653,7 +665,7 @@ mod tests {
             closes: vec![link(9), link(10)],
             ..Links::default()
         };
-        add_links(&mut items, &pull, &links);
+        assert_eq!(add_links(&mut items, &pull, &links), None);
         let of = |item: &LinkedItem| (item.key.clone(), item.relationship, item.kind);
         let all: Vec<_> = items.iter().map(of).collect();
         let closes = Relationship::Closes;
@@ -668,6 +680,25 @@ mod tests {
         );
         assert_eq!(items[1].found_in, [LinkPlace::Forge]);
         assert_eq!(items[1].issue_in(&pull.id.repo), Some(&PrKey::Number(10)));
+    }
+
+    #[test]
+    fn links_beyond_the_cap_are_counted() {
+        let pull = pull();
+        let repo = Some(pull.id.repo.clone());
+        let link = |n| Link::bare(None, repo.clone(), PrKey::Number(n));
+        let links = Links {
+            closes: vec![link(1_000)],
+            mentions: (0..MAX_ITEMS as u64 + 4).map(link).collect(),
+            ..Links::default()
+        };
+        let mut items = Vec::new();
+        let warning = add_links(&mut items, &pull, &links).unwrap();
+        assert_eq!(items.len(), MAX_ITEMS);
+        assert_eq!(items[0].key, "#1000");
+        let said = "comments and the forge name 5 issue(s) more than the 200 that are shown";
+        assert_eq!(warning.message, said);
+        assert_eq!(add_links(&mut Vec::new(), &pull, &Links::default()), None);
     }
 
     #[test]
@@ -689,7 +720,7 @@ mod tests {
             ],
             ..Links::default()
         };
-        add_links(&mut items, &pull, &links);
+        assert_eq!(add_links(&mut items, &pull, &links), None);
         let kinds: Vec<_> = items[1..].iter().map(|item| item.kind).collect();
         let wanted = [SubjectKind::Issue, SubjectKind::PullRequest].map(Some);
         assert_eq!(kinds, wanted);

@@ -39,6 +39,11 @@
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
+/// What the page on the library shows compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/library.md")]
+struct LibraryPage;
+
 pub mod auth;
 mod closes;
 pub mod config;

@@ -66,7 +66,8 @@ pub struct ChecksArgs {
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ChecksArgs) -> Result<Exit> {
     let selection = Selection::from_args(&args.json, CHECK_FIELDS)?;
     let named = args.selector.as_deref();
-    let mut selected = select::pull(ctx, repo, named, Unnamed::NotWithRepo, PrFields::NONE).await?;
+    let mut selected =
+        select::pull_to_read(ctx, repo, named, Unnamed::NotWithRepo, PrFields::NONE).await?;
     if args.web {
         let url = selected.view(PrFields::NONE).await?.url;
         let page = selected

@@ -58,7 +58,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ViewArgs) -> Result<Exit>
         None => head,
     };
     let named = args.selector.as_deref();
-    let mut selected = select::pull(ctx, repo, named, Unnamed::NotWithRepo, fields).await?;
+    let mut selected = select::pull_to_read(ctx, repo, named, Unnamed::NotWithRepo, fields).await?;
     if args.history {
         return history(ctx, &selected).await;
     }
