@@ -91,6 +91,7 @@ impl Tangled {
         expected()?;
         no_message(req)?;
         let clone = req.clone.as_ref().ok_or_else(|| no_clone(located))?;
+        self.owner_confirmed(repository).await?;
         self.session.viewer().await?;
         let before = self
             .branch(repository, &pull.base)

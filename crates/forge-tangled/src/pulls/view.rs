@@ -487,9 +487,13 @@ impl Tangled {
             }
             Content::Missing => return Err(no_patch(pull, number)),
             Content::Commits { base, head } => {
-                let cell = self.patches.cell(&format!("{base} {head}"));
+                // What a knot calls the commits is its word, and not for another repository.
+                let of = repository.target();
+                let cell = self.patches.cell(&format!("{of} {base} {head}"));
                 let patch = cell.get_or_try_init(|| self.commits_as_patch(repository, base, head));
-                return patch.await.cloned();
+                let patch = patch.await.cloned();
+                self.patches.shed();
+                return patch;
             }
             Content::Blob(cid) => cid,
         };
@@ -499,7 +503,9 @@ impl Tangled {
             let read = |blob: &[u8]| Ok(Arc::new(Patch::parse(patch::unpack(blob)?)));
             records::blob(&pds, &pull.uri, cid, read).await
         });
-        patch.await.cloned()
+        let patch = patch.await.cloned();
+        self.patches.shed();
+        patch
     }
 
     /// See [`forge_core::PullRequests::mergeability`].

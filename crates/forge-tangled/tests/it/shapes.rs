@@ -217,6 +217,31 @@ async fn collaborator_by_a_record_of_a_stranger_does_not_count() {
     assert_eq!(requests.iter().filter(|it| of_owner(it)).count(), 1);
 }
 
+/// It tells its version, and knows no collaborators.
+#[tokio::test]
+async fn knot_that_does_not_know_collaborators_is_doubted_unless_it_proves_its_age() {
+    for (capabilities, is_doubted) in [
+        (vec!["knot-acl", "repo-did-input"], true),
+        (vec!["repo-did-input"], false),
+    ] {
+        let options = KnotOptions {
+            capabilities: capabilities.iter().map(|it| (*it).to_owned()).collect(),
+            ..KnotOptions::default()
+        };
+        let stage = Stage::of(World::with(PdsOptions::default(), options).unwrap());
+        let made = stage.open(&stage.handle(&stage.alice), "topic").await.id;
+        let unknown = Fault::error(501, "MethodNotImplemented", "");
+        let knot = stage.world.knot().host();
+        knot.fault(unknown.on(COLLABORATORS).always());
+        let forge = stage.tangled(&stage.alice);
+        let view = forge.view(&made, PrFields::NONE).await.unwrap();
+        let about =
+            |w: &forge_core::Warning| w.message.starts_with("who may push is read from the index");
+        let is_told = view.warnings.iter().any(about);
+        assert_eq!(is_told, is_doubted, "{capabilities:?}: {:?}", view.warnings);
+    }
+}
+
 /// It tells its version, and takes no DIDs of repositories.
 #[tokio::test]
 async fn knot_that_proves_its_age_is_not_asked_whose_a_repository_is() {
