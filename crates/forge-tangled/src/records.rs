@@ -131,7 +131,7 @@ fn too_long(what: &str, max: usize, error: Error) -> Error {
     Error::new(ErrorKind::Protocol, message).with_source(error)
 }
 
-/// One record; `None` when it is not there.
+/// One record; `None` when its server says that it is not there.
 pub(crate) async fn find(
     xrpc: &Xrpc,
     repo: &str,
@@ -140,7 +140,7 @@ pub(crate) async fn find(
 ) -> Result<Option<Record>> {
     match get(xrpc, repo, collection, rkey).await {
         Ok(record) => Ok(Some(record)),
-        Err(e) if e.is_not_found() => Ok(None),
+        Err(e) if fault::says_missing(&e) => Ok(None),
         Err(e) => Err(e),
     }
 }

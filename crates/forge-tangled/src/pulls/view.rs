@@ -17,7 +17,7 @@ use super::{
     status,
 };
 use crate::{
-    Era, Tangled, checks, comments,
+    Era, Tangled, checks, comments, fault,
     hints::{another_round, list_pulls},
     kinds,
     knot::Checked,
@@ -87,9 +87,13 @@ impl Tangled {
             return Err(missing(uri));
         }
         let pds = self.identities.pds(&uri.authority).await?;
-        let record = records::get_uri(&pds, uri)
-            .await
-            .map_err(|e| if e.is_not_found() { missing(uri) } else { e })?;
+        let record =
+            records::get_uri(&pds, uri)
+                .await
+                .map_err(|e| match fault::says_missing(&e) {
+                    true => missing(uri),
+                    false => e,
+                })?;
         let pull = Pull::parse(record, self.fields())?;
         if !repository.is_target(&pull.target) {
             return Err(Error::not_found(

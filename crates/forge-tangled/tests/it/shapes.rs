@@ -2,7 +2,7 @@
 
 use forge_core::{
     Issues, PageReq, PullRequests, Repos, Reviews, Timestamp,
-    model::{CloseReq, IssueQuery, PrFields, PrState, PullQuery},
+    model::{CloseReq, IssueQuery, MergeReq, PrFields, PrState, PullQuery},
 };
 use forge_testkit::tangled::{Fault, KnotOptions, PdsOptions, Recorded, World};
 use serde_json::{Value, json};
@@ -116,6 +116,47 @@ async fn branch_question_that_nobody_knows_is_no_missing_branch() {
     knot.fault(answer(json!({})).on("sh.tangled.repo.branches").always());
     let e = forge.branches(&stage.id(), first()).await.unwrap_err();
     assert!(e.message().contains("missing field `branches`"), "{e:?}");
+}
+
+#[tokio::test]
+async fn record_question_that_nobody_knows_is_no_missing_record() {
+    let stage = Stage::new();
+    let owner = stage.handle(&stage.alice);
+    let (lower, upper) = (
+        stage.open(&owner, "lower").await,
+        stage.open(&owner, "upper").await,
+    );
+    let rkey = |uri: &str| uri.rsplit('/').next().unwrap().to_owned();
+    let pds = stage.world.pds();
+    let (_, mut record) = pds.record(&upper.node_id).unwrap();
+    record["dependentOn"] = json!(lower.node_id);
+    let kind = "sh.tangled.repo.pull";
+    pds.put(&stage.alice.did, kind, &rkey(&upper.node_id), record);
+    let answers = |odd: Fault| {
+        pds.host().clear_faults();
+        let odd = odd.on("com.atproto.repo.getRecord");
+        pds.host().fault(odd.about(&rkey(&lower.node_id)).always());
+    };
+    let forge = stage.tangled(&stage.bob);
+    for odd in [
+        Fault::gateway(404),
+        Fault::error(404, "XRPCNotSupported", ""),
+    ] {
+        answers(odd);
+        let e = forge.view(&lower.id, PrFields::NONE).await.unwrap_err();
+        assert!(!e.message().contains("there is no pull request"), "{e:?}");
+        // Whether there is one below it is not known.
+        let e = forge.merge(&upper.id, &MergeReq::default()).await;
+        let e = e.unwrap_err();
+        assert!(e.message().contains("getRecord"), "{e:?}");
+    }
+    let knot = stage.world.knot().host();
+    assert_eq!(knot.count_of("sh.tangled.repo.merge"), 0);
+    let missing = "Could not locate record";
+    answers(Fault::error(400, "RecordNotFound", missing));
+    let e = forge.view(&lower.id, PrFields::NONE).await.unwrap_err();
+    assert!(e.message().contains("there is no pull request"), "{e:?}");
+    forge.merge(&upper.id, &MergeReq::default()).await.unwrap();
 }
 
 /// Before all accounts are asked in its place.
