@@ -73,7 +73,9 @@ impl Identities {
         Self {
             http,
             settings,
-            known: Cache::weighed(kept, most, |it| it.document.weight()),
+            // A handle that could not be looked up is none of the account's for a minute.
+            known: Cache::weighed(kept, most, |it: &Identity| it.document.weight())
+                .retrying(|it| it.handle.is_none() && it.document.handle.is_some()),
             documents: Cache::weighed(kept, most, Document::weight),
             handles: Cache::new(kept),
             guard,

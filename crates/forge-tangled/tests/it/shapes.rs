@@ -258,6 +258,31 @@ async fn collaborator_by_a_record_of_a_stranger_does_not_count() {
     assert_eq!(requests.iter().filter(|it| of_owner(it)).count(), 1);
 }
 
+#[tokio::test]
+async fn branch_of_a_repository_that_is_not_confirmed_is_kept() {
+    let stage = Stage::new();
+    let made = stage.open(&stage.handle(&stage.alice), "topic").await;
+    let forge = stage.tangled(&stage.alice);
+    forge.close(&made.id, &CloseReq::default()).await.unwrap();
+    let knot = stage.world.knot().host();
+    let unknown = Fault::error(501, "MethodNotImplemented", "");
+    knot.fault(unknown.on("sh.tangled.repo.describeRepo").always());
+    let req = CloseReq {
+        delete_branch: true,
+        ..CloseReq::default()
+    };
+    // It is closed already, so that the branch alone is written.
+    let closed = stage.tangled(&stage.alice).close(&made.id, &req).await;
+    let told = closed.unwrap().warnings;
+    let refused = |w: &forge_core::Warning| w.message.contains("this was not written");
+    assert!(told.iter().any(refused), "{told:?}");
+    assert!(stage.repo.git.oid("topic").is_some());
+    knot.clear_faults();
+    let closed = stage.tangled(&stage.alice).close(&made.id, &req).await;
+    closed.unwrap();
+    assert!(stage.repo.git.oid("topic").is_none());
+}
+
 /// It tells its version, and knows no collaborators.
 #[tokio::test]
 async fn knot_that_does_not_know_collaborators_is_doubted_unless_it_proves_its_age() {
