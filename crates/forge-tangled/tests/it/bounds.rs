@@ -188,6 +188,31 @@ async fn record_of_many_small_values_is_refused() {
     assert!(e.message().contains(part), "{e:?}");
 }
 
+/// Each has one, which the backlinks name.
+#[tokio::test]
+async fn single_records_of_many_accounts_share_the_limit_of_a_list() {
+    let stage = Stage::new();
+    let made = stage.open(&stage.handle(&stage.alice), "topic").await;
+    for name in ["carol.test", "dave.test", "erin.test"] {
+        let account = stage.world.pds().account(name, PASSWORD);
+        let comment = json!({
+            "subject": { "uri": made.node_id, "cid": made.version },
+            "body": { "text": "x".repeat(300 * KIB) }, "createdAt": "2026-11-01T00:00:00Z",
+        });
+        stage.world.pds().add(&account.did, COMMENT, comment);
+    }
+    stage.world.index().host().set_down(true);
+    let limits = ReadLimits {
+        list: 500 * KIB,
+        ..ReadLimits::default()
+    };
+    let forge = stage.tangled_with(limited(&stage, limits), None);
+    let view = forge.view(&made.id, PrFields::NONE).await.unwrap();
+    assert_eq!(view.comments_count, 1, "{:?}", view.warnings);
+    let part = "is left out: the accounts before it have more than 500 KiB";
+    assert!(told(&view.warnings, part), "{:?}", view.warnings);
+}
+
 /// Strangers choose how many records and patches are read at once.
 #[tokio::test]
 async fn record_or_blob_that_is_longer_than_any_is_refused() {
