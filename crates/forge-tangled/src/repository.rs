@@ -25,7 +25,8 @@ pub(crate) const REPOS_MOST: usize = 2000;
 const AGAIN: &str = "try again later, or look on the web whose it is";
 /// The same for a repository of Tangled 1.0, whose manifest may have other names than are known.
 const NAME_MANIFEST: &str = "try again later, or look on the web whose it is; where its manifest has \
-                             other names, configure `manifest_owner` and `manifest_name`";
+                             other names, set `dialect.manifest_owner` and \
+                             `dialect.manifest_name` in the configuration of the host";
 
 /// A repository that has been found.
 #[derive(Clone, Debug)]

@@ -207,7 +207,7 @@ async fn a_manifest_that_does_not_say_whose_it_is_is_told() {
         assert_eq!(edited.is_ok(), !doubted, "{manifest}: {edited:?}");
         if let Err(e) = edited {
             assert!(e.message().contains("this was not written"), "{e:?}");
-            assert!(e.hint().unwrap().text().contains("`manifest_owner`"));
+            assert!(e.hint().unwrap().text().contains("manifest_owner"));
             assert_eq!(comments(), before);
         }
     }
