@@ -141,11 +141,8 @@ impl Repository {
 
     /// Why it need not be the owner's, where that is known by its record alone.
     pub fn doubt(&self) -> Option<Warning> {
-        let silent = || {
-            let warning = self.unconfirmed.get();
-            warning.filter(|_| !self.confirmed.initialized())
-        };
-        self.declared_alone.as_ref().or_else(silent).cloned()
+        let told = self.declared_alone.as_ref().or(self.unconfirmed.get());
+        told.filter(|_| !self.confirmed.initialized()).cloned()
     }
 
     /// Where it is: the knot of its own identity once that is known, else of its record.
@@ -341,9 +338,8 @@ impl Tangled {
 
     /// As [`Self::confirm_owner`], for what writes: what is not found out is a failure.
     pub(crate) async fn owner_confirmed(&self, repository: &Repository) -> Result<()> {
-        if let Some(told) = &repository.declared_alone {
-            let message = format!("{}; this was not written", told.message);
-            return Err(Error::new(ErrorKind::Protocol, message).with_hint(NAME_MANIFEST));
+        if repository.declared_alone.is_some() && !repository.confirmed.initialized() {
+            return self.declaration_confirmed(repository).await;
         }
         let Err(why) = self.ask_owner(repository).await else {
             return Ok(());
@@ -354,6 +350,21 @@ impl Tangled {
             format!("{}; this was not written", told.message),
         );
         Err(error.with_retry(e.retry()).with_hint(AGAIN).with_source(e))
+    }
+
+    /// As [`Self::owner_confirmed`], of a declaration that nothing confirmed when it was found.
+    async fn declaration_confirmed(&self, repository: &Repository) -> Result<()> {
+        let (owner, did) = (&repository.owner, repository.target());
+        let doubt = self.doubt_of_declaration(owner, did, repository.knot());
+        let Some(why) = doubt.await? else {
+            // Who was here at the same time has found out the same.
+            let _ = repository.confirmed.set(());
+            return Ok(());
+        };
+        let told = declared_alone(owner, did, why.message());
+        let message = format!("{}; this was not written", told.message);
+        let error = Error::new(why.kind().clone(), message).with_retry(why.retry());
+        Err(error.with_hint(NAME_MANIFEST).with_source(why))
     }
 
     /// A declaration of 1.0 was looked at when it was found.
@@ -442,19 +453,8 @@ impl Tangled {
         })?;
         let account = self.identities.of_did(&did).await?;
         let knot = account.document.knot(self.settings.reach)?;
-        // Anybody can declare a repository; its own manifest says whose it is. The keys of a
-        // manifest were seen in prose alone, so one that cannot be read is told, and stops writes.
-        let service = self.identities.service(knot.clone()).await?;
-        let doubt = match self.manifest(&service, &did).await {
-            Ok((said, _)) if said == owner.did || said == owner.name() => None,
-            Ok((said, _)) if said.starts_with("did:") => {
-                return Err(claimed(&owner, &did, &said, &knot));
-            }
-            Ok((said, _)) => Some(format!("it names '{}'", one_line(&said))),
-            Err(e) if e.is_not_found() => Some("none can be read there".to_owned()),
-            Err(e) => Some(e.message().to_owned()),
-        };
-        let doubt = doubt.map(|why| declared_alone(&owner, &did, &why));
+        let doubt = self.doubt_of_declaration(&owner, &did, &knot).await?;
+        let doubt = doubt.map(|why| declared_alone(&owner, &did, why.message()));
         let name = record.rkey().to_owned();
         Ok(Repository {
             id: self.canonical(&owner, &name),
@@ -468,6 +468,31 @@ impl Tangled {
             moved_to: OnceCell::new(),
             confirmed: OnceCell::new(),
             unconfirmed: OnceCell::new(),
+        })
+    }
+
+    /// Why a declaration need not be true. Anybody can declare a repository; its own manifest says
+    /// whose it is. The keys of a manifest were seen in prose alone, so one that cannot be read is
+    /// told, and stops writes.
+    ///
+    /// # Errors
+    /// `not_found` where the manifest names another owner.
+    async fn doubt_of_declaration(
+        &self,
+        owner: &Identity,
+        did: &str,
+        knot: &Origin,
+    ) -> Result<Option<Error>> {
+        let service = self.identities.service(knot.clone()).await?;
+        let unclear = |why: String| Error::new(ErrorKind::Protocol, why);
+        Ok(match self.manifest(&service, did).await {
+            Ok((said, _)) if said == owner.did || said == owner.name() => None,
+            Ok((said, _)) if said.starts_with("did:") => {
+                return Err(claimed(owner, did, &said, knot));
+            }
+            Ok((said, _)) => Some(unclear(format!("it names '{}'", one_line(&said)))),
+            Err(e) if e.is_not_found() => Some(unclear("none can be read there".to_owned())),
+            Err(e) => Some(e),
         })
     }
 
