@@ -402,7 +402,7 @@ impl Tangled {
 }
 
 fn no_comment(uri: &AtUri, error: Error) -> Error {
-    if error.is_not_found() {
+    if fault::says_missing(&error) {
         Error::not_found(Noun::Comment, format!("there is no comment {uri}"))
     } else {
         error

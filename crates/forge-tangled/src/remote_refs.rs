@@ -10,7 +10,7 @@ use forge_git::Git;
 use tokio::time::timeout;
 use url::Url;
 
-use crate::{Tangled, knot::Branch, repository::Repository};
+use crate::{Tangled, blocking, knot::Branch, repository::Repository};
 
 /// A knot that has not told its branches by then does not.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -81,7 +81,8 @@ impl Tangled {
         // Addresses that are not contacted are refused there.
         self.knot(repository).await?;
         let url = format!("{}/{}", repository.knot(), repository.knot_name());
-        let git = at_nobodys(&url);
+        let at = url.clone();
+        let git = blocking::run(move || Ok(at_nobodys(&at))).await?;
         let addresses = self.identities.addresses(repository.knot()).await?;
         let mut args = vec![
             "-c".to_owned(),
