@@ -85,6 +85,12 @@ impl SelectedPull {
         })
     }
 
+    /// The pull request as the search has read it; `None` where nothing has read it yet.
+    #[must_use]
+    pub fn found(&self) -> Option<&PullRequest> {
+        self.found.as_ref().map(|(_, pull)| pull)
+    }
+
     /// This pull request, where no other open one has its head branch.
     ///
     /// # Errors

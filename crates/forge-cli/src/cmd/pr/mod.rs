@@ -20,6 +20,7 @@ mod edits;
 mod fill;
 mod list;
 mod merge;
+mod merge_prompt;
 pub(crate) mod merged_issues;
 mod patch;
 mod ready;
