@@ -16,6 +16,7 @@ mod create_text;
 mod diff;
 mod draft;
 mod edit;
+mod edit_prompt;
 mod edits;
 mod fill;
 mod list;
