@@ -41,6 +41,7 @@ mod json;
 mod library;
 mod list;
 mod merge;
+mod prompts;
 mod related;
 mod repository;
 mod requirements;
