@@ -57,8 +57,9 @@ pub async fn warn_if_diverged(ctx: &Ctx, repo: &Repo, pull: &PullRequest) {
     let Some(head) = pull.head_oid.as_deref() else {
         return;
     };
-    // Where pull requests live in the clone, its branch is the head.
-    if ctx.is_here(repo).await {
+    // Of a patch the commit is only its author's word. Where pull requests live in the clone, its
+    // branch is the head.
+    if pull.head_patch.is_some() || ctx.is_here(repo).await {
         return;
     }
     let git = ctx.git();
