@@ -1,4 +1,4 @@
-//! What is asked on a terminal, and that one Enter publishes nothing.
+//! Questions on a terminal; a single Enter publishes nothing.
 #![cfg(unix)]
 
 use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf};
@@ -38,7 +38,7 @@ fn in_order(text: &str, parts: &[&str]) {
 }
 
 #[test]
-fn one_enter_publishes_nothing() {
+fn single_enter_publishes_nothing() {
     let world = World::with_pull();
     let editor = editor(&world.scratch, "Words.");
     let before = world.git.run(["for-each-ref"]).text();
@@ -139,7 +139,7 @@ fn merge_message_is_edited_before_it_is_submitted() {
 }
 
 #[test]
-fn configured_method_is_what_enter_takes() {
+fn configured_merge_method_is_preselected() {
     let world = World::with_pull();
     world
         .forge(&["config", "set", "merge.method", "squash"])

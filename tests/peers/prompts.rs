@@ -1,4 +1,4 @@
-//! What both tools ask on a terminal, in which order, and what comes of it.
+//! Questions of both tools on a terminal: their order and their effect.
 
 use forge_testkit::{Terminal, TtyOutput, github::Seed};
 
@@ -11,7 +11,7 @@ use crate::{
 /// The key that goes one item down.
 const DOWN: &str = "\u{1b}[B";
 
-/// What gh asks; a question's beginning where the rest differs.
+/// Questions of gh, cut where the rest differs.
 const QUESTIONS: [&str; 9] = [
     "Merging pull request octocat/tools#",
     "What merge method would you like to use?",
@@ -73,7 +73,7 @@ fn same_questions(
 }
 
 #[test]
-fn merge_asks_for_method_deletion_and_what_is_next() {
+fn merge_asks_for_method_deletion_and_next_step() {
     let twins = six();
     let merge = |line: &str, method: &str, deletion: &str, next: &str| {
         let answers = [
@@ -136,7 +136,7 @@ fn comment_asks_for_text_and_consent() {
 }
 
 #[test]
-fn edit_asks_what_to_edit_then_each_then_consent() {
+fn edit_asks_for_fields_values_and_consent() {
     let twins = six();
     let answers = |submit| {
         [

@@ -12,7 +12,7 @@ use crate::{
     ui::{editor, prompt},
 };
 
-/// What can be edited.
+/// An item of the menu.
 #[derive(Clone, Copy)]
 enum Item {
     Title,
@@ -35,7 +35,7 @@ const ITEMS: [(Item, &str, Option<Capability>); 7] = [
     (Item::Milestone, "Milestone", Some(Capability::PrMilestone)),
 ];
 
-/// What [`ask`] has to read of the pull request.
+/// The sections of the pull request that [`ask`] needs.
 pub(super) fn fields(repo: &Repo) -> PrFields {
     match has(repo, Capability::PrProjects) {
         true => PrFields::PROJECTS,

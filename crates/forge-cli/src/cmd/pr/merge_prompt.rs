@@ -1,4 +1,4 @@
-//! What `forge pr merge` shows and asks on a terminal where no method is named.
+//! Summary and questions of `forge pr merge` on a terminal where no method is named.
 
 use forge_core::{
     Action, Capability, Error, Hint, Op, Param, Precondition, Repo, Result,

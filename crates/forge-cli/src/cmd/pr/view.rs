@@ -87,7 +87,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ViewArgs) -> Result<Exit>
     Ok(Exit::Ok)
 }
 
-/// What a terminal shows and a pipe does not.
+/// The sections that a terminal shows and a pipe does not.
 fn on_terminal(repo: &Repo, comments: bool) -> PrFields {
     let mut fields = PrFields::REACTIONS;
     if has(repo, Capability::Checks) {

@@ -387,7 +387,7 @@ fn conversation(ui: &Ui, p: &PullRequest, all: bool) -> String {
     format!("{above}\n\n{}{below}\n", shown.concat())
 }
 
-/// What GitHub calls a reaction, and how it looks, in GitHub's order.
+/// GitHub's names of reactions and their emoji, in GitHub's order.
 const EMOJI: [(&str, &str); 8] = [
     ("THUMBS_UP", "👍"),
     ("THUMBS_DOWN", "👎"),
@@ -420,7 +420,7 @@ fn reactions(given: &BTreeMap<String, u64>) -> Option<String> {
     (!shown.is_empty()).then(|| shown.join(" • "))
 }
 
-/// ` 2 commits`, where they were read. Of more than [`MAX_COMMITS`] no more are read.
+/// ` 2 commits`, where they were read.
 fn commits(p: &PullRequest) -> String {
     let Some(commits) = &p.commits else {
         return String::new();
