@@ -143,8 +143,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
         warn_of_requirements(ctx, &selected.repo, pull).await;
     }
     match &seen {
-        Some(pull) if asks && pull.state == PrState::Merged => req.only_left_over = true,
-        Some(pull) if asks => {
+        Some(pull) if asks && pull.state != PrState::Merged => {
             merge_prompt::check(pull, &req)?;
             merge_prompt::ask(ctx, repo, &selected.repo, pull, configured, &mut req).await?;
             // What was shown is what is merged.
