@@ -42,6 +42,7 @@ mod library;
 mod list;
 mod merge;
 mod packaging;
+mod prompts;
 mod related;
 mod repository;
 mod requirements;

@@ -62,6 +62,11 @@ are different on purpose:
 - Taking off a label that is not on it changes nothing, and is no error. An empty name in
   `--remove-assignee` takes nobody off; gh takes off everybody.
 - `pr review` refuses a verdict on what is merged.
+- On a terminal `pr merge` shows branches, checks and open threads, and refuses before its questions what
+  the forge would refuse after them; Enter takes the method that is configured. Where the local branch
+  is ahead, it says so. `pr review`, `pr comment` and `pr edit` ask as gh does, and open the editor
+  without the key `e`. *No* at "Submit?" is exit code 2, as any cancelling is; gh ends with 0 or 1.
+  `pr edit` takes people, projects and the milestone as text.
 - `pr diff` and `--name-only` are complete past 300 files, where gh fails, and `--json commits,files`
   past 100, where gh stops silently. Names that are no ASCII stay readable, colours are git's, and
   `--exclude` keeps the line end before the file that it leaves out.

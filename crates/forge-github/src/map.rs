@@ -408,12 +408,20 @@ pub(crate) fn pull(
     };
     let head_oid = p.head_ref_oid.filter(|o| !o.is_empty());
     let author = actor(p.author);
+    let latest: Vec<Review> = p
+        .latest_reviews
+        .into_vec()
+        .into_iter()
+        .map(review)
+        .collect();
+    let author_review = latest.iter().find(|r| r.author.login == author.login);
+    let author_review = author_review.cloned();
     let latest_reviews = summary::latest_reviews(
         p.latest_opinionated_reviews
             .into_vec()
             .into_iter()
             .map(review),
-        p.latest_reviews.into_vec().into_iter().map(review),
+        latest.into_iter(),
         &author.login,
     );
     let reviews = ReviewCounts::of(latest_reviews.iter().map(|r| r.state));
@@ -472,6 +480,7 @@ pub(crate) fn pull(
             _ => None,
         },
         latest_reviews,
+        author_review,
         comments_count,
         version: String::new(),
         additions: p.additions.filter(|_| wants(PrFields::STATS)),
@@ -540,6 +549,7 @@ pub(crate) fn after_change(before: PullRequest, now: PullRequest) -> PullRequest
         approvals: before.approvals,
         changes_requested: before.changes_requested,
         latest_reviews: before.latest_reviews,
+        author_review: before.author_review,
         warnings: both(before.warnings, now.warnings),
         ..now
     };
@@ -555,6 +565,7 @@ pub(crate) fn after_edit(before: PullRequest, now: PullRequest) -> PullRequest {
         approvals: before.approvals,
         changes_requested: before.changes_requested,
         latest_reviews: before.latest_reviews,
+        author_review: before.author_review,
         warnings: both(before.warnings, now.warnings),
         ..now
     }

@@ -92,6 +92,12 @@ impl SelectedPull {
         matches.filter(|p| p.state == PrState::Open).count() > 1
     }
 
+    /// The pull request as the search has read it; `None` where nothing has read it yet.
+    #[must_use]
+    pub fn found(&self) -> Option<&PullRequest> {
+        self.found.as_ref().map(|(_, pull)| pull)
+    }
+
     /// This pull request, where no other open one has its head branch.
     ///
     /// # Errors

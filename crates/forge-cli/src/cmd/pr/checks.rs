@@ -236,7 +236,7 @@ fn cells(c: &Check) -> Vec<Cell> {
     let elapsed = took(c);
     vec![
         Cell::painted(mark, paint),
-        one(Some(&c.name)),
+        one(Some(&full_name(c))),
         one(c.summary.as_deref()),
         Cell::plain(if elapsed == "0" {
             String::new()
@@ -247,9 +247,32 @@ fn cells(c: &Check) -> Vec<Cell> {
     ]
 }
 
+/// `workflow/name (event)`, as far as the forge knows them.
+fn full_name(c: &Check) -> String {
+    let known = |part: &Option<String>| part.clone().filter(|text| !text.is_empty());
+    let workflow = known(&c.workflow).map(|w| format!("{w}/"));
+    let event = known(&c.event).map(|e| format!(" ({e})"));
+    let (workflow, event) = (workflow.unwrap_or_default(), event.unwrap_or_default());
+    format!("{workflow}{}{event}", c.name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn full_name_has_workflow_and_event() {
+        let named = |workflow: Option<&str>, event: Option<&str>| {
+            full_name(&Check {
+                workflow: workflow.map(str::to_owned),
+                event: event.map(str::to_owned),
+                ..Check::new("build", CheckStatus::Success)
+            })
+        };
+        assert_eq!(named(Some("CI"), Some("push")), "CI/build (push)");
+        assert_eq!(named(Some("CI"), None), "CI/build");
+        assert_eq!(named(Some(""), Some("")), "build");
+    }
 
     fn check(name: &str, status: CheckStatus) -> Check {
         Check {

@@ -94,11 +94,19 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CommentArgs) -> Result<Ex
         Some(text) => text,
         // As for gh, files alone are added to what is there.
         None if !files.is_empty() && !args.editor => before.to_owned(),
-        None => editor::edit(ctx.config()?.editor().as_deref(), before)?,
+        None => {
+            if !args.editor {
+                prompt::press_enter("- Press Enter to draft your comment in the editor...")?;
+            }
+            editor::edit(ctx.config()?.editor().as_deref(), before)?
+        }
     };
     if text.trim().is_empty() && files.is_empty() {
         return Err(Error::invalid("body", "the comment is empty")
             .with_hint("pass a text with --body or --body-file"));
+    }
+    if asks(args) {
+        prompt::submit()?;
     }
     let repo = &selected.repo;
     let attached = files.upload(repo, text).await?;
@@ -114,6 +122,12 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CommentArgs) -> Result<Ex
     };
     print(ctx, &ctx.ui.outcome(written)?)?;
     Ok(attached.report(ctx))
+}
+
+/// Nothing says what the comment is: the text is asked for.
+fn asks(args: &CommentArgs) -> bool {
+    let given = args.body.body.is_some() || args.body.body_file.is_some();
+    !given && !args.editor && args.attach.attach.is_empty()
 }
 
 /// Its page, or its id where it has none.

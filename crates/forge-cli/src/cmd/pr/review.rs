@@ -15,7 +15,7 @@ use crate::{
     ctx::Ctx,
     exit::Exit,
     select::{self, Unnamed},
-    ui::{editor, prompt},
+    ui::{editor, markdown, prompt},
 };
 
 /// `forge pr review`
@@ -210,16 +210,17 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: ReviewArgs) -> Result<Exit
     let verdict = match named {
         Some(verdict) => verdict,
         None => {
-            let words = ["Comment", "Approve", "Request changes"];
+            let words = ["Comment", "Approve", "Request Changes"];
             let chosen = prompt::choose("What kind of review do you want to give?", &words)?;
-            if text.is_none() {
-                text = Some(editor::edit(ctx.config()?.editor().as_deref(), "")?);
-            }
-            match chosen {
+            let verdict = match chosen {
                 0 => Verdict::Comment,
                 1 => Verdict::Approve,
                 _ => Verdict::RequestChanges,
+            };
+            if text.is_none() && write_body(verdict)? {
+                text = Some(editor::edit(ctx.config()?.editor().as_deref(), "")?);
             }
+            verdict
         }
     };
     let text = text.unwrap_or_default();
@@ -230,6 +231,14 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: ReviewArgs) -> Result<Exit
         }
         Verdict::Comment if blank && threads.is_empty() => return Err(blank_body("comment")),
         _ => {}
+    }
+    if named.is_none() {
+        if !blank {
+            let shown = markdown::render(&text, ctx.ui.width(), ctx.ui.palette());
+            ctx.ui.write(format!("Got:\n{shown}").as_bytes())?;
+            ctx.ui.flush()?;
+        }
+        prompt::submit()?;
     }
     let review = NewReview {
         verdict,
@@ -250,6 +259,17 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: ReviewArgs) -> Result<Exit
         });
     }
     Ok(Exit::Ok)
+}
+
+/// Whether the user writes a text: an approval needs none, and Enter skips it, as for gh.
+fn write_body(verdict: Verdict) -> Result<bool> {
+    const WRITE: &str = "Open the editor";
+    let items: &[&str] = match verdict {
+        Verdict::Approve => &["Skip", WRITE],
+        Verdict::Comment | Verdict::RequestChanges => &[WRITE],
+    };
+    let chosen = prompt::choose("Review body", items)?;
+    Ok(items.get(chosen) == Some(&WRITE))
 }
 
 /// Comments on lines alone are a review without a verdict.

@@ -76,6 +76,7 @@ pub(crate) fn pull() -> PullRequest {
         database_id: None,
         potential_merge_commit: None,
         base_rules: None,
+        author_review: None,
         head_is_default: None,
         reactions: None,
         projects: None,
