@@ -629,7 +629,10 @@ impl Gather<'_> {
             page.items
         });
         let open = |threads: &Vec<Thread>| threads.iter().filter(|t| !t.resolved).count();
+        // Of threads that could not be read, some may be open.
+        let is_cut = pull.warnings.iter().any(|w| w.section == Some("threads"));
         let outstanding_threads = pull.threads.as_ref().map(open);
+        let outstanding_threads = outstanding_threads.filter(|open| *open > 0 || !is_cut);
         cut_sections(&mut pull, &mut warnings);
         let threads = pull.threads.take();
         let summary = ContextSummary {

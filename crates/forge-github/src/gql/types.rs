@@ -36,16 +36,22 @@ impl<T> Nodes<T> {
             .collect()
     }
 
+    /// Whether the answer left out a node, or all of them.
+    pub fn has_gaps(&self) -> bool {
+        let nodes = self.nodes.as_ref();
+        nodes.is_none_or(|nodes| nodes.iter().any(Option::is_none))
+    }
+
     /// Where the next page starts.
     pub fn next(&self) -> Option<String> {
         self.page_info.as_ref().and_then(PageInfo::next)
     }
 
-    /// Puts a further page behind this one.
+    /// Puts a further page behind this one. A page without nodes leaves a gap.
     pub fn extend(&mut self, page: Self) {
         self.nodes
             .get_or_insert_default()
-            .extend(page.nodes.unwrap_or_default());
+            .extend(page.nodes.unwrap_or_else(|| vec![None]));
         self.page_info = page.page_info;
     }
 }
