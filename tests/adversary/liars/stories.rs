@@ -2,10 +2,18 @@
 
 use std::time::Duration;
 
-use forge_testkit::{Identity, Scratch, tangled::World};
+use forge_testkit::{
+    CANARY, Identity, Scratch,
+    github::{ALL_SCOPES, GitHubDouble, Options, PullSeed, state::Permission},
+    tangled::World,
+};
 use serde_json::json;
 
-use super::child::Running;
+use super::{child::Running, ground::Ground};
+use crate::{
+    plant::Variant,
+    trust::{Purpose, allows},
+};
 
 #[test]
 fn slow_server_of_record_ends_with_deadline() {
@@ -30,5 +38,43 @@ fn slow_server_of_record_ends_with_deadline() {
         let said = ended.stderr_text();
         assert!(said.contains("took longer than 1 s"), "{said}");
         world.pds().host().set_latency(Duration::ZERO);
+    }
+}
+
+/// GitHub sends three lines of context, so git fetches the head for more of them.
+#[test]
+fn context_in_clone_fetches_by_no_program_of_it() {
+    let double = GitHubDouble::start(Options::default()).unwrap();
+    let token = format!("gho_{CANARY}{CANARY}{CANARY}");
+    {
+        let mut seed = double.seed();
+        seed.org("octo", &[("ada", Permission::Admin)]);
+        seed.token(&token, "ada", ALL_SCOPES);
+        seed.repo_with_readme("octo/tools");
+        let pull = PullSeed {
+            author: "grace",
+            title: "Some work",
+            head: "work",
+            ..PullSeed::default()
+        };
+        seed.open_pull("octo/tools", &pull);
+    }
+    for variant in [Variant::Direct, Variant::Included] {
+        let mut ground = Ground::new(variant, "git@github.localhost:octo/tools.git");
+        ground.ran();
+        let run = double.env(&token).into_iter();
+        let run = run.fold(ground.forge(), |run, (key, value)| run.env(key, value));
+        let args = ["pr", "context", "1", "-R", "octo/tools", "-U", "9"];
+        let out = run
+            .env("FORGE_TIMEOUT", "60")
+            .args(args)
+            .args(["--json", "diff,warnings"])
+            .output()
+            .success();
+        let ran = ground.ran();
+        let against = ran.iter().find(|seen| !allows(Purpose::Guarded, seen));
+        assert_eq!(against, None, "{variant:?}");
+        let said = out.stdout_text();
+        assert!(said.contains("core.sshcommand"), "{variant:?}: {said}");
     }
 }
