@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use forge_core::{
     Action, Capability, Error, ErrorKind, Hint, Op, Page, PageReq, Policy, PrId, Quota, Repo,
-    Result, Warning,
+    Result, Warning, call,
     model::{
         Actor, CheckStatus, ChecksReport, Comment, ContentsReq, Diff, DiffReq, FileChange,
         IssueFields, IssueId, Links, MergeState, Mergeability, PrFields, PrState, PullQuery,
@@ -159,7 +159,7 @@ pub async fn context(repo: &Repo, pr: &PrId, req: &ContextReq) -> Result<PullCon
         reserve: OnceLock::new(),
     };
     watch.started(pr, req);
-    let found = gather.gather().await;
+    let found = call::together(gather.gather()).await;
     watch.ended(pr, req, &found);
     found
 }

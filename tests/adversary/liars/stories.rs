@@ -9,7 +9,10 @@ use forge_testkit::{
 };
 use serde_json::json;
 
-use super::{child::Running, ground::Ground};
+use super::{
+    child::{Running, check_end},
+    ground::Ground,
+};
 use crate::{
     plant::Variant,
     trust::{Purpose, allows},
@@ -77,4 +80,33 @@ fn context_in_clone_fetches_by_no_program_of_it() {
         let said = out.stdout_text();
         assert!(said.contains("core.sshcommand"), "{variant:?}: {said}");
     }
+}
+
+/// A title of GitHub's has 256 characters at most; a host that lies sends what it likes, page by page.
+#[test]
+fn list_of_long_titles_is_cut_below_the_memory_limit() {
+    let double = GitHubDouble::start(Options::default()).unwrap();
+    let token = format!("gho_{CANARY}{CANARY}{CANARY}");
+    {
+        let mut seed = double.seed();
+        seed.org("octo", &[("ada", Permission::Admin)]);
+        seed.token(&token, "ada", ALL_SCOPES);
+        seed.repo_with_readme("octo/tools");
+        let title = "x".repeat(100_000);
+        for _ in 0..1_500 {
+            seed.open_issue("octo/tools", "grace", &title, "");
+        }
+    }
+    let scratch = Scratch::new();
+    let run = scratch.forge(&scratch.path(""), &Identity::ADA);
+    let own = double.env(&token).into_iter();
+    let run = own.fold(run, |run, (key, value)| run.env(key, value));
+    let run = run.args(["issue", "list", "-R", "octo/tools", "-L", "1500"]);
+    let result = scratch.path("probe.result");
+    let ended = Running::start(&run, result, Duration::from_secs(100)).end();
+    let ended = ended.unwrap();
+    assert_eq!(check_end(&ended), Ok(()));
+    let said = ended.stderr_text();
+    assert!(said.contains("more than 32 MiB in all"), "{said}");
+    assert_eq!((ended.code, ended.stdout_text().lines().count()), (0, 300));
 }

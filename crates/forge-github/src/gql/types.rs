@@ -1,19 +1,70 @@
 //! The shapes of answers. Nearly everything may be missing: a partial failure makes `null`s, and
 //! each document asks for some fields alone. Enumerations are text, because they grow.
 
+use std::{fmt, marker::PhantomData};
+
 use forge_core::Timestamp;
-use serde::{Deserialize, Deserializer};
+use serde::{
+    Deserialize, Deserializer,
+    de::{Error as _, SeqAccess, Visitor},
+};
+
+/// No page that is asked for has so many nodes; a node takes up to some kilobytes, also an empty one.
+const MAX_NODES: usize = 1_000;
 
 /// A connection.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Nodes<T> {
-    #[serde(default = "Option::default")]
+    #[serde(
+        default = "Option::default",
+        deserialize_with = "bounded",
+        bound(deserialize = "T: Deserialize<'de>")
+    )]
     pub nodes: Option<Vec<Option<T>>>,
     #[serde(default)]
     pub page_info: Option<PageInfo>,
     #[serde(default)]
     pub total_count: Option<u64>,
+}
+
+fn bounded<'de, D, T>(d: D) -> Result<Option<Vec<Option<T>>>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    Ok(Option::<Bounded<T>>::deserialize(d)?.map(|list| list.0))
+}
+
+/// The nodes of one page.
+struct Bounded<T>(Vec<Option<T>>);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Bounded<T> {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        d.deserialize_seq(BoundedVisitor(PhantomData))
+    }
+}
+
+struct BoundedVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for BoundedVisitor<T> {
+    type Value = Bounded<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of nodes")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+        let mut nodes = Vec::new();
+        while let Some(node) = seq.next_element()? {
+            if nodes.len() == MAX_NODES {
+                let message = format!("a page has more than {MAX_NODES} nodes");
+                return Err(A::Error::custom(message));
+            }
+            nodes.push(node);
+        }
+        Ok(Bounded(nodes))
+    }
 }
 
 impl<T> Default for Nodes<T> {
