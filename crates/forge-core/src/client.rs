@@ -6,8 +6,8 @@ use futures::{Stream, stream};
 use tracing::Instrument;
 
 use crate::{
-    Capability, Error, ErrorKind, Forge, Outcome, Page, PageReq, PrId, RepoId, Result, Retry,
-    Support, Timestamp, Trust, WebPage,
+    Capability, Error, ErrorKind, Forge, Outcome, Page, PageReq, PrId, RepoId, Result, Support,
+    Timestamp, Trust, WebPage,
     call::CallState,
     deadline::{timed_out, within_deadline},
     model::{
