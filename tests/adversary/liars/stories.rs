@@ -46,7 +46,7 @@ fn slow_server_of_record_ends_with_deadline() {
 
 /// GitHub sends three lines of context, so git fetches the head for more of them.
 #[test]
-fn context_in_clone_fetches_by_no_program_of_it() {
+fn context_in_clone_starts_no_program_of_clone() {
     let double = GitHubDouble::start(Options::default()).unwrap();
     let token = format!("gho_{CANARY}{CANARY}{CANARY}");
     {

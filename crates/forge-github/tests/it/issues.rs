@@ -378,7 +378,7 @@ async fn issue_comments_that_are_not_whole_are_a_warning_of_comments() {
 }
 
 #[tokio::test]
-async fn issue_whose_answer_denies_change_is_read_back() {
+async fn denied_change_of_issue_is_read_back() {
     let open = || issue(7, json!({}));
     for happened in [true, false] {
         let after = |done: Value, before: Value| one(if happened { done } else { before });

@@ -154,7 +154,7 @@ fn denied(mutation: &'static str, pull: Value) -> Step {
 }
 
 #[tokio::test]
-async fn merge_whose_answer_shows_it_open_is_read_back() {
+async fn merge_answered_as_open_is_read_back() {
     let waits = json!({ "isInMergeQueue": true });
     for (after, queued) in [
         (merged(), Some(false)),
@@ -181,7 +181,7 @@ async fn merge_whose_answer_shows_it_open_is_read_back() {
 }
 
 #[tokio::test]
-async fn close_and_draft_whose_answer_denies_them_are_read_back() {
+async fn denied_close_and_draft_are_read_back() {
     let drafted = changed(7, json!({ "isDraft": true }));
     for happened in [true, false] {
         let after = |done: &Value| one(if happened { done.clone() } else { pull(7) });

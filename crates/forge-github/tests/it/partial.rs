@@ -346,7 +346,7 @@ async fn checks_left_out_are_no_missing_checks() {
 }
 
 #[tokio::test]
-async fn page_of_a_section_that_is_left_out_is_no_empty_page() {
+async fn left_out_section_is_no_empty_page() {
     let script = Script::play(vec![
         data("PullView", one(changed(7, json!({ "reviews": null })))),
         data(
