@@ -6,9 +6,10 @@ use futures::{Stream, stream};
 use tracing::Instrument;
 
 use crate::{
-    Capability, Error, ErrorKind, Forge, Outcome, Page, PageReq, PrId, RepoId, Result, Retry,
-    Support, Timestamp, Trust, WebPage,
+    Capability, Error, ErrorKind, Forge, Outcome, Page, PageReq, PrId, RepoId, Result, Support,
+    Timestamp, Trust, WebPage,
     call::CallState,
+    deadline::{timed_out, within_deadline},
     model::{
         Actor, Attachment, BaseRules, BoardId, Branch, Check, CheckLog, ChecksReport, CloseReq,
         Comment, CommentId, Commit, ContentsReq, CreatePull, Diff, DiffReq, EditIssue, EditPull,
@@ -219,19 +220,6 @@ impl Client {
             )
             .with_op(op.name())),
         }
-    }
-}
-
-fn timed_out(op: Op, after: Duration, state: &CallState) -> Error {
-    let e = Error::new(
-        ErrorKind::Timeout { after },
-        format!("{} took longer than {} s", op.name(), after.as_secs_f32()),
-    );
-    if op.effect() == Effect::Write && !state.wrote_nothing() {
-        e.with_retry(Retry::Ambiguous)
-            .with_hint("look whether it happened before trying again: it may have")
-    } else {
-        e.with_hint("try again, or allow more time with FORGE_TIMEOUT (seconds)")
     }
 }
 
@@ -516,12 +504,17 @@ impl Repo {
             .await
     }
 
-    /// The diff, streamed. The deadline covers the start of it alone.
+    /// The diff, streamed. The deadline covers the waiting for all of it.
     pub async fn diff(&self, pr: &PrId, req: &DiffReq) -> Result<Diff> {
         req.check_since()?;
-        self.client
-            .run(Op::PrDiff, pr, req.needs(), || self.forge().diff(pr, req))
-            .await
+        let (begun, deadline) = (tokio::time::Instant::now(), self.client.policy.deadline);
+        let read = self
+            .client
+            .run(Op::PrDiff, pr, req.needs(), || self.forge().diff(pr, req));
+        let mut diff = read.await?;
+        let left = deadline.saturating_sub(begun.elapsed());
+        diff.body = within_deadline(diff.body, Op::PrDiff, deadline, left);
+        Ok(diff)
     }
 
     /// The changed files.

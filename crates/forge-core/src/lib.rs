@@ -7,6 +7,7 @@
 pub mod call;
 mod capability;
 mod client;
+mod deadline;
 pub mod diff;
 mod error;
 mod forge;

@@ -55,6 +55,7 @@ mod threads;
 mod timeline;
 mod token;
 mod web;
+mod weight;
 
 pub use caps::{CAPABILITIES, SERVER_CAPABILITIES};
 pub use endpoint::Endpoint;

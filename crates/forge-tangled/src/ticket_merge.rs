@@ -26,6 +26,7 @@ use crate::{
         record::{Content, Pull},
         view::Located,
     },
+    remote_refs::MAX_PRINTED,
     spelling,
     ticket_writes::{changed_on_the_way, experimental, unseen},
     tickets,
@@ -228,9 +229,9 @@ impl Tangled {
         if pushed.status == 0 {
             // Somebody may have pushed on top of it since, or the knot's answer is an old one.
             let refname = format!("refs/heads/{base}");
-            let there = remote.run_ok(["ls-remote", "--", &clone.remote, &refname]);
-            match there.await {
-                Ok(there) if String::from_utf8_lossy(&there).starts_with(tip) => return Ok(()),
+            let ask = vec!["ls-remote", "--", &clone.remote, &refname];
+            match remote.run_within(ask, MAX_PRINTED).await {
+                Ok(Some(there)) if there.starts_with(tip.as_bytes()) => return Ok(()),
                 Ok(_) => {}
                 Err(e) => return Err(pushed_unseen(clone, located, tip, e)),
             }

@@ -2,12 +2,21 @@
 
 use std::time::Duration;
 
-use forge_testkit::{Identity, Scratch, tangled::World};
+use forge_testkit::{
+    CANARY, Identity, Scratch,
+    github::{ALL_SCOPES, GitHubDouble, Options, PullSeed, state::Permission},
+    tangled::World,
+};
 use serde_json::{Value, json};
 
 use super::{
     child::{Running, check_end},
+    ground::Ground,
     lies::gzip,
+};
+use crate::{
+    plant::Variant,
+    trust::{Purpose, allows},
 };
 
 #[test]
@@ -79,4 +88,71 @@ fn large_rounds_together_take_little_memory() {
     let listed: Value = serde_json::from_slice(&ended.stdout).unwrap();
     let count = listed.as_array().map(Vec::len);
     assert_eq!(count, Some(8), "{}", ended.stderr_text());
+}
+
+/// GitHub sends three lines of context, so git fetches the head for more of them.
+#[test]
+fn context_in_clone_starts_no_program_of_clone() {
+    let double = GitHubDouble::start(Options::default()).unwrap();
+    let token = format!("gho_{CANARY}{CANARY}{CANARY}");
+    {
+        let mut seed = double.seed();
+        seed.org("octo", &[("ada", Permission::Admin)]);
+        seed.token(&token, "ada", ALL_SCOPES);
+        seed.repo_with_readme("octo/tools");
+        let pull = PullSeed {
+            author: "grace",
+            title: "Some work",
+            head: "work",
+            ..PullSeed::default()
+        };
+        seed.open_pull("octo/tools", &pull);
+    }
+    for variant in [Variant::Direct, Variant::Included] {
+        let mut ground = Ground::new(variant, "git@github.localhost:octo/tools.git");
+        ground.ran();
+        let run = double.env(&token).into_iter();
+        let run = run.fold(ground.forge(), |run, (key, value)| run.env(key, value));
+        let args = ["pr", "context", "1", "-R", "octo/tools", "-U", "9"];
+        let out = run
+            .env("FORGE_TIMEOUT", "60")
+            .args(args)
+            .args(["--json", "diff,warnings"])
+            .output()
+            .success();
+        let ran = ground.ran();
+        let against = ran.iter().find(|seen| !allows(Purpose::Guarded, seen));
+        assert_eq!(against, None, "{variant:?}");
+        let said = out.stdout_text();
+        assert!(said.contains("core.sshcommand"), "{variant:?}: {said}");
+    }
+}
+
+/// A title of GitHub's has 256 characters at most; a host that lies sends what it likes, page by page.
+#[test]
+fn list_of_long_titles_is_cut_below_the_memory_limit() {
+    let double = GitHubDouble::start(Options::default()).unwrap();
+    let token = format!("gho_{CANARY}{CANARY}{CANARY}");
+    {
+        let mut seed = double.seed();
+        seed.org("octo", &[("ada", Permission::Admin)]);
+        seed.token(&token, "ada", ALL_SCOPES);
+        seed.repo_with_readme("octo/tools");
+        let title = "x".repeat(100_000);
+        for _ in 0..1_500 {
+            seed.open_issue("octo/tools", "grace", &title, "");
+        }
+    }
+    let scratch = Scratch::new();
+    let run = scratch.forge(&scratch.path(""), &Identity::ADA);
+    let own = double.env(&token).into_iter();
+    let run = own.fold(run, |run, (key, value)| run.env(key, value));
+    let run = run.args(["issue", "list", "-R", "octo/tools", "-L", "1500"]);
+    let result = scratch.path("probe.result");
+    let ended = Running::start(&run, result, Duration::from_secs(100)).end();
+    let ended = ended.unwrap();
+    assert_eq!(check_end(&ended), Ok(()));
+    let said = ended.stderr_text();
+    assert!(said.contains("more than 32 MiB in all"), "{said}");
+    assert_eq!((ended.code, ended.stdout_text().lines().count()), (0, 300));
 }

@@ -1,19 +1,70 @@
 //! The shapes of answers. Nearly everything may be missing: a partial failure makes `null`s, and
 //! each document asks for some fields alone. Enumerations are text, because they grow.
 
+use std::{fmt, marker::PhantomData};
+
 use forge_core::Timestamp;
-use serde::{Deserialize, Deserializer};
+use serde::{
+    Deserialize, Deserializer,
+    de::{Error as _, SeqAccess, Visitor},
+};
+
+/// No page that is asked for has so many nodes; a node takes up to some kilobytes, also an empty one.
+const MAX_NODES: usize = 1_000;
 
 /// A connection.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Nodes<T> {
-    #[serde(default = "Option::default")]
+    #[serde(
+        default = "Option::default",
+        deserialize_with = "bounded",
+        bound(deserialize = "T: Deserialize<'de>")
+    )]
     pub nodes: Option<Vec<Option<T>>>,
     #[serde(default)]
     pub page_info: Option<PageInfo>,
     #[serde(default)]
     pub total_count: Option<u64>,
+}
+
+fn bounded<'de, D, T>(d: D) -> Result<Option<Vec<Option<T>>>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    Ok(Option::<Bounded<T>>::deserialize(d)?.map(|list| list.0))
+}
+
+/// The nodes of one page.
+struct Bounded<T>(Vec<Option<T>>);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Bounded<T> {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        d.deserialize_seq(BoundedVisitor(PhantomData))
+    }
+}
+
+struct BoundedVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for BoundedVisitor<T> {
+    type Value = Bounded<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of nodes")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+        let mut nodes = Vec::new();
+        while let Some(node) = seq.next_element()? {
+            if nodes.len() == MAX_NODES {
+                let message = format!("a page has more than {MAX_NODES} nodes");
+                return Err(A::Error::custom(message));
+            }
+            nodes.push(node);
+        }
+        Ok(Bounded(nodes))
+    }
 }
 
 impl<T> Default for Nodes<T> {
@@ -36,16 +87,22 @@ impl<T> Nodes<T> {
             .collect()
     }
 
+    /// Whether the answer left out a node, or all of them.
+    pub fn has_gaps(&self) -> bool {
+        let nodes = self.nodes.as_ref();
+        nodes.is_none_or(|nodes| nodes.iter().any(Option::is_none))
+    }
+
     /// Where the next page starts.
     pub fn next(&self) -> Option<String> {
         self.page_info.as_ref().and_then(PageInfo::next)
     }
 
-    /// Puts a further page behind this one.
+    /// Puts a further page behind this one. A page without nodes leaves a gap.
     pub fn extend(&mut self, page: Self) {
         self.nodes
             .get_or_insert_default()
-            .extend(page.nodes.unwrap_or_default());
+            .extend(page.nodes.unwrap_or_else(|| vec![None]));
         self.page_info = page.page_info;
     }
 }

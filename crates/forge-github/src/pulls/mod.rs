@@ -22,6 +22,7 @@ mod edits;
 mod fetched_diff;
 mod files;
 mod find;
+mod gaps;
 mod head_branch;
 mod history;
 pub(crate) mod known;

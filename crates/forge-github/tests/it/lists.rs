@@ -413,3 +413,54 @@ async fn a_status_of_many_is_read_on_and_asks_for_less_where_it_is_deep() {
         "review-requested:@me repo:octo/tools is:pr state:open sort:created-desc"
     );
 }
+
+/// A pull request with more than twelve MiB of what nobody asked for.
+fn long(number: u64) -> Vec<Value> {
+    let groups = vec![json!({}); 60_000];
+    vec![changed(number, json!({ "reactionGroups": groups }))]
+}
+
+#[tokio::test]
+async fn list_of_too_many_bytes_ends_with_a_cursor() {
+    let script = Script::play(vec![
+        data("PullList", list(long(1), 9, Some("c1"))),
+        data("PullList", list(long(2), 9, Some("c2"))),
+        data("PullList", list(long(3), 9, Some("c3"))),
+        // The next call counts anew.
+        data("PullList", list(long(3), 9, Some("c3"))),
+    ])
+    .await;
+    let query = PullQuery::default();
+    let page = script.repo.list(&query, PageReq::first(9)).await.unwrap();
+    assert_eq!(page.items.len(), 2);
+    let said = &page.warnings[0];
+    assert!(said.message.contains("more than 32 MiB in all"), "{said:?}");
+    assert!(said.hint.as_ref().unwrap().text().contains("lower limit"));
+    let next = PageReq::after(page.next.unwrap(), 1);
+    let page = script.repo.list(&query, next).await.unwrap();
+    assert_eq!(page.items[0].number, Some(3));
+    let sent = script.sent();
+    assert_eq!(
+        (&sent[2].1["after"], &sent[3].1["after"]),
+        (&json!("c2"), &json!("c2"))
+    );
+}
+
+#[tokio::test]
+async fn answer_of_too_many_items_is_refused() {
+    let empty = |count: usize| vec![json!({}); count];
+    let rows = |rows: Vec<Value>| data("PullList", list(rows, 9, None));
+    let labels = changed(1, json!({ "labels": { "nodes": empty(70_000) } }));
+    let script = Script::play(vec![rows(empty(1_001)), rows(vec![labels])]).await;
+    let query = PullQuery::default();
+    for said in ["more than 1000 nodes", "more than 65536 items"] {
+        let e = script
+            .repo
+            .list(&query, PageReq::first(9))
+            .await
+            .unwrap_err();
+        assert_eq!(e.code(), "protocol");
+        assert!(e.message().contains(said), "{e}");
+    }
+    script.sent();
+}
