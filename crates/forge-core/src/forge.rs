@@ -194,8 +194,9 @@ pub trait PullRequests: Send + Sync {
     /// Closes without merging.
     ///
     /// # Behavior
-    /// Closing a closed one sets nothing and says so in a warning. Where a comment is said and a
-    /// branch deleted all the same, they are steps of the outcome, which is not `unchanged`. A head
+    /// Closing a closed one sets nothing and says so in a warning. The comment is made and the branch
+    /// deleted all the same; they are steps of the outcome, which is not `unchanged`. A comment that
+    /// is the newest one already is not made again. A head
     /// branch that is not at [`CloseReq::expected_head`] is kept, which is a warning.
     ///
     /// # Errors

@@ -18,7 +18,7 @@ use crate::{
 const PULL: SubjectKind = SubjectKind::PullRequest;
 
 impl Local {
-    pub(super) async fn add_comment(
+    pub(crate) async fn add_comment(
         &self,
         number: u64,
         body: &str,
