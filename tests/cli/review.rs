@@ -74,6 +74,23 @@ fn comments_on_lines_become_threads() {
 }
 
 #[test]
+fn comment_on_a_whole_file_becomes_a_thread() {
+    let world = World::with_pull();
+    let args = ["pr", "review", "1", "--file", "feature.txt=Too short."];
+    world.grace(&args).ok();
+    let list = world.forge(&["pr", "thread", "list", "1"]).text();
+    let threads = rows(&list);
+    assert_eq!(threads.len(), 1, "{list}");
+    assert_eq!(
+        (threads[0][2], threads[0][5]),
+        ("feature.txt", "Too short.")
+    );
+    let args = ["pr", "review", "1", "--file", "feature.txt"];
+    let out = world.grace(&args).output();
+    assert!(out.stderr_text().contains("PATH=TEXT"), "{out:?}");
+}
+
+#[test]
 fn comments_on_lines_from_a_file() {
     let world = World::with_pull();
     let file = world.scratch.write(

@@ -85,6 +85,7 @@ pub(crate) fn review(author: &str, state: ReviewState) -> Review {
         round: None,
         reactions: std::collections::BTreeMap::new(),
         comments: vec![],
+        threads: vec![],
     }
 }
 

@@ -153,6 +153,7 @@ mod tests {
             round: None,
             reactions: Default::default(),
             comments: Vec::new(),
+            threads: vec![],
         }
     }
 

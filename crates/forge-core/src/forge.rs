@@ -304,7 +304,7 @@ pub trait PullRequests: Send + Sync {
 /// Comments, reviews and threads.
 #[async_trait]
 pub trait Reviews: Send + Sync {
-    /// Comments on the pull request, or answers a comment or a thread's comment.
+    /// Comments on the pull request, or answers a comment. The key of a thread answers that thread.
     ///
     /// # Errors
     /// `invalid_input` for an empty or too long body; `not_found` for `reply_to`.
@@ -342,7 +342,7 @@ pub trait Reviews: Send + Sync {
     /// Submits a review: verdict, body and threads together.
     ///
     /// # Errors
-    /// `invalid_input` (no body where one is needed, a line that is not in the diff);
+    /// `invalid_input` (no body where one is needed, a line or a file that is not in the diff);
     /// `precondition_failed` when the viewer opened the pull request and the verdict is not a
     /// comment, or when it is closed or merged; `conflict` for a stale `expected_head`.
     async fn submit_review(&self, pr: &PrId, review: &NewReview) -> Result<Outcome<Review>>;

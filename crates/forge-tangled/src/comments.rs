@@ -549,6 +549,7 @@ impl Reviews for Tangled {
             commit: head,
             round: comment.round,
             comments: Vec::new(),
+            threads: Vec::new(),
             reactions: std::collections::BTreeMap::new(),
         });
         match verdict {

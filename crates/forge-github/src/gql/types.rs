@@ -131,7 +131,10 @@ wire! {
         id: String, state: String, body: String, submitted_at: Option<Timestamp>,
         author_association: Option<String>, author: Option<Account>, commit: Option<Oid>, viewer_did_author: bool,
         author_can_push_to_repository: Option<bool>, comments: Nodes<Comment>, reaction_groups: Vec<ReactionGroup>,
+        pull_request: Option<ReviewedPull>,
     }
+    /// The pull request of a review, for the threads that the review opened.
+    ReviewedPull { review_threads: Nodes<Thread>, }
     Thread {
         id: String, path: String, line: Option<u64>, start_line: Option<u64>,
         original_line: Option<u64>, original_start_line: Option<u64>, diff_side: String,

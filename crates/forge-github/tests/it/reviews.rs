@@ -15,7 +15,7 @@ use crate::{
 fn on(line: u64) -> NewThread {
     NewThread {
         path: "src/lib.rs".into(),
-        line,
+        line: Some(line),
         start_line: None,
         side: Side::Right,
         body: "Hm.".into(),

@@ -116,7 +116,9 @@ pub(crate) struct Edited {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct OpenedThread {
     pub path: String,
-    pub line: u64,
+    /// The (last) line; none for a thread on the whole file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_line: Option<u64>,
     pub side: Side,

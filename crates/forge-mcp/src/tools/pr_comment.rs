@@ -16,7 +16,7 @@ pub(super) struct Args {
     number: String,
     /// Markdown
     body: String,
-    /// Id of the comment to answer, also one in a thread
+    /// Id of the comment or thread to answer
     reply_to: Option<String>,
 }
 

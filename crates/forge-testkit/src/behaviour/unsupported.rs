@@ -323,7 +323,7 @@ async fn ask(repo: &Repo, pr: &PrId, capability: Capability) -> Option<Error> {
             let mut review = NewReview::new(Verdict::Comment, "");
             review.threads.push(NewThread {
                 path: "README.md".into(),
-                line: 1,
+                line: Some(1),
                 start_line: None,
                 side: Side::Right,
                 body: "Text".into(),
