@@ -76,8 +76,20 @@ fn the_life_of_a_pull_request() {
         );
         let view = view.says(&line).says(", 1 resolved without its comments");
         assert!(!view.text().contains("Because."), "{}", view.text());
-        wire.call("pr_comment", json!({"number": 1, "body": "Plain."}))
+        let plain = wire
+            .call("pr_comment", json!({"number": 1, "body": "Plain."}))
             .ok();
+        let id = plain.data()["id"].clone();
+        let args = json!({"number": 1, "body": "Plain, better.", "edit": id});
+        let edited = wire.call("pr_comment", args).ok().says("comment replaced");
+        assert_eq!(edited.data()["id"], id);
+        let args = json!({"number": 1, "body": "x", "delete": id});
+        wire.call("pr_comment", args).fails("invalid_input");
+        wire.call("pr_comment", json!({"number": 1, "delete": id}))
+            .ok()
+            .says("comment deleted");
+        wire.call("pr_comment", json!({"number": 1, "delete": id}))
+            .fails("not_found");
         wire.call("pr_set_state", json!({"number": 1, "state": "closed"}))
             .ok()
             .says("closed");
