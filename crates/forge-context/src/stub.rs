@@ -365,6 +365,10 @@ impl Reviews for StubForge {
         unused()
     }
 
+    async fn dismiss_review(&self, _: &PrId, _: &str, _: &str) -> Result<Outcome<Review>> {
+        unused()
+    }
+
     async fn threads(&self, _: &PrId, _: ThreadFilter, _: PageReq) -> Result<Page<Thread>> {
         unused()
     }
@@ -389,6 +393,10 @@ impl Checks for StubForge {
     async fn check_reasons(&self, _: &PrId, checks: &[&Check]) -> Result<Vec<Option<String>>> {
         self.asked("check_reasons")?;
         Ok(checks.iter().map(|_| Some("a step".to_owned())).collect())
+    }
+
+    async fn rerun_failed_checks(&self, _: &PrId) -> Result<Outcome<Vec<Check>>> {
+        unused()
     }
 }
 

@@ -619,6 +619,20 @@ impl Repo {
             .await
     }
 
+    /// Dismisses a review.
+    pub async fn dismiss_review(
+        &self,
+        pr: &PrId,
+        key: &str,
+        message: &str,
+    ) -> Result<Outcome<Review>> {
+        self.client
+            .run(Op::ReviewDismiss, pr, vec![], || {
+                self.forge().dismiss_review(pr, key, message)
+            })
+            .await
+    }
+
     /// The review threads.
     pub async fn threads(
         &self,
@@ -682,6 +696,15 @@ impl Repo {
         self.client
             .run(Op::CheckReasons, pr, vec![], || {
                 self.forge().check_reasons(pr, checks)
+            })
+            .await
+    }
+
+    /// Runs the failed checks again.
+    pub async fn rerun_failed_checks(&self, pr: &PrId) -> Result<Outcome<Vec<Check>>> {
+        self.client
+            .run(Op::ChecksRerun, pr, vec![], || {
+                self.forge().rerun_failed_checks(pr)
             })
             .await
     }

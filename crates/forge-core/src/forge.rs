@@ -347,6 +347,17 @@ pub trait Reviews: Send + Sync {
     /// comment, or when it is closed or merged; `conflict` for a stale `expected_head`.
     async fn submit_review(&self, pr: &PrId, review: &NewReview) -> Result<Outcome<Review>>;
 
+    /// Dismisses the review `key` ([`Review::id`]), so that its verdict counts no longer; `message`
+    /// says why.
+    ///
+    /// # Behavior
+    /// Dismissing a dismissed one changes nothing and says so in a warning.
+    ///
+    /// # Errors
+    /// `invalid_input` (field `message`) for an empty or too long message; `not_found`;
+    /// `precondition_failed` for a review without a verdict; `permission_denied`.
+    async fn dismiss_review(&self, pr: &PrId, key: &str, message: &str) -> Result<Outcome<Review>>;
+
     /// The review threads, by time of their first comment.
     ///
     /// # Errors
@@ -383,6 +394,17 @@ pub trait Checks: Send + Sync {
     /// # Errors
     /// As [`Checks::checks`].
     async fn check_reasons(&self, pr: &PrId, checks: &[&Check]) -> Result<Vec<Option<String>>>;
+
+    /// Runs the failed and cancelled checks of the head commit again, and returns those.
+    ///
+    /// # Behavior
+    /// - Without a failed check nothing is run, which is a warning.
+    /// - A check that cannot be run again is named in a warning.
+    ///
+    /// # Errors
+    /// As [`Checks::checks`]; `precondition_failed` when none of the failed ones can be run again;
+    /// `permission_denied`.
+    async fn rerun_failed_checks(&self, pr: &PrId) -> Result<Outcome<Vec<Check>>>;
 }
 
 /// Issues of a repository, and how they and pull requests refer to each other.

@@ -112,6 +112,10 @@ impl Reviews for GitHub {
         Ok(outcome)
     }
 
+    async fn dismiss_review(&self, pr: &PrId, key: &str, message: &str) -> Result<Outcome<Review>> {
+        self.dismiss(pr, key, message).await
+    }
+
     async fn threads(
         &self,
         pr: &PrId,

@@ -558,6 +558,10 @@ impl Reviews for Tangled {
         }
     }
 
+    async fn dismiss_review(&self, _: &PrId, _: &str, _: &str) -> Result<Outcome<Review>> {
+        Err(caps::refusal(Capability::ReviewDismiss))
+    }
+
     async fn threads(
         &self,
         pr: &PrId,

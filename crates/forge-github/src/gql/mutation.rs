@@ -59,6 +59,7 @@ mutations! {
     ADD_FILE_THREAD = "addPullRequestReviewThread", "thread { id }";
     SUBMIT_REVIEW = "submitPullRequestReview", "pullRequestReview { ...ReviewWithComments ...OpenedThreads }";
     DISCARD_REVIEW = "deletePullRequestReview", "clientMutationId";
+    DISMISS_REVIEW = "dismissPullRequestReview", "pullRequestReview { ...ReviewWithComments }";
     REPLY = "addPullRequestReviewThreadReply", "comment { ...LineComment }";
     RESOLVE = "resolveReviewThread", "thread { ...ThreadNode }";
     UNRESOLVE = "unresolveReviewThread", "thread { ...ThreadNode }";

@@ -134,7 +134,7 @@ wire! {
         pull_request: Option<ReviewedPull>,
     }
     /// The pull request of a review, for the threads that the review opened.
-    ReviewedPull { review_threads: Nodes<Thread>, }
+    ReviewedPull { id: String, review_threads: Nodes<Thread>, }
     Thread {
         id: String, path: String, line: Option<u64>, start_line: Option<u64>,
         original_line: Option<u64>, original_start_line: Option<u64>, diff_side: String,

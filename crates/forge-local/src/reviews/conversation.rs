@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use forge_core::{
     Result, Timestamp,
-    model::{Actor, Comment, Review, Side, Thread},
+    model::{Actor, Comment, Review, ReviewState, Side, Thread},
 };
 use forge_git::CatFile;
 
@@ -279,6 +279,13 @@ impl Conversation {
                     comments: opened,
                     threads: ids,
                 });
+            }
+            Event::ReviewDismissed { review, message } => {
+                if let Some(review) = self.reviews.iter_mut().find(|r| r.id == *review) {
+                    review.state = ReviewState::Dismissed;
+                }
+                self.comments
+                    .push(writer.comment(comment_id(seq), by, at, message));
             }
             Event::ThreadResolved { thread, resolved } => {
                 if let Some(thread) = self.thread_mut(thread) {

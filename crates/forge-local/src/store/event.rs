@@ -63,6 +63,8 @@ pub(crate) enum Event {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         threads: Vec<OpenedThread>,
     },
+    /// The verdict of a review counts no longer.
+    ReviewDismissed { review: String, message: String },
     /// A thread was resolved, or that was taken back.
     ThreadResolved { thread: String, resolved: bool },
     /// It was closed without merging.
@@ -190,6 +192,7 @@ impl Subject for Event {
                 ..
             } => "request changes",
             Self::Reviewed { .. } => "review",
+            Self::ReviewDismissed { .. } => "dismiss review",
             Self::ThreadResolved { resolved: true, .. } => "resolve",
             Self::ThreadResolved { .. } => "unresolve",
             Self::Closed { .. } => "close",

@@ -76,6 +76,7 @@ const TOOLS: &[ToolRow] = &[
     (Call::Op(Op::CommentEdit), PR_COMMENT, &[]),
     (Call::Op(Op::CommentDelete), PR_COMMENT, &[]),
     (Call::Op(Op::ReviewSubmit), "pr_review", &[]),
+    (Call::Op(Op::ReviewDismiss), "pr_review_dismiss", &[]),
     (Call::Op(Op::ThreadResolve), "pr_thread_resolve", &[]),
     (Call::Op(Op::IssueList), "issue_list", &[]),
     (Call::Op(Op::IssueView), "issue_view", &[]),
@@ -98,6 +99,7 @@ const TOOLS: &[ToolRow] = &[
     (Call::Op(Op::IssueCommentDelete), ISSUE_COMMENT, &[]),
     (Call::Op(Op::Checks), "pr_checks", &[]),
     (Call::Op(Op::CheckLog), "pr_checks", &[("logs", "true")]),
+    (Call::Op(Op::ChecksRerun), "pr_checks_rerun", &[]),
 ];
 
 const FORGE_STATUS: &str = "forge_status";

@@ -6,6 +6,7 @@ use clap::Args;
 use forge_core::{
     Error, Repo, Result,
     model::{NewReview, NewThread, PrFields, Side, Verdict},
+    text,
 };
 use serde::Deserialize;
 
@@ -36,6 +37,18 @@ pub struct ReviewArgs {
     /// The text.
     #[command(flatten)]
     pub body: BodyArgs,
+    /// Dismiss the review of this id; the text says why
+    ///
+    /// "forge pr view --json reviews" has the ids.
+    #[arg(
+        long,
+        value_name = "id",
+        conflicts_with_all = [
+            "approve", "comment", "request_changes", "lines", "files", "comments_file",
+            "match_head_commit",
+        ]
+    )]
+    pub dismiss: Option<String>,
     /// Comment on a line or a range of lines; may be repeated
     ///
     /// Lines are those of the head (R, the default) or of the base (L), and must stand in the
@@ -226,6 +239,9 @@ mod args_tests {
 /// # Errors
 /// When the review is refused; then nothing of it is stored.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: ReviewArgs) -> Result<Exit> {
+    if let Some(key) = &args.dismiss {
+        return dismiss(ctx, repo, &args, key).await;
+    }
     let inline = !args.lines.is_empty() || !args.files.is_empty() || args.comments_file.is_some();
     let named = verdict(&args, inline);
     if named.is_none() && !ctx.ui.can_prompt() {
@@ -291,6 +307,32 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: ReviewArgs) -> Result<Exit
             Verdict::Comment => format!("{} Reviewed pull request {name}", what.gray("-")),
         });
     }
+    Ok(Exit::Ok)
+}
+
+async fn dismiss(ctx: &Ctx, repo: Option<&str>, args: &ReviewArgs, key: &str) -> Result<Exit> {
+    let named = args.selector.as_deref();
+    let selected = select::pull(ctx, repo, named, Unnamed::NotWithRepo, PrFields::NONE).await?;
+    let why = match body::read(&args.body, &selected.repo)? {
+        Some(why) => why,
+        None if ctx.ui.can_prompt() => editor::edit(ctx.config()?.editor().as_deref(), "")?,
+        None => return Err(blank_body("dismissed")),
+    };
+    let outcome = selected
+        .repo
+        .dismiss_review(&selected.id, key, &why)
+        .await?;
+    let name = pull_name(&selected.id);
+    if outcome.already {
+        let line = format!("The review of pull request {name} is dismissed already");
+        ctx.ui.already(outcome, &line)?;
+        return Ok(Exit::Ok);
+    }
+    let review = ctx.ui.outcome(outcome)?;
+    let author = text::one_line(&review.author.login);
+    ctx.ui.success(&format!(
+        "Dismissed the review of {author} on pull request {name}"
+    ));
     Ok(Exit::Ok)
 }
 
