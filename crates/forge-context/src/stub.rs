@@ -17,9 +17,9 @@ use forge_core::{
         CloseReq, Comment, CommentId, Commit, ContentsReq, CreatePull, Diff, DiffReq, EditIssue,
         EditPull, Examined, FileChange, FileContent, HeadChange, HeadRef, Issue, IssueField,
         IssueFields, IssueId, IssueQuery, IssueSet, Label, Links, Merge, MergeReq, Mergeability,
-        NewAttachment, NewIssue, NewLabel, NewReview, PrFields, PullQuery, PullRequest, PullStatus,
-        RepoInfo, Resubmit, Review, SetIssueState, SinceHead, StateFilter, StatusEvent, Subject,
-        Thread, ThreadFilter, ThreadId, UpdateBranch,
+        NewAttachment, NewIssue, NewLabel, NewReview, PrFields, PullQuery, PullRequest, PullScope,
+        PullStatus, PullsAcross, RepoInfo, Resubmit, Review, SetIssueState, SinceHead, StateFilter,
+        StatusEvent, Subject, Thread, ThreadFilter, ThreadId, UpdateBranch,
     },
 };
 use futures::stream;
@@ -241,6 +241,10 @@ impl PullRequests for StubForge {
         _: StateFilter,
         _: PrFields,
     ) -> Result<Vec<PullRequest>> {
+        unused()
+    }
+
+    async fn list_across(&self, _: &PullScope, _: &[PullQuery], _: usize) -> Result<PullsAcross> {
         unused()
     }
 

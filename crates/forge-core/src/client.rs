@@ -14,9 +14,9 @@ use crate::{
         Comment, CommentId, Commit, ContentsReq, CreatePull, Diff, DiffReq, EditIssue, EditPull,
         Examined, FileChange, FileContent, HeadRef, Issue, IssueField, IssueFields, IssueId,
         IssueQuery, IssueSet, Label, Links, Merge, MergeReq, Mergeability, NewAttachment, NewIssue,
-        NewLabel, NewReview, PrFields, PullQuery, PullRequest, PullStatus, RepoInfo, Resubmit,
-        Review, SetIssueState, StateFilter, StatusEvent, Subject, Thread, ThreadFilter, ThreadId,
-        UpdateBranch,
+        NewLabel, NewReview, PrFields, PullQuery, PullRequest, PullScope, PullStatus, PullsAcross,
+        RepoInfo, Resubmit, Review, SetIssueState, StateFilter, StatusEvent, Subject, Thread,
+        ThreadFilter, ThreadId, UpdateBranch,
     },
     op::{Effect, Needs, Op},
 };
@@ -149,6 +149,23 @@ impl Client {
             client: self.clone(),
             id,
         }
+    }
+
+    /// What each of `queries` finds in the repositories of `scope`, which are all of this forge.
+    ///
+    /// # Errors
+    /// As [`PullRequests::list_across`](crate::PullRequests::list_across).
+    pub async fn list_across(
+        &self,
+        scope: &PullScope,
+        queries: &[PullQuery],
+        limit: usize,
+    ) -> Result<PullsAcross> {
+        let needs = queries.iter().flat_map(Needs::needs).collect();
+        self.run(Op::PrListAcross, scope, needs, || {
+            self.forge.list_across(scope, queries, limit)
+        })
+        .await
     }
 
     /// Capability, access, span, deadline and error context, once for every operation.

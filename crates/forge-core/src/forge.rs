@@ -20,9 +20,9 @@ use crate::{
         Comment, CommentId, Commit, ContentsReq, CreatePull, Diff, DiffReq, EditIssue, EditPull,
         Examined, FileChange, FileContent, HeadRef, Issue, IssueField, IssueFields, IssueId,
         IssueQuery, IssueSet, Label, Links, Merge, MergeReq, Mergeability, NewAttachment, NewIssue,
-        NewLabel, NewReview, PrFields, PullQuery, PullRequest, PullStatus, RepoInfo, Resubmit,
-        Review, SetIssueState, StateFilter, StatusEvent, Subject, Thread, ThreadFilter, ThreadId,
-        UpdateBranch,
+        NewLabel, NewReview, PrFields, PullQuery, PullRequest, PullScope, PullStatus, PullsAcross,
+        RepoInfo, Resubmit, Review, SetIssueState, StateFilter, StatusEvent, Subject, Thread,
+        ThreadFilter, ThreadId, UpdateBranch,
     },
 };
 
@@ -136,6 +136,23 @@ pub trait PullRequests: Send + Sync {
         query: &PullQuery,
         page: PageReq,
     ) -> Result<Page<PullRequest>>;
+
+    /// What each of `queries` finds in the repositories of `scope`: at most `limit` for each query and
+    /// repository. The queries want the same sections.
+    ///
+    /// # Behavior
+    /// - As few requests as the forge allows, at once where there are several.
+    /// - A repository or an owner that cannot be read is in [`PullsAcross::failed`], and the rest is
+    ///   right.
+    ///
+    /// # Errors
+    /// When nothing can be read; as [`PullRequests::list`].
+    async fn list_across(
+        &self,
+        scope: &PullScope,
+        queries: &[PullQuery],
+        limit: usize,
+    ) -> Result<PullsAcross>;
 
     /// One pull request with the sections that `fields` names.
     ///

@@ -64,6 +64,8 @@ ops! {
     PrCreate = "pr.create", Write, Some(Capability::PrCreate);
     /// [`PullRequests::list`](crate::PullRequests::list)
     PrList = "pr.list", Read, Some(Capability::PrList);
+    /// [`PullRequests::list_across`](crate::PullRequests::list_across)
+    PrListAcross = "pr.list_across", Read, Some(Capability::PrList);
     /// [`PullRequests::view`](crate::PullRequests::view)
     PrView = "pr.view", Read, Some(Capability::PrView);
     /// [`PullRequests::find`](crate::PullRequests::find)

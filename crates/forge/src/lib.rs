@@ -39,6 +39,7 @@
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
+mod across;
 pub mod auth;
 mod closes;
 pub mod config;
@@ -55,6 +56,7 @@ mod selection;
 mod tangled;
 mod workflows;
 
+pub use across::{MINE, Places};
 pub use closes::with_closing_lines;
 pub use config::Config;
 pub use docs::capabilities_docs;

@@ -217,7 +217,7 @@ wire! {
     Pull {
         id: String, number: u64, title: String, state: String, is_draft: bool, url: String,
         created_at: Option<Timestamp>, updated_at: Option<Timestamp>, closed_at: Option<Timestamp>,
-        merged_at: Option<Timestamp>, repository: Option<Id>, base_ref_name: String, base_ref_oid: Option<String>,
+        merged_at: Option<Timestamp>, repository: Option<Id>, found_in: Option<RepoName>, base_ref_name: String, base_ref_oid: Option<String>,
         head_ref_name: String, head_ref_oid: Option<String>, is_cross_repository: bool,
         head_repository: Option<RepoName>, head_repository_owner: Option<Login>,
         author: Option<Account>,
