@@ -418,7 +418,8 @@ async fn a_status_of_many_is_read_on_and_asks_for_less_where_it_is_deep() {
 async fn repositories_and_owners_are_one_search() {
     let row = |number: u64, owner: &str, name: &str| {
         let repo = json!({ "id": "R_1", "name": name, "owner": { "login": owner } });
-        changed(number, json!({ "foundIn": repo }))
+        let id = format!("PR_{owner}_{number}");
+        changed(number, json!({ "id": id, "foundIn": repo }))
     };
     let rows = vec![
         row(7, "octo", "tools"),
