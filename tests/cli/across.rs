@@ -39,7 +39,7 @@ impl Everywhere {
         let places = [
             "-R", REPO, "-R", WIDGET, "-R", &here, "-R", &gone, "-R", &here,
         ];
-        let run = self.local.forge(&[&["pr"], args, &places].concat());
+        let run = self.local.forge(&[&["pr"][..], args, &places].concat());
         let hub = self.hub.double.env(TOKEN).into_iter();
         hub.chain(self.tangled.services())
             .fold(run, |run, (key, value)| run.env(key, value))
@@ -159,7 +159,10 @@ fn owner_and_mine_are_one_request() {
     }
     let ask = |args: &[&str], code: i32| {
         hub.double.reset_record();
-        let out = hub.forge(&[&["pr"], args].concat()).output().exits(code);
+        let out = hub
+            .forge(&[&["pr"][..], args].concat())
+            .output()
+            .exits(code);
         assert_eq!(hub.double.counts().api, 1, "{args:?}: {out:?}");
         out
     };

@@ -80,7 +80,7 @@ async fn several_repositories_are_asked_together(fx: Fixture) {
     assert!(!found.is_cut);
     for list in &found.lists {
         let ids: BTreeSet<String> = list.iter().map(|p| p.id.to_string()).collect();
-        assert_eq!(ids, [&a, &b].map(ToString::to_string).into());
+        assert_eq!(ids, BTreeSet::from([a.to_string(), b.to_string()]));
     }
     assert_eq!(found.lists.len(), 2);
     let failed: Vec<_> = found.failed.iter().map(|(name, _)| name.clone()).collect();
