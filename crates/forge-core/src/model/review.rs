@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{Actor, Comment};
-use crate::{Error, PrId, Result, Timestamp};
+use crate::{Error, PrId, Result, Timestamp, text};
 
 /// What a review says in all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -206,10 +206,11 @@ impl NewThread {
     /// What it is about, as in `src/lib.rs:10-12`.
     #[must_use]
     pub fn place(&self) -> String {
+        let path = text::one_line(&self.path);
         match (self.start_line, self.line) {
-            (_, None) => self.path.clone(),
-            (Some(first), Some(line)) if first != line => format!("{}:{first}-{line}", self.path),
-            (_, Some(line)) => format!("{}:{line}", self.path),
+            (_, None) => path.into_owned(),
+            (Some(first), Some(line)) if first != line => format!("{path}:{first}-{line}"),
+            (_, Some(line)) => format!("{path}:{line}"),
         }
     }
 
