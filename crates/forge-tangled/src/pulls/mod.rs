@@ -1,7 +1,7 @@
 //! Pull requests: one file for each thing that is done with them.
 
-pub(crate) mod across;
-mod build;
+mod across;
+pub(crate) mod build;
 mod contents;
 mod create;
 mod diff;
