@@ -479,7 +479,7 @@ pub trait Issues: Send + Sync {
     /// Closes or reopens, with a comment if one is given.
     ///
     /// # Behavior
-    /// Asking for the state that it has changes nothing, leaves no comment, and says so in a warning.
+    /// Asking for the state that it has changes nothing, leaves no comment, and says both in warnings.
     ///
     /// # Errors
     /// `permission_denied` for somebody who may not.
