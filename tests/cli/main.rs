@@ -9,6 +9,7 @@
 )]
 
 mod accounts;
+mod across;
 mod by_branch;
 mod change;
 mod checkout;

@@ -72,6 +72,9 @@ are different on purpose:
   `--exclude` keeps the line end before the file that it leaves out.
 - `pr list --search` keeps to its repository, also where the words name others (`repo:`), and says that
   something is left out; gh shows what it finds there as rows of this one.
+- `pr list` and `pr status` take several `-R`, of which gh takes the last, and `--owner`: one table of
+  all of them, each row with its repository, and in JSON each item. What could not be read is named on
+  stderr, and the exit code is 1.
 - `pr status` says whether checks fail and whether it is approved, and counts neither.
 - `pr checks` puts what failed first, then by name; STARTUP_FAILURE is a failure.
   `--watch` prints them once on a pipe, when they have finished.

@@ -86,6 +86,7 @@ pub(crate) fn review(author: &str, state: ReviewState) -> Review {
         round: None,
         reactions: std::collections::BTreeMap::new(),
         comments: vec![],
+        threads: vec![],
     }
 }
 

@@ -159,6 +159,7 @@ mod tests {
             round: None,
             reactions: Default::default(),
             comments: Vec::new(),
+            threads: vec![],
         }
     }
 

@@ -15,9 +15,9 @@ use crate::{
         Comment, CommentId, Commit, ContentsReq, CreatePull, Diff, DiffReq, EditIssue, EditPull,
         Examined, FileChange, FileContent, HeadRef, Issue, IssueField, IssueFields, IssueId,
         IssueQuery, IssueSet, Label, Links, Merge, MergeReq, Mergeability, NewAttachment, NewIssue,
-        NewLabel, NewReview, PrFields, PullQuery, PullRequest, PullStatus, RepoInfo, Resubmit,
-        Review, SetIssueState, StateFilter, StatusEvent, Subject, Thread, ThreadFilter, ThreadId,
-        UpdateBranch,
+        NewLabel, NewReview, PrFields, PullQuery, PullRequest, PullScope, PullStatus, PullsAcross,
+        RepoInfo, Resubmit, Review, SetIssueState, StateFilter, StatusEvent, Subject, Thread,
+        ThreadFilter, ThreadId, UpdateBranch,
     },
     op::{Effect, Needs, Op},
 };
@@ -150,6 +150,23 @@ impl Client {
             client: self.clone(),
             id,
         }
+    }
+
+    /// What each of `queries` finds in the repositories of `scope`, which are all of this forge.
+    ///
+    /// # Errors
+    /// As [`PullRequests::list_across`](crate::PullRequests::list_across).
+    pub async fn list_across(
+        &self,
+        scope: &PullScope,
+        queries: &[PullQuery],
+        limit: usize,
+    ) -> Result<PullsAcross> {
+        let needs = queries.iter().flat_map(Needs::needs).collect();
+        self.run(Op::PrListAcross, scope, needs, || {
+            self.forge.list_across(scope, queries, limit)
+        })
+        .await
     }
 
     /// Capability, access, span, deadline and error context, once for every operation.
@@ -612,6 +629,20 @@ impl Repo {
             .await
     }
 
+    /// Dismisses a review.
+    pub async fn dismiss_review(
+        &self,
+        pr: &PrId,
+        key: &str,
+        message: &str,
+    ) -> Result<Outcome<Review>> {
+        self.client
+            .run(Op::ReviewDismiss, pr, vec![], || {
+                self.forge().dismiss_review(pr, key, message)
+            })
+            .await
+    }
+
     /// The review threads.
     pub async fn threads(
         &self,
@@ -675,6 +706,15 @@ impl Repo {
         self.client
             .run(Op::CheckReasons, pr, vec![], || {
                 self.forge().check_reasons(pr, checks)
+            })
+            .await
+    }
+
+    /// Runs the failed checks again.
+    pub async fn rerun_failed_checks(&self, pr: &PrId) -> Result<Outcome<Vec<Check>>> {
+        self.client
+            .run(Op::ChecksRerun, pr, vec![], || {
+                self.forge().rerun_failed_checks(pr)
             })
             .await
     }

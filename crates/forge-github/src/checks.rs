@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use forge_core::{
-    Checks, Error, Hint, Noun, PrId, Result,
+    Checks, Error, Hint, Noun, Outcome, PrId, Result,
     model::{ByteStream, Check, CheckLog, CheckStatus, ChecksReport, PrFields},
     text::one_line,
 };
@@ -63,6 +63,10 @@ impl Checks for GitHub {
             .filter_map(|mut run| Some((std::mem::take(&mut run.id), run.reason()?)))
             .collect();
         Ok(checks.iter().map(|c| reasons.remove(&c.id)).collect())
+    }
+
+    async fn rerun_failed_checks(&self, pr: &PrId) -> Result<Outcome<Vec<Check>>> {
+        self.rerun_failed(pr).await
     }
 
     /// The log is kept in a storage elsewhere, to which the route redirects (docs.github.com, REST,

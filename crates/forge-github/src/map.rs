@@ -129,7 +129,24 @@ fn review_state(word: &str) -> ReviewState {
     }
 }
 
+/// The threads that a review opened, in the order of its comments: each begins with one of them.
+fn opened_threads(r: &wire::Review) -> Vec<String> {
+    fn first(thread: &wire::Thread) -> Option<&String> {
+        let mut comments = thread.comments.nodes.iter().flatten().flatten();
+        comments.next().map(|c| &c.id)
+    }
+    let of = r.pull_request.as_ref();
+    let threads = of.and_then(|pull| pull.review_threads.nodes.as_ref());
+    let threads: Vec<&wire::Thread> = threads.into_iter().flatten().flatten().collect();
+    let comments = r.comments.nodes.iter().flatten().flatten();
+    comments
+        .filter_map(|c| threads.iter().find(|t| first(t) == Some(&c.id)))
+        .map(|t| t.id.clone())
+        .collect()
+}
+
 pub(crate) fn review(r: wire::Review) -> Review {
+    let threads = opened_threads(&r);
     Review {
         id: r.id,
         author: actor(r.author),
@@ -142,6 +159,7 @@ pub(crate) fn review(r: wire::Review) -> Review {
         round: None,
         reactions: reactions(r.reaction_groups),
         comments: r.comments.into_vec().into_iter().map(comment).collect(),
+        threads,
     }
 }
 

@@ -549,12 +549,17 @@ impl Reviews for Tangled {
             commit: head,
             round: comment.round,
             comments: Vec::new(),
+            threads: Vec::new(),
             reactions: std::collections::BTreeMap::new(),
         });
         match verdict {
             true => self.if_it_counts(&located, outcome).await,
             false => Ok(outcome),
         }
+    }
+
+    async fn dismiss_review(&self, _: &PrId, _: &str, _: &str) -> Result<Outcome<Review>> {
+        Err(caps::refusal(Capability::ReviewDismiss))
     }
 
     async fn threads(

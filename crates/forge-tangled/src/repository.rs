@@ -560,7 +560,7 @@ impl Tangled {
         })
     }
 
-    fn canonical(&self, owner: &Identity, name: &str) -> RepoId {
+    pub(crate) fn canonical(&self, owner: &Identity, name: &str) -> RepoId {
         RepoId {
             kind: ForgeKind::TANGLED,
             host: self.settings.host.clone(),

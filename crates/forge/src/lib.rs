@@ -44,6 +44,7 @@ struct Readme;
 #[doc = include_str!("../../../docs/library.md")]
 struct LibraryPage;
 
+mod across;
 pub mod auth;
 mod closes;
 pub mod config;
@@ -60,6 +61,7 @@ mod selection;
 mod tangled;
 mod workflows;
 
+pub use across::{MINE, Places};
 pub use closes::with_closing_lines;
 pub use config::Config;
 pub use docs::capabilities_docs;

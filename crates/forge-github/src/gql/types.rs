@@ -188,7 +188,10 @@ wire! {
         id: String, state: String, body: String, submitted_at: Option<Timestamp>,
         author_association: Option<String>, author: Option<Account>, commit: Option<Oid>, viewer_did_author: bool,
         author_can_push_to_repository: Option<bool>, comments: Nodes<Comment>, reaction_groups: Vec<ReactionGroup>,
+        pull_request: Option<ReviewedPull>,
     }
+    /// The pull request of a review, for the threads that the review opened.
+    ReviewedPull { id: String, review_threads: Nodes<Thread>, }
     Thread {
         id: String, path: String, line: Option<u64>, start_line: Option<u64>,
         original_line: Option<u64>, original_start_line: Option<u64>, diff_side: String,
@@ -271,7 +274,7 @@ wire! {
     Pull {
         id: String, number: u64, title: String, state: String, is_draft: bool, url: String,
         created_at: Option<Timestamp>, updated_at: Option<Timestamp>, closed_at: Option<Timestamp>,
-        merged_at: Option<Timestamp>, repository: Option<Id>, base_ref_name: String, base_ref_oid: Option<String>,
+        merged_at: Option<Timestamp>, repository: Option<Id>, found_in: Option<RepoName>, base_ref_name: String, base_ref_oid: Option<String>,
         head_ref_name: String, head_ref_oid: Option<String>, is_cross_repository: bool,
         head_repository: Option<RepoName>, head_repository_owner: Option<Login>,
         author: Option<Account>,

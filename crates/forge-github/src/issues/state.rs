@@ -52,7 +52,11 @@ impl GitHub {
                 IssueState::Closed => "closed",
             };
             let warning = Warning::new(format!("{id} is {word} already; nothing was changed"));
-            return Ok(Outcome::unchanged(before, warning));
+            let mut outcome = Outcome::unchanged(before, warning);
+            let why = "it goes with a change of the state, and there is none";
+            let unsaid = req.comment.as_deref().map(|b| comment_failed(id, b, why));
+            outcome.warnings.extend(unsaid);
+            return Ok(outcome);
         }
         let node = &before.node_id;
         let mut batch = Batch::default();

@@ -235,5 +235,6 @@ fn latest(review: &LatestReview) -> Review {
         round: None,
         reactions: BTreeMap::new(),
         comments: Vec::new(),
+        threads: Vec::new(),
     }
 }

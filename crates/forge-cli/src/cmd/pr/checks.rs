@@ -48,6 +48,9 @@ pub struct ChecksArgs {
     /// Only those that the base branch requires
     #[arg(long)]
     pub required: bool,
+    /// Run the failed and cancelled ones again first
+    #[arg(long, conflicts_with = "web")]
+    pub rerun_failed: bool,
     /// Wait until they have finished
     #[arg(long, conflicts_with = "json")]
     pub watch: bool,
@@ -76,6 +79,15 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ChecksArgs) -> Result<Exi
             .unwrap_or(url);
         browser::open(&ctx.ui, ctx.config()?.browser().as_deref(), &page)?;
         return Ok(Exit::Ok);
+    }
+    if args.rerun_failed {
+        let again = selected.repo.rerun_failed_checks(&selected.id).await?;
+        let again = ctx.ui.outcome(again)?;
+        if !again.is_empty() {
+            let names: Vec<_> = again.iter().map(|c| text::one_line(&c.name)).collect();
+            ctx.ui
+                .success(&format!("Running again: {}", names.join(", ")));
+        }
     }
     let mut checks = read(&selected, args).await?;
     if let Some(selection) = selection {

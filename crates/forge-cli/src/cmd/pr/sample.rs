@@ -98,6 +98,7 @@ pub(crate) fn review(state: ReviewState, body: &str, at: &str) -> Review {
         round: None,
         reactions: Default::default(),
         comments: vec![],
+        threads: vec![],
     }
 }
 
