@@ -58,13 +58,16 @@ const ASSERTED: &[(&str, &str)] = &[
     ("define_issue_field", "issue_edits"),
     ("delete_issue", "issue_reads"),
     ("delete_issue_comment", "issue_reads"),
+    ("dismiss_review", "reviews"),
     ("edit_issue_comment", "issue_reads"),
     ("edit_issues", "issue_edits"),
     ("examine", "repos"),
     ("issue_fields", "issue_edits"),
     ("issue_history", "issue_reads"),
+    ("list_across", "lists"),
     ("related_issues", "issue_edits"),
     ("repo_file", "issue_reads"),
+    ("rerun_failed_checks", "checks"),
 ];
 
 /// What GitHub has no request for: it keeps no rounds.

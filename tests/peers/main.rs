@@ -27,6 +27,7 @@ mod large;
 mod life;
 mod list;
 mod merge;
+mod prompts;
 mod reading;
 mod refusals;
 mod second;

@@ -25,6 +25,8 @@ pub struct Terminal {
     child: Child,
     master: File,
     seen: Vec<u8>,
+    /// How often it was told where its cursor is.
+    told: usize,
 }
 
 /// How a program on a terminal ended.
@@ -97,7 +99,22 @@ impl Terminal {
             child,
             master: File::from(master),
             seen: Vec::new(),
+            told: 0,
         }
+    }
+
+    /// Answers each question, given by a part of it, with keys once it is there, then reads to the
+    /// end.
+    ///
+    /// # Panics
+    /// As [`Self::expect`] and [`Self::finish`].
+    #[must_use]
+    pub fn answer(mut self, answers: &[(&str, &str)]) -> TtyOutput {
+        for (question, keys) in answers {
+            self.expect(question);
+            self.send(keys);
+        }
+        self.finish()
     }
 
     /// Reads until `text` has appeared after what was read before.
@@ -156,6 +173,19 @@ impl Terminal {
         }
     }
 
+    /// A program may ask where its cursor is (gh's questions do), and waits for the answer.
+    fn tell_position(&mut self) {
+        let query = b"\x1b[6n";
+        let asked = self
+            .seen
+            .windows(query.len())
+            .filter(|part| *part == query.as_slice());
+        for _ in self.told..asked.count() {
+            self.told += 1;
+            self.send("\u{1b}[1;1R");
+        }
+    }
+
     fn so_far(&self) -> String {
         String::from_utf8_lossy(&self.seen).into_owned()
     }
@@ -176,6 +206,7 @@ impl Terminal {
                     return false;
                 };
                 self.seen.extend_from_slice(&buffer[..n]);
+                self.tell_position();
                 return true;
             }
             if Instant::now() > until {
