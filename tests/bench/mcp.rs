@@ -5,7 +5,10 @@ use std::{
     io::{BufRead, BufReader, Read, Write},
     net::TcpStream,
     process::{Child, Stdio},
-    sync::atomic::{AtomicU32, Ordering},
+    sync::{
+        Mutex,
+        atomic::{AtomicU32, Ordering},
+    },
     thread,
     time::{Duration, Instant},
 };
@@ -42,8 +45,8 @@ pub fn measure(page: &mut Page) {
         &["What", "Measured"],
     );
     for (mode, args, most) in [
-        ("only reading", &[][..], 8_192),
-        ("with --write", &["--write"][..], 16_384),
+        ("only reading", &[][..], 10_240),
+        ("with --write", &["--write"][..], 20_480),
     ] {
         let mut wire = Wire::start(&server(args));
         let answer = wire.request("tools/list", json!({}));
@@ -102,6 +105,7 @@ pub fn measure(page: &mut Page) {
     ]);
     drop(wire);
     over_http(page, &server(&["--http", "127.0.0.1:0"]));
+    busy(page);
     let (calls, requests, bytes) = task();
     page.row(&[
         "find my failing pull request, read the failing check and the open threads, answer and \
@@ -305,6 +309,74 @@ fn over_http(page: &mut Page, run: &Run) {
     ]);
 }
 
+/// How many clients work on one repository at once, and for how many calls.
+const AGENTS: usize = 64;
+const WORK: u32 = 6_000;
+
+/// Many clients on one pull request, of whose calls 13 % comment on it: whether calls stay as fast as
+/// the comments grow.
+fn busy(page: &mut Page) {
+    let scratch = Scratch::new();
+    let git = scratch.repository("repo");
+    git.commit("feature", "Change", &[("new", Some("x\n"))]);
+    let forge = || scratch.forge(git.path(), &Identity::ADA);
+    let create = ["pr", "create", "-H", "feature", "-t", "Title", "-b", ""];
+    forge().args(create).ok();
+    let http = Http::start(&forge().args(["mcp", "--write", "--http", "127.0.0.1:0"]));
+    let number = json!({"number": 1});
+    let reads = [
+        http.request_of("pr_view", &number),
+        http.request_of("pr_view", &json!({"number": 1, "include": "comments"})),
+        http.request_of("pr_list", &json!({})),
+        http.request_of("pr_diff", &number),
+    ];
+    let write = http.request_of("pr_comment", &json!({"number": 1, "body": "Seen."}));
+    let (made, took) = (AtomicU32::new(0), Mutex::new(Vec::new()));
+    let begun = Instant::now();
+    thread::scope(|scope| {
+        for _ in 0..AGENTS {
+            scope.spawn(|| {
+                let mut stream = http.connect();
+                loop {
+                    let n = made.fetch_add(1, Ordering::Relaxed);
+                    if n >= WORK {
+                        return;
+                    }
+                    let request = match n % 100 < 13 {
+                        true => &write,
+                        false => &reads[n as usize % reads.len()],
+                    };
+                    let sent = Instant::now();
+                    send(&mut stream, request);
+                    let done = (begun.elapsed(), sent.elapsed());
+                    took.lock().unwrap().push(done);
+                }
+            });
+        }
+    });
+    let mut took = took.into_inner().unwrap();
+    took.sort();
+    let quarter = took.len() / 4;
+    let rate = |from: usize, to: usize| {
+        let spent = took[to - 1].0 - took[from].0;
+        (to - from) as f64 / spent.as_secs_f64()
+    };
+    let (first, last) = (rate(0, quarter), rate(took.len() - quarter, took.len()));
+    let mut each: Vec<Duration> = took.iter().map(|(_, each)| *each).collect();
+    each.sort();
+    page.row(&[
+        format!(
+            "calls a second of {AGENTS} clients on one pull request, 13 % of them comments, HTTP: \
+             the first and the last quarter of {WORK}"
+        ),
+        format!("{first:.0}, {last:.0}"),
+    ]);
+    page.row(&[
+        "how long 99 % of these calls took at most".into(),
+        ms(each[each.len() * 99 / 100]),
+    ]);
+}
+
 /// A server of HTTP.
 struct Http {
     server: HttpServer,
@@ -316,17 +388,13 @@ impl Http {
     fn start(run: &Run) -> Self {
         let server = HttpServer::start(run);
         let HttpServer { address, token, .. } = &server;
-        let call = json!({"name": "forge_status", "arguments": {}, "_meta": meta()});
-        let body =
-            json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}).to_string();
-        let request = format!(
-            "POST /mcp HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n\
-             Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n\
-             MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: forge_status\r\n\
-             Content-Length: {}\r\n\r\n{body}",
-            body.len()
-        );
+        let request = request_of(address, token, "forge_status", &json!({}));
         Self { server, request }
+    }
+
+    /// A call of a tool, as it is sent.
+    fn request_of(&self, tool: &str, args: &Value) -> String {
+        request_of(&self.server.address, &self.server.token, tool, args)
     }
 
     fn connect(&self) -> TcpStream {
@@ -336,19 +404,7 @@ impl Http {
     }
 
     fn call(&self, stream: &mut TcpStream) {
-        stream.write_all(self.request.as_bytes()).unwrap();
-        let mut buffer = [0; 16 * 1024];
-        let mut got = Vec::new();
-        while !is_whole(&got) {
-            let read = stream.read(&mut buffer).unwrap();
-            assert!(read > 0, "the server has gone");
-            got.extend_from_slice(&buffer[..read]);
-        }
-        let answer = String::from_utf8_lossy(&got);
-        assert!(
-            answer.starts_with("HTTP/1.1 200 ") && answer.contains("structuredContent"),
-            "{answer}"
-        );
+        send(stream, &self.request);
     }
 
     /// So many calls by all clients together.
@@ -364,6 +420,38 @@ impl Http {
             }
         });
     }
+}
+
+/// A call of a tool, as it goes over the wire.
+fn request_of(address: &str, token: &str, tool: &str, args: &Value) -> String {
+    let call = json!({"name": tool, "arguments": args, "_meta": meta()});
+    let body =
+        json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}).to_string();
+    format!(
+        "POST /mcp HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n\
+         Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n\
+         MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: {tool}\r\n\
+         Content-Length: {}\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+/// Sends a call, and waits for its result.
+fn send(stream: &mut TcpStream, request: &str) {
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut buffer = [0; 16 * 1024];
+    let mut got = Vec::new();
+    while !is_whole(&got) {
+        let read = stream.read(&mut buffer).unwrap();
+        assert!(read > 0, "the server has gone");
+        got.extend_from_slice(&buffer[..read]);
+    }
+    let answer = String::from_utf8_lossy(&got);
+    assert!(
+        answer.starts_with("HTTP/1.1 200 ") && answer.contains("structuredContent"),
+        "{answer}"
+    );
+    assert!(!answer.contains("\"isError\":true"), "{answer}");
 }
 
 /// Whether an answer of HTTP/1.1 is there to its end.

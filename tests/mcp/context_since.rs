@@ -37,6 +37,14 @@ fn since_review_shows_pushed_commits_alone() {
         assert_eq!(data["since"]["commits"][0]["headline"], "Add b");
         assert_eq!(paths(data), ["b.txt"]);
         assert!(data.get("diff").is_none(), "{data}");
+        let diff = wire.call("pr_diff", json!({"number": 1, "since": "review"}));
+        let diff = diff.ok().says("Only what changed since commit ");
+        let diff = diff.says(": the head has more commits\n").says("+two\n");
+        assert_eq!(diff.data()["head_change"], "continued");
+        assert_eq!(
+            column(std::slice::from_ref(&diff), "files", "path"),
+            ["b.txt"]
+        );
         let both = json!({"number": 1, "since": "review", "include": ["diff"]});
         let both = wire.call("pr_context", both).ok();
         assert_eq!(both.data()["diff"]["files_total"], 2);
@@ -76,6 +84,11 @@ fn since_unknown_says_what_to_do() {
         assert_eq!(data["partial"], true);
         assert!(data.get("since").is_none());
         assert_eq!(data["verdict"]["ready_to_merge"], false);
+        if since != GONE {
+            let args = json!({"number": 1, "since": since});
+            let refused = wire.call("pr_diff", args).fails("not_found");
+            let _ = refused.says("name the commit that was the head");
+        }
     }
 }
 
@@ -145,6 +158,9 @@ fn since_on_tangled_goes_by_rounds() {
     assert_eq!(data["since"]["head_change"], "continued", "{data}");
     assert_eq!(data["since"]["commits"][0]["headline"], "Add more");
     assert_eq!(paths(data), ["more.txt"]);
+    let args = json!({"repo": WIDGET, "number": uri, "since": head});
+    let diff = wire.call("pr_diff", args).ok();
+    assert_eq!(column(&[diff], "files", "path"), ["more.txt"]);
     let source: Vec<_> = column(std::slice::from_ref(&found), "source", "path");
     assert_eq!(source, ["more.txt", "topic.txt"]);
     found.says("1| more\n");

@@ -101,7 +101,7 @@ impl Http {
 
 impl Http {
     /// A session of a legacy client that cannot ask its user.
-    fn session(&self) -> String {
+    pub fn session(&self) -> String {
         let client = json!({
             "protocolVersion": LEGACY, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}
         });

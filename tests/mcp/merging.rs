@@ -164,7 +164,7 @@ fn an_edit_that_was_made_in_part_says_which_part() {
     let rest = &half.data()["error"]["next"]["arguments"];
     assert_eq!(
         (&rest["number"], &rest["draft"]),
-        (&json!("1"), &json!(true))
+        (&json!("1"), &json!("draft"))
     );
     wire.call("pr_view", json!({"repo": REPO, "number": 1}))
         .ok()

@@ -171,7 +171,7 @@ fn r_001_9_pick_passes_over_what_cannot_be_worked_on() {
         let edit = json!({"number": issue, "values": values});
         wire.call("issue_edit", edit).ok();
     }
-    let block = json!({"number": 3, "add_blocked_by": ["1"]});
+    let block = json!({"number": 3, "blocked_by": ["1"]});
     wire.call("issue_edit", block).ok();
     let pick = json!({"state": "Ready for Plan"});
     let found = wire.call("workflow_pick", pick).ok();
@@ -379,14 +379,12 @@ fn tools_are_there_with_their_set_alone() {
     assert_eq!(names(&["--toolsets", "workflow"]), [all[2], all[4]]);
     assert!(names(&["--write"]).is_empty());
     let mut wire = world.server(MODERN, &["--write", "--toolsets", "workflow"]);
-    for mut tool in wire.tools() {
-        tool.as_object_mut().unwrap().remove("outputSchema");
-        let (name, bytes) = (tool["name"].clone(), tool.to_string().len());
+    for tool in wire.tools() {
+        let name = tool["name"].clone();
         let is_ours = all.iter().any(|ours| name == *ours);
         let description = tool["description"].as_str().unwrap();
         assert!(!is_ours || description.len() <= 900, "{name}");
         assert!(!is_ours || description.contains("Recovery: "), "{name}");
-        assert!(!is_ours || bytes <= 1_600, "{name}: {bytes}");
     }
     for (args, has) in [
         (&["--write", "--toolsets", "workflow"][..], true),

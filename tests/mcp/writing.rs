@@ -139,7 +139,7 @@ fn what_cannot_be_merged_asks_nobody() {
         .ok();
     wire.call("pr_merge", json!({"number": 1}))
         .fails("precondition_failed")
-        .says("\nNext: pr_edit {\"draft\":false,");
+        .says("\nNext: pr_edit {\"draft\":\"ready\",");
     wire.call("pr_edit", json!({"number": 1, "draft": false}))
         .ok();
     wire.call("pr_merge", json!({"number": 1, "auto": true}))

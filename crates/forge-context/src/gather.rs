@@ -8,7 +8,7 @@ use forge_core::{
     model::{
         Actor, CheckStatus, ChecksReport, Comment, ContentsReq, Diff, DiffReq, FileChange,
         IssueFields, IssueId, Links, MergeState, Mergeability, PrFields, PrState, PullQuery,
-        PullRequest, Review, Rounds, SinceHead, StateFilter, StatusEvent, Subject, Thread,
+        PullRequest, Review, SinceHead, StateFilter, StatusEvent, Subject, Thread,
     },
     text::strip_ansi,
 };
@@ -468,17 +468,7 @@ impl Gather<'_> {
     ) -> Result<SinceRead> {
         let named = self.req.since_commit.as_deref();
         let point = SincePoint::resolve(asked, named, pull, viewer)?;
-        let mut req = self.diff_req();
-        match (point.round, pull.rounds) {
-            // There is nothing since the newest round.
-            (Some(round), Some(rounds)) if round + 1 < rounds => {
-                req.rounds = Some(Rounds {
-                    round: None,
-                    since: Some(round),
-                });
-            }
-            _ => req.since.clone_from(&point.commit),
-        }
+        let req = point.narrow(pull, self.diff_req());
         let (mut diff, bytes, cut) = self.read_diff(&req).await?;
         let head = diff.since.take().ok_or_else(|| {
             Error::new(ErrorKind::Internal, "the forge answered with another diff")

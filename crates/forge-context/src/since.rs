@@ -3,7 +3,8 @@
 use forge_core::{
     Action, Arg, Error, Hint, Noun, Param, Result,
     model::{
-        Actor, ChangedCommit, DiffReq, HeadChange, PullRequest, Review, ReviewState, SinceHead,
+        Actor, ChangedCommit, DiffReq, HeadChange, PullRequest, Review, ReviewState, Rounds,
+        SinceHead,
     },
     text::one_line,
 };
@@ -31,6 +32,20 @@ pub struct SinceChanges {
     pub commits: Vec<ChangedCommit>,
     /// The changes between, without those of the base branch.
     pub diff: PackedDiff,
+}
+
+/// `req` of what changed in `pull`, which has its reviews, since `asked`: [`LATEST_REVIEW`] of
+/// `viewer`, the id of a review, or a commit.
+///
+/// # Errors
+/// `not_found` for a review that there is not; `invalid_input` (field `since`).
+pub fn diff_since(
+    asked: &str,
+    pull: &PullRequest,
+    viewer: Option<Result<Actor>>,
+    req: DiffReq,
+) -> Result<DiffReq> {
+    Ok(SincePoint::resolve(asked, None, pull, viewer)?.narrow(pull, req))
 }
 
 /// From where on changes are wanted.
@@ -80,6 +95,21 @@ impl SincePoint {
         }
         let message = format!("'{}' is no review of this pull request", one_line(asked));
         Err(unknown(message, reviews))
+    }
+
+    /// `req` of the changes since this point alone.
+    pub fn narrow(&self, pull: &PullRequest, mut req: DiffReq) -> DiffReq {
+        match (self.round, pull.rounds) {
+            // There is nothing since the newest round.
+            (Some(round), Some(rounds)) if round + 1 < rounds => {
+                req.rounds = Some(Rounds {
+                    round: None,
+                    since: Some(round),
+                });
+            }
+            _ => req.since.clone_from(&self.commit),
+        }
+        req
     }
 
     fn of_review(review: &Review) -> Result<Self> {

@@ -18,8 +18,9 @@ use forge_core::{
         EditPull, Examined, FileChange, FileContent, HeadChange, HeadRef, Issue, IssueField,
         IssueFields, IssueId, IssueQuery, IssueSet, Label, Links, Merge, MergeReq, Mergeability,
         NewAttachment, NewIssue, NewLabel, NewReview, PrFields, PullQuery, PullRequest, PullScope,
-        PullStatus, PullsAcross, RepoInfo, Resubmit, Review, SetIssueState, SinceHead, StateFilter,
-        StatusEvent, Subject, Thread, ThreadFilter, ThreadId, UpdateBranch,
+        PullStatus, PullsAcross, PushEdits, PushedCommit, RepoInfo, Resubmit, Review,
+        SetIssueState, SinceHead, StateFilter, StatusEvent, Subject, Thread, ThreadFilter,
+        ThreadId, UpdateBranch,
     },
 };
 use futures::stream;
@@ -186,6 +187,10 @@ impl Repos for StubForge {
     }
 
     async fn repo_file(&self, _: &RepoId, _: &str, _: Option<&str>) -> Result<Option<Vec<u8>>> {
+        unused()
+    }
+
+    async fn push_edits(&self, _: &RepoId, _: &PushEdits) -> Result<Outcome<PushedCommit>> {
         unused()
     }
 

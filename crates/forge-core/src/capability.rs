@@ -183,6 +183,8 @@ capabilities! {
     LabelValues = "label.values", "Labels with values";
     /// Read a file of a branch.
     RepoFile = "repo.file", "Reading a file of a branch";
+    /// Commit whole files on top of a branch that is there, without a clone.
+    BranchPush = "branch.push", "Committing edits of files to a branch";
 }
 
 impl Capability {

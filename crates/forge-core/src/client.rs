@@ -16,8 +16,8 @@ use crate::{
         Examined, FileChange, FileContent, HeadRef, Issue, IssueField, IssueFields, IssueId,
         IssueQuery, IssueSet, Label, Links, Merge, MergeReq, Mergeability, NewAttachment, NewIssue,
         NewLabel, NewReview, PrFields, PullQuery, PullRequest, PullScope, PullStatus, PullsAcross,
-        RepoInfo, Resubmit, Review, SetIssueState, StateFilter, StatusEvent, Subject, Thread,
-        ThreadFilter, ThreadId, UpdateBranch,
+        PushEdits, PushedCommit, RepoInfo, Resubmit, Review, SetIssueState, StateFilter,
+        StatusEvent, Subject, Thread, ThreadFilter, ThreadId, UpdateBranch,
     },
     op::{Effect, Needs, Op},
 };
@@ -365,6 +365,15 @@ impl Repo {
         self.client
             .run(Op::RepoFile, &self.id, vec![], || {
                 self.forge().repo_file(&self.id, path, at)
+            })
+            .await
+    }
+
+    /// Commits edits of files on top of a branch that is there.
+    pub async fn push_edits(&self, req: &PushEdits) -> Result<Outcome<PushedCommit>> {
+        self.client
+            .run(Op::BranchPush, &self.id, vec![], || {
+                self.forge().push_edits(&self.id, req)
             })
             .await
     }

@@ -21,8 +21,8 @@ use crate::{
         Examined, FileChange, FileContent, HeadRef, Issue, IssueField, IssueFields, IssueId,
         IssueQuery, IssueSet, Label, Links, Merge, MergeReq, Mergeability, NewAttachment, NewIssue,
         NewLabel, NewReview, PrFields, PullQuery, PullRequest, PullScope, PullStatus, PullsAcross,
-        RepoInfo, Resubmit, Review, SetIssueState, StateFilter, StatusEvent, Subject, Thread,
-        ThreadFilter, ThreadId, UpdateBranch,
+        PushEdits, PushedCommit, RepoInfo, Resubmit, Review, SetIssueState, StateFilter,
+        StatusEvent, Subject, Thread, ThreadFilter, ThreadId, UpdateBranch,
     },
 };
 
@@ -95,6 +95,17 @@ pub trait Repos: Send + Sync {
         path: &str,
         at: Option<&str>,
     ) -> Result<Option<Vec<u8>>>;
+
+    /// Commits edits of files on top of a branch that is there.
+    ///
+    /// # Behavior
+    /// - The branch has to be at [`PushEdits::expected_head`], and is moved only from there.
+    /// - Everything is checked before anything is written.
+    ///
+    /// # Errors
+    /// As [`Repos::repo`]; `conflict` when the branch is elsewhere; `invalid_input` (field `edits`) for
+    /// edits that do not fit what the branch has, (field `branch`) for one that there is not.
+    async fn push_edits(&self, repo: &RepoId, req: &PushEdits) -> Result<Outcome<PushedCommit>>;
 
     /// Compares what the services of the forge answer with what this backend expects of them.
     ///

@@ -58,6 +58,8 @@ ops! {
     BranchList = "branch.list", Read, None;
     /// [`Repos::repo_file`](crate::Repos::repo_file)
     RepoFile = "repo.file", Read, Some(Capability::RepoFile);
+    /// [`Repos::push_edits`](crate::Repos::push_edits)
+    BranchPush = "branch.push", Write, Some(Capability::BranchPush);
     /// [`Repos::examine`](crate::Repos::examine)
     Examine = "repo.examine", Read, None;
     /// [`PullRequests::create`](crate::PullRequests::create)

@@ -2,9 +2,9 @@
 
 use async_trait::async_trait;
 use forge_core::{
-    Action, Arg, Capability, Cursor, Error, Hint, Noun, Page, PageReq, Param, RepoId, Repos,
-    Result, Support,
-    model::{Actor, Branch, Examined, MergeMethod, Permission, RepoInfo},
+    Action, Arg, Capability, Cursor, Error, Hint, Noun, Outcome, Page, PageReq, Param, RepoId,
+    Repos, Result, Support,
+    model::{Actor, Branch, Examined, MergeMethod, Permission, PushEdits, PushedCommit, RepoInfo},
 };
 use serde::Deserialize;
 use serde_json::json;
@@ -113,6 +113,10 @@ impl Repos for GitHub {
         at: Option<&str>,
     ) -> Result<Option<Vec<u8>>> {
         self.file_at(repo, path, at).await
+    }
+
+    async fn push_edits(&self, repo: &RepoId, req: &PushEdits) -> Result<Outcome<PushedCommit>> {
+        self.commit_on_branch(repo, req).await
     }
 
     async fn examine(&self, repo: &RepoId, live: bool) -> Vec<Examined> {

@@ -240,6 +240,7 @@ pub static CAPABILITIES: Capabilities = Capabilities {
             },
         ),
         (C::RepoFile, Native),
+        (C::BranchPush, Native),
     ],
     limits: LIMITS,
 };

@@ -44,6 +44,7 @@ use repository::Repository;
 use store::Store;
 
 pub use caps::CAPABILITIES;
+pub use store::Shared;
 
 /// The pull requests of one git repository.
 #[derive(Debug)]
@@ -62,11 +63,28 @@ impl Local {
     /// it, as it does with a repository that belongs to somebody else, and with a bare one that
     /// nobody named by its own path.
     pub async fn open(path: &Path, trust: Trust) -> Result<Arc<Self>> {
+        Self::open_with(path, trust, None).await
+    }
+
+    /// As [`Local::open`], with what earlier ones have left for later ones.
+    ///
+    /// # Errors
+    /// As [`Local::open`].
+    pub async fn open_shared(path: &Path, trust: Trust, shared: Arc<Shared>) -> Result<Arc<Self>> {
+        Self::open_with(path, trust, Some(shared)).await
+    }
+
+    async fn open_with(
+        path: &Path,
+        trust: Trust,
+        shared: Option<Arc<Shared>>,
+    ) -> Result<Arc<Self>> {
         let repository = Repository::find(path, trust).await?;
         let store = Store {
             git: repository.git.clone(),
             common_dir: repository.common_dir.clone(),
             url: repository.url(),
+            shared,
         };
         let info = ForgeInfo {
             kind: ForgeKind::LOCAL,

@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use forge_core::{
-    Page, PageReq, RepoId, Repos, Result,
-    model::{Actor, Branch, Examined, MergeMethod, Permission, RepoInfo},
+    Outcome, Page, PageReq, RepoId, Repos, Result,
+    model::{Actor, Branch, Examined, MergeMethod, Permission, PushEdits, PushedCommit, RepoInfo},
 };
 
 use crate::{Local, ident::identity, paging, repository::state_file, store::branch_ref};
@@ -58,6 +58,11 @@ impl Repos for Local {
     ) -> Result<Option<Vec<u8>>> {
         self.check(repo)?;
         self.read_repo_file(path, at).await
+    }
+
+    async fn push_edits(&self, repo: &RepoId, req: &PushEdits) -> Result<Outcome<PushedCommit>> {
+        self.check(repo)?;
+        self.commit_on_branch(req).await
     }
 
     /// A git repository has no service.

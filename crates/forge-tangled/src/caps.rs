@@ -311,6 +311,11 @@ const fn rows(drafts: Support, verdicts: Support) -> Rows {
         yes(LabelEdit),
         yes(LabelValues),
         yes(RepoFile),
+        no(
+            BranchPush,
+            "a knot takes commits by git alone",
+            hint!("push with git, or submit a new round with a patch"),
+        ),
     ]
 }
 

@@ -2,14 +2,14 @@
 
 use async_trait::async_trait;
 use forge_core::{
-    AtUri, Capability, Error, ForgeKind, Hint, Noun, Page, PageReq, RepoId, RepoPath, Repos,
-    Result, Support, Warning,
-    model::{Actor, Branch, Examined, MergeMethod, Permission, RepoInfo},
+    AtUri, Capability, Error, ForgeKind, Hint, Noun, Outcome, Page, PageReq, RepoId, RepoPath,
+    Repos, Result, Support, Warning,
+    model::{Actor, Branch, Examined, MergeMethod, Permission, PushEdits, PushedCommit, RepoInfo},
     text::one_line,
 };
 
 use crate::{
-    Era, Tangled, fault, knot::BRANCHES_MOST, page, repository::Repository, ticket_writes,
+    Era, Tangled, caps, fault, knot::BRANCHES_MOST, page, repository::Repository, ticket_writes,
 };
 
 const ONLY_READ: &str = "this repository has no DID of its own: it speaks tangled's protocol of 2025, in \
@@ -137,6 +137,10 @@ impl Repos for Tangled {
             ))
         }));
         Ok(page)
+    }
+
+    async fn push_edits(&self, _: &RepoId, _: &PushEdits) -> Result<Outcome<PushedCommit>> {
+        Err(caps::refusal(Capability::BranchPush))
     }
 
     async fn repo_file(

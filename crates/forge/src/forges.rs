@@ -57,6 +57,8 @@ pub struct Forges {
     ssh_hosts: Arc<Mutex<BTreeMap<String, Option<String>>>>,
     #[cfg(feature = "github")]
     github: Arc<github::Shared>,
+    #[cfg(feature = "local")]
+    local: Arc<forge_local::Shared>,
     #[cfg(feature = "tangled")]
     tangled: Arc<tangled::Shared>,
 }
@@ -88,6 +90,8 @@ impl Forges {
             ssh_hosts: Arc::default(),
             #[cfg(feature = "github")]
             github: Arc::default(),
+            #[cfg(feature = "local")]
+            local: Arc::default(),
             #[cfg(feature = "tangled")]
             tangled: Arc::default(),
         }
@@ -138,6 +142,12 @@ impl Forges {
     #[cfg(feature = "github")]
     pub(crate) fn github(&self) -> &github::Shared {
         &self.github
+    }
+
+    /// What the repositories on this machine share.
+    #[cfg(feature = "local")]
+    pub(crate) fn local(&self) -> Arc<forge_local::Shared> {
+        Arc::clone(&self.local)
     }
 
     /// What its tangled hosts share.

@@ -67,13 +67,14 @@ static BACKENDS: &[Backend] = &[
         kind: &ForgeKind::LOCAL,
         title: "Git repository (local)",
         capabilities: &forge_local::CAPABILITIES,
-        open: |_, id, trust| {
+        open: |forges, id, trust| {
             Box::pin(async move {
                 let forge_core::RepoPath::Dir(dir) = &id.path else {
                     return Err(Error::invalid("repo", format!("{id} is no directory"))
                         .with_hint("name a local repository by its path, such as local:."));
                 };
-                let local = forge_local::Local::open(dir, trust).await?;
+                let shared = forges.local();
+                let local = forge_local::Local::open_shared(dir, trust, shared).await?;
                 let id = local.id().clone();
                 Ok((local as Arc<dyn Forge>, id))
             })

@@ -129,6 +129,55 @@ impl CreatePull {
     }
 }
 
+/// Edits of files, as one commit on top of a branch that is there.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PushEdits {
+    /// The branch.
+    pub branch: String,
+    /// The commit that the branch has to be at: its full id.
+    pub expected_head: String,
+    /// The message; its first line is the headline.
+    pub message: String,
+    /// The whole files.
+    pub edits: Vec<FileEdit>,
+}
+
+/// A commit that was made on a branch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PushedCommit {
+    /// The branch.
+    pub branch: String,
+    /// The commit, hex; empty where the forge does not say it.
+    pub oid: String,
+}
+
+impl PushEdits {
+    /// What can be said without looking at the repository.
+    ///
+    /// # Errors
+    /// `invalid_input` (field `edits`) as [`FileEdit::check`], and for none; (field `message`) for one
+    /// without text.
+    pub fn check(&self) -> Result<()> {
+        if self.edits.is_empty() {
+            return Err(Error::invalid("edits", "there is nothing to commit")
+                .with_hint("pass the whole files that the commit changes"));
+        }
+        if self.message.trim().is_empty() {
+            return Err(Error::invalid("message", "the commit has no message")
+                .with_hint("say in a line what it changes"));
+        }
+        FileEdit::check(&self.edits)
+    }
+
+    /// The first line of the message, and what is behind it.
+    #[must_use]
+    pub fn parts(&self) -> (&str, &str) {
+        let message = self.message.trim();
+        let (headline, body) = message.split_once('\n').unwrap_or((message, ""));
+        (headline.trim(), body.trim())
+    }
+}
+
 /// What to add to a set, and what to take out of it. Never a replacement of the whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SetChange<T> {

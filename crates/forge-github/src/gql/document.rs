@@ -13,7 +13,8 @@ pub(super) const QUERIES: &[(&str, &str)] = files!("queries":
     "Belongs", "Board", "Branch", "Branches", "CheckReasons", "Contents", "CreatePrepare", "EditPrepare",
     "IssueComment", "IssueLinks", "IssueList", "IssuePrepare", "IssueSearch", "IssueTimeline", "IssueView", "Label",
     "Labels", "LinksNamed", "MergePrepare", "Node", "PullLinks", "PullList", "PullMore", "PullSearch",
-    "PullStatus", "PullView", "ReplyPrepare", "Repository", "RepositoryFile", "Review", "Threads", "Timeline", "Viewer",
+    "PullStatus", "PullView", "PushPrepare", "ReplyPrepare", "Repository", "RepositoryFile", "Review", "Threads",
+    "Timeline", "Viewer",
 );
 
 /// Every fragment, by name.

@@ -423,7 +423,7 @@ proptest! {
         if fork {
             lookups.fork("o", "r", "b");
         }
-        for name in ["CreatePrepare", "EditPrepare", "IssuePrepare"] {
+        for name in ["CreatePrepare", "EditPrepare", "IssuePrepare", "PushPrepare"] {
             let mut document = Document::query(name);
             let mut variables = Map::new();
             lookups.add_to(&mut document, &mut variables);

@@ -147,7 +147,7 @@ impl GitHub {
             lookups.branch("baseRef", base);
         }
         if !req.edits.is_empty() {
-            lookups.files(req.base.as_deref(), edits::looked_at(req));
+            lookups.files(req.base.as_deref(), edits::looked_at(&req.edits));
         }
         match fork {
             Some((owner, name)) => lookups.fork(owner, name, &req.head.branch),

@@ -59,9 +59,9 @@ fn other_name() -> Hint {
 
 /// The paths that have to be known of the base branch: those of the edits, and the directories above
 /// what is written.
-pub(super) fn looked_at(req: &CreatePull) -> Vec<&str> {
-    let mut paths: Vec<&str> = req.edits.iter().map(|e| e.path.as_str()).collect();
-    let written = req.edits.iter().filter(|e| e.content.is_some());
+pub(super) fn looked_at(edits: &[FileEdit]) -> Vec<&str> {
+    let mut paths: Vec<&str> = edits.iter().map(|e| e.path.as_str()).collect();
+    let written = edits.iter().filter(|e| e.content.is_some());
     for directory in written.flat_map(FileEdit::directories) {
         if !paths.contains(&directory) {
             paths.push(directory);
@@ -89,6 +89,16 @@ pub(super) fn check(
         )
         .with_hint(other_name()));
     }
+    changes(repo, &req.edits, base).map(Some)
+}
+
+/// The tip of the branch that was looked up; `None` where there is none.
+pub(super) fn tip(repo: &Map<String, Value>) -> Option<String> {
+    onto(repo).map(|(tip, _)| tip)
+}
+
+/// What edits come to on a branch, which `repo` is the answer about.
+pub(super) fn changes(repo: &Map<String, Value>, edits: &[FileEdit], base: &str) -> Result<Edited> {
     let (tip, there) = onto(repo).ok_or_else(|| {
         Error::not_found(
             Noun::Branch,
@@ -97,13 +107,13 @@ pub(super) fn check(
         .with_hint("look whether the account may read the files of the repository")
     })?;
     let (mut additions, mut deletions) = (Vec::new(), Vec::new());
-    let (paths, there) = (looked_at(req), there);
+    let paths = looked_at(edits);
     let entry_of = |path: &str| {
         let at = paths.iter().position(|p| *p == path)?;
         there.get(at)?.as_ref()
     };
-    FileEdit::check_directories(&req.edits, base, |path| entry_of(path).map(|e| e.mode))?;
-    for edit in &req.edits {
+    FileEdit::check_directories(edits, base, |path| entry_of(path).map(|e| e.mode))?;
+    for edit in edits {
         let there = entry_of(&edit.path);
         let mode = edit.mode_on(base, there.map(|e| e.mode))?;
         match &edit.content {
@@ -118,10 +128,10 @@ pub(super) fn check(
             }
         }
     }
-    Ok(Some(Edited {
+    Ok(Edited {
         tip,
         changes: json!({ "additions": additions, "deletions": deletions }),
-    }))
+    })
 }
 
 /// GitHub's mutation knows no modes: a file keeps what it had, and a new one is no program.
@@ -154,6 +164,11 @@ fn blob_id(content: &[u8]) -> String {
 }
 
 impl Edited {
+    /// What GitHub's mutation takes as `fileChanges`.
+    pub fn into_changes(self) -> Value {
+        self.changes
+    }
+
     /// Puts branch and commit in front of what opens the pull request.
     pub fn add_to(
         &self,

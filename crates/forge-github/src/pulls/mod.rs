@@ -31,6 +31,7 @@ mod list;
 mod merge;
 mod merge_attempt;
 mod on_top;
+mod push;
 pub(crate) mod query;
 mod rebuild;
 pub(crate) mod rules;

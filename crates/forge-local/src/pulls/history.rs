@@ -22,7 +22,7 @@ impl Local {
         let log = self.store.log(&mut cat, &pull).await?;
         let mut events = Vec::new();
         let mut head: Option<String> = None;
-        for logged in &log.events {
+        for logged in log.events.iter() {
             let entry = &logged.entry;
             let before = events.last().map(|e: &StatusEvent| e.created_at);
             if let (Some(old), Some(new)) = (&head, &entry.head)

@@ -21,6 +21,7 @@ mod links;
 mod list;
 mod on_top;
 mod patch;
+mod push;
 mod state;
 mod status;
 mod view;

@@ -72,6 +72,7 @@ impl Local {
                 .await?
             {
                 Written::Done(pull) => {
+                    drop(attempts);
                     let id = comment_id(pull.snapshot.events);
                     return self.comment_now(&mut cat, &pull, &by, &id).await;
                 }
@@ -103,7 +104,10 @@ impl Local {
             };
             let draft = Draft::new(event, pull.snapshot.clone());
             match self.store.append(&mut cat, &pull, &by, draft).await? {
-                Written::Done(pull) => return self.comment_now(&mut cat, &pull, &by, key).await,
+                Written::Done(pull) => {
+                    drop(attempts);
+                    return self.comment_now(&mut cat, &pull, &by, key).await;
+                }
                 Written::Lost(lost) => attempts.again(lost).await?,
             }
         }

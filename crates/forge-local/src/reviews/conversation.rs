@@ -194,7 +194,7 @@ impl Writer<'_> {
 pub(super) fn fold(log: &Log, url: &str, viewer: Option<&str>) -> Conversation {
     let writer = Writer { url, viewer };
     let mut all = Conversation::default();
-    for logged in &log.events {
+    for logged in log.events.iter() {
         all.take(logged, &writer);
     }
     // A review shows its comments as they are now.

@@ -86,6 +86,7 @@ impl Local {
                 .await?
             {
                 Written::Done(pull) => {
+                    drop(attempts);
                     let id = review_id(pull.snapshot.events);
                     let said = self.conversation(&mut cat, &pull, Some(&by)).await?;
                     let review = said.reviews.into_iter().find(|r| r.id == id);

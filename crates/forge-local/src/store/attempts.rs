@@ -8,6 +8,7 @@ use std::{
 };
 
 use forge_core::{Error, ErrorKind, Result, Retry};
+use tokio::sync::OwnedMutexGuard;
 
 use super::{Lost, Store};
 
@@ -27,6 +28,8 @@ const TURN_FILE: &str = "forge.turn";
 #[derive(Debug)]
 pub(crate) struct Attempts {
     _turn: Option<File>,
+    /// Dropped behind the file, so that the next writer of this process finds it unlocked.
+    _order: Option<OwnedMutexGuard<()>>,
     begun: Instant,
     tries: u32,
 }
@@ -34,9 +37,14 @@ pub(crate) struct Attempts {
 impl Attempts {
     /// Waits for this writer's turn.
     pub async fn begin(store: &Store) -> Self {
+        let order = match &store.shared {
+            Some(shared) => shared.writer(&store.common_dir, TURN).await,
+            None => None,
+        };
         let turn = take_turn(&store.common_dir).await;
         Self {
             _turn: turn,
+            _order: order,
             begun: Instant::now(),
             tries: 0,
         }

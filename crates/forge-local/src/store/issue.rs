@@ -264,8 +264,8 @@ impl Store {
         issue: &StoredIssue,
     ) -> Result<Vec<Logged<IssueEvent>>> {
         let number = issue.number();
-        self.events(cat, &issue.tip, |why| broken(number, why))
-            .await
+        let events = self.events(cat, &issue.tip, |why| broken(number, why));
+        Ok(events.await?.0)
     }
 
     /// Writes an event: the first one without `before`, and the only one for a deletion. `unmoved`

@@ -1,10 +1,12 @@
 //! The events of a pull request or an issue, in order.
 
+use std::sync::Arc;
+
 use forge_core::{Error, Result};
 use forge_git::{CatFile, RawCommit};
 use serde::de::DeserializeOwned;
 
-use super::{Entry, Event, Pull, Store, read::broken};
+use super::{Entry, Event, Pull, Store, read::broken, shared::KeptLog};
 
 /// How many event commits are held at once while they are read.
 const BATCH: usize = 64;
@@ -19,27 +21,84 @@ pub(crate) struct Logged<E = Event> {
 /// All events, oldest first.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Log {
-    pub events: Vec<Logged>,
+    pub events: Arc<Vec<Logged>>,
 }
 
 impl Store {
-    /// The events of `pull`, with one process besides `cat`.
+    /// The events of `pull`, with one process besides `cat` where none of them is kept.
     ///
     /// # Errors
     /// `protocol` when one of them is damaged.
     pub async fn log(&self, cat: &mut CatFile, pull: &Pull) -> Result<Log> {
         let bad = |why: &str| broken(pull.number, why);
-        let events = self.events(cat, &pull.tip, bad).await?;
+        let Some(shared) = &self.shared else {
+            let (events, _) = self.events(cat, &pull.tip, bad).await?;
+            return Ok(Log {
+                events: Arc::new(events),
+            });
+        };
+        let of = (self.common_dir.clone(), pull.number);
+        let kept = shared.log(&of);
+        if let Some(kept) = kept.as_ref().filter(|kept| kept.tip == pull.tip) {
+            let events = Arc::clone(&kept.events);
+            return Ok(Log { events });
+        }
+        let newer = match &kept {
+            Some(kept) => self.newer(cat, &pull.tip, kept).await,
+            None => None,
+        };
+        let (events, bytes) = match newer {
+            Some(events) => events,
+            None => self.events(cat, &pull.tip, bad).await?,
+        };
+        let events = Arc::new(events);
+        shared.keep(KeptLog {
+            of,
+            tip: pull.tip.clone(),
+            events: Arc::clone(&events),
+            bytes,
+        });
         Ok(Log { events })
     }
 
-    /// The events of a chain that ends with `tip`; `broken` makes the error of one that is damaged.
+    /// Events that are kept with those behind them up to `tip`, and how long all are. `None` where
+    /// `tip` is not close behind, or something is damaged: then all of them are read.
+    async fn newer(
+        &self,
+        cat: &mut CatFile,
+        tip: &str,
+        kept: &KeptLog,
+    ) -> Option<(Vec<Logged>, usize)> {
+        let mut newer: Vec<Logged> = Vec::new();
+        let mut bytes = kept.bytes;
+        let mut at = tip.to_owned();
+        while at != kept.tip {
+            if newer.len() >= BATCH {
+                return None;
+            }
+            let object = cat.get(&at).await.ok().flatten()?;
+            let commit = RawCommit::parse(&object.data)?;
+            let entry = Entry::of(&commit).ok().flatten()?;
+            let parent = (*commit.parents.first()?).to_owned();
+            bytes += object.data.len();
+            newer.push(Logged { oid: at, entry });
+            at = parent;
+        }
+        newer.reverse();
+        let mut events = Vec::with_capacity(kept.events.len() + newer.len());
+        events.extend(kept.events.iter().cloned());
+        events.append(&mut newer);
+        Some((events, bytes))
+    }
+
+    /// The events of a chain that ends with `tip`, and how long their commits are; `broken` makes the
+    /// error of one that is damaged.
     pub async fn events<E: DeserializeOwned>(
         &self,
         cat: &mut CatFile,
         tip: &str,
         broken: impl Fn(&str) -> Error + Send,
-    ) -> Result<Vec<Logged<E>>> {
+    ) -> Result<(Vec<Logged<E>>, usize)> {
         let args = [
             "rev-list",
             "--first-parent",
@@ -53,7 +112,7 @@ impl Store {
         }
         let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
         let oids: Vec<&str> = listed.lines().collect();
-        let mut events = Vec::with_capacity(oids.len());
+        let (mut events, mut bytes) = (Vec::with_capacity(oids.len()), 0);
         for chunk in oids.chunks(BATCH) {
             for (oid, found) in chunk.iter().zip(cat.get_many(chunk).await?) {
                 let bad = |why: &str| broken(&format!("event {oid}: {why}"));
@@ -61,6 +120,7 @@ impl Store {
                     .into_object()
                     .map_err(|e| bad(e.message()).with_source(e))?
                     .ok_or_else(|| bad("it is missing"))?;
+                bytes += object.data.len();
                 let commit =
                     RawCommit::parse(&object.data).ok_or_else(|| bad("it is no commit"))?;
                 match Entry::of(&commit) {
@@ -73,6 +133,6 @@ impl Store {
                 }
             }
         }
-        Ok(events)
+        Ok((events, bytes))
     }
 }

@@ -10,6 +10,7 @@ mod log;
 mod naming;
 mod read;
 mod refs;
+mod shared;
 mod snapshot;
 mod transaction;
 mod write;
@@ -24,11 +25,12 @@ pub(crate) use issue_event::{IssueChanges, IssueEvent};
 pub(crate) use log::{Log, Logged};
 pub(crate) use read::{Pull, Read};
 pub(crate) use refs::{LABELS, LABELS_FILE, branch as branch_ref, issue as issue_ref};
+pub use shared::Shared;
 pub(crate) use snapshot::{LabelRef, LatestReview, Snapshot};
 pub(crate) use transaction::{Lost, RefChange};
 pub(crate) use write::{Draft, IndexChange, Written};
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
 use forge_git::{CatFile, Git};
 
@@ -40,6 +42,8 @@ pub(crate) struct Store {
     pub common_dir: PathBuf,
     /// What names the repository in errors.
     pub url: String,
+    /// What a server keeps from call to call.
+    pub shared: Option<Arc<Shared>>,
 }
 
 impl Store {

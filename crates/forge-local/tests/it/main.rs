@@ -21,6 +21,7 @@ mod recovery;
 mod repo;
 mod repo_file;
 mod repositories;
+mod shared;
 mod signing;
 mod together;
 mod work_trees;

@@ -10,7 +10,7 @@ use forge_core::{
     Warning,
     diff::FileDiff,
     fingerprint,
-    model::{FileStatus, PullRequest},
+    model::{FileStatus, PullRequest, SinceHead},
 };
 
 /// How many are kept.
@@ -86,6 +86,8 @@ pub(crate) struct Whole {
     pub ends: Ends,
     pub files: Vec<File>,
     pub warnings: Vec<Warning>,
+    /// What became of the commits, of a diff since an earlier head alone.
+    pub since: Option<SinceHead>,
     /// Its end was not read, so that other files may be in it.
     pub cut: bool,
     /// Its length in bytes.
@@ -109,7 +111,7 @@ struct Entry {
     read: Instant,
 }
 
-/// Diffs by pull request and its ends. One server has one principal, so nobody can see another's.
+/// Diffs by pull request (with from where on they are, where they are not whole) and its ends. One server has one principal, so nobody can see another's.
 #[derive(Default)]
 pub(crate) struct DiffCache(Mutex<Vec<Entry>>);
 

@@ -61,7 +61,7 @@ const TOOLS: &[ToolRow] = &[
         &[("include", "threads")],
     ),
     (Call::Op(Op::PrEdit), PR_EDIT, &[]),
-    (Call::Op(Op::PrSetDraft), PR_EDIT, &[("draft", "true")]),
+    (Call::Op(Op::PrSetDraft), PR_EDIT, &[("draft", "draft")]),
     (Call::Op(Op::PrResubmit), "pr_resubmit", &[]),
     (Call::Op(Op::PrUpdateBranch), "pr_update_branch", &[]),
     (
@@ -619,7 +619,7 @@ mod tests {
             ),
             (
                 Action::op(Op::PrSetDraft).with(Param::Draft, "false"),
-                format!(r#"do it: pr_edit {{"draft":false,"number":"7",{here}}}"#),
+                format!(r#"do it: pr_edit {{"draft":"ready","number":"7",{here}}}"#),
             ),
             (
                 Action::op(Op::ThreadList),

@@ -3,6 +3,7 @@
 use rmcp::model::JsonObject;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use serde_path_to_error::Segment;
 
 use forge_core::{Error, Result, near};
 
@@ -75,6 +76,7 @@ const ALIASES: &[(&str, &[&str])] = &[
     ("paths", &["path", "files", "file"]),
     ("path", &["file", "file_path", "filename"]),
     ("line", &["line_number", "end_line"]),
+    ("ref", &["branch", "revision", "commit"]),
     ("content", &["contents", "new_content"]),
     ("subject", &["commit_title", "commit_headline"]),
     ("comment", &["body", "message", "text"]),
@@ -87,6 +89,23 @@ const ALIASES: &[(&str, &[&str])] = &[
         &["issues", "linked_issues", "linked_issue_numbers"],
     ),
 ];
+
+/// Other values of choices, in the same way.
+const VALUE_ALIASES: &[(&str, &[&str])] = &[
+    ("draft", &["true"]),
+    ("ready", &["false", "ready_for_review"]),
+];
+
+/// Passed for what is to be emptied, as an empty argument counts as absent.
+pub(crate) const CLEARED: &str = "-";
+
+/// A text that replaces another, which [`CLEARED`] empties.
+pub(crate) fn replacement(text: String) -> String {
+    match text.trim() {
+        CLEARED => String::new(),
+        _ => text,
+    }
+}
 
 /// The arguments of a tool from what was sent, as its schema has them.
 ///
@@ -138,13 +157,53 @@ pub(super) fn read<A: DeserializeOwned>(args: JsonObject, schema: &JsonObject) -
             path if path == "." => String::new(),
             path => format!("{path}: "),
         };
+        let wanted = expected(e.path(), schema).map_or_else(String::new, |what| {
+            format!("{}takes {what}; ", at.replace(':', ""))
+        });
         let e = e.into_inner();
         refused(format!("the arguments do not fit: {at}{e}"))
             .with_hint(format!(
-                "{near}{parted}this tool takes {}",
+                "{near}{parted}{wanted}this tool takes {}",
                 names.join(", ")
             ))
             .with_source(e)
+    })
+}
+
+/// The values that the schema has at a path, in words; `None` where it has nothing there.
+fn expected(path: &serde_path_to_error::Path, schema: &JsonObject) -> Option<String> {
+    let mut of: Option<&Value> = None;
+    for segment in path.iter() {
+        of = match segment {
+            Segment::Map { key } => match of {
+                None => schema.get("properties")?.get(key),
+                Some(of) => of.get("properties")?.get(key),
+            },
+            Segment::Seq { .. } => of?.get("items"),
+            // The value of an enum stands where the enum does.
+            Segment::Enum { .. } | Segment::Unknown => of,
+        };
+        of?;
+    }
+    in_words(of?)
+}
+
+fn in_words(schema: &Value) -> Option<String> {
+    if let Some(choices) = choices(schema) {
+        let choices: Vec<&str> = choices.iter().filter_map(Value::as_str).collect();
+        return Some(format!("one of {}", choices.join(", ")));
+    }
+    Some(match schema.get("type")?.as_str()? {
+        "integer" => "a whole number".to_owned(),
+        "boolean" => "true or false".to_owned(),
+        "string" => "a text".to_owned(),
+        "array" => format!("a list, each {}", in_words(schema.get("items")?)?),
+        "object" => {
+            let names = schema.get("properties")?.as_object()?.keys();
+            let names: Vec<&str> = names.map(String::as_str).collect();
+            format!("an object with {}", names.join(", "))
+        }
+        _ => return None,
     })
 }
 
@@ -167,7 +226,8 @@ fn fitted(sent: JsonObject, schema: &JsonObject) -> Result<JsonObject> {
                 .map_or(name, |(to, _)| (*to).to_owned())
         };
         let value = coerced(value, properties.and_then(|p| p.get(&name)))?;
-        if known(&name) && is_blank(&value) && !is_required(schema, &name) {
+        let may_go = name != "content" && !is_required(schema, &name);
+        if known(&name) && may_go && is_blank(&value) {
             continue;
         }
         if let Some(before) = args.insert(name.clone(), value.clone())
@@ -183,7 +243,8 @@ fn fitted(sent: JsonObject, schema: &JsonObject) -> Result<JsonObject> {
 }
 
 /// Whether a value says nothing. Clients that send every argument of a schema (the strict modes of
-/// OpenAI and Gemini) put an empty text, an empty list or 0 where their user named nothing.
+/// OpenAI and Gemini) put an empty text, an empty list or 0 where their user named nothing. An empty
+/// `content` is that of an empty file.
 fn is_blank(value: &Value) -> bool {
     match value {
         Value::String(text) => text.trim().is_empty(),
@@ -275,10 +336,16 @@ pub(super) fn coerced(value: Value, schema: Option<&Value>) -> Result<Value> {
             Some(f) if f.fract() == 0.0 && n.as_u64().is_none() => format!("{f:.0}"),
             _ => n.to_string(),
         }),
+        (Some("string"), Value::Bool(on)) if schema.and_then(choices).is_some() => {
+            coerced(Value::String(on.to_string()), schema)?
+        }
         (Some("string"), Value::String(text)) => {
             // An enum in another case, with blanks around it, or one of what is named in the plural.
             let choices = schema.and_then(choices);
-            let same = |c: &&Value| c.as_str().is_some_and(|c| alike(c, &text));
+            let same = |c: &&Value| {
+                c.as_str()
+                    .is_some_and(|c| alike(c, &text) || is_alias(c, &text))
+            };
             choices
                 .and_then(|c| c.iter().find(same).cloned())
                 .unwrap_or(Value::String(text))
@@ -304,6 +371,20 @@ pub(super) fn coerced(value: Value, schema: Option<&Value>) -> Result<Value> {
             let items = items.into_iter().flat_map(|item| parted(item, of));
             let items = items.map(|item| coerced(item, of));
             Value::Array(items.collect::<Result<_>>()?)
+        }
+        // Names and their values, where each is one text.
+        (Some("array"), Value::Object(sent))
+            if schema
+                .and_then(|s| s.pointer("/items/type"))
+                .and_then(Value::as_str)
+                == Some("string") =>
+        {
+            let pairs = sent.into_iter().filter(|(_, value)| !value.is_null());
+            let pairs = pairs.map(|(name, value)| match value {
+                Value::String(text) => Value::from(format!("{name}={text}")),
+                other => Value::from(format!("{name}={other}")),
+            });
+            pairs.collect()
         }
         // One of a list's items alone.
         (Some("array"), one @ (Value::Object(_) | Value::Number(_))) => {
@@ -336,6 +417,11 @@ fn alike(choice: &str, text: &str) -> bool {
     let plain = |s: &str| s.trim().to_ascii_lowercase().replace(['-', ' '], "_");
     let (choice, text) = (plain(choice), plain(text));
     choice == text || choice.strip_suffix('s') == Some(text.as_str())
+}
+
+fn is_alias(choice: &str, text: &str) -> bool {
+    let aliases = VALUE_ALIASES.iter().find(|(to, _)| *to == choice);
+    aliases.is_some_and(|(_, from)| from.iter().any(|from| alike(from, text)))
 }
 
 #[cfg(test)]
@@ -544,6 +630,65 @@ mod tests {
         // A label may have a comma.
         let sent = json!({"repo": "o/r", "number": 1, "labels": ["a,b"]});
         assert_eq!(parse(sent).unwrap().labels, ["a,b"]);
+    }
+
+    #[test]
+    fn empty_content_is_an_empty_file() {
+        let schema = json!({"properties": {"edits": {"type": "array", "items": {
+        "type": "object", "required": ["path"], "properties": {
+            "path": {"type": "string"}, "content": {"type": "string"}
+        }}}}});
+        let sent = json!({"edits": [{"path": "a", "content": ""}]});
+        let got = fit(sent.as_object().cloned(), schema.as_object().unwrap()).unwrap();
+        assert_eq!(Value::from(got), sent);
+    }
+
+    #[test]
+    fn choices_take_truth_values_where_the_table_has_them() {
+        let choices = json!({"type": "string", "enum": ["draft", "ready"]});
+        for (sent, wanted) in [
+            (json!(true), "draft"),
+            (json!(false), "ready"),
+            (json!("False"), "ready"),
+            (json!("ready-for-review"), "ready"),
+            (json!("Draft"), "draft"),
+        ] {
+            assert_eq!(coerced(sent, Some(&choices)).unwrap(), wanted);
+        }
+        let other = json!({"type": "string", "enum": ["open", "closed"]});
+        assert_eq!(coerced(json!(true), Some(&other)).unwrap(), "true");
+    }
+
+    #[test]
+    fn objects_are_lists_of_pairs_where_items_are_texts() {
+        let texts = json!({"type": "array", "items": {"type": "string"}});
+        let sent = json!({"Points": 3, "Size": "M", "None": null});
+        let got = coerced(sent, Some(&texts)).unwrap();
+        assert_eq!(got, json!(["Points=3", "Size=M"]));
+    }
+
+    #[test]
+    fn bad_values_name_what_the_argument_takes() {
+        for (key, value, says) in [
+            ("limit", json!("many"), "limit takes a whole number; "),
+            (
+                "verdict",
+                json!({}),
+                "verdict takes one of approve, request_changes; ",
+            ),
+            ("labels", json!([{}]), "labels[0] takes a text; "),
+            (
+                "comments",
+                json!([{"path": "a", "line": "x"}]),
+                "comments[0].line takes a whole number; ",
+            ),
+        ] {
+            let mut sent = json!({"repo": "o/r", "number": 1});
+            sent[key] = value;
+            let e = parse(sent).unwrap_err();
+            let hint = e.hint().unwrap().text().to_owned();
+            assert!(hint.starts_with(says), "{hint}");
+        }
     }
 
     #[test]

@@ -17,9 +17,10 @@ const MOST_BYTES: usize = 64 * 1024 * 1024;
 /// How often a diff is read whose ends move meanwhile.
 const TRIES: usize = 2;
 
-/// The diff of a pull request that was between `ends` when it was last looked at, from an earlier
-/// reading where there was one. It says what it is between, for that can have moved. The client of
-/// `call` hears of every mebibyte, and the clone that its server was started in helps where it can.
+/// The diff of a pull request as `req` wants it, which was between `ends` when it was last looked at,
+/// from an earlier reading where there was one. It says what it is between, for that can have moved.
+/// The client of `call` hears of every mebibyte, and the clone that its server was started in helps
+/// where it can.
 ///
 /// # Errors
 /// As [`Repo::diff`]; `conflict` when an end moves each time that the diff is read.
@@ -28,15 +29,19 @@ pub(crate) async fn read(
     repo: &Repo,
     pr: &PrId,
     mut ends: Ends,
+    req: &DiffReq,
     call: Option<&Call>,
 ) -> Result<Arc<Whole>> {
-    let key = pr.to_string();
+    let key = match (&req.since, req.rounds) {
+        (None, None) => pr.to_string(),
+        (since, rounds) => format!("{pr} since {since:?} {rounds:?}"),
+    };
     let mut before = ends.clone();
     for _ in 0..TRIES {
         if let Some(known) = cache.get(&key, &ends) {
             return Ok(known);
         }
-        let mut whole = read_now(repo, pr, call).await?;
+        let mut whole = read_now(repo, pr, req, call).await?;
         if whole.ends.head.is_empty() || whole.ends.head != ends.head {
             // It does not say what it is of, or something else: a push may have come in between.
             let now = Ends::of(&repo.view(pr, PrFields::ROW).await?);
@@ -71,17 +76,18 @@ pub(crate) fn moved(from: &Ends, to: &Ends) -> Error {
 }
 
 /// The diff as the forge sends it now; of its ends it knows the head at most.
-async fn read_now(repo: &Repo, pr: &PrId, call: Option<&Call>) -> Result<Whole> {
+async fn read_now(repo: &Repo, pr: &PrId, req: &DiffReq, call: Option<&Call>) -> Result<Whole> {
     let clone = match call {
         Some(call) => call.server.clone_of(repo).await,
         None => None,
     };
     let req = DiffReq {
         clone,
-        ..DiffReq::default()
+        ..req.clone()
     };
     let sent = repo.diff(pr, &req).await?;
-    let (head, mut warnings, mut body) = (sent.head_oid, sent.warnings, sent.body);
+    let (head, since) = (sent.head_oid, sent.since);
+    let (mut warnings, mut body) = (sent.warnings, sent.body);
     let mut bytes = Vec::new();
     let mut told = 0_u32;
     let mut cut = false;
@@ -121,21 +127,24 @@ async fn read_now(repo: &Repo, pr: &PrId, call: Option<&Call>) -> Result<Whole> 
         },
         files: diff::files(&bytes).iter().map(File::of).collect(),
         warnings,
+        since,
         cut,
         bytes: bytes.len(),
     })
 }
 
-/// How many files the forge says there are beyond those of the diff.
-pub(crate) fn withheld(pull: &PullRequest, files: &[File]) -> Option<u64> {
-    let all = pull.changed_files?;
-    all.checked_sub(files.len() as u64).filter(|n| *n > 0)
+/// How many files the forge says there are beyond those of the diff. Of one since an earlier head
+/// nobody counts them.
+pub(crate) fn withheld(pull: &PullRequest, whole: &Whole) -> Option<u64> {
+    let all = pull.changed_files.filter(|_| whole.since.is_none())?;
+    let read = whole.files.len() as u64;
+    all.checked_sub(read).filter(|n| *n > 0)
 }
 
 /// What of the changed files is not in the diff as it was read: of a path that it lacks, nobody knows
 /// whether it is changed.
 pub(crate) fn missing(pull: &PullRequest, whole: &Whole) -> Option<String> {
-    match (whole.cut, withheld(pull, &whole.files)) {
+    match (whole.cut, withheld(pull, whole)) {
         (true, Some(n)) => Some(format!("{n} more files are behind what was read")),
         (true, None) => Some("more files may be behind what was read".to_owned()),
         (false, Some(n)) => Some(format!("{n} more files are not sent by the forge")),

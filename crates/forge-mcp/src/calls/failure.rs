@@ -3,11 +3,36 @@
 use std::time::Duration;
 
 use forge_core::{Action, Call, Effect, Error, ErrorKind, Noun, Op, Param, Retry};
-use rmcp::model::{CallToolResult, ContentBlock};
+use rmcp::{
+    model::{CallToolResult, ContentBlock},
+    schemars::{self, JsonSchema},
+};
+use serde::Serialize;
 use serde_json::json;
 
 use super::action::{About, Advice, ToolCall};
-use crate::content::{Cleaner, MESSAGE, VALUE, name};
+use crate::content::{Clean, Cleaner, MESSAGE, VALUE, name};
+
+/// A failure as data.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct ErrorOut {
+    code: &'static str,
+    message: Clean,
+    /// The same call may succeed later
+    retryable: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retry_after_s: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<Clean>,
+    /// The call that gets further
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<ToolCall>,
+    /// Of a conflict
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expected: Option<Clean>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    actual: Option<Clean>,
+}
 
 /// The call that gets further: that of the hint, else what helps with failures of this kind.
 fn next(e: &Error, advice: Option<Advice>, about: &About) -> Option<ToolCall> {
@@ -106,23 +131,23 @@ pub(crate) fn result(e: &Error, about: &About) -> CallToolResult {
         text.push_str(&format!("\nNext: {next}"));
     }
     text.push_str(&cleaner.note());
-    let mut twin = json!({
-        "code": e.code(),
-        "message": message,
-        "retryable": retryable,
-        "retry_after_s": retry_after,
-        "hint": hint,
-        "next": next,
-    });
-    if let ErrorKind::Conflict {
-        expected, actual, ..
-    } = e.kind()
-        && let Some(twin) = twin.as_object_mut()
-    {
-        let value = |text: &str| json!(cleaner.line(text).cut(VALUE));
-        twin.insert("expected".to_owned(), value(expected));
-        twin.insert("actual".to_owned(), value(actual));
-    }
+    let value = |text: &str| cleaner.line(text).cut(VALUE);
+    let (expected, actual) = match e.kind() {
+        ErrorKind::Conflict {
+            expected, actual, ..
+        } => (Some(value(expected)), Some(value(actual))),
+        _ => (None, None),
+    };
+    let twin = ErrorOut {
+        code: e.code(),
+        message,
+        retryable,
+        retry_after_s: retry_after,
+        hint,
+        next,
+        expected,
+        actual,
+    };
     let mut result = CallToolResult::error(vec![ContentBlock::text(text)]);
     result.structured_content = Some(json!({ "error": twin }));
     result.meta = Some(cleaner.mark());

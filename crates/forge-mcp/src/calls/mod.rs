@@ -15,6 +15,7 @@ pub use options::{Options, TOOL_SETS};
 pub use route::Route;
 pub(crate) use {
     action::{About, Advice, ToolCall, Tools},
+    args::{CLEARED, replacement},
     call::{Call, IssueTarget, Target},
     confirm::Ask,
     failure::seconds,

@@ -1,5 +1,8 @@
 use std::path::PathBuf;
 
+use forge::backends;
+use forge_core::{Capability, ForgeKind};
+
 use crate::safety::allow::AllowList;
 
 /// The sets of tools that are there when they are named, and the tools of each: all others are there
@@ -26,6 +29,9 @@ pub const TOOL_SETS: &[(&str, &[&str])] = &[
         ],
     ),
 ];
+
+/// The tools that are there where a forge of the allowed repositories can do this.
+const NEEDS: &[(&str, Capability)] = &[("pr_resubmit", Capability::PrResubmit)];
 
 /// What a server may do.
 #[derive(Clone, Debug, Default)]
@@ -60,7 +66,22 @@ impl Options {
             Some((set, _)) => self.tool_sets.iter().any(|named| named == set),
             None => self.tools.is_empty(),
         };
-        (by_itself || has(&self.tools)) && !has(&self.without_tools)
+        let needed = NEEDS.iter().find(|(name, _)| *name == tool);
+        (by_itself || has(&self.tools))
+            && !has(&self.without_tools)
+            && needed.is_none_or(|(_, needed)| self.reaches(*needed))
+    }
+
+    /// Whether a forge that may be changed has a capability.
+    fn reaches(&self, needed: Capability) -> bool {
+        let can = |kind: &ForgeKind| {
+            let mut backends = backends().iter();
+            backends.any(|b| b.kind() == kind && b.capabilities().has(needed))
+        };
+        let lists = [&self.repos, &self.writable];
+        lists
+            .iter()
+            .all(|list| list.is_empty() || list.kinds().any(&can))
     }
 
     /// The repositories that the lists name one by one.

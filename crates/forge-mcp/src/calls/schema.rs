@@ -12,34 +12,28 @@ use rmcp::{
 };
 use serde_json::{Value, json};
 
+use super::failure::ErrorOut;
+
 /// The schema of arguments.
 pub(super) fn of_input<T: JsonSchema>() -> Arc<JsonObject> {
     let mut schema = generated::<T>(false);
-    // Said once, of the whole; what is inside is as strict, and each time costs the model bytes.
-    schema.values_mut().for_each(without_additional);
     schema.entry("type").or_insert_with(|| json!("object"));
     schema.entry("properties").or_insert_with(|| json!({}));
     schema.insert("additionalProperties".to_owned(), json!(false));
     Arc::new(schema)
 }
 
-fn without_additional(schema: &mut Value) {
-    match schema {
-        Value::Object(object) => {
-            object.retain(|key, value| key != "additionalProperties" || !value.is_boolean());
-            object.values_mut().for_each(without_additional);
-        }
-        Value::Array(items) => items.iter_mut().for_each(without_additional),
-        _ => {}
-    }
-}
-
-/// The schema of a result. A failure is a result too, with `error` alone, so nothing is required.
+/// The schema of a result. A failure is a result too, with `error` alone: clients compare it with
+/// the schema as well, so what a result has is required where there is no error.
 pub(super) fn of_output<T: JsonSchema>() -> Arc<JsonObject> {
     let mut schema = generated::<T>(true);
-    schema.remove("required");
+    if let Some(required) = schema.remove("required") {
+        let either = json!([{"required": required}, {"required": ["error"]}]);
+        schema.insert("anyOf".to_owned(), either);
+    }
+    let error = Value::Object(generated::<ErrorOut>(true));
     if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
-        properties.insert("error".to_owned(), json!({"type": "object"}));
+        properties.insert("error".to_owned(), error);
     }
     Arc::new(schema)
 }

@@ -9,6 +9,7 @@
 //! sessions. Who has not shown the token takes no place of somebody who has. It serves one
 //! principal: the accounts of whoever started it.
 
+mod compat;
 mod sessions;
 #[cfg(test)]
 mod tests;
@@ -19,7 +20,7 @@ use std::{
 
 use bytes::Bytes;
 use forge_core::{Error, ErrorKind, Result};
-use http::{HeaderValue, Request, Response, StatusCode, header};
+use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited, combinators::BoxBody};
 use hyper::{body::Incoming, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -185,6 +186,7 @@ type Mcp = StreamableHttpService<Server, Sessions>;
 #[derive(Clone)]
 struct Shared {
     mcp: Mcp,
+    sessions: Arc<Sessions>,
     bearer: Option<Bearer>,
     limits: Limits,
     room: Arc<Semaphore>,
@@ -202,9 +204,10 @@ impl Listening {
     /// Serves until the future is dropped.
     pub async fn run(self) {
         let (server, limits) = (self.server, self.options.limits);
+        let sessions = Arc::new(Sessions::new(limits.sessions));
         let mcp: Mcp = StreamableHttpService::new(
             move || Ok(server.clone()),
-            Arc::new(Sessions::new(limits.sessions)),
+            Arc::clone(&sessions),
             config(self.addr, &self.options.hosts),
         );
         let room = Arc::new(Semaphore::new(limits.connections));
@@ -228,6 +231,7 @@ impl Listening {
             strangers.push_back(stays);
             let shared = Shared {
                 mcp: mcp.clone(),
+                sessions: Arc::clone(&sessions),
                 bearer: self.options.bearer.clone(),
                 limits,
                 room: Arc::clone(&room),
@@ -309,20 +313,45 @@ async fn answer(mut shared: Shared, request: Request<Incoming>) -> Result<Answer
     if request.uri().path().trim_end_matches('/') != PATH {
         return Ok(plain(StatusCode::NOT_FOUND, "it is served at /mcp\n"));
     }
-    match whole(request, shared.limits.body).await {
-        Ok(request) => shared.mcp.call(request).await,
-        Err((status, text)) => Ok(plain(status, text)),
+    let mut request = match whole(request, shared.limits.body).await {
+        Ok(request) => request,
+        Err((status, text)) => return Ok(plain(status, text)),
+    };
+    let method = request.method().clone();
+    compat::widen_accept(&method, request.headers_mut());
+    if method == Method::POST
+        && let Some((is_answer, body)) = compat::refusal(request.headers(), request.body())
+    {
+        let status = match is_answer {
+            true => StatusCode::OK,
+            false => StatusCode::BAD_REQUEST,
+        };
+        let mut refused = plain(status, body);
+        let json = HeaderValue::from_static(compat::JSON);
+        refused.headers_mut().insert(header::CONTENT_TYPE, json);
+        return Ok(refused);
     }
+    let is_known = method == Method::DELETE && shared.sessions.knows(request.headers()).await;
+    let request = request.map(Full::new);
+    let answer = shared.mcp.call(request).await?;
+    // Clients take 200 and 204 for an end that came to be, and 404 for a session that is none.
+    Ok(match (method, answer.status(), is_known) {
+        (Method::DELETE, StatusCode::ACCEPTED, true) => plain(StatusCode::NO_CONTENT, ""),
+        (Method::DELETE, StatusCode::ACCEPTED, false) => {
+            plain(StatusCode::NOT_FOUND, "there is no such session\n")
+        }
+        _ => answer,
+    })
 }
 
 /// A request with all of its body.
 async fn whole(
     request: Request<Incoming>,
     within: Duration,
-) -> Result<Request<Full<Bytes>>, (StatusCode, String)> {
+) -> Result<Request<Bytes>, (StatusCode, String)> {
     let (head, body) = request.into_parts();
     match timeout(within, Limited::new(body, BODY_MAX).collect()).await {
-        Ok(Ok(body)) => Ok(Request::from_parts(head, Full::new(body.to_bytes()))),
+        Ok(Ok(body)) => Ok(Request::from_parts(head, body.to_bytes())),
         Ok(Err(e)) if e.is::<LengthLimitError>() => Err((
             StatusCode::PAYLOAD_TOO_LARGE,
             format!("the body has more than {BODY_MAX} bytes: send less\n"),

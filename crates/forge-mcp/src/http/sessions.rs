@@ -6,6 +6,7 @@ use std::{
 };
 
 use futures::Stream;
+use http::HeaderMap;
 use rmcp::{
     model::{ClientJsonRpcMessage, ServerJsonRpcMessage},
     transport::streamable_http_server::session::{
@@ -13,6 +14,9 @@ use rmcp::{
         local::{LocalSessionManager, LocalSessionManagerError},
     },
 };
+
+/// The header that names the session of a request.
+const SESSION_ID: &str = "mcp-session-id";
 
 /// How long a session is kept that nobody uses.
 const IDLE: Duration = Duration::from_secs(600);
@@ -53,6 +57,15 @@ impl Sessions {
         let mut used = self.used();
         used.push(Arc::clone(id));
         (used.len() > self.most).then(|| used.remove(0))
+    }
+
+    /// Whether a request names a session that there is.
+    pub async fn knows(&self, headers: &HeaderMap) -> bool {
+        let id = headers.get(SESSION_ID).and_then(|id| id.to_str().ok());
+        match id {
+            Some(id) => self.inner.has_session(&id.into()).await.unwrap_or(false),
+            None => false,
+        }
     }
 
     /// It is the one that was used last.

@@ -2,7 +2,7 @@
 
 use forge_core::{
     AtUri, Cursor, PageReq, PrId, PrKey, Repo, Result,
-    model::{IssueFields, IssueId, IssueQuery, IssueState, PrFields, PrState, PullQuery},
+    model::{DiffReq, IssueFields, IssueId, IssueQuery, IssueState, PrFields, PrState, PullQuery},
 };
 use rmcp::{
     ErrorData,
@@ -171,7 +171,7 @@ async fn paths(
         key,
     };
     let ends = Ends::of(&repo.view(&pr, PrFields::ROW).await.ok()?);
-    let whole = diff::read(server.diffs(), &repo, &pr, ends, None)
+    let whole = diff::read(server.diffs(), &repo, &pr, ends, &DiffReq::default(), None)
         .await
         .ok()?;
     Some(

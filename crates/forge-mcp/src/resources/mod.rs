@@ -12,7 +12,8 @@ use forge_core::{
     Action, Error, Hint, Noun, Op, Page, PageReq, PrId, PrKey, Repo, Result, Warning,
     locator::{Address, Part},
     model::{
-        Issue, IssueFields, IssueId, IssueQuery, Link, PrFields, PullQuery, PullRequest, Subject,
+        DiffReq, Issue, IssueFields, IssueId, IssueQuery, Link, PrFields, PullQuery, PullRequest,
+        Subject,
     },
     text,
 };
@@ -424,7 +425,15 @@ async fn diff_text(
 ) -> Result<String> {
     let pull = repo.view(pr, PrFields::ROW | PrFields::STATS).await?;
     let ends = Ends::of(&pull);
-    let whole = diff::read(server.diffs(), repo, pr, ends.clone(), None).await?;
+    let whole = diff::read(
+        server.diffs(),
+        repo,
+        pr,
+        ends.clone(),
+        &DiffReq::default(),
+        None,
+    )
+    .await?;
     let files: Vec<String> = whole
         .files
         .iter()

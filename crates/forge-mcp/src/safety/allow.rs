@@ -6,7 +6,7 @@ use std::{
 };
 
 use forge_core::{
-    Error, Locator, RepoId, RepoPath, Result,
+    Error, ForgeKind, Locator, RepoId, RepoPath, Result,
     locator::{self, Hosts},
 };
 
@@ -22,6 +22,8 @@ pub struct AllowList(Vec<Pattern>);
 struct Pattern {
     /// As it was typed, or with the absolute path in place of another one.
     text: String,
+    /// The forge of what it is for.
+    kind: ForgeKind,
     shape: Shape,
 }
 
@@ -81,6 +83,7 @@ impl AllowList {
                     Some(_) => path.join("*").display().to_string(),
                     None => path.display().to_string(),
                 },
+                kind: ForgeKind::LOCAL,
                 shape: shape(canonical(&path)),
             })
         };
@@ -106,6 +109,11 @@ impl AllowList {
     /// Whether a pattern is for `id`.
     pub(crate) fn lists(&self, id: &RepoId) -> bool {
         self.0.iter().any(|pattern| pattern.shape.matches(id))
+    }
+
+    /// The forges of what the list is for; of an empty list none.
+    pub(crate) fn kinds(&self) -> impl Iterator<Item = &ForgeKind> {
+        self.0.iter().map(|pattern| &pattern.kind)
     }
 
     /// The directories that the list names one by one, without links.
@@ -147,8 +155,9 @@ fn pattern(text: &str, hosts: &Hosts, absolute: &dyn Fn(&RepoId) -> RepoId) -> R
         },
         Err(e) => Err(refused(e.to_string())),
     };
-    let typed = |shape: Shape| Pattern {
+    let typed = |id: &RepoId, shape: Shape| Pattern {
         text: text.to_owned(),
+        kind: id.kind.clone(),
         shape,
     };
     let directory = |id: &RepoId| match absolute(id).path {
@@ -163,9 +172,9 @@ fn pattern(text: &str, hosts: &Hosts, absolute: &dyn Fn(&RepoId) -> RepoId) -> R
         }
         let id = parse(text)?;
         let Some(path) = directory(&id) else {
-            return Ok(typed(Shape::Exact(id.comparison_key())));
+            return Ok(typed(&id, Shape::Exact(id.comparison_key())));
         };
-        let mut pattern = typed(Shape::Dir(canonical(&path)));
+        let mut pattern = typed(&id, Shape::Dir(canonical(&path)));
         if is_relative(&id) {
             pattern.text = path.display().to_string();
         }
@@ -179,7 +188,7 @@ fn pattern(text: &str, hosts: &Hosts, absolute: &dyn Fn(&RepoId) -> RepoId) -> R
         .or_else(|e| parse(&format!("{above}/{ANY}/{ANY}")).map_err(|_| e))?;
     if let Some(path) = directory(&id) {
         let above = path.parent().unwrap_or(&path);
-        let mut pattern = typed(Shape::Tree(canonical(above)));
+        let mut pattern = typed(&id, Shape::Tree(canonical(above)));
         if is_relative(&id) {
             pattern.text = format!("{}/*", above.display());
         }
@@ -188,7 +197,7 @@ fn pattern(text: &str, hosts: &Hosts, absolute: &dyn Fn(&RepoId) -> RepoId) -> R
     let key = id.comparison_key();
     let below = key.strip_suffix(ANY).unwrap_or(&key);
     let below = below.strip_suffix(&format!("{ANY}/")).unwrap_or(below);
-    Ok(typed(Shape::Below(below.to_owned())))
+    Ok(typed(&id, Shape::Below(below.to_owned())))
 }
 
 impl Shape {

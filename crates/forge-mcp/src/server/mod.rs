@@ -2,6 +2,7 @@
 
 mod extension;
 mod handler;
+pub(crate) mod message;
 mod stdio;
 
 use std::{collections::BTreeMap, fmt, sync::Arc};

@@ -6,14 +6,13 @@ use std::io;
 use futures::future::BoxFuture;
 use rmcp::{
     ErrorData, RoleServer,
-    model::ErrorCode,
+    model::{ErrorCode, RequestId},
     service::{RxJsonRpcMessage, TxJsonRpcMessage},
     transport::{
         Transport,
         async_rw::{AsyncRwTransport, DEFAULT_MAX_LINE_LENGTH},
     },
 };
-use serde_json::Value;
 use tokio::{
     io::{
         AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt,
@@ -22,13 +21,18 @@ use tokio::{
     sync::mpsc,
 };
 
+use super::message;
+
 /// The pipe between the two readers, in bytes.
 const PIPE: usize = 64 * 1024;
+
+/// Why a line is no message, and the id of the request where it has one.
+type Refused = (ErrorData, Option<RequestId>);
 
 /// A connection over two pipes.
 pub(super) struct Stdio<W: AsyncWrite> {
     lines: AsyncRwTransport<RoleServer, DuplexStream, W>,
-    refused: mpsc::Receiver<ErrorData>,
+    refused: mpsc::Receiver<Refused>,
     /// The answer to a refused line, on its way: `receive` can be given up at any time.
     answer: Option<BoxFuture<'static, io::Result<()>>>,
 }
@@ -64,8 +68,8 @@ impl<W: AsyncWrite + Send + Unpin + 'static> Transport<RoleServer> for Stdio<W> 
             }
             tokio::select! {
                 biased;
-                Some(why) = self.refused.recv() => {
-                    let answer = self.lines.send(TxJsonRpcMessage::<RoleServer>::error(why, None));
+                Some((why, id)) = self.refused.recv() => {
+                    let answer = self.lines.send(TxJsonRpcMessage::<RoleServer>::error(why, id));
                     self.answer = Some(Box::pin(answer));
                 }
                 message = self.lines.receive() => return message,
@@ -78,11 +82,11 @@ impl<W: AsyncWrite + Send + Unpin + 'static> Transport<RoleServer> for Stdio<W> 
     }
 }
 
-/// Hands on the lines that are JSON, and says why the others are not.
+/// Hands on the lines that are messages, and says why the others are not.
 async fn sort(
     mut read: impl AsyncBufRead + Unpin,
     mut good: DuplexStream,
-    bad: mpsc::Sender<ErrorData>,
+    bad: mpsc::Sender<Refused>,
 ) {
     let mut line = Vec::new();
     loop {
@@ -98,7 +102,9 @@ async fn sort(
                 None => good.write_all(&line).await.is_err(),
             },
             Ok(length) if length < DEFAULT_MAX_LINE_LENGTH => true,
-            Ok(_) => skip_line(&mut read).await.is_err() || bad.send(too_long()).await.is_err(),
+            Ok(_) => {
+                skip_line(&mut read).await.is_err() || bad.send((too_long(), None)).await.is_err()
+            }
         };
         if is_done {
             return;
@@ -106,13 +112,12 @@ async fn sort(
     }
 }
 
-fn refusal(line: &[u8]) -> Option<ErrorData> {
+fn refusal(line: &[u8]) -> Option<Refused> {
     let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line);
     if line.trim_ascii().is_empty() {
         return None;
     }
-    let e = serde_json::from_slice::<Value>(line).err()?;
-    Some(ErrorData::parse_error(format!("no JSON: {e}"), None))
+    message::refusal(line)
 }
 
 fn too_long() -> ErrorData {

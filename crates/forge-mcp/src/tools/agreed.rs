@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 
 use forge_core::{
-    Action, Capability, Changed, Error, ErrorKind, Hint, Op, Support, check_expected_head,
+    Action, Capability, Changed, Error, ErrorKind, Hint, Op, Repo, Support, check_expected_head,
     model::PullRequest, text::one_line,
 };
 
@@ -139,8 +139,8 @@ fn cut(text: &str, most: usize) -> String {
 ///
 /// # Errors
 /// `unsupported` for the first that it cannot do.
-pub(super) fn can(target: &Target, needs: &[Capability]) -> Result<(), Error> {
-    let table = target.repo.client().forge().capabilities();
+pub(super) fn can(repo: &Repo, needs: &[Capability]) -> Result<(), Error> {
+    let table = repo.client().forge().capabilities();
     for capability in needs {
         if let Support::No { why, instead } = table.get(*capability) {
             return Err(Error::unsupported(*capability, why, instead));

@@ -1,11 +1,11 @@
-use std::collections::BTreeMap;
-
 use forge::workflow::with_setup;
 use forge_core::model::{EditIssue, NewIssue};
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 
-use super::issue_written::{IssueWritten, board, given, names, of_issue, put_values, related};
+use super::issue_written::{
+    IssueWritten, board, given, names, of_issue, pairs, put_values, related,
+};
 use crate::calls::{Answer, Call, Effect, Spec, Stop, Tool};
 
 pub(super) struct IssueCreate;
@@ -25,9 +25,9 @@ pub(super) struct Args {
     parent: Option<String>,
     #[serde(default)]
     blocked_by: Vec<String>,
-    /// Field to value, such as {"Priority": "P1"}
+    /// Fields, such as Priority=P1
     #[serde(default)]
-    values: BTreeMap<String, String>,
+    values: Vec<String>,
 }
 
 impl Tool for IssueCreate {
@@ -44,8 +44,7 @@ impl Tool for IssueCreate {
     async fn run(call: &Call, args: Args) -> Result<Answer<IssueWritten>, Stop> {
         let repo = call.repo(given(args.repo).as_deref()).await?;
         let mut kept = EditIssue::default();
-        let values = args.values.into_iter();
-        let values = values.filter(|(_, value)| !value.trim().is_empty());
+        let values = pairs(args.values)?.into_iter();
         kept.values = values.map(|(name, value)| (name, Some(value))).collect();
         kept.board = board(call, &repo)?.filter(|_| !kept.values.is_empty());
         kept.labels.add = names(args.labels);

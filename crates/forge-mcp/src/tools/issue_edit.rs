@@ -8,16 +8,16 @@ use forge_core::{
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 
-use super::issue_written::{IssueWritten, board, given, names, of_issue, put_values, related};
+use super::{
+    issue_written::{IssueWritten, board, given, names, of_issue, pairs, put_values, related},
+    pr_edit::{is_all, remove_all},
+};
 use crate::{
-    calls::{Answer, Call, Effect, Spec, Stop, Tool},
+    calls::{Answer, CLEARED, Call, Effect, Spec, Stop, Tool, replacement},
     content::{has_hidden, has_marker},
 };
 
 pub(super) struct IssueEdit;
-
-/// What is passed for a parent or a value that is taken away: nothing counts as absent.
-const CLEARED: &str = "-";
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -36,15 +36,12 @@ pub(super) struct Args {
     add_assignees: Vec<String>,
     #[serde(default)]
     remove_assignees: Vec<String>,
-    /// "-" clears
     parent: Option<String>,
     #[serde(default)]
-    add_blocked_by: Vec<String>,
+    blocked_by: Vec<String>,
+    /// Field=value
     #[serde(default)]
-    remove_blocked_by: Vec<String>,
-    /// Field: value, "-" clears
-    #[serde(default)]
-    values: BTreeMap<String, String>,
+    values: Vec<String>,
     expected_version: Option<String>,
 }
 
@@ -67,8 +64,8 @@ impl Tool for IssueEdit {
     const SPEC: Spec = Spec {
         name: "issue_edit",
         title: "Edit an issue",
-        description: "Changes what is named; closes, reopens. Recovery: after a conflict \
-                      issue_view has the new version.",
+        description: "Edits an issue. \"-\" clears body, parent, values, remove_*; \"-#1\" \
+                      unblocks. Recovery: issue_view.",
         effect: Effect::Replace,
     };
     type Args = Args;
@@ -96,15 +93,21 @@ impl Tool for IssueEdit {
             Some(CLEARED) => Some(None),
             Some(parent) => Some(Some(call.related(repo, "parent", parent).await?)),
         };
-        let values = args.values.into_iter();
-        let values = values.filter_map(|(name, value)| {
-            let value = given(Some(value))?;
-            Some((name, Some(value).filter(|value| value != CLEARED)))
-        });
+        let values = pairs(args.values)?.into_iter();
+        let values = values.map(|(name, value)| (name, Some(value).filter(|v| v != CLEARED)));
         let values: BTreeMap<String, Option<String>> = values.collect();
+        let (mut blockers, mut unblocked) = (Vec::new(), Vec::new());
+        for named in names(args.blocked_by) {
+            // Neither a number nor a locator begins so.
+            match named.trim().strip_prefix('-') {
+                None => blockers.push(named),
+                Some("") => return Err(no_blocker().into()),
+                Some(issue) => unblocked.push(issue.to_owned()),
+            }
+        }
         let mut edit = EditIssue {
             title: given(args.title),
-            body: given(args.body),
+            body: given(args.body).map(replacement),
             labels: SetChange {
                 add: names(args.add_labels),
                 remove: names(args.remove_labels),
@@ -117,14 +120,28 @@ impl Tool for IssueEdit {
             values,
             parent,
             blocked_by: SetChange {
-                add: related(call, repo, "add_blocked_by", args.add_blocked_by).await?,
-                remove: related(call, repo, "remove_blocked_by", args.remove_blocked_by).await?,
+                add: related(call, repo, "blocked_by", blockers).await?,
+                remove: related(call, repo, "blocked_by", unblocked).await?,
             },
             state,
             reason,
             expected_version: given(args.expected_version),
             ..EditIssue::default()
         };
+        let [all_labels, all_assignees] =
+            [&edit.labels.remove, &edit.assignees.remove].map(|names| is_all(names));
+        if all_labels || all_assignees {
+            let issue = repo.issue(&target.id, &IssueFields::NONE).await?;
+            if all_labels {
+                remove_all(&mut edit.labels, issue.labels.into_iter().map(|l| l.name));
+            }
+            if all_assignees {
+                remove_all(
+                    &mut edit.assignees,
+                    issue.assignees.into_iter().map(|a| a.login),
+                );
+            }
+        }
         if changes_nothing(&edit) {
             return Err(Error::invalid("title", "there is nothing to change")
                 .with_hint(
@@ -148,6 +165,11 @@ impl Tool for IssueEdit {
         let outcome = edited.map_err(|e| if labelled { with_setup(e) } else { e })?;
         Ok(of_issue(call, "edited", &outcome))
     }
+}
+
+fn no_blocker() -> Error {
+    Error::invalid("blocked_by", "'-' names no issue")
+        .with_hint("pass each blocker that is to go with a '-' before it, such as -#1")
 }
 
 fn changes_nothing(edit: &EditIssue) -> bool {

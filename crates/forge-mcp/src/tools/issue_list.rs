@@ -26,7 +26,6 @@ pub(super) struct Args {
     #[serde(default)]
     labels: Vec<String>,
     limit: Option<u64>,
-    /// Default 25000
     max_chars: Option<u64>,
     cursor: Option<String>,
 }

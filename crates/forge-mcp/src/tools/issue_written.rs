@@ -1,5 +1,7 @@
 //! The answer of a write to an issue.
 
+use std::collections::BTreeMap;
+
 use forge::workflow::put_sizes;
 use forge_core::{
     Capability, Error, Outcome, PrId, Repo, Result,
@@ -80,6 +82,28 @@ pub(super) fn given(value: Option<String>) -> Option<String> {
 pub(super) fn names(list: Vec<String>) -> Vec<String> {
     let names = list.into_iter().filter(|name| !name.trim().is_empty());
     names.collect()
+}
+
+/// The fields of a list of `Field=value` and their values, without empty ones.
+///
+/// # Errors
+/// `invalid_input` for one without a name or an equals sign.
+pub(super) fn pairs(list: Vec<String>) -> Result<BTreeMap<String, String>> {
+    let mut pairs = BTreeMap::new();
+    for pair in names(list) {
+        let (name, value) = pair.split_once('=').unwrap_or_default();
+        if name.trim().is_empty() {
+            let why = format!(
+                "'{}' names no field and value",
+                forge_core::text::one_line(&pair)
+            );
+            return Err(Error::invalid("values", why).with_hint("pass each as Field=value"));
+        }
+        if let Some(value) = given(Some(value.trim().to_owned())) {
+            pairs.insert(name.trim().to_owned(), value);
+        }
+    }
+    Ok(pairs)
 }
 
 /// The board whose fields are read and set, where the forge keeps them on boards.

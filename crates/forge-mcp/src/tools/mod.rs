@@ -26,6 +26,8 @@ mod pr_set_state;
 mod pr_thread_resolve;
 mod pr_update_branch;
 mod pr_view;
+mod repo_file;
+mod repo_push;
 mod reviewers;
 mod workflow_advance;
 mod workflow_claim;
@@ -62,6 +64,8 @@ pub(crate) fn all() -> Vec<Route> {
         Route::of::<pr_thread_resolve::PrThreadResolve>(),
         Route::of::<pr_update_branch::PrUpdateBranch>(),
         Route::of::<pr_view::PrView>(),
+        Route::of::<repo_file::RepoFile>(),
+        Route::of::<repo_push::RepoPush>(),
         Route::of::<workflow_advance::WorkflowAdvance>(),
         Route::of::<workflow_claim::WorkflowClaim>(),
         Route::of::<workflow_pick::WorkflowPick>(),

@@ -28,7 +28,6 @@ pub(super) struct Args {
     logs: bool,
     /// detailed adds pages
     format: Option<Format>,
-    /// Default 25000
     max_chars: Option<u64>,
     cursor: Option<String>,
 }

@@ -51,7 +51,6 @@ pub(super) struct Args {
     /// No section: what is waited for has not happened
     #[serde(skip)]
     is_brief: bool,
-    /// Default 25000
     max_chars: Option<u64>,
     cursor: Option<String>,
 }

@@ -21,19 +21,16 @@ pub(super) struct Args {
     /// Or whole files, to branch head
     #[serde(default)]
     edits: Vec<Edit>,
-    /// Or a git patch
     patch: Option<String>,
     base: Option<String>,
     body: Option<String>,
     #[serde(default)]
     closes: Vec<String>,
-    /// PR it builds on
     depends_on: Option<String>,
     #[serde(default)]
     draft: bool,
     #[serde(default)]
     labels: Vec<String>,
-    /// Or org/team
     #[serde(default)]
     reviewers: Vec<String>,
     #[serde(default)]
@@ -42,7 +39,7 @@ pub(super) struct Args {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Edit {
+pub(super) struct Edit {
     path: String,
     content: Option<String>,
     #[serde(default)]
@@ -53,12 +50,14 @@ impl Edit {
     /// # Errors
     /// `invalid_input` when neither or both of content and delete are given: what was forgotten
     /// must not delete a file.
-    fn read(self) -> Result<FileEdit, Error> {
-        let (why, hint) = match (&self.content, self.delete) {
+    pub fn read(self) -> Result<FileEdit, Error> {
+        // A client that sends every argument has an empty one beside delete.
+        let content = self.content.filter(|text| !self.delete || !text.is_empty());
+        let (why, hint) = match (&content, self.delete) {
             (Some(_), false) | (None, true) => {
                 return Ok(FileEdit {
                     path: self.path,
-                    content: self.content.map(String::into_bytes),
+                    content: content.map(String::into_bytes),
                     executable: None,
                 });
             }
@@ -77,7 +76,7 @@ impl Tool for PrCreate {
     const SPEC: Spec = Spec {
         name: "pr_create",
         title: "Open a pull request",
-        description: "From a pushed branch, edits or a patch. Later: push, or pr_resubmit.",
+        description: "From a pushed branch, edits or a patch. Later: push.",
         effect: Effect::Add,
     };
     type Args = Args;

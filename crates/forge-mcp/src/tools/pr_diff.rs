@@ -1,9 +1,9 @@
 use std::sync::Arc;
 
-use forge::context::{MAX_DERIVED_LINES, OmissionReason};
+use forge::context::{LATEST_REVIEW, MAX_DERIVED_LINES, OmissionReason, diff_since};
 use forge_core::{
     Action, Error, Hint, Op, Warning,
-    model::{FileStatus, PrFields, PullRequest},
+    model::{DiffReq, FileStatus, PrFields, PullRequest},
 };
 use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
@@ -28,12 +28,13 @@ pub(super) struct Args {
     /// Only these files, or what is below these directories
     #[serde(default)]
     paths: Vec<String>,
+    /// As in pr_context: a commit, a review, "review"
+    since: Option<String>,
     /// Names and counts alone
     #[serde(default)]
     names_only: bool,
     /// detailed shows generated files
     format: Option<Format>,
-    /// Default 25000
     max_chars: Option<u64>,
     cursor: Option<String>,
 }
@@ -43,6 +44,12 @@ pub(super) struct Out {
     repo: String,
     number: String,
     head_oid: String,
+    /// With since: the commit that was the head
+    #[serde(skip_serializing_if = "Option::is_none")]
+    from_sha: Option<String>,
+    /// With since: unchanged, continued, rebased or rewritten
+    #[serde(skip_serializing_if = "Option::is_none")]
+    head_change: Option<String>,
     files_total: usize,
     additions: u64,
     deletions: u64,
@@ -99,12 +106,13 @@ impl Tool for PrDiff {
 
     async fn run(call: &Call, args: Args) -> Result<Answer<Out>, Stop> {
         let target = call.pull(args.repo.as_deref(), &args.number).await?;
-        let (pull, whole) = read(call, &target).await?;
+        let (pull, whole) = read(call, &target, args.since.as_deref()).await?;
         let head = whole.ends.head.clone();
         let detailed = args.format == Some(Format::Detailed);
         let bound = (
             target.id.to_string(),
             &args.paths,
+            &args.since,
             args.names_only,
             detailed,
         );
@@ -168,7 +176,9 @@ impl Tool for PrDiff {
             files_total: chosen.len(),
             additions: sum(|f| f.additions),
             deletions: sum(|f| f.deletions),
-            withheld: diff::withheld(&pull, &whole.files),
+            from_sha: whole.since.as_ref().and_then(|since| since.oid.clone()),
+            head_change: whole.since.as_ref().map(|since| word(&since.head_change)),
+            withheld: diff::withheld(&pull, &whole),
             withheld_lines: Some(chosen.iter().filter(|f| f.binary || f.left_out).count())
                 .filter(|n| *n > 0),
             files: Vec::new(),
@@ -184,6 +194,16 @@ impl Tool for PrDiff {
             out.additions,
             out.deletions
         );
+        if let Some(since) = &whole.since {
+            let from = since.oid.as_ref().map_or_else(
+                || "an earlier round".to_owned(),
+                |oid| format!("commit {}", name_of(oid)),
+            );
+            let change = since.head_change.meaning();
+            top.push_str(&format!(
+                "Only what changed since {from}: the head {change}\n"
+            ));
+        }
         if let Some(missing) = &missing {
             top.push_str(&format!("{missing}\n"));
         }
@@ -227,12 +247,28 @@ impl Tool for PrDiff {
 }
 
 /// The diff, and its pull request as it was with the ends of the diff.
-async fn read(call: &Call, target: &Target) -> Result<(PullRequest, Arc<Whole>), Error> {
-    let fields = PrFields::ROW | PrFields::STATS;
-    let mut pull = target.repo.view(&target.id, fields).await?;
-    let ends = Ends::of(&pull);
+async fn read(
+    call: &Call,
+    target: &Target,
+    since: Option<&str>,
+) -> Result<(PullRequest, Arc<Whole>), Error> {
+    let mut fields = PrFields::ROW | PrFields::STATS;
+    if since.is_some() {
+        fields |= PrFields::REVIEWS;
+    }
     let (repo, id) = (&target.repo, &target.id);
-    let whole = diff::read(call.server.diffs(), repo, id, ends.clone(), Some(call)).await?;
+    let mut pull = repo.view(id, fields).await?;
+    let ends = Ends::of(&pull);
+    let mut req = DiffReq::default();
+    if let Some(asked) = since {
+        let viewer = match asked == LATEST_REVIEW {
+            true => Some(repo.viewer().await),
+            false => None,
+        };
+        req = diff_since(asked, &pull, viewer, req)?;
+    }
+    let diffs = call.server.diffs();
+    let whole = diff::read(diffs, repo, id, ends.clone(), &req, Some(call)).await?;
     if whole.ends != ends {
         pull = target.repo.view(&target.id, fields).await?;
         let now = Ends::of(&pull);

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::{agreed::can, reviewers};
 use crate::{
-    calls::{Answer, Call, Effect, Spec, Stop, Tool},
+    calls::{Answer, CLEARED, Call, Effect, Spec, Stop, Tool, replacement},
     content::{has_hidden, has_marker},
 };
 
@@ -21,11 +21,9 @@ pub(super) struct Args {
     title: Option<String>,
     /// Replaces the description
     body: Option<String>,
-    /// Goes behind the description
     append: Option<String>,
     base: Option<String>,
-    /// false: ready for review
-    draft: Option<bool>,
+    draft: Option<DraftState>,
     #[serde(default)]
     add_labels: Vec<String>,
     #[serde(default)]
@@ -40,12 +38,28 @@ pub(super) struct Args {
     remove_assignees: Vec<String>,
 }
 
+// No truth value: some clients send false where nothing is meant. (A doc comment would be a part of
+// the schema.)
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum DraftState {
+    Draft,
+    Ready,
+}
+
+impl DraftState {
+    pub fn is_draft(self) -> bool {
+        self == Self::Draft
+    }
+}
+
 impl Tool for PrEdit {
     const SPEC: Spec = Spec {
         name: "pr_edit",
         title: "Edit a pull request",
-        description: "Changes what is named and leaves the rest. Prefer append to body: pr_view \
-                      shows descriptions without HTML comments. Closing: pr_set_state.",
+        description: "Changes what is named; \"-\" clears body or a remove list. Prefer append to \
+                      body: pr_view shows descriptions without HTML comments. Closing: \
+                      pr_set_state.",
         // With append the same call adds to the description once more.
         effect: Effect::Replace,
     };
@@ -56,12 +70,12 @@ impl Tool for PrEdit {
         let target = call.pull(args.repo.as_deref(), &args.number).await?;
         // Before anything is written: the draft comes last.
         if args.draft.is_some() {
-            can(&target, &[Capability::PrDraft])?;
+            can(&target.repo, &[Capability::PrDraft])?;
         }
         let people = |names: &[String]| names.iter().map(|n| Reviewer::parse(n)).collect();
         let mut edit = EditPull {
             title: args.title,
-            description: args.body,
+            description: args.body.map(replacement),
             base: args.base,
             labels: SetChange {
                 add: args.add_labels,
@@ -77,6 +91,27 @@ impl Tool for PrEdit {
             },
             ..EditPull::default()
         };
+        let removed = [
+            &args.remove_reviewers,
+            &edit.labels.remove,
+            &edit.assignees.remove,
+        ];
+        let [all_reviewers, all_labels, all_assignees] = removed.map(|names| is_all(names));
+        if all_reviewers || all_labels || all_assignees {
+            let pull = target.repo.view(&target.id, PrFields::NONE).await?;
+            if all_labels {
+                remove_all(&mut edit.labels, pull.labels.into_iter().map(|l| l.name));
+            }
+            if all_assignees {
+                remove_all(
+                    &mut edit.assignees,
+                    pull.assignees.into_iter().map(|a| a.login),
+                );
+            }
+            if all_reviewers {
+                remove_all(&mut edit.reviewers, pull.pending_reviewers);
+            }
+        }
         if edit.description.as_deref().is_some_and(has_marker) {
             let stored = target.repo.view(&target.id, PrFields::NONE).await?;
             if has_hidden(&stored.description) {
@@ -101,7 +136,7 @@ impl Tool for PrEdit {
         if !edit.is_empty() {
             outcome = Some(target.repo.edit(&target.id, &edit).await?);
         }
-        if let Some(draft) = args.draft {
+        if let Some(draft) = args.draft.map(DraftState::is_draft) {
             let before = outcome.take();
             let mut after = match target.repo.set_draft(&target.id, draft).await {
                 Ok(after) => after,
@@ -126,6 +161,20 @@ impl Tool for PrEdit {
                 .into()),
         }
     }
+}
+
+/// Whether a list asks to take everything away.
+pub(super) fn is_all(names: &[String]) -> bool {
+    names.iter().any(|name| name.trim() == CLEARED)
+}
+
+/// Takes away all that there is, except what is added.
+pub(super) fn remove_all<T: PartialEq>(
+    change: &mut SetChange<T>,
+    now: impl IntoIterator<Item = T>,
+) {
+    let now = now.into_iter().filter(|one| !change.add.contains(one));
+    change.remove = now.collect();
 }
 
 /// Why a description is not written that somebody has read here.

@@ -2,7 +2,10 @@ use forge_core::model::{PrFields, PullQuery, StateFilter};
 use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
-use super::listing::{self, ListRequest, ListRow};
+use super::{
+    listing::{self, ListRequest, ListRow},
+    pr_edit::DraftState,
+};
 use crate::{
     calls::{Answer, Call, Effect, Spec, Stop, Tool},
     content::Clean,
@@ -24,7 +27,7 @@ pub(super) struct Args {
     labels: Vec<String>,
     base: Option<String>,
     head: Option<String>,
-    draft: Option<bool>,
+    draft: Option<DraftState>,
     /// Words, qualifiers
     search: Option<String>,
     /// Paths, globs
@@ -32,7 +35,6 @@ pub(super) struct Args {
     touches: Vec<String>,
     limit: Option<u64>,
     format: Option<Format>,
-    /// Default 25000
     max_chars: Option<u64>,
     cursor: Option<String>,
 }
@@ -92,7 +94,7 @@ impl Tool for PrList {
             labels: args.labels,
             base: args.base,
             head: args.head,
-            draft: args.draft,
+            draft: args.draft.map(DraftState::is_draft),
             search: args.search,
             touches: args.touches,
             app: None,

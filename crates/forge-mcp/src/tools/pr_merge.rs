@@ -37,14 +37,13 @@ pub(super) struct Args {
     number: String,
     /// Default: configured, the repository's own, squash
     method: Option<Method>,
-    /// Full id that the head must be
     expected_head: Option<String>,
     /// First line of the commit message
     subject: Option<String>,
     body: Option<String>,
     #[serde(default)]
     delete_branch: bool,
-    /// Later, when all requirements are met
+    /// When all requirements are met
     #[serde(default)]
     auto: bool,
     /// Refuse unless the checks passed
@@ -129,7 +128,7 @@ impl Tool for PrMerge {
             let verdict = verdict(call, &target, &pull).await;
             check(&target, &pull, &args, &verdict)?;
             by = method(call, &target, args.method).await?;
-            can(&target, &needs(by, &args))?;
+            can(&target.repo, &needs(by, &args))?;
             let text = question(call, &target, &pull, &args, by, &plan)
                 + &requirements(call, &verdict)
                 + &warned(call, &warnings);
@@ -668,7 +667,7 @@ fn question(
         titled(call, pull),
         mentioned(call, &pull.author.login),
     );
-    if can(target, &[Capability::Checks]).is_ok() && checks(pull) == "none" {
+    if can(&target.repo, &[Capability::Checks]).is_ok() && checks(pull) == "none" {
         question.push_str(" Nothing has checked the head.");
     }
     let issues = plan.in_words();

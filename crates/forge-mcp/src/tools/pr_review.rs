@@ -23,7 +23,6 @@ pub(super) struct Args {
     body: Option<String>,
     #[serde(default)]
     comments: Vec<Inline>,
-    /// Full id that the head must be
     expected_head: Option<String>,
 }
 

@@ -1,5 +1,5 @@
 use forge_core::{
-    Action, Capability, Error, ErrorKind, Hint, Op, PageReq, Precondition, Warning,
+    Action, Capability, Error, ErrorKind, Hint, Op, PageReq, Precondition, Repo, Warning,
     model::{
         MergeState, PrFields, PrState, PullQuery, PullRequest, StateFilter, UpdateBranch,
         UpdateMethod,
@@ -27,7 +27,6 @@ pub(super) struct Args {
     number: String,
     /// Default merge; rebase rewrites the branch, asks the user
     method: Option<Method>,
-    /// Full id that the head must be
     expected_head: Option<String>,
     /// Seal of the question
     confirm: Option<String>,
@@ -58,7 +57,7 @@ impl Tool for PrUpdateBranch {
             leave_checkout: false,
             ..UpdateBranch::default()
         };
-        can(&target, &[Capability::PrUpdateBranch])?;
+        can(&target.repo, &[Capability::PrUpdateBranch])?;
         let rebases = args.method == Some(Method::Rebase);
         let fields = match rebases {
             true => PrFields::ROW | PrFields::MERGEABILITY,
@@ -74,7 +73,10 @@ impl Tool for PrUpdateBranch {
             }
             false => None,
         };
-        let shared = shared_as(&target, &pull).await?;
+        let shared = match pull.head_repo {
+            Some(_) => None,
+            None => shared_as(&target.repo, &pull.head_branch).await?,
+        };
         if let Some(shared) = &shared {
             may_merge(call, &target, &pull, shared)?;
         }
@@ -91,23 +93,20 @@ impl Tool for PrUpdateBranch {
     }
 }
 
-/// What the head branch is to others: the default branch, or one that pull requests are for. An update
-/// merges the base branch into it. A fork's branches are not looked at.
-async fn shared_as(target: &Target, pull: &PullRequest) -> Result<Option<String>, Error> {
-    if pull.head_repo.is_some() {
-        return Ok(None);
-    }
-    let info = target.repo.info().await?;
-    if info.default_branch.as_ref() == Some(&pull.head_branch) {
+/// What a branch is to others: the default branch, or one that pull requests are for. What changes it
+/// is as good as a merge. A fork's branches are not looked at.
+pub(super) async fn shared_as(repo: &Repo, branch: &str) -> Result<Option<String>, Error> {
+    let info = repo.info().await?;
+    if info.default_branch.as_deref() == Some(branch) {
         return Ok(Some(format!("the default branch of {}", info.id)));
     }
     let query = PullQuery {
-        base: Some(pull.head_branch.clone()),
+        base: Some(branch.to_owned()),
         // The caller may have closed the open ones.
         state: StateFilter::All,
         ..PullQuery::default()
     };
-    let page = target.repo.list(&query, PageReq::first(1)).await?;
+    let page = repo.list(&query, PageReq::first(1)).await?;
     let into = |other: &PullRequest| format!("the base branch of {}", other.id);
     Ok(page.items.first().map(into))
 }

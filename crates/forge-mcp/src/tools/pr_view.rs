@@ -28,7 +28,6 @@ pub(super) struct Args {
     include: Vec<Section>,
     /// concise (default) shortens comments, skips resolved ones
     format: Option<Format>,
-    /// Default 25000
     max_chars: Option<u64>,
     cursor: Option<String>,
 }

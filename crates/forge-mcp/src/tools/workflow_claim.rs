@@ -18,19 +18,16 @@ pub(super) struct WorkflowClaim;
 #[serde(deny_unknown_fields)]
 pub(super) struct Args {
     repo: Option<String>,
-    /// Default with claim: the one that workflow_pick has
     issue: Option<String>,
-    /// Default claim
     action: Option<Action>,
     /// For claim
     command: Option<String>,
-    /// Id of your claim: for heartbeat and release
+    /// For heartbeat, release
     claim: Option<String>,
     /// Pick from it; or release to it
     state: Option<String>,
     /// Of a pick
     max_estimate: Option<String>,
-    /// Default: the account
     holder: Option<String>,
     /// Seconds; default 3600
     lease_s: Option<u64>,

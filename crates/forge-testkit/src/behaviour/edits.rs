@@ -2,7 +2,10 @@
 
 use forge_core::{
     PageReq,
-    model::{CreatePull, FileEdit, FileStatus, HeadRef, MergeReq, PrState, PullQuery, StateFilter},
+    model::{
+        CreatePull, FileEdit, FileStatus, HeadRef, MergeReq, PrState, PullQuery, PushEdits,
+        StateFilter,
+    },
 };
 
 use super::{Fixture, Set, cases, invalid};
@@ -23,6 +26,9 @@ pub(super) fn cases(set: &mut Set) {
         files_and_directories_in_each_others_way [PrCreateEdits];
         edits_beside_other_changes [PrCreateEdits];
         edits_on_a_base_that_does_not_exist [PrCreateEdits];
+        edits_are_committed_on_a_branch [BranchPush];
+        push_to_a_moved_branch_is_refused [BranchPush];
+        push_of_edits_that_do_not_fit_is_refused [BranchPush];
     ];
 }
 
@@ -36,6 +42,75 @@ fn of(edits: Vec<FileEdit>) -> CreatePull {
 
 fn some() -> CreatePull {
     of(vec![FileEdit::write("new.txt", "new\n")])
+}
+
+/// Edits on a branch that is at `head`.
+fn push(branch: &str, head: &str, edits: Vec<FileEdit>) -> PushEdits {
+    PushEdits {
+        branch: branch.to_owned(),
+        expected_head: head.to_owned(),
+        message: "Edit some files".to_owned(),
+        edits,
+    }
+}
+
+async fn edits_are_committed_on_a_branch(fx: Fixture) {
+    let head = fx.feature("feature");
+    let edits = vec![
+        FileEdit::write("new.txt", "new\n"),
+        FileEdit::write("README.md", "# Other\n"),
+        FileEdit::delete("src/lib.rs"),
+    ];
+    let req = push("feature", &head, edits);
+    let made = fx.author.push_edits(&req).await.unwrap().value;
+    assert_eq!(made.branch, "feature");
+    assert_eq!(fx.git.oid("refs/heads/feature"), Some(made.oid));
+    assert_eq!(fx.git.log("feature^!", "%P"), head);
+    assert_eq!(fx.git.log("feature^!", "%s"), "Edit some files");
+    assert_eq!(fx.git.show("feature", "new.txt"), "new\n");
+    assert_eq!(fx.git.show("feature", "README.md"), "# Other\n");
+    let gone = fx.git.run(["ls-tree", "feature", "src/lib.rs"]).text();
+    assert_eq!(gone, "");
+}
+
+async fn push_to_a_moved_branch_is_refused(fx: Fixture) {
+    let head = fx.feature("feature");
+    fx.git
+        .commit("feature", "More", &[("more.txt", Some("1\n"))]);
+    let before = fx.git.refs();
+    let edits = || vec![FileEdit::write("new.txt", "new\n")];
+    let req = push("feature", &head, edits());
+    let e = fx.author.push_edits(&req).await.unwrap_err();
+    assert_eq!(e.code(), "conflict", "{e}");
+    let short = push("feature", &head[..12], edits());
+    invalid(fx.author.push_edits(&short).await, "expected_head");
+    let nowhere = push("nowhere", &head, edits());
+    invalid(fx.author.push_edits(&nowhere).await, "branch");
+    assert_eq!(fx.git.refs(), before);
+}
+
+async fn push_of_edits_that_do_not_fit_is_refused(fx: Fixture) {
+    let head = fx.feature("feature");
+    let before = fx.git.refs();
+    let same = fx.git.show("feature", "README.md");
+    for edits in [
+        vec![],
+        vec![FileEdit::write("../x", "x")],
+        vec![FileEdit::write("README.md", same)],
+        vec![FileEdit::delete("nothing.txt")],
+        vec![FileEdit::write("src", "x")],
+    ] {
+        invalid(
+            fx.author.push_edits(&push("feature", &head, edits)).await,
+            "edits",
+        );
+    }
+    let silent = PushEdits {
+        message: " ".to_owned(),
+        ..push("feature", &head, vec![FileEdit::write("new.txt", "x")])
+    };
+    invalid(fx.author.push_edits(&silent).await, "message");
+    assert_eq!(fx.git.refs(), before);
 }
 
 /// What the request is refused with; it has left nothing.

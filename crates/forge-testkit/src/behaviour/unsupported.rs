@@ -8,7 +8,7 @@ use forge_core::{
         Check, CheckStatus, CloseReq, CommentId, CreatePull, DiffFormat, DiffReq, EditIssue,
         EditPull, FileEdit, HeadRef, IssueFields, IssueQuery, IssueReason, IssueState, MergeMethod,
         MergeReq, NewAttachment, NewIssue, NewLabel, NewReview, NewThread, PrFields, PullQuery,
-        Resubmit, Reviewer, Rounds, SetChange, SetIssueState, Side, Subject, ThreadId,
+        PushEdits, Resubmit, Reviewer, Rounds, SetChange, SetIssueState, Side, Subject, ThreadId,
         UpdateBranch, Verdict,
     },
 };
@@ -148,6 +148,15 @@ async fn ask(repo: &Repo, pr: &PrId, capability: Capability) -> Option<Error> {
             repo.create(&CreatePull {
                 edits: vec![FileEdit::write("a", "b")],
                 ..new()
+            })
+            .await,
+        ),
+        C::BranchPush => refusal(
+            repo.push_edits(&PushEdits {
+                branch: "main".into(),
+                expected_head: "0".repeat(40),
+                message: "m".into(),
+                edits: vec![FileEdit::write("a", "b")],
             })
             .await,
         ),

@@ -1,0 +1,68 @@
+//! Edits of files as a commit on a branch that is there.
+
+use forge_core::{
+    Outcome, Result, check_expected_head,
+    model::{PushEdits, PushedCommit},
+    text,
+};
+
+use super::edits::Onto;
+use crate::{
+    Local,
+    ident::identity,
+    store::{Attempts, RefChange, branch_ref},
+};
+
+impl Local {
+    /// Work trees that have the branch are brought along, as when a head branch is updated.
+    pub(crate) async fn commit_on_branch(&self, req: &PushEdits) -> Result<Outcome<PushedCommit>> {
+        req.check()?;
+        let by = identity(self.here()).await?;
+        let mut cat = self.store.cat();
+        let mut attempts = Attempts::begin(&self.store).await;
+        let (headline, body) = req.parts();
+        let message = match body {
+            "" => headline.to_owned(),
+            body => format!("{headline}\n\n{body}"),
+        };
+        loop {
+            let head = self.branch_tip(&mut cat, "branch", &req.branch).await?;
+            let place = format!("branch '{}'", text::one_line(&req.branch));
+            check_expected_head(&place, Some(&req.expected_head), Some(&head))?;
+            let onto = Onto {
+                branch: &req.branch,
+                oid: &head,
+            };
+            let new = self.commit_edits(onto, &req.edits, &message, &by).await?;
+            let the_move = self.prepare_move(&req.branch, &head, &new, false).await?;
+            let brought = the_move.forward().await?;
+            let change = RefChange::Update {
+                name: branch_ref(&req.branch),
+                new: new.clone(),
+                old: head,
+            };
+            match self
+                .store
+                .update_refs("forge: commit edits", &[change])
+                .await
+            {
+                Ok(None) => {}
+                Ok(Some(lost)) => {
+                    the_move.back().await?;
+                    attempts.again(lost).await?;
+                    continue;
+                }
+                Err(e) => return Err(the_move.back_after(e).await),
+            }
+            let late = self.finish_move(the_move).await;
+            let mut outcome = Outcome::immediate(PushedCommit {
+                branch: req.branch.clone(),
+                oid: new,
+            });
+            outcome.steps.extend(brought);
+            outcome.steps.extend(late.steps);
+            outcome.warnings.extend(late.warnings);
+            return Ok(outcome);
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Bytes that are no message of JSON-RPC, and what they are answered: rmcp drops some without a word,
+//! and has no id for the others, so that a client would wait.
+
+use rmcp::{
+    ErrorData,
+    model::{ErrorCode, InitializeRequestParams, RequestId},
+};
+use serde_json::Value;
+
+/// Why bytes are no message, with the id of the request where they have one.
+pub(crate) fn refusal(bytes: &[u8]) -> Option<(ErrorData, Option<RequestId>)> {
+    let message = match serde_json::from_slice::<Value>(bytes) {
+        Ok(message) => message,
+        Err(e) => return Some((ErrorData::parse_error(format!("no JSON: {e}"), None), None)),
+    };
+    let id = message.get("id").and_then(request_id);
+    let error = match fault(&message, id.is_some())? {
+        Fault::Request(why) => ErrorData::new(ErrorCode::INVALID_REQUEST, why, None),
+        Fault::Params(why) => ErrorData::invalid_params(why, None),
+    };
+    Some((error, id))
+}
+
+enum Fault {
+    Request(&'static str),
+    Params(&'static str),
+}
+
+fn fault(message: &Value, has_id: bool) -> Option<Fault> {
+    if !message.is_object() {
+        return Some(Fault::Request("a message is an object, and alone"));
+    }
+    if message.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
+        return Some(Fault::Request("jsonrpc has to be \"2.0\""));
+    }
+    if message.get("id").is_some() && !has_id {
+        return Some(Fault::Request("id has to be a text or a whole number"));
+    }
+    let Some(method) = message.get("method") else {
+        let is_object = |name| message.get(name).is_some_and(Value::is_object);
+        return match is_object("result") || is_object("error") {
+            true => None,
+            false => Some(Fault::Request(
+                "a message has a method, a result or an error",
+            )),
+        };
+    };
+    let Some(method) = method.as_str() else {
+        return Some(Fault::Request("method has to be a text"));
+    };
+    let params = message.get("params").filter(|params| !params.is_null());
+    if params.is_some_and(|params| !params.is_object()) {
+        return Some(Fault::Params("params have to be an object"));
+    }
+    let hello = || serde_json::from_value::<InitializeRequestParams>(params.cloned()?).ok();
+    if method == "initialize" && hello().is_none() {
+        return Some(Fault::Params(
+            "initialize takes protocolVersion, capabilities and clientInfo",
+        ));
+    }
+    None
+}
+
+fn request_id(id: &Value) -> Option<RequestId> {
+    match id {
+        Value::String(text) => Some(RequestId::String(text.as_str().into())),
+        Value::Number(number) => number.as_i64().map(RequestId::Number),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_pass_and_others_are_answered_by_id() {
+        let code = |text: &str| refusal(text.as_bytes()).map(|(error, id)| (error.code.0, id));
+        for good in [
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#,
+            r#"{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":7}}"#,
+            r#"{"jsonrpc":"2.0","method":"notifications/initialized","params":null}"#,
+            r#"{"jsonrpc":"2.0","id":1,"result":{}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"m"}}"#,
+        ] {
+            assert_eq!(code(good), None, "{good}");
+        }
+        let id = Some(RequestId::Number(7));
+        for (bad, wanted) in [
+            ("{", (-32700, None)),
+            ("[]", (-32600, None)),
+            ("7", (-32600, None)),
+            (
+                r#"{"jsonrpc":"1.0","id":7,"method":"m"}"#,
+                (-32600, id.clone()),
+            ),
+            (r#"{"jsonrpc":"2.0","id":7}"#, (-32600, id.clone())),
+            (
+                r#"{"jsonrpc":"2.0","id":7,"method":1}"#,
+                (-32600, id.clone()),
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":7,"result":1}"#,
+                (-32600, id.clone()),
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":null,"method":"m"}"#,
+                (-32600, None),
+            ),
+            (r#"{"jsonrpc":"2.0","id":1.5,"method":"m"}"#, (-32600, None)),
+            (
+                r#"{"jsonrpc":"2.0","id":7,"method":"m","params":[]}"#,
+                (-32602, id.clone()),
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":7,"method":"initialize","params":{}}"#,
+                (-32602, id.clone()),
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":7,"method":"initialize"}"#,
+                (-32602, id.clone()),
+            ),
+        ] {
+            assert_eq!(code(bad), Some(wanted), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,122 @@
+use forge_core::{Error, Noun, fingerprint, text::one_line};
+use rmcp::schemars::{self, JsonSchema};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    budget::{self, Position, cursor},
+    calls::{Answer, Call, Effect, Spec, Stop, Tool},
+    content::{Clean, name},
+};
+
+pub(super) struct RepoFile;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Args {
+    repo: Option<String>,
+    /// From the root of the repository
+    path: String,
+    /// Branch, tag or commit; default: the default branch
+    #[serde(rename = "ref")]
+    at: Option<String>,
+    max_chars: Option<u64>,
+    cursor: Option<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Out {
+    repo: String,
+    path: Clean,
+    #[serde(rename = "ref", skip_serializing_if = "Option::is_none")]
+    at: Option<Clean>,
+    /// Of the whole file
+    bytes: usize,
+    lines_total: usize,
+    /// Those that the text has, counted from 1; 0 of an empty file
+    first_line: usize,
+    last_line: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_cursor: Option<String>,
+}
+
+impl Tool for RepoFile {
+    const SPEC: Spec = Spec {
+        name: "repo_file",
+        title: "Read a file",
+        description: "A text file of a branch, a tag or a commit, with the numbers of its lines. What \
+                      a pull request changes: pr_diff.",
+        effect: Effect::Read,
+    };
+    type Args = Args;
+    type Out = Out;
+
+    async fn run(call: &Call, args: Args) -> Result<Answer<Out>, Stop> {
+        let repo = call.repo(args.repo.as_deref()).await?;
+        let (path, at) = (args.path.trim_start_matches("./"), args.at.as_deref());
+        let found = repo.repo_file(path, at).await?;
+        let bytes = found.ok_or_else(|| no_file(path, at))?;
+        let content = fingerprint(&bytes);
+        let length = bytes.len();
+        let source = String::from_utf8(bytes).map_err(|_| no_text(path))?;
+        let source = call.cleaner.source(&source);
+        let lines = source.split_inclusive('\n').enumerate();
+        let lines: Vec<String> = lines
+            .map(|(n, line)| format!("{:>5}\t{}\n", n + 1, line.trim_end_matches('\n')))
+            .collect();
+        let bound = (repo.id().comparison_key(), path, at);
+        let from = match &args.cursor {
+            None => Position::default(),
+            Some(text) => {
+                let pinned = cursor::read(Self::SPEC.name, &bound, "", text)?;
+                cursor::unpin(pinned, "the file", |_| content)?
+            }
+        };
+        let mut out = Out {
+            repo: repo.id().to_string(),
+            path: call.cleaner.line(path),
+            at: at.map(|at| call.cleaner.line(at)),
+            bytes: length,
+            lines_total: lines.len(),
+            first_line: 0,
+            last_line: 0,
+            next_cursor: None,
+        };
+        let of = out
+            .at
+            .as_ref()
+            .map_or(String::new(), |at| format!(" at {}", name(at)));
+        let top = format!("{}{of}, {length} bytes\n", name(&out.path));
+        let max = budget::chars(args.max_chars);
+        let fitted = budget::fit(&top, &lines, from, max);
+        if fitted.to > fitted.from {
+            (out.first_line, out.last_line) = (fitted.from + 1, fitted.to);
+        }
+        out.next_cursor = fitted.next.map(|at| {
+            let at = cursor::pin(at, content);
+            cursor::make(Self::SPEC.name, &bound, "", &at)
+        });
+        let shown = format!("Lines {}-{}", out.first_line, out.last_line);
+        let mut text = fitted.text;
+        text.push_str(&match &out.next_cursor {
+            None => format!("{shown} of {}: the end.", lines.len()),
+            Some(cursor) => format!("{shown} of {}. More: cursor=\"{cursor}\"", lines.len()),
+        });
+        Ok(Answer { text, data: out })
+    }
+}
+
+fn no_file(path: &str, at: Option<&str>) -> Error {
+    let at = at.map_or_else(
+        || "the default branch".to_owned(),
+        |at| format!("'{}'", one_line(at)),
+    );
+    let why = format!("there is no file '{}' in {at}", one_line(path));
+    Error::not_found(Noun::Other, why).with_hint(
+        "look at the name, in which upper and lower case count, and pass ref for another branch",
+    )
+}
+
+fn no_text(path: &str) -> Error {
+    let why = format!("'{}' is a binary file", one_line(path));
+    Error::invalid("path", why).with_hint("name a text file; git has the bytes of this one")
+}

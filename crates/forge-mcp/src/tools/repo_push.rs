@@ -1,0 +1,105 @@
+use forge_core::{
+    Action, Capability, Error, Hint, Op, Outcome, Param,
+    model::{FileEdit, PushEdits, PushedCommit},
+};
+use rmcp::schemars::{self, JsonSchema};
+use serde::{Deserialize, Serialize};
+
+use super::{agreed::can, pr_create::Edit, pr_update_branch::shared_as};
+use crate::{
+    calls::{Answer, Call, Effect, Spec, Stop, Tool},
+    content::{Clean, name, name_of},
+    output::WarningOut,
+};
+
+pub(super) struct RepoPush;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Args {
+    /// Of a fork: the fork
+    repo: Option<String>,
+    branch: String,
+    /// Full id of the commit that the branch is at
+    expected_head: String,
+    /// First line: what it changes
+    message: String,
+    /// Whole files
+    edits: Vec<Edit>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Out {
+    repo: String,
+    branch: Clean,
+    /// The commit that was made
+    head_oid: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<WarningOut>,
+}
+
+impl Tool for RepoPush {
+    const SPEC: Spec = Spec {
+        name: "repo_push",
+        title: "Commit files to a branch",
+        description: "One commit of whole files on a branch that is there, such as the head branch of a \
+                      pull request, if it is still at expected_head. Not on a branch that pull \
+                      requests are for, and no new branch: pr_create.",
+        effect: Effect::Replace,
+    };
+    type Args = Args;
+    type Out = Out;
+
+    async fn run(call: &Call, args: Args) -> Result<Answer<Out>, Stop> {
+        let repo = call.repo(args.repo.as_deref()).await?;
+        can(&repo, &[Capability::BranchPush])?;
+        let branch = args.branch.strip_prefix("refs/heads/");
+        let branch = branch.unwrap_or(&args.branch).to_owned();
+        let edits = args.edits.into_iter().map(Edit::read);
+        let edits = edits.collect::<Result<Vec<FileEdit>, _>>()?;
+        let req = PushEdits {
+            branch,
+            expected_head: args.expected_head,
+            message: args.message,
+            edits,
+        };
+        req.check()?;
+        // Nobody has reviewed it, and nobody was asked.
+        if let Some(shared) = shared_as(&repo, &req.branch).await? {
+            return Err(on_shared_branch(&req.branch, &shared).into());
+        }
+        let outcome = repo.push_edits(&req).await?;
+        Ok(answer(call, repo.id().to_string(), &outcome))
+    }
+}
+
+fn answer(call: &Call, repo: String, outcome: &Outcome<PushedCommit>) -> Answer<Out> {
+    let made = &outcome.value;
+    let branch = call.cleaner.line(&made.branch);
+    let warnings = WarningOut::all(&outcome.warnings, &call.about(), &call.cleaner);
+    let mut text = format!(
+        "{repo}: branch {} is at {}",
+        name(&branch),
+        name_of(&made.oid)
+    );
+    for warning in &warnings {
+        text.push_str(&format!("\n{}", warning.text().trim_end()));
+    }
+    Answer {
+        text,
+        data: Out {
+            repo,
+            branch,
+            head_oid: made.oid.clone(),
+            warnings,
+        },
+    }
+}
+
+fn on_shared_branch(branch: &str, shared: &str) -> Error {
+    let shown = forge_core::text::one_line(branch);
+    let message = format!("'{shown}' is {shared}, which changes by pull requests");
+    let open = Action::op(Op::PrCreate).with(Param::Base, branch);
+    let hint = Hint::new("open a pull request with the same edits").with_action(open);
+    Error::invalid("branch", message).with_hint(hint)
+}

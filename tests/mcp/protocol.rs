@@ -1,0 +1,209 @@
+//! What is answered to messages and requests that are not as the protocol has them.
+
+use serde_json::{Value, json};
+
+use crate::{
+    http::Http,
+    world::{LEGACY, MODERN, World},
+};
+
+/// Bytes that are no message, the id that the answer has, and its code.
+fn malformed() -> Vec<(String, Value, i64)> {
+    let of = |message: Value, id: Value, code| (message.to_string(), id, code);
+    let call = |params: Value| json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params});
+    vec![
+        ("{".to_owned(), Value::Null, -32700),
+        ("nope".to_owned(), Value::Null, -32700),
+        ("[]".to_owned(), Value::Null, -32600),
+        of(json!({"jsonrpc": "2.0", "id": 7}), json!(7), -32600),
+        of(
+            json!({"id": "a", "method": "tools/list"}),
+            json!("a"),
+            -32600,
+        ),
+        of(call(json!([])), json!(7), -32602),
+        of(call(json!("x")), json!(7), -32602),
+        of(
+            json!({"jsonrpc": "2.0", "id": 7, "method": "initialize", "params": {}}),
+            json!(7),
+            -32602,
+        ),
+    ]
+}
+
+#[test]
+fn stdio_malformed_messages_are_answered_by_id_and_code() {
+    let world = World::with_feature();
+    for era in [LEGACY, MODERN] {
+        let mut wire = world.server(era, &[]);
+        for (line, id, code) in malformed() {
+            let answer = wire.line(line.as_bytes());
+            assert_eq!(answer["error"]["code"], code, "{line}: {answer}");
+            assert_eq!(answer["id"], id, "{line}: {answer}");
+        }
+        for params in [
+            json!({}),
+            json!({"name": 7}),
+            json!({"name": "pr_list", "arguments": []}),
+        ] {
+            let answer = wire.request("tools/call", params);
+            assert_eq!(answer["error"]["code"], -32602, "{answer}");
+        }
+        // Bad arguments are a result that the model sees.
+        let bad = json!({"bogus": 1});
+        wire.call("pr_list", bad).fails("invalid_input");
+        // The connection goes on.
+        wire.call("pr_list", json!({})).ok();
+    }
+}
+
+#[test]
+fn http_malformed_messages_are_answered_by_id_and_code() {
+    let world = World::with_feature();
+    let http = Http::start(&world, &[]);
+    for more in [String::new(), format!("MCP-Protocol-Version: {MODERN}\r\n")] {
+        let head = http.head(&http.server.address, &more);
+        for (body, id, code) in malformed() {
+            let (status, text) = http.send(&head, &body);
+            let answer: Value = serde_json::from_str(&text).expect(&text);
+            assert_eq!(answer["error"]["code"], code, "{body}: {text}");
+            assert_eq!(answer["id"], id, "{body}: {text}");
+            assert_eq!(status, if id.is_null() { 400 } else { 200 }, "{body}");
+        }
+    }
+    for era in [LEGACY, MODERN] {
+        let call = json!({"name": "pr_list", "arguments": []});
+        let answer = http.call(era, "tools/call", call);
+        assert_eq!(answer["error"]["code"], -32602, "{answer}");
+        let call = json!({"name": "pr_list", "arguments": {"bogus": 1}});
+        let answer = http.call(era, "tools/call", call);
+        assert_eq!(answer["result"]["isError"], true, "{answer}");
+    }
+    let text = http.head(&http.server.address, "");
+    let text = text.replace("application/json\r\nAccept", "text/plain\r\nAccept");
+    assert_eq!(http.send(&text, "{").0, 415);
+}
+
+#[test]
+fn http_duplicate_host_is_refused_and_any_accept_works() {
+    let world = World::with_feature();
+    let http = Http::start(&world, &[]);
+    let request = http.request(MODERN, "tools/list", json!({}));
+    let (head, body) = request.split_once("Content-Length").unwrap();
+    let (_, body) = body.split_once("\r\n\r\n").unwrap();
+    let host = format!("Host: {}\r\n", http.server.address);
+    for second in [host.clone(), "Host: evil.example\r\n".to_owned()] {
+        let twice = head.replace(&host, &format!("{host}{second}"));
+        let (status, text) = http.send(&twice, body);
+        assert_eq!(status, 400, "{text}");
+    }
+    let both = "Accept: application/json, text/event-stream\r\n";
+    for (accept, status) in [
+        ("Accept: */*\r\n", 200),
+        ("Accept: application/*, text/*;q=0.5\r\n", 200),
+        ("", 200),
+        ("Accept: text/html\r\n", 406),
+    ] {
+        let (got, text) = http.send(&head.replace(both, accept), body);
+        assert_eq!(got, status, "{accept}: {text}");
+    }
+}
+
+#[test]
+fn http_delete_ends_a_session_once() {
+    let world = World::with_feature();
+    let http = Http::start(&world, &[]);
+    let session = http.session();
+    let delete = |id: &str| {
+        let id = format!("Mcp-Session-Id: {id}\r\nMCP-Protocol-Version: {LEGACY}\r\n");
+        let head = http.head(&http.server.address, &id);
+        http.send(&head.replacen("POST", "DELETE", 1), "").0
+    };
+    assert_eq!(delete("no-such-session"), 404);
+    // The clients of others take 200 and 204.
+    assert_eq!(delete(&session), 204);
+    assert_eq!(delete(&session), 404);
+    // 2026-07-28 has no sessions.
+    let head = format!("MCP-Protocol-Version: {MODERN}\r\n");
+    let head = http.head(&http.server.address, &head);
+    assert_eq!(http.send(&head.replacen("POST", "DELETE", 1), "").0, 405);
+}
+
+#[test]
+fn output_schemas_have_required_and_a_typed_error() {
+    let world = World::with_feature();
+    let sets = ["--write", "--toolsets", "issues,workflow"];
+    let mut wire = world.server(MODERN, &sets);
+    for tool in wire.tools() {
+        let (name, schema) = (&tool["name"], &tool["outputSchema"]);
+        let error = &schema["properties"]["error"];
+        let required = json!(["code", "message", "retryable"]);
+        assert_eq!(error["required"], required, "{name}");
+        assert_eq!(error["properties"]["next"]["type"], "object", "{name}");
+        let [result, failure] = schema["anyOf"].as_array().unwrap().as_slice() else {
+            panic!("{name}: {schema}");
+        };
+        assert_eq!(failure, &json!({"required": ["error"]}), "{name}");
+        let required = result["required"].as_array().unwrap();
+        assert!(!required.is_empty(), "{name}");
+        for property in required {
+            let property = property.as_str().unwrap();
+            assert!(schema["properties"][property].is_object(), "{name}");
+        }
+    }
+    // A result and a failure both fit: `call` compares them.
+    wire.call("pr_view", json!({"number": 1})).ok();
+    wire.call("pr_view", json!({"number": 99}))
+        .fails("not_found");
+}
+
+/// Puts a key that no object has into each object of arguments whose schema refuses others.
+fn with_bogus(schema: &Value, args: &Value) -> Vec<Value> {
+    let mut all = Vec::new();
+    if schema["additionalProperties"] == false {
+        let mut args = args.clone();
+        args["bogus_key"] = json!(1);
+        all.push(args);
+    }
+    for (name, of) in schema["properties"].as_object().into_iter().flatten() {
+        if let Some(item) = args[name].get(0) {
+            for item in with_bogus(&of["items"], item) {
+                let mut args = args.clone();
+                args[name] = json!([item]);
+                all.push(args);
+            }
+        }
+    }
+    all
+}
+
+#[test]
+fn unknown_keys_are_refused_where_the_schema_says_so() {
+    let world = World::with_feature();
+    let mut wire = world.server(MODERN, &["--write"]);
+    let edits = json!([{"path": "a.txt", "content": "a"}]);
+    let comments = json!([{"path": "feature.txt", "line": 1, "body": "Why?"}]);
+    let calls = [
+        ("pr_list", json!({}), 1),
+        (
+            "pr_create",
+            json!({"title": "t", "head": "h", "edits": edits}),
+            2,
+        ),
+        (
+            "pr_review",
+            json!({"number": 1, "verdict": "comment", "body": "b", "comments": comments}),
+            2,
+        ),
+    ];
+    let tools = wire.tools();
+    for (name, args, objects) in calls {
+        let tool = tools.iter().find(|tool| tool["name"] == name).unwrap();
+        let bogus = with_bogus(&tool["inputSchema"], &args);
+        assert_eq!(bogus.len(), objects, "{name}");
+        for args in bogus {
+            let refused = wire.call(name, args).fails("invalid_input");
+            let _ = refused.says("bogus_key");
+        }
+    }
+}
