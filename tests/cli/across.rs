@@ -128,7 +128,7 @@ fn slow_forges_are_asked_at_the_same_time() {
     const SLOW: Duration = Duration::from_secs(3);
     let all = Everywhere::new();
     let usual = Instant::now();
-    all.pr(&["list"]).exits(1);
+    let _ = all.pr(&["list"]).exits(1);
     let usual = usual.elapsed();
     let late = Fault::delayed(SLOW).always();
     all.hub.double.fault(late);
