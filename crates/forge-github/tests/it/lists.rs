@@ -515,6 +515,7 @@ async fn repositories_and_owners_are_one_search() {
         owners: vec!["a b".into()],
         ..PullScope::default()
     };
-    let found = client.list_across(&nowhere, &[PullQuery::default()], 2);
-    assert_eq!(found.await.unwrap().failed.len(), 1);
+    let queries = [PullQuery::default()];
+    let found = client.list_across(&nowhere, &queries, 2).await.unwrap();
+    assert_eq!(found.failed.len(), 1);
 }
