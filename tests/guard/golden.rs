@@ -65,6 +65,8 @@ const ASSERTED: &[(&str, &str)] = &[
     ("issue_history", "issue_reads"),
     ("related_issues", "issue_edits"),
     ("repo_file", "issue_reads"),
+    ("revert", "state"),
+    ("set_lock", "state"),
 ];
 
 /// What GitHub has no request for: it keeps no rounds.

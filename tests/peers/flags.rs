@@ -15,7 +15,7 @@ use forge_testkit::workspace_root;
 use crate::world::{Tool, World, words};
 
 /// The commands that both have.
-const COMMANDS: [&str; 15] = [
+const COMMANDS: [&str; 18] = [
     "checkout",
     "create",
     "list",
@@ -26,10 +26,13 @@ const COMMANDS: [&str; 15] = [
     "comment",
     "diff",
     "edit",
+    "lock",
     "merge",
     "ready",
     "reopen",
+    "revert",
     "review",
+    "unlock",
     "update-branch",
 ];
 

@@ -93,8 +93,9 @@ are different on purpose:
   looks every 10 s, less often while nothing changes, and ends at `--timeout`.
 - `pr list --touches PATH` lists what changes a file, a directory or a glob; it looks at the files of at
   most 300 pull requests. GitHub does not tell the old name of a file that was renamed.
-- There is no `pr lock`, `unlock` and `revert`. `pr checkout` prints nothing on stdout; gh
-  leaves git's own lines there.
+- `pr lock` of a locked one is no error, and another `--reason` replaces the one before. `pr lock` and
+  `unlock` take a branch too.
+- `pr checkout` prints nothing on stdout; gh leaves git's own lines there.
 - `pr checkout` moves no local branch that follows something else than the head; `--branch` or
   `--force` moves it.
 - `forge issue` has `list`, `view`, `create`, `edit`, `close`, `reopen`, `comment` and `delete` with

@@ -85,6 +85,10 @@ capabilities! {
     PrReopen = "pr.reopen", "Reopening a pull request";
     /// Turn a draft into a ready one and back.
     PrDraft = "pr.draft", "Switching between draft and ready";
+    /// Lock the conversation, and unlock it.
+    PrLock = "pr.lock", "Locking a conversation";
+    /// Open a pull request that takes the changes of a merged one back.
+    PrRevert = "pr.revert", "Reverting a merged pull request";
     /// Delete the head branch when closing or merging.
     PrDeleteBranch = "pr.delete_branch", "Deleting the head branch";
     /// Say beforehand whether a merge would succeed.

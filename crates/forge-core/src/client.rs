@@ -13,10 +13,10 @@ use crate::{
         Actor, Attachment, BaseRules, BoardId, Branch, Check, CheckLog, ChecksReport, CloseReq,
         Comment, CommentId, Commit, ContentsReq, CreatePull, Diff, DiffReq, EditIssue, EditPull,
         Examined, FileChange, FileContent, HeadRef, Issue, IssueField, IssueFields, IssueId,
-        IssueQuery, IssueSet, Label, Links, Merge, MergeReq, Mergeability, NewAttachment, NewIssue,
-        NewLabel, NewReview, PrFields, PullQuery, PullRequest, PullStatus, RepoInfo, Resubmit,
-        Review, SetIssueState, StateFilter, StatusEvent, Subject, Thread, ThreadFilter, ThreadId,
-        UpdateBranch,
+        IssueQuery, IssueSet, Label, Links, Lock, Merge, MergeReq, Mergeability, NewAttachment,
+        NewIssue, NewLabel, NewReview, PrFields, PullQuery, PullRequest, PullStatus, RepoInfo,
+        Resubmit, RevertPull, Review, SetIssueState, StateFilter, StatusEvent, Subject, Thread,
+        ThreadFilter, ThreadId, UpdateBranch,
     },
     op::{Effect, Needs, Op},
 };
@@ -475,6 +475,24 @@ impl Repo {
         self.client
             .run(Op::PrSetDraft, pr, vec![], || {
                 self.forge().set_draft(pr, draft)
+            })
+            .await
+    }
+
+    /// Locks the conversation, or unlocks it.
+    pub async fn set_lock(&self, pr: &PrId, lock: Lock) -> Result<Outcome<PullRequest>> {
+        self.client
+            .run(Op::PrSetLock, pr, vec![], || {
+                self.forge().set_lock(pr, lock)
+            })
+            .await
+    }
+
+    /// Opens a pull request that takes back a merged one.
+    pub async fn revert(&self, pr: &PrId, req: &RevertPull) -> Result<Outcome<PullRequest>> {
+        self.client
+            .run(Op::PrRevert, pr, req.needs(), || {
+                self.forge().revert(pr, req)
             })
             .await
     }

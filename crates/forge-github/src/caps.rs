@@ -98,6 +98,8 @@ const fn table(attachments: Support) -> [(Capability, Support); Capability::ALL.
         yes(PrClose),
         yes(PrReopen),
         yes(PrDraft),
+        yes(PrLock),
+        yes(PrRevert),
         yes(PrDeleteBranch),
         yes(PrMergeability),
         yes(MergeCommit),

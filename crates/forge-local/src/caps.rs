@@ -108,6 +108,14 @@ pub static CAPABILITIES: Capabilities = Capabilities {
         (C::PrClose, Native),
         (C::PrReopen, Native),
         (C::PrDraft, Native),
+        (
+            C::PrLock,
+            No {
+                why: "everybody who may write to a git repository may write its comments",
+                instead: &Hint::fixed("close the pull request", Action::op(Op::PrClose)),
+            },
+        ),
+        (C::PrRevert, Native),
         (C::PrDeleteBranch, Native),
         (C::PrMergeability, Native),
         (C::MergeCommit, Native),

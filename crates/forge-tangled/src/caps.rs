@@ -149,6 +149,19 @@ const fn rows(drafts: Support, verdicts: Support) -> Rows {
         yes(PrClose),
         yes(PrReopen),
         (PrDraft, drafts),
+        no(
+            PrLock,
+            "tangled has no locks: everybody writes comments into an account of their own",
+            hint!("close the pull request", Action::op(Op::PrClose)),
+        ),
+        no(
+            PrRevert,
+            "a knot applies patches and makes none that takes a merged one back",
+            hint!(
+                "run `git revert` in a clone, and open a pull request with the commit",
+                Action::op(Op::PrCreate)
+            ),
+        ),
         yes(PrDeleteBranch),
         yes(PrMergeability),
         no(

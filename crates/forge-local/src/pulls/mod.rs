@@ -5,8 +5,8 @@ use forge_core::{
     Capability, Outcome, Page, PageReq, PrId, PullRequests, RepoId, Result,
     model::{
         BaseRules, CloseReq, Commit, ContentsReq, CreatePull, Diff, DiffReq, EditPull, FileChange,
-        FileContent, HeadRef, Merge, MergeReq, Mergeability, PrFields, PullQuery, PullRequest,
-        PullStatus, Resubmit, StateFilter, StatusEvent, UpdateBranch,
+        FileContent, HeadRef, Lock, Merge, MergeReq, Mergeability, PrFields, PullQuery,
+        PullRequest, PullStatus, Resubmit, RevertPull, StateFilter, StatusEvent, UpdateBranch,
     },
 };
 
@@ -21,6 +21,7 @@ mod links;
 mod list;
 mod on_top;
 mod patch;
+mod revert;
 mod state;
 mod status;
 mod view;
@@ -94,6 +95,14 @@ impl PullRequests for Local {
 
     async fn set_draft(&self, pr: &PrId, draft: bool) -> Result<Outcome<PullRequest>> {
         self.set_pull_draft(self.number(pr)?, draft).await
+    }
+
+    async fn set_lock(&self, _: &PrId, _: Lock) -> Result<Outcome<PullRequest>> {
+        Err(Self::unsupported(Capability::PrLock))
+    }
+
+    async fn revert(&self, pr: &PrId, req: &RevertPull) -> Result<Outcome<PullRequest>> {
+        self.revert_pull(self.number(pr)?, req).await
     }
 
     async fn mergeability(&self, pr: &PrId) -> Result<Mergeability> {
