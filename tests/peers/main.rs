@@ -17,6 +17,7 @@ mod change;
 mod checkout;
 mod checks;
 mod create;
+mod create_prompts;
 mod differences;
 mod fields;
 mod flags;

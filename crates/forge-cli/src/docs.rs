@@ -112,6 +112,11 @@ are different on purpose:
   `fromstream`, `@base32`, `$__loc__` and `?//`; `--template` has no `regexMatch`, and numbers are
   whole in it: `eq .number 1`, where gh wants `1.0`.
 - `pr create` does not count uncommitted changes.
+- `pr create --push` pushes the branch first, without a question, and has it follow the pushed one; gh
+  asks where to push to. `pr create --auto` has the pull request merged as soon as its requirements are
+  met, as `pr merge --auto` does afterwards.
+- `pr create` asks once more before it pushes where a title and a description are given: no single
+  answer publishes. It offers no fork; `gh repo fork` makes one.
 - A pull request without a web page: `pr create`, `edit` and `comment` print its `file://`
   locator, which every command takes.
 - Stored text commands no terminal, on a pipe either: escapes and invisible characters are shown

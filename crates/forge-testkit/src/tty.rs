@@ -27,6 +27,9 @@ pub struct Terminal {
     seen: Vec<u8>,
 }
 
+/// The question where the cursor is.
+const CURSOR_QUERY: &[u8] = b"\x1b[6n";
+
 /// How a program on a terminal ended.
 #[derive(Clone, Debug)]
 pub struct TtyOutput {
@@ -175,7 +178,13 @@ impl Terminal {
                 let Ok(n @ 1..) = self.master.read(&mut buffer) else {
                     return false;
                 };
+                let before = self.seen.len().saturating_sub(CURSOR_QUERY.len() - 1);
                 self.seen.extend_from_slice(&buffer[..n]);
+                let mut new = self.seen[before..].windows(CURSOR_QUERY.len());
+                // gh waits for where the cursor is before it asks anything.
+                if new.any(|bytes| bytes == CURSOR_QUERY) {
+                    self.send("\u{1b}[1;1R");
+                }
                 return true;
             }
             if Instant::now() > until {

@@ -9,7 +9,7 @@ use std::{
     thread,
 };
 
-use dialoguer::{Confirm, Input, Select, theme::ColorfulTheme};
+use dialoguer::{Confirm, Input, MultiSelect, Select, theme::ColorfulTheme};
 use forge_core::{Error, ErrorKind, Result};
 
 use super::io_error;
@@ -88,6 +88,20 @@ pub fn choose(question: &str, items: &[&str]) -> Result<usize> {
         .with_prompt(question)
         .items(items)
         .default(0)
+        .interact_opt()
+        .map_err(failed)?
+        .ok_or_else(cancelled)
+}
+
+/// Some of several, none among them; their positions.
+///
+/// # Errors
+/// As [`choose`].
+pub fn choose_many(question: &str, items: &[&str]) -> Result<Vec<usize>> {
+    interruptible();
+    MultiSelect::with_theme(&ColorfulTheme::default())
+        .with_prompt(question)
+        .items(items)
         .interact_opt()
         .map_err(failed)?
         .ok_or_else(cancelled)
