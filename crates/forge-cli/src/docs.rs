@@ -64,6 +64,8 @@ are different on purpose:
 - `pr diff` and `--name-only` are complete past 300 files, where gh fails, and `--json commits,files`
   past 100, where gh stops silently. Names that are no ASCII stay readable, colours are git's, and
   `--exclude` keeps the line end before the file that it leaves out.
+- `pr diff --stat` counts the lines of each file, and `pr diff -- PATH` shows these files, directories
+  and globs alone, named from the top of the repository.
 - `pr list --search` keeps to its repository, also where the words name others (`repo:`), and says that
   something is left out; gh shows what it finds there as rows of this one.
 - `pr status` says whether checks fail and whether it is approved, and counts neither.
