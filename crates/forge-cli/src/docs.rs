@@ -66,6 +66,8 @@ are different on purpose:
   `--exclude` keeps the line end before the file that it leaves out.
 - `pr diff --stat` counts the lines of each file, and `pr diff -- PATH` shows these files, directories
   and globs alone, named from the top of the repository.
+- `--json` has `reviewThreads`, the threads of `pr thread list`; gh has no such field. A review that is
+  not submitted is in no list, and stops another one, as with gh.
 - `pr list --search` keeps to its repository, also where the words name others (`repo:`), and says that
   something is left out; gh shows what it finds there as rows of this one.
 - `pr status` says whether checks fail and whether it is approved, and counts neither.

@@ -610,6 +610,11 @@ const MESSAGES: &[Row] = &[
     ("commits are not allowed on this repository", |m| method(m)),
     ("merges are not allowed on this repository", |m| method(m)),
     ("merge commits are not allowed", |m| method(m)),
+    ("only have one pending review", |m| {
+        Error::precondition(Precondition::Rule, m).with_hint(
+            "submit or discard your pending review on the page of the pull request, then try again",
+        )
+    }),
     ("own pull request", |m| {
         Error::precondition(Precondition::Rule, m).with_hint(comment_instead())
     }),
