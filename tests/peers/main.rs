@@ -11,6 +11,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod accounts;
 mod attach;
 mod bots;
 mod change;

@@ -76,7 +76,8 @@ are different on purpose:
 - With `push.default=upstream` a branch without an upstream branch has no pull request.
 - Flags that exclude each other are refused, also where gh lets one of them win silently: `--jq`
   with `--template`, `--name-only` with `--patch`, `--body` with `--body-file`.
-- A refused token is exit code 4, as a missing one.
+- A refused token is exit code 4, as a missing one; `auth status` ends with 1, as gh's does.
+- `auth status --json` asks no host. `-h` is help everywhere: gh's `-h` of `auth` is `--hostname`.
 - `pr review` comments on lines (`--line`, `--comments-file`); `pr thread` lists, answers and
   resolves the threads; `pr view --history` shows who did what, and when.
 - `pr resubmit` submits another round where pull requests hold rounds (tangled), `pr diff --round N

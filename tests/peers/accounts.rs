@@ -1,0 +1,53 @@
+//! Accounts, and what hangs on none: versions, help and completions.
+
+use crate::{
+    differences::listed,
+    world::{MONA, Tool, World},
+};
+
+#[test]
+fn status_asks_the_host_and_a_bad_token_is_exit_code_1() {
+    let world = World::new();
+    let bad = "gho_0canary0nobodyknowsthistoken";
+    for line in [
+        "auth status --hostname github.localhost",
+        "auth status --hostname github.localhost --active",
+        "auth status --hostname github.localhost -a",
+    ] {
+        for tool in [Tool::Forge, Tool::Gh] {
+            let good = world.command_as(tool, MONA, line).output().success();
+            let said = format!("{}{}", good.stdout_text(), good.stderr_text());
+            assert!(said.contains("octocat"), "{said}");
+            let refused = world.command_as(tool, bad, line).output().exits(1);
+            let said = format!("{}{}", refused.stdout_text(), refused.stderr_text());
+            assert!(said.contains("X ") && !said.contains(bad), "{said}");
+        }
+    }
+    // A table for programs asks nobody.
+    let json = world
+        .command_as(Tool::Forge, bad, "auth status --json host")
+        .output();
+    assert_eq!(json.code, Some(0), "{json:?}");
+    listed("`auth status --json` asks no host");
+}
+
+#[test]
+fn hostname_is_understood_wherever_gh_has_it() {
+    let world = World::new();
+    for command in ["login", "logout", "status", "switch", "token"] {
+        let help = world
+            .command(Tool::Gh, &format!("auth {command} --help"))
+            .text();
+        assert!(help.contains("--hostname"), "{help}");
+        let help = world
+            .command(Tool::Forge, &format!("auth {command} --help"))
+            .text();
+        assert!(help.contains("--hostname"), "{help}");
+    }
+    let line = "auth token --hostname github.localhost";
+    let told = [Tool::Forge, Tool::Gh].map(|tool| {
+        let run = world.command_as(tool, MONA, line).may_print_tokens();
+        run.output().success().stdout_text()
+    });
+    assert_eq!(told[0], told[1]);
+}
