@@ -51,3 +51,38 @@ fn hostname_is_understood_wherever_gh_has_it() {
     });
     assert_eq!(told[0], told[1]);
 }
+
+#[test]
+fn help_names_the_commands_in_the_same_groups() {
+    let world = World::new();
+    for group in ["pr", "issue"] {
+        let commands = |tool: Tool| {
+            let help = world.command(tool, &format!("{group} --help")).text();
+            let help = help.to_lowercase();
+            let (_, general) = help.split_once("general commands").unwrap();
+            let (general, _) = general.split_once("targeted commands").unwrap();
+            let words = general
+                .lines()
+                .filter_map(|line| line.split_whitespace().next());
+            let names = words.map(|word| word.trim_end_matches(':').to_owned());
+            names.filter(|name| !name.is_empty()).collect::<Vec<_>>()
+        };
+        let (ours, theirs) = (commands(Tool::Forge), commands(Tool::Gh));
+        let missing: Vec<_> = theirs.iter().filter(|name| !ours.contains(name)).collect();
+        let known: &[&str] = if group == "issue" { &["status"] } else { &[] };
+        assert_eq!(missing, known, "{group}: {ours:?}");
+    }
+    for line in [
+        "version",
+        "help",
+        "help pr create",
+        "completion -s bash",
+        "completion -s zsh",
+    ] {
+        for out in world.both(line) {
+            assert_eq!(out.code, Some(0), "{line}: {out:?}");
+            assert!(!out.stdout.is_empty(), "{line}: {out:?}");
+        }
+    }
+    world.same_refusal_of("completion -s nosuch");
+}

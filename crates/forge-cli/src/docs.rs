@@ -167,7 +167,8 @@ fn section(command: &Command, path: &str, out: &mut String) {
     if !rows.is_empty() {
         let _ = write!(out, "\n| | |\n|---|---|\n{}\n", rows.join("\n"));
     }
-    for sub in command.get_subcommands() {
+    let inner = |sub: &&Command| !sub.get_name().starts_with("__");
+    for sub in command.get_subcommands().filter(inner) {
         section(sub, &format!("{path} {}", sub.get_name()), out);
     }
 }
