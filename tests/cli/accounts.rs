@@ -32,6 +32,15 @@ fn log_in_look_and_log_out() {
         .may_print_tokens()
         .text();
     assert_eq!(token, format!("{CANARY}\n"));
+    let of = |name: &str| {
+        let line = ["auth", "token", "--hostname", "github.com", "-u", name];
+        world.forge(&line).may_print_tokens().output()
+    };
+    assert_eq!(of("ada").stdout_text(), token);
+    assert_eq!(
+        (of("eve").code, of("eve").stdout_text()),
+        (Some(1), String::new())
+    );
     world
         .forge(&["auth", "logout", "--host", "github.com", "--account", "ada"])
         .ok();

@@ -77,6 +77,10 @@ are different on purpose:
 - Flags that exclude each other are refused, also where gh lets one of them win silently: `--jq`
   with `--template`, `--name-only` with `--patch`, `--body` with `--body-file`.
 - A refused token is exit code 4, as a missing one; `auth status` ends with 1, as gh's does.
+- `forge auth` and `label` have gh's flags but for those of gh's own sign-in (`login --web`,
+  `--scopes`, `--git-protocol` and the like, `refresh`, `setup-git`): a token is given to
+  `auth login`. `auth token` prints a token in place of `status --show-token`, and labels are listed by
+  name, without `--sort`, `--order` and `--web`.
 - `auth status --json` asks no host. `-h` is help everywhere: gh's `-h` of `auth` is `--hostname`.
 - `pr review` comments on lines (`--line`, `--comments-file`); `pr thread` lists, answers and
   resolves the threads; `pr view --history` shows who did what, and when.

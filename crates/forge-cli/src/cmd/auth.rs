@@ -117,6 +117,9 @@ pub struct TokenArgs {
     /// The host; without it the default host
     #[arg(long, visible_alias = "hostname", value_name = "host")]
     pub host: Option<String>,
+    /// A stored account, in place of the one that is used
+    #[arg(short = 'u', long, visible_alias = "user", value_name = "name")]
+    pub account: Option<String>,
 }
 
 /// The fields of `--json`.
@@ -187,7 +190,9 @@ pub async fn run(ctx: &Ctx, args: &AuthArgs) -> Result<Exit> {
             Ok(Exit::Ok)
         }
         AuthCommand::Status(args) => status(ctx, forges, args).await,
-        AuthCommand::Token(args) => token(ctx, accounts, &host(&args.host)),
+        AuthCommand::Token(args) => {
+            token(ctx, accounts, &host(&args.host), args.account.as_deref())
+        }
     }
 }
 
@@ -378,7 +383,12 @@ async fn ask_host(ctx: &Ctx, forges: &Forges, line: &AccountStatus) -> Option<Re
     Some(repo.viewer().await)
 }
 
-fn token(ctx: &Ctx, accounts: &Accounts, host: &str) -> Result<Exit> {
+fn token(ctx: &Ctx, accounts: &Accounts, host: &str, account: Option<&str>) -> Result<Exit> {
+    if let Some(account) = account {
+        let credential = accounts.credential_of(host, account)?;
+        ctx.ui.line(credential.secret.expose())?;
+        return Ok(Exit::Ok);
+    }
     let credential = accounts.credential(host)?.ok_or_else(|| {
         Error::new(
             ErrorKind::Unauthenticated {
