@@ -61,6 +61,7 @@ const ASSERTED: &[(&str, &str)] = &[
     ("edit_issue_comment", "issue_reads"),
     ("edit_issues", "issue_edits"),
     ("examine", "repos"),
+    ("fork", "repos"),
     ("issue_fields", "issue_edits"),
     ("issue_history", "issue_reads"),
     ("related_issues", "issue_edits"),

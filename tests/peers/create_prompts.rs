@@ -6,7 +6,7 @@ use forge_testkit::Terminal;
 
 use crate::{
     differences::listed,
-    world::{REPO, Tool, World},
+    world::{REPO, REVIEWER, Tool, World},
 };
 
 const ENTER: &str = "\r";
@@ -146,6 +146,36 @@ fn create_with_a_title_asks_again_before_it_pushes() {
     assert_eq!(out.code, Some(2), "{out:?}");
     assert_eq!((pulls(&world), pushed(&world)), (0, before));
     listed("`pr create` asks once more before it pushes where a title and a description are given");
+}
+
+#[test]
+fn create_makes_a_fork_for_who_has_none() {
+    for tool in [Tool::Forge, Tool::Gh] {
+        let world = World::new();
+        unpushed(&world, "late");
+        let run = world.command_as(tool, REVIEWER, "pr create");
+        let mut terminal = Terminal::start(&run.env("GH_SPINNER_DISABLED", "1"), 120, 40);
+        terminal.expect("Create a fork of octocat/tools");
+        if tool == Tool::Gh {
+            let _ = terminal.interrupt();
+            continue;
+        }
+        terminal.send(&format!("{DOWN}{ENTER}"));
+        terminal.expect("Title");
+        terminal.send(ENTER);
+        terminal.expect("Body");
+        terminal.send(&format!("{DOWN}{ENTER}"));
+        terminal.expect("What's next?");
+        terminal.send(ENTER);
+        let out = terminal.finish();
+        assert_eq!(out.code, Some(0), "{out:?}");
+        let fields = "isCrossRepository,headRefName,headRepositoryOwner";
+        let seen = world.fields(Tool::Gh, "1", fields);
+        assert_eq!(seen["isCrossRepository"], true, "{seen}");
+        assert_eq!(seen["headRepositoryOwner"]["login"], "reviewer", "{seen}");
+        let upstream = world.git(&["rev-parse", "--abbrev-ref", "late@{upstream}"]);
+        assert_eq!(upstream.trim(), "fork/late");
+    }
 }
 
 #[test]

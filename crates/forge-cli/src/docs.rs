@@ -125,7 +125,7 @@ are different on purpose:
   asks where to push to. `pr create --auto` has the pull request merged as soon as its requirements are
   met, as `pr merge --auto` does afterwards.
 - `pr create` asks once more before it pushes where a title and a description are given: no single
-  answer publishes. It offers no fork; `gh repo fork` makes one.
+  answer publishes.
 - A pull request without a web page: `pr create`, `edit` and `comment` print its `file://`
   locator, which every command takes.
 - Stored text commands no terminal, on a pipe either: escapes and invisible characters are shown

@@ -189,6 +189,10 @@ impl Repos for StubForge {
         unused()
     }
 
+    async fn fork(&self, _: &RepoId) -> Result<Outcome<RepoId>> {
+        unused()
+    }
+
     async fn examine(&self, _: &RepoId, _: bool) -> Vec<Examined> {
         Vec::new()
     }

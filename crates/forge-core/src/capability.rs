@@ -183,6 +183,8 @@ capabilities! {
     LabelValues = "label.values", "Labels with values";
     /// Read a file of a branch.
     RepoFile = "repo.file", "Reading a file of a branch";
+    /// Make a fork, to which the viewer may push.
+    RepoFork = "repo.fork", "Forking a repository";
 }
 
 impl Capability {

@@ -337,6 +337,15 @@ impl Repo {
             .await
     }
 
+    /// Makes a fork of it for the viewer.
+    pub async fn fork(&self) -> Result<Outcome<RepoId>> {
+        self.client
+            .run(Op::RepoFork, &self.id, vec![], || {
+                self.forge().fork(&self.id)
+            })
+            .await
+    }
+
     /// The repository.
     pub async fn info(&self) -> Result<RepoInfo> {
         self.client

@@ -96,6 +96,15 @@ pub trait Repos: Send + Sync {
         at: Option<&str>,
     ) -> Result<Option<Vec<u8>>>;
 
+    /// Makes a fork of the repository for the viewer.
+    ///
+    /// # Behavior
+    /// A fork that is there already is the answer. What it holds may follow a little later.
+    ///
+    /// # Errors
+    /// `permission_denied` where it may not be forked.
+    async fn fork(&self, repo: &RepoId) -> Result<Outcome<RepoId>>;
+
     /// Compares what the services of the forge answer with what this backend expects of them.
     ///
     /// # Behavior

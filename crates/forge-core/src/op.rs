@@ -58,6 +58,8 @@ ops! {
     BranchList = "branch.list", Read, None;
     /// [`Repos::repo_file`](crate::Repos::repo_file)
     RepoFile = "repo.file", Read, Some(Capability::RepoFile);
+    /// [`Repos::fork`](crate::Repos::fork)
+    RepoFork = "repo.fork", Write, Some(Capability::RepoFork);
     /// [`Repos::examine`](crate::Repos::examine)
     Examine = "repo.examine", Read, None;
     /// [`PullRequests::create`](crate::PullRequests::create)

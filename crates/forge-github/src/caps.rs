@@ -165,6 +165,7 @@ const fn table(attachments: Support) -> [(Capability, Support); Capability::ALL.
             const { &Hint::new("define a label for each value") },
         ),
         yes(RepoFile),
+        yes(RepoFork),
     ]
 }
 

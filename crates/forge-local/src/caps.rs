@@ -240,6 +240,13 @@ pub static CAPABILITIES: Capabilities = Capabilities {
             },
         ),
         (C::RepoFile, Native),
+        (
+            C::RepoFork,
+            No {
+                why: "a copy of a git repository is a clone, wherever its owner puts it",
+                instead: &Hint::new("run `git clone`"),
+            },
+        ),
     ],
     limits: LIMITS,
 };

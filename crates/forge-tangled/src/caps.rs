@@ -314,6 +314,14 @@ const fn rows(drafts: Support, verdicts: Support) -> Rows {
         yes(LabelEdit),
         yes(LabelValues),
         yes(RepoFile),
+        no(
+            RepoFork,
+            "a pull request on tangled needs no fork: it can be made from a patch",
+            hint!(
+                "open the pull request from a patch",
+                Action::fixed(Call::Op(Op::PrCreate), &[(Param::Patch, Arg::Choose)])
+            ),
+        ),
     ]
 }
 

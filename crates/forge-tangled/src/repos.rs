@@ -2,14 +2,14 @@
 
 use async_trait::async_trait;
 use forge_core::{
-    AtUri, Capability, Error, ForgeKind, Hint, Noun, Page, PageReq, RepoId, RepoPath, Repos,
-    Result, Support, Warning,
+    AtUri, Capability, Error, ForgeKind, Hint, Noun, Outcome, Page, PageReq, RepoId, RepoPath,
+    Repos, Result, Support, Warning,
     model::{Actor, Branch, Examined, MergeMethod, Permission, RepoInfo},
     text::one_line,
 };
 
 use crate::{
-    Era, Tangled, fault, knot::BRANCHES_MOST, page, repository::Repository, ticket_writes,
+    Era, Tangled, caps, fault, knot::BRANCHES_MOST, page, repository::Repository, ticket_writes,
 };
 
 const ONLY_READ: &str = "this repository has no DID of its own: it speaks tangled's protocol of 2025, in \
@@ -74,6 +74,10 @@ impl Repos for Tangled {
             id: viewer.identity.did.clone(),
             ..Actor::new(viewer.identity.name())
         })
+    }
+
+    async fn fork(&self, _: &RepoId) -> Result<Outcome<RepoId>> {
+        Err(caps::refusal(Capability::RepoFork))
     }
 
     async fn repo(&self, repo: &RepoId) -> Result<RepoInfo> {

@@ -372,6 +372,7 @@ async fn ask(repo: &Repo, pr: &PrId, capability: Capability) -> Option<Error> {
         }
         C::IssueComment => refusal(repo.comment_issue(&repo.issue_id(1), "Text").await),
         C::Links => refusal(repo.links(&Subject::Pull(pr.clone())).await),
+        C::RepoFork => refusal(repo.fork().await),
         C::LabelList => refusal(repo.labels(page()).await),
         C::LabelEdit => refusal(repo.define_label(&NewLabel::default()).await),
         _ => None,

@@ -275,7 +275,7 @@ async fn make(
         return Ok(None);
     }
     if let Some(push) = push {
-        push.run(ctx).await?;
+        push.run(ctx, repo).await?;
     }
     if args.web || in_browser {
         let template = args.template.as_deref().filter(|_| args.web);

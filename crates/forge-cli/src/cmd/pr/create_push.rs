@@ -1,5 +1,7 @@
 //! Pushing the head branch of a pull request that is to be opened.
 
+use std::time::Duration;
+
 use forge_core::{
     Action, Capability, Error, ErrorKind, Hint, Op, Precondition, Repo, RepoId, Result, Retry,
     model::{HeadRef, PrFields, StateFilter},
@@ -17,8 +19,8 @@ use crate::{ctx::Ctx, ui::prompt};
 /// A push that comes before the pull request is opened.
 #[derive(Debug)]
 pub(super) struct Push {
-    /// The remote of the clone.
-    remote: String,
+    /// The remote of the clone; `None` for a fork that is made first.
+    remote: Option<String>,
     /// The branch of the clone.
     branch: String,
     /// Its name at the remote.
@@ -85,7 +87,7 @@ async fn push_of_flag(ctx: &Ctx, repo: &Repo, named: Option<&str>, head: &HeadRe
             .with_hint("add one with `git remote add`, or push the branch and leave --push out"));
     };
     Ok(Push {
-        remote,
+        remote: Some(remote),
         branch,
         name: head.branch.clone(),
         asked: false,
@@ -119,25 +121,48 @@ struct Target {
 
 async fn ask(ctx: &Ctx, repo: &Repo, branch: String, head: &mut HeadRef) -> Result<Option<Push>> {
     let targets = targets(ctx, repo, head).await?;
+    let forker = forker(repo, &targets).await;
     let names: Vec<String> = targets.iter().map(|t| repo_name(&t.repo)).collect();
+    let fork = format!("Create a fork of {}", repo_name(repo.id()));
     let mut items: Vec<&str> = names.iter().map(String::as_str).collect();
+    items.extend(forker.is_some().then_some(fork.as_str()));
     items.extend(["Skip pushing the branch", "Cancel"]);
     let shown = text::one_line(&branch).into_owned();
     let question = format!("Where should we push the '{shown}' branch?");
     let chosen = prompt::choose(&question, &items)?;
-    let Some(target) = targets.into_iter().nth(chosen) else {
-        return match chosen == names.len() {
-            true => Ok(None),
-            false => Err(prompt::cancelled()),
-        };
+    let remote = match (targets.into_iter().nth(chosen), forker) {
+        (Some(target), _) => {
+            *head = head_at(repo.id(), &target.repo, &head.branch);
+            Some(target.remote)
+        }
+        (None, Some(login)) if chosen == names.len() => {
+            head.owner = Some(login);
+            head.repo = None;
+            None
+        }
+        _ if chosen + 1 == items.len() => return Err(prompt::cancelled()),
+        _ => return Ok(None),
     };
-    *head = head_at(repo.id(), &target.repo, &head.branch);
     Ok(Some(Push {
-        remote: target.remote,
+        remote,
         branch,
         name: head.branch.clone(),
         asked: true,
     }))
+}
+
+/// Who would own a fork; `None` where none can be made, or one of the targets is theirs.
+async fn forker(repo: &Repo, targets: &[Target]) -> Option<String> {
+    if !has(repo, Capability::RepoFork) {
+        return None;
+    }
+    let login = repo.viewer().await.ok()?.login;
+    let is_theirs = |id: &RepoId| {
+        let owner = id.owner_and_name().map(|(owner, _)| owner);
+        owner.is_some_and(|owner| owner.eq_ignore_ascii_case(&login))
+    };
+    let has_one = is_theirs(repo.id()) || targets.iter().any(|target| is_theirs(&target.repo));
+    (!has_one).then_some(login)
 }
 
 /// The remotes that are repositories of the same host, first the one that the branch belongs to.
@@ -206,38 +231,87 @@ pub(super) async fn check(repo: &Repo, head: &HeadRef, base: Option<&str>) -> Re
     Err(Error::new(kind, message).with_hint(Hint::new("change that one").with_action(edit)))
 }
 
+/// Makes the fork, and a remote of the clone for it; the remote's name.
+async fn add_fork(ctx: &Ctx, repo: &Repo) -> Result<String> {
+    let fork = ctx.ui.outcome(repo.fork().await?)?;
+    let config = ctx.git_config().await?;
+    let base = ctx.remote_of(repo, None).await;
+    let base = base.and_then(|name| config.remote(&name));
+    let name = repo_name(&fork);
+    let Some(url) = base.and_then(|base| fork_url(&base.url, repo.id(), &fork)) else {
+        let message = format!("{name} is made, and no remote says how to reach it");
+        return Err(Error::invalid("push", message)
+            .with_hint("add it with `git remote add`, push to it, and try again"));
+    };
+    let owner = fork.owner_and_name().map_or("", |(owner, _)| owner);
+    let remote = match config.remote("fork") {
+        None => "fork",
+        Some(_) => owner,
+    };
+    ctx.git()
+        .run_ok(["remote", "add", "--", remote, &url])
+        .await?;
+    let (remote, name) = (text::one_line(remote), text::one_line(&name));
+    ctx.ui.note(&format!("Forked {name}, the remote {remote}"));
+    Ok(remote.into_owned())
+}
+
+/// The address of a fork beside that of the repository.
+fn fork_url(url: &str, base: &RepoId, fork: &RepoId) -> Option<String> {
+    let path = |id: &RepoId| {
+        let (owner, name) = id.owner_and_name()?;
+        Some(format!("{owner}/{name}"))
+    };
+    let (old, new) = (path(base)?, path(fork)?);
+    let at = url.to_ascii_lowercase().rfind(&old.to_ascii_lowercase())?;
+    let (before, after) = (url.get(..at)?, url.get(at + old.len()..)?);
+    Some(format!("{before}{new}{after}"))
+}
+
+/// The pauses before a push to a new fork is tried again: it may not be there yet.
+const FORK_PAUSES: [u64; 2] = [2, 4];
+
 impl Push {
     /// `'topic' to origin`.
     pub(super) fn name(&self) -> String {
-        let (branch, remote) = (text::one_line(&self.branch), text::one_line(&self.remote));
-        format!("'{branch}' to {remote}")
+        let branch = text::one_line(&self.branch);
+        match &self.remote {
+            Some(remote) => format!("'{branch}' to {}", text::one_line(remote)),
+            None => format!("'{branch}' to a new fork"),
+        }
     }
 
     /// Pushes the branch, and has it follow that at the remote.
     ///
     /// # Errors
     /// `precondition_failed` with git's words; nothing is forced.
-    pub(super) async fn run(&self, ctx: &Ctx) -> Result<()> {
+    pub(super) async fn run(&self, ctx: &Ctx, repo: &Repo) -> Result<()> {
+        let (remote, pauses) = match &self.remote {
+            Some(remote) => (remote.clone(), &[][..]),
+            None => (add_fork(ctx, repo).await?, &FORK_PAUSES[..]),
+        };
         let spec = format!("refs/heads/{}:refs/heads/{}", self.branch, self.name);
         let git = ctx.git().for_remote().await?;
-        let args = [
-            "push",
-            "--quiet",
-            "--set-upstream",
-            "--",
-            &self.remote,
-            &spec,
-        ];
-        let output = git.run(args).await?;
+        let args = ["push", "--quiet", "--set-upstream", "--", &remote, &spec];
+        let mut output = git.run(args).await?;
+        for pause in pauses {
+            if output.status == 0 {
+                break;
+            }
+            tokio::time::sleep(Duration::from_secs(*pause)).await;
+            output = git.run(args).await?;
+        }
+        let branch = text::one_line(&self.branch);
+        let shown = text::one_line(&remote);
         if output.status == 0 {
-            ctx.ui.note(&format!("Pushed {}", self.name()));
+            ctx.ui.note(&format!("Pushed '{branch}' to {shown}"));
             return Ok(());
         }
         let said = String::from_utf8_lossy(&output.stderr);
         let said: Vec<&str> = said.lines().map(str::trim).collect();
         let why = text::one_line(&said.join(" ")).into_owned();
-        let message = format!("{} was not pushed: {why}", self.name());
-        let (remote, branch) = (quoted(&self.remote), quoted(&self.branch));
+        let message = format!("'{branch}' was not pushed to {shown}: {why}");
+        let (remote, branch) = (quoted(&remote), quoted(&self.branch));
         Err(Error::precondition(Precondition::Rule, message)
             .with_hint(format!("push it yourself: git push -u {remote} {branch}")))
     }
@@ -257,6 +331,24 @@ mod tests {
                 owner: owner.to_owned(),
                 name: name.to_owned(),
             },
+        }
+    }
+
+    #[test]
+    fn fork_url_is_beside_that_of_the_repository() {
+        let (base, fork) = (repo("Octo", "tools"), repo("mona", "tools-1"));
+        for (url, wanted) in [
+            (
+                "https://github.com/octo/tools.git",
+                Some("https://github.com/mona/tools-1.git"),
+            ),
+            (
+                "git@github.com:Octo/tools",
+                Some("git@github.com:mona/tools-1"),
+            ),
+            ("https://github.com/other/thing", None),
+        ] {
+            assert_eq!(fork_url(url, &base, &fork).as_deref(), wanted, "{url}");
         }
     }
 
