@@ -17,7 +17,7 @@ use crate::{
     select::{self, Unnamed},
     ui::{
         browser,
-        diff::{Escapes, Options, Printer, stat},
+        diff::{Escapes, Options, Printer, stat_text},
     },
 };
 
@@ -85,7 +85,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: DiffArgs) -> Result<Exit> 
         })
         .await?;
         let width = ctx.ui.is_tty().then(|| ctx.ui.width());
-        ctx.ui.page(&stat(&files, width, ctx.ui.palette()))?;
+        ctx.ui.page(&stat_text(&files, width, ctx.ui.palette()))?;
     } else {
         stream(ctx, &selected, args, paths, rounds).await?;
     }

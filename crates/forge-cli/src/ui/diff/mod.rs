@@ -11,7 +11,7 @@ use forge_core::{
     text,
 };
 
-pub use stat::stat;
+pub use stat::stat_text;
 
 use self::{lines::Lines, sections::Sections};
 use super::color::Palette;

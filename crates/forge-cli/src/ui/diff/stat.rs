@@ -12,7 +12,7 @@ const MIN_GRAPH: usize = 10;
 /// How many lines each file changes, as `git diff --stat` shows it. `width` is that of the terminal;
 /// names are never cut.
 #[must_use]
-pub fn stat(files: &[FileChange], width: Option<usize>, palette: Palette) -> String {
+pub fn stat_text(files: &[FileChange], width: Option<usize>, palette: Palette) -> String {
     let names: Vec<String> = files.iter().map(name).collect();
     let name_width = names.iter().map(|name| name.chars().count()).max();
     let name_width = name_width.unwrap_or(0);
@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn stat_is_scaled_as_git_does() {
         let plain = Palette { on: false };
-        assert_eq!(stat(&[], None, plain), "");
+        assert_eq!(stat_text(&[], None, plain), "");
         let files = [
             file("a.rs", Some(3), Some(1)),
             file("long/name.png", None, None),
@@ -128,9 +128,9 @@ mod tests {
         ];
         let wanted = " a.rs          |   4 +++-\n long/name.png | Bin\n c             |   0\n \
                       3 files changed, 3 insertions(+), 1 deletion(-)\n";
-        assert_eq!(stat(&files, None, plain), wanted);
+        assert_eq!(stat_text(&files, None, plain), wanted);
         let large = [file("a", Some(1000), Some(1)), file("b", Some(1), Some(0))];
-        let shown = stat(&large, Some(30), plain);
+        let shown = stat_text(&large, Some(30), plain);
         assert!(shown.lines().all(|line| line.len() <= 60), "{shown}");
         assert!(shown.contains("+-\n"), "{shown}");
         let (plus, minus) = bars(1, 1, 1000, 10);
@@ -143,7 +143,7 @@ mod tests {
             previous_path: Some("a\u{1b}".into()),
             ..file("b\n", Some(1), Some(0))
         };
-        let shown = stat(&[renamed], None, Palette { on: false });
+        let shown = stat_text(&[renamed], None, Palette { on: false });
         assert_eq!(shown.lines().count(), 2, "{shown}");
         assert!(!shown.contains('\u{1b}'), "{shown}");
         assert!(shown.contains(" => "), "{shown}");
