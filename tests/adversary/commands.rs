@@ -47,6 +47,11 @@ pub fn writing_tools() -> Vec<(&'static str, Value)> {
             "comments": [{"path": "feature-1.txt", "line": 1, "body": "Why?"}]}),
         ),
         ("pr_thread_resolve", json!({"number": 1, "thread": "t"})),
+        (
+            "pr_review_dismiss",
+            json!({"number": 1, "review": "r", "body": "No."}),
+        ),
+        ("pr_checks_rerun", json!({"number": 1})),
         ("pr_set_state", json!({"number": 9, "state": "closed"})),
         ("pr_set_state", json!({"number": 9, "state": "open"})),
         ("pr_update_branch", json!({"number": 2})),

@@ -5,20 +5,56 @@ use std::{
     process::Stdio,
 };
 
-use forge_testkit::tangled::Moods;
+use forge_testkit::tangled::{Host, Moods, Recorded};
 use serde_json::{Value, json};
 
-use crate::two_accounts::Stage;
+use crate::{context_facts::facts, two_accounts::Stage};
 
 impl Stage {
     /// The bundle of a pull request from the command line.
     fn bundle(&self, pull: &str) -> Value {
-        let args = ["pr", "context", pull, "--json"];
-        self.forge(&self.alice, &args).json()
+        self.reset_record();
+        let args = ["pr", "context", pull, "--json", "--events", "jsonl"];
+        let out = self.forge(&self.alice, &args);
+        let events = out.stderr_text();
+        let requests = events.matches(":tangled_fetch\"").count();
+        self.check_cost("command line", requests, out.stdout.len());
+        out.json()
+    }
+
+    /// Those beside the PDS.
+    fn hosts(&self) -> [&Host; 4] {
+        let index = self.world.index();
+        let directory = self.world.directory();
+        [
+            directory.host(),
+            self.world.knot().host(),
+            index.host(),
+            index.backlinks(),
+        ]
+    }
+
+    fn reset_record(&self) {
+        self.hosts().iter().for_each(|host| host.reset_record());
+    }
+
+    /// The requests of a bundle, those to the PDS among them, and the bytes of all but the PDS.
+    fn check_cost(&self, face: &str, requests: usize, printed: usize) {
+        let hosts = self.hosts();
+        let of_hosts = hosts.iter().flat_map(|host| host.requests());
+        let received: usize = of_hosts.map(|request| request.response_bytes).sum();
+        let chain = Recorded::longest_chain(&hosts);
+        println!(
+            "{face}: {requests} requests, {chain} in a row beside the PDS, {received} bytes beside \
+             the PDS, {printed} printed"
+        );
+        assert!((5..=30).contains(&requests), "{face}: {requests} requests");
+        assert!(received < 64_000 && printed < 16_000, "{face}: {received}");
     }
 
     /// The same from an MCP server.
     fn bundle_of_server(&self, pull: &str) -> Value {
+        self.reset_record();
         let mut command = self.command_alone(&self.alice, &["mcp"]).command();
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut server = command.spawn().unwrap();
@@ -27,6 +63,7 @@ impl Stage {
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
             "io.modelcontextprotocol/clientCapabilities": {},
             "io.modelcontextprotocol/clientInfo": { "name": "tests", "version": "1" },
+            "progressToken": "cost",
         });
         let call = json!({
             "jsonrpc": "2.0", "id": 1, "method": "tools/call",
@@ -36,10 +73,19 @@ impl Stage {
         writeln!(input, "{call}").unwrap();
         let lines = BufReader::new(server.stdout.take().unwrap()).lines();
         let mut messages = lines.map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap());
-        let answer = messages.find(|message| message["id"] == 1).unwrap();
+        let mut requests = 0;
+        let answer = loop {
+            let message = messages.next().unwrap();
+            if message["id"] == 1 {
+                break message;
+            }
+            let said = message["params"]["message"].as_str().unwrap_or_default();
+            requests += usize::from(said.contains(" answered after "));
+        };
         drop(input);
         server.wait().unwrap();
         assert_ne!(answer["result"]["isError"], true, "{answer}");
+        self.check_cost("server", requests, answer.to_string().len());
         answer["result"]["structuredContent"].clone()
     }
 }
@@ -82,6 +128,7 @@ fn context_on_a_real_pds_has_the_same_facts_on_both_faces() {
 
     let shown = stage.bundle(&pull);
     let told = stage.bundle_of_server(&pull);
+    assert_eq!(facts(&shown), facts(&told));
     for (of, sha, pr, diff, linked) in [
         (&shown, "headSha", "pr", "diff", "linkedIssues"),
         (&told, "head_sha", "pull_request", "diff", "linked_issues"),

@@ -13,6 +13,8 @@
 
 mod atrium;
 mod context;
+#[path = "../mcp/context_facts.rs"]
+mod context_facts;
 mod firehose;
 mod issues;
 mod lexicons;

@@ -36,6 +36,38 @@ fn the_last_one_is_edited_and_deleted() {
 }
 
 #[test]
+fn comment_of_an_id_is_answered_edited_and_deleted() {
+    let world = World::with_pull();
+    let line = "feature.txt:1=Why one?";
+    world.grace(&["pr", "review", "1", "--line", line]).ok();
+    let threads = world.forge(&["pr", "thread", "list", "1", "--json", "id,comments"]);
+    let threads: serde_json::Value = serde_json::from_str(&threads.text()).unwrap();
+    let thread = threads[0]["id"].as_str().unwrap();
+    world
+        .forge(&["pr", "comment", "1", "--reply-to", thread, "-b", "Because."])
+        .ok();
+    world.forge(&["pr", "comment", "1", "-b", "One."]).ok();
+    world.forge(&["pr", "comment", "1", "-b", "Two."]).ok();
+    let comments = || world.json("1", "comments")["comments"].clone();
+    let first = comments()[0]["id"].as_str().unwrap().to_owned();
+    world
+        .forge(&["pr", "comment", "1", "--edit", &first, "-b", "One, better."])
+        .ok();
+    assert_eq!(comments()[0]["body"], "One, better.");
+    let delete = ["pr", "comment", "1", "--delete", &first];
+    let out = world.forge(&delete).output().exits(1);
+    assert!(out.stderr_text().contains("--yes"), "{out:?}");
+    world.forge(&delete).args(["--yes"]).ok();
+    assert_eq!(comments().as_array().unwrap().len(), 1);
+    assert_eq!(comments()[0]["body"], "Two.");
+    let list = world.forge(&["pr", "thread", "list", "1"]).text();
+    assert_eq!(list.split('\t').nth(4), Some("2"), "{list}");
+    let nothing = ["pr", "comment", "1", "--edit", "c99", "-b", "x"];
+    let out = world.forge(&nothing).output().exits(1);
+    assert!(out.stderr_text().contains("c99"), "{out:?}");
+}
+
+#[test]
 fn edit_last_without_one() {
     let world = World::with_pull();
     let out = world

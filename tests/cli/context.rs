@@ -1,5 +1,7 @@
 //! `forge pr context`: the verdict and the sections, on each kind of forge.
 
+use std::time::Duration;
+
 use forge_testkit::github::{
     Fault, PullSeed,
     state::{Protection, Reaction, ReviewState, Rule, Ruleset},
@@ -117,6 +119,20 @@ fn c_002_14_newest_open_pull_of_a_branch_is_taken() {
     assert_eq!(read(), (json!(1), json!([])));
     world.forge(&create).ok();
     assert_eq!(read(), told(2, "#1 into main (open)"));
+    // Every command that reads takes the newest, and says so.
+    let taken = "#2 is taken, others are #1 into main (open)";
+    for args in [
+        &["view", "feature", "--json", "number"][..],
+        &["diff", "feature"],
+        &["checkout", "feature", "--detach"],
+        &["watch", "feature", "--until", "state", "--timeout", "1ms"],
+    ] {
+        let out = world.forge(&[&["pr"][..], args].concat()).output();
+        let said = out.stderr_text();
+        assert!(said.contains(taken), "{args:?}: {said}");
+    }
+    let viewed = world.forge(&["pr", "view", "feature", "--json", "number"]);
+    assert_eq!(viewed.output().success().json()["number"], 2);
     // What writes does not choose.
     let close = world.forge(&["pr", "close", "feature"]).output();
     let why = close.exits(1).stderr_text();
@@ -564,6 +580,9 @@ fn default_sections_are_two_round_trips_at_most() {
     hub.forge(&["pr", "edit", "1", "-R", REPO, "-b", &body])
         .ok();
     hub.double.reset_record();
+    // Requests that are sent at once overlap.
+    let slow = Fault::delayed(Duration::from_millis(200));
+    hub.double.fault(slow.always());
     let found = hub.context(&["1", "--json"]);
     // R-002-8
     let linked = found["linkedIssues"].as_array().unwrap();
@@ -601,6 +620,7 @@ fn default_sections_are_two_round_trips_at_most() {
         "PullView",
     ];
     assert_eq!(sent, wanted);
+    assert_eq!(hub.double.longest_chain(), 2);
 }
 
 #[test]

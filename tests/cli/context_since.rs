@@ -189,6 +189,24 @@ fn since_rebase_over_a_conflict_shows_whole_files() {
 }
 
 #[test]
+fn since_name_of_a_commit_is_resolved_by_git() {
+    let world = World::reviewed();
+    let reviewed = world.git.oid("feature").unwrap();
+    world
+        .git
+        .commit("feature", "Add b", &[("b.txt", Some("two\n"))]);
+    let found = world.since("feature~1");
+    assert_eq!(found["since"]["fromSha"], reviewed);
+    assert_eq!(told(&found), told(&world.since(&reviewed)));
+    // A review comes before a branch of that name.
+    let review = world.since("review")["since"]["review"].clone();
+    let id = review.as_str().unwrap();
+    let main = world.git.oid("main").unwrap();
+    world.git.set_branch(id, &main);
+    assert_eq!(world.since(id)["since"]["review"], review);
+}
+
+#[test]
 fn since_merge_of_the_base_is_no_change() {
     let world = World::reviewed();
     world.git.commit("main", "Move on", &[("new", Some("x\n"))]);
@@ -205,7 +223,7 @@ fn since_unknown_commit_or_review_is_an_error_of_the_section() {
         (GONE, "the repository has no commit 1111"),
         ("abcdef0", "the repository has no commit abcdef0"),
         ("r99", "'r99' is no review of this pull request"),
-        ("main", "'main' is no review of this pull request"),
+        ("main~99", "'main~99' is no review of this pull request"),
         ("--all", "'--all' is no review of this pull request"),
     ] {
         let args = [

@@ -313,6 +313,46 @@ fn r_002_18_project_keys_are_an_allow_list() {
 }
 
 #[test]
+fn r_002_18_allow_list_holds_wherever_a_key_stands() {
+    let tracked = Tracked::new(JiraEdition::DataCenter, "");
+    let branch = "feature/EVIL-1-x";
+    tracked.world.feature(branch);
+    let files = [("evil.txt", Some("x\n"))];
+    let world = &tracked.world;
+    world
+        .git
+        .commit(branch, "EVIL-2: change\n\nFixes EVIL-3.", &files);
+    let page = format!("{}/browse/EVIL-4", tracked.jira.url());
+    let body = format!("Fixes EVIL-5, {page}, OPS-EVIL-6, EVIL_OPS-7 and ops-8. See OPS-9.");
+    let create = [
+        "pr",
+        "create",
+        "-H",
+        branch,
+        "-t",
+        "EVIL-10: T",
+        "-b",
+        &body,
+    ];
+    world.forge(&create).ok();
+    world.forge(&["pr", "comment", "2", "-b", "EVIL-11"]).ok();
+    for patterns in ["", "key_patterns = ['[A-Za-z_-]+-\\d+']\n"] {
+        tracked.configure(&format!("project_keys = [\"OPS\"]\n{patterns}"));
+        let run = tracked.run(&["2", "--json", "linkedIssues"]);
+        let _ = run.output().success();
+        let asked = tracked.jira.requests();
+        assert!(!asked.is_empty(), "{patterns}");
+        for (path, _) in asked {
+            let lower = path.to_lowercase();
+            assert!(
+                lower.contains("/issue/ops-") && !lower.contains("evil"),
+                "{path}"
+            );
+        }
+    }
+}
+
+#[test]
 fn r_002_18_bad_patterns_are_errors_with_their_line() {
     let tracked = Tracked::new(JiraEdition::DataCenter, "");
     for (line, why) in [

@@ -9,6 +9,7 @@
 )]
 
 mod accounts;
+mod across;
 mod by_branch;
 mod change;
 mod checkout;
@@ -41,6 +42,8 @@ mod json;
 mod library;
 mod list;
 mod merge;
+mod packaging;
+mod prompts;
 mod related;
 mod repository;
 mod requirements;

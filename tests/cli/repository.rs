@@ -162,3 +162,32 @@ fn git_that_is_too_old_is_named() {
         .exits(1);
     assert!(out.stderr_text().contains("2.38"), "{out:?}");
 }
+
+/// The commands of `docs/local.md`.
+#[test]
+fn log_of_all_refs_is_readable_without_events() {
+    let world = World::with_pull();
+    world.forge(&["pr", "comment", "1", "-b", "Words."]).ok();
+    let git = |args: &[&str]| world.git.run(args.iter().copied()).text();
+    assert!(git(&["log", "--all", "--format=%s"]).contains("comment: "));
+    let alias = "log --exclude='refs/forge/*' --all --oneline --graph";
+    git(&["config", "alias.lg", alias]);
+    let log = git(&["lg"]);
+    assert!(log.contains("Add feature.txt"), "{log}");
+    assert!(
+        !log.contains("comment: ") && !log.contains("refs/forge"),
+        "{log}"
+    );
+    git(&["config", "log.initialDecorationSet", "all"]);
+    let decorated = ["log", "--all", "--decorate", "--oneline"];
+    git(&["config", "log.excludeDecoration", "refs/forge/*"]);
+    let log = git(&decorated);
+    assert!(
+        !log.contains("refs/forge") && !log.contains("(forge/"),
+        "{log}"
+    );
+    let page = std::fs::read_to_string(forge_testkit::workspace_root().join("docs/local.md"));
+    let page = page.unwrap();
+    assert!(page.contains(&format!("git config alias.lg \"{alias}\"")));
+    assert!(page.contains("git config log.excludeDecoration 'refs/forge/*'"));
+}

@@ -74,6 +74,42 @@ fn comments_on_lines_become_threads() {
 }
 
 #[test]
+fn review_is_dismissed_by_its_id() {
+    let world = World::with_pull();
+    world.grace(&["pr", "review", "1", "-r", "-b", "No."]).ok();
+    let id = world.json("1", "reviews")["reviews"][0]["id"].clone();
+    let dismiss = ["pr", "review", "1", "--dismiss", id.as_str().unwrap()];
+    let out = world.forge(&dismiss).output().exits(1);
+    assert!(out.stderr_text().contains("--body"), "{out:?}");
+    let why = ["-b", "It was mended."];
+    let out = world.forge(&dismiss).args(why).output().success();
+    assert!(out.stderr_text().contains("the review of grace"), "{out:?}");
+    let pr = world.json("1", "reviews,reviewDecision,comments");
+    assert_eq!(pr["reviews"][0]["state"], "DISMISSED");
+    assert_eq!(pr["reviewDecision"], "");
+    assert_eq!(pr["comments"][0]["body"], "It was mended.");
+    let out = world.forge(&dismiss).args(why).output().success();
+    assert!(out.stderr_text().contains("dismissed already"), "{out:?}");
+}
+
+#[test]
+fn comment_on_a_whole_file_becomes_a_thread() {
+    let world = World::with_pull();
+    let args = ["pr", "review", "1", "--file", "feature.txt=Too short."];
+    world.grace(&args).ok();
+    let list = world.forge(&["pr", "thread", "list", "1"]).text();
+    let threads = rows(&list);
+    assert_eq!(threads.len(), 1, "{list}");
+    assert_eq!(
+        (threads[0][2], threads[0][5]),
+        ("feature.txt", "Too short.")
+    );
+    let args = ["pr", "review", "1", "--file", "feature.txt"];
+    let out = world.grace(&args).output();
+    assert!(out.stderr_text().contains("PATH=TEXT"), "{out:?}");
+}
+
+#[test]
 fn comments_on_lines_from_a_file() {
     let world = World::with_pull();
     let file = world.scratch.write(

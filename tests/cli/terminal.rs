@@ -49,7 +49,7 @@ fn a_table_fits_its_terminal() {
             "",
         ])
         .ok();
-    for columns in [44, 60, 80, 120] {
+    for columns in [20, 30, 44, 60, 80, 120] {
         let plain = show(&world.forge(&["pr", "list"]), columns).plain();
         let row = plain.lines().find(|l| l.starts_with("#1")).unwrap();
         assert!(
@@ -153,7 +153,7 @@ fn long_output_goes_through_the_pager() {
 fn the_merge_method_is_asked_for() {
     let world = World::with_pull();
     let mut terminal = Terminal::start(&world.forge(&["pr", "merge", "1"]), 80, 24);
-    terminal.expect("merge");
+    terminal.expect("What merge method");
     let out = terminal.interrupt();
     assert_eq!(out.code, Some(2), "{}", out.text);
     assert_eq!(world.json("1", "state")["state"], "OPEN");
@@ -223,4 +223,50 @@ fn several_short_waits_are_a_long_one() {
         out.text
     );
     assert!(out.text.contains(CLEARED), "{:?}", out.text);
+}
+
+#[test]
+fn checks_are_named_by_workflow_and_event_and_fit() {
+    let hub = Hub::with_pull();
+    hub.double.seed().check(REPO, 1, "CI", "build", "SUCCESS");
+    hub.double.seed().status(REPO, 1, "deploy", "SUCCESS");
+    let run = hub.forge(&["pr", "checks", "1", "-R", REPO]);
+    let plain = show(&run, 100).plain();
+    assert!(plain.contains("✓  CI/build (pull_request)"), "{plain}");
+    assert!(plain.contains("✓  deploy "), "{plain}");
+    let plain = show(&run, 20).plain();
+    let rows: Vec<&str> = plain.lines().filter(|l| l.starts_with('✓')).collect();
+    assert_eq!(rows.len(), 2, "{plain}");
+    assert!(rows.iter().all(|row| row.chars().count() <= 20), "{plain}");
+}
+
+#[test]
+fn view_has_commits_repository_reactions_and_the_newest_comment() {
+    let hub = Hub::with_pull();
+    {
+        let mut seed = hub.double.seed();
+        seed.react(REPO, 1, "ada", "THUMBS_UP");
+        seed.react(REPO, 1, "grace", "HEART");
+        seed.comment(REPO, 1, "ada", "First words.");
+        seed.comment(REPO, 1, "grace", "Last words.");
+    }
+    let view = ["pr", "view", "1", "-R", REPO];
+    let plain = show(&hub.forge(&view), 100).plain();
+    for part in [
+        "Work octo/tools#1\n",
+        "grace wants to merge 1 commit into main from work",
+        "1 👍 • 1 ❤️\n",
+        "———————— Not showing 1 comment ————————",
+        "grace (Collaborator) • ",
+        " • Newest comment\n  Last words.\n",
+        "Use --comments to view the full conversation",
+    ] {
+        assert!(plain.contains(part), "{part:?}: {plain}");
+    }
+    assert!(!plain.contains("First words."), "{plain}");
+    let run = hub.forge(&[&view[..], &["--comments"]].concat());
+    let plain = show(&run, 100).plain();
+    assert!(plain.contains("First words."), "{plain}");
+    assert_eq!(plain.matches("Newest comment").count(), 1, "{plain}");
+    assert!(!plain.contains("Not showing"), "{plain}");
 }

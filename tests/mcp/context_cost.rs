@@ -1,9 +1,15 @@
-//! `pr_context`: what a look, a further page and a second look cost.
+//! `pr_context`: what a look, a further page and a second look cost, beside the command line.
 
-use forge_testkit::github::Fault;
+use std::time::Duration;
+
+use forge_testkit::{
+    GitShim, ShimPlan,
+    github::{Fault, state::ReviewState},
+};
 use serde_json::{Value, json};
 
 use crate::{
+    context_facts::facts,
     hub::{Hub, REPO},
     world::{Called, LEGACY, MODERN, Wire, World, column},
 };
@@ -68,6 +74,113 @@ fn context_that_is_partial_is_looked_at_again() {
     assert_eq!(first.data()["partial"], true, "{}", first.data());
     let again = look(&mut wire, json!({}));
     assert_eq!(again.data()["partial"], false, "{}", again.data());
+}
+
+#[test]
+fn context_of_unknown_mergeability_is_looked_at_again() {
+    let hub = Hub::with_files(1);
+    let mut wire = hub.server(&[]);
+    // The view is the first to ask for the merge state, and what asks again behind it fails.
+    let refused = json!({"errors": [{"type": "FORBIDDEN", "message": "not now"}]}).to_string();
+    let fault = Fault::answer(200, &[("content-type", "application/json")], refused);
+    hub.double.fault(fault.on_operation("PullView").skip(1));
+    let first = look(&mut wire, json!({}));
+    assert_eq!(hub.double.faults_left(), 0);
+    let merges = |of: &Called| of.data()["pull_request"]["mergeable"].clone();
+    assert_eq!(merges(&first), "unknown");
+    assert_eq!(first.data()["partial"], false);
+    let again = look(&mut wire, json!({}));
+    assert_eq!(merges(&again), "mergeable");
+    let requests = hub.double.counts().api;
+    look(&mut wire, json!({}));
+    assert_eq!(hub.double.counts().api, requests);
+}
+
+/// The comment on a line that both worlds have.
+fn on_line(path: &str) -> [String; 2] {
+    ["--line".to_owned(), format!("{path}:1=One?")]
+}
+
+#[test]
+fn context_on_github_has_the_same_facts_and_cost_on_both_faces() {
+    let hub = Hub::with_files(2);
+    let mut seed = hub.double.seed();
+    seed.lag = 0;
+    let issue = seed.open_issue(REPO, "ada", "It leaks", "Since May.");
+    seed.comment(REPO, 1, "grace", "Why so?");
+    seed.review(REPO, 1, "ada", ReviewState::Approved, "Good.");
+    seed.check(REPO, 1, "CI", "build", "SUCCESS");
+    seed.check(REPO, 1, "CI", "lint", "FAILURE");
+    drop(seed);
+    let body = format!("Closes #{issue}");
+    hub.forge(&["pr", "edit", "1", "-R", REPO, "-b", &body])
+        .ok();
+    let review = ["pr", "review", "1", "-R", REPO, "--comment", "-b", "Two."];
+    hub.forge(&review).args(on_line("d/0000.txt")).ok();
+    let mut wire = hub.server(&[]);
+    // Requests that are sent at once overlap.
+    let slow = Fault::delayed(Duration::from_millis(200));
+    hub.double.fault(slow.always());
+    let cost = |face: &str, printed: usize| {
+        let requests = hub.double.requests();
+        let received: usize = requests.iter().map(|r| r.response_bytes).sum();
+        let (count, chain) = (requests.len(), hub.double.longest_chain());
+        println!("{face}: {count} requests, {chain} in a row, {received} bytes, {printed} printed");
+        // The view, the diff and the links; behind them the issue, the reasons of the check that
+        // failed, the rules of the base branch and what the links name.
+        assert_eq!((count, chain), (7, 2), "{face}: {requests:?}");
+        assert!(received < 16_000 && printed < 16_000, "{face}");
+        hub.double.reset_record();
+    };
+
+    hub.double.reset_record();
+    let args = ["pr", "context", "1", "-R", REPO, "--json"];
+    let shown = hub.forge(&args).output().success();
+    cost("command line", shown.stdout.len());
+    let told = look(&mut wire, json!({}));
+    cost("server", told.0.to_string().len());
+    let (shown, told) = (facts(&shown.json()), facts(told.data()));
+    assert_eq!(shown, told);
+    assert_eq!(shown["summary"]["blockers"][0], "CI failing: lint");
+    for section in ["checks", "threads", "reviews", "linked", "files"] {
+        assert_ne!(shown[section], json!([]), "{section}: {shown}");
+    }
+}
+
+#[test]
+fn context_on_a_local_repository_has_the_same_facts_on_both_faces() {
+    let world = World::with_feature();
+    let review = ["pr", "review", "1", "--comment", "-b", "Two."];
+    world.forge(&review).args(on_line("feature.txt")).ok();
+    world.forge(&["pr", "comment", "1", "-b", "Why so?"]).ok();
+    let issue = ["issue", "create", "-t", "It leaks", "-b", "Since May."];
+    world.forge(&issue).ok();
+    let body = format!("Closes {}#issue-1", world.name());
+    world.forge(&["pr", "edit", "1", "-b", &body]).ok();
+    let cost = |face: &str, shim: &GitShim, printed: usize| {
+        let count = shim.calls().len();
+        println!("{face}: {count} processes, {printed} printed");
+        // The server asks once more for the repository that it was started in.
+        assert!(
+            count <= 30 && printed < 12_000,
+            "{face}: {count}, {printed}"
+        );
+    };
+
+    let shim = GitShim::new(&world.scratch, "git-of-command", ShimPlan::Count);
+    let run = world.grace(&["pr", "context", "1", "--json"]);
+    let shown = run.env("FORGE_GIT", shim.program()).output().success();
+    cost("command line", &shim, shown.stdout.len());
+    let shim = GitShim::new(&world.scratch, "git-of-server", ShimPlan::Count);
+    let run = world.grace(&["mcp"]).env("FORGE_GIT", shim.program());
+    let mut wire = Wire::start(&run, MODERN);
+    let told = wire.call("pr_context", json!({"number": 1})).ok();
+    cost("server", &shim, told.0.to_string().len());
+    let (shown, told) = (facts(&shown.json()), facts(told.data()));
+    assert_eq!(shown, told);
+    for section in ["threads", "reviews", "linked", "files"] {
+        assert_ne!(shown[section], json!([]), "{section}: {shown}");
+    }
 }
 
 #[test]

@@ -416,6 +416,25 @@ fn what_the_forge_withholds_is_counted() {
 }
 
 #[test]
+fn failed_checks_run_again() {
+    let hub = Hub::with_files(1);
+    {
+        let mut seed = hub.double.seed();
+        let failed = seed.check(REPO, 1, "ci", "test", "FAILURE");
+        seed.log(failed, "error: 1 != 2\n");
+    }
+    let mut wire = hub.server(&["--write"]);
+    let args = json!({"repo": REPO, "number": 1});
+    wire.call("pr_checks_rerun", args.clone())
+        .ok()
+        .says("running again: test");
+    let checks = wire.call("pr_checks", args.clone()).ok();
+    assert_eq!(checks.data()["overall"], "pending");
+    let again = wire.call("pr_checks_rerun", args).ok();
+    assert_eq!(again.data()["unchanged"], true);
+}
+
+#[test]
 fn the_end_of_a_failed_log_is_there_where_it_is_asked_for() {
     let hub = Hub::with_files(1);
     {

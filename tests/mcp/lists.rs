@@ -115,6 +115,11 @@ pub fn every_tool() -> Vec<(&'static str, serde_json::Value)> {
         ("pr_edit", json!({"number": 1, "title": "t"})),
         ("pr_comment", json!({"number": 1, "body": "b"})),
         ("pr_review", json!({"number": 1, "verdict": "approve"})),
+        (
+            "pr_review_dismiss",
+            json!({"number": 1, "review": "r", "body": "b"}),
+        ),
+        ("pr_checks_rerun", json!({"number": 1})),
         ("pr_thread_resolve", json!({"number": 1, "thread": "t"})),
         ("pr_set_state", json!({"number": 1, "state": "closed"})),
         ("pr_merge", json!({"number": 1})),

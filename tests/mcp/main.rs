@@ -13,6 +13,7 @@ mod clients;
 mod confirm;
 mod context;
 mod context_cost;
+mod context_facts;
 mod context_since;
 mod diffs;
 mod github;

@@ -50,6 +50,8 @@ fn every_tool() -> Vec<(&'static str, Value)> {
         ("pr_comment", json!({"body": "b"})),
         ("pr_review", json!({"verdict": "comment", "body": "b"})),
         ("pr_thread_resolve", json!({"thread": "t"})),
+        ("pr_review_dismiss", json!({"review": "r", "body": "b"})),
+        ("pr_checks_rerun", json!({})),
         ("pr_set_state", json!({"state": "closed"})),
         ("pr_merge", json!({})),
         ("pr_resubmit", json!({})),

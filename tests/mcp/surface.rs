@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use crate::world::{LEGACY, MODERN, World};
 
 /// The most bytes of the tools that only read, and of all. Later tools must fit too.
-const READ_MAX: usize = 8 * 1024;
-const WRITE_MAX: usize = 16 * 1024;
+const READ_MAX: usize = 10 * 1024;
+const WRITE_MAX: usize = 20 * 1024;
 
 /// How many tools there are going to be, half of them for reading, and what is kept for each that is
 /// still to come.

@@ -38,20 +38,22 @@ fn the_life_of_a_pull_request() {
             .as_str()
             .unwrap()
             .to_owned();
-        wire.call(
-            "pr_review",
-            json!({"number": 1, "verdict": "comment", "body": "See below.", "expected_head": head,
-                   "comments": [{"path": "w.txt", "line": 2, "body": "Why two?"}]}),
-        )
-        .ok();
+        let reviewed = wire
+            .call(
+                "pr_review",
+                json!({"number": 1, "verdict": "comment", "body": "See below.", "expected_head": head,
+                       "comments": [{"path": "w.txt", "line": 2, "body": "Why two?"}]}),
+            )
+            .ok();
         let view = wire
             .call("pr_view", json!({"number": 1, "include": "threads"}))
             .ok();
         let thread = &view.data()["threads"][0];
-        let (id, comment) = (thread["id"].clone(), thread["comments"][0]["id"].clone());
+        let id = thread["id"].clone();
+        assert_eq!(reviewed.data()["threads"], json!([id]));
         wire.call(
             "pr_comment",
-            json!({"number": 1, "body": "Because.", "reply_to": comment}),
+            json!({"number": 1, "body": "Because.", "thread": id}),
         )
         .ok();
         wire.call("pr_thread_resolve", json!({"number": 1, "thread": id}))
@@ -74,8 +76,20 @@ fn the_life_of_a_pull_request() {
         );
         let view = view.says(&line).says(", 1 resolved without its comments");
         assert!(!view.text().contains("Because."), "{}", view.text());
-        wire.call("pr_comment", json!({"number": 1, "body": "Plain."}))
+        let plain = wire
+            .call("pr_comment", json!({"number": 1, "body": "Plain."}))
             .ok();
+        let id = plain.data()["id"].clone();
+        let args = json!({"number": 1, "body": "Plain, better.", "edit": id});
+        let edited = wire.call("pr_comment", args).ok().says("comment replaced");
+        assert_eq!(edited.data()["id"], id);
+        let args = json!({"number": 1, "body": "x", "delete": id});
+        wire.call("pr_comment", args).fails("invalid_input");
+        wire.call("pr_comment", json!({"number": 1, "delete": id}))
+            .ok()
+            .says("comment deleted");
+        wire.call("pr_comment", json!({"number": 1, "delete": id}))
+            .fails("not_found");
         wire.call("pr_set_state", json!({"number": 1, "state": "closed"}))
             .ok()
             .says("closed");

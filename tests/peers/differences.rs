@@ -328,14 +328,21 @@ fn two_open_pull_requests_of_one_branch() {
             .command(Tool::Gh, &format!("pr create -t T -b B -B {base}"))
             .ok();
     }
-    let [ours, theirs] = world.both("pr view topic --json number");
+    for line in [
+        "pr view topic --json number,baseRefName",
+        "pr diff topic --name-only",
+    ] {
+        world.same_line(line);
+    }
+    let [ours, theirs] = world.both("pr comment topic -b Seen.");
     assert_eq!((ours.code, theirs.code), (Some(1), Some(0)));
     let said = ours.stderr_text();
     assert!(
         said.contains("#1 into main") && said.contains("#2 into release"),
         "{said}"
     );
-    listed("A branch with two open pull requests is an error that lists both");
+    listed("Of two open pull requests of a branch gh takes the newest.");
+    listed("What changes a pull request refuses, and lists both");
 }
 
 #[test]

@@ -175,3 +175,21 @@ fn the_latest_reviews_of_forge_say_more() {
     assert_eq!(words(&latest(Tool::Forge), "state"), "APPROVED");
     assert_eq!(latest(Tool::Gh).as_array().map(Vec::len), Some(0));
 }
+
+#[test]
+fn latest_reviews_have_the_authors_own() {
+    let world = world();
+    let mine = ("hubot", ReviewState::Commented, "Mine.");
+    world.double.seed().review(REPO, 2, mine.0, mine.1, mine.2);
+    let seen = |tool: Tool| {
+        let fields = world.fields(tool, "2", "latestReviews");
+        let reviews = fields["latestReviews"].as_array().unwrap().iter();
+        let mut seen: Vec<String> = reviews
+            .map(|r| format!("{} {} {}", r["author"]["login"], r["state"], r["body"]))
+            .collect();
+        seen.sort();
+        seen
+    };
+    assert_eq!(seen(Tool::Forge), seen(Tool::Gh));
+    assert_eq!(seen(Tool::Forge).len(), 2);
+}

@@ -30,6 +30,7 @@ mod life;
 mod list;
 mod lock;
 mod merge;
+mod prompts;
 mod reading;
 mod refusals;
 mod revert;

@@ -1,6 +1,7 @@
 use forge_testkit::github::{Seed, state::Protection};
 
 use crate::{
+    differences::listed,
     list::four,
     twins::Twins,
     world::{REPO, Tool},
@@ -169,4 +170,17 @@ fn rules_wait_or_are_overruled() {
     twins.same("pr merge 2 --merge --admin");
     twins.same_state();
     twins.same_branches();
+}
+
+#[test]
+fn local_commits_that_were_not_pushed_are_warned_of() {
+    let twins = Twins::new();
+    twins.push("topic");
+    twins.same("pr create -t T -b B");
+    twins.git("commit --quiet --allow-empty -m Later");
+    let both = twins.same("pr merge -m");
+    let (ours, theirs) = (both.forge.stderr_text(), both.gh.stderr_text());
+    assert!(ours.contains("is ahead of pull request"), "{both:?}");
+    assert!(theirs.contains("diverged from local branch"), "{both:?}");
+    listed("Where the local branch is ahead, it says so.");
 }

@@ -40,8 +40,9 @@ number that was used, and absent where a forge stores the diff as it was made.
 ## Since a review
 
 `--since` (`since`) shows what changed since a commit (7 or more digits), a review by its id, or
-`review`: the viewer's latest review, on forges that store what a review was about. The whole diff is
-then shown only where `--include` names it. `headChange` says how the head moved:
+`review`: the viewer's latest review, on forges that store what a review was about. On the command line
+a clone also has names for commits, such as `HEAD~2`. The whole diff is then shown only where
+`--include` names it. `headChange` says how the head moved:
 
 | `headChange` | What it means |
 |---|---|

@@ -42,8 +42,9 @@ are different on purpose:
   all. What came before the escape has been printed.
 - `owner/repo#7` and every other locator name a pull request too; `.` is the one of the current
   branch. A branch whose name looks like a locator is written `branch:owner/repo#7`.
-- A branch with two open pull requests is an error that lists both; gh takes the newest, and so does
-  `pr context`, which names the others.
+- Of two open pull requests of a branch gh takes the newest. So does what only reads here (`view`,
+  `diff`, `checks`, `checkout`, `watch`, `context`), and a warning names the other one. What changes a
+  pull request refuses, and lists both: a comment or a merge on the wrong one could not be taken back.
 - An empty body file is an error, and so are an empty `-R`, `--match-head-commit` and name of a pull
   request, which gh takes for none: an empty variable would lift a guard, or mean another one.
 - `pr create -R` takes the current branch when it names the repository that you stand in, or a
@@ -61,6 +62,11 @@ are different on purpose:
 - Taking off a label that is not on it changes nothing, and is no error. An empty name in
   `--remove-assignee` takes nobody off; gh takes off everybody.
 - `pr review` refuses a verdict on what is merged.
+- On a terminal `pr merge` shows branches, checks and open threads, and refuses before its questions what
+  the forge would refuse after them; Enter takes the method that is configured. Where the local branch
+  is ahead, it says so. `pr review`, `pr comment` and `pr edit` ask as gh does, and open the editor
+  without the key `e`. *No* at "Submit?" is exit code 2, as any cancelling is; gh ends with 0 or 1.
+  `pr edit` takes people, projects and the milestone as text.
 - `pr diff` and `--name-only` are complete past 300 files, where gh fails, and `--json commits,files`
   past 100, where gh stops silently. Names that are no ASCII stay readable, colours are git's, and
   `--exclude` keeps the line end before the file that it leaves out.
@@ -70,6 +76,9 @@ are different on purpose:
   not submitted is in no list, and stops another one, as with gh.
 - `pr list --search` keeps to its repository, also where the words name others (`repo:`), and says that
   something is left out; gh shows what it finds there as rows of this one.
+- `pr list` and `pr status` take several `-R`, of which gh takes the last, and `--owner`: one table of
+  all of them, each row with its repository, and in JSON each item. What could not be read is named on
+  stderr, and the exit code is 1.
 - `pr status` says whether checks fail and whether it is approved, and counts neither.
 - `pr checks` puts what failed first, then by name; STARTUP_FAILURE is a failure.
   `--watch` prints them once on a pipe, when they have finished.
@@ -222,6 +231,12 @@ fn row(arg: &Arg) -> String {
     };
     let name = format!("{}{value}", names.join(", ")).replace('|', "\\|");
     format!("| `{}` | {help}{words} |", name.trim())
+}
+
+/// Every command with its flags, for pages that other programs make of them.
+#[must_use]
+pub fn definition() -> Command {
+    Cli::command()
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ use forge_core::text;
 use crate::{args::GlobalArgs, cli::Cli, cmd::Command, ctx::Ctx, exit::Exit, ui::Ui};
 
 pub use context_docs::context_docs;
-pub use docs::cli_docs;
+pub use docs::{cli_docs, definition};
 
 /// Runs the program on the process's arguments.
 #[must_use]

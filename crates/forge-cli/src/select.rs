@@ -17,7 +17,7 @@ pub enum Unnamed {
     Current,
 }
 
-/// The pull request of a selector, or of the current branch.
+/// The pull request of a selector, or of the current branch, for a command that changes it.
 ///
 /// `fields` are the sections that the caller is going to [`SelectedPull::view`].
 ///
@@ -33,6 +33,28 @@ pub async fn pull(
 ) -> Result<SelectedPull> {
     let found = newest_pull(ctx, flag, selector, unnamed, fields).await?;
     found.unambiguous()
+}
+
+/// As [`pull`], for a command that changes nothing on the forge: where two open ones have the branch,
+/// the newest as in gh, and a warning names the others. A wrong guess costs another look there; a
+/// wrong merge or comment could not be taken back.
+///
+/// # Errors
+/// As [`pull`], but for a branch of two.
+pub async fn pull_to_read(
+    ctx: &Ctx,
+    flag: Option<&str>,
+    selector: Option<&str>,
+    unnamed: Unnamed,
+    fields: PrFields,
+) -> Result<SelectedPull> {
+    let found = newest_pull(ctx, flag, selector, unnamed, fields).await?;
+    if found.is_ambiguous()
+        && let Some(warning) = found.ambiguity()
+    {
+        ctx.ui.warning(&warning);
+    }
+    Ok(found)
 }
 
 /// As [`pull`]; where two open ones have the branch, the newest.

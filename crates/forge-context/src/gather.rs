@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use forge_core::{
     Action, Capability, Error, ErrorKind, Hint, Op, Page, PageReq, Policy, PrId, Quota, Repo,
-    Result, Warning,
+    Result, Warning, call,
     model::{
         Actor, CheckStatus, ChecksReport, Comment, ContentsReq, Diff, DiffReq, FileChange,
         IssueFields, IssueId, Links, MergeState, Mergeability, PrFields, PrState, PullQuery,
@@ -159,7 +159,7 @@ pub async fn context(repo: &Repo, pr: &PrId, req: &ContextReq) -> Result<PullCon
         reserve: OnceLock::new(),
     };
     watch.started(pr, req);
-    let found = gather.gather().await;
+    let found = call::together(gather.gather()).await;
     watch.ended(pr, req, &found);
     found
 }
@@ -466,7 +466,8 @@ impl Gather<'_> {
         pull: &PullRequest,
         viewer: Wanted<Actor>,
     ) -> Result<SinceRead> {
-        let point = SincePoint::resolve(asked, pull, viewer)?;
+        let named = self.req.since_commit.as_deref();
+        let point = SincePoint::resolve(asked, named, pull, viewer)?;
         let mut req = self.diff_req();
         match (point.round, pull.rounds) {
             // There is nothing since the newest round.
@@ -599,7 +600,7 @@ impl Gather<'_> {
         );
         let links = errors.keep(ContextSection::LinkedIssues, links);
         if let Some(links) = &links {
-            add_links(&mut items, &pull, links);
+            warnings.extend(add_links(&mut items, &pull, links));
             warnings.extend(links.warnings.clone());
         }
         let related = errors
@@ -629,7 +630,10 @@ impl Gather<'_> {
             page.items
         });
         let open = |threads: &Vec<Thread>| threads.iter().filter(|t| !t.resolved).count();
+        // Of threads that could not be read, some may be open.
+        let is_cut = pull.warnings.iter().any(|w| w.section == Some("threads"));
         let outstanding_threads = pull.threads.as_ref().map(open);
+        let outstanding_threads = outstanding_threads.filter(|open| *open > 0 || !is_cut);
         cut_sections(&mut pull, &mut warnings);
         let threads = pull.threads.take();
         let summary = ContextSummary {

@@ -16,7 +16,7 @@ use crate::TicketKeys;
 const MAX_COMMENTS: usize = 5;
 /// How many issues that were not read a warning names.
 const MAX_NAMED: usize = 10;
-/// How many items the texts of one pull request may name, the strongest.
+/// How many items one pull request may have, the strongest.
 const MAX_ITEMS: usize = 200;
 
 /// How a pull request stands to an issue, strongest first.
@@ -151,8 +151,7 @@ impl LinkedItem {
         match &self.target {
             LinkTarget::Forge(repo, key) if self.kind != Some(SubjectKind::PullRequest) => {
                 let is_own = repo.as_ref().is_some_and(|repo| same(repo, own));
-                let is_record = matches!(key, PrKey::Record(_)) && repo.is_none();
-                (is_own || is_record && self.kind == Some(SubjectKind::Issue)).then_some(key)
+                (is_own || repo.is_none() && self.kind == Some(SubjectKind::Issue)).then_some(key)
             }
             _ => None,
         }
@@ -283,7 +282,12 @@ pub(crate) fn unread_elsewhere(items: &[LinkedItem], own: &RepoId) -> Option<War
 }
 
 /// Adds to `items` what the forge knows of links: kinds, titles and states, and what comments name.
-pub fn add_links(items: &mut Vec<LinkedItem>, pull: &PullRequest, links: &Links) {
+/// The warning counts those that are too many.
+pub fn add_links(
+    items: &mut Vec<LinkedItem>,
+    pull: &PullRequest,
+    links: &Links,
+) -> Option<Warning> {
     let closes = links.closes.iter().map(|l| (l, Relationship::Closes));
     let named = links.mentions.iter().map(|l| (l, Relationship::References));
     for (link, relationship) in closes.chain(named) {
@@ -315,6 +319,13 @@ pub fn add_links(items: &mut Vec<LinkedItem>, pull: &PullRequest, links: &Links)
         }
     }
     items.sort_by_key(|item| item.relationship);
+    let over = items.len().saturating_sub(MAX_ITEMS);
+    items.truncate(MAX_ITEMS);
+    (over > 0).then(|| {
+        Warning::new(format!(
+            "comments and the forge name {over} issue(s) more than the {MAX_ITEMS} that are shown"
+        ))
+    })
 }
 
 fn is_same(item: &LinkedItem, link: &Link) -> bool {
@@ -602,7 +613,7 @@ mod tests {
             mentions: vec![link(Some(SubjectKind::PullRequest), 9), link(None, 11)],
             ..Links::default()
         };
-        add_links(&mut items, &pull, &links);
+        assert_eq!(add_links(&mut items, &pull, &links), None);
         let keys: Vec<&str> = items.iter().map(|i| i.key.as_str()).collect();
         assert_eq!(keys, ["#7", "#9", "#11"]);
         assert_eq!(items[1].kind, Some(SubjectKind::PullRequest));
@@ -620,6 +631,28 @@ mod tests {
     }
 
     #[test]
+    fn issue_is_read_where_its_repository_can_be_reached() {
+        let mut pull = pull();
+        let own = pull.id.repo.clone();
+        let (hosts, keys) = (Hosts::builtin(), TicketKeys::default());
+        let mut read = |text: &str| {
+            text.clone_into(&mut pull.description);
+            let items = linked_items(&pull, &hosts, &keys, &mut Vec::new());
+            let item = &items[0];
+            let is_own = item.issue_in(&own).is_some();
+            (is_own, item.issue_elsewhere(&own).is_some())
+        };
+        for (text, wanted) in [
+            ("Fixes #3", (true, false)),
+            ("Fixes PROJ-3", (false, false)),
+            // The repository of `pull` is a local one.
+            ("Fixes cli/cli#3", (false, false)),
+        ] {
+            assert_eq!(read(text), wanted, "{text}");
+        }
+    }
+
+    #[test]
     fn link_of_the_forge_makes_a_named_issue_a_closing_one() {
         let mut pull = pull();
         pull.description = "See #9.".to_owned();
@@ -632,7 +665,7 @@ mod tests {
             closes: vec![link(9), link(10)],
             ..Links::default()
         };
-        add_links(&mut items, &pull, &links);
+        assert_eq!(add_links(&mut items, &pull, &links), None);
         let of = |item: &LinkedItem| (item.key.clone(), item.relationship, item.kind);
         let all: Vec<_> = items.iter().map(of).collect();
         let closes = Relationship::Closes;
@@ -647,6 +680,25 @@ mod tests {
         );
         assert_eq!(items[1].found_in, [LinkPlace::Forge]);
         assert_eq!(items[1].issue_in(&pull.id.repo), Some(&PrKey::Number(10)));
+    }
+
+    #[test]
+    fn links_beyond_the_cap_are_counted() {
+        let pull = pull();
+        let repo = Some(pull.id.repo.clone());
+        let link = |n| Link::bare(None, repo.clone(), PrKey::Number(n));
+        let links = Links {
+            closes: vec![link(1_000)],
+            mentions: (0..MAX_ITEMS as u64 + 4).map(link).collect(),
+            ..Links::default()
+        };
+        let mut items = Vec::new();
+        let warning = add_links(&mut items, &pull, &links).unwrap();
+        assert_eq!(items.len(), MAX_ITEMS);
+        assert_eq!(items[0].key, "#1000");
+        let said = "comments and the forge name 5 issue(s) more than the 200 that are shown";
+        assert_eq!(warning.message, said);
+        assert_eq!(add_links(&mut Vec::new(), &pull, &Links::default()), None);
     }
 
     #[test]
@@ -668,7 +720,7 @@ mod tests {
             ],
             ..Links::default()
         };
-        add_links(&mut items, &pull, &links);
+        assert_eq!(add_links(&mut items, &pull, &links), None);
         let kinds: Vec<_> = items[1..].iter().map(|item| item.kind).collect();
         let wanted = [SubjectKind::Issue, SubjectKind::PullRequest].map(Some);
         assert_eq!(kinds, wanted);

@@ -67,6 +67,7 @@ pub(crate) fn pull() -> PullRequest {
         projects: None,
         ingestion: None,
         base_rules: None,
+        author_review: None,
         head_is_default: None,
         warnings: vec![],
     }
@@ -85,6 +86,7 @@ pub(crate) fn review(author: &str, state: ReviewState) -> Review {
         round: None,
         reactions: std::collections::BTreeMap::new(),
         comments: vec![],
+        threads: vec![],
     }
 }
 

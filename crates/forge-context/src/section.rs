@@ -173,6 +173,8 @@ pub struct ContextReq {
     /// Also what changed since then: `review` for the viewer's latest review, the id of a review, or a
     /// commit.
     pub since: Option<String>,
+    /// The commit that git has under the name in `since`; a review with that id comes first.
+    pub since_commit: Option<String>,
     /// A clone on this machine: for lines of context, large diffs, other heads and files.
     pub clone: Option<LocalClone>,
     /// What is at which host: for the texts that name issues.
@@ -198,6 +200,7 @@ impl ContextReq {
             diff_bytes: DEFAULT_DIFF_BYTES,
             context_lines: None,
             since: None,
+            since_commit: None,
             clone: None,
             hosts,
             other_repos: OtherRepos::default(),

@@ -42,11 +42,17 @@ pub(crate) struct SincePoint {
 }
 
 impl SincePoint {
-    /// What `asked` names: `review`, the id of a review of `pull`, or a commit.
+    /// What `asked` names: `review`, the id of a review of `pull`, or a commit. `named` is the commit that
+    /// git has under that name.
     ///
     /// # Errors
     /// `not_found` for a review that there is not; `invalid_input` (field `since`).
-    pub fn resolve(asked: &str, pull: &PullRequest, viewer: Option<Result<Actor>>) -> Result<Self> {
+    pub fn resolve(
+        asked: &str,
+        named: Option<&str>,
+        pull: &PullRequest,
+        viewer: Option<Result<Actor>>,
+    ) -> Result<Self> {
         let reviews = pull.reviews.as_deref().unwrap_or_default();
         if asked == LATEST_REVIEW {
             let viewer = viewer.transpose()?;
@@ -65,11 +71,11 @@ impl SincePoint {
         if let Some(review) = reviews.iter().find(|r| r.id == asked) {
             return Self::of_review(review);
         }
-        if DiffReq::is_commit(asked) {
+        if let Some(commit) = named.or(Some(asked).filter(|text| DiffReq::is_commit(text))) {
             return Ok(Self {
                 review: None,
                 round: None,
-                commit: Some(asked.to_ascii_lowercase()),
+                commit: Some(commit.to_ascii_lowercase()),
             });
         }
         let message = format!("'{}' is no review of this pull request", one_line(asked));
@@ -153,6 +159,7 @@ mod tests {
             round: None,
             reactions: Default::default(),
             comments: Vec::new(),
+            threads: vec![],
         }
     }
 
@@ -169,7 +176,7 @@ mod tests {
     }
 
     fn commit_of(asked: &str) -> Result<String> {
-        let point = SincePoint::resolve(asked, &pull(), Some(Ok(Actor::new("ADA"))))?;
+        let point = SincePoint::resolve(asked, None, &pull(), Some(Ok(Actor::new("ADA"))))?;
         Ok(point.commit.unwrap())
     }
 
@@ -179,6 +186,11 @@ mod tests {
         assert_eq!(commit_of("r2").unwrap(), "bbbbbbb");
         assert_eq!(commit_of("1234567").unwrap(), "ccccccc");
         assert_eq!(commit_of("ABCDEF0").unwrap(), "abcdef0");
+        let named = |asked: &str| {
+            let point = SincePoint::resolve(asked, Some("ddddddd"), &pull(), None);
+            point.unwrap().commit.unwrap()
+        };
+        assert_eq!((&*named("HEAD~2"), &*named("r2")), ("ddddddd", "bbbbbbb"));
     }
 
     #[test]
@@ -195,7 +207,7 @@ mod tests {
         }
         let e = commit_of("r4").unwrap_err();
         assert!(e.message().contains("which commit review r4"), "{e}");
-        let nobody = SincePoint::resolve("review", &pull(), Some(Ok(Actor::new("zoe"))));
+        let nobody = SincePoint::resolve("review", None, &pull(), Some(Ok(Actor::new("zoe"))));
         assert!(nobody.unwrap_err().message().starts_with("zoe has not"));
     }
 }

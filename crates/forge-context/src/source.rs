@@ -324,6 +324,18 @@ mod tests {
     }
 
     #[test]
+    fn excerpts_of_all_files_share_the_room() {
+        let files = ["a.rs", "b.rs", "c.rs"].map(|path| (path.to_owned(), vec![1]));
+        let plan = SourcePlan::new(diff_of(&files).as_bytes(), &[]);
+        // Nine lines of seven bytes each, and room for two files.
+        let contents = vec![text_of(9), text_of(9), text_of(9)];
+        let packed = plan.pack("h".into(), contents, 2 * 9 * 7);
+        let shown: Vec<usize> = packed.files.iter().map(|f| f.excerpts.len()).collect();
+        assert_eq!(shown, [1, 1, 0]);
+        assert_eq!(reasons(&packed.files[2]), [("budget", 1, 9)]);
+    }
+
+    #[test]
     fn source_reads_a_bounded_number_of_files() {
         let files: Vec<_> = (0..60).map(|n| (format!("src/{n}.rs"), vec![1])).collect();
         let plan = SourcePlan::new(diff_of(&files).as_bytes(), &[]);

@@ -18,8 +18,9 @@ use forge_core::{
         EditPull, Examined, FileChange, FileContent, HeadChange, HeadRef, Issue, IssueField,
         IssueFields, IssueId, IssueQuery, IssueSet, Label, Links, Lock, Merge, MergeReq,
         Mergeability, NewAttachment, NewIssue, NewLabel, NewReview, PrFields, PullQuery,
-        PullRequest, PullStatus, RepoInfo, Resubmit, RevertPull, Review, SetIssueState, SinceHead,
-        StateFilter, StatusEvent, Subject, Thread, ThreadFilter, ThreadId, UpdateBranch,
+        PullRequest, PullScope, PullStatus, PullsAcross, RepoInfo, Resubmit, RevertPull, Review,
+        SetIssueState, SinceHead, StateFilter, StatusEvent, Subject, Thread, ThreadFilter,
+        ThreadId, UpdateBranch,
     },
 };
 use futures::stream;
@@ -248,6 +249,10 @@ impl PullRequests for StubForge {
         unused()
     }
 
+    async fn list_across(&self, _: &PullScope, _: &[PullQuery], _: usize) -> Result<PullsAcross> {
+        unused()
+    }
+
     async fn status(&self, _: &RepoId, _: Option<&HeadRef>, _: PrFields) -> Result<PullStatus> {
         unused()
     }
@@ -377,6 +382,10 @@ impl Reviews for StubForge {
         unused()
     }
 
+    async fn dismiss_review(&self, _: &PrId, _: &str, _: &str) -> Result<Outcome<Review>> {
+        unused()
+    }
+
     async fn threads(&self, _: &PrId, _: ThreadFilter, _: PageReq) -> Result<Page<Thread>> {
         unused()
     }
@@ -401,6 +410,10 @@ impl Checks for StubForge {
     async fn check_reasons(&self, _: &PrId, checks: &[&Check]) -> Result<Vec<Option<String>>> {
         self.asked("check_reasons")?;
         Ok(checks.iter().map(|_| Some("a step".to_owned())).collect())
+    }
+
+    async fn rerun_failed_checks(&self, _: &PrId) -> Result<Outcome<Vec<Check>>> {
+        unused()
     }
 }
 

@@ -150,8 +150,7 @@ fn conventional(title: &str) -> Option<(&str, &str)> {
         Some(_) => return None,
         None => head,
     };
-    let is_word = !word.is_empty() && word.chars().all(|c| c.is_ascii_alphabetic());
-    is_word.then_some((word, rest))
+    Some((word, rest))
 }
 
 fn by_labels(pull: &PullRequest) -> Option<ChangeType> {

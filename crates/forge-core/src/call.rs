@@ -5,6 +5,8 @@
 
 use std::{
     cell::RefCell,
+    error::Error as StdError,
+    fmt,
     future::{Future, poll_fn},
     pin::pin,
     sync::{
@@ -14,7 +16,13 @@ use std::{
     time::Duration,
 };
 
-use crate::{Error, ErrorKind, Observer, Retry, SentRequest};
+use crate::{
+    Action, Arg, Error, ErrorKind, Hint, Observer, Param, Result, Retry, SentRequest, Warning,
+};
+
+/// What the answers that one call holds in memory may weigh in all, in bytes. With what is made of
+/// them, a process stays below 150 MiB.
+pub const MAX_HELD: usize = 32 * 1024 * 1024;
 
 thread_local! {
     /// The call whose future this thread polls.
@@ -43,14 +51,16 @@ pub(crate) struct CallState {
     uses_transport: AtomicBool,
     /// How many writes the forge may have carried out.
     writes: AtomicUsize,
-    /// How many bytes of answers were counted.
-    received: AtomicUsize,
+    /// How many bytes of answers were counted, together with the call that this one is a part of.
+    received: Arc<AtomicUsize>,
 }
 
 impl CallState {
     pub(crate) fn new(observer: Option<Arc<dyn Observer>>) -> Arc<Self> {
+        let outer = CALL.with_borrow(|call| call.as_ref().map(|call| Arc::clone(&call.received)));
         Arc::new(Self {
             observer,
+            received: outer.unwrap_or_default(),
             ..Self::default()
         })
     }
@@ -126,6 +136,56 @@ pub fn received(bytes: usize) -> usize {
     all
 }
 
+/// Counts an answer of `host` that is held in memory until the call has ended.
+///
+/// # Errors
+/// `protocol` where all such answers of the call weigh more than [`MAX_HELD`]; [`is_spent`] knows it.
+pub fn hold(host: &str, weight: usize) -> Result<()> {
+    if received(weight) <= MAX_HELD {
+        return Ok(());
+    }
+    let most = MAX_HELD >> 20;
+    let message = format!("the answers of {host} to this command have more than {most} MiB in all");
+    let less = Hint::new("ask for less at once: a lower limit, or fewer fields")
+        .with_action(Action::again(&[(Param::Limit, Arg::Choose)]));
+    Err(Error::new(ErrorKind::Protocol, message)
+        .with_source(Spent)
+        .with_hint(less))
+}
+
+/// The source of the error of [`hold`].
+#[derive(Debug)]
+struct Spent;
+
+impl fmt::Display for Spent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("no more answers are held in memory")
+    }
+}
+
+impl StdError for Spent {}
+
+/// Whether a call failed because of [`MAX_HELD`]: what was read before is right.
+#[must_use]
+pub fn is_spent(error: &Error) -> bool {
+    error.source().is_some_and(|source| source.is::<Spent>())
+}
+
+/// The warning of a list that ends where `error`, for which [`is_spent`] holds, ended it.
+#[must_use]
+pub fn cut_list(error: &Error) -> Warning {
+    let warning = Warning::new(format!("the list is not whole: {}", error.message()));
+    match error.hint() {
+        Some(hint) => warning.with_hint(hint.clone()),
+        None => warning,
+    }
+}
+
+/// Runs calls whose answers are held in memory together, and count together.
+pub async fn together<T>(calls: impl Future<Output = T>) -> T {
+    CallState::new(None).scope(calls).await
+}
+
 /// The call waits because `host` limits the rate of requests.
 pub fn rate_limited(host: &str, wait: Duration) {
     with(|call| {
@@ -150,6 +210,26 @@ mod tests {
 
     fn lost() -> Error {
         Error::new(ErrorKind::Network, "no connection")
+    }
+
+    #[tokio::test]
+    async fn answers_of_calls_together_share_one_limit() {
+        let call = || CallState::new(None);
+        let half = MAX_HELD / 2;
+        let alone = async || call().scope(async { hold("h", half) }).await;
+        for _ in 0..3 {
+            assert!(alone().await.is_ok());
+        }
+        let made = together(async { [alone().await, alone().await, alone().await] }).await;
+        let spent = made.map(|made| made.err().is_some_and(|e| is_spent(&e)));
+        assert_eq!(spent, [false, false, true]);
+        let error = together(async { hold("h", MAX_HELD + 1) })
+            .await
+            .unwrap_err();
+        assert_eq!(error.code(), "protocol");
+        assert!(cut_list(&error).message.contains("more than 32 MiB in all"));
+        // Nobody counts outside of a call.
+        assert!(hold("h", MAX_HELD + 1).is_ok());
     }
 
     #[tokio::test]

@@ -129,6 +129,8 @@ capabilities! {
     ReviewVerdict = "review.verdict", "Giving a verdict in a review";
     /// Comments on lines.
     ReviewInline = "review.inline", "Commenting on lines of the diff";
+    /// Dismiss an approval or a request for changes.
+    ReviewDismiss = "review.dismiss", "Dismissing a review";
     /// Resolve and unresolve threads.
     ThreadResolve = "thread.resolve", "Resolving a review thread";
     /// Upload an image or a video, to be shown in a description or a comment.
@@ -137,6 +139,8 @@ capabilities! {
     Checks = "checks", "Reading checks";
     /// Reading what a check has printed
     CheckLogs = "checks.log", "Reading the end of a check's log";
+    /// Run failed checks again.
+    ChecksRerun = "checks.rerun", "Running failed checks again";
     /// List issues.
     IssueList = "issue.list", "Listing issues";
     /// Free text, qualifiers, mentions, milestones and apps in a list.

@@ -6,17 +6,18 @@ use futures::{Stream, stream};
 use tracing::Instrument;
 
 use crate::{
-    Capability, Error, ErrorKind, Forge, Outcome, Page, PageReq, PrId, RepoId, Result, Retry,
-    Support, Timestamp, Trust, WebPage,
+    Capability, Error, ErrorKind, Forge, Outcome, Page, PageReq, PrId, RepoId, Result, Support,
+    Timestamp, Trust, WebPage,
     call::CallState,
+    deadline::{timed_out, within_deadline},
     model::{
         Actor, Attachment, BaseRules, BoardId, Branch, Check, CheckLog, ChecksReport, CloseReq,
         Comment, CommentId, Commit, ContentsReq, CreatePull, Diff, DiffReq, EditIssue, EditPull,
         Examined, FileChange, FileContent, HeadRef, Issue, IssueField, IssueFields, IssueId,
         IssueQuery, IssueSet, Label, Links, Lock, Merge, MergeReq, Mergeability, NewAttachment,
-        NewIssue, NewLabel, NewReview, PrFields, PullQuery, PullRequest, PullStatus, RepoInfo,
-        Resubmit, RevertPull, Review, SetIssueState, StateFilter, StatusEvent, Subject, Thread,
-        ThreadFilter, ThreadId, UpdateBranch,
+        NewIssue, NewLabel, NewReview, PrFields, PullQuery, PullRequest, PullScope, PullStatus,
+        PullsAcross, RepoInfo, Resubmit, RevertPull, Review, SetIssueState, StateFilter,
+        StatusEvent, Subject, Thread, ThreadFilter, ThreadId, UpdateBranch,
     },
     op::{Effect, Needs, Op},
 };
@@ -151,6 +152,23 @@ impl Client {
         }
     }
 
+    /// What each of `queries` finds in the repositories of `scope`, which are all of this forge.
+    ///
+    /// # Errors
+    /// As [`PullRequests::list_across`](crate::PullRequests::list_across).
+    pub async fn list_across(
+        &self,
+        scope: &PullScope,
+        queries: &[PullQuery],
+        limit: usize,
+    ) -> Result<PullsAcross> {
+        let needs = queries.iter().flat_map(Needs::needs).collect();
+        self.run(Op::PrListAcross, scope, needs, || {
+            self.forge.list_across(scope, queries, limit)
+        })
+        .await
+    }
+
     /// Capability, access, span, deadline and error context, once for every operation.
     async fn run<T, F>(
         &self,
@@ -219,19 +237,6 @@ impl Client {
             )
             .with_op(op.name())),
         }
-    }
-}
-
-fn timed_out(op: Op, after: Duration, state: &CallState) -> Error {
-    let e = Error::new(
-        ErrorKind::Timeout { after },
-        format!("{} took longer than {} s", op.name(), after.as_secs_f32()),
-    );
-    if op.effect() == Effect::Write && !state.wrote_nothing() {
-        e.with_retry(Retry::Ambiguous)
-            .with_hint("look whether it happened before trying again: it may have")
-    } else {
-        e.with_hint("try again, or allow more time with FORGE_TIMEOUT (seconds)")
     }
 }
 
@@ -543,12 +548,17 @@ impl Repo {
             .await
     }
 
-    /// The diff, streamed. The deadline covers the start of it alone.
+    /// The diff, streamed. The deadline covers the waiting for all of it.
     pub async fn diff(&self, pr: &PrId, req: &DiffReq) -> Result<Diff> {
         req.check_since()?;
-        self.client
-            .run(Op::PrDiff, pr, req.needs(), || self.forge().diff(pr, req))
-            .await
+        let (begun, deadline) = (tokio::time::Instant::now(), self.client.policy.deadline);
+        let read = self
+            .client
+            .run(Op::PrDiff, pr, req.needs(), || self.forge().diff(pr, req));
+        let mut diff = read.await?;
+        let left = deadline.saturating_sub(begun.elapsed());
+        diff.body = within_deadline(diff.body, Op::PrDiff, deadline, left);
+        Ok(diff)
     }
 
     /// The changed files.
@@ -646,6 +656,20 @@ impl Repo {
             .await
     }
 
+    /// Dismisses a review.
+    pub async fn dismiss_review(
+        &self,
+        pr: &PrId,
+        key: &str,
+        message: &str,
+    ) -> Result<Outcome<Review>> {
+        self.client
+            .run(Op::ReviewDismiss, pr, vec![], || {
+                self.forge().dismiss_review(pr, key, message)
+            })
+            .await
+    }
+
     /// The review threads.
     pub async fn threads(
         &self,
@@ -709,6 +733,15 @@ impl Repo {
         self.client
             .run(Op::CheckReasons, pr, vec![], || {
                 self.forge().check_reasons(pr, checks)
+            })
+            .await
+    }
+
+    /// Runs the failed checks again.
+    pub async fn rerun_failed_checks(&self, pr: &PrId) -> Result<Outcome<Vec<Check>>> {
+        self.client
+            .run(Op::ChecksRerun, pr, vec![], || {
+                self.forge().rerun_failed_checks(pr)
             })
             .await
     }

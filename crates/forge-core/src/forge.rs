@@ -20,9 +20,9 @@ use crate::{
         Comment, CommentId, Commit, ContentsReq, CreatePull, Diff, DiffReq, EditIssue, EditPull,
         Examined, FileChange, FileContent, HeadRef, Issue, IssueField, IssueFields, IssueId,
         IssueQuery, IssueSet, Label, Links, Lock, Merge, MergeReq, Mergeability, NewAttachment,
-        NewIssue, NewLabel, NewReview, PrFields, PullQuery, PullRequest, PullStatus, RepoInfo,
-        Resubmit, RevertPull, Review, SetIssueState, StateFilter, StatusEvent, Subject, Thread,
-        ThreadFilter, ThreadId, UpdateBranch,
+        NewIssue, NewLabel, NewReview, PrFields, PullQuery, PullRequest, PullScope, PullStatus,
+        PullsAcross, RepoInfo, Resubmit, RevertPull, Review, SetIssueState, StateFilter,
+        StatusEvent, Subject, Thread, ThreadFilter, ThreadId, UpdateBranch,
     },
 };
 
@@ -146,6 +146,23 @@ pub trait PullRequests: Send + Sync {
         page: PageReq,
     ) -> Result<Page<PullRequest>>;
 
+    /// What each of `queries` finds in the repositories of `scope`: at most `limit` for each query and
+    /// repository. The queries want the same sections.
+    ///
+    /// # Behavior
+    /// - As few requests as the forge allows, at once where there are several.
+    /// - A repository or an owner that cannot be read is in [`PullsAcross::failed`], and the rest is
+    ///   right.
+    ///
+    /// # Errors
+    /// When nothing can be read; as [`PullRequests::list`].
+    async fn list_across(
+        &self,
+        scope: &PullScope,
+        queries: &[PullQuery],
+        limit: usize,
+    ) -> Result<PullsAcross>;
+
     /// One pull request with the sections that `fields` names.
     ///
     /// # Behavior
@@ -203,8 +220,9 @@ pub trait PullRequests: Send + Sync {
     /// Closes without merging.
     ///
     /// # Behavior
-    /// Closing a closed one sets nothing and says so in a warning. Where a comment is said and a
-    /// branch deleted all the same, they are steps of the outcome, which is not `unchanged`. A head
+    /// Closing a closed one sets nothing and says so in a warning. The comment is made and the branch
+    /// deleted all the same; they are steps of the outcome, which is not `unchanged`. A comment that
+    /// is the newest one already is not made again. A head
     /// branch that is not at [`CloseReq::expected_head`] is kept, which is a warning.
     ///
     /// # Errors
@@ -334,7 +352,7 @@ pub trait PullRequests: Send + Sync {
 /// Comments, reviews and threads.
 #[async_trait]
 pub trait Reviews: Send + Sync {
-    /// Comments on the pull request, or answers a comment or a thread's comment.
+    /// Comments on the pull request, or answers a comment. The key of a thread answers that thread.
     ///
     /// # Errors
     /// `invalid_input` for an empty or too long body; `not_found` for `reply_to`.
@@ -372,10 +390,21 @@ pub trait Reviews: Send + Sync {
     /// Submits a review: verdict, body and threads together.
     ///
     /// # Errors
-    /// `invalid_input` (no body where one is needed, a line that is not in the diff);
+    /// `invalid_input` (no body where one is needed, a line or a file that is not in the diff);
     /// `precondition_failed` when the viewer opened the pull request and the verdict is not a
     /// comment, or when it is closed or merged; `conflict` for a stale `expected_head`.
     async fn submit_review(&self, pr: &PrId, review: &NewReview) -> Result<Outcome<Review>>;
+
+    /// Dismisses the review `key` ([`Review::id`]), so that its verdict counts no longer; `message`
+    /// says why.
+    ///
+    /// # Behavior
+    /// Dismissing a dismissed one changes nothing and says so in a warning.
+    ///
+    /// # Errors
+    /// `invalid_input` (field `message`) for an empty or too long message; `not_found`;
+    /// `precondition_failed` for a review without a verdict; `permission_denied`.
+    async fn dismiss_review(&self, pr: &PrId, key: &str, message: &str) -> Result<Outcome<Review>>;
 
     /// The review threads, by time of their first comment.
     ///
@@ -413,6 +442,17 @@ pub trait Checks: Send + Sync {
     /// # Errors
     /// As [`Checks::checks`].
     async fn check_reasons(&self, pr: &PrId, checks: &[&Check]) -> Result<Vec<Option<String>>>;
+
+    /// Runs the failed and cancelled checks of the head commit again, and returns those.
+    ///
+    /// # Behavior
+    /// - Without a failed check nothing is run, which is a warning.
+    /// - A check that cannot be run again is named in a warning.
+    ///
+    /// # Errors
+    /// As [`Checks::checks`]; `precondition_failed` when none of the failed ones can be run again;
+    /// `permission_denied`.
+    async fn rerun_failed_checks(&self, pr: &PrId) -> Result<Outcome<Vec<Check>>>;
 }
 
 /// Issues of a repository, and how they and pull requests refer to each other.
@@ -470,7 +510,7 @@ pub trait Issues: Send + Sync {
     /// Closes or reopens, with a comment if one is given.
     ///
     /// # Behavior
-    /// Asking for the state that it has changes nothing, leaves no comment, and says so in a warning.
+    /// Asking for the state that it has changes nothing, leaves no comment, and says both in warnings.
     ///
     /// # Errors
     /// `permission_denied` for somebody who may not.

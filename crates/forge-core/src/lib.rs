@@ -4,9 +4,11 @@
 //!
 //! No I/O happens here: backends bring it. Library users start at the `forge` crate.
 
+mod across;
 pub mod call;
 mod capability;
 mod client;
+mod deadline;
 pub mod diff;
 mod error;
 mod forge;
@@ -32,6 +34,7 @@ mod trust;
 mod version;
 mod web;
 
+pub use across::list_each;
 pub use capability::{Capabilities, Capability, Support};
 pub use client::{Access, Client, Observer, Policy, Quota, Repo, SentRequest};
 pub use error::{Changed, Error, ErrorKind, Noun, Precondition, Result, Retry};

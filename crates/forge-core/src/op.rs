@@ -66,6 +66,8 @@ ops! {
     PrCreate = "pr.create", Write, Some(Capability::PrCreate);
     /// [`PullRequests::list`](crate::PullRequests::list)
     PrList = "pr.list", Read, Some(Capability::PrList);
+    /// [`PullRequests::list_across`](crate::PullRequests::list_across)
+    PrListAcross = "pr.list_across", Read, Some(Capability::PrList);
     /// [`PullRequests::view`](crate::PullRequests::view)
     PrView = "pr.view", Read, Some(Capability::PrView);
     /// [`PullRequests::find`](crate::PullRequests::find)
@@ -118,6 +120,8 @@ ops! {
     ReviewList = "review.list", Read, Some(Capability::PrView);
     /// [`Reviews::submit_review`](crate::Reviews::submit_review)
     ReviewSubmit = "review.submit", Write, None;
+    /// [`Reviews::dismiss_review`](crate::Reviews::dismiss_review)
+    ReviewDismiss = "review.dismiss", Write, Some(Capability::ReviewDismiss);
     /// [`Reviews::threads`](crate::Reviews::threads)
     ThreadList = "thread.list", Read, Some(Capability::PrView);
     /// [`Reviews::resolve_thread`](crate::Reviews::resolve_thread)
@@ -130,6 +134,8 @@ ops! {
     CheckLog = "check.log", Read, Some(Capability::CheckLogs);
     /// [`Checks::check_reasons`](crate::Checks::check_reasons)
     CheckReasons = "check.reasons", Read, Some(Capability::Checks);
+    /// [`Checks::rerun_failed_checks`](crate::Checks::rerun_failed_checks)
+    ChecksRerun = "checks.rerun", Write, Some(Capability::ChecksRerun);
     /// [`Issues::issues`](crate::Issues::issues)
     IssueList = "issue.list", Read, Some(Capability::IssueList);
     /// [`Issues::issue`](crate::Issues::issue)

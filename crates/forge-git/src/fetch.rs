@@ -1,8 +1,8 @@
 //! Objects of a remote, without a trace in the refs.
 
-use forge_core::Result;
+use forge_core::{Result, Trust};
 
-use crate::Git;
+use crate::{Git, process::Purpose};
 
 impl Git {
     /// Fetches refs or commits (hex) of a remote into the object store. No ref is written, not even
@@ -12,6 +12,27 @@ impl Git {
     /// `git` when the remote cannot be reached, or has not what is `wanted`; as
     /// [`Git::for_remote`].
     pub async fn fetch_objects(&self, remote: &str, wanted: &[&str]) -> Result<()> {
+        self.for_remote().await?.fetched(remote, wanted).await
+    }
+
+    /// As [`Git::fetch_objects`], for a read: no program that the repository's own configuration names
+    /// runs, whoever stands in it.
+    ///
+    /// # Errors
+    /// `permission_denied` with the keys where the configuration names one; `git`.
+    pub async fn fetch_for_read(&self, remote: &str, wanted: &[&str]) -> Result<()> {
+        let git = self.for_remote().await?;
+        if git.purpose() == (Purpose::Remote { tokens: false }) {
+            return Err(self.refused_fetch(remote, wanted).await);
+        }
+        let sealed = match git.trust().is_guarded() {
+            true => git,
+            false => git.with_trust(Trust::Named),
+        };
+        sealed.fetched(remote, wanted).await
+    }
+
+    async fn fetched(&self, remote: &str, wanted: &[&str]) -> Result<()> {
         let options = [
             "fetch",
             "--quiet",
@@ -24,7 +45,7 @@ impl Git {
             remote,
         ];
         let args = options.into_iter().chain(wanted.iter().copied());
-        self.for_remote().await?.run_ok(args).await?;
+        self.run_ok(args).await?;
         Ok(())
     }
 

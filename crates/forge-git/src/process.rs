@@ -216,10 +216,38 @@ impl Git {
         self.refuse_programs("going to a remote", is_for_remotes)
             .await?;
         let settings = self.program_settings().await?;
-        let is_program = |key: &str| is_for_remotes(key) && !leads_elsewhere(key);
-        let tokens = !settings.iter().any(|setting| is_program(&setting.key));
+        let is_program = |setting: &Setting| is_program_for_remotes(&setting.key);
+        let tokens = !settings.iter().any(is_program);
         Ok(Purpose::Remote { tokens })
     }
+
+    /// The refusal of a fetch that a read needs in a repository of a person's.
+    pub(crate) async fn refused_fetch(&self, remote: &str, wanted: &[&str]) -> Error {
+        let settings = match self.program_settings().await {
+            Ok(settings) => settings,
+            Err(e) => return e,
+        };
+        let keys = settings.iter().map(|setting| setting.key.as_str());
+        let keys: Vec<&str> = keys.filter(|key| is_program_for_remotes(key)).collect();
+        let (keys, fetch) = (
+            names(&keys),
+            format!("git fetch {remote} {}", wanted.join(" ")),
+        );
+        let message = format!(
+            "a fetch from {} needs programs that the repository's own configuration names ({keys}), \
+             and a read starts none of them",
+            text::one_line(remote)
+        );
+        denied(message).with_hint(format!(
+            "look at these settings; if you trust them, run `{}` and try again",
+            text::one_line(&fetch)
+        ))
+    }
+}
+
+/// Whether a key names a program, a proxy or a certificate for the way to a remote.
+fn is_program_for_remotes(key: &str) -> bool {
+    is_for_remotes(key) && !leads_elsewhere(key)
 }
 
 /// Whether a key has a say in what happens on the way to a remote.
@@ -238,22 +266,28 @@ fn is_merge_driver(key: &str) -> bool {
 }
 
 fn refused(operation: &str, keys: &[&str]) -> Error {
+    let keys = names(keys);
+    denied(format!(
+        "{operation} needs programs that the repository's own configuration names ({keys}), and \
+         they run only for a person who stands in the repository"
+    ))
+    .with_hint("look at these settings; if you trust them, do it in a terminal in that repository")
+}
+
+fn names(keys: &[&str]) -> String {
     let keys: Vec<String> = keys
         .iter()
         .map(|k| text::one_line(k).into_owned())
         .collect();
-    let keys = keys.join(", ");
-    Error::new(
-        ErrorKind::PermissionDenied {
-            missing: Vec::new(),
-            sso_url: None,
-        },
-        format!(
-            "{operation} needs programs that the repository's own configuration names ({keys}), and \
-             they run only for a person who stands in the repository"
-        ),
-    )
-    .with_hint("look at these settings; if you trust them, do it in a terminal in that repository")
+    keys.join(", ")
+}
+
+fn denied(message: String) -> Error {
+    let kind = ErrorKind::PermissionDenied {
+        missing: Vec::new(),
+        sso_url: None,
+    };
+    Error::new(kind, message)
 }
 
 #[cfg(test)]
@@ -386,6 +420,29 @@ mod tests {
             let tokens = person.purpose() != Purpose::Remote { tokens: false };
             assert_eq!(tokens, leads_elsewhere(&key.to_lowercase()), "{key}");
         }
+    }
+
+    #[tokio::test]
+    async fn fetch_for_read_starts_no_program_of_the_repository() {
+        let dir = tempfile::tempdir().unwrap();
+        let git = Git::at(dir.path()).with_trust(Trust::Person);
+        git.run_ok(["init", "-q"]).await.unwrap();
+        let log = dir.path().join("log");
+        let program = format!("echo ssh >> '{}'; false", log.display());
+        let url = ["remote.origin.url", "ssh://git@h.example/o/r"];
+        for [key, value] in [url, ["core.sshCommand", &program]] {
+            git.run_ok(["config", key, value]).await.unwrap();
+        }
+        let wanted = ["refs/pull/7/head"];
+        let refused = git.fetch_for_read("origin", &wanted).await.unwrap_err();
+        assert_eq!(refused.code(), "permission_denied", "{refused}");
+        assert!(refused.message().contains("core.sshcommand"), "{refused}");
+        let hint = refused.hint().unwrap().text();
+        assert!(hint.contains("git fetch origin refs/pull/7/head"), "{hint}");
+        assert!(!log.exists());
+        // A fetch of the person's own runs what git runs.
+        assert!(git.fetch_objects("origin", &wanted).await.is_err());
+        assert!(log.exists());
     }
 
     #[tokio::test]

@@ -253,8 +253,11 @@ impl Git {
         HashedSeries::read(printed, commits, max_compared).await
     }
 
-    /// All that a command prints; `None` where that is more than `max` bytes.
-    async fn run_within(&self, args: Vec<&str>, max: usize) -> Result<Option<Vec<u8>>> {
+    /// All that a command prints; `None` where that is more than `max` bytes: then the command is ended.
+    ///
+    /// # Errors
+    /// As [`Git::run_ok`].
+    pub async fn run_within(&self, args: Vec<&str>, max: usize) -> Result<Option<Vec<u8>>> {
         let mut chunks = self.stream(args)?;
         let mut printed = Vec::new();
         while let Some(chunk) = chunks.try_next().await? {

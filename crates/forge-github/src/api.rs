@@ -23,6 +23,7 @@ use crate::{
     Endpoint, TokenSource,
     error::{self, About, GqlError},
     gql::without_teams,
+    weight,
 };
 
 /// The version of the REST interface that the routes here are written for.
@@ -475,16 +476,18 @@ impl Api {
         body: Bytes,
         write: bool,
     ) -> Result<(StatusCode, HeaderMap, Bytes)> {
+        let accept = request.headers_ref().and_then(|h| h.get(header::ACCEPT));
+        let accept = accept.and_then(|value| value.to_str().ok());
+        let is_json = accept.is_some_and(|accept| accept.contains("json"));
+        let unread = |error: Error| match write {
+            true => error.with_retry(Retry::Ambiguous),
+            false => error,
+        };
         let (parts, body) = self.authorised(access, request, body).await?.into_parts();
-        let bytes = body.collect().await.map_err(|e| {
-            let error = from_octocrab(e);
-            if write {
-                error.with_retry(Retry::Ambiguous)
-            } else {
-                error
-            }
-        })?;
-        Ok((parts.status, parts.headers, bytes.to_bytes()))
+        let bytes = body.collect().await;
+        let bytes = bytes.map_err(|e| unread(from_octocrab(e)))?.to_bytes();
+        weight::hold(&self.host, &bytes, is_json).map_err(unread)?;
+        Ok((parts.status, parts.headers, bytes))
     }
 
     /// Sends with the token; with another one if the first is refused and there is another.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use forge_core::{
-    Checks, Error, Hint, Noun, PrId, Result,
+    Checks, Error, Hint, Noun, Outcome, PrId, Result,
     model::{ByteStream, Check, CheckLog, CheckStatus, ChecksReport, PrFields},
     text::one_line,
 };
@@ -63,6 +63,10 @@ impl Checks for GitHub {
             .filter_map(|mut run| Some((std::mem::take(&mut run.id), run.reason()?)))
             .collect();
         Ok(checks.iter().map(|c| reasons.remove(&c.id)).collect())
+    }
+
+    async fn rerun_failed_checks(&self, pr: &PrId) -> Result<Outcome<Vec<Check>>> {
+        self.rerun_failed(pr).await
     }
 
     /// The log is kept in a storage elsewhere, to which the route redirects (docs.github.com, REST,
@@ -178,12 +182,10 @@ pub(crate) fn section(
     head_oid: Option<&str>,
     unread: bool,
 ) -> ChecksReport {
-    let commit = head
-        .map(Nodes::into_vec)
-        .unwrap_or_default()
-        .pop()
-        .unwrap_or_default()
-        .commit;
+    let lacks_commit = head.as_ref().is_none_or(Nodes::has_gaps);
+    let commit = head.map(Nodes::into_vec).unwrap_or_default().pop();
+    let is_unnamed = commit.as_ref().is_some_and(|c| c.commit.oid.is_empty());
+    let commit = commit.unwrap_or_default().commit;
     let oid = Some(commit.oid).filter(|o| !o.is_empty());
     // The checks of another commit say nothing of the head: the head has moved, or the host lies.
     let is_other = oid
@@ -194,8 +196,8 @@ pub(crate) fn section(
     let contexts = rollup.map(|r| r.contexts);
     // A commit without checks has no rollup; one whose checks were hidden has gaps among them.
     let cut = match &contexts {
-        None => unread || is_other,
-        Some(all) => all.next().is_some() || all.nodes.iter().flatten().any(Option::is_none),
+        None => unread || is_other || lacks_commit || is_unnamed,
+        Some(all) => all.next().is_some() || all.has_gaps(),
     };
     let all = contexts.map(Nodes::into_vec).unwrap_or_default();
     let commit = head_oid.map(str::to_owned).or(oid);

@@ -96,7 +96,7 @@ impl GitHub {
     }
 
     /// Comments; `before` has the id of the pull request and its newest comment.
-    async fn say_after(
+    pub(crate) async fn say_after(
         &self,
         pr: &PrId,
         before: &wire::Pull,

@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use crate::{
     TokenSource,
-    hints::{CHOOSE_BASE, CHOOSE_HEAD, OPEN_ANOTHER, comment_instead},
+    hints::{CHOOSE_BASE, CHOOSE_HEAD, END_PENDING, OPEN_ANOTHER, comment_instead},
 };
 
 /// One entry of `errors` in a GraphQL answer.
@@ -610,10 +610,8 @@ const MESSAGES: &[Row] = &[
     ("commits are not allowed on this repository", |m| method(m)),
     ("merges are not allowed on this repository", |m| method(m)),
     ("merge commits are not allowed", |m| method(m)),
-    ("only have one pending review", |m| {
-        Error::precondition(Precondition::Rule, m).with_hint(
-            "submit or discard your pending review on the page of the pull request, then try again",
-        )
+    ("one pending review per pull request", |m| {
+        Error::precondition(Precondition::Rule, m).with_hint(&END_PENDING)
     }),
     ("own pull request", |m| {
         Error::precondition(Precondition::Rule, m).with_hint(comment_instead())

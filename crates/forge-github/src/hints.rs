@@ -15,6 +15,10 @@ pub(crate) static OPEN_ANOTHER: Hint = Hint::fixed(
     Action::op(Op::PrCreate),
 );
 
+/// What to do about a review of the viewer's that is not submitted.
+pub(crate) static END_PENDING: Hint =
+    Hint::new("submit or discard your pending review on the page of the pull request first");
+
 /// Commenting in place of a verdict.
 pub(crate) fn comment_instead() -> Hint {
     Hint::new("comment instead").with_action(Action::again(&[]).with(Param::Verdict, "comment"))

@@ -129,7 +129,24 @@ fn review_state(word: &str) -> ReviewState {
     }
 }
 
+/// The threads that a review opened, in the order of its comments: each begins with one of them.
+fn opened_threads(r: &wire::Review) -> Vec<String> {
+    fn first(thread: &wire::Thread) -> Option<&String> {
+        let mut comments = thread.comments.nodes.iter().flatten().flatten();
+        comments.next().map(|c| &c.id)
+    }
+    let of = r.pull_request.as_ref();
+    let threads = of.and_then(|pull| pull.review_threads.nodes.as_ref());
+    let threads: Vec<&wire::Thread> = threads.into_iter().flatten().flatten().collect();
+    let comments = r.comments.nodes.iter().flatten().flatten();
+    comments
+        .filter_map(|c| threads.iter().find(|t| first(t) == Some(&c.id)))
+        .map(|t| t.id.clone())
+        .collect()
+}
+
 pub(crate) fn review(r: wire::Review) -> Review {
+    let threads = opened_threads(&r);
     Review {
         id: r.id,
         author: actor(r.author),
@@ -142,6 +159,7 @@ pub(crate) fn review(r: wire::Review) -> Review {
         round: None,
         reactions: reactions(r.reaction_groups),
         comments: r.comments.into_vec().into_iter().map(comment).collect(),
+        threads,
     }
 }
 
@@ -408,12 +426,20 @@ pub(crate) fn pull(
     };
     let head_oid = p.head_ref_oid.filter(|o| !o.is_empty());
     let author = actor(p.author);
+    let latest: Vec<Review> = p
+        .latest_reviews
+        .into_vec()
+        .into_iter()
+        .map(review)
+        .collect();
+    let author_review = latest.iter().find(|r| r.author.login == author.login);
+    let author_review = author_review.cloned();
     let latest_reviews = summary::latest_reviews(
         p.latest_opinionated_reviews
             .into_vec()
             .into_iter()
             .map(review),
-        p.latest_reviews.into_vec().into_iter().map(review),
+        latest.into_iter(),
         &author.login,
     );
     let reviews = ReviewCounts::of(latest_reviews.iter().map(|r| r.state));
@@ -472,6 +498,7 @@ pub(crate) fn pull(
             _ => None,
         },
         latest_reviews,
+        author_review,
         comments_count,
         version: String::new(),
         additions: p.additions.filter(|_| wants(PrFields::STATS)),
@@ -540,6 +567,7 @@ pub(crate) fn after_change(before: PullRequest, now: PullRequest) -> PullRequest
         approvals: before.approvals,
         changes_requested: before.changes_requested,
         latest_reviews: before.latest_reviews,
+        author_review: before.author_review,
         warnings: both(before.warnings, now.warnings),
         ..now
     };
@@ -555,6 +583,7 @@ pub(crate) fn after_edit(before: PullRequest, now: PullRequest) -> PullRequest {
         approvals: before.approvals,
         changes_requested: before.changes_requested,
         latest_reviews: before.latest_reviews,
+        author_review: before.author_review,
         warnings: both(before.warnings, now.warnings),
         ..now
     }

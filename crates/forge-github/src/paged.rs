@@ -1,6 +1,6 @@
 //! Pages of one section of a pull request.
 
-use forge_core::{Cursor, Page, PageReq, PrId, Result};
+use forge_core::{Cursor, Page, PageReq, PrId, Result, Warning};
 use serde_json::json;
 
 use crate::{
@@ -55,9 +55,13 @@ impl GitHub {
             let (pull, unread) = self.pull_of(pr, &mut answer)?;
             let nodes = match (what.take)(pull) {
                 Some(nodes) => nodes,
-                None if answer.errors.is_empty() => Nodes::default(),
                 None => return Err(self.api.first_error(&answer)),
             };
+            if unread.is_empty() && nodes.has_gaps() {
+                let host = &self.info.host;
+                let message = format!("{host} left out some of what was asked for of {pr}");
+                warnings.push(Warning::new(message).with_hint("try again"));
+            }
             warnings = map::both(warnings, unread);
             let (next, total) = (nodes.next(), nodes.total_count);
             items.extend(nodes.into_vec());

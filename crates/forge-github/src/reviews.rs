@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use forge_core::{
-    Error, ErrorKind, Hint, Outcome, Page, PageReq, PrId, Precondition, Result, Reviews,
+    Error, ErrorKind, Hint, Outcome, Page, PageReq, PrId, Precondition, Result, Retry, Reviews,
     check_expected_head,
     model::{
         Comment, CommentId, NewReview, NewThread, PrFields, Review, Side, Thread, ThreadFilter,
@@ -15,10 +15,16 @@ use serde_json::{Value, json};
 use crate::{
     GitHub,
     caps::LIMITS,
-    gql::{mutation::ADD_REVIEW, selections, types as wire},
-    hints::{CHOOSE_BODY, comment_instead},
+    gql::{
+        mutation::{
+            ADD_FILE_THREAD, ADD_REVIEW, ADD_REVIEW_THREADS, BEGIN_REVIEW, Batch, DISCARD_REVIEW,
+            SUBMIT_REVIEW,
+        },
+        selections, types as wire,
+    },
+    hints::{CHOOSE_BODY, END_PENDING, comment_instead},
     map,
-    mutate::or_read_back,
+    mutate::{failed, or_read_back},
     paged::{self, Paged},
     pulls::{same_text, since},
 };
@@ -84,15 +90,10 @@ impl Reviews for GitHub {
         let head = before.head_ref_oid.clone();
         check_expected_head(pr, review.expected_head.as_deref(), head.as_deref())?;
         let head = head.unwrap_or_default();
-        let input = json!({
-            "pullRequestId": before.id,
-            "commitOID": head,
-            "event": event(review.verdict),
-            "body": review.body,
-            "threads": review.threads.iter().map(thread).collect::<Vec<_>>(),
-        });
-        let written = self.send_one::<Made>(ADD_REVIEW, input).await;
-        let written = written.map(|m| m.pull_request_review.unwrap_or_default());
+        let written = match review.threads.iter().all(|t| t.line.is_some()) {
+            true => self.submit_at_once(&before.id, &head, review).await,
+            false => self.submit_in_parts(&before.id, &head, review).await,
+        };
         let written = written.map_err(|e| about_lines(e, review));
         let (made, warning) = or_read_back(written, || async {
             let (now, _) = self.lookup(pr, selections::RECENT_REVIEWS).await?;
@@ -105,8 +106,14 @@ impl Reviews for GitHub {
         })
         .await?;
         let mut outcome = Outcome::immediate(map::review(made));
+        let opened = std::mem::take(&mut outcome.value.threads);
+        outcome.value.threads = as_given(opened, &review.threads);
         outcome.warnings.extend(warning);
         Ok(outcome)
+    }
+
+    async fn dismiss_review(&self, pr: &PrId, key: &str, message: &str) -> Result<Outcome<Review>> {
+        self.dismiss(pr, key, message).await
     }
 
     async fn threads(
@@ -121,6 +128,123 @@ impl Reviews for GitHub {
     async fn resolve_thread(&self, thread: &ThreadId, resolved: bool) -> Result<Outcome<Thread>> {
         self.set_resolved(thread, resolved).await
     }
+}
+
+#[derive(Deserialize)]
+struct MadeThread {
+    thread: Option<wire::Id>,
+}
+
+impl GitHub {
+    /// Submits a review whose threads are all on lines.
+    async fn submit_at_once(
+        &self,
+        pull: &str,
+        head: &str,
+        review: &NewReview,
+    ) -> Result<wire::Review> {
+        let input = json!({
+            "pullRequestId": pull,
+            "commitOID": head,
+            "event": event(review.verdict),
+            "body": review.body,
+            "threads": review.threads.iter().map(thread).collect::<Vec<_>>(),
+        });
+        let mutation = match review.threads.is_empty() {
+            true => ADD_REVIEW,
+            false => ADD_REVIEW_THREADS,
+        };
+        let made = self.send_one::<Made>(mutation, input).await?;
+        Ok(made.pull_request_review.unwrap_or_default())
+    }
+
+    /// Submits a review with threads on whole files: `DraftPullRequestReviewThread` of GitHub's schema
+    /// has lines alone. So the review is begun, gets these threads and is submitted; one that cannot
+    /// be is discarded.
+    async fn submit_in_parts(
+        &self,
+        pull: &str,
+        head: &str,
+        review: &NewReview,
+    ) -> Result<wire::Review> {
+        let on_lines = review.threads.iter().filter(|t| t.line.is_some());
+        let input = json!({
+            "pullRequestId": pull,
+            "commitOID": head,
+            "body": review.body,
+            "threads": on_lines.map(thread).collect::<Vec<_>>(),
+        });
+        let begun = self.send_one::<Made>(BEGIN_REVIEW, input).await?;
+        let id = begun.pull_request_review.unwrap_or_default().id;
+        let error = match self.finish_review(&id, review).await {
+            Ok(made) => return Ok(made),
+            // It may be submitted, and such a review cannot be discarded.
+            Err(error) if error.retry() == Retry::Ambiguous => return Err(error),
+            Err(error) => error,
+        };
+        let input = json!({ "pullRequestReviewId": id });
+        match self.send_one::<Value>(DISCARD_REVIEW, input).await {
+            Ok(_) => Err(error),
+            Err(_) => {
+                let left = format!("{}; a pending review is left", error.message());
+                Err(Error::new(error.kind().clone(), left)
+                    .with_hint(&END_PENDING)
+                    .with_source(error))
+            }
+        }
+    }
+
+    async fn finish_review(&self, id: &str, review: &NewReview) -> Result<wire::Review> {
+        let mut batch = Batch::default();
+        let on_files = review.threads.iter().filter(|t| t.line.is_none());
+        for (n, new) in on_files.enumerate() {
+            let input = json!({
+                "pullRequestReviewId": id,
+                "path": new.path,
+                "body": new.body,
+                "subjectType": "FILE",
+            });
+            batch.push(&format!("t{n}"), ADD_FILE_THREAD, input);
+        }
+        let answer = self.send::<MadeThread>(&batch).await?;
+        let refused = batch.aliases().find_map(|alias| failed(&answer, alias));
+        if let Some(e) = refused {
+            return Err(self.api.error(&answer, e));
+        }
+        // A thread that does not fit the diff may be null without an error.
+        let made = answer.data.as_ref();
+        let is_made = |alias: &str| {
+            let payload = made.and_then(|all| all.get(alias)?.as_ref());
+            payload.is_some_and(|made| made.thread.is_some())
+        };
+        if !batch.aliases().all(is_made) {
+            let message = "GitHub made no thread on one of the files";
+            return Err(Error::invalid("path", message)
+                .with_hint("name files that the pull request changes"));
+        }
+        let input = json!({
+            "pullRequestReviewId": id,
+            "event": event(review.verdict),
+            "body": review.body,
+        });
+        let made = self.send_one::<Made>(SUBMIT_REVIEW, input).await?;
+        Ok(made.pull_request_review.unwrap_or_default())
+    }
+}
+
+/// The keys of the threads in the order in which they were asked for: those on lines are opened first.
+fn as_given(opened: Vec<String>, given: &[NewThread]) -> Vec<String> {
+    if opened.len() != given.len() {
+        return opened;
+    }
+    let lines = given.iter().filter(|t| t.line.is_some()).count();
+    let (on_lines, on_files) = opened.split_at(lines);
+    let (mut on_lines, mut on_files) = (on_lines.iter(), on_files.iter());
+    let next = |t: &NewThread| match t.line {
+        Some(_) => on_lines.next(),
+        None => on_files.next(),
+    };
+    given.iter().filter_map(next).cloned().collect()
 }
 
 const fn event(verdict: Verdict) -> &'static str {
@@ -177,14 +301,7 @@ fn check(review: &NewReview) -> Result<()> {
             return Err(Error::invalid("path", "a comment on a line names no file")
                 .with_hint("name the file"));
         }
-        let range = new.start_line.unwrap_or(new.line);
-        if new.line == 0 || range == 0 || range > new.line {
-            return Err(Error::invalid(
-                "line",
-                format!("{}:{}-{} is no range of lines", new.path, range, new.line),
-            )
-            .with_hint("count lines from 1, and let a range end where it begins or later"));
-        }
+        new.check_lines()?;
     }
     Ok(())
 }
@@ -197,11 +314,7 @@ fn about_lines(error: Error, review: &NewReview) -> Error {
         } => *field,
         _ => return error,
     };
-    let lines: Vec<String> = review
-        .threads
-        .iter()
-        .map(|t| format!("{}:{}", t.path, t.line))
-        .collect();
+    let lines: Vec<String> = review.threads.iter().map(NewThread::place).collect();
     let which = if lines.len() == 1 {
         lines.concat()
     } else {

@@ -42,6 +42,7 @@ mod tests {
             round: None,
             reactions: Default::default(),
             comments: vec![],
+            threads: vec![],
         }
     }
 

@@ -1,7 +1,7 @@
 //! Review threads.
 
 use forge_core::{
-    Action, Cursor, Error, Hint, Noun, Op, Outcome, Page, PageReq, PrId, Result,
+    Action, Cursor, Error, ErrorKind, Hint, Noun, Op, Outcome, Page, PageReq, PrId, Result,
     model::{Thread, ThreadFilter, ThreadId},
 };
 use serde::Deserialize;
@@ -44,7 +44,7 @@ struct Threads {
 #[serde(rename_all = "camelCase", default)]
 struct Edges {
     total_count: u64,
-    edges: Vec<Option<Edge>>,
+    edges: Option<Vec<Option<Edge>>>,
     page_info: wire::PageInfo,
 }
 
@@ -109,15 +109,20 @@ impl GitHub {
             if filter == ThreadFilter::All {
                 result.total = Some(found.total_count);
             }
+            let edges = found.edges.ok_or_else(|| self.thread_left_out(pr))?;
             let mut position = after.clone();
-            for edge in found.edges.into_iter().flatten() {
+            for edge in edges {
                 scanned += 1;
+                let Some(Edge { cursor, node }) = edge else {
+                    return Err(self.thread_left_out(pr));
+                };
+                let thread = node.ok_or_else(|| self.thread_left_out(pr))?;
                 let passes = |t: &wire::Thread| match filter {
                     ThreadFilter::All => true,
                     ThreadFilter::Unresolved => !t.is_resolved,
                     ThreadFilter::Resolved => t.is_resolved,
                 };
-                if let Some(thread) = edge.node.filter(passes) {
+                if passes(&thread) {
                     if result.items.len() == page.limit {
                         result.next = position.map(|p| Cursor::new(SCHEME, &key, &p));
                         result.scanned = Some(scanned - 1);
@@ -125,7 +130,7 @@ impl GitHub {
                     }
                     result.items.push(map::thread(thread));
                 }
-                position = Some(edge.cursor);
+                position = Some(cursor);
             }
             let next = found.page_info.next().filter(|n| Some(n) != after.as_ref());
             after = next;
@@ -134,6 +139,13 @@ impl GitHub {
                 return Ok(result);
             }
         }
+    }
+
+    /// A thread that is left out may be open, so no list without it is handed out.
+    fn thread_left_out(&self, pr: &PrId) -> Error {
+        let message = format!("{} left out a review thread of {pr}", self.info.host);
+        Error::new(ErrorKind::Protocol, message)
+            .with_hint("try again; look at the page of the pull request if it stays away")
     }
 
     /// Resolving what is resolved changes nothing on GitHub either, so all that is asked first is

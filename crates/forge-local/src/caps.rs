@@ -157,6 +157,7 @@ pub static CAPABILITIES: Capabilities = Capabilities {
         (C::CommentDelete, Native),
         (C::ReviewVerdict, Native),
         (C::ReviewInline, Native),
+        (C::ReviewDismiss, Native),
         (C::ThreadResolve, Native),
         (
             C::Attachments,
@@ -174,6 +175,13 @@ pub static CAPABILITIES: Capabilities = Capabilities {
         ),
         (
             C::CheckLogs,
+            No {
+                why: "a plain git repository runs no checks and stores no results of them",
+                instead: &TEST_YOURSELF,
+            },
+        ),
+        (
+            C::ChecksRerun,
             No {
                 why: "a plain git repository runs no checks and stores no results of them",
                 instead: &TEST_YOURSELF,

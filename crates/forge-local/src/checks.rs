@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use forge_core::{
-    Capability, Checks, PrId, Result,
+    Capability, Checks, Outcome, PrId, Result,
     model::{Check, CheckLog, ChecksReport},
 };
 
@@ -22,5 +22,9 @@ impl Checks for Local {
 
     async fn check_log(&self, _: &PrId, _: &Check, _: usize) -> Result<Option<CheckLog>> {
         Err(Self::unsupported(Capability::CheckLogs))
+    }
+
+    async fn rerun_failed_checks(&self, _: &PrId) -> Result<Outcome<Vec<Check>>> {
+        Err(Self::unsupported(Capability::ChecksRerun))
     }
 }

@@ -149,6 +149,7 @@ impl Tangled {
         method: &str,
         input: &Value,
     ) -> Result<Value> {
+        self.owner_confirmed(repository).await?;
         let known = self.audiences.cell(repository.knot().as_str());
         let knot = self.knot(repository).await?;
         let host = repository.knot().service_did();

@@ -48,8 +48,8 @@ impl<T> Cache<T> {
         Self::weighed(kept, usize::MAX, |_| 0)
     }
 
-    /// As [`Self::new`], for values of any size: of more than `most` bytes by `weigh`, the oldest are
-    /// forgotten.
+    /// As [`Self::new`], for values of any size: of more than `most` bytes by `weigh`, with their keys,
+    /// the oldest are forgotten.
     pub fn weighed(kept: Duration, most: usize, weigh: fn(&T) -> usize) -> Self {
         Self {
             kept,
@@ -96,13 +96,26 @@ impl<T> Cache<T> {
         cell
     }
 
+    /// Forgets the oldest where the values are too much by now: each came after its place.
+    pub fn shed(&self) {
+        let now = Instant::now();
+        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let young = |since: Instant| now.saturating_duration_since(since) < self.kept;
+        self.evict(&mut entries, young);
+    }
+
     /// Forgets what is too old, and the oldest of what is too much. The newest stays: who has just
     /// asked for it fills it.
     fn evict(&self, entries: &mut Entries<T>, young: impl Fn(Instant) -> bool) {
-        let weigh = |entry: &Entry<T>| entry.cell.get().map_or(0, self.weigh);
+        // A key is there twice.
+        let weigh =
+            |key: &str, entry: &Entry<T>| 2 * key.len() + entry.cell.get().map_or(0, self.weigh);
         let mut bytes: usize = match self.most {
             usize::MAX => 0,
-            _ => entries.by_key.values().map(weigh).sum(),
+            _ => {
+                let all = entries.by_key.iter();
+                all.map(|(key, entry)| weigh(key, entry)).sum()
+            }
         };
         while entries.order.len() > 1
             && let Some((_, since)) = entries.order.front()
@@ -117,7 +130,7 @@ impl<T> Cache<T> {
             if entries.by_key.get(&key).is_some_and(|it| it.since == since)
                 && let Some(gone) = entries.by_key.remove(&key)
             {
-                bytes = bytes.saturating_sub(weigh(&gone));
+                bytes = bytes.saturating_sub(weigh(&key, &gone));
             }
         }
     }
@@ -207,6 +220,32 @@ mod tests {
         assert!(cache.cell_at("huge", start).get().is_some());
         cache.cell_at("small", start);
         assert_eq!(size(), 0);
+    }
+
+    #[test]
+    fn long_keys_of_empty_places_are_forgotten() {
+        let cache = Cache::weighed(Duration::from_secs(3_600), 1_000, String::len);
+        let start = Instant::now();
+        for n in 0..50 {
+            // Its value cannot be found out.
+            cache.cell_at(&format!("{n:0300}"), start);
+        }
+        let entries = cache.entries.lock().unwrap();
+        assert!(entries.by_key.len() <= 2, "{}", entries.by_key.len());
+        assert!(entries.order.len() <= 2, "{}", entries.order.len());
+    }
+
+    #[test]
+    fn values_that_came_after_their_places_are_shed() {
+        let cache = Cache::weighed(Duration::from_secs(3_600), 1_000, String::len);
+        let cells: Vec<_> = (0..8).map(|n| cache.cell(&n.to_string())).collect();
+        for cell in &cells {
+            cell.set("x".repeat(600)).unwrap();
+            cache.shed();
+        }
+        let entries = cache.entries.lock().unwrap();
+        let texts = entries.by_key.values().filter_map(|it| it.cell.get());
+        assert!(texts.map(String::len).sum::<usize>() <= 1_000);
     }
 
     #[test]

@@ -223,6 +223,11 @@ const fn rows(drafts: Support, verdicts: Support) -> Rows {
             ),
         ),
         no(
+            ReviewDismiss,
+            "a verdict on tangled is a comment, which belongs to the account of its author",
+            hint!("ask its author for another verdict"),
+        ),
+        no(
             ThreadResolve,
             "tangled has no review threads",
             hint!("answer the comment"),
@@ -240,6 +245,11 @@ const fn rows(drafts: Support, verdicts: Support) -> Rows {
             CheckLogs,
             "a spindle hands out logs by a subscription alone",
             hint!("look at the page of the pipeline"),
+        ),
+        no(
+            ChecksRerun,
+            "a spindle runs a pipeline once for what was pushed or submitted",
+            hint!("submit another round"),
         ),
         yes(IssueList),
         no(

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use async_trait::async_trait;
 use forge_core::{
-    Capability, Checks, Error, PrId, Result, Timestamp, Warning,
+    Capability, Checks, Error, Outcome, PrId, Result, Timestamp, Warning,
     model::{Check, CheckLog, CheckStatus, ChecksReport, PullRequest},
     text::one_line,
 };
@@ -101,6 +101,10 @@ impl Checks for Tangled {
 
     async fn check_log(&self, _: &PrId, _: &Check, _: usize) -> Result<Option<CheckLog>> {
         Err(caps::refusal(Capability::CheckLogs))
+    }
+
+    async fn rerun_failed_checks(&self, _: &PrId) -> Result<Outcome<Vec<Check>>> {
+        Err(caps::refusal(Capability::ChecksRerun))
     }
 }
 

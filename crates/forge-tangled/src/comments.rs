@@ -402,7 +402,7 @@ impl Tangled {
 }
 
 fn no_comment(uri: &AtUri, error: Error) -> Error {
-    if error.is_not_found() {
+    if fault::says_missing(&error) {
         Error::not_found(Noun::Comment, format!("there is no comment {uri}"))
     } else {
         error
@@ -549,12 +549,17 @@ impl Reviews for Tangled {
             commit: head,
             round: comment.round,
             comments: Vec::new(),
+            threads: Vec::new(),
             reactions: std::collections::BTreeMap::new(),
         });
         match verdict {
             true => self.if_it_counts(&located, outcome).await,
             false => Ok(outcome),
         }
+    }
+
+    async fn dismiss_review(&self, _: &PrId, _: &str, _: &str) -> Result<Outcome<Review>> {
+        Err(caps::refusal(Capability::ReviewDismiss))
     }
 
     async fn threads(

@@ -62,6 +62,13 @@ pub(crate) fn says_missing(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound { what: Noun::Record })
 }
 
+/// A record, or its account, is not there by the word of who would have it. A service that answers
+/// with 404 and does not say what is missing may not know the question.
+pub(crate) fn is_gone(error: &Error) -> bool {
+    let is_unclear = matches!(error.kind(), ErrorKind::NotFound { what: Noun::Other });
+    error.is_not_found() && !is_unclear
+}
+
 /// The token was refused, and the service's words are about whom it is for.
 pub(crate) fn is_wrong_audience(error: &Error) -> bool {
     error.context().iter().any(|(key, _)| *key == AUDIENCE)

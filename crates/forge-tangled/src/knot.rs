@@ -256,13 +256,14 @@ impl Tangled {
         Ok(Checked::Conflicts(files))
     }
 
-    /// A procedure of the knot in the viewer's name.
+    /// A procedure of the knot in the viewer's name, once it is confirmed whose the repository is.
     pub(crate) async fn knot_call(
         &self,
         repository: &Repository,
         method: &str,
         input: &Value,
     ) -> Result<Value> {
+        self.owner_confirmed(repository).await?;
         let knot = self.knot(repository).await?;
         let audience = repository.knot().service_did();
         let token = self.session.service_token(&audience, method).await?;
@@ -282,6 +283,7 @@ impl Tangled {
     ) -> Result<String> {
         let names = &self.settings.dialects;
         let method = &names.methods.knot.hidden_ref;
+        self.owner_confirmed(fork).await?;
         let knot = self.knot(fork).await?.with_class(Class::Replay);
         let audience = fork.knot().service_did();
         let token = self.session.service_token(&audience, method).await?;

@@ -17,7 +17,7 @@ use futures::{StreamExt as _, future, stream};
 use serde_json::{Value, json};
 
 use crate::{
-    Dialects, ShFields, Tangled, kinds, lexicon,
+    Dialects, ShFields, Tangled, fault, kinds, lexicon,
     pulls::{list::nobody, status::Writers, view::unread},
     records::{self, NewRecord, Record},
     repository::Repository,
@@ -566,7 +566,7 @@ impl Tangled {
             for (uri, read) in all {
                 match read {
                     Ok(definition) => definitions.read.push(definition),
-                    Err(e) if e.is_not_found() => {}
+                    Err(e) if fault::is_gone(&e) => {}
                     Err(e) => definitions.unread.push(Unread {
                         uri,
                         why: e.message().to_owned(),

@@ -188,7 +188,7 @@ impl Tangled {
             RepoPath::Did(uri.authority.clone())
         } else {
             let record = records::get_uri(&pds, &uri).await.map_err(|e| {
-                if e.is_not_found() {
+                if fault::says_missing(&e) {
                     pulls::view::missing(&uri)
                 } else {
                     e

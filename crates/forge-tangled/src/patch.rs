@@ -19,7 +19,7 @@ use crate::printed;
 /// The most that a round has when it is unpacked (tangled's ingester, `models/pull.go` 0e75a74b).
 pub(crate) const ROUND_MAX: usize = 15 * 1024 * 1024;
 /// The most that a packed round has. Bytes that do not pack need a thousandth more.
-const PACKED_MAX: usize = ROUND_MAX + 1024 * 1024;
+pub(crate) const PACKED_MAX: usize = ROUND_MAX + 1024 * 1024;
 
 /// What of a patch is not UTF-8. A knot takes and prints patches as strings of JSON, which have no
 /// other bytes.

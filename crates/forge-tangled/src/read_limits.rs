@@ -10,7 +10,8 @@ const MIB: usize = 1024 * 1024;
 /// How many bytes strangers make us read and hold. A record counts as what it takes in memory.
 #[derive(Clone, Copy, Debug)]
 pub struct ReadLimits {
-    /// One answer to a question for a list. Where it is longer, fewer rows are asked for.
+    /// One answer to a question for a list, or for a record. Where a list is longer, fewer rows are
+    /// asked for.
     pub page: usize,
     /// The records of one collection of one account.
     pub account: usize,

@@ -1,11 +1,13 @@
 //! Records of a repository server: reading, and the writes that a personal data server takes.
 
-use forge_core::{AtUri, Result, Timestamp, Warning};
+use forge_core::{AtUri, Error, ErrorKind, Result, Timestamp, Warning};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
+use tokio::sync::Semaphore;
 
 use crate::{
     Origin, blocking, cid, fault,
+    patch::PACKED_MAX,
     read_limits::{self, Budget},
     skipped::Skipped,
     tid,
@@ -107,8 +109,13 @@ impl Record {
 pub(crate) async fn get(xrpc: &Xrpc, repo: &str, collection: &str, rkey: &str) -> Result<Record> {
     let nsid = "com.atproto.repo.getRecord";
     let params = [("repo", repo), ("collection", collection), ("rkey", rkey)];
-    let mut record: Record = xrpc.query(nsid, &params).await?;
     let uri = format!("at://{repo}/{collection}/{rkey}");
+    let read = xrpc.clone().for_record();
+    let read = read.query::<Record>(nsid, &params).await;
+    let mut record = read.map_err(|e| match forge_http::is_too_long(&e) {
+        true => too_long(&uri, xrpc.limits().page, e),
+        false => e,
+    })?;
     if record.uri != uri {
         let why = format!("asked for {uri}, it sent {}", record.uri);
         return Err(fault::garbled(xrpc.origin(), nsid, &why, false));
@@ -117,7 +124,14 @@ pub(crate) async fn get(xrpc: &Xrpc, repo: &str, collection: &str, rkey: &str) -
     Ok(record)
 }
 
-/// One record; `None` when it is not there.
+/// The failure to read what is longer than its kind may be.
+fn too_long(what: &str, max: usize, error: Error) -> Error {
+    let max = read_limits::human(max);
+    let message = format!("{what} is not read: it is more than {max}");
+    Error::new(ErrorKind::Protocol, message).with_source(error)
+}
+
+/// One record; `None` when its server says that it is not there.
 pub(crate) async fn find(
     xrpc: &Xrpc,
     repo: &str,
@@ -126,7 +140,7 @@ pub(crate) async fn find(
 ) -> Result<Option<Record>> {
     match get(xrpc, repo, collection, rkey).await {
         Ok(record) => Ok(Some(record)),
-        Err(e) if e.is_not_found() => Ok(None),
+        Err(e) if fault::says_missing(&e) => Ok(None),
         Err(e) => Err(e),
     }
 }
@@ -263,10 +277,17 @@ pub(crate) async fn all_kept(
     })
 }
 
+/// The most that a blob has of which several are read at once. Few patches are longer, packed.
+const SHORT_BLOB: usize = 4 * 1024 * 1024;
+/// Longer ones are read one at a time, and all are unpacked one at a time: strangers choose how many
+/// there are.
+static LONG_BLOBS: Semaphore = Semaphore::const_new(1);
+static UNPACKING: Semaphore = Semaphore::const_new(1);
+
 /// Reads a blob that the record `of` names, on a thread that may block: a patch can be long.
 ///
 /// # Errors
-/// `protocol` where the bytes have another CID; those of `read`.
+/// `protocol` where the bytes have another CID, or are more than a patch has; those of `read`.
 pub(crate) async fn blob<T: Send + 'static>(
     xrpc: &Xrpc,
     of: &AtUri,
@@ -274,13 +295,31 @@ pub(crate) async fn blob<T: Send + 'static>(
     read: impl FnOnce(&[u8]) -> Result<T> + Send + 'static,
 ) -> Result<T> {
     let params = [("did", of.authority.as_str()), ("cid", cid)];
-    let bytes = xrpc.bytes("com.atproto.sync.getBlob", &params).await?;
+    let mut alone = None;
+    let mut bytes = get_blob(xrpc, &params, SHORT_BLOB).await;
+    if bytes.as_ref().is_err_and(forge_http::is_too_long) {
+        // It is never closed.
+        alone = LONG_BLOBS.acquire().await.ok();
+        bytes = get_blob(xrpc, &params, PACKED_MAX).await;
+    }
+    let bytes = bytes.map_err(|e| match forge_http::is_too_long(&e) {
+        true => too_long(&format!("the blob {cid} of {of}"), PACKED_MAX, e),
+        false => e,
+    })?;
+    let _one = UNPACKING.acquire().await;
     let (cid, origin, of) = (cid.to_owned(), xrpc.origin().clone(), of.to_string());
     let work = move || {
         cid::check_blob(&cid, &bytes, &origin, &of)?;
         read(&bytes)
     };
-    blocking::run(work).await
+    let read = blocking::run(work).await;
+    drop(alone);
+    read
+}
+
+async fn get_blob(xrpc: &Xrpc, params: Params<'_>, max: usize) -> Result<Vec<u8>> {
+    let xrpc = xrpc.clone().for_blob(max);
+    xrpc.bytes("com.atproto.sync.getBlob", params).await
 }
 
 /// A record to create under a key of our choice.

@@ -10,10 +10,16 @@ use forge_git::Git;
 use tokio::time::timeout;
 use url::Url;
 
-use crate::{Tangled, knot::Branch, repository::Repository};
+use crate::{Tangled, blocking, knot::Branch, repository::Repository};
 
 /// A knot that has not told its branches by then does not.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// More is not read of the branches of a repository, in bytes of what git prints.
+pub(crate) const MAX_PRINTED: usize = 8 * 1024 * 1024;
+
+/// A repository has fewer branches.
+const MAX_BRANCHES: usize = 50_000;
 
 /// No directory, so that libcurl finds no `.netrc` there.
 const NO_HOME: &str = "/dev/null";
@@ -26,6 +32,18 @@ pub(crate) struct Refs {
 }
 
 impl Refs {
+    /// Reads what git has printed; `None` stands for more than [`MAX_PRINTED`].
+    fn read(printed: Option<Vec<u8>>) -> Result<Self, String> {
+        let Some(printed) = printed else {
+            return Err(format!("they take more than {} MiB", MAX_PRINTED >> 20));
+        };
+        let refs = Self::parse(&String::from_utf8_lossy(&printed));
+        match refs.branches.len() {
+            0..=MAX_BRANCHES => Ok(refs),
+            _ => Err(format!("there are more than {MAX_BRANCHES}")),
+        }
+    }
+
     /// Reads what `git ls-remote --symref` prints.
     fn parse(printed: &str) -> Self {
         let mut refs = Self::default();
@@ -81,7 +99,8 @@ impl Tangled {
         // Addresses that are not contacted are refused there.
         self.knot(repository).await?;
         let url = format!("{}/{}", repository.knot(), repository.knot_name());
-        let git = at_nobodys(&url);
+        let at = url.clone();
+        let git = blocking::run(move || Ok(at_nobodys(&at))).await?;
         let addresses = self.identities.addresses(repository.knot()).await?;
         let mut args = vec![
             "-c".to_owned(),
@@ -109,20 +128,19 @@ impl Tangled {
             Error::new(ErrorKind::Network, message)
                 .with_hint(format!("see whether `git ls-remote {url}` works"))
         };
-        let output = match timeout(PATIENCE, git.run(&args)).await {
-            Ok(output) => output?,
+        let args = args.iter().map(String::as_str).collect();
+        let said = match timeout(PATIENCE, git.run_within(args, MAX_PRINTED)).await {
+            Ok(Ok(printed)) => return Refs::read(printed).map_err(|why| unread(&why)),
+            Ok(Err(said)) if matches!(said.kind(), ErrorKind::Git { .. }) => said,
+            Ok(Err(not_run)) => return Err(not_run),
             Err(_) => {
                 let seconds = PATIENCE.as_secs();
                 return Err(unread(&format!("no answer in {seconds} seconds")));
             }
         };
-        if output.status == 0 {
-            return Ok(Refs::parse(&String::from_utf8_lossy(&output.stdout)));
-        }
-        let said = output.error("ls-remote");
         // git tells a 404 from other failures by its words alone.
         let missing = format!("'{url}/' not found");
-        if String::from_utf8_lossy(&output.stderr).contains(&missing) {
+        if said.message().contains(&missing) {
             let host = one_line(repository.knot().host()).into_owned();
             let message = format!("the knot {host} serves no repository {}", repository.id);
             return Err(Error::not_found(Noun::Repo, message).with_source(said));
@@ -200,6 +218,21 @@ mod tests {
             let expected = format!("{pinned}:8.8.8.8,[2606:4700::1111]");
             assert_eq!(pinned_host(url, &found), Some(expected));
         }
+    }
+
+    #[test]
+    fn branches_without_end_are_refused() {
+        let oid = "a".repeat(40);
+        let lines = |count: usize| -> String {
+            let names = (0..count).map(|n| format!("{oid}\trefs/heads/{n}\n"));
+            names.collect()
+        };
+        let read = |printed: Option<String>| Refs::read(printed.map(String::into_bytes));
+        assert_eq!(read(Some(lines(3))).unwrap().branches.len(), 3);
+        let many = read(Some(lines(MAX_BRANCHES + 1))).unwrap_err();
+        assert_eq!(many, "there are more than 50000");
+        let long = read(None).unwrap_err();
+        assert_eq!(long, "they take more than 8 MiB");
     }
 
     #[test]

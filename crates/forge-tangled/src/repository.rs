@@ -23,6 +23,10 @@ use crate::{
 pub(crate) const REPOS_MOST: usize = 2000;
 /// What to do where whose a repository is was not found out.
 const AGAIN: &str = "try again later, or look on the web whose it is";
+/// The same for a repository of Tangled 1.0, whose manifest may have other names than are known.
+const NAME_MANIFEST: &str = "try again later, or look on the web whose it is; where its manifest has \
+                             other names, set `dialect.manifest_owner` and \
+                             `dialect.manifest_name` in the configuration of the host";
 
 /// A repository that has been found.
 #[derive(Clone, Debug)]
@@ -101,13 +105,15 @@ struct Version {
     capabilities: Option<Vec<String>>,
 }
 
-impl Version {
-    /// What a knot says that it can where it takes the DIDs of repositories.
-    const TAKES_DIDS: &str = "repo-did-input";
+/// What a knot says that it can where it takes the DIDs of repositories.
+const TAKES_DIDS: &str = "repo-did-input";
+/// The same where it knows who the collaborators are.
+pub(crate) const LISTS_COLLABORATORS: &str = "knot-acl";
 
-    fn is_old(&self) -> bool {
+impl Version {
+    fn is_without(&self, capability: &str) -> bool {
         let mut all = self.capabilities.iter().flatten();
-        !self.version.trim().is_empty() && all.all(|it| it != Self::TAKES_DIDS)
+        !self.version.trim().is_empty() && all.all(|it| it != capability)
     }
 }
 
@@ -135,11 +141,8 @@ impl Repository {
 
     /// Why it need not be the owner's, where that is known by its record alone.
     pub fn doubt(&self) -> Option<Warning> {
-        let silent = || {
-            let warning = self.unconfirmed.get();
-            warning.filter(|_| !self.confirmed.initialized())
-        };
-        self.declared_alone.as_ref().or_else(silent).cloned()
+        let told = self.declared_alone.as_ref().or(self.unconfirmed.get());
+        told.filter(|_| !self.confirmed.initialized()).cloned()
     }
 
     /// Where it is: the knot of its own identity once that is known, else of its record.
@@ -335,6 +338,9 @@ impl Tangled {
 
     /// As [`Self::confirm_owner`], for what writes: what is not found out is a failure.
     pub(crate) async fn owner_confirmed(&self, repository: &Repository) -> Result<()> {
+        if repository.declared_alone.is_some() && !repository.confirmed.initialized() {
+            return self.declaration_confirmed(repository).await;
+        }
         let Err(why) = self.ask_owner(repository).await else {
             return Ok(());
         };
@@ -346,7 +352,22 @@ impl Tangled {
         Err(error.with_retry(e.retry()).with_hint(AGAIN).with_source(e))
     }
 
-    /// A declaration of 1.0 was confirmed when it was found.
+    /// As [`Self::owner_confirmed`], of a declaration that nothing confirmed when it was found.
+    async fn declaration_confirmed(&self, repository: &Repository) -> Result<()> {
+        let (owner, did) = (&repository.owner, repository.target());
+        let doubt = self.doubt_of_declaration(owner, did, repository.knot());
+        let Some(why) = doubt.await? else {
+            // Who was here at the same time has found out the same.
+            let _ = repository.confirmed.set(());
+            return Ok(());
+        };
+        let told = declared_alone(owner, did, why.message());
+        let message = format!("{}; this was not written", told.message);
+        let error = Error::new(why.kind().clone(), message).with_retry(why.retry());
+        Err(error.with_hint(NAME_MANIFEST).with_source(why))
+    }
+
+    /// A declaration of 1.0 was looked at when it was found.
     async fn ask_owner(&self, repository: &Repository) -> Result<(), Unconfirmed> {
         let did = match (&repository.did, repository.era) {
             (Some(did), Era::Sh2026) => did.as_str(),
@@ -363,7 +384,11 @@ impl Tangled {
             let knot = match (named, said) {
                 (Ok(knot), said) if knot == repository.recorded_knot => {
                     return match said {
-                        Err(Unconfirmed::Unknown(_)) if self.is_old_knot(&knot).await => Ok(()),
+                        Err(Unconfirmed::Unknown(_))
+                            if self.is_knot_without(&knot, TAKES_DIDS).await =>
+                        {
+                            Ok(())
+                        }
                         said => said,
                     };
                 }
@@ -404,18 +429,18 @@ impl Tangled {
         }
     }
 
-    /// Whether a knot proves that it is older than the method that tells a repository's owner, so that
-    /// the record is believed: the knot tells its version, and no capability `repo-did-input` (which
-    /// knots have since August 2026). A method that the knot does not know proves nothing: a proxy,
-    /// or a page in the knot's place, does not know it either.
-    async fn is_old_knot(&self, knot: &Origin) -> bool {
+    /// Whether a knot proves that it is older than a method that it does not know, so that the records
+    /// are believed: it tells its version, and not the capability (`repo-did-input`, which knots have
+    /// since August 2026, for the method that tells a repository's owner). A method that the knot does
+    /// not know proves nothing: a proxy, or a page in the knot's place, does not know it either.
+    pub(crate) async fn is_knot_without(&self, knot: &Origin, capability: &str) -> bool {
         let asked = async {
             let knot = self.identities.service(knot.clone()).await?;
             let names = &self.settings.dialects;
             let method = &names.methods.knot.version;
             knot.ask::<Version>(method, &[], &names.answers.knot).await
         };
-        asked.await.is_ok_and(|it| it.is_old())
+        asked.await.is_ok_and(|it| it.is_without(capability))
     }
 
     async fn declared(&self, owner: Identity, record: Record) -> Result<Repository> {
@@ -428,19 +453,8 @@ impl Tangled {
         })?;
         let account = self.identities.of_did(&did).await?;
         let knot = account.document.knot(self.settings.reach)?;
-        // Anybody can declare a repository; its own manifest says whose it is. The keys of a
-        // manifest were seen in prose alone, so one that cannot be read refuses nobody, and is told.
-        let service = self.identities.service(knot.clone()).await?;
-        let doubt = match self.manifest(&service, &did).await {
-            Ok((said, _)) if said == owner.did || said == owner.name() => None,
-            Ok((said, _)) if said.starts_with("did:") => {
-                return Err(claimed(&owner, &did, &said, &knot));
-            }
-            Ok((said, _)) => Some(format!("it names '{}'", one_line(&said))),
-            Err(e) if e.is_not_found() => Some("none can be read there".to_owned()),
-            Err(e) => Some(e.message().to_owned()),
-        };
-        let doubt = doubt.map(|why| declared_alone(&owner, &did, &why));
+        let doubt = self.doubt_of_declaration(&owner, &did, &knot).await?;
+        let doubt = doubt.map(|why| declared_alone(&owner, &did, why.message()));
         let name = record.rkey().to_owned();
         Ok(Repository {
             id: self.canonical(&owner, &name),
@@ -454,6 +468,31 @@ impl Tangled {
             moved_to: OnceCell::new(),
             confirmed: OnceCell::new(),
             unconfirmed: OnceCell::new(),
+        })
+    }
+
+    /// Why a declaration need not be true. Anybody can declare a repository; its own manifest says
+    /// whose it is. The keys of a manifest were seen in prose alone, so one that cannot be read is
+    /// told, and stops writes.
+    ///
+    /// # Errors
+    /// `not_found` where the manifest names another owner.
+    async fn doubt_of_declaration(
+        &self,
+        owner: &Identity,
+        did: &str,
+        knot: &Origin,
+    ) -> Result<Option<Error>> {
+        let service = self.identities.service(knot.clone()).await?;
+        let unclear = |why: String| Error::new(ErrorKind::Protocol, why);
+        Ok(match self.manifest(&service, did).await {
+            Ok((said, _)) if said == owner.did || said == owner.name() => None,
+            Ok((said, _)) if said.starts_with("did:") => {
+                return Err(claimed(owner, did, &said, knot));
+            }
+            Ok((said, _)) => Some(unclear(format!("it names '{}'", one_line(&said)))),
+            Err(e) if e.is_not_found() => Some(unclear("none can be read there".to_owned())),
+            Err(e) => Some(e),
         })
     }
 
@@ -521,7 +560,7 @@ impl Tangled {
         })
     }
 
-    fn canonical(&self, owner: &Identity, name: &str) -> RepoId {
+    pub(crate) fn canonical(&self, owner: &Identity, name: &str) -> RepoId {
         RepoId {
             kind: ForgeKind::TANGLED,
             host: self.settings.host.clone(),

@@ -6,7 +6,7 @@ use std::{
     future::Future,
 };
 
-use forge_core::{AtUri, Error, ErrorKind, Result, Warning};
+use forge_core::{AtUri, Error, ErrorKind, Result, Warning, text::one_line};
 use futures::{StreamExt as _, future, stream};
 use serde::Deserialize;
 use serde_json::Value;
@@ -16,7 +16,7 @@ use crate::{
     hints::from_start,
     read_limits::{self, Budget},
     records::{self, Listing, PAGE, Record},
-    repository::Repository,
+    repository::{LISTS_COLLABORATORS, Repository},
     skipped::Skipped,
     xrpc::Xrpc,
 };
@@ -528,8 +528,10 @@ impl Tangled {
                 let read = async {
                     let pds = self.identities.pds(&did).await?;
                     if let (1, Some(key)) = (keys.len(), keys.first()) {
+                        let _room = budget.room_for_page().await;
                         let records = match records::get(&pds, &did, &collection, key).await {
-                            Ok(record) => vec![record],
+                            Ok(record) if budget.take(record.weight()) => vec![record],
+                            Ok(record) => return Ok(without_room(&record, &pds)),
                             // It was deleted, and the backlinks have not heard of that.
                             Err(e) if fault::says_missing(&e) => Vec::new(),
                             Err(e) => return Err(e),
@@ -839,10 +841,14 @@ impl Tangled {
                     doubt: None,
                 };
             }
-            // Older ones do not know the question.
-            Err(e) if fault::is_unknown_method(&e) => None,
-            Err(e) => Some(e.message().to_owned()),
+            Err(e) => e,
         };
+        // Older ones do not know the question.
+        let is_old = fault::is_unknown_method(&why)
+            && self
+                .is_knot_without(repository.knot(), LISTS_COLLABORATORS)
+                .await;
+        let why = (!is_old).then(|| why.message().to_owned());
         let names = &self.settings.dialects;
         let method = &names.methods.index.list_collaborators;
         let of = &names.inputs.index;
@@ -869,6 +875,20 @@ impl Tangled {
                 .collect(),
             doubt: unread.or(why).map(|why| doubt("the owner's records", &why)),
         }
+    }
+}
+
+/// What is said of a record that came when there was no room left for it.
+fn without_room(record: &Record, pds: &Xrpc) -> Listing {
+    let most = read_limits::human(pds.limits().list);
+    let told = format!(
+        "{} is left out: the accounts before it have more than {most} of records",
+        one_line(&record.uri)
+    );
+    Listing {
+        warnings: vec![Warning::new(told)],
+        is_cut: true,
+        ..Listing::default()
     }
 }
 

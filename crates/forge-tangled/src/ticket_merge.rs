@@ -26,6 +26,7 @@ use crate::{
         record::{Content, Pull},
         view::Located,
     },
+    remote_refs::MAX_PRINTED,
     spelling,
     ticket_writes::{changed_on_the_way, experimental, unseen},
     tickets,
@@ -91,6 +92,7 @@ impl Tangled {
         expected()?;
         no_message(req)?;
         let clone = req.clone.as_ref().ok_or_else(|| no_clone(located))?;
+        self.owner_confirmed(repository).await?;
         self.session.viewer().await?;
         let before = self
             .branch(repository, &pull.base)
@@ -176,7 +178,8 @@ impl Tangled {
     async fn ticket_as_read(&self, located: &Located) -> Result<()> {
         let now = self.again(located).await?.pull;
         let (was, is) = (&located.pull, &now);
-        if was.record.cid() == is.record.cid() && was.source_sha == is.source_sha {
+        // The CID of a stamped record is its server's word.
+        if was.record == is.record && was.source_sha == is.source_sha {
             return Ok(());
         }
         Err(Error::new(
@@ -226,9 +229,9 @@ impl Tangled {
         if pushed.status == 0 {
             // Somebody may have pushed on top of it since, or the knot's answer is an old one.
             let refname = format!("refs/heads/{base}");
-            let there = remote.run_ok(["ls-remote", "--", &clone.remote, &refname]);
-            match there.await {
-                Ok(there) if String::from_utf8_lossy(&there).starts_with(tip) => return Ok(()),
+            let ask = vec!["ls-remote", "--", &clone.remote, &refname];
+            match remote.run_within(ask, MAX_PRINTED).await {
+                Ok(Some(there)) if there.starts_with(tip.as_bytes()) => return Ok(()),
                 Ok(_) => {}
                 Err(e) => return Err(pushed_unseen(clone, located, tip, e)),
             }

@@ -168,6 +168,7 @@ impl Tangled {
                 round: Some(said.round),
                 reactions: BTreeMap::new(),
                 comments: Vec::new(),
+                threads: Vec::new(),
             };
             all.push(Given {
                 did: did.to_owned(),

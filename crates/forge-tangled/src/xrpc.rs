@@ -50,6 +50,10 @@ pub(crate) struct Xrpc {
     retries: Option<u32>,
     /// The answer is held against [`ReadLimits`].
     is_bounded: bool,
+    /// The most bytes of an answer that is no list.
+    max_body: Option<usize>,
+    /// The answer is bytes, whatever type its server says they have.
+    is_blob: bool,
 }
 
 impl Xrpc {
@@ -64,6 +68,8 @@ impl Xrpc {
             class: None,
             retries: None,
             is_bounded: false,
+            max_body: None,
+            is_blob: false,
         }
     }
 
@@ -82,6 +88,19 @@ impl Xrpc {
     /// The same service, for a question for a list: the answer is held against [`ReadLimits`].
     pub fn bounded(mut self) -> Self {
         self.is_bounded = true;
+        self
+    }
+
+    /// The same service, for one record: its answer is no longer than a page of a list.
+    pub fn for_record(mut self) -> Self {
+        self.max_body = Some(self.limits().page);
+        self
+    }
+
+    /// The same service, for a blob of at most `max` bytes.
+    pub fn for_blob(mut self, max: usize) -> Self {
+        self.max_body = Some(max);
+        self.is_blob = true;
         self
     }
 
@@ -186,9 +205,10 @@ impl Xrpc {
 
     /// Refuses JSON that would take much more memory than its bytes.
     fn weigh(&self, json: &[u8], write: bool) -> Result<()> {
-        let max = match self.is_bounded {
-            true => 2 * self.limits().page,
-            false => MAX_ANSWER_WEIGHT,
+        let max = match (self.is_bounded, self.max_body) {
+            (true, _) => 2 * self.limits().page,
+            (false, Some(max)) => 2 * max,
+            (false, None) => MAX_ANSWER_WEIGHT,
         };
         if weight_of_json(json) <= max {
             return Ok(());
@@ -333,6 +353,9 @@ impl HttpClient for Xrpc {
                 return Err(Box::new(fault::spent(self.limits().command)));
             }
         }
+        if let Some(max) = self.max_body {
+            request.extensions_mut().insert(BodyMax(max));
+        }
         let write = request.method() != Method::GET && self.class != Some(Class::Read);
         let (mut parts, body) = self.send(request).await?.into_parts();
         if parts.status == StatusCode::TOO_MANY_REQUESTS {
@@ -343,6 +366,10 @@ impl HttpClient for Xrpc {
         let body = body.into_bytes().unwrap_or_default();
         if self.is_bounded {
             let _ = call::received(body.len());
+        }
+        if self.is_blob && parts.status.is_success() {
+            // atrium would parse a blob that is called JSON, and its bytes would be others.
+            parts.headers.remove(header::CONTENT_TYPE);
         }
         // atrium parses a failure of any type.
         if self.is_bounded || !parts.status.is_success() || is_json(&parts.headers) {

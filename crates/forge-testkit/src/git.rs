@@ -75,7 +75,7 @@ impl GitDir {
         Run::new(git_program(), path.parent().unwrap_or(path))
             .env("GIT_CONFIG_GLOBAL", "")
             .env("GIT_CONFIG_NOSYSTEM", "1")
-            .args(["init", "--quiet", "--initial-branch=main"])
+            .args(["init", "--quiet", "--template=", "--initial-branch=main"])
             .args(options)
             .arg("--")
             .arg(path)

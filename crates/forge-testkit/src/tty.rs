@@ -25,10 +25,9 @@ pub struct Terminal {
     child: Child,
     master: File,
     seen: Vec<u8>,
+    /// How often it was told where its cursor is.
+    told: usize,
 }
-
-/// The question where the cursor is.
-const CURSOR_QUERY: &[u8] = b"\x1b[6n";
 
 /// How a program on a terminal ended.
 #[derive(Clone, Debug)]
@@ -100,7 +99,22 @@ impl Terminal {
             child,
             master: File::from(master),
             seen: Vec::new(),
+            told: 0,
         }
+    }
+
+    /// Answers each question, given by a part of it, with keys once it is there, then reads to the
+    /// end.
+    ///
+    /// # Panics
+    /// As [`Self::expect`] and [`Self::finish`].
+    #[must_use]
+    pub fn answer(mut self, answers: &[(&str, &str)]) -> TtyOutput {
+        for (question, keys) in answers {
+            self.expect(question);
+            self.send(keys);
+        }
+        self.finish()
     }
 
     /// Reads until `text` has appeared after what was read before.
@@ -159,6 +173,19 @@ impl Terminal {
         }
     }
 
+    /// A program may ask where its cursor is (gh's questions do), and waits for the answer.
+    fn tell_position(&mut self) {
+        let query = b"\x1b[6n";
+        let asked = self
+            .seen
+            .windows(query.len())
+            .filter(|part| *part == query.as_slice());
+        for _ in self.told..asked.count() {
+            self.told += 1;
+            self.send("\u{1b}[1;1R");
+        }
+    }
+
     fn so_far(&self) -> String {
         String::from_utf8_lossy(&self.seen).into_owned()
     }
@@ -178,13 +205,8 @@ impl Terminal {
                 let Ok(n @ 1..) = self.master.read(&mut buffer) else {
                     return false;
                 };
-                let before = self.seen.len().saturating_sub(CURSOR_QUERY.len() - 1);
                 self.seen.extend_from_slice(&buffer[..n]);
-                let mut new = self.seen[before..].windows(CURSOR_QUERY.len());
-                // gh waits for where the cursor is before it asks anything.
-                if new.any(|bytes| bytes == CURSOR_QUERY) {
-                    self.send("\u{1b}[1;1R");
-                }
+                self.tell_position();
                 return true;
             }
             if Instant::now() > until {

@@ -354,7 +354,7 @@ impl Forges {
     }
 
     /// Splits a locator into repository and pull request.
-    fn target(&self, locator: Locator) -> Result<(RepoId, Option<PrKey>)> {
+    pub(crate) fn target(&self, locator: Locator) -> Result<(RepoId, Option<PrKey>)> {
         match locator {
             Locator::Repo(repo) => Ok((repo, None)),
             Locator::Pull { id, .. } => Ok((id.repo, Some(id.key))),

@@ -39,6 +39,12 @@
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
+/// What the page on the library shows compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/library.md")]
+struct LibraryPage;
+
+mod across;
 pub mod auth;
 mod closes;
 pub mod config;
@@ -55,6 +61,7 @@ mod selection;
 mod tangled;
 mod workflows;
 
+pub use across::{MINE, Places};
 pub use closes::with_closing_lines;
 pub use config::Config;
 pub use docs::capabilities_docs;

@@ -85,12 +85,25 @@ impl SelectedPull {
         })
     }
 
+    /// Whether several open pull requests have its head branch.
+    #[must_use]
+    pub fn is_ambiguous(&self) -> bool {
+        let matches = self.matches.iter().flat_map(|(_, matches)| matches);
+        matches.filter(|p| p.state == PrState::Open).count() > 1
+    }
+
+    /// The pull request as the search has read it; `None` where nothing has read it yet.
+    #[must_use]
+    pub fn found(&self) -> Option<&PullRequest> {
+        self.found.as_ref().map(|(_, pull)| pull)
+    }
+
     /// This pull request, where no other open one has its head branch.
     ///
     /// # Errors
     /// `invalid_input` that lists the open ones.
     pub fn unambiguous(self) -> Result<Self> {
-        let Some((head, matches)) = &self.matches else {
+        let Some((head, matches)) = self.matches.as_ref().filter(|_| self.is_ambiguous()) else {
             return Ok(self);
         };
         let open: Vec<String> = matches
@@ -98,9 +111,6 @@ impl SelectedPull {
             .filter(|p| p.state == PrState::Open)
             .map(|p| format!("#{} into {}", p.key, p.base_branch))
             .collect();
-        if open.len() < 2 {
-            return Ok(self);
-        }
         Err(Error::invalid(
             "pull_request",
             format!(

@@ -1,10 +1,11 @@
-//! The commands of this workspace: `cargo xtask test | docs | bench`.
+//! The commands of this workspace: `cargo xtask test | docs | bench | dist`.
 
 mod atproto;
 mod bench;
 mod cargo;
 mod chromium;
 mod count;
+mod dist;
 mod docs;
 mod gh;
 mod git;
@@ -25,6 +26,7 @@ commands:
   test --mcp       run the MCP server with the programs of others alone
   docs             write the generated pages of docs/
   bench            measure, and write docs/benchmarks.md
+  dist             build the archive to install, for this kind of machine
 ";
 
 fn main() -> ExitCode {
@@ -36,6 +38,7 @@ fn main() -> ExitCode {
         ["test", "--mcp"] => test::run_mcp(),
         ["docs"] => docs::run(),
         ["bench"] => bench::run(),
+        ["dist"] => dist::run(),
         ["help" | "--help" | "-h"] => {
             print!("{USAGE}");
             return ExitCode::SUCCESS;

@@ -26,6 +26,8 @@ const COMMENT: &str = "sh.tangled.feed.comment";
 const ISSUE: &str = "sh.tangled.repo.issue";
 const TIME: &str = "2026-11-01T00:00:00Z";
 const PULLS: u64 = 3;
+/// A change behind the end of a patch, which `git am` applies and no diff shows.
+const HIDDEN: &str = "--- /dev/null\n+++ b/hidden.sh\n@@ -0,0 +1 @@\n+hidden\n";
 /// A handle below the domain that [`HandleHosts`] serves.
 const HANDLE: &str = "alice.handles.example";
 
@@ -93,12 +95,13 @@ impl KnotStage {
                 2 => (world.pds(), &alice),
                 _ => (&strangers, &bob),
             };
-            let (uri, cid, sha) = pull(pds, &repo, author, &format!("work-{n}"));
+            let hidden = if n == PULLS { HIDDEN } else { "" };
+            let (uri, cid, sha) = pull(pds, &repo, author, &format!("work-{n}"), hidden);
             others.extend([uri.clone(), cid, sha]);
             pulls.push(uri);
         }
         let (evil, _) = patch(&repo, "evil");
-        let stolen = pull(world.pds(), &other, &mallory, "theirs");
+        let stolen = pull(world.pds(), &other, &mallory, "theirs", "");
         others.extend([stolen.0, stolen.1, stolen.2]);
         let issues: Vec<String> = ["One", "Two"]
             .map(|title| {
@@ -341,6 +344,19 @@ impl KnotStage {
         names.lines().map(str::to_owned).collect()
     }
 
+    /// The lines that the last command has brought into the target branch.
+    pub fn merged_lines(&self) -> BTreeSet<String> {
+        let now = self.repo.git.oid("main").unwrap_or_default();
+        if now == self.before.main {
+            return BTreeSet::new();
+        }
+        let range = format!("{}..{now}", self.before.main);
+        let diff = self.repo.git.run(["diff", &range]).text();
+        let added = diff.lines().filter(|line| !line.starts_with("+++ "));
+        let added = added.filter_map(|line| line.strip_prefix('+'));
+        added.map(str::to_owned).collect()
+    }
+
     /// What is claimed, against what the honest servers have.
     pub fn check(
         &self,
@@ -450,14 +466,16 @@ fn patch(repo: &Repository, branch: &str) -> (Vec<u8>, String) {
     (text.into_bytes(), sha)
 }
 
-/// A pull request: its address, its CID and its commit.
+/// A pull request, whose patch has `hidden` behind it: its address, its CID and its commit.
 fn pull(
     pds: &PdsDouble,
     repo: &Repository,
     author: &Account,
     branch: &str,
+    hidden: &str,
 ) -> (String, String, String) {
-    let (patch, sha) = patch(repo, branch);
+    let (mut patch, sha) = patch(repo, branch);
+    patch.extend(hidden.as_bytes());
     let blob = pds.blob(&author.did, "application/gzip", &gzip(&patch));
     let record = json!({
         "$type": PULL, "title": "Some work", "body": "Text.",

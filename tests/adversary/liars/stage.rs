@@ -160,7 +160,8 @@ impl Stage {
         };
         let viewed = self.run(&view, told)?;
         let shown: Value = serde_json::from_slice(&viewed.stdout).unwrap_or_default();
-        let diff = again.fill(random, "pr diff P --patch", false);
+        let diff = *random.pick(&["pr diff P --patch", "pr diff P"]);
+        let diff = again.fill(random, diff, false);
         let diff = self.run(&diff, told)?;
         let method = if matches!(self, Self::Hub(_)) {
             "--squash"
@@ -190,10 +191,11 @@ impl Stage {
             },
             Self::Knots(knots) => {
                 let shown = diff.stdout_text();
-                let merged = knots.merged_files();
-                let unseen = merged.iter().find(|name| !shown.contains(name.as_str()));
+                let (files, lines) = (knots.merged_files(), knots.merged_lines());
+                let mut merged = files.iter().chain(&lines);
+                let unseen = merged.find(|text| !shown.contains(text.as_str()));
                 match unseen.filter(|_| diff.code == 0) {
-                    Some(name) => Err(format!("{name} is merged, and was not shown in {shown}")),
+                    Some(text) => Err(format!("{text} is merged, and was not shown in {shown}")),
                     None => Ok(()),
                 }
             }

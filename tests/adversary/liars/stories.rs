@@ -2,10 +2,22 @@
 
 use std::time::Duration;
 
-use forge_testkit::{Identity, Scratch, tangled::World};
-use serde_json::json;
+use forge_testkit::{
+    CANARY, Identity, Scratch,
+    github::{ALL_SCOPES, GitHubDouble, Options, PullSeed, state::Permission},
+    tangled::World,
+};
+use serde_json::{Value, json};
 
-use super::child::Running;
+use super::{
+    child::{Running, check_end},
+    ground::Ground,
+    lies::gzip,
+};
+use crate::{
+    plant::Variant,
+    trust::{Purpose, allows},
+};
 
 #[test]
 fn slow_server_of_record_ends_with_deadline() {
@@ -31,4 +43,116 @@ fn slow_server_of_record_ends_with_deadline() {
         assert!(said.contains("took longer than 1 s"), "{said}");
         world.pds().host().set_latency(Duration::ZERO);
     }
+}
+
+/// Each takes some kilobytes on the wire, and as much memory as a patch may.
+#[test]
+fn large_rounds_together_take_little_memory() {
+    const MIB: usize = 1 << 20;
+    let world = World::start().unwrap();
+    let alice = world.pds().account("alice.test", "word");
+    let repo = world.repository(&alice, "widget");
+    let line = format!("+{}\n", "x".repeat(MIB));
+    for n in 0..8 {
+        let patch = format!(
+            "From {n:040} Mon Sep 17 00:00:00 2001\nFrom: Ada <ada@example.com>\n\
+             Date: Fri, 20 Nov 2026 10:00:00 +0100\nSubject: [PATCH] Large\n\n---\n\n\
+             diff --git a/large b/large\nnew file mode 100644\n--- /dev/null\n+++ b/large\n\
+             @@ -0,0 +1,10 @@\n{}",
+            line.repeat(10)
+        );
+        let packed = gzip(patch.as_bytes());
+        let blob = world.pds().blob(&alice.did, "application/gzip", &packed);
+        let time = "2026-11-01T00:00:00Z";
+        let record = json!({
+            "$type": "sh.tangled.repo.pull", "title": "Large", "createdAt": time,
+            "target": { "repo": repo.did, "branch": "main" },
+            "rounds": [{ "createdAt": time, "patchBlob": blob }],
+        });
+        world.pds().add(&alice.did, "sh.tangled.repo.pull", record);
+    }
+    let scratch = Scratch::new();
+    let run = scratch
+        .forge(&scratch.path(""), &Identity::ADA)
+        .env("TANGLED_PLC_URL", world.directory().host().url())
+        .env("TANGLED_INDEX_URL", world.index().host().url())
+        .env("TANGLED_BACKLINKS_URL", world.index().backlinks().url())
+        .env("TANGLED_RESOLVER_URL", world.pds().host().url())
+        .env("FORGE_TIMEOUT", "100")
+        .args(["pr", "list", "-R", "tangled:alice.test/widget"])
+        .args(["--touches", "large", "--json", "title"]);
+    let result = scratch.path("probe.result");
+    let ended = Running::start(&run, result, Duration::from_secs(110)).end();
+    let ended = ended.unwrap();
+    check_end(&ended).unwrap();
+    let listed: Value = serde_json::from_slice(&ended.stdout).unwrap();
+    let count = listed.as_array().map(Vec::len);
+    assert_eq!(count, Some(8), "{}", ended.stderr_text());
+}
+
+/// GitHub sends three lines of context, so git fetches the head for more of them.
+#[test]
+fn context_in_clone_starts_no_program_of_clone() {
+    let double = GitHubDouble::start(Options::default()).unwrap();
+    let token = format!("gho_{CANARY}{CANARY}{CANARY}");
+    {
+        let mut seed = double.seed();
+        seed.org("octo", &[("ada", Permission::Admin)]);
+        seed.token(&token, "ada", ALL_SCOPES);
+        seed.repo_with_readme("octo/tools");
+        let pull = PullSeed {
+            author: "grace",
+            title: "Some work",
+            head: "work",
+            ..PullSeed::default()
+        };
+        seed.open_pull("octo/tools", &pull);
+    }
+    for variant in [Variant::Direct, Variant::Included] {
+        let mut ground = Ground::new(variant, "git@github.localhost:octo/tools.git");
+        ground.ran();
+        let run = double.env(&token).into_iter();
+        let run = run.fold(ground.forge(), |run, (key, value)| run.env(key, value));
+        let args = ["pr", "context", "1", "-R", "octo/tools", "-U", "9"];
+        let out = run
+            .env("FORGE_TIMEOUT", "60")
+            .args(args)
+            .args(["--json", "diff,warnings"])
+            .output()
+            .success();
+        let ran = ground.ran();
+        let against = ran.iter().find(|seen| !allows(Purpose::Guarded, seen));
+        assert_eq!(against, None, "{variant:?}");
+        let said = out.stdout_text();
+        assert!(said.contains("core.sshcommand"), "{variant:?}: {said}");
+    }
+}
+
+/// A title of GitHub's has 256 characters at most; a host that lies sends what it likes, page by page.
+#[test]
+fn list_of_long_titles_is_cut_below_the_memory_limit() {
+    let double = GitHubDouble::start(Options::default()).unwrap();
+    let token = format!("gho_{CANARY}{CANARY}{CANARY}");
+    {
+        let mut seed = double.seed();
+        seed.org("octo", &[("ada", Permission::Admin)]);
+        seed.token(&token, "ada", ALL_SCOPES);
+        seed.repo_with_readme("octo/tools");
+        let title = "x".repeat(100_000);
+        for _ in 0..1_500 {
+            seed.open_issue("octo/tools", "grace", &title, "");
+        }
+    }
+    let scratch = Scratch::new();
+    let run = scratch.forge(&scratch.path(""), &Identity::ADA);
+    let own = double.env(&token).into_iter();
+    let run = own.fold(run, |run, (key, value)| run.env(key, value));
+    let run = run.args(["issue", "list", "-R", "octo/tools", "-L", "1500"]);
+    let result = scratch.path("probe.result");
+    let ended = Running::start(&run, result, Duration::from_secs(100)).end();
+    let ended = ended.unwrap();
+    assert_eq!(check_end(&ended), Ok(()));
+    let said = ended.stderr_text();
+    assert!(said.contains("more than 32 MiB in all"), "{said}");
+    assert_eq!((ended.code, ended.stdout_text().lines().count()), (0, 300));
 }

@@ -54,9 +54,11 @@ impl Named {
             Some((id, values.collect()))
         };
         let text = |id| last.try_get_one::<String>(id).ok().flatten().cloned();
+        // Some commands take several: the last one counts where one is meant.
+        let repo = last.try_get_many::<String>("repo").ok().flatten();
         Self {
             path,
-            repo: text("repo"),
+            repo: repo.and_then(|mut all| all.next_back()).cloned(),
             target: text("selector").or_else(|| text("uri")),
             names: NAMES.iter().filter_map(|id| typed(id)).collect(),
             repo_of_target: OnceLock::new(),

@@ -1,6 +1,6 @@
 //! Lists that come in pages.
 
-use forge_core::{Page, PageReq, Repo, Result, Warning, text};
+use forge_core::{Page, PageReq, Repo, Result, Warning, call, text};
 
 use crate::ctx::Ctx;
 
@@ -19,11 +19,21 @@ pub(super) struct Found<T> {
     warnings: Vec<Warning>,
 }
 
-/// Up to `limit` items, page by page. The warnings of the pages are told, each once.
+/// Up to `limit` items, page by page. The warnings of the pages are told, each once. What the pages
+/// have in all is bounded: then the list ends with a warning.
 ///
 /// # Errors
 /// As `fetch`.
 pub(super) async fn collect<T>(
+    ctx: &Ctx,
+    repo: &Repo,
+    limit: u32,
+    fetch: impl AsyncFn(PageReq) -> Result<Page<T>>,
+) -> Result<Found<T>> {
+    call::together(pages(ctx, repo, limit, fetch)).await
+}
+
+async fn pages<T>(
     ctx: &Ctx,
     repo: &Repo,
     limit: u32,
@@ -41,13 +51,15 @@ pub(super) async fn collect<T>(
     };
     let mut request = PageReq::first(limit.min(page_max));
     loop {
-        let page = fetch(request).await?;
-        for warning in page.warnings {
-            if !found.warnings.contains(&warning) {
-                ctx.ui.warning(&warning);
-                found.warnings.push(warning);
+        let page = match fetch(request).await {
+            Err(error) if call::is_spent(&error) && !found.items.is_empty() => {
+                found.tell(ctx, vec![call::cut_list(&error)]);
+                found.more = true;
+                return Ok(found);
             }
-        }
+            page => page?,
+        };
+        found.tell(ctx, page.warnings);
         let scanned = page.scanned.unwrap_or_default();
         found.scanned = match page.total {
             // Each page of a list that was read as a whole says how long that is.
@@ -70,6 +82,16 @@ pub(super) async fn collect<T>(
 }
 
 impl<T> Found<T> {
+    /// Tells the warnings of a page that no page before had.
+    fn tell(&mut self, ctx: &Ctx, warnings: Vec<Warning>) {
+        for warning in warnings {
+            if !self.warnings.contains(&warning) {
+                ctx.ui.warning(&warning);
+                self.warnings.push(warning);
+            }
+        }
+    }
+
     /// Tells the warnings of the rows, each once, and none that a page had. `row` is the name of
     /// one and its warnings.
     pub fn tell_of_rows(&self, ctx: &Ctx, row: impl Fn(&T) -> (String, &[Warning])) {

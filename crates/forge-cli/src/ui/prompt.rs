@@ -2,7 +2,7 @@
 
 use std::{
     future::{Future as _, poll_fn},
-    io::{Write as _, stderr},
+    io::{BufRead as _, Write as _, stderr, stdin},
     pin::pin,
     process,
     sync::mpsc,
@@ -78,45 +78,102 @@ pub fn line(question: &str, default: &str) -> Result<String> {
     input.interact_text().map_err(failed)
 }
 
+/// A line of text that stands there already, to be changed.
+///
+/// # Errors
+/// As [`line`].
+pub fn edit_line(question: &str, text: &str) -> Result<String> {
+    interruptible();
+    Input::<String>::with_theme(&ColorfulTheme::default())
+        .with_prompt(question)
+        .with_initial_text(text)
+        .allow_empty(true)
+        .interact_text()
+        .map_err(failed)
+}
+
 /// One of several; its position.
 ///
 /// # Errors
 /// `cancelled` with Escape; when the terminal cannot be used.
 pub fn choose(question: &str, items: &[&str]) -> Result<usize> {
+    choose_from(question, items, 0)
+}
+
+/// As [`choose`], where Enter takes the item at `default`.
+///
+/// # Errors
+/// As [`choose`].
+pub fn choose_from(question: &str, items: &[&str], default: usize) -> Result<usize> {
     interruptible();
     Select::with_theme(&ColorfulTheme::default())
         .with_prompt(question)
         .items(items)
-        .default(0)
+        .default(default)
         .interact_opt()
         .map_err(failed)?
         .ok_or_else(cancelled)
 }
 
-/// Some of several, none among them; their positions.
+/// Any of several, each with whether it is chosen already; the positions of those chosen.
 ///
 /// # Errors
 /// As [`choose`].
-pub fn choose_many(question: &str, items: &[&str]) -> Result<Vec<usize>> {
+pub fn choose_many(question: &str, items: &[(&str, bool)]) -> Result<Vec<usize>> {
     interruptible();
     MultiSelect::with_theme(&ColorfulTheme::default())
-        .with_prompt(question)
-        .items(items)
+        .with_prompt(format!("{question} (space to select, enter to go on)"))
+        .items_checked(items.iter().copied())
         .interact_opt()
         .map_err(failed)?
         .ok_or_else(cancelled)
 }
 
-/// Yes or no.
+/// Yes or no; Enter alone is no.
 ///
 /// # Errors
 /// As [`choose`].
 pub fn confirm(question: &str) -> Result<bool> {
+    yes_or_no(question, false)
+}
+
+/// The last question before something is published; Enter alone is yes, as for gh.
+///
+/// # Errors
+/// As [`choose`]; `cancelled` with no.
+pub fn submit() -> Result<()> {
+    match yes_or_no("Submit?", true)? {
+        true => Ok(()),
+        false => Err(cancelled()),
+    }
+}
+
+fn yes_or_no(question: &str, default: bool) -> Result<bool> {
     interruptible();
     Confirm::with_theme(&ColorfulTheme::default())
         .with_prompt(question)
-        .default(false)
+        .default(default)
+        // Whoever types `y` and Enter must not answer the next question with the Enter.
+        .wait_for_newline(true)
         .interact_opt()
         .map_err(failed)?
         .ok_or_else(cancelled)
+}
+
+/// Waits for Enter behind `words`.
+///
+/// # Errors
+/// `cancelled` where the input ends; when the terminal cannot be used.
+pub fn press_enter(words: &str) -> Result<()> {
+    interruptible();
+    let mut err = stderr().lock();
+    write!(err, "{words} ")
+        .and_then(|()| err.flush())
+        .map_err(io_error)?;
+    drop(err);
+    let mut line = String::new();
+    match stdin().lock().read_line(&mut line).map_err(io_error)? {
+        0 => Err(cancelled()),
+        _ => Ok(()),
+    }
 }

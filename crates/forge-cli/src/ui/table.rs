@@ -82,7 +82,7 @@ pub fn render(columns: &[Column], rows: &[Vec<Cell>], width: usize, palette: Pal
 }
 
 /// The width of each column: what it needs, or for those that shrink an equal share of what the
-/// others leave.
+/// others leave. Where even that is too wide, every column shrinks.
 fn fit(columns: &[Column], lines: &[Vec<Cell>], width: usize) -> Vec<usize> {
     let need: Vec<usize> = (0..columns.len())
         .map(|i| {
@@ -101,27 +101,37 @@ fn fit(columns: &[Column], lines: &[Vec<Cell>], width: usize) -> Vec<usize> {
         .filter(|(c, _)| !c.shrinks)
         .map(|(_, n)| *n)
         .sum();
-    let mut room = width.saturating_sub(gaps + fixed);
-    // Narrow ones first: what they do not need, the wide ones get.
-    let mut order: Vec<(usize, usize)> = need
-        .iter()
-        .copied()
-        .enumerate()
-        .filter(|(i, _)| columns.get(*i).is_some_and(|c| c.shrinks))
-        .collect();
-    order.sort_by_key(|(_, n)| *n);
     let mut widths = need.clone();
-    let mut left = order.len();
-    for (at, n) in order {
-        let share = room.checked_div(left).unwrap_or(0);
-        let given = n.min(share.max(LEAST));
-        if let Some(w) = widths.get_mut(at) {
-            *w = given;
+    let shrinking = |(i, _): &(usize, usize)| columns.get(*i).is_some_and(|c| c.shrinks);
+    let numbered = || need.iter().copied().enumerate();
+    let room = width.saturating_sub(gaps + fixed);
+    share(
+        &mut widths,
+        numbered().filter(shrinking).collect(),
+        room,
+        LEAST,
+    );
+    if widths.iter().sum::<usize>() + gaps > width {
+        let room = width.saturating_sub(gaps);
+        share(&mut widths, numbered().collect(), room, 0);
+    }
+    widths
+}
+
+/// Gives each of `columns` (position and need) an equal share of `room`, and at least `least`.
+fn share(widths: &mut [usize], mut columns: Vec<(usize, usize)>, mut room: usize, least: usize) {
+    // Narrow ones first: what they do not need, the wide ones get.
+    columns.sort_by_key(|(_, need)| *need);
+    let mut left = columns.len();
+    for (at, need) in columns {
+        let part = room.checked_div(left).unwrap_or(0);
+        let given = need.min(part.max(least));
+        if let Some(width) = widths.get_mut(at) {
+            *width = given;
         }
         room = room.saturating_sub(given);
         left -= 1;
     }
-    widths
 }
 
 /// The text in at most `room` columns; what is cut ends in `…`. Wide characters count as two, and
@@ -210,6 +220,22 @@ mod tests {
              #22  x                  a\n"
         );
         assert!(table(&rows, 30).lines().all(|l| l.width() <= 30));
+    }
+
+    #[test]
+    fn narrow_terminal_shrinks_every_column() {
+        let rows = [row(&["#1024", "Fix the thing that broke", "fix"])];
+        for width in [12, 16, 20] {
+            let shown = table(&rows, width);
+            assert!(
+                shown.lines().all(|l| l.width() <= width),
+                "{width}: {shown}"
+            );
+        }
+        assert_eq!(
+            table(&rows, 20),
+            "ID     TITLE   BRAN…\n#1024  Fix t…  fix\n"
+        );
     }
 
     #[test]

@@ -123,6 +123,34 @@ fn context_lines_that_are_asked_for_are_no_preference() {
 }
 
 #[test]
+fn diff_that_is_cut_says_how_to_read_the_whole() {
+    let recovery = |max_bytes| {
+        let wanted = ContextReq {
+            diff_bytes: max_bytes,
+            ..req(&[ContextSection::Diff])
+        };
+        let forge = StubForge {
+            diff: DIFF.to_owned(),
+            ..StubForge::default()
+        };
+        let (found, _) = read(forge, &wanted);
+        found.diff.unwrap().recovery.map(|hint| hint.to_string())
+    };
+    assert_eq!(recovery(60_000), None);
+    assert!(recovery(1).is_some_and(|said| said.contains("read the whole diff")));
+}
+
+#[test]
+fn tail_of_a_log_is_its_last_200_lines() {
+    let log = |lines: usize| -> String { (1..=lines).map(|n| format!("line {n}\n")).collect() };
+    let tail = |lines, cut| log_tail("build", &log(lines), cut);
+    assert_eq!(tail(200, false).text.lines().next(), Some("line 1"));
+    assert_eq!(tail(201, false).text.lines().next(), Some("line 2"));
+    let cut = [tail(200, false), tail(201, false), tail(3, true)].map(|tail| tail.cut);
+    assert_eq!(cut, [false, true, true]);
+}
+
+#[test]
 fn since_asks_for_the_viewer_only_by_that_word() {
     let mut seen = review("grace", ReviewState::Commented);
     seen.commit = Some("c".repeat(40));

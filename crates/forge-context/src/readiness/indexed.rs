@@ -52,6 +52,8 @@ pub(crate) fn not_indexed(pull: &PullRequest) -> Option<Warning> {
 mod tests {
     use std::time::Duration;
 
+    use forge_core::Hint;
+
     use super::*;
     use crate::sample::pull;
 
@@ -108,5 +110,25 @@ mod tests {
             assert_eq!(of.blocker, blocker);
         }
         assert_eq!(indexed(&pull()), None);
+    }
+
+    #[test]
+    fn record_that_is_not_shown_is_warned_of_while_the_pull_request_is_open() {
+        let mut pull = pull();
+        pull.ingestion = Some(RecordIngestion {
+            uri: "at://did:plc:a/sh.tangled.repo.pull/3a".to_owned(),
+            cid: "bafy1".to_owned(),
+            verdict: Ingestion::PdsOnly {
+                instead: "on the web".to_owned(),
+            },
+            evidence: "the index does not have the record".to_owned(),
+            answered: true,
+            recovery: Some(Hint::new("open the pull request on the web")),
+        });
+        let warned = |pull: &PullRequest| not_indexed(pull).map(|warning| warning.message);
+        let said = "pds_only: the index does not have the record";
+        assert_eq!(warned(&pull).as_deref(), Some(said));
+        pull.state = PrState::Closed;
+        assert_eq!(warned(&pull), None);
     }
 }

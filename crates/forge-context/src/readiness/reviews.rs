@@ -1,6 +1,6 @@
 //! What people have to say: approvals, code owners, requested changes and threads.
 
-use forge_core::model::{BaseRuleKind, ReviewDecision, ReviewState, Reviewer};
+use forge_core::model::{BaseRuleKind, Review, ReviewDecision, ReviewState, Reviewer};
 
 use super::{
     ClearedBy, Clearer, Requirement, RequirementSource, RequirementStatus, Rule, cleared,
@@ -60,7 +60,7 @@ impl Judge<'_> {
     fn approvals(&self) -> u64 {
         let all = self.pull.latest_reviews.iter();
         let barred = all
-            .filter(|r| r.state == ReviewState::Approved && r.author_can_push == Some(false))
+            .filter(|r| r.state == ReviewState::Approved && is_barred(r))
             .count();
         self.pull.approvals.saturating_sub(barred as u64)
     }
@@ -178,8 +178,7 @@ impl Judge<'_> {
             return Some(requirement(rule, status, source, evidence, vec![]));
         }
         let approvals = self.pull.latest_reviews.iter();
-        let mut approvals = approvals
-            .filter(|r| r.state == ReviewState::Approved && r.author_can_push != Some(false));
+        let mut approvals = approvals.filter(|r| r.state == ReviewState::Approved && !is_barred(r));
         let head = self.pull.head_oid.as_deref();
         let may_be_of_head = approvals.any(|r| r.commit.is_none() || r.commit.as_deref() == head);
         let by = self.asked_reviewers();
@@ -236,6 +235,16 @@ impl Judge<'_> {
         requirement(rule, RequirementStatus::Unmet, source, "", by)
             .counting(format!("{} thread(s) open", open.len()), places)
             .blocking(format!("{} unresolved comment thread(s)", open.len()))
+    }
+}
+
+/// Whether the author of a review may not push, by the word of the forge; where that is missing, by an
+/// association that gives no right to push.
+fn is_barred(review: &Review) -> bool {
+    match (review.author_can_push, review.author_association.as_deref()) {
+        (Some(can_push), _) => !can_push,
+        (None, Some(association)) => !matches!(association, "OWNER" | "MEMBER" | "COLLABORATOR"),
+        (None, None) => false,
     }
 }
 

@@ -291,6 +291,32 @@ fn approval_without_right_to_push_does_not_count() {
 }
 
 #[test]
+fn approval_of_stranger_counts_for_nothing_without_decision() {
+    use RequirementStatus::{Met, Unmet};
+    for (association, can_push, decision, wanted) in [
+        (Some("NONE"), Some(false), None, Unmet),
+        (Some("NONE"), None, None, Unmet),
+        (Some("CONTRIBUTOR"), None, None, Unmet),
+        (Some("MEMBER"), None, None, Met),
+        (None, None, None, Met),
+        // A bot may push.
+        (Some("NONE"), Some(true), None, Met),
+        (Some("NONE"), None, Some(ReviewDecision::Approved), Met),
+    ] {
+        let mut pull = pull();
+        pull.review_decision = decision;
+        pull.latest_reviews[0].author_association = association.map(str::to_owned);
+        pull.latest_reviews[0].author_can_push = can_push;
+        let ready = judge(&pull);
+        let status = found(&ready, Rule::Approved).status;
+        assert_eq!(status, wanted, "{association:?} {can_push:?} {decision:?}");
+        if wanted == Unmet {
+            assert_ne!(ready.ready_to_merge, Some(true));
+        }
+    }
+}
+
+#[test]
 fn behind_and_expected_and_dependency_are_blockers() {
     let mut pull = pull();
     pull.mergeability = Some(mergeability(MergeState::Mergeable, "BEHIND"));

@@ -310,6 +310,14 @@ fn baseline_text_is_read_back() {
     let text = baseline.to_text();
     assert!(!text.contains([' ', '"']), "{text}");
     assert_eq!(WatchBaseline::from_text(&text), Some(baseline));
+    for state in [PrState::Closed, PrState::Merged] {
+        let (pull, readiness) = judged(of_state(state)).unwrap();
+        let baseline = WatchBaseline::of(&WatchSeen::of(&pull, readiness));
+        assert_eq!(
+            WatchBaseline::from_text(&baseline.to_text()),
+            Some(baseline)
+        );
+    }
     for junk in ["", "open", "open.x.", "none..", "open.-zz."] {
         assert_eq!(WatchBaseline::from_text(junk), None, "{junk}");
     }

@@ -5,6 +5,7 @@
 //! full hex. Text fields hold what the forge sent: pass them through [`crate::text`] before a
 //! terminal sees them.
 
+mod across;
 mod actor;
 mod attachment;
 mod base_rules;
@@ -24,6 +25,7 @@ mod repo;
 mod request;
 mod review;
 
+pub use across::{PullScope, PullsAcross};
 pub use actor::{Actor, Reviewer};
 pub use attachment::{Attachment, NewAttachment};
 pub use base_rules::{BaseRule, BaseRuleKind, BaseRules, QueuePlace, RuleSource, UnreadRules};

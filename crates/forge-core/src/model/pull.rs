@@ -103,6 +103,10 @@ pub struct PullRequest {
     pub review_decision: Option<ReviewDecision>,
     /// The latest opinion of each reviewer (else the latest comment), by time.
     pub latest_reviews: Vec<Review>,
+    /// The latest review by its own author, which counts for nothing; `None` where there is none, or
+    /// the forge does not list it with the others.
+    #[serde(skip)]
+    pub author_review: Option<Review>,
     /// How many comments it has, threads not counted.
     pub comments_count: u64,
     /// The version for a compare-and-swap edit (opaque).

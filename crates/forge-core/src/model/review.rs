@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{Actor, Comment};
-use crate::{PrId, Timestamp};
+use crate::{Error, PrId, Result, Timestamp, text};
 
 /// What a review says in all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -62,6 +62,10 @@ pub struct Review {
     pub reactions: BTreeMap<String, u64>,
     /// Its comments on lines.
     pub comments: Vec<Comment>,
+    /// The keys of the threads that it opened, in the order of [`NewReview::threads`]; empty where
+    /// nobody asked for them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub threads: Vec<String>,
 }
 
 /// How many reviewers say what: of each the latest opinion, or the latest comment where there is
@@ -175,8 +179,8 @@ pub enum Side {
 pub struct NewThread {
     /// The file, as it is named on `side`.
     pub path: String,
-    /// The (last) line, 1-based; it must stand in the diff.
-    pub line: u64,
+    /// The (last) line, 1-based; it must stand in the diff. `None` is the whole file.
+    pub line: Option<u64>,
     /// The first line, for a range.
     pub start_line: Option<u64>,
     /// Which side the lines are counted on.
@@ -196,6 +200,40 @@ pub struct NewReview {
     pub threads: Vec<NewThread>,
     /// Refuse unless the head has this id ([`PullRequest::head_id`](crate::model::PullRequest::head_id)).
     pub expected_head: Option<String>,
+}
+
+impl NewThread {
+    /// What it is about, as in `src/lib.rs:10-12`.
+    #[must_use]
+    pub fn place(&self) -> String {
+        let path = text::one_line(&self.path);
+        match (self.start_line, self.line) {
+            (_, None) => path.into_owned(),
+            (Some(first), Some(line)) if first != line => format!("{path}:{first}-{line}"),
+            (_, Some(line)) => format!("{path}:{line}"),
+        }
+    }
+
+    /// Refuses lines that no diff can have.
+    ///
+    /// # Errors
+    /// `invalid_input` (field `line`).
+    pub fn check_lines(&self) -> Result<()> {
+        let why = match (self.start_line, self.line) {
+            (None, None) => return Ok(()),
+            (Some(_), None) => "has a first line and no last one",
+            (first, Some(line)) => match first.unwrap_or(line) {
+                first if first == 0 || first > line => "is no range of lines",
+                _ => return Ok(()),
+            },
+        };
+        Err(
+            Error::invalid("line", format!("{} {why}", self.place())).with_hint(
+                "count lines from 1, and let a range end where it begins or later; \
+                 without lines the comment is about the whole file",
+            ),
+        )
+    }
 }
 
 impl NewReview {

@@ -13,14 +13,14 @@ pub(super) const QUERIES: &[(&str, &str)] = files!("queries":
     "Belongs", "Board", "Branch", "Branches", "CheckReasons", "Contents", "CreatePrepare", "EditPrepare",
     "IssueComment", "IssueLinks", "IssueList", "IssuePrepare", "IssueSearch", "IssueTimeline", "IssueView", "Label",
     "Labels", "LinksNamed", "MergePrepare", "Node", "PullLinks", "PullList", "PullMore", "PullSearch",
-    "PullStatus", "PullView", "ReplyPrepare", "Repository", "RepositoryFile", "Threads", "Timeline", "Viewer",
+    "PullStatus", "PullView", "ReplyPrepare", "Repository", "RepositoryFile", "Review", "Threads", "Timeline", "Viewer",
 );
 
 /// Every fragment, by name.
 pub(super) const FRAGMENTS: &[(&str, &str)] = files!("fragments":
     "Account", "Assignee", "AutoMerge", "BoardFields", "BoardItemNode", "Boards", "CheckNode", "CommentNode",
     "CommitNode", "CrossReference", "EventNode", "FileNode", "IssueEventNode", "IssueLink", "IssueNode", "IssueRelations",
-    "LabelNode", "LineComment", "Neighbour", "PageEnd", "Person", "ProjectItemNode", "PullAssignees", "PullCore",
+    "LabelNode", "LineComment", "Neighbour", "OpenedThreads", "PageEnd", "Person", "ProjectItemNode", "PullAssignees", "PullCore",
     "PullEdited", "PullLabels", "PullLink", "PullMilestone", "PullOf", "PullRequests", "PullReviews", "PullRow",
     "PullRules", "PullState", "Reactions", "RelatedIssues", "RepositoryInfo", "RepositoryNode", "Requested", "ReviewNode",
     "ReviewWithComments", "ThreadNode",

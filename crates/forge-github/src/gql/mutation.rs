@@ -57,6 +57,12 @@ mutations! {
     DELETE_COMMENT = "deleteIssueComment", "clientMutationId";
     DELETE_LINE_COMMENT = "deletePullRequestReviewComment", "clientMutationId";
     ADD_REVIEW = "addPullRequestReview", "pullRequestReview { ...ReviewWithComments }";
+    ADD_REVIEW_THREADS = "addPullRequestReview", "pullRequestReview { ...ReviewWithComments ...OpenedThreads }";
+    BEGIN_REVIEW = "addPullRequestReview", "pullRequestReview { id }";
+    ADD_FILE_THREAD = "addPullRequestReviewThread", "thread { id }";
+    SUBMIT_REVIEW = "submitPullRequestReview", "pullRequestReview { ...ReviewWithComments ...OpenedThreads }";
+    DISCARD_REVIEW = "deletePullRequestReview", "clientMutationId";
+    DISMISS_REVIEW = "dismissPullRequestReview", "pullRequestReview { ...ReviewWithComments }";
     REPLY = "addPullRequestReviewThreadReply", "comment { ...LineComment }";
     RESOLVE = "resolveReviewThread", "thread { ...ThreadNode }";
     UNRESOLVE = "unresolveReviewThread", "thread { ...ThreadNode }";

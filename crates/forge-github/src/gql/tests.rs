@@ -23,7 +23,7 @@ use super::{
 use crate::{
     issues::{self, IssueEdit, edit_document},
     links,
-    pulls::view::comments_document,
+    pulls::{across, view::comments_document},
 };
 
 static SCHEMA: LazyLock<Valid<Schema>> = LazyLock::new(|| {
@@ -370,6 +370,16 @@ fn field_paths_lead_through_the_schema() {
 fn every_mutation() {
     for m in mutation::ALL {
         check(&Batch::of("m", *m, serde_json::json!({})).document());
+    }
+}
+
+#[test]
+fn search_across_repositories_and_owners() {
+    for fields in [PrFields::ROW, PrFields::CHECKS, PrFields::NONE] {
+        let sections = fields::selection(Base::Row, fields, Required::No);
+        let named = [("r0", true), ("r1", true), ("o0", false)];
+        check(&across::document(&sections, ["q0", "q1"].into_iter(), named.into_iter()).text());
+        check(&across::document(&sections, ["q1"].into_iter(), std::iter::empty()).text());
     }
 }
 

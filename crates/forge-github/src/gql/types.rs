@@ -1,19 +1,70 @@
 //! The shapes of answers. Nearly everything may be missing: a partial failure makes `null`s, and
 //! each document asks for some fields alone. Enumerations are text, because they grow.
 
+use std::{fmt, marker::PhantomData};
+
 use forge_core::Timestamp;
-use serde::{Deserialize, Deserializer};
+use serde::{
+    Deserialize, Deserializer,
+    de::{Error as _, SeqAccess, Visitor},
+};
+
+/// No page that is asked for has so many nodes; a node takes up to some kilobytes, also an empty one.
+const MAX_NODES: usize = 1_000;
 
 /// A connection.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Nodes<T> {
-    #[serde(default = "Option::default")]
+    #[serde(
+        default = "Option::default",
+        deserialize_with = "bounded",
+        bound(deserialize = "T: Deserialize<'de>")
+    )]
     pub nodes: Option<Vec<Option<T>>>,
     #[serde(default)]
     pub page_info: Option<PageInfo>,
     #[serde(default)]
     pub total_count: Option<u64>,
+}
+
+fn bounded<'de, D, T>(d: D) -> Result<Option<Vec<Option<T>>>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    Ok(Option::<Bounded<T>>::deserialize(d)?.map(|list| list.0))
+}
+
+/// The nodes of one page.
+struct Bounded<T>(Vec<Option<T>>);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Bounded<T> {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        d.deserialize_seq(BoundedVisitor(PhantomData))
+    }
+}
+
+struct BoundedVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for BoundedVisitor<T> {
+    type Value = Bounded<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of nodes")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+        let mut nodes = Vec::new();
+        while let Some(node) = seq.next_element()? {
+            if nodes.len() == MAX_NODES {
+                let message = format!("a page has more than {MAX_NODES} nodes");
+                return Err(A::Error::custom(message));
+            }
+            nodes.push(node);
+        }
+        Ok(Bounded(nodes))
+    }
 }
 
 impl<T> Default for Nodes<T> {
@@ -36,16 +87,22 @@ impl<T> Nodes<T> {
             .collect()
     }
 
+    /// Whether the answer left out a node, or all of them.
+    pub fn has_gaps(&self) -> bool {
+        let nodes = self.nodes.as_ref();
+        nodes.is_none_or(|nodes| nodes.iter().any(Option::is_none))
+    }
+
     /// Where the next page starts.
     pub fn next(&self) -> Option<String> {
         self.page_info.as_ref().and_then(PageInfo::next)
     }
 
-    /// Puts a further page behind this one.
+    /// Puts a further page behind this one. A page without nodes leaves a gap.
     pub fn extend(&mut self, page: Self) {
         self.nodes
             .get_or_insert_default()
-            .extend(page.nodes.unwrap_or_default());
+            .extend(page.nodes.unwrap_or_else(|| vec![None]));
         self.page_info = page.page_info;
     }
 }
@@ -131,7 +188,10 @@ wire! {
         id: String, state: String, body: String, submitted_at: Option<Timestamp>,
         author_association: Option<String>, author: Option<Account>, commit: Option<Oid>, viewer_did_author: bool,
         author_can_push_to_repository: Option<bool>, comments: Nodes<Comment>, reaction_groups: Vec<ReactionGroup>,
+        pull_request: Option<ReviewedPull>,
     }
+    /// The pull request of a review, for the threads that the review opened.
+    ReviewedPull { id: String, review_threads: Nodes<Thread>, }
     Thread {
         id: String, path: String, line: Option<u64>, start_line: Option<u64>,
         original_line: Option<u64>, original_start_line: Option<u64>, diff_side: String,
@@ -214,7 +274,7 @@ wire! {
     Pull {
         id: String, number: u64, title: String, state: String, is_draft: bool, url: String,
         created_at: Option<Timestamp>, updated_at: Option<Timestamp>, closed_at: Option<Timestamp>,
-        merged_at: Option<Timestamp>, repository: Option<Id>, base_ref_name: String, base_ref_oid: Option<String>,
+        merged_at: Option<Timestamp>, repository: Option<Id>, found_in: Option<RepoName>, base_ref_name: String, base_ref_oid: Option<String>,
         head_ref_name: String, head_ref_oid: Option<String>, is_cross_repository: bool,
         head_repository: Option<RepoName>, head_repository_owner: Option<Login>,
         author: Option<Account>,

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use forge_core::{
-    Cursor, Page, PageReq, RepoId, Result, Warning,
+    Cursor, Page, PageReq, RepoId, Result, Warning, call,
     model::{Issue, IssueFilter, IssueQuery},
 };
 use serde::Deserialize;
@@ -87,7 +87,13 @@ impl GitHub {
                 map.insert("first".into(), json!(first));
                 map.insert("after".into(), json!(after));
             }
-            let answer = self.api.query_as(access(fields), &text, &variables).await?;
+            let answer = match self.api.query_as(access(fields), &text, &variables).await {
+                Err(error) if call::is_spent(&error) && !result.items.is_empty() => {
+                    result.warnings.push(call::cut_list(&error));
+                    break;
+                }
+                answer => answer?,
+            };
             need_board(self, fields, &answer)?;
             let (nodes, total) = self.issue_nodes(repo, answer, &mut result.warnings)?;
             result.total = total;

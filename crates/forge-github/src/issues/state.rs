@@ -2,7 +2,7 @@
 //! mutations.
 
 use forge_core::{
-    Action, Hint, Op, Outcome, Param, Result, Retry, Warning,
+    Action, Error, ErrorKind, Hint, Op, Outcome, Param, Result, Retry, Warning,
     model::{Comment, Issue, IssueId, IssueReason, IssueState, SetIssueState},
 };
 use serde::Deserialize;
@@ -11,6 +11,7 @@ use serde_json::json;
 use crate::{
     GitHub,
     caps::LIMITS,
+    error::ambiguous,
     gql::{
         mutation::{ADD_COMMENT, Batch, CLOSE_ISSUE, REOPEN_ISSUE},
         types as wire,
@@ -51,7 +52,11 @@ impl GitHub {
                 IssueState::Closed => "closed",
             };
             let warning = Warning::new(format!("{id} is {word} already; nothing was changed"));
-            return Ok(Outcome::unchanged(before, warning));
+            let mut outcome = Outcome::unchanged(before, warning);
+            let why = "it goes with a change of the state, and there is none";
+            let unsaid = req.comment.as_deref().map(|b| comment_failed(id, b, why));
+            outcome.warnings.extend(unsaid);
+            return Ok(outcome);
         }
         let node = &before.node_id;
         let mut batch = Batch::default();
@@ -72,6 +77,14 @@ impl GitHub {
             }
         }
         let written = self.state_changed(id, &batch, req.comment.as_deref()).await;
+        // An answer that shows the state before is read back as one that was lost.
+        let written = written.and_then(|outcome| match outcome.value.state == req.state {
+            true => Ok(outcome),
+            false => {
+                let message = format!("{} answered that {id} is as it was", self.info.host);
+                Err(ambiguous(Error::new(ErrorKind::Protocol, message)))
+            }
+        });
         let (mut outcome, warning) = or_read_back(written, || async {
             let (mut wire, warnings) = self.lookup_issue(id, RECENT).await?;
             let recent = std::mem::take(&mut wire.recent_comments).into_vec();

@@ -37,7 +37,7 @@ impl GitHub {
     /// of them.
     ///
     /// # Errors
-    /// `not_found` where it lacks one and nothing may be fetched; as [`Git::fetch_objects`].
+    /// `not_found` where it lacks one and nothing may be fetched; as [`Git::fetch_for_read`].
     async fn ends_in_clone(
         &self,
         pr: &PrId,
@@ -68,7 +68,7 @@ impl GitHub {
         }
         if !wanted.is_empty() {
             let wanted: Vec<&str> = wanted.iter().map(String::as_str).collect();
-            git.fetch_objects(&clone.remote, &wanted).await?;
+            git.fetch_for_read(&clone.remote, &wanted).await?;
         }
         Ok(git)
     }

@@ -1,7 +1,7 @@
 //! Changed files, by REST: it alone knows the names that files had before.
 
 use forge_core::{
-    Cursor, Error, Page, PageReq, PrId, RepoId, Result,
+    Cursor, Error, Page, PageReq, PrId, RepoId, Result, call,
     model::{FileChange, FileStatus},
 };
 use http::{HeaderMap, Method, header};
@@ -132,13 +132,21 @@ impl GitHub {
                         .with_hint("start again without a cursor")
                 })?,
         };
-        let mut items = Vec::new();
+        let (mut items, mut warnings) = (Vec::new(), Vec::new());
         loop {
-            let page_of_files = self.rest_files(pr, size, at).await?;
-            let more = page_of_files.more;
-            items.extend(page_of_files.files.into_iter().map(RestFile::change));
-            at += 1;
-            if !more || items.len() + size > page.limit {
+            let more = match self.rest_files(pr, size, at).await {
+                Err(error) if call::is_spent(&error) && !items.is_empty() => {
+                    warnings.push(call::cut_list(&error));
+                    true
+                }
+                page_of_files => {
+                    let page_of_files = page_of_files?;
+                    items.extend(page_of_files.files.into_iter().map(RestFile::change));
+                    at += 1;
+                    page_of_files.more
+                }
+            };
+            if !more || !warnings.is_empty() || items.len() + size > page.limit {
                 let next = more.then(|| Cursor::new(SCHEME, &key, &format!("{size}.{at}")));
                 return Ok(Page {
                     items,
@@ -146,7 +154,7 @@ impl GitHub {
                     total: None,
                     scanned: None,
                     source: None,
-                    warnings: vec![],
+                    warnings,
                 });
             }
         }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use forge_core::{
     Action, Arg, Cursor, Error, ErrorKind, Hint, MAX_TOUCH_SCAN, Page, PageReq, Param, PathFilter,
-    RepoId, Result, Retry, Warning,
+    RepoId, Result, Retry, Warning, call,
     model::{PrFields, PullQuery, PullRequest},
 };
 use serde::Deserialize;
@@ -23,7 +23,7 @@ use crate::{
     },
     map,
     paged::LONGEST,
-    repo_variables,
+    repo_variables, weight,
 };
 
 const SCHEME: &str = "github-pulls";
@@ -168,6 +168,10 @@ impl GitHub {
             }
             let chunk = match self.chunk(repo, &text, &variables, heavy).await {
                 Ok(chunk) => chunk,
+                Err(error) if call::is_spent(&error) && !result.items.is_empty() => {
+                    result.warnings.push(call::cut_list(&error));
+                    break;
+                }
                 Err(error) if heavy && first > 1 && is_too_much(&error) => {
                     size = first / 2;
                     tracing::debug!(size, "the page was too much work, halving it");
@@ -420,7 +424,7 @@ pub(super) fn is_too_much(error: &Error) -> bool {
         ErrorKind::Network => {
             error.retry() == Retry::Transient && !forge_http::is_no_connection(error)
         }
-        _ => false,
+        _ => weight::is_too_many(error),
     }
 }
 

@@ -118,7 +118,7 @@ impl GitHub {
                 MergeMode::Queue => "put it into the merge queue",
             }
             .to_owned(),
-            // What is merged at once, and is not merged yet, is under way.
+            // The merge of a stack may still be under way.
             done: merged || way != MergeMode::Now,
         }];
         let mut branch_deleted = false;
@@ -264,6 +264,8 @@ impl GitHub {
             }
             written => written,
         };
+        // An answer that shows an open pull request is read back as one that was lost.
+        let written = written.and_then(|done| self.check_merged(ask.pr, done));
         or_read_back(written, || async { self.merge_read_back(ask.pr).await }).await
     }
 

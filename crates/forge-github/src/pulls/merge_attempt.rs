@@ -1,13 +1,14 @@
 //! What a merge asks for, and what has come of it: at once, through the queue, and of a stack.
 
 use forge_core::{
-    PrId, Result,
+    Error, ErrorKind, PrId, Result,
     model::{MergeMethod, MergeReq, PrFields, PrState, PullRequest},
 };
 use serde_json::{Map, Value, json};
 
 use crate::{
     GitHub,
+    error::ambiguous,
     gql::{
         mutation::{ENABLE_AUTO_MERGE, ENQUEUE, MERGE_PULL, Mutation},
         selections, types as wire,
@@ -78,6 +79,18 @@ pub(super) struct MergeResult {
 }
 
 impl GitHub {
+    /// Refuses a result of a merge at once that shows an unmerged pull request.
+    pub(super) fn check_merged(&self, pr: &PrId, done: MergeResult) -> Result<MergeResult> {
+        if done.way != MergeMode::Now || done.pull.state == PrState::Merged {
+            return Ok(done);
+        }
+        let message = format!(
+            "{} answered that {pr} is not merged after it was asked to merge it",
+            self.info.host
+        );
+        Err(ambiguous(Error::new(ErrorKind::Protocol, message)))
+    }
+
     /// What has come of a merge whose answer was lost.
     pub(super) async fn merge_read_back(&self, pr: &PrId) -> Result<Option<MergeResult>> {
         let (now, unread) = self.lookup(pr, selections::AFTER_MERGE).await?;

@@ -6,12 +6,14 @@ use forge_core::{
     model::{
         BaseRules, CloseReq, Commit, ContentsReq, CreatePull, Diff, DiffReq, EditPull, FileChange,
         FileContent, HeadRef, Lock, Merge, MergeReq, Mergeability, PrFields, PullQuery,
-        PullRequest, PullStatus, Resubmit, RevertPull, StateFilter, StatusEvent, UpdateBranch,
+        PullRequest, PullScope, PullStatus, PullsAcross, Resubmit, RevertPull, StateFilter,
+        StatusEvent, UpdateBranch,
     },
 };
 
 use crate::{GitHub, caps};
 
+pub(crate) mod across;
 mod commits;
 mod compare;
 pub(crate) mod contents;
@@ -22,6 +24,7 @@ mod edits;
 mod fetched_diff;
 mod files;
 mod find;
+mod gaps;
 mod head_branch;
 mod history;
 pub(crate) mod known;
@@ -71,6 +74,15 @@ impl PullRequests for GitHub {
         fields: PrFields,
     ) -> Result<Vec<PullRequest>> {
         self.find_pulls(repo, head, state, fields).await
+    }
+
+    async fn list_across(
+        &self,
+        scope: &PullScope,
+        queries: &[PullQuery],
+        limit: usize,
+    ) -> Result<PullsAcross> {
+        self.pulls_across(scope, queries, limit).await
     }
 
     async fn status(

@@ -45,9 +45,14 @@ pub(crate) fn quoted(value: &str) -> String {
 /// The search, in GitHub's syntax.
 pub(crate) fn search(repo: &RepoId, q: &PullQuery) -> Result<String> {
     let (owner, name) = owner_and_name(repo)?;
+    Ok(search_in(&[format!("repo:{owner}/{name}")], q))
+}
+
+/// The search in what the words of `scope` name together, or everywhere without any.
+pub(crate) fn search_in(scope: &[String], q: &PullQuery) -> String {
     let own = q.search.as_deref().unwrap_or_default().trim();
     let mut words: Vec<String> = vec![own.to_owned()];
-    words.push(format!("repo:{owner}/{name}"));
+    words.extend_from_slice(scope);
     words.push("is:pr".to_owned());
     if !names_state(own) {
         words.extend(state_word(q.state).map(str::to_owned));
@@ -56,11 +61,8 @@ pub(crate) fn search(repo: &RepoId, q: &PullQuery) -> Result<String> {
     if !own.contains("sort:") {
         words.push("sort:created-desc".to_owned());
     }
-    Ok(words
-        .into_iter()
-        .filter(|w| !w.is_empty())
-        .collect::<Vec<_>>()
-        .join(" "))
+    words.retain(|w| !w.is_empty());
+    words.join(" ")
 }
 
 /// The words that GitHub's page of pull requests takes for a list, as gh orders them.

@@ -179,7 +179,10 @@ impl GitHub {
             pull: pull.map_err(|e| e.with_retry(Retry::Ambiguous))?,
             position: None,
         };
-        Ok((done, warning))
+        match warning {
+            None => Ok((self.check_merged(ask.pr, done)?, None)),
+            under_way => Ok((done, under_way)),
+        }
     }
 
     fn progress(&self, bytes: &Bytes) -> Result<Progress> {

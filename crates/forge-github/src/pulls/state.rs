@@ -41,9 +41,11 @@ impl GitHub {
         let head = pull.head_oid.clone();
         let is_meant = is_expected_head(pr, req.expected_head.as_deref(), head.as_deref())?;
         match pull.state {
-            PrState::Merged => return Err(merged(pr, "closed")),
+            PrState::Merged => return Err(merged(pr, "closed", req.comment.as_deref())),
             PrState::Closed => {
                 let mut outcome = unchanged(pull, "closed");
+                self.comment_all_the_same(&wire, req.comment.as_deref(), &mut outcome)
+                    .await?;
                 if req.delete_branch && !is_meant {
                     let kept = gone_on(&outcome.value.head_branch, head.as_deref());
                     outcome.warnings.push(kept);
@@ -92,8 +94,13 @@ impl GitHub {
         }
         let (wire, pull) = self.before(pr, comment.is_some(), Branches::Both).await?;
         match pull.state {
-            PrState::Merged => return Err(merged(pr, "reopened")),
-            PrState::Open => return Ok(unchanged(pull, "open")),
+            PrState::Merged => return Err(merged(pr, "reopened", comment)),
+            PrState::Open => {
+                let mut outcome = unchanged(pull, "open");
+                self.comment_all_the_same(&wire, comment, &mut outcome)
+                    .await?;
+                return Ok(outcome);
+            }
             PrState::Closed => {}
         }
         for (field, branch, there) in [
@@ -122,10 +129,8 @@ impl GitHub {
         let (wire, pull) = self.before(pr, false, Branches::None).await?;
         match pull.state {
             PrState::Merged => {
-                return Err(merged(
-                    pr,
-                    if draft { "made a draft" } else { "made ready" },
-                ));
+                let what = if draft { "made a draft" } else { "made ready" };
+                return Err(merged(pr, what, None));
             }
             PrState::Closed => {
                 return Err(
@@ -160,6 +165,32 @@ impl GitHub {
         .await?;
         outcome.warnings.extend(warning);
         Ok(outcome)
+    }
+
+    /// Makes the comment of a change that was in effect already, unless the newest comment is that
+    /// comment: an earlier call made it then.
+    async fn comment_all_the_same(
+        &self,
+        before: &wire::Pull,
+        comment: Option<&str>,
+        outcome: &mut Outcome<PullRequest>,
+    ) -> Result<()> {
+        let Some(body) = comment else {
+            return Ok(());
+        };
+        let pr = &outcome.value.id.clone();
+        let (now, _) = self.lookup(pr, selections::RECENT_COMMENTS).await?;
+        let newest = now.recent_comments.into_vec().pop();
+        if newest.is_some_and(|c| is_mine(&c, body)) {
+            return Ok(());
+        }
+        let commented = self.say_after(pr, before, body).await?;
+        outcome.warnings.extend(commented.warnings);
+        outcome.add_steps([Step {
+            name: "comment".to_owned(),
+            done: true,
+        }]);
+        Ok(())
     }
 
     /// The pull request before a change, on the wire and in the domain.
@@ -260,7 +291,12 @@ impl GitHub {
         let pr = &before.id.clone();
         let mut answer = self.send::<PullPayload>(batch).await?;
         if let Some(e) = failed(&answer, "change") {
-            return Err(self.api.error(&answer, e));
+            let error = self.api.error(&answer, e);
+            let is_commented = comment.is_some() && failed(&answer, "comment").is_none();
+            return Err(match is_commented {
+                true => after_comment(error),
+                false => error,
+            });
         }
         let refused = failed(&answer, "comment").map(|e| self.api.error(&answer, e));
         let unread = self.unread(&answer);
@@ -313,12 +349,33 @@ fn comment_failed(pr: &PrId, body: &str, why: &str) -> Warning {
         .with_hint(Hint::new("write the comment again").with_action(again))
 }
 
-fn merged(pr: &PrId, what: &str) -> Error {
-    Error::precondition(
+/// The failure of a change whose comment, which is sent before it, was made.
+fn after_comment(error: Error) -> Error {
+    let message = format!(
+        "the comment was made, but not the change: {}",
+        error.message()
+    );
+    let failed = Error::new(error.kind().clone(), message).with_retry(error.retry());
+    let failed = match error.hint() {
+        Some(hint) => failed.with_hint(hint),
+        None => failed.with_hint("try again without the comment"),
+    };
+    failed.with_source(error)
+}
+
+/// Refuses a change of a merged one. A comment that was to go with it can be made by itself.
+fn merged(pr: &PrId, what: &str, comment: Option<&str>) -> Error {
+    let error = Error::precondition(
         Precondition::Merged,
         format!("{pr} is merged, and cannot be {what}"),
-    )
-    .with_hint(&OPEN_ANOTHER)
+    );
+    match comment {
+        Some(body) => error.with_hint(
+            Hint::new("leave the comment by itself")
+                .with_action(Action::op(Op::Comment).on(&pr.key).with(Param::Body, body)),
+        ),
+        None => error.with_hint(&OPEN_ANOTHER),
+    }
 }
 
 fn unchanged(pull: PullRequest, what: &str) -> Outcome<PullRequest> {

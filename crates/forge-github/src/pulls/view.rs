@@ -8,7 +8,7 @@ use futures::join;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::rules;
+use super::{gaps::is_said, rules};
 use crate::{
     GitHub,
     api::Answer,
@@ -58,7 +58,7 @@ impl GitHub {
             Base::Core
         };
         let select = |fields| fields::selection(base, fields, Required::Number);
-        let (pull, warnings) = match self.lookup(pr, &select(fields)).await {
+        let (pull, mut warnings) = match self.lookup(pr, &select(fields)).await {
             Err(error) if is_without_projects(fields, &error) => {
                 let rest = select(fields.without(PrFields::PROJECTS));
                 let (pull, mut warnings) = self.lookup(pr, &rest).await?;
@@ -68,13 +68,15 @@ impl GitHub {
             // An older Enterprise Server lacks some of the fields.
             Err(error) if fields.contains(PrFields::RULES) && error::is_unknown_field(&error) => {
                 let rest = fields.without(PrFields::RULES);
-                let (pull, warnings) = self.lookup(pr, &select(rest)).await?;
+                let (pull, mut warnings) = self.lookup(pr, &select(rest)).await?;
+                warnings.extend(self.no_latest(&pull, fields, &warnings));
                 let mut pull = self.domain(&pr.repo, pull, rest, warnings)?;
                 pull.base_rules = Some(rules::unread());
                 return Ok(pull);
             }
             found => found?,
         };
+        warnings.extend(self.no_latest(&pull, fields, &warnings));
         self.domain(&pr.repo, pull, fields, warnings)
     }
 
@@ -159,6 +161,7 @@ impl GitHub {
         mut warnings: Vec<Warning>,
     ) -> Result<PullRequest> {
         warnings.extend(self.shown_missing(&pull, &warnings));
+        warnings.extend(self.left_out(&pull, fields, &warnings));
         let unread = |field| warnings.iter().any(|w| w.section == Some(field));
         let failed = (
             unread(Section::Checks.model_field()),
@@ -203,7 +206,7 @@ impl GitHub {
             warnings.push(Warning::new(message).with_hint(hint));
         }
         let latest = Section::LatestReviews.model_field();
-        let said = said.iter().any(|w| w.section == Some(latest));
+        let said = is_said(Section::LatestReviews, said);
         let more = |reviews: &Nodes<wire::Review>| reviews.next().is_some();
         if !said && (more(&pull.latest_reviews) || more(&pull.latest_opinionated_reviews)) {
             let every = Action::op(Op::PrView)

@@ -5,7 +5,10 @@ use insta::assert_json_snapshot;
 use serde_json::json;
 use wiremock::ResponseTemplate;
 
-use crate::script::{Script, data, rest};
+use crate::{
+    script::{Script, data, rest},
+    wire::{changed, one},
+};
 
 const LOG: &str = "GET /repos/octo/tools/actions/jobs/345/logs";
 
@@ -67,6 +70,55 @@ async fn check_reasons_are_messages_or_failed_steps() {
     let asked = [&first, &second, &gone, &status];
     let reasons = script.repo.check_reasons(&script.pr(), &asked).await;
     assert_json_snapshot!("check_reasons", (script.sent(), reasons.unwrap()));
+}
+
+#[tokio::test]
+async fn rerun_is_one_request_for_each_workflow_run() {
+    let job = |name: &str, run: u64, workflow: bool| {
+        let suite = json!({ "workflowRun": { "event": "push", "workflow": { "name": "CI" } } });
+        json!({
+            "__typename": "CheckRun", "id": name, "name": name, "status": "COMPLETED",
+            "conclusion": "FAILURE", "detailsUrl": format!("https://github.com/octo/tools/actions/runs/{run}/job/1"),
+            "checkSuite": if workflow { suite } else { json!({ "workflowRun": null }) },
+        })
+    };
+    let jobs = [
+        job("build", 12, true),
+        job("test", 12, true),
+        job("lint", 34, true),
+        job("else", 56, false),
+    ];
+    let head = "a".repeat(40);
+    let commit = json!({ "oid": head, "statusCheckRollup": { "contexts": { "nodes": jobs } } });
+    let pull = changed(7, json!({ "head": { "nodes": [{ "commit": commit }] } }));
+    let post = |run: u64, status: u16| {
+        let route = format!("POST /repos/octo/tools/actions/runs/{run}/rerun-failed-jobs");
+        rest(
+            &route,
+            ResponseTemplate::new(status).set_body_json(json!({})),
+        )
+    };
+    let script = Script::play(vec![
+        data("PullView", one(pull)),
+        post(12, 201),
+        post(34, 403),
+    ])
+    .await;
+    let outcome = script.repo.rerun_failed_checks(&script.pr()).await.unwrap();
+    let names: Vec<_> = outcome.value.iter().map(|c| c.name.as_str()).collect();
+    assert_eq!(names.len(), 2, "{outcome:?}");
+    assert!(names.contains(&"build") && names.contains(&"test"));
+    let told: Vec<_> = outcome
+        .warnings
+        .iter()
+        .map(|w| w.message.as_str())
+        .collect();
+    assert!(
+        told[0].starts_with("run 34 was not started again"),
+        "{told:?}"
+    );
+    assert!(told[1].ends_with("not run again: else"), "{told:?}");
+    script.sent();
 }
 
 #[tokio::test]

@@ -164,7 +164,7 @@ async fn a_life_from_opening_to_merge() {
     let mut review = NewReview::new(Verdict::RequestChanges, "Please.");
     review.threads = vec![NewThread {
         path: "a.txt".into(),
-        line: 2,
+        line: Some(2),
         start_line: None,
         side: Side::Right,
         body: "Why?".into(),

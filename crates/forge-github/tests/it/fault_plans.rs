@@ -121,7 +121,7 @@ async fn write(world: &World, write: Write, head: &str, pull: Option<&PrId>) -> 
         Write::ReviewLines => {
             let thread = |body: &str| NewThread {
                 path: format!("{head}.txt"),
-                line: 1,
+                line: Some(1),
                 start_line: None,
                 side: Side::Right,
                 body: body.into(),

@@ -376,3 +376,32 @@ async fn issue_comments_that_are_not_whole_are_a_warning_of_comments() {
         script.sent();
     }
 }
+
+#[tokio::test]
+async fn denied_change_of_issue_is_read_back() {
+    let open = || issue(7, json!({}));
+    for happened in [true, false] {
+        let after = |done: Value, before: Value| one(if happened { done } else { before });
+        let script = Script::play(vec![
+            data("IssueView", one(open())),
+            data("closeIssue", json!({ "change": { "issue": open() } })),
+            data("IssueView", after(closed(), open())),
+            data("IssueView", one(closed())),
+            data("reopenIssue", json!({ "change": { "issue": closed() } })),
+            data("IssueView", after(open(), closed())),
+        ])
+        .await;
+        for state in [IssueState::Closed, IssueState::Open] {
+            let req = SetIssueState::to(state);
+            match script.repo.set_issue_state(&id(), &req).await {
+                Ok(made) => assert!(happened && made.value.state == state, "{made:?}"),
+                Err(e) => {
+                    assert!(!happened, "{e}");
+                    assert_eq!((e.code(), e.retry()), ("protocol", Retry::Ambiguous));
+                    assert!(e.message().contains("is as it was"), "{e}");
+                }
+            }
+        }
+        script.sent();
+    }
+}

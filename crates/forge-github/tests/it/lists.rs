@@ -2,7 +2,7 @@
 
 use forge_core::{
     PageReq,
-    model::{HeadRef, PrFields, PullQuery, StateFilter},
+    model::{HeadRef, PrFields, PullQuery, PullScope, StateFilter},
 };
 use insta::assert_json_snapshot;
 use serde_json::{Value, json};
@@ -412,4 +412,109 @@ async fn a_status_of_many_is_read_on_and_asks_for_less_where_it_is_deep() {
         sent[1].1["query"],
         "review-requested:@me repo:octo/tools is:pr state:open sort:created-desc"
     );
+}
+
+/// A pull request with more than twelve MiB of what nobody asked for.
+fn long(number: u64) -> Vec<Value> {
+    let groups = vec![json!({}); 60_000];
+    vec![changed(number, json!({ "reactionGroups": groups }))]
+}
+
+#[tokio::test]
+async fn list_of_too_many_bytes_ends_with_a_cursor() {
+    let script = Script::play(vec![
+        data("PullList", list(long(1), 9, Some("c1"))),
+        data("PullList", list(long(2), 9, Some("c2"))),
+        data("PullList", list(long(3), 9, Some("c3"))),
+        // The next call counts anew.
+        data("PullList", list(long(3), 9, Some("c3"))),
+    ])
+    .await;
+    let query = PullQuery::default();
+    let page = script.repo.list(&query, PageReq::first(9)).await.unwrap();
+    assert_eq!(page.items.len(), 2);
+    let said = &page.warnings[0];
+    assert!(said.message.contains("more than 32 MiB in all"), "{said:?}");
+    assert!(said.hint.as_ref().unwrap().text().contains("lower limit"));
+    let next = PageReq::after(page.next.unwrap(), 1);
+    let page = script.repo.list(&query, next).await.unwrap();
+    assert_eq!(page.items[0].number, Some(3));
+    let sent = script.sent();
+    assert_eq!(
+        (&sent[2].1["after"], &sent[3].1["after"]),
+        (&json!("c2"), &json!("c2"))
+    );
+}
+
+#[tokio::test]
+async fn answer_of_too_many_items_is_refused() {
+    let empty = |count: usize| vec![json!({}); count];
+    let rows = |rows: Vec<Value>| data("PullList", list(rows, 9, None));
+    let labels = changed(1, json!({ "labels": { "nodes": empty(70_000) } }));
+    let script = Script::play(vec![rows(empty(1_001)), rows(vec![labels])]).await;
+    let query = PullQuery::default();
+    for said in ["more than 1000 nodes", "more than 65536 items"] {
+        let e = script
+            .repo
+            .list(&query, PageReq::first(9))
+            .await
+            .unwrap_err();
+        assert_eq!(e.code(), "protocol");
+        assert!(e.message().contains(said), "{e}");
+    }
+    script.sent();
+}
+
+#[tokio::test]
+async fn repositories_and_owners_are_one_search() {
+    let row = |number: u64, owner: &str, name: &str| {
+        let repo = json!({ "id": "R_1", "name": name, "owner": { "login": owner } });
+        let id = format!("PR_{owner}_{number}");
+        changed(number, json!({ "id": id, "foundIn": repo }))
+    };
+    let rows = vec![
+        row(7, "octo", "tools"),
+        row(7, "ada", "own"),
+        row(8, "ada", "own"),
+    ];
+    let mut answer = json!({ "data": {
+        "q0": { "nodes": rows, "pageInfo": { "hasNextPage": true, "endCursor": "c1" } },
+        "r0": { "id": "R_tools" }, "r1": null, "o0": { "id": "U_ada" },
+    }});
+    answer["errors"] = json!([error(&["r1"], "NOT_FOUND", "Could not resolve")]);
+    let script = Script::play(vec![body("PullsAcross", answer)]).await;
+    let own = script.repo.id().clone();
+    let mut gone = own.clone();
+    gone.path = forge_core::RepoPath::Named {
+        owner: "octo".into(),
+        name: "gone".into(),
+    };
+    let scope = PullScope {
+        repos: vec![own, gone.clone()],
+        owners: vec!["ada".into(), "a b".into()],
+        everywhere: false,
+    };
+    let query = PullQuery {
+        fields: PrFields::ROW,
+        ..PullQuery::default()
+    };
+    let client = script.repo.client();
+    let found = client.list_across(&scope, &[query], 2).await.unwrap();
+    let ids: Vec<String> = found.lists[0].iter().map(|p| p.id.to_string()).collect();
+    assert_eq!(ids.len(), 2, "{ids:?}");
+    assert!(ids[0].ends_with("octo/tools#7") && ids[1].ends_with("ada/own#7"));
+    assert!(found.is_cut && found.warnings.is_empty(), "{found:?}");
+    let failed: Vec<&str> = found.failed.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(failed, ["a b", gone.to_string().as_str()]);
+    let sent = script.sent();
+    let words = "repo:octo/tools repo:octo/gone user:ada is:pr state:open sort:created-desc";
+    assert_eq!(sent[0].1["q0"], words);
+    assert_eq!(sent[0].1["first"], 2);
+    // Without a place that can be asked for, nothing is asked.
+    let nowhere = PullScope {
+        owners: vec!["a b".into()],
+        ..PullScope::default()
+    };
+    let found = client.list_across(&nowhere, &[PullQuery::default()], 2);
+    assert_eq!(found.await.unwrap().failed.len(), 1);
 }

@@ -144,6 +144,69 @@ async fn close_with_a_comment() {
     .await;
 }
 
+/// The answer of a mutation that shows the state before it.
+fn denied(mutation: &'static str, pull: Value) -> Step {
+    let alias = match mutation {
+        "mergePullRequest" => "merge",
+        _ => "change",
+    };
+    data(mutation, json!({ alias: { "pullRequest": pull } }))
+}
+
+#[tokio::test]
+async fn merge_answered_as_open_is_read_back() {
+    let waits = json!({ "isInMergeQueue": true });
+    for (after, queued) in [
+        (merged(), Some(false)),
+        (changed(7, waits), Some(true)),
+        (pull(7), None),
+    ] {
+        let script = Script::play(vec![
+            data("MergePrepare", ready(json!({}))),
+            denied("mergePullRequest", pull(7)),
+            data("PullView", one(after)),
+        ])
+        .await;
+        let made = script.repo.merge(&script.pr(), &MergeReq::default()).await;
+        match (made, queued) {
+            (Ok(made), Some(queued)) => assert_eq!(made.value.queued, queued),
+            (Err(e), None) => {
+                assert_eq!((e.code(), e.retry()), ("protocol", Retry::Ambiguous));
+                assert!(e.message().contains("is not merged after"), "{e}");
+            }
+            (made, queued) => panic!("{queued:?}: {made:?}"),
+        }
+        script.sent();
+    }
+}
+
+#[tokio::test]
+async fn denied_close_and_draft_are_read_back() {
+    let drafted = changed(7, json!({ "isDraft": true }));
+    for happened in [true, false] {
+        let after = |done: &Value| one(if happened { done.clone() } else { pull(7) });
+        let script = Script::play(vec![
+            data("PullView", one(pull(7))),
+            denied("closePullRequest", pull(7)),
+            data("PullView", after(&closed())),
+            data("PullView", one(pull(7))),
+            denied("convertPullRequestToDraft", pull(7)),
+            data("PullView", after(&drafted)),
+        ])
+        .await;
+        let (repo, pr) = (&script.repo, script.pr());
+        let close = repo.close(&pr, &CloseReq::default()).await.map(|_| ());
+        let draft = repo.set_draft(&pr, true).await.map(|_| ());
+        for made in [close, draft] {
+            assert_eq!(made.is_ok(), happened, "{made:?}");
+            if let Err(e) = made {
+                assert!(e.message().contains("is as it was"), "{e}");
+            }
+        }
+        script.sent();
+    }
+}
+
 #[tokio::test]
 async fn a_close_without_its_comment_says_so() {
     let old = json!({ "nodes": [comment("IC_0", "ada", "Bye")] });

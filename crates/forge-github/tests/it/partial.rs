@@ -1,12 +1,15 @@
 //! Answers of which a part failed.
 
-use forge_core::model::{PrFields, PullQuery};
+use forge_core::{
+    PageReq,
+    model::{CheckRollup, PrFields, PullQuery, ThreadFilter},
+};
 use serde_json::{Value, json};
 use wiremock::ResponseTemplate;
 
 use crate::{
     script::{Script, answer, body, data, error, gateway},
-    wire::{changed, comment, nodes, one, page},
+    wire::{changed, comment, head, nodes, one, page, review, thread},
 };
 
 #[tokio::test]
@@ -233,5 +236,129 @@ async fn a_pull_request_that_is_not_there() {
             "{e:?}"
         );
     }
+    script.sent();
+}
+
+#[tokio::test]
+async fn threads_and_opinions_left_out_are_warnings() {
+    let opinion = || review("R_1", "grace", "APPROVED");
+    let all = || json!({ "nodes": null });
+    let one_more = || nodes(vec![Value::Null]);
+    let (threads, latest) = (Some("threads"), Some("latest_reviews"));
+    let resolved = || nodes(vec![thread("PRRT_1", true)]);
+    let (lists, opinions) = ("latestReviews", "latestOpinionatedReviews");
+    let answers = [
+        (json!({ "reviewThreads": resolved() }), vec![]),
+        (json!({ "reviewThreads": null }), vec![threads]),
+        (json!({ "reviewThreads": all() }), vec![threads]),
+        (
+            json!({ "reviewThreads": nodes(vec![thread("PRRT_1", true), Value::Null]) }),
+            vec![threads],
+        ),
+        (
+            json!({ "reviewThreads": resolved(), opinions: one_more() }),
+            vec![latest],
+        ),
+        (
+            json!({ "reviewThreads": resolved(), lists: nodes(vec![opinion()]), opinions: null }),
+            vec![latest],
+        ),
+        (
+            json!({ "reviewThreads": one_more(), lists: all(), opinions: all() }),
+            vec![latest, threads],
+        ),
+    ];
+    let steps = answers.iter();
+    let steps = steps.map(|(other, _)| data("PullView", one(changed(7, other.clone()))));
+    let script = Script::play(steps.collect()).await;
+    for (other, wanted) in &answers {
+        let fields = PrFields::THREADS;
+        let pull = script.repo.view(&script.pr(), fields).await.unwrap();
+        let said: Vec<_> = pull.warnings.iter().map(|w| w.section).collect();
+        assert_eq!(&said, wanted, "{other}");
+    }
+    script.sent();
+}
+
+#[tokio::test]
+async fn page_that_lacks_threads_leaves_a_gap() {
+    let first = json!({ "reviewThreads": page(vec![thread("PRRT_1", true)], "t1") });
+    let script = Script::play(vec![
+        data("PullView", one(changed(7, first))),
+        data(
+            "PullMore",
+            json!({ "node": { "id": "PR_7", "reviewThreads": null } }),
+        ),
+    ])
+    .await;
+    let pull = script.repo.view(&script.pr(), PrFields::THREADS).await;
+    let pull = pull.unwrap();
+    assert_eq!(pull.threads.unwrap().len(), 1);
+    assert_eq!(pull.warnings[0].section, Some("threads"));
+    script.sent();
+}
+
+#[tokio::test]
+async fn thread_left_out_of_a_list_is_protocol_error() {
+    let list = |edges: Value| {
+        let end = json!({ "hasNextPage": false, "endCursor": null });
+        let threads = json!({ "totalCount": 0, "edges": edges, "pageInfo": end });
+        data("Threads", one(json!({ "reviewThreads": threads })))
+    };
+    let script = Script::play(vec![
+        list(json!([null])),
+        list(json!([{ "cursor": "c1", "node": null }])),
+        list(Value::Null),
+        list(json!([])),
+    ])
+    .await;
+    for is_read in [false, false, false, true] {
+        let filter = ThreadFilter::Unresolved;
+        let page = PageReq::first(10);
+        match script.repo.threads(&script.pr(), filter, page).await {
+            Ok(page) => assert!(is_read && page.items.is_empty()),
+            Err(e) => assert_eq!((is_read, e.code()), (false, "protocol"), "{e}"),
+        }
+    }
+    script.sent();
+}
+
+#[tokio::test]
+async fn checks_left_out_are_no_missing_checks() {
+    let answers = [
+        Value::Null,
+        json!({ "nodes": null }),
+        json!({ "nodes": [null] }),
+        json!({ "nodes": [{ "commit": null }] }),
+        head(json!({ "nodes": null })),
+        head(nodes(vec![Value::Null])),
+    ];
+    let steps = answers.iter();
+    let steps = steps.map(|head| data("PullView", one(changed(7, json!({ "head": head })))));
+    let script = Script::play(steps.collect()).await;
+    for head in &answers {
+        let pull = script.repo.view(&script.pr(), PrFields::CHECKS).await;
+        let checks = pull.unwrap().checks.unwrap();
+        let seen = (checks.overall, checks.truncated);
+        assert_eq!(seen, (CheckRollup::Pending, true), "{head}");
+    }
+    script.sent();
+}
+
+#[tokio::test]
+async fn left_out_section_is_no_empty_page() {
+    let script = Script::play(vec![
+        data("PullView", one(changed(7, json!({ "reviews": null })))),
+        data(
+            "PullView",
+            one(changed(7, json!({ "reviews": nodes(vec![Value::Null]) }))),
+        ),
+    ])
+    .await;
+    let (repo, pr) = (&script.repo, script.pr());
+    let e = repo.reviews(&pr, PageReq::first(10)).await.unwrap_err();
+    assert_eq!(e.code(), "protocol", "{e}");
+    let page = repo.reviews(&pr, PageReq::first(10)).await.unwrap();
+    assert_eq!((page.items.len(), page.warnings.len()), (0, 1));
     script.sent();
 }

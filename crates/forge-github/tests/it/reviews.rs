@@ -2,7 +2,7 @@
 
 use forge_core::{
     Action, ErrorKind, Op, PageReq,
-    model::{NewReview, NewThread, Side, ThreadFilter, ThreadId, Verdict},
+    model::{NewReview, NewThread, ReviewState, Side, ThreadFilter, ThreadId, Verdict},
 };
 use insta::assert_json_snapshot;
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ use crate::{
 fn on(line: u64) -> NewThread {
     NewThread {
         path: "src/lib.rs".into(),
-        line,
+        line: Some(line),
         start_line: None,
         side: Side::Right,
         body: "Hm.".into(),
@@ -157,6 +157,33 @@ async fn githubs_refusals_name_the_line() {
         .unwrap_err();
     assert_eq!(e.code(), "precondition_failed");
     script.sent();
+}
+
+#[tokio::test]
+async fn dismissal_is_two_requests() {
+    let of = |pull: &str, state: &str| {
+        let mut node = review("PRR_1", "grace", state);
+        node["pullRequest"] = json!({ "id": pull });
+        let asked = json!({ "pullRequest": { "id": "PR_7" } });
+        json!({ "node": node, "repository": asked })
+    };
+    let dismissed = json!({ "pullRequestReview": review("PRR_1", "grace", "DISMISSED") });
+    let script = Script::play(vec![
+        data("Review", of("PR_7", "APPROVED")),
+        data("dismissPullRequestReview", json!({ "m": dismissed })),
+        data("Review", of("PR_7", "DISMISSED")),
+        data("Review", of("PR_8", "APPROVED")),
+    ])
+    .await;
+    let (repo, pr) = (&script.repo, script.pr());
+    let made = repo.dismiss_review(&pr, "PRR_1", "Mended.").await.unwrap();
+    assert_eq!(made.value.state, ReviewState::Dismissed);
+    let again = repo.dismiss_review(&pr, "PRR_1", "Mended.").await.unwrap();
+    assert!(again.unchanged, "{again:?}");
+    let other = repo.dismiss_review(&pr, "PRR_1", "Mended.").await;
+    assert_eq!(other.unwrap_err().code(), "not_found");
+    let input = json!({ "m": { "pullRequestReviewId": "PRR_1", "message": "Mended." } });
+    assert_eq!(script.sent()[1].1, input);
 }
 
 #[tokio::test]

@@ -148,6 +148,30 @@ async fn a_comment_that_failed_is_a_warning_of_the_close() {
 }
 
 #[tokio::test]
+async fn close_refused_after_its_comment_says_so() {
+    let made = json!({ "commentEdge": { "node": comment("IC_1", "ada", "Bye") } });
+    let mut half = json!({ "data": { "comment": made, "change": null } });
+    half["errors"] = json!([error(
+        &["change"],
+        "FORBIDDEN",
+        "ada does not have permission"
+    )]);
+    let script = Script::play(vec![
+        data("PullView", one(pull(7))),
+        body("addComment", half),
+    ])
+    .await;
+    let req = CloseReq {
+        comment: Some("Bye".into()),
+        ..CloseReq::default()
+    };
+    let e = script.repo.close(&script.pr(), &req).await.unwrap_err();
+    assert_eq!(e.code(), "permission_denied");
+    assert!(e.message().starts_with("the comment was made, but"), "{e}");
+    script.sent();
+}
+
+#[tokio::test]
 async fn what_is_so_already_is_one_request_and_a_warning() {
     let draft = changed(7, json!({ "isDraft": true }));
     let script = Script::play(vec![

@@ -1,7 +1,7 @@
 //! Closing, reopening and deleting an issue.
 
 use forge_core::{
-    Outcome, Result, Warning,
+    Action, Hint, Op, Outcome, Param, Result, Warning,
     model::{EditIssue, Issue, IssueState, SetIssueState},
 };
 
@@ -24,7 +24,12 @@ impl Local {
             ..EditIssue::default()
         };
         let done = |s: &IssueSnapshot| (s.state == req.state).then(|| already(number, req.state));
-        self.change_issue(number, &edit, done).await
+        let mut outcome = self.change_issue(number, &edit, done).await?;
+        let comment = req.comment.as_deref().filter(|_| outcome.unchanged);
+        outcome
+            .warnings
+            .extend(comment.map(|body| unsaid(number, body)));
+        Ok(outcome)
     }
 
     /// Leaves a tombstone, which keeps the number from being given again.
@@ -45,6 +50,17 @@ impl Local {
             }
         }
     }
+}
+
+fn unsaid(number: u64, comment: &str) -> Warning {
+    Warning::new("the comment was not made: it goes with a change of the state, and there is none")
+        .with_hint(
+            Hint::new("comment without a change of the state").with_action(
+                Action::op(Op::IssueComment)
+                    .on(number)
+                    .with(Param::Body, comment),
+            ),
+        )
 }
 
 fn already(number: u64, state: IssueState) -> Warning {

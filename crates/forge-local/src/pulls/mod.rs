@@ -2,11 +2,12 @@
 
 use async_trait::async_trait;
 use forge_core::{
-    Capability, Outcome, Page, PageReq, PrId, PullRequests, RepoId, Result,
+    Capability, Error, Outcome, Page, PageReq, PrId, PullRequests, RepoId, Result, list_each,
     model::{
         BaseRules, CloseReq, Commit, ContentsReq, CreatePull, Diff, DiffReq, EditPull, FileChange,
         FileContent, HeadRef, Lock, Merge, MergeReq, Mergeability, PrFields, PullQuery,
-        PullRequest, PullStatus, Resubmit, RevertPull, StateFilter, StatusEvent, UpdateBranch,
+        PullRequest, PullScope, PullStatus, PullsAcross, Resubmit, RevertPull, StateFilter,
+        StatusEvent, UpdateBranch,
     },
 };
 
@@ -61,6 +62,22 @@ impl PullRequests for Local {
     ) -> Result<Vec<PullRequest>> {
         self.check(repo)?;
         self.find_pulls(head, state, fields).await
+    }
+
+    async fn list_across(
+        &self,
+        scope: &PullScope,
+        queries: &[PullQuery],
+        limit: usize,
+    ) -> Result<PullsAcross> {
+        let mut found = list_each(self, &scope.repos, queries, limit).await;
+        let no_owner = || {
+            Error::invalid("owner", "a git repository has no owner")
+                .with_hint("name the repository by its path")
+        };
+        let owners = scope.owners.iter();
+        found.failed.extend(owners.map(|o| (o.clone(), no_owner())));
+        Ok(found)
     }
 
     async fn status(

@@ -55,7 +55,10 @@ impl Local {
                         _ if req.delete_branch => self.delete_left_head(&mut cat, &pull).await?,
                         _ => None,
                     };
-                    let mut outcome = self.unchanged(&mut cat, pull, "closed already").await?;
+                    let comment = req.comment.as_deref();
+                    let mut outcome = self
+                        .already(&mut cat, pull, "closed already", comment)
+                        .await?;
                     outcome.add_steps(deletion.as_ref().map(|done| Step {
                         name: "delete head branch".into(),
                         done: done.is_ok(),
@@ -64,11 +67,13 @@ impl Local {
                     return Ok(outcome);
                 }
                 PrState::Merged => {
+                    let nothing = Hint::new("nothing is left to do");
+                    let comment = req.comment.as_deref();
                     return Err(Error::precondition(
                         Precondition::Merged,
                         format!("#{number} is merged, so it cannot be closed"),
                     )
-                    .with_hint("nothing is left to do"));
+                    .with_hint(comment_alone(number, comment).unwrap_or(nothing)));
                 }
             }
             let mut snapshot = pull.snapshot.clone();
@@ -134,13 +139,17 @@ impl Local {
                 .await?;
             match pull.snapshot.state {
                 PrState::Closed => {}
-                PrState::Open => return self.unchanged(&mut cat, pull, "open already").await,
+                PrState::Open => {
+                    drop(attempts);
+                    return self.already(&mut cat, pull, "open already", comment).await;
+                }
                 PrState::Merged => {
+                    let another = || OPEN_ANOTHER.clone();
                     return Err(Error::precondition(
                         Precondition::Merged,
                         format!("#{number} is merged, so it cannot be reopened"),
                     )
-                    .with_hint(&OPEN_ANOTHER));
+                    .with_hint(comment_alone(number, comment).unwrap_or_else(another)));
                 }
             }
             let mut snapshot = pull.snapshot.clone();
@@ -217,6 +226,34 @@ impl Local {
         let message = format!("#{} is {what}", pull.number);
         let value = self.present(cat, pull, PrFields::NONE).await?;
         Ok(Outcome::unchanged(value, Warning::new(message)))
+    }
+
+    /// As [`Self::unchanged`], of a change that came with a comment. The comment is made all the
+    /// same, unless it is the newest comment: an earlier call made it then.
+    async fn already(
+        &self,
+        cat: &mut CatFile,
+        pull: Pull,
+        what: &str,
+        comment: Option<&str>,
+    ) -> Result<Outcome<PullRequest>> {
+        let Some(body) = comment else {
+            return self.unchanged(cat, pull, what).await;
+        };
+        let number = pull.number;
+        let said = self.conversation(cat, &pull, None).await?;
+        let newest = said.comments.last();
+        if newest.is_some_and(|c| c.viewer_did_author && c.body == body) {
+            return self.unchanged(cat, pull, what).await;
+        }
+        self.add_comment(number, body, None).await?;
+        let pull = self.store.read(cat, number).await?;
+        let mut outcome = self.unchanged(cat, pull, what).await?;
+        outcome.add_steps([Step {
+            name: "comment".into(),
+            done: true,
+        }]);
+        Ok(outcome)
     }
 
     /// The answer to a write: the pull request as it is now.
@@ -296,6 +333,14 @@ impl Local {
             old,
         }))
     }
+}
+
+/// How a comment is made that was to go with a change which cannot be made.
+fn comment_alone(number: u64, comment: Option<&str>) -> Option<Hint> {
+    let action = Action::op(Op::Comment)
+        .on(number)
+        .with(Param::Body, comment?);
+    Some(Hint::new("leave the comment by itself").with_action(action))
 }
 
 /// The same error for a branch that there was: where it stood is known.

@@ -109,6 +109,7 @@ impl Local {
             database_id: None,
             potential_merge_commit: None,
             base_rules: None,
+            author_review: None,
             head_is_default: None,
             reactions: None,
             projects: None,
@@ -234,5 +235,6 @@ fn latest(review: &LatestReview) -> Review {
         round: None,
         reactions: BTreeMap::new(),
         comments: Vec::new(),
+        threads: Vec::new(),
     }
 }

@@ -18,7 +18,7 @@ use crate::{
 const PULL: SubjectKind = SubjectKind::PullRequest;
 
 impl Local {
-    pub(super) async fn add_comment(
+    pub(crate) async fn add_comment(
         &self,
         number: u64,
         body: &str,
@@ -46,18 +46,21 @@ impl Local {
                 .store
                 .read_to_write(&mut cat, number, &mut attempts)
                 .await?;
-            let thread = match reply_to {
-                None => None,
+            let (reply_to, thread) = match reply_to {
+                None => (None, None),
                 Some(to) => {
                     let said = self.conversation(&mut cat, &pull, Some(&by)).await?;
-                    said.comment(&to.key)
+                    let (answered, thread) = said
+                        .answered_by(&to.key)
                         .ok_or_else(|| no_comment(PULL, number, &to.key))?;
-                    said.thread_of(&to.key).map(|t| t.id.clone())
+                    (
+                        Some(answered.id.clone()),
+                        thread.map(|thread| thread.id.clone()),
+                    )
                 }
             };
             let mut snapshot = pull.snapshot.clone();
             snapshot.comments += u64::from(thread.is_none());
-            let reply_to = reply_to.map(|to| to.key.clone());
             let event = Event::Commented {
                 body: body.to_owned(),
                 reply_to,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use forge_core::{
     Result, Timestamp,
-    model::{Actor, Comment, Review, Side, Thread},
+    model::{Actor, Comment, Review, ReviewState, Side, Thread},
 };
 use forge_git::CatFile;
 
@@ -110,6 +110,15 @@ impl Conversation {
         self.comments.iter().chain(in_threads).find(|c| c.id == id)
     }
 
+    /// The comment that an answer to `id` answers, and its thread. The id of a thread stands for the
+    /// thread's last comment.
+    pub fn answered_by(&self, id: &str) -> Option<(&Comment, Option<&Thread>)> {
+        match self.threads.iter().find(|t| t.id == id) {
+            Some(thread) => Some((thread.comments.last()?, Some(thread))),
+            None => Some((self.comment(id)?, self.thread_of(id))),
+        }
+    }
+
     /// The thread that has the comment `id`.
     pub fn thread_of(&self, id: &str) -> Option<&Thread> {
         self.threads
@@ -145,6 +154,10 @@ pub(crate) fn comment_id(seq: u64) -> String {
 
 pub(super) fn review_id(seq: u64) -> String {
     format!("r{seq}")
+}
+
+fn thread_id(seq: u64, n: usize) -> String {
+    format!("t{seq}.{n}")
 }
 
 /// Makes comments of events.
@@ -246,9 +259,11 @@ impl Conversation {
                 threads,
             } => {
                 let mut opened = Vec::new();
+                let mut ids = Vec::new();
                 for (n, thread) in threads.iter().enumerate() {
                     let first = self.open_thread(seq, n, thread, writer, logged);
                     opened.push(first);
+                    ids.push(thread_id(seq, n));
                 }
                 self.reviews.push(Review {
                     id: review_id(seq),
@@ -262,7 +277,15 @@ impl Conversation {
                     round: None,
                     reactions: BTreeMap::new(),
                     comments: opened,
+                    threads: ids,
                 });
+            }
+            Event::ReviewDismissed { review, message } => {
+                if let Some(review) = self.reviews.iter_mut().find(|r| r.id == *review) {
+                    review.state = ReviewState::Dismissed;
+                }
+                self.comments
+                    .push(writer.comment(comment_id(seq), by, at, message));
             }
             Event::ThreadResolved { thread, resolved } => {
                 if let Some(thread) = self.thread_mut(thread) {
@@ -285,14 +308,14 @@ impl Conversation {
         let entry = &logged.entry;
         let mut first = writer.comment(format!("c{seq}.{n}"), &entry.actor, entry.at, &opened.body);
         first.file_path = Some(opened.path.clone());
-        first.line_number = Some(opened.line);
+        first.line_number = opened.line;
         first.diff_hunk.clone_from(&opened.hunk);
-        let id = format!("t{seq}.{n}");
+        let id = thread_id(seq, n);
         self.blobs.insert(id.clone(), opened.blob.clone());
         self.threads.push(Thread {
             id,
             path: opened.path.clone(),
-            line: Some(opened.line),
+            line: opened.line,
             start_line: opened.start_line,
             side: opened.side,
             resolved: false,

@@ -2,6 +2,7 @@
 
 mod comment;
 mod conversation;
+mod dismissal;
 mod hunks;
 mod issue_comments;
 mod submit;
@@ -54,6 +55,10 @@ impl Reviews for Local {
 
     async fn submit_review(&self, pr: &PrId, review: &NewReview) -> Result<Outcome<Review>> {
         self.add_review(self.number(pr)?, review).await
+    }
+
+    async fn dismiss_review(&self, pr: &PrId, key: &str, message: &str) -> Result<Outcome<Review>> {
+        self.dismiss(self.number(pr)?, key, message).await
     }
 
     async fn threads(

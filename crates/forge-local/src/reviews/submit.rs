@@ -143,7 +143,10 @@ impl Local {
                     "changed files",
                 ))
             })?;
-            let hunk = self.hunk(&range, file, thread).await?;
+            let hunk = match thread.line {
+                Some(line) => Some(self.hunk(&range, file, thread, line).await?),
+                None => None,
+            };
             let side = match thread.side {
                 Side::Left => &range.base,
                 Side::Right => &range.head,
@@ -152,10 +155,10 @@ impl Local {
             placed.push(OpenedThread {
                 path: thread.path.clone(),
                 line: thread.line,
-                start_line: thread.start_line.filter(|s| *s != thread.line),
+                start_line: thread.start_line.filter(|s| Some(*s) != thread.line),
                 side: thread.side,
                 body: thread.body.clone(),
-                hunk: Some(hunk),
+                hunk,
                 blob: blob.map(|i| i.oid),
             });
         }
@@ -163,14 +166,20 @@ impl Local {
     }
 
     /// The part of the diff of `file` that the lines of `thread` stand in.
-    async fn hunk(&self, range: &Range, file: &FileChange, thread: &NewThread) -> Result<String> {
+    async fn hunk(
+        &self,
+        range: &Range,
+        file: &FileChange,
+        thread: &NewThread,
+        line: u64,
+    ) -> Result<String> {
         let mut args = diff_args(&["-p", "-U3"], range);
         args.push("--");
         args.extend(file.previous_path.as_deref());
         args.push(&file.path);
         let mut diff = self.git().stream(args)?;
         let place = Position {
-            line: thread.line,
+            line,
             start: thread.start_line,
             side: thread.side,
         };
@@ -184,8 +193,8 @@ impl Local {
         };
         let path = text::one_line(&thread.path).into_owned();
         let lines = match thread.start_line {
-            Some(start) if start != thread.line => format!("lines {start} to {}", thread.line),
-            _ => format!("line {}", thread.line),
+            Some(start) if start != line => format!("lines {start} to {line}"),
+            _ => format!("line {line}"),
         };
         Err(Error::invalid(
             "line",
@@ -229,13 +238,7 @@ fn check_texts(review: &NewReview) -> Result<()> {
     }
     for thread in &review.threads {
         LIMITS.check_comment("body", &thread.body)?;
-        if thread.line == 0 || thread.start_line.is_some_and(|s| s == 0 || s > thread.line) {
-            return Err(Error::invalid(
-                "line",
-                "lines are counted from 1, the first before the last",
-            )
-            .with_hint("give the lines as the diff counts them"));
-        }
+        thread.check_lines()?;
     }
     Ok(())
 }

@@ -63,6 +63,8 @@ pub(crate) enum Event {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         threads: Vec<OpenedThread>,
     },
+    /// The verdict of a review counts no longer.
+    ReviewDismissed { review: String, message: String },
     /// A thread was resolved, or that was taken back.
     ThreadResolved { thread: String, resolved: bool },
     /// It was closed without merging.
@@ -116,7 +118,9 @@ pub(crate) struct Edited {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct OpenedThread {
     pub path: String,
-    pub line: u64,
+    /// The (last) line; none for a thread on the whole file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_line: Option<u64>,
     pub side: Side,
@@ -188,6 +192,7 @@ impl Subject for Event {
                 ..
             } => "request changes",
             Self::Reviewed { .. } => "review",
+            Self::ReviewDismissed { .. } => "dismiss review",
             Self::ThreadResolved { resolved: true, .. } => "resolve",
             Self::ThreadResolved { .. } => "unresolve",
             Self::Closed { .. } => "close",

@@ -180,6 +180,13 @@ impl Snapshot {
         fold_review(&mut self.latest_reviews, review, |r| r.state, is_same);
     }
 
+    /// Dismisses a review, where it is the latest one of its author.
+    pub fn dismiss_review(&mut self, id: &str) {
+        if let Some(review) = self.latest_reviews.iter_mut().find(|r| r.id == id) {
+            review.state = ReviewState::Dismissed;
+        }
+    }
+
     /// What the reviewers say. Nothing requires a review here.
     pub fn review_counts(&self) -> ReviewCounts {
         ReviewCounts::of(self.latest_reviews.iter().map(|r| r.state))

@@ -334,7 +334,7 @@ async fn reviews_threads_and_comments() {
     repo.user("bob");
     let thread = |line, side| NewThread {
         path: "base.txt".into(),
-        line,
+        line: Some(line),
         start_line: None,
         side,
         body: "why?".into(),

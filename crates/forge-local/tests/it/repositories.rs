@@ -221,7 +221,7 @@ async fn odd_names_of_refs_and_files() {
 
     let threads = odd.map(|path| NewThread {
         path: path.into(),
-        line: 1,
+        line: Some(1),
         start_line: None,
         side: Side::Right,
         body: "odd".into(),

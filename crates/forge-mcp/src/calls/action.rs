@@ -72,8 +72,11 @@ const TOOLS: &[ToolRow] = &[
     (Call::Op(Op::PrReopen), "pr_set_state", &[("state", "open")]),
     (Call::Op(Op::PrMerge), "pr_merge", &[]),
     (Call::Op(Op::PrDiff), "pr_diff", &[]),
-    (Call::Op(Op::Comment), "pr_comment", &[]),
+    (Call::Op(Op::Comment), PR_COMMENT, &[]),
+    (Call::Op(Op::CommentEdit), PR_COMMENT, &[]),
+    (Call::Op(Op::CommentDelete), PR_COMMENT, &[]),
     (Call::Op(Op::ReviewSubmit), "pr_review", &[]),
+    (Call::Op(Op::ReviewDismiss), "pr_review_dismiss", &[]),
     (Call::Op(Op::ThreadResolve), "pr_thread_resolve", &[]),
     (Call::Op(Op::IssueList), "issue_list", &[]),
     (Call::Op(Op::IssueView), "issue_view", &[]),
@@ -96,15 +99,17 @@ const TOOLS: &[ToolRow] = &[
     (Call::Op(Op::IssueCommentDelete), ISSUE_COMMENT, &[]),
     (Call::Op(Op::Checks), "pr_checks", &[]),
     (Call::Op(Op::CheckLog), "pr_checks", &[("logs", "true")]),
+    (Call::Op(Op::ChecksRerun), "pr_checks_rerun", &[]),
 ];
 
 const FORGE_STATUS: &str = "forge_status";
 const PR_EDIT: &str = "pr_edit";
+const PR_COMMENT: &str = "pr_comment";
 const ISSUE_EDIT: &str = "issue_edit";
 const ISSUE_COMMENT: &str = "issue_comment";
 
 /// The tools that fail without one of the arguments that they do not require.
-const NEED_ONE: [&str; 3] = [PR_EDIT, ISSUE_EDIT, ISSUE_COMMENT];
+const NEED_ONE: [&str; 4] = [PR_EDIT, PR_COMMENT, ISSUE_EDIT, ISSUE_COMMENT];
 
 /// The argument of each parameter: the first that the tool has. The others are of no tool.
 const PARAMS: &[(Param, &[&str])] = &[

@@ -67,7 +67,10 @@ const ALIASES: &[(&str, &[&str])] = &[
     ("head", &["head_branch", "head_ref", "source_branch"]),
     ("base", &["base_branch", "base_ref", "target_branch"]),
     ("thread", &["thread_id", "thread_node_id"]),
-    ("reply_to", &["in_reply_to", "comment_id"]),
+    (
+        "reply_to",
+        &["in_reply_to", "comment_id", "thread", "thread_id"],
+    ),
     ("verdict", &["event", "review_event"]),
     ("paths", &["path", "files", "file"]),
     ("path", &["file", "file_path", "filename"]),

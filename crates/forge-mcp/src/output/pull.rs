@@ -526,6 +526,9 @@ pub(crate) struct Written {
     /// Of what was written: a comment, a review, a thread, a commit
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
+    /// Ids of the threads that a review opened, in the order of its comments
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub threads: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<WarningOut>,
 }

@@ -11,6 +11,7 @@ mod issue_written;
 mod linked;
 mod listing;
 mod pr_checks;
+mod pr_checks_rerun;
 mod pr_comment;
 mod pr_context;
 mod pr_create;
@@ -20,6 +21,7 @@ mod pr_list;
 mod pr_merge;
 mod pr_resubmit;
 mod pr_review;
+mod pr_review_dismiss;
 mod pr_set_state;
 mod pr_thread_resolve;
 mod pr_update_branch;
@@ -45,6 +47,7 @@ pub(crate) fn all() -> Vec<Route> {
         Route::of::<issue_list::IssueList>(),
         Route::of::<issue_view::IssueView>(),
         Route::of::<pr_checks::PrChecks>(),
+        Route::of::<pr_checks_rerun::PrChecksRerun>(),
         Route::of::<pr_comment::PrComment>(),
         Route::of::<pr_context::PrContext>(),
         Route::of::<pr_create::PrCreate>(),
@@ -54,6 +57,7 @@ pub(crate) fn all() -> Vec<Route> {
         Route::of::<pr_merge::PrMerge>(),
         Route::of::<pr_resubmit::PrResubmit>(),
         Route::of::<pr_review::PrReview>(),
+        Route::of::<pr_review_dismiss::PrReviewDismiss>(),
         Route::of::<pr_set_state::PrSetState>(),
         Route::of::<pr_thread_resolve::PrThreadResolve>(),
         Route::of::<pr_update_branch::PrUpdateBranch>(),

@@ -1,7 +1,8 @@
+use forge_core::Error;
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 
-use super::written;
+use super::{issue_written::given, written};
 use crate::{
     calls::{Answer, Call, Effect, Spec, Stop, Tool},
     output::Written,
@@ -15,38 +16,57 @@ pub(super) struct Args {
     repo: Option<String>,
     number: String,
     /// Markdown
-    body: String,
-    /// Id of the comment to answer, also one in a thread
+    body: Option<String>,
+    /// Id of the comment or thread to answer
     reply_to: Option<String>,
+    /// Id of the comment to replace
+    edit: Option<String>,
+    /// Id of the comment to delete
+    delete: Option<String>,
 }
 
 impl Tool for PrComment {
     const SPEC: Spec = Spec {
         name: "pr_comment",
         title: "Comment on a pull request",
-        description: "Comments, or answers a comment or thread. For comments on lines or a verdict: \
+        description: "Comments, or answers a comment or thread; with edit replaces a comment of \
+                      yours, with delete removes one. For comments on lines or a verdict: \
                       pr_review. Does not resolve: pr_thread_resolve.",
-        effect: Effect::Add,
+        effect: Effect::Replace,
     };
     type Args = Args;
     type Out = Written;
 
     async fn run(call: &Call, args: Args) -> Result<Answer<Written>, Stop> {
         let target = call.pull(args.repo.as_deref(), &args.number).await?;
-        let reply_to = match args.reply_to {
-            Some(key) => Some(call.comment(&target, key).await?),
-            None => None,
+        let (repo, pr) = (&target.repo, &target.id);
+        let named = (given(args.reply_to), given(args.edit), given(args.delete));
+        let (did, outcome) = match (given(args.body), named) {
+            (Some(body), (None, None, None)) => ("commented", repo.comment(pr, &body, None).await?),
+            (Some(body), (Some(key), None, None)) => {
+                let to = call.comment(&target, key).await?;
+                ("answered", repo.comment(pr, &body, Some(&to)).await?)
+            }
+            (Some(body), (None, Some(key), None)) => {
+                let id = call.comment(&target, key).await?;
+                ("comment replaced", repo.edit_comment(&id, &body).await?)
+            }
+            (None, (None, None, Some(key))) => {
+                let id = call.comment(&target, key).await?;
+                let gone = repo.delete_comment(&id).await?;
+                let mut out = written::of(call, pr, "comment deleted", &gone);
+                out.id = Some(id.key);
+                return Ok(written::answer(out));
+            }
+            _ => {
+                return Err(
+                    Error::invalid("body", "the arguments are not those of one comment")
+                        .with_hint("pass body, perhaps with reply_to or edit; or delete alone")
+                        .into(),
+                );
+            }
         };
-        let outcome = target
-            .repo
-            .comment(&target.id, &args.body, reply_to.as_ref())
-            .await?;
-        let did = if reply_to.is_some() {
-            "answered"
-        } else {
-            "commented"
-        };
-        let mut out = written::of(call, &target.id, did, &outcome);
+        let mut out = written::of(call, pr, did, &outcome);
         out.id = Some(outcome.value.id.clone());
         out.url = Some(call.cleaner.line(&outcome.value.url));
         Ok(written::answer(out))

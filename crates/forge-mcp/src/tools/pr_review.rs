@@ -39,8 +39,8 @@ enum Given {
 #[serde(deny_unknown_fields)]
 struct Inline {
     path: String,
-    /// In the new file, in the diff
-    line: u64,
+    /// In the new file, in the diff; none: the whole file
+    line: Option<u64>,
     start_line: Option<u64>,
     /// left: the old file
     side: Option<Where>,
@@ -102,6 +102,7 @@ impl Tool for PrReview {
         let did = format!("reviewed: {}", written::spoken(&outcome.value.state));
         let mut out = written::of(call, &target.id, &did, &outcome);
         out.id = Some(outcome.value.id.clone());
+        out.threads.clone_from(&outcome.value.threads);
         out.head_oid = outcome.value.commit.clone();
         Ok(written::answer(out))
     }

@@ -32,6 +32,7 @@ pub(super) fn of<T>(call: &Call, pr: &PrId, did: &str, outcome: &Outcome<T>) -> 
         head_oid: None,
         url: None,
         id: None,
+        threads: Vec::new(),
         warnings: WarningOut::all(&outcome.warnings, &call.about(), &call.cleaner),
     }
 }
@@ -50,6 +51,10 @@ pub(super) fn answer(written: Written) -> Answer<Written> {
     }
     if let Some(id) = &written.id {
         text.push_str(&format!(" | id {}", name_of(id)));
+    }
+    if !written.threads.is_empty() {
+        let ids: Vec<String> = written.threads.iter().map(|id| name_of(id)).collect();
+        text.push_str(&format!(" | threads {}", ids.join(", ")));
     }
     if let Some(head) = &written.head_oid {
         text.push_str(&format!(" | head {}", name_of(head)));

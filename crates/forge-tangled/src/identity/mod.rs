@@ -3,12 +3,7 @@
 mod dns;
 mod document;
 
-use std::{
-    collections::HashMap,
-    net::IpAddr,
-    sync::{Arc, Mutex, PoisonError},
-    time::{Duration, Instant},
-};
+use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use forge_core::{
@@ -67,8 +62,8 @@ pub(crate) struct Identities {
     documents: Cache<Document>,
     handles: Cache<String>,
     guard: Arc<Guard>,
-    /// Accounts whose names could not be found out, and when that was.
-    failed: Mutex<HashMap<String, Instant>>,
+    /// Accounts whose names could not be found out.
+    failed: Cache<()>,
 }
 
 impl Identities {
@@ -78,11 +73,13 @@ impl Identities {
         Self {
             http,
             settings,
-            known: Cache::weighed(kept, most, |it| it.document.weight()),
+            // A handle that could not be looked up is none of the account's for a minute.
+            known: Cache::weighed(kept, most, |it: &Identity| it.document.weight())
+                .retrying(|it| it.handle.is_none() && it.document.handle.is_some()),
             documents: Cache::weighed(kept, most, Document::weight),
             handles: Cache::new(kept),
             guard,
-            failed: Mutex::default(),
+            failed: Cache::new(FAILED_FOR),
         }
     }
 
@@ -120,6 +117,7 @@ impl Identities {
 
     /// An account by DID, with its handle if that leads back to it.
     pub async fn of_did(&self, did: &str) -> Result<Identity> {
+        check_did(did)?;
         let cell = self.known.cell(did);
         let found = cell.get_or_try_init(|| async {
             let document = self.document_of(did).await?;
@@ -141,6 +139,7 @@ impl Identities {
 
     /// The document of an account. Its handle is not looked at.
     async fn document_of(&self, did: &str) -> Result<Document> {
+        check_did(did)?;
         let cell = self.documents.cell(did);
         cell.get_or_try_init(|| self.document(did)).await.cloned()
     }
@@ -148,18 +147,18 @@ impl Identities {
     /// What an account is called; the DID itself where it cannot be looked up. A lookup that
     /// failed is not made again for a while: one account may have written a thousand records.
     pub async fn name_of(&self, did: &str) -> String {
-        let failed = |map: &HashMap<String, Instant>| {
-            map.get(did).is_some_and(|at| at.elapsed() < FAILED_FOR)
-        };
-        if failed(&self.failed.lock().unwrap_or_else(PoisonError::into_inner)) {
+        if check_did(did).is_err() {
+            return did.to_owned();
+        }
+        let failed = self.failed.cell(did);
+        if failed.initialized() {
             return did.to_owned();
         }
         match self.of_did(did).await {
             Ok(identity) => identity.name().to_owned(),
             Err(_) => {
-                let mut map = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
-                map.retain(|_, at| at.elapsed() < FAILED_FOR);
-                map.insert(did.to_owned(), Instant::now());
+                // Who asked at the same time has found out the same.
+                let _ = failed.set(());
                 did.to_owned()
             }
         }
@@ -302,21 +301,11 @@ impl Identities {
     }
 
     fn document_url(&self, did: &str) -> Result<(String, NamedBy)> {
-        let unknown = || {
-            Error::invalid(
-                "owner",
-                format!("'{}' is no DID that can be looked up", one_line(did)),
-            )
-            .with_hint("name the account by a did:plc:… or a did:web:…")
-        };
-        if valid_did(did.to_owned()).is_none() {
-            return Err(unknown());
-        }
         if did.starts_with("did:plc:") {
             return Ok((format!("{}/{did}", self.settings.plc), NamedBy::User));
         }
         let host = did.strip_prefix("did:web:").and_then(web_host);
-        let host = host.ok_or_else(unknown)?;
+        let host = host.ok_or_else(|| no_did(did))?;
         let origin = Origin::of_host(&host, self.settings.reach)?;
         Ok((format!("{origin}/.well-known/did.json"), NamedBy::Stranger))
     }
@@ -371,8 +360,27 @@ fn web_host(identifier: &str) -> Option<String> {
 }
 
 fn valid_did(did: String) -> Option<String> {
+    check_did(&did).is_ok().then_some(did)
+}
+
+/// Whether a text is a DID, which has a limited length: none other is looked up or kept.
+///
+/// # Errors
+/// `invalid_input`.
+fn check_did(did: &str) -> Result<()> {
     let fits = did.starts_with("did:") && AtUri::parse(&format!("at://{did}/x.y.z/self")).is_ok();
-    fits.then_some(did)
+    match fits {
+        true => Ok(()),
+        false => Err(no_did(did)),
+    }
+}
+
+fn no_did(did: &str) -> Error {
+    Error::invalid(
+        "owner",
+        format!("'{}' is no DID that can be looked up", one_line(did)),
+    )
+    .with_hint("name the account by a did:plc:… or a did:web:…")
 }
 
 /// The DID that the TXT records of a handle name. Two different ones are no answer (atproto

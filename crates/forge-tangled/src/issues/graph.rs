@@ -22,7 +22,7 @@ use super::{
     view::{Beside, Located},
 };
 use crate::{
-    Tangled, kinds,
+    Tangled, fault, kinds,
     labels::{Definitions, Named, keys},
     pulls::{
         status::{self, Status, Words, Writers},
@@ -415,7 +415,7 @@ impl Tangled {
                 }
                 Err(e) => {
                     // One that is gone is related to nothing any more.
-                    graph.truncated |= !e.is_not_found();
+                    graph.truncated |= !fault::is_gone(&e);
                     let what = format!("the related issue {}", one_line(&uri));
                     graph.warnings.push(unread(&what, &e));
                     graph.failed.insert(uri, e);

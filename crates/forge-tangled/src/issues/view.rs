@@ -10,7 +10,7 @@ use futures::future;
 
 use super::record::Stored;
 use crate::{
-    Era, Tangled, comments, kinds,
+    Era, Tangled, comments, fault, kinds,
     label_definitions::no_board,
     labels::{self, Labelled},
     pulls::{
@@ -87,9 +87,13 @@ impl Tangled {
             RepoPath::Did(uri.authority.clone())
         } else {
             let pds = self.identities.pds(&uri.authority).await?;
-            let record = records::get_uri(&pds, &uri)
-                .await
-                .map_err(|e| if e.is_not_found() { missing(&uri) } else { e })?;
+            let record =
+                records::get_uri(&pds, &uri)
+                    .await
+                    .map_err(|e| match fault::says_missing(&e) {
+                        true => missing(&uri),
+                        false => e,
+                    })?;
             let stored = Stored::parse(record, self.fields())?;
             match AtUri::parse(&stored.target) {
                 Ok(uri) => RepoPath::Record(uri),
@@ -155,9 +159,13 @@ impl Tangled {
             return found.ok_or_else(|| missing(uri));
         }
         let pds = self.identities.pds(&uri.authority).await?;
-        let record = records::get_uri(&pds, uri)
-            .await
-            .map_err(|e| if e.is_not_found() { missing(uri) } else { e })?;
+        let record =
+            records::get_uri(&pds, uri)
+                .await
+                .map_err(|e| match fault::says_missing(&e) {
+                    true => missing(uri),
+                    false => e,
+                })?;
         let issue = Stored::parse(record, self.fields())?;
         if !repository.is_target(&issue.target) {
             return Err(Error::not_found(

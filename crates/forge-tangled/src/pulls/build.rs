@@ -120,6 +120,7 @@ impl Tangled {
             database_id: None,
             potential_merge_commit: None,
             base_rules: None,
+            author_review: None,
             head_is_default: None,
             reactions: None,
             projects: None,

@@ -74,11 +74,7 @@ impl Tangled {
         located: &Located,
         patch: &Patch,
     ) -> (Vec<u8>, Option<Warning>) {
-        if let Some(why) = patch.fault() {
-            let warning = Warning::new(format!(
-                "git may take other changes from this round than are shown, so it is not merged: the \
-                 patch {why}"
-            ));
+        if let Some(warning) = unseen_changes("this round", patch) {
             return (patch.diff(), Some(warning));
         }
         if patch.mails.len() < 2 {
@@ -189,6 +185,14 @@ impl Tangled {
             &req,
         )
     }
+}
+
+/// The warning of a round, called `name`, of which no diff need show all changes.
+pub(super) fn unseen_changes(name: &str, patch: &Patch) -> Option<Warning> {
+    let why = patch.fault()?;
+    Some(Warning::new(format!(
+        "git may take other changes from {name} than are shown, so it is not merged: the patch {why}"
+    )))
 }
 
 /// What a diff of a round is said to be of, as [`forge_core::model::PullRequest::head_id`].

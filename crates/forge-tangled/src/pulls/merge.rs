@@ -151,23 +151,25 @@ impl Tangled {
         let pull = &located.pull;
         let pds = self.identities.pds(pull.author()).await?;
         let now = crate::records::get_uri(&pds, &pull.uri).await?;
-        if now.cid() == pull.record.cid() {
+        let is_same_id = now.cid() == pull.record.cid();
+        // A value whose JSON has no one CID is under whatever CID its server says.
+        if is_same_id && now.value == pull.record.value {
             return Ok(());
         }
+        let (uri, was, is) = (&pull.record.uri, pull.record.cid(), now.cid());
+        let how = match is_same_id {
+            true => format!("under the same CID {}", one_line(is)),
+            false => format!("from {} to {}", one_line(was), one_line(is)),
+        };
         Err(Error::new(
             ErrorKind::Conflict {
                 what: Changed::Record,
-                expected: pull.record.cid().to_owned(),
-                actual: now.cid().to_owned(),
+                expected: was.to_owned(),
+                actual: is.to_owned(),
             },
-            format!(
-                "{} was changed from {} to {} while it was about to be merged",
-                pull.record.uri,
-                one_line(pull.record.cid()),
-                one_line(now.cid())
-            ),
+            format!("{uri} was changed {how} while it was about to be merged"),
         )
-        .with_hint(look_again(&pull.record.uri)))
+        .with_hint(look_again(uri)))
     }
 
     /// The branch after the merge, once it holds the change. An answer that was lost is decided by

@@ -1,5 +1,6 @@
 //! Pull requests: one file for each thing that is done with them.
 
+mod across;
 pub(crate) mod build;
 mod contents;
 mod create;
@@ -33,7 +34,8 @@ use forge_core::{
     model::{
         BaseRules, CloseReq, Commit, ContentsReq, CreatePull, Diff, DiffReq, EditPull, FileChange,
         FileContent, HeadRef, Lock, Merge, MergeReq, Mergeability, PrFields, PullQuery,
-        PullRequest, PullStatus, Resubmit, RevertPull, StateFilter, StatusEvent, UpdateBranch,
+        PullRequest, PullScope, PullStatus, PullsAcross, Resubmit, RevertPull, StateFilter,
+        StatusEvent, UpdateBranch,
     },
 };
 
@@ -66,6 +68,15 @@ impl PullRequests for Tangled {
         fields: PrFields,
     ) -> Result<Vec<PullRequest>> {
         self.find_pulls(repo, head, state, fields).await
+    }
+
+    async fn list_across(
+        &self,
+        scope: &PullScope,
+        queries: &[PullQuery],
+        limit: usize,
+    ) -> Result<PullsAcross> {
+        self.pulls_across(scope, queries, limit).await
     }
 
     async fn status(

@@ -10,7 +10,10 @@ use forge_core::{
 };
 use futures::stream;
 
-use super::{diff::head_id, view::Located};
+use super::{
+    diff::{head_id, unseen_changes},
+    view::Located,
+};
 use crate::{Tangled, hints::resubmit, patch::Patch};
 
 /// The call that failed, with another round.
@@ -72,7 +75,7 @@ impl Tangled {
                 context_lines: None,
                 since: Some(since_head(&patch, &patch)),
                 body: Box::pin(stream::empty()),
-                warnings: Vec::new(),
+                warnings: unseen_changes("this round", &patch).into_iter().collect(),
             });
         }
         let message = format!(
@@ -121,12 +124,20 @@ impl Tangled {
             .with_hint("read the diff between them, or the patch series of one round"));
         }
         let before = self.patch_of_round(located, since).await?;
+        // Each round by its own name: what is hidden in one is no change from the other.
+        let unseen =
+            |number: usize, patch: &Patch| unseen_changes(&format!("round {number}"), patch);
+        let (old_unseen, new_unseen) = (unseen(since, &before), unseen(round, &patch));
         let ((old, first), (new, second)) = futures::join!(
             self.net_diff(located, &before),
             self.net_diff(located, &patch)
         );
         let between = between(&old, &new);
-        let mut warnings: Vec<Warning> = first.or(second).into_iter().collect();
+        // Of one with unseen changes, the warning of its diff says the same.
+        let first = first.filter(|_| old_unseen.is_none());
+        let second = second.filter(|_| new_unseen.is_none());
+        let unseen = [new_unseen, old_unseen].into_iter().flatten();
+        let mut warnings: Vec<Warning> = unseen.chain(first.or(second)).collect();
         warnings.push(
             Warning::new(format!(
                 "files whose changes are those of round {since} are left out; the others are shown \

@@ -15,7 +15,7 @@ use super::{
     view::Located,
 };
 use crate::{
-    Tangled,
+    Tangled, fault,
     hints::{AS_PATCH, merge},
     repository::Repository,
 };
@@ -52,7 +52,7 @@ impl Tangled {
             let found = match self.locate(&id).await {
                 Ok(found) => found,
                 // Deleted by its author: what is on top stands for itself.
-                Err(e) if e.is_not_found() => break,
+                Err(e) if fault::is_gone(&e) => break,
                 Err(e) => return Err(e),
             };
             if !self.is_to_be_merged(&found).await? {
@@ -166,7 +166,7 @@ impl Tangled {
         };
         match self.locate(&id).await {
             Ok(below) => self.tip_of(&below).await.map(Some),
-            Err(e) if e.is_not_found() => Ok(None),
+            Err(e) if fault::is_gone(&e) => Ok(None),
             Err(e) => Err(e),
         }
     }

@@ -166,7 +166,7 @@ impl Tangled {
         let mut doubt = None;
         if let Some(said) = said_merged(&statuses) {
             match self.landed_as_titled(&located, said).await? {
-                Landed::Yes => return Err(merged(&located.pull, "closed")),
+                Landed::Yes => return Err(merged(&located.pull, "closed", req.comment.as_deref())),
                 Landed::No => {
                     let told = self.only_said(&located, said, &Landed::No).await;
                     doubt = Some(Warning::new(told));
@@ -225,7 +225,7 @@ impl Tangled {
         // What is not proved may be opened again: a merge looks for the change first, too.
         let doubt = match said_merged(&statuses) {
             Some(said) => match self.landed_as_titled(&located, said).await? {
-                Landed::Yes => return Err(merged(&located.pull, "reopened")),
+                Landed::Yes => return Err(merged(&located.pull, "reopened", comment)),
                 landed => Some(self.only_said(&located, said, &landed).await),
             },
             None => None,
@@ -365,9 +365,18 @@ fn behind_comment(located: &Located, comment: Option<&str>, error: Error) -> Err
     }
 }
 
-fn merged(pull: &Pull, what: &str) -> Error {
-    Error::precondition(
+/// Refuses a change of a merged one. A comment that was to go with it can be made by itself.
+fn merged(pull: &Pull, what: &str, comment: Option<&str>) -> Error {
+    let uri = &pull.record.uri;
+    let error = Error::precondition(
         Precondition::Merged,
-        format!("{} is merged and cannot be {what}", pull.record.uri),
-    )
+        format!("{uri} is merged and cannot be {what}"),
+    );
+    match comment {
+        Some(body) => error.with_hint(
+            Hint::new("leave the comment by itself")
+                .with_action(Action::op(Op::Comment).on(uri).with(Param::Body, body)),
+        ),
+        None => error,
+    }
 }

@@ -17,7 +17,7 @@ use super::{
     status,
 };
 use crate::{
-    Era, Tangled, checks, comments,
+    Era, Tangled, checks, comments, fault,
     hints::{another_round, list_pulls},
     kinds,
     knot::Checked,
@@ -87,9 +87,13 @@ impl Tangled {
             return Err(missing(uri));
         }
         let pds = self.identities.pds(&uri.authority).await?;
-        let record = records::get_uri(&pds, uri)
-            .await
-            .map_err(|e| if e.is_not_found() { missing(uri) } else { e })?;
+        let record =
+            records::get_uri(&pds, uri)
+                .await
+                .map_err(|e| match fault::says_missing(&e) {
+                    true => missing(uri),
+                    false => e,
+                })?;
         let pull = Pull::parse(record, self.fields())?;
         if !repository.is_target(&pull.target) {
             return Err(Error::not_found(
@@ -487,9 +491,13 @@ impl Tangled {
             }
             Content::Missing => return Err(no_patch(pull, number)),
             Content::Commits { base, head } => {
-                let cell = self.patches.cell(&format!("{base} {head}"));
+                // What a knot calls the commits is its word, and not for another repository.
+                let of = repository.target();
+                let cell = self.patches.cell(&format!("{of} {base} {head}"));
                 let patch = cell.get_or_try_init(|| self.commits_as_patch(repository, base, head));
-                return patch.await.cloned();
+                let patch = patch.await.cloned();
+                self.patches.shed();
+                return patch;
             }
             Content::Blob(cid) => cid,
         };
@@ -499,7 +507,9 @@ impl Tangled {
             let read = |blob: &[u8]| Ok(Arc::new(Patch::parse(patch::unpack(blob)?)));
             records::blob(&pds, &pull.uri, cid, read).await
         });
-        patch.await.cloned()
+        let patch = patch.await.cloned();
+        self.patches.shed();
+        patch
     }
 
     /// See [`forge_core::PullRequests::mergeability`].

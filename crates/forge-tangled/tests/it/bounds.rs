@@ -2,7 +2,7 @@
 
 use forge_core::{
     Client, PageReq, Policy, PullRequests, Repo, Warning,
-    model::{CloseReq, PrFields, PrState, PullQuery, StateFilter},
+    model::{CloseReq, DiffReq, PrFields, PrState, PullQuery, StateFilter},
 };
 use forge_tangled::{ReadLimits, Settings};
 use forge_testkit::tangled::{Account, Fault, Recorded};
@@ -175,7 +175,7 @@ async fn page_of_many_small_values_is_refused() {
 async fn record_of_many_small_values_is_refused() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
-    let zeros = format!("{{\"z\":[{}0]}}", "0,".repeat(8_000_000));
+    let zeros = format!("{{\"z\":[{}0]}}", "0,".repeat(1_000_000));
     let rkey = made.node_id.rsplit('/').next().unwrap();
     let sent = Fault::answer(200, &[("content-type", "application/json")], zeros)
         .on("com.atproto.repo.getRecord")
@@ -186,6 +186,76 @@ async fn record_of_many_small_values_is_refused() {
     assert_eq!(e.code(), "protocol", "{e:?}");
     let part = "more values than are read at once";
     assert!(e.message().contains(part), "{e:?}");
+}
+
+/// Each has one, which the backlinks name.
+#[tokio::test]
+async fn single_records_of_many_accounts_share_the_limit_of_a_list() {
+    let stage = Stage::new();
+    let made = stage.open(&stage.handle(&stage.alice), "topic").await;
+    for name in ["carol.test", "dave.test", "erin.test"] {
+        let account = stage.world.pds().account(name, PASSWORD);
+        let comment = json!({
+            "subject": { "uri": made.node_id, "cid": made.version },
+            "body": { "text": "x".repeat(300 * KIB) }, "createdAt": "2026-11-01T00:00:00Z",
+        });
+        stage.world.pds().add(&account.did, COMMENT, comment);
+    }
+    stage.world.index().host().set_down(true);
+    let limits = ReadLimits {
+        list: 500 * KIB,
+        ..ReadLimits::default()
+    };
+    let forge = stage.tangled_with(limited(&stage, limits), None);
+    let view = forge.view(&made.id, PrFields::NONE).await.unwrap();
+    assert_eq!(view.comments_count, 1, "{:?}", view.warnings);
+    let part = "is left out: the accounts before it have more than 500 KiB";
+    assert!(told(&view.warnings, part), "{:?}", view.warnings);
+}
+
+/// Strangers choose how many records and patches are read at once.
+#[tokio::test]
+async fn record_or_blob_that_is_longer_than_any_is_refused() {
+    let stage = Stage::new();
+    let made = stage.open(&stage.handle(&stage.alice), "topic").await;
+    let host = stage.world.pds().host();
+    let rkey = made.node_id.rsplit('/').next().unwrap();
+    let json = [("content-type", "application/json")];
+    let record = json!({ "uri": made.node_id, "value": { "title": "x".repeat(5 << 20) } });
+    let sent = Fault::answer(200, &json, record.to_string());
+    host.fault(sent.on("com.atproto.repo.getRecord").about(rkey).always());
+    let forge = stage.tangled(&stage.alice);
+    let e = forge.view(&made.id, PrFields::NONE).await.unwrap_err();
+    assert_eq!(e.code(), "protocol", "{e:?}");
+    assert!(e.message().contains("it is more than 4 MiB"), "{e:?}");
+    host.clear_faults();
+    let bytes = [("content-type", "application/octet-stream")];
+    let blob = Fault::answer(200, &bytes, "x".repeat(17 << 20));
+    host.fault(blob.on("com.atproto.sync.getBlob").always());
+    let forge = stage.tangled(&stage.alice);
+    let e = forge.diff(&made.id, &DiffReq::default()).await.unwrap_err();
+    assert_eq!(e.code(), "protocol", "{e:?}");
+    assert!(e.message().contains("it is more than 16 MiB"), "{e:?}");
+}
+
+/// Bytes are bytes, whatever their server calls them.
+#[tokio::test]
+async fn blob_that_is_called_json_is_read_as_its_bytes() {
+    let stage = Stage::new();
+    let made = stage.open(&stage.handle(&stage.alice), "topic").await;
+    let pds = stage.world.pds();
+    // Written anew, it would have other bytes.
+    let odd = "{ \"a\" :  1 }\n";
+    let (_, mut record) = pds.record(&made.node_id).unwrap();
+    let blob = pds.blob(&stage.alice.did, "application/gzip", odd.as_bytes());
+    record["rounds"][0]["patchBlob"] = blob;
+    let rkey = made.node_id.rsplit('/').next().unwrap();
+    pds.put(&stage.alice.did, PULL, rkey, record);
+    let sent = Fault::answer(200, &[("content-type", "application/json")], odd);
+    pds.host()
+        .fault(sent.on("com.atproto.sync.getBlob").always());
+    let forge = stage.tangled(&stage.bob);
+    assert_eq!(forge.round(&made.id, 0).await.unwrap(), odd.as_bytes());
 }
 
 #[tokio::test]

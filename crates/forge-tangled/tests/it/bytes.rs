@@ -7,7 +7,7 @@ use forge_core::{
     Changed, Error, ErrorKind, PageReq, PrId, PullRequests, Reviews,
     model::{
         CreatePull, Diff, DiffReq, HeadChange, MergeReq, NewReview, PrFields, PrState, PullRequest,
-        Verdict,
+        Rounds, Verdict,
     },
 };
 use forge_tangled::Tangled;
@@ -133,6 +133,55 @@ async fn round_with_a_change_behind_its_signature_is_not_merged() {
     assert_eq!(stage.world.knot().host().count_of(MERGE), 0);
 }
 
+#[tokio::test]
+async fn diff_between_rounds_tells_of_unseen_changes_of_each() {
+    let stage = Stage::new();
+    let made = stage.open(&stage.handle(&stage.alice), "topic").await;
+    let forge = stage.tangled(&stage.alice);
+    let patch = String::from_utf8(forge.round(&made.id, 0).await.unwrap()).unwrap();
+    let (head, newer) = (made.head_oid.clone().unwrap(), "b".repeat(40));
+    let evil = |name: &str| format!("--- /dev/null\n+++ b/{name}\n@@ -0,0 +1 @@\n+evil\n");
+    let patches = [
+        format!("{patch}{}", evil("a.sh")),
+        format!("{}{}", patch.replace(&head, &newer), evil("b.sh")),
+    ];
+    let (pds, did) = (stage.world.pds(), &stage.alice.did);
+    let (_, mut record) = pds.record(&made.node_id).unwrap();
+    let time = record["rounds"][0]["createdAt"].clone();
+    let rounds = patches.map(|patch| {
+        let blob = pds.blob(did, "application/gzip", &packed(&patch));
+        json!({ "createdAt": time, "patchBlob": blob })
+    });
+    record["rounds"] = json!(rounds);
+    pds.put(did, PULL, rkey(&made.node_id), record);
+    let forge = stage.tangled(&stage.bob);
+    let of = |round, since| DiffReq {
+        rounds: Some(Rounds { round, since }),
+        ..DiffReq::default()
+    };
+    // The commit is the head of the newest round, since which nothing is shown.
+    let since_newest = DiffReq {
+        since: Some(newer),
+        ..DiffReq::default()
+    };
+    for (req, named) in [
+        (of(Some(0), None), &["this round"][..]),
+        (of(None, Some(0)), &["round 0", "round 1"][..]),
+        (since_newest, &["this round"][..]),
+    ] {
+        let diff = forge.diff(&made.id, &req).await.unwrap();
+        for name in named {
+            let unseen = format!("other changes from {name} than are shown");
+            let told = |w: &forge_core::Warning| w.message.contains(&unseen);
+            assert!(
+                diff.warnings.iter().any(told),
+                "{name}: {:?}",
+                diff.warnings
+            );
+        }
+    }
+}
+
 /// A round names its commits itself: a knot's diff of commits of these names is of another change.
 #[tokio::test]
 async fn round_that_names_the_commits_of_another_change_is_shown_itself() {
@@ -175,6 +224,29 @@ async fn record_changed_before_merge_is_conflict_with_both_ids() {
     for id in [&was, &is] {
         assert!(e.message().contains(id), "{e:?}");
     }
+    assert_eq!(stage.world.knot().host().count_of(MERGE), 0);
+}
+
+/// A value with a stamp has no CID of its own, so that its server can send two under one.
+#[tokio::test]
+async fn record_changed_under_the_same_id_before_merge_is_conflict() {
+    let stage = Stage::new();
+    let made = stage.open(&stage.handle(&stage.alice), "topic").await;
+    let pds = stage.world.pds();
+    let (_, mut old) = pds.record(&made.node_id).unwrap();
+    old["x-tngl-note"] = json!("stamped");
+    let mut new = old.clone();
+    new["title"] = json!("Another title");
+    let (_, id) = pds.put(&stage.alice.did, PULL, rkey(&made.node_id), new);
+    let first = json!({ "uri": made.node_id, "cid": id, "value": old });
+    let fault = Fault::answer(200, &JSON, first.to_string());
+    pds.host()
+        .fault(fault.on(RECORD).about(rkey(&made.node_id)));
+    let forge = stage.tangled(&stage.bob);
+    let e = forge.merge(&made.id, &MergeReq::default()).await;
+    let e = e.unwrap_err();
+    assert_eq!(e.code(), "conflict", "{e:?}");
+    assert!(e.message().contains("under the same CID"), "{e:?}");
     assert_eq!(stage.world.knot().host().count_of(MERGE), 0);
 }
 

@@ -1,4 +1,9 @@
-use std::{sync::Arc, time::Duration};
+use std::{
+    io::{Read as _, Write as _},
+    net::TcpListener,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use forge_core::{
     Action, Call, ErrorKind, Param, PullRequests, Repos, Reviews, Secret,
@@ -572,6 +577,64 @@ async fn on_tangled_1_0_a_restart_in_the_middle_leaves_one_ticket_with_one_round
                 }
             }
             assert_eq!((tickets().len(), rounds()), (1, 1), "{at}");
+        }
+    }
+}
+
+/// A server that gives everybody a token, and keeps what it was sent.
+fn thief() -> (String, Arc<Mutex<String>>) {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let sent = Arc::new(Mutex::new(String::new()));
+    let kept = Arc::clone(&sent);
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            let mut head = [0; 8192];
+            let length = stream.read(&mut head).unwrap_or(0);
+            let head = String::from_utf8_lossy(&head[..length]).to_lowercase();
+            kept.lock().unwrap().push_str(&head);
+            let body = r#"{"token":"a.b.c"}"#;
+            let length = body.len();
+            let _ = write!(
+                stream,
+                "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\
+                 content-length: {length}\r\nconnection: close\r\n\r\n{body}"
+            );
+        }
+    });
+    (format!("http://localhost:{port}"), sent)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn redirect_of_service_auth_takes_no_token_along() {
+    for (of_the_knot, method) in [
+        (false, "com.atproto.server.getServiceAuth"),
+        (true, "com.atproto.repo.createRecord"),
+    ] {
+        for status in [302, 307, 308] {
+            let stage = Stage::new();
+            let repo = stage.world.repository_1_0(&stage.alice, "new");
+            repo.git.commit("topic", "A", &[("a", Some("x\n"))]);
+            let dir = tempfile::tempdir().unwrap();
+            let (url, sent) = thief();
+            let to = format!("{url}/xrpc/{method}");
+            let host = match of_the_knot {
+                true => stage.world.knot().host(),
+                false => stage.world.pds().host(),
+            };
+            let away = Fault::answer(status, &[("location", to.as_str())], "");
+            host.fault(away.on(method).always());
+            let req = CreatePull::new("topic", "T");
+            let made = process(&stage, &dir)
+                .create(&stage.id_of(&repo), &req)
+                .await;
+            assert!(made.is_err(), "{method} {status}");
+            let sent = sent.lock().unwrap().clone();
+            // A read is followed without credentials, a write is not.
+            assert_eq!(sent.is_empty(), of_the_knot, "{method} {status}: {sent}");
+            for secret in ["authorization", "dpop", &PASSWORD.to_lowercase()] {
+                assert!(!sent.contains(secret), "{method} {status}: {sent}");
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use forge_core::{
     Issues, PageReq, PullRequests, Repos, Reviews, Timestamp,
-    model::{CloseReq, IssueQuery, PrFields, PrState, PullQuery},
+    model::{CloseReq, IssueQuery, MergeReq, PrFields, PrState, PullQuery},
 };
 use forge_testkit::tangled::{Fault, KnotOptions, PdsOptions, Recorded, World};
 use serde_json::{Value, json};
@@ -118,6 +118,47 @@ async fn branch_question_that_nobody_knows_is_no_missing_branch() {
     assert!(e.message().contains("missing field `branches`"), "{e:?}");
 }
 
+#[tokio::test]
+async fn record_question_that_nobody_knows_is_no_missing_record() {
+    let stage = Stage::new();
+    let owner = stage.handle(&stage.alice);
+    let (lower, upper) = (
+        stage.open(&owner, "lower").await,
+        stage.open(&owner, "upper").await,
+    );
+    let rkey = |uri: &str| uri.rsplit('/').next().unwrap().to_owned();
+    let pds = stage.world.pds();
+    let (_, mut record) = pds.record(&upper.node_id).unwrap();
+    record["dependentOn"] = json!(lower.node_id);
+    let kind = "sh.tangled.repo.pull";
+    pds.put(&stage.alice.did, kind, &rkey(&upper.node_id), record);
+    let answers = |odd: Fault| {
+        pds.host().clear_faults();
+        let odd = odd.on("com.atproto.repo.getRecord");
+        pds.host().fault(odd.about(&rkey(&lower.node_id)).always());
+    };
+    let forge = stage.tangled(&stage.bob);
+    for odd in [
+        Fault::gateway(404),
+        Fault::error(404, "XRPCNotSupported", ""),
+    ] {
+        answers(odd);
+        let e = forge.view(&lower.id, PrFields::NONE).await.unwrap_err();
+        assert!(!e.message().contains("there is no pull request"), "{e:?}");
+        // Whether there is one below it is not known.
+        let e = forge.merge(&upper.id, &MergeReq::default()).await;
+        let e = e.unwrap_err();
+        assert!(e.message().contains("getRecord"), "{e:?}");
+    }
+    let knot = stage.world.knot().host();
+    assert_eq!(knot.count_of("sh.tangled.repo.merge"), 0);
+    let missing = "Could not locate record";
+    answers(Fault::error(400, "RecordNotFound", missing));
+    let e = forge.view(&lower.id, PrFields::NONE).await.unwrap_err();
+    assert!(e.message().contains("there is no pull request"), "{e:?}");
+    forge.merge(&upper.id, &MergeReq::default()).await.unwrap();
+}
+
 /// Before all accounts are asked in its place.
 #[tokio::test]
 async fn index_failure_that_passes_is_looked_at_once_more() {
@@ -215,6 +256,56 @@ async fn collaborator_by_a_record_of_a_stranger_does_not_count() {
         it.query.contains(collection) && it.query.contains(&owner)
     };
     assert_eq!(requests.iter().filter(|it| of_owner(it)).count(), 1);
+}
+
+#[tokio::test]
+async fn branch_of_a_repository_that_is_not_confirmed_is_kept() {
+    let stage = Stage::new();
+    let made = stage.open(&stage.handle(&stage.alice), "topic").await;
+    let forge = stage.tangled(&stage.alice);
+    forge.close(&made.id, &CloseReq::default()).await.unwrap();
+    let knot = stage.world.knot().host();
+    let unknown = Fault::error(501, "MethodNotImplemented", "");
+    knot.fault(unknown.on("sh.tangled.repo.describeRepo").always());
+    let req = CloseReq {
+        delete_branch: true,
+        ..CloseReq::default()
+    };
+    // It is closed already, so that the branch alone is written.
+    let closed = stage.tangled(&stage.alice).close(&made.id, &req).await;
+    let told = closed.unwrap().warnings;
+    let refused = |w: &forge_core::Warning| w.message.contains("this was not written");
+    assert!(told.iter().any(refused), "{told:?}");
+    assert!(stage.repo.git.oid("topic").is_some());
+    knot.clear_faults();
+    let closed = stage.tangled(&stage.alice).close(&made.id, &req).await;
+    closed.unwrap();
+    assert!(stage.repo.git.oid("topic").is_none());
+}
+
+/// It tells its version, and knows no collaborators.
+#[tokio::test]
+async fn knot_that_does_not_know_collaborators_is_doubted_unless_it_proves_its_age() {
+    for (capabilities, is_doubted) in [
+        (vec!["knot-acl", "repo-did-input"], true),
+        (vec!["repo-did-input"], false),
+    ] {
+        let options = KnotOptions {
+            capabilities: capabilities.iter().map(|it| (*it).to_owned()).collect(),
+            ..KnotOptions::default()
+        };
+        let stage = Stage::of(World::with(PdsOptions::default(), options).unwrap());
+        let made = stage.open(&stage.handle(&stage.alice), "topic").await.id;
+        let unknown = Fault::error(501, "MethodNotImplemented", "");
+        let knot = stage.world.knot().host();
+        knot.fault(unknown.on(COLLABORATORS).always());
+        let forge = stage.tangled(&stage.alice);
+        let view = forge.view(&made, PrFields::NONE).await.unwrap();
+        let about =
+            |w: &forge_core::Warning| w.message.starts_with("who may push is read from the index");
+        let is_told = view.warnings.iter().any(about);
+        assert_eq!(is_told, is_doubted, "{capabilities:?}: {:?}", view.warnings);
+    }
 }
 
 /// It tells its version, and takes no DIDs of repositories.

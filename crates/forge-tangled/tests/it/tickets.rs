@@ -195,7 +195,60 @@ async fn a_manifest_that_does_not_say_whose_it_is_is_told() {
                 .filter(|w| w.message.contains("taken from the declaration alone"));
             assert_eq!(told.count(), usize::from(doubted), "{manifest}");
         }
+        let comments = || knot.records(&repo.did, "org.tangled.feed.comment").len();
+        let before = comments();
+        let said = forge.comment(&pr, "So?", None).await;
+        assert_eq!(said.is_ok(), !doubted, "{manifest}: {said:?}");
+        let title = EditPull {
+            title: Some(format!("{manifest}")),
+            ..EditPull::default()
+        };
+        let edited = forge.edit(&pr, &title).await;
+        assert_eq!(edited.is_ok(), !doubted, "{manifest}: {edited:?}");
+        if let Err(e) = edited {
+            assert!(e.message().contains("this was not written"), "{e:?}");
+            assert!(e.hint().unwrap().text().contains("manifest_owner"));
+            assert_eq!(comments(), before);
+        }
     }
+}
+
+/// What a knot calls a range of commits is its word for one repository alone.
+#[tokio::test]
+async fn patch_of_another_repository_with_the_same_commits_is_not_shown() {
+    let stage = Stage::new();
+    let (repo, id) = stage.repo_1_0();
+    let other = stage.world.repository_1_0(&stage.alice, "other");
+    repo.git.commit("topic", "Add a", &[("a", Some("1\n"))]);
+    let forge = stage.tangled(&stage.alice);
+    let made = forge.create(&id, &CreatePull::new("topic", "One")).await;
+    let made = made.unwrap().value;
+    let knot = stage.world.knot();
+    for kind in [TICKET, "org.tangled.review.patch"] {
+        for (uri, _, value) in knot.records(&repo.did, kind) {
+            let rkey = uri.rsplit('/').next().unwrap();
+            let text = value.to_string().replace(&repo.did, &other.did);
+            let value = serde_json::from_str(&text).unwrap();
+            knot.put_record(&other.did, kind, rkey, value);
+        }
+    }
+    let theirs = PrId {
+        repo: stage.id_of(&other),
+        key: PrKey::Record(made.node_id.replace(&repo.did, &other.did)),
+    };
+    let lie = "diff --git a/lie b/lie\nnew file mode 100644\n--- /dev/null\n+++ b/lie\n\
+        @@ -0,0 +1 @@\n+lie\n";
+    let plain = [("content-type", "text/plain")];
+    let format_patch = Fault::answer(200, &plain, lie).on("org.tangled.temp.git.formatPatch");
+    let encoded = other.did.replace(':', "%3A");
+    knot.host().fault(format_patch.about(&encoded).always());
+    let forge = stage.tangled(&stage.bob);
+    let mut files = Vec::new();
+    for pr in [&theirs, &made.id] {
+        let page = forge.files(pr, PageReq::first(9)).await.unwrap();
+        files.extend(page.items.into_iter().map(|file| file.path));
+    }
+    assert_eq!(files, ["lie", "a"]);
 }
 
 /// Nothing was written, and that it is an experiment is said all the same, behind why not.

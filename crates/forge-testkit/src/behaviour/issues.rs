@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use forge_core::{
-    Changed, Error, ErrorKind, PageReq,
+    Action, Call, Changed, Error, ErrorKind, Op, PageReq,
     model::{
         EditIssue, Issue, IssueFields, IssueFilter, IssueId, IssueQuery, IssueReason, IssueState,
         NewIssue, RelatedIssue, SetChange, SetIssueState, StatusEventKind,
@@ -298,6 +298,13 @@ async fn close_twice(fx: Fixture) {
     let outcome = fx.author.set_issue_state(&id, &req).await.unwrap();
     assert!(outcome.unchanged && !outcome.warnings.is_empty());
     assert_eq!(bodies(&fx, &id).await, [""; 0]);
+    // What was not said is named, and the hint says it.
+    let hints = outcome.warnings.iter().filter_map(|w| w.hint.as_ref());
+    let mut calls = hints.filter_map(|hint| hint.action().map(Action::call));
+    assert!(
+        calls.any(|call| call == Call::Op(Op::IssueComment)),
+        "{outcome:?}"
+    );
 }
 
 async fn close_with_a_reason(fx: Fixture) {

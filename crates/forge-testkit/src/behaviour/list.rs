@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use forge_core::{
-    Cursor, PageReq, PrId,
-    model::{CreatePull, EditPull, PullQuery, SetChange, StateFilter},
+    Cursor, PageReq, PrId, RepoId, RepoPath,
+    model::{CreatePull, EditPull, PullQuery, PullScope, SetChange, StateFilter},
 };
 use futures::TryStreamExt;
 
@@ -34,6 +34,7 @@ pub(super) fn cases(set: &mut Set) {
         search_with_qualifiers [PrListSearch];
         an_unknown_search_qualifier [PrListSearch];
         sections_are_filled_when_asked_for;
+        several_repositories_are_asked_together [PrListSearch];
         touches_path_directory_or_glob_is_matched;
         touches_page_is_filled;
         touches_outside_the_repository_is_refused;
@@ -44,6 +45,46 @@ async fn ids(fx: &Fixture, query: &PullQuery) -> Vec<PrId> {
     let page = fx.author.list(query, PageReq::first(50)).await.unwrap();
     assert!(page.warnings.is_empty(), "{:?}", page.warnings);
     page.items.into_iter().map(|p| p.id).collect()
+}
+
+async fn several_repositories_are_asked_together(fx: Fixture) {
+    let a = fx.open("a").await.id;
+    let b = fx.open("b").await.id;
+    let own = fx.author.id().clone();
+    let path = match &own.path {
+        RepoPath::Named { owner, .. } => RepoPath::Named {
+            owner: owner.clone(),
+            name: "gone".into(),
+        },
+        RepoPath::Dir(dir) => RepoPath::Dir(dir.join("gone")),
+        other => panic!("{other:?}"),
+    };
+    let gone = RepoId {
+        path,
+        ..own.clone()
+    };
+    let scope = PullScope {
+        repos: vec![own, gone.clone()],
+        ..PullScope::default()
+    };
+    let mine = PullQuery {
+        search: Some("author:@me".into()),
+        ..PullQuery::default()
+    };
+    let queries = [PullQuery::default(), mine];
+    let client = fx.author.client();
+    let found = client.list_across(&scope, &queries, 1).await.unwrap();
+    assert!(found.is_cut);
+    let mut found = client.list_across(&scope, &queries, 30).await.unwrap();
+    found.keep_newest(30);
+    assert!(!found.is_cut);
+    for list in &found.lists {
+        let ids: BTreeSet<String> = list.iter().map(|p| p.id.to_string()).collect();
+        assert_eq!(ids, BTreeSet::from([a.to_string(), b.to_string()]));
+    }
+    assert_eq!(found.lists.len(), 2);
+    let failed: Vec<_> = found.failed.iter().map(|(name, _)| name.clone()).collect();
+    assert_eq!(failed, [gone.to_string()]);
 }
 
 async fn an_empty_repository(fx: Fixture) {

@@ -8,7 +8,7 @@ use forge_core::{
     },
 };
 
-use super::{Fixture, Set, cases, refused};
+use super::{Fixture, Set, cases, invalid, refused};
 
 pub(super) fn cases(set: &mut Set) {
     cases![set;
@@ -31,6 +31,10 @@ pub(super) fn cases(set: &mut Set) {
         a_merged_one [ReviewVerdict, MergeCommit];
         reviews_are_oldest_first_and_paged [ReviewVerdict];
         of_one_that_does_not_exist [ReviewVerdict];
+        dismissed_review_counts_no_longer [ReviewVerdict, ReviewDismiss];
+        dismissal_of_a_comment_is_refused [ReviewDismiss, Comments];
+        dismissal_without_reason_is_refused [ReviewVerdict, ReviewDismiss];
+        dismissal_of_unknown_review_is_not_found [ReviewDismiss];
     ];
 }
 
@@ -273,4 +277,44 @@ async fn of_one_that_does_not_exist(fx: Fixture) {
         fx.reviewer.reviews(&gone, PageReq::first(1)).await,
         "not_found",
     );
+}
+
+async fn dismissed_review_counts_no_longer(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    let made = fx.reviewer.submit_review(&pr, &request()).await.unwrap();
+    let key = made.value.id;
+    let outcome = fx
+        .author
+        .dismiss_review(&pr, &key, "It was mended.")
+        .await
+        .unwrap();
+    assert_eq!(outcome.value.id, key);
+    assert_eq!(outcome.value.state, ReviewState::Dismissed);
+    assert_eq!(all(&fx, &pr).await[0].state, ReviewState::Dismissed);
+    let read = fx.view(&pr).await;
+    assert_eq!((read.approvals, read.changes_requested), (0, 0));
+    let again = fx.author.dismiss_review(&pr, &key, "Again.").await.unwrap();
+    assert!(again.unchanged && !again.warnings.is_empty(), "{again:?}");
+}
+
+async fn dismissal_of_a_comment_is_refused(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    let made = fx.reviewer.submit_review(&pr, &remark()).await.unwrap();
+    let refusal = fx.author.dismiss_review(&pr, &made.value.id, "No.").await;
+    refused(refusal, "precondition_failed");
+}
+
+async fn dismissal_without_reason_is_refused(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    let made = fx.reviewer.submit_review(&pr, &approve()).await.unwrap();
+    let refusal = fx.author.dismiss_review(&pr, &made.value.id, " ").await;
+    invalid(refusal, "message");
+    assert_eq!(fx.view(&pr).await.approvals, 1);
+}
+
+async fn dismissal_of_unknown_review_is_not_found(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    for key in ["no-such-review", ""] {
+        refused(fx.author.dismiss_review(&pr, key, "No.").await, "not_found");
+    }
 }

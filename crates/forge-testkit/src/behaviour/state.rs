@@ -1,7 +1,7 @@
 //! Closing, reopening, draft and ready.
 
 use forge_core::{
-    PageReq,
+    Call, Op, PageReq, PrId,
     model::{CloseReq, CreatePull, Lock, LockReason, PrFields, PrState},
 };
 
@@ -12,6 +12,7 @@ pub(super) fn cases(set: &mut Set) {
         close [PrClose];
         close_twice [PrClose];
         close_with_a_comment [PrClose, Comments];
+        close_closed_keeps_the_comment [PrClose, Comments];
         close_and_delete_the_branch [PrClose, PrDeleteBranch];
         close_at_other_head_keeps_the_branch [PrClose, PrDeleteBranch];
         close_a_merged_one [PrClose, MergeCommit];
@@ -19,6 +20,8 @@ pub(super) fn cases(set: &mut Set) {
         reopen [PrClose, PrReopen];
         reopen_an_open_one [PrReopen];
         reopen_with_a_comment [PrClose, PrReopen, Comments];
+        reopen_open_keeps_the_comment [PrReopen, Comments];
+        close_merged_hints_at_the_comment [PrClose, MergeCommit, Comments];
         reopen_a_merged_one [PrReopen, MergeCommit];
         reopen_without_its_head_branch [PrClose, PrReopen];
         reopen_without_its_base_branch [PrClose, PrReopen];
@@ -70,6 +73,54 @@ async fn close_with_a_comment(fx: Fixture) {
     assert_eq!(read.state, PrState::Closed);
     let bodies: Vec<_> = read.comments.unwrap().into_iter().map(|c| c.body).collect();
     assert_eq!(bodies, ["Not now."]);
+}
+
+/// What is said on the pull request.
+async fn bodies(fx: &Fixture, pr: &PrId) -> Vec<String> {
+    let page = fx.author.comments(pr, PageReq::first(10)).await.unwrap();
+    page.items.into_iter().map(|c| c.body).collect()
+}
+
+async fn close_closed_keeps_the_comment(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    fx.author.close(&pr, &CloseReq::default()).await.unwrap();
+    let req = CloseReq {
+        comment: Some("Not now.".into()),
+        ..Default::default()
+    };
+    let again = fx.author.close(&pr, &req).await.unwrap();
+    assert!(again.already && !again.unchanged, "{again:?}");
+    assert_eq!(again.done_all_the_same().as_deref(), Some("comment"));
+    assert_eq!(bodies(&fx, &pr).await, ["Not now."]);
+    // The same call again says the same thing no second time.
+    let third = fx.author.close(&pr, &req).await.unwrap();
+    assert!(third.unchanged, "{third:?}");
+    assert_eq!(bodies(&fx, &pr).await, ["Not now."]);
+}
+
+async fn reopen_open_keeps_the_comment(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    let again = fx.author.reopen(&pr, Some("It is open.")).await.unwrap();
+    assert!(again.already && !again.unchanged, "{again:?}");
+    assert_eq!(bodies(&fx, &pr).await, ["It is open."]);
+}
+
+async fn close_merged_hints_at_the_comment(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    fx.author.merge(&pr, &Default::default()).await.unwrap();
+    let req = CloseReq {
+        comment: Some("Too late.".into()),
+        ..Default::default()
+    };
+    let e = refused(fx.author.close(&pr, &req).await, "precondition_failed");
+    let action = e.hint().unwrap().action().unwrap();
+    assert_eq!(action.call(), Call::Op(Op::Comment), "{e:?}");
+    let e = refused(
+        fx.author.reopen(&pr, req.comment.as_deref()).await,
+        "precondition_failed",
+    );
+    let action = e.hint().unwrap().action().unwrap();
+    assert_eq!(action.call(), Call::Op(Op::Comment), "{e:?}");
 }
 
 async fn close_and_delete_the_branch(fx: Fixture) {

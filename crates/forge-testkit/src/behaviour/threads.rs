@@ -14,6 +14,9 @@ pub(super) fn cases(set: &mut Set) {
         a_thread_on_a_range [ReviewInline];
         a_thread_on_a_context_line [ReviewInline];
         several_threads_in_one_review [ReviewInline];
+        review_names_the_threads_it_opened [ReviewInline];
+        thread_on_a_whole_file [ReviewInline];
+        unchanged_whole_file_is_refused [ReviewInline];
         a_line_that_is_not_in_the_diff [ReviewInline];
         a_file_that_is_not_in_the_diff [ReviewInline];
         an_upside_down_range [ReviewInline];
@@ -24,6 +27,7 @@ pub(super) fn cases(set: &mut Set) {
         resolve_one_that_does_not_exist [ReviewInline, ThreadResolve];
         filters [ReviewInline, ThreadResolve];
         a_reply_joins_its_thread [ReviewInline, CommentReply];
+        reply_to_thread_id_joins_the_thread [ReviewInline, CommentReply];
         a_thread_is_outdated_when_its_lines_change [ReviewInline];
         a_thread_is_current_when_other_lines_change [ReviewInline];
         threads_are_paged [ReviewInline];
@@ -48,7 +52,7 @@ async fn open(fx: &Fixture) -> PrId {
 fn on(path: &str, line: u64) -> NewThread {
     NewThread {
         path: path.into(),
-        line,
+        line: Some(line),
         start_line: None,
         side: Side::Right,
         body: format!("About {path}:{line}"),
@@ -141,6 +145,61 @@ async fn several_threads_in_one_review(fx: Fixture) {
         .unwrap()
         .items;
     assert_eq!(reviews.len(), 1);
+}
+
+async fn review_names_the_threads_it_opened(fx: Fixture) {
+    let pr = open(&fx).await;
+    start(&fx, &pr, on("new.txt", 2)).await;
+    let places = [("src/lib.rs", 10), ("new.txt", 3), ("new.txt", 1)];
+    let new = review(places.map(|(path, line)| on(path, line)).into());
+    let made = fx.reviewer.submit_review(&pr, &new).await.unwrap().value;
+    let threads = all(&fx, &pr, ThreadFilter::All).await;
+    assert_eq!(made.threads.len(), 3);
+    for (id, (path, line)) in made.threads.iter().zip(places) {
+        let thread = threads.iter().find(|t| t.id == *id).unwrap();
+        assert_eq!((thread.path.as_str(), thread.line), (path, Some(line)));
+    }
+}
+
+async fn thread_on_a_whole_file(fx: Fixture) {
+    let pr = open(&fx).await;
+    let whole = NewThread {
+        line: None,
+        ..on("new.txt", 1)
+    };
+    let mut new = review(vec![whole, on("src/lib.rs", 10)]);
+    new.body = "In all.".into();
+    let made = fx.reviewer.submit_review(&pr, &new).await.unwrap().value;
+    assert_eq!(made.body.as_deref(), Some("In all."));
+    assert_eq!((made.comments.len(), made.threads.len()), (2, 2));
+    let threads = all(&fx, &pr, ThreadFilter::All).await;
+    let of = |id: &String| threads.iter().find(|t| t.id == *id).unwrap();
+    let (file, line) = (of(&made.threads[0]), of(&made.threads[1]));
+    assert_eq!((file.path.as_str(), file.line), ("new.txt", None));
+    assert_eq!(file.comments[0].line_number, None);
+    assert!(!file.outdated);
+    assert_eq!((line.path.as_str(), line.line), ("src/lib.rs", Some(10)));
+}
+
+async fn unchanged_whole_file_is_refused(fx: Fixture) {
+    let pr = open(&fx).await;
+    let whole = |path: &str| NewThread {
+        line: None,
+        ..on(path, 1)
+    };
+    let bad = review(vec![on("new.txt", 1), whole("README.md")]);
+    let e = invalid(fx.reviewer.submit_review(&pr, &bad).await, "path");
+    assert!(e.message().contains("README.md"), "{e}");
+    let bad = review(vec![NewThread {
+        start_line: Some(1),
+        ..whole("new.txt")
+    }]);
+    invalid(fx.reviewer.submit_review(&pr, &bad).await, "line");
+    // Nothing of the refused review is left in the way of the next one.
+    assert!(all(&fx, &pr, ThreadFilter::All).await.is_empty());
+    let good = review(vec![whole("new.txt")]);
+    fx.reviewer.submit_review(&pr, &good).await.unwrap();
+    assert_eq!(all(&fx, &pr, ThreadFilter::All).await.len(), 1);
 }
 
 async fn a_line_that_is_not_in_the_diff(fx: Fixture) {
@@ -295,6 +354,23 @@ async fn a_reply_joins_its_thread(fx: Fixture) {
         .map(|c| c.body.as_str())
         .collect();
     assert_eq!(bodies, ["About new.txt:1", "Because."]);
+}
+
+async fn reply_to_thread_id_joins_the_thread(fx: Fixture) {
+    let pr = open(&fx).await;
+    let thread = start(&fx, &pr, on("new.txt", 1)).await;
+    start(&fx, &pr, on("new.txt", 2)).await;
+    let to = CommentId {
+        pr: pr.clone(),
+        key: thread.id.clone(),
+    };
+    for text in ["Because.", "And so on."] {
+        fx.author.comment(&pr, text, Some(&to)).await.unwrap();
+    }
+    let threads = all(&fx, &pr, ThreadFilter::All).await;
+    let answered = threads.iter().find(|t| t.id == thread.id).unwrap();
+    let bodies: Vec<_> = answered.comments.iter().map(|c| c.body.as_str()).collect();
+    assert_eq!(bodies, ["About new.txt:1", "Because.", "And so on."]);
 }
 
 async fn a_thread_is_outdated_when_its_lines_change(fx: Fixture) {

@@ -325,15 +325,17 @@ async fn ask(repo: &Repo, pr: &PrId, capability: Capability) -> Option<Error> {
             let mut review = NewReview::new(Verdict::Comment, "");
             review.threads.push(NewThread {
                 path: "README.md".into(),
-                line: 1,
+                line: Some(1),
                 start_line: None,
                 side: Side::Right,
                 body: "Text".into(),
             });
             refusal(repo.submit_review(pr, &review).await)
         }
+        C::ReviewDismiss => refusal(repo.dismiss_review(pr, "r1", "Text").await),
         C::ThreadResolve => refusal(repo.resolve_thread(&thread, true).await),
         C::Checks => refusal(repo.checks(pr).await),
+        C::ChecksRerun => refusal(repo.rerun_failed_checks(pr).await),
         C::CheckLogs => refusal(
             repo.check_log(pr, &Check::new("test", CheckStatus::Failure), 1)
                 .await,

@@ -19,6 +19,7 @@ use super::{
     server::{Shared, lock, serve},
     state::State,
 };
+use crate::wire::longest_chain;
 
 /// How the double behaves.
 #[derive(Debug, Clone, Default)]
@@ -148,6 +149,12 @@ impl GitHubDouble {
     /// Numbers of requests since the record was last set back.
     pub fn counts(&self) -> Counts {
         Counts::of(&lock(&self.shared.log))
+    }
+
+    /// How long the longest chain of requests is of which each arrived after the one before had been
+    /// answered. A delay on every request makes those overlap that are sent at once.
+    pub fn longest_chain(&self) -> usize {
+        longest_chain(self.requests().iter().filter_map(|it| it.work).collect())
     }
 
     /// Sets the record of requests back.

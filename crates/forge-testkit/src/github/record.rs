@@ -1,5 +1,7 @@
 //! What the double remembers of requests. Tokens are not among it.
 
+use std::time::Instant;
+
 /// A request that was answered.
 #[derive(Debug, Clone, Default)]
 pub struct Recorded {
@@ -35,6 +37,8 @@ pub struct Recorded {
     pub faulted: bool,
     /// Whether it was carried out.
     pub executed: bool,
+    /// When it arrived, and when its answer was ready.
+    pub work: Option<(Instant, Instant)>,
 }
 
 /// Numbers of requests since the counters were last set back.

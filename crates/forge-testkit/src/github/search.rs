@@ -251,18 +251,18 @@ fn matches(
     if !query.words.iter().all(|word| text.contains(word.as_str())) {
         return false;
     }
-    let repos: Vec<&Term> = query.all("repo").filter(|term| !term.negated).collect();
-    if !repos.is_empty()
-        && !repos
-            .iter()
-            .any(|term| holds(state, viewer, it, term, checks))
-    {
+    // Of places any will do: a repository here, an owner there.
+    let is_place = |term: &Term| {
+        !term.negated && matches!(term.name.as_str(), "repo" | "user" | "org" | "owner")
+    };
+    let mut places = query.terms.iter().filter(|term| is_place(term)).peekable();
+    if places.peek().is_some() && !places.any(|term| holds(state, viewer, it, term, checks)) {
         return false;
     }
     query
         .terms
         .iter()
-        .filter(|term| term.name != "repo" || term.negated)
+        .filter(|term| !is_place(term))
         .all(|term| holds(state, viewer, it, term, checks) != term.negated || inert(term))
 }
 

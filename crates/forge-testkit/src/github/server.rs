@@ -8,7 +8,7 @@ use std::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 use http_body_util::BodyExt;
@@ -234,6 +234,7 @@ async fn answer(shared: &Arc<Shared>, mut incoming: Incoming) -> Result<Response
     if incoming.path.starts_with("/_double/") {
         return Ok(control::answer(shared, &incoming).into_response(None));
     }
+    let began = Instant::now();
     incoming.index = shared.requests.fetch_add(1, Ordering::Relaxed) + 1;
     let parsed = incoming
         .is_graphql()
@@ -267,6 +268,7 @@ async fn answer(shared: &Arc<Shared>, mut incoming: Incoming) -> Result<Response
         record.status = reply.status;
         record.response_bytes = reply.body.len();
     }
+    record.work = Some((began, Instant::now()));
     lock(&shared.log).push(record);
     sent.map(|(reply, keep)| reply.into_response(keep))
         .ok_or(Hangup)

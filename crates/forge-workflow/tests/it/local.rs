@@ -35,7 +35,7 @@ impl Stage {
                 .unwrap();
             assert!(status.status.success(), "git {args:?}");
         };
-        git(&["init", "--quiet", "--initial-branch=main"]);
+        git(&["init", "--quiet", "--template=", "--initial-branch=main"]);
         git(&["config", "user.name", "alice"]);
         git(&["config", "user.email", "alice@example.com"]);
         git(&["commit", "--quiet", "--allow-empty", "-m", "base"]);

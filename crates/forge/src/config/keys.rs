@@ -467,7 +467,7 @@ pub const KEYS: &[Key] = &[
         name: "merge.method",
         ty: Type::Word(&["merge", "squash", "rebase"]),
         scope: KeyScope::Repo("its history is its own, and the same changes are merged"),
-        doc: "How to merge where the command line does not say.",
+        doc: "How to merge where the command line does not say; on a terminal, the method that Enter takes.",
         ..DEFAULTS
     },
     Key {

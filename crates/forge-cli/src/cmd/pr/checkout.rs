@@ -58,7 +58,9 @@ pub struct CheckoutArgs {
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CheckoutArgs) -> Result<Exit> {
     let fields = PrFields::MAINTAINER_ACCESS;
     let mut selected = match &args.selector {
-        Some(named) => select::pull(ctx, repo, Some(named), Unnamed::NotWithRepo, fields).await?,
+        Some(named) => {
+            select::pull_to_read(ctx, repo, Some(named), Unnamed::NotWithRepo, fields).await?
+        }
         None => choose(ctx, repo).await?,
     };
     let round = match (args.round, &args.selector) {

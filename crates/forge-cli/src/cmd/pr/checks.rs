@@ -48,6 +48,9 @@ pub struct ChecksArgs {
     /// Only those that the base branch requires
     #[arg(long)]
     pub required: bool,
+    /// Run the failed and cancelled ones again first
+    #[arg(long, conflicts_with = "web")]
+    pub rerun_failed: bool,
     /// Wait until they have finished
     #[arg(long, conflicts_with = "json")]
     pub watch: bool,
@@ -66,7 +69,8 @@ pub struct ChecksArgs {
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ChecksArgs) -> Result<Exit> {
     let selection = Selection::from_args(&args.json, CHECK_FIELDS)?;
     let named = args.selector.as_deref();
-    let mut selected = select::pull(ctx, repo, named, Unnamed::NotWithRepo, PrFields::NONE).await?;
+    let mut selected =
+        select::pull_to_read(ctx, repo, named, Unnamed::NotWithRepo, PrFields::NONE).await?;
     if args.web {
         let url = selected.view(PrFields::NONE).await?.url;
         let page = selected
@@ -75,6 +79,15 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ChecksArgs) -> Result<Exi
             .unwrap_or(url);
         browser::open(&ctx.ui, ctx.config()?.browser().as_deref(), &page)?;
         return Ok(Exit::Ok);
+    }
+    if args.rerun_failed {
+        let again = selected.repo.rerun_failed_checks(&selected.id).await?;
+        let again = ctx.ui.outcome(again)?;
+        if !again.is_empty() {
+            let names: Vec<_> = again.iter().map(|c| text::one_line(&c.name)).collect();
+            ctx.ui
+                .success(&format!("Running again: {}", names.join(", ")));
+        }
     }
     let mut checks = read(&selected, args).await?;
     if let Some(selection) = selection {
@@ -235,7 +248,7 @@ fn cells(c: &Check) -> Vec<Cell> {
     let elapsed = took(c);
     vec![
         Cell::painted(mark, paint),
-        one(Some(&c.name)),
+        one(Some(&full_name(c))),
         one(c.summary.as_deref()),
         Cell::plain(if elapsed == "0" {
             String::new()
@@ -246,9 +259,32 @@ fn cells(c: &Check) -> Vec<Cell> {
     ]
 }
 
+/// `workflow/name (event)`, as far as the forge knows them.
+fn full_name(c: &Check) -> String {
+    let known = |part: &Option<String>| part.clone().filter(|text| !text.is_empty());
+    let workflow = known(&c.workflow).map(|w| format!("{w}/"));
+    let event = known(&c.event).map(|e| format!(" ({e})"));
+    let (workflow, event) = (workflow.unwrap_or_default(), event.unwrap_or_default());
+    format!("{workflow}{}{event}", c.name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn full_name_has_workflow_and_event() {
+        let named = |workflow: Option<&str>, event: Option<&str>| {
+            full_name(&Check {
+                workflow: workflow.map(str::to_owned),
+                event: event.map(str::to_owned),
+                ..Check::new("build", CheckStatus::Success)
+            })
+        };
+        assert_eq!(named(Some("CI"), Some("push")), "CI/build (push)");
+        assert_eq!(named(Some("CI"), None), "CI/build");
+        assert_eq!(named(Some(""), Some("")), "build");
+    }
 
     fn check(name: &str, status: CheckStatus) -> Check {
         Check {

@@ -7,6 +7,7 @@ use forge_core::{
 };
 use forge_git::{Git, branch_problem, current_branch, quoted};
 
+use super::shared::pull_with_title;
 use crate::ctx::Ctx;
 
 /// Whether the base branch of the clone is brought up to date after it was switched to.
@@ -30,6 +31,56 @@ pub async fn stands_on_head(ctx: &Ctx, selected: &SelectedPull) -> Result<bool> 
     let pull = selected.repo.view(&selected.id, PrFields::NONE);
     let (branch, pull) = tokio::try_join!(current_branch(ctx.git()), pull)?;
     Ok(branch.as_ref() == Some(&pull.head_branch))
+}
+
+/// Whether the clone that the user stands in has a head branch of `pull` of its own. `flag` is `-R`:
+/// where it is given, the clone is not concerned.
+///
+/// # Errors
+/// When git cannot be run.
+pub async fn has_branch(
+    ctx: &Ctx,
+    flag: Option<&str>,
+    repo: &Repo,
+    pull: &PullRequest,
+) -> Result<bool> {
+    let branch = &pull.head_branch;
+    if flag.is_some() || branch_problem(branch).is_some() || ctx.is_here(repo).await {
+        return Ok(false);
+    }
+    let tip = commit(ctx.git(), &format!("refs/heads/{branch}")).await?;
+    Ok(tip.is_some())
+}
+
+/// Warns where the current branch, which named `pull`, has commits that `pull` does not have.
+pub async fn warn_if_diverged(ctx: &Ctx, repo: &Repo, pull: &PullRequest) {
+    let Some(head) = pull.head_oid.as_deref() else {
+        return;
+    };
+    // Of a patch the commit is only its author's word. Where pull requests live in the clone, its
+    // branch is the head.
+    if pull.head_patch.is_some() || ctx.is_here(repo).await {
+        return;
+    }
+    let git = ctx.git();
+    let Ok(Some(tip)) = commit(git, "HEAD").await else {
+        return;
+    };
+    if tip == head {
+        return;
+    }
+    let name = pull_with_title(pull);
+    if !contains(git, &tip, head).await.unwrap_or(false) {
+        ctx.ui.caution(&format!(
+            "Pull request {name} has diverged from local branch"
+        ));
+        return;
+    }
+    let warning = Warning::new(format!(
+        "the local branch is ahead of pull request {name}: its newest commits are not merged"
+    ));
+    ctx.ui
+        .warning(&warning.with_hint("push them first: git push"));
 }
 
 /// Leaves the head branch of `pull` for its base branch, in the repository that has both.

@@ -4,12 +4,15 @@ use clap::Args;
 use forge::SelectedPull;
 use forge_core::{
     Action, Error, Hint, Noun, Op, PageReq, Repo, Result, WebPage,
-    model::{Comment, CommentId, PrFields},
+    model::{Comment, CommentId, PrFields, ThreadFilter},
+    text,
 };
 
 use super::{
     attach::{self, Files},
     body,
+    shared::pull_name,
+    thread,
 };
 use crate::{
     args::{output::BodyArgs, wait::WaitArgs},
@@ -35,24 +38,58 @@ pub struct CommentArgs {
     /// With --edit-last: comment if you have not commented yet
     #[arg(long, requires = "edit_last")]
     pub create_if_none: bool,
+    /// Delete the comment of this id
+    #[arg(
+        long,
+        value_name = "id",
+        conflicts_with_all = [
+            "delete_last", "edit", "edit_last", "reply_to", "body", "body_file", "editor", "web",
+        ]
+    )]
+    pub delete: Option<String>,
     /// Delete your last comment
     #[arg(long, conflicts_with_all = ["edit_last", "body", "body_file", "editor", "web"])]
     pub delete_last: bool,
+    /// Replace the comment of this id
+    #[arg(
+        long,
+        value_name = "id",
+        conflicts_with_all = ["delete_last", "edit_last", "reply_to", "web"]
+    )]
+    pub edit: Option<String>,
     /// Replace your last comment
     #[arg(long)]
     pub edit_last: bool,
     /// Write the text in an editor
     #[arg(short, long)]
     pub editor: bool,
+    /// Answer the comment or the review thread of this id
+    #[arg(
+        long,
+        value_name = "id",
+        conflicts_with_all = ["delete_last", "edit_last", "web"]
+    )]
+    pub reply_to: Option<String>,
     /// Comment in the browser instead
     #[arg(short, long)]
     pub web: bool,
-    /// With --delete-last: do not ask
-    #[arg(long, requires = "delete_last")]
+    /// With --delete and --delete-last: do not ask
+    #[arg(long)]
     pub yes: bool,
     /// How long to wait.
     #[command(flatten)]
     pub wait: WaitArgs,
+}
+
+impl CommentArgs {
+    fn deletes(&self) -> bool {
+        self.delete.is_some() || self.delete_last
+    }
+
+    /// Whether a text is named, so that none has to be written.
+    fn has_text(&self) -> bool {
+        self.body.body.is_some() || self.body.body_file.is_some()
+    }
 }
 
 /// Runs it.
@@ -79,41 +116,60 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CommentArgs) -> Result<Ex
         &selected.repo,
         args.body.body_file.as_deref(),
     )?;
-    if args.delete_last {
-        return delete_last(ctx, &selected, args.yes).await;
+    if args.deletes() {
+        return delete(ctx, &selected, args).await;
     }
-    let last = match args.edit_last {
-        true => own_last(&selected).await?,
-        false => None,
+    // The editor, and files alone, begin with the text that is there.
+    let edited = match &args.edit {
+        Some(key) if args.has_text() => Some((key.clone(), String::new())),
+        Some(key) => Some(comment_of(&selected, key).await?),
+        None if args.edit_last => own_last(&selected).await?.map(|c| (c.id, c.body)),
+        None => None,
     };
-    if args.edit_last && last.is_none() && !args.create_if_none {
+    if args.edit_last && edited.is_none() && !args.create_if_none {
         return Err(no_comment());
     }
-    let before = last.as_ref().map_or("", |c| c.body.as_str());
+    let before = edited.as_ref().map_or("", |(_, body)| body.as_str());
     let text = match body::read(&args.body, &selected.repo)? {
         Some(text) => text,
         // As for gh, files alone are added to what is there.
         None if !files.is_empty() && !args.editor => before.to_owned(),
-        None => editor::edit(ctx.config()?.editor().as_deref(), before)?,
+        None => {
+            if !args.editor {
+                prompt::press_enter("- Press Enter to draft your comment in the editor...")?;
+            }
+            editor::edit(ctx.config()?.editor().as_deref(), before)?
+        }
     };
     if text.trim().is_empty() && files.is_empty() {
         return Err(Error::invalid("body", "the comment is empty")
             .with_hint("pass a text with --body or --body-file"));
     }
+    if asks(args) {
+        prompt::submit()?;
+    }
     let repo = &selected.repo;
     let attached = files.upload(repo, text).await?;
-    let written = match last {
-        Some(last) => {
-            let id = CommentId {
-                pr: selected.id.clone(),
-                key: last.id,
-            };
-            repo.edit_comment(&id, &attached.text).await?
+    let of = |key: String| CommentId {
+        pr: selected.id.clone(),
+        key,
+    };
+    let written = match edited {
+        Some((key, _)) => repo.edit_comment(&of(key), &attached.text).await?,
+        None => {
+            let answered = args.reply_to.clone().map(of);
+            repo.comment(&selected.id, &attached.text, answered.as_ref())
+                .await?
         }
-        None => repo.comment(&selected.id, &attached.text, None).await?,
     };
     print(ctx, &ctx.ui.outcome(written)?)?;
     Ok(attached.report(ctx))
+}
+
+/// Nothing says what the comment is: the text is asked for.
+fn asks(args: &CommentArgs) -> bool {
+    let given = args.body.body.is_some() || args.body.body_file.is_some();
+    !given && !args.editor && args.attach.attach.is_empty()
 }
 
 /// Its page, or its id where it has none.
@@ -126,8 +182,7 @@ pub(crate) fn print(ctx: &Ctx, comment: &Comment) -> Result<()> {
 }
 
 fn check(ctx: &Ctx, args: &CommentArgs) -> Result<()> {
-    let given = args.body.body.is_some() || args.body.body_file.is_some();
-    let inputs = [given, args.editor, args.web]
+    let inputs = [args.has_text(), args.editor, args.web]
         .into_iter()
         .filter(|g| *g)
         .count();
@@ -137,26 +192,29 @@ fn check(ctx: &Ctx, args: &CommentArgs) -> Result<()> {
             "specify only one of `--body`, `--body-file`, `--editor`, or `--web`",
         ));
     }
-    // clap drops what a flag requires where another one that is given excludes that.
-    if args.yes && !args.delete_last {
+    if args.yes && !args.deletes() {
         return Err(Error::invalid(
             "yes",
             "`--yes` should only be used with `--delete-last`",
         ));
     }
     let files = !args.attach.attach.is_empty();
-    for (flag, given) in [("--web", args.web), ("--delete-last", args.delete_last)] {
+    for (flag, given) in [
+        ("--web", args.web),
+        ("--delete", args.delete.is_some()),
+        ("--delete-last", args.delete_last),
+    ] {
         if files && given {
             return Err(attach::not_with(flag));
         }
     }
-    if inputs == 0 && !files && !args.delete_last && !ctx.ui.can_prompt() {
+    if inputs == 0 && !files && !args.deletes() && !ctx.ui.can_prompt() {
         return Err(
             Error::invalid("body", "flags required when not running interactively")
                 .with_hint("pass the text with --body or --body-file"),
         );
     }
-    if args.delete_last && !args.yes && !ctx.ui.can_prompt() {
+    if args.deletes() && !args.yes && !ctx.ui.can_prompt() {
         return Err(Error::invalid(
             "yes",
             "should provide `--yes` to confirm deletion in non-interactive mode",
@@ -166,39 +224,65 @@ fn check(ctx: &Ctx, args: &CommentArgs) -> Result<()> {
 }
 
 fn no_comment() -> Error {
-    Error::not_found(Noun::Comment, "no comments found for current user")
-        .with_hint(Hint::new("see the comments").with_action(Action::op(Op::CommentList)))
+    Error::not_found(Noun::Comment, "no comments found for current user").with_hint(see_comments())
 }
 
-async fn delete_last(ctx: &Ctx, selected: &SelectedPull, yes: bool) -> Result<Exit> {
-    let last = own_last(selected).await?.ok_or_else(no_comment)?;
-    if !yes && !prompt::confirm("Delete your last comment?")? {
+fn see_comments() -> Hint {
+    Hint::new("see the comments").with_action(Action::op(Op::CommentList))
+}
+
+async fn delete(ctx: &Ctx, selected: &SelectedPull, args: &CommentArgs) -> Result<Exit> {
+    let (key, question) = match &args.delete {
+        Some(key) => {
+            let question = format!("Delete comment {}?", text::one_line(key));
+            (key.clone(), question)
+        }
+        None => {
+            let last = own_last(selected).await?.ok_or_else(no_comment)?;
+            (last.id, "Delete your last comment?".to_owned())
+        }
+    };
+    if !args.yes && !prompt::confirm(&question)? {
         return Err(prompt::cancelled());
     }
     let id = CommentId {
         pr: selected.id.clone(),
-        key: last.id,
+        key,
     };
     ctx.ui.removed(selected.repo.delete_comment(&id).await?)?;
     ctx.ui.note("Comment deleted");
     Ok(Exit::Ok)
 }
 
+/// The id and the text of a comment, also of one in a review thread.
+async fn comment_of(selected: &SelectedPull, key: &str) -> Result<(String, String)> {
+    let threads = thread::read(selected, ThreadFilter::All).await?;
+    let in_threads = threads.into_iter().flat_map(|t| t.comments);
+    let comments = all_comments(selected).await?;
+    let found = comments.into_iter().chain(in_threads).find(|c| c.id == key);
+    found.map(|c| (c.id, c.body)).ok_or_else(|| {
+        let shown = text::one_line(key);
+        let message = format!("{} has no comment '{shown}'", pull_name(&selected.id));
+        Error::not_found(Noun::Comment, message).with_hint(see_comments())
+    })
+}
+
 async fn own_last(selected: &SelectedPull) -> Result<Option<Comment>> {
+    let comments = all_comments(selected).await?;
+    Ok(comments.into_iter().rfind(|c| c.viewer_did_author))
+}
+
+async fn all_comments(selected: &SelectedPull) -> Result<Vec<Comment>> {
     let repo: &Repo = &selected.repo;
     let page_max = repo.client().forge().capabilities().limits.page_max;
-    let mut last = None;
+    let mut comments = Vec::new();
     let mut request = PageReq::first(page_max);
     loop {
         let page = repo.comments(&selected.id, request).await?;
-        last = page
-            .items
-            .into_iter()
-            .rfind(|c| c.viewer_did_author)
-            .or(last);
+        comments.extend(page.items);
         match page.next {
             Some(next) => request = PageReq::after(next, page_max),
-            None => return Ok(last),
+            None => return Ok(comments),
         }
     }
 }

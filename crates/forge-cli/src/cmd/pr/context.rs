@@ -7,10 +7,15 @@ use std::{
 };
 
 use clap::Args;
-use forge::context::{ContextEvent, ContextObserver, ContextSection, PullContext, context};
-use forge_core::{Error, Hint, Locator, Result, locator, model::PrFields};
+use forge::context::{
+    ContextEvent, ContextObserver, ContextReq, ContextSection, LATEST_REVIEW, PullContext, context,
+};
+use forge_core::{
+    Error, Hint, Locator, Repo, Result, locator,
+    model::{DiffReq, PrFields},
+};
 
-use super::{context_html, context_text::shown};
+use super::{clone_branch::commit, context_html, context_text::shown};
 use crate::{
     args::output::JsonArgs,
     ctx::Ctx,
@@ -38,8 +43,8 @@ pub struct ContextArgs {
     /// Lines of context around changes, where git can make the diff
     #[arg(short = 'U', long, value_name = "lines")]
     pub context_lines: Option<u32>,
-    /// Show what changed since then, also after a rebase, in place of the diff: a commit, the id of a
-    /// review, or "review" for my latest one
+    /// Show what changed since then, also after a rebase, in place of the diff: a commit, in a clone also
+    /// by a name of git's, the id of a review, or "review" for my latest one
     #[arg(long, value_name = "review")]
     pub since: Option<String>,
     /// Write a page of HTML to a file ("-" for standard output), without --include with the default
@@ -91,6 +96,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ContextArgs) -> Result<Ex
     if req.since.is_some() || needs_commits.into_iter().any(|section| req.wants(section)) {
         req.clone = ctx.clone_of(&selected.repo).await;
     }
+    req.since_commit = since_commit(ctx, &selected.repo, &req).await?;
     let mut found = context(&selected.repo, &selected.id, &req).await?;
     found.warnings.extend(selected.ambiguity());
     for error in &found.errors {
@@ -113,6 +119,18 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ContextArgs) -> Result<Ex
         }
     }
     Ok(Exit::Ok)
+}
+
+/// The commit that git has under the name in `--since`, where it has the repository at hand.
+async fn since_commit(ctx: &Ctx, repo: &Repo, req: &ContextReq) -> Result<Option<String>> {
+    let is_name = |text: &&str| *text != LATEST_REVIEW && !DiffReq::is_commit(text);
+    let Some(name) = req.since.as_deref().filter(is_name) else {
+        return Ok(None);
+    };
+    match req.clone.is_some() || ctx.is_here(repo).await {
+        true => commit(ctx.git(), name).await,
+        false => Ok(None),
+    }
 }
 
 /// Puts the command that can be typed into the text of each hint.

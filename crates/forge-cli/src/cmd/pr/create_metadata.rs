@@ -26,7 +26,7 @@ pub(super) fn offered(repo: &Repo) -> Vec<(Capability, &'static str)> {
 /// Asks what to add, and then for each of it.
 pub(super) fn ask(repo: &Repo, draft: &mut Draft) -> Result<()> {
     let kinds = offered(repo);
-    let titles: Vec<&str> = kinds.iter().map(|(_, title)| *title).collect();
+    let titles: Vec<(&str, bool)> = kinds.iter().map(|(_, title)| (*title, false)).collect();
     let chosen = prompt::choose_many("What would you like to add?", &titles)?;
     for (kind, title) in chosen.into_iter().filter_map(|at| kinds.get(at)) {
         let list = match kind {

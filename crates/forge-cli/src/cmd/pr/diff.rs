@@ -67,7 +67,8 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: DiffArgs) -> Result<Exit> 
         true => None,
         false => Some(PathFilter::new(&args.paths)?),
     };
-    let mut selected = select::pull(ctx, repo, named, Unnamed::NotWithRepo, PrFields::NONE).await?;
+    let mut selected =
+        select::pull_to_read(ctx, repo, named, Unnamed::NotWithRepo, PrFields::NONE).await?;
     if args.web {
         let url = selected.view(PrFields::NONE).await?.url;
         let page = selected.repo.web_page(&WebPage::Files(&url)).unwrap_or(url);

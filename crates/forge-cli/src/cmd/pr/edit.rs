@@ -8,7 +8,7 @@ use forge_core::{
 
 use super::{
     attach::Files,
-    body,
+    body, edit_prompt,
     shared::{names, reviewers},
 };
 use crate::{
@@ -17,7 +17,6 @@ use crate::{
     ctx::Ctx,
     exit::Exit,
     select::{self, Unnamed},
-    ui::{editor, prompt},
 };
 
 /// `forge pr edit`
@@ -158,14 +157,12 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: EditArgs) -> Result<Exit> 
             )
             .with_hint("name what is to be changed: --title, --body, --base, --add-label, …"));
         }
-        let pull = selected.view(PrFields::NONE).await?;
-        let title = prompt::line("Title", &pull.title)?;
-        let body = editor::edit(ctx.config()?.editor().as_deref(), &pull.description)?;
-        edit.title = (title != pull.title).then_some(title);
-        edit.description = (body != pull.description).then_some(body);
-        edit.expected_version = Some(pull.version);
+        let fields = edit_prompt::fields(&selected.repo);
+        let pull = selected.view(fields).await?;
+        edit = edit_prompt::ask(ctx, &selected.repo, &pull).await?;
         if edit.is_empty() {
             ctx.ui.caution("nothing was changed");
+            ctx.ui.url(&pull.url)?;
             return Ok(Exit::Ok);
         }
     }

@@ -64,6 +64,9 @@ pub struct ListArgs {
     /// How many at most
     #[arg(short = 'L', long, value_name = "number", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
     pub limit: u32,
+    /// Every repository of this owner, or of host/owner; may be repeated
+    #[arg(long, value_name = "owner")]
+    pub owner: Vec<String>,
     /// Words and qualifiers in GitHub's search syntax
     #[arg(short = 'S', long, value_name = "query")]
     pub search: Option<String>,
@@ -138,7 +141,11 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ListArgs) -> Result<Exit>
     Ok(Exit::Ok)
 }
 
-fn query(args: &ListArgs, selection: Option<&Selection<PullRequest, PrFields>>) -> PullQuery {
+/// What the flags ask for.
+pub(super) fn query(
+    args: &ListArgs,
+    selection: Option<&Selection<PullRequest, PrFields>>,
+) -> PullQuery {
     PullQuery {
         state: match args.state {
             StateArg::Open => StateFilter::Open,
@@ -160,7 +167,7 @@ fn query(args: &ListArgs, selection: Option<&Selection<PullRequest, PrFields>>) 
 }
 
 /// A line for a pipe: gh's columns, separated by tabs.
-fn row(p: &PullRequest) -> String {
+pub(super) fn row(p: &PullRequest) -> String {
     format!(
         "{}\t{}\t{}\t{}\t{}",
         p.id.key,
@@ -202,30 +209,33 @@ fn shown(ctx: &Ctx, repo: &Repo, query: &PullQuery, found: &Found<PullRequest>) 
     }
     let heading = found.heading(["pull request", "pull requests"], state, filtered, &name);
     let rows: Vec<Vec<Cell>> = found.items.iter().map(|p| cells(ctx, p)).collect();
-    let columns = [
-        Column {
-            title: "ID",
-            shrinks: false,
-        },
-        Column {
-            title: "TITLE",
-            shrinks: true,
-        },
-        Column {
-            title: "BRANCH",
-            shrinks: true,
-        },
-        Column {
-            title: "CREATED AT",
-            shrinks: false,
-        },
-    ];
-    let table = table::render(&columns, &rows, ctx.ui.width(), ctx.ui.palette());
+    let table = table::render(&COLUMNS, &rows, ctx.ui.width(), ctx.ui.palette());
     ctx.ui
         .page(&format!("\n{}\n\n{table}", text::one_line(&heading)))
 }
 
-fn cells(ctx: &Ctx, p: &PullRequest) -> Vec<Cell> {
+/// The columns of [`cells`].
+pub(super) const COLUMNS: [Column; 4] = [
+    Column {
+        title: "ID",
+        shrinks: false,
+    },
+    Column {
+        title: "TITLE",
+        shrinks: true,
+    },
+    Column {
+        title: "BRANCH",
+        shrinks: true,
+    },
+    Column {
+        title: "CREATED AT",
+        shrinks: false,
+    },
+];
+
+/// A line of the table.
+pub(super) fn cells(ctx: &Ctx, p: &PullRequest) -> Vec<Cell> {
     let color: fn(Palette, &str) -> String = match p.state {
         PrState::Open if p.draft => Palette::gray,
         PrState::Open => Palette::green,

@@ -7,13 +7,13 @@ use forge::{
 };
 use forge_core::{
     Error, Repo, Result,
-    model::{Merge, MergeMethod, MergeReq, PrFields, PrState},
+    model::{Merge, MergeMethod, MergeReq, PrFields, PrState, PullRequest},
 };
 
 use super::{
     body,
     clone_branch::{self, Base},
-    merged_issues,
+    merge_prompt, merged_issues,
     shared::{given, pull_name, pull_with_title},
 };
 use crate::{
@@ -97,24 +97,32 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
         return Ok(Exit::Ok);
     }
     let config = ctx.config_for(&selected.repo).await?;
-    let method = match named.or(config.merge_method()) {
-        Some(method) => method,
-        None => ask(ctx, &selected.repo).await?,
+    let configured = config.merge_method();
+    // What a file of the repository sets is no answer of the person at the terminal.
+    let asks = named.is_none() && ctx.ui.can_prompt();
+    let method = match named.or(configured) {
+        None if !asks => return Err(unnamed(&selected.repo.info().await?.merge_methods)),
+        method => method,
     };
-    let deletes = args.delete_branch || config.merge_delete_branch();
-    let on_head = deletes && clone_branch::stands_on_head(ctx, &selected).await?;
-    let shown = match ctx.ui.is_tty() {
-        true => warn_of_requirements(ctx, &selected).await,
+    let seen = match ctx.ui.is_tty() {
+        true => {
+            let view = selected.repo.view(&selected.id, VERDICT_FIELDS).await;
+            // Without questions, what cannot be read is left to the merge, which says why.
+            match asks {
+                true => Some(view?),
+                false => view.ok(),
+            }
+        }
         false => None,
     };
-    let req = MergeReq {
-        method: Some(method),
-        expected_head: args.match_head_commit.or(shown),
+    let mut req = MergeReq {
+        method,
+        expected_head: args.match_head_commit,
         expected_base: None,
         subject: given(args.subject.as_ref()),
         body: body::read(&args.body, &selected.repo)?,
         author_email: given(args.author_email.as_ref()),
-        delete_branch: deletes && !on_head,
+        delete_branch: args.delete_branch || config.merge_delete_branch(),
         auto: args.auto,
         admin: args.admin,
         only_left_over: false,
@@ -122,6 +130,34 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
         skip_wait: false,
         clone: ctx.clone_of(&selected.repo).await,
     };
+    let open = |pull: &&PullRequest| pull.state == PrState::Open;
+    if asks && let Some(pull) = seen.as_ref().filter(open) {
+        merge_prompt::show(ctx, pull);
+    }
+    if args.selector.is_none()
+        && let Some(pull) = seen.as_ref().or(selected.found()).filter(open)
+    {
+        clone_branch::warn_if_diverged(ctx, &selected.repo, pull).await;
+    }
+    if let Some(pull) = seen.as_ref().filter(open) {
+        warn_of_requirements(ctx, &selected.repo, pull).await;
+    }
+    match &seen {
+        Some(pull) if asks && pull.state != PrState::Merged => {
+            merge_prompt::check(pull, &req)?;
+            merge_prompt::ask(ctx, repo, &selected.repo, pull, configured, &mut req).await?;
+            // What was shown is what is merged.
+            req.expected_head = req.expected_head.or(pull.head_id().map(str::to_owned));
+        }
+        // Where the head is a patch, the merge is of what was judged.
+        Some(pull) if pull.state == PrState::Open => {
+            req.expected_head = req.expected_head.or(pull.head_patch.clone());
+        }
+        _ => {}
+    }
+    let deletes = req.delete_branch;
+    let on_head = deletes && clone_branch::stands_on_head(ctx, &selected).await?;
+    req.delete_branch = deletes && !on_head;
     let workflow = merged_issues::workflow(ctx, &selected.repo).await;
     let outcome = selected.repo.merge(&selected.id, &req).await?;
     if outcome.value.already_merged {
@@ -145,8 +181,13 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
         if on_head {
             delete_left_head(ctx, &selected, &merge).await?;
         }
+        let pull = &merge.pull_request;
+        let goes = goes || {
+            let asks = !deletes && ctx.ui.can_prompt();
+            asks && clone_branch::has_branch(ctx, repo, &selected.repo, pull).await?
+                && prompt::confirm("Delete the branch locally?")?
+        };
         if goes {
-            let pull = &merge.pull_request;
             clone_branch::leave(ctx, repo, &selected.repo, pull, Base::Moved).await?;
         }
         return Ok(Exit::Ok);
@@ -156,7 +197,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
     let under_way = outcome.value.queued && !complete;
     let merge = ctx.ui.outcome(outcome)?;
     if ctx.ui.is_tty() && !under_way {
-        report(ctx, &merge, method);
+        report(ctx, &merge, req.method);
     }
     merged_issues::apply(ctx, &selected.repo, workflow, &merge).await;
     if on_head {
@@ -170,13 +211,12 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
     Ok(Exit::Ok)
 }
 
-/// Says which requirements of the verdict the merge passes over. What cannot be read is left to the
-/// merge, which says why. Where the head is a patch, returns its id: the merge is of what was judged.
-async fn warn_of_requirements(ctx: &Ctx, selected: &SelectedPull) -> Option<String> {
-    let config = ctx.config().ok()?;
-    let view = selected.repo.view(&selected.id, VERDICT_FIELDS).await;
-    let pull = view.ok().filter(|pull| pull.state == PrState::Open)?;
-    let verdict = readiness(&selected.repo, &pull, &config.context_settings()).await;
+/// Says which requirements of the verdict the merge of `pull`, which is open, passes over.
+async fn warn_of_requirements(ctx: &Ctx, repo: &Repo, pull: &PullRequest) {
+    let Ok(config) = ctx.config() else {
+        return;
+    };
+    let verdict = readiness(repo, pull, &config.context_settings()).await;
     for open in verdict.open() {
         let status = match open.status {
             RequirementStatus::Unmet => "is not met",
@@ -187,7 +227,6 @@ async fn warn_of_requirements(ctx: &Ctx, selected: &SelectedPull) -> Option<Stri
         ctx.ui
             .caution(&format!("{rule} ({source}) {status}: {evidence}"));
     }
-    pull.head_patch
 }
 
 /// Deletes the head branch of a merged pull request, on which the user stands: its base branch is
@@ -226,23 +265,6 @@ fn named_method(args: &MergeArgs) -> Result<Option<MergeMethod>> {
     }
 }
 
-async fn ask(ctx: &Ctx, repo: &Repo) -> Result<MergeMethod> {
-    let methods = repo.info().await?.merge_methods;
-    if !ctx.ui.can_prompt() {
-        return Err(unnamed(&methods));
-    }
-    let titles: Vec<&str> = methods
-        .iter()
-        .map(|m| match m {
-            MergeMethod::Merge => "Create a merge commit",
-            MergeMethod::Squash => "Squash and merge",
-            MergeMethod::Rebase => "Rebase and merge",
-        })
-        .collect();
-    let chosen = prompt::choose("What merge method would you like to use?", &titles)?;
-    methods.get(chosen).copied().ok_or_else(prompt::cancelled)
-}
-
 /// The failure where nobody can be asked: gh's words, with the methods that there are.
 fn unnamed(methods: &[MergeMethod]) -> Error {
     let all = [MergeMethod::Merge, MergeMethod::Rebase, MergeMethod::Squash];
@@ -272,7 +294,7 @@ fn unnamed(methods: &[MergeMethod]) -> Error {
 }
 
 /// For a terminal; on a pipe success is silent, as it is for gh.
-fn report(ctx: &Ctx, merge: &Merge, method: MergeMethod) {
+fn report(ctx: &Ctx, merge: &Merge, method: Option<MergeMethod>) {
     let pull = &merge.pull_request;
     if let Some(position) = merge.queue_position {
         ctx.ui.success(&format!(
@@ -289,10 +311,10 @@ fn report(ctx: &Ctx, merge: &Merge, method: MergeMethod) {
         ));
         return;
     }
-    let how = match merge.method.unwrap_or(method) {
-        MergeMethod::Merge => "Merged",
-        MergeMethod::Squash => "Squashed and merged",
-        MergeMethod::Rebase => "Rebased and merged",
+    let how = match merge.method.or(method) {
+        Some(MergeMethod::Squash) => "Squashed and merged",
+        Some(MergeMethod::Rebase) => "Rebased and merged",
+        Some(MergeMethod::Merge) | None => "Merged",
     };
     ctx.ui
         .success(&format!("{how} pull request {}", pull_with_title(pull)));

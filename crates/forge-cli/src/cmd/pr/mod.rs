@@ -1,5 +1,6 @@
 //! `forge pr …`.
 
+mod across;
 mod attach;
 pub(crate) mod body;
 mod checkout;
@@ -19,11 +20,13 @@ mod create_text;
 mod diff;
 mod draft;
 mod edit;
+mod edit_prompt;
 mod edits;
 mod fill;
 mod list;
 mod lock;
 mod merge;
+mod merge_prompt;
 pub(crate) mod merged_issues;
 mod patch;
 mod ready;
@@ -52,8 +55,11 @@ use crate::{args::wait::WaitArgs, ctx::Ctx, exit::Exit};
 #[command(subcommand_required = true, arg_required_else_help = true)]
 pub struct PrArgs {
     /// Use another repository: owner/repo, a URL, file:///…, a path, or local:.
+    ///
+    /// "list" and "status" take several, and "@mine": the repositories of your accounts at every
+    /// host that you are logged in to, and for "status" whatever concerns you there.
     #[arg(short = 'R', long, global = true, value_name = "repository")]
-    pub repo: Option<String>,
+    pub repo: Vec<String>,
     /// The command.
     #[command(subcommand)]
     pub command: PrCommand,
@@ -73,7 +79,7 @@ pub struct CoArgs {
 impl From<CoArgs> for PrArgs {
     fn from(args: CoArgs) -> Self {
         Self {
-            repo: args.repo,
+            repo: args.repo.into_iter().collect(),
             command: PrCommand::Checkout(args.checkout),
         }
     }
@@ -167,11 +173,19 @@ impl PrCommand {
 /// # Errors
 /// Whatever stops it.
 pub async fn run(ctx: &Ctx, args: PrArgs) -> Result<Exit> {
-    let repo = args.repo.as_deref();
+    // As for gh, the last one counts where one is meant.
+    let repo = args.repo.last().map(String::as_str);
+    let repos = &args.repo;
     match args.command {
         PrCommand::Create(args) => Box::pin(create::run(ctx, repo, *args)).await,
-        PrCommand::List(args) => Box::pin(list::run(ctx, repo, &args)).await,
-        PrCommand::Status(args) => Box::pin(status::run(ctx, repo, &args)).await,
+        PrCommand::List(args) => match across::places(repos, &args.owner) {
+            Some(places) => Box::pin(across::list(ctx, &places, &args)).await,
+            None => Box::pin(list::run(ctx, repo, &args)).await,
+        },
+        PrCommand::Status(args) => match across::places(repos, &args.owner) {
+            Some(places) => Box::pin(across::status(ctx, &places, &args)).await,
+            None => Box::pin(status::run(ctx, repo, &args)).await,
+        },
         PrCommand::View(args) => Box::pin(view::run(ctx, repo, &args)).await,
         PrCommand::Checkout(args) => Box::pin(checkout::run(ctx, repo, &args)).await,
         PrCommand::Checks(args) => Box::pin(checks::run(ctx, repo, &args)).await,

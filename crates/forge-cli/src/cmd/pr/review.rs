@@ -6,6 +6,7 @@ use clap::Args;
 use forge_core::{
     Error, Repo, Result,
     model::{NewReview, NewThread, PrFields, Side, Verdict},
+    text,
 };
 use serde::Deserialize;
 
@@ -15,7 +16,7 @@ use crate::{
     ctx::Ctx,
     exit::Exit,
     select::{self, Unnamed},
-    ui::{editor, prompt},
+    ui::{editor, markdown, prompt},
 };
 
 /// `forge pr review`
@@ -36,16 +37,34 @@ pub struct ReviewArgs {
     /// The text.
     #[command(flatten)]
     pub body: BodyArgs,
+    /// Dismiss the review of this id; the text says why
+    ///
+    /// "forge pr view --json reviews" has the ids.
+    #[arg(
+        long,
+        value_name = "id",
+        conflicts_with_all = [
+            "approve", "comment", "request_changes", "lines", "files", "comments_file",
+            "match_head_commit",
+        ]
+    )]
+    pub dismiss: Option<String>,
     /// Comment on a line or a range of lines; may be repeated
     ///
     /// Lines are those of the head (R, the default) or of the base (L), and must stand in the
     /// diff: "src/lib.rs:12=Why?", "src/lib.rs:10-12=…", "src/old.rs:L7=…".
     #[arg(long = "line", value_name = "PATH:[L|R]LINE[-LINE]=TEXT")]
     pub lines: Vec<LineComment>,
-    /// Read comments on lines from a JSON file ("-" for standard input)
+    /// Comment on a whole file; may be repeated
+    ///
+    /// The first "=" ends the path: "src/lib.rs=Too long."
+    #[arg(long = "file", value_name = "PATH=TEXT")]
+    pub files: Vec<WholeFile>,
+    /// Read comments on lines and files from a JSON file ("-" for standard input)
     ///
     /// An array of objects with "path", "line", "body" and optionally "start_line" and "side"
-    /// ("LEFT" or "RIGHT").
+    /// ("LEFT" or "RIGHT"). With "subject_type": "file" in place of the line, the comment is about
+    /// the whole file.
     #[arg(long, value_name = "file")]
     pub comments_file: Option<String>,
     /// Refuse unless this is the head: a full commit id, on tangled the CID of its patch
@@ -71,11 +90,46 @@ pub struct LineComment {
     pub body: String,
 }
 
+/// The value of `--file`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WholeFile {
+    /// The file.
+    pub path: String,
+    /// The text.
+    pub body: String,
+}
+
+impl FromStr for WholeFile {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once('=') {
+            Some((path, body)) if !path.is_empty() && !body.trim().is_empty() => Ok(Self {
+                path: path.to_owned(),
+                body: body.to_owned(),
+            }),
+            _ => Err("expected PATH=TEXT, as in src/lib.rs=Too long.".to_owned()),
+        }
+    }
+}
+
+impl From<WholeFile> for NewThread {
+    fn from(c: WholeFile) -> Self {
+        Self {
+            path: c.path,
+            line: None,
+            start_line: None,
+            side: Side::Right,
+            body: c.body,
+        }
+    }
+}
+
 impl From<LineComment> for NewThread {
     fn from(c: LineComment) -> Self {
         Self {
             path: c.path,
-            line: c.line,
+            line: Some(c.line),
             start_line: c.start_line,
             side: c.side,
             body: c.body,
@@ -185,7 +239,10 @@ mod args_tests {
 /// # Errors
 /// When the review is refused; then nothing of it is stored.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: ReviewArgs) -> Result<Exit> {
-    let inline = !args.lines.is_empty() || args.comments_file.is_some();
+    if let Some(key) = &args.dismiss {
+        return dismiss(ctx, repo, &args, key).await;
+    }
+    let inline = !args.lines.is_empty() || !args.files.is_empty() || args.comments_file.is_some();
     let named = verdict(&args, inline);
     if named.is_none() && !ctx.ui.can_prompt() {
         return Err(Error::invalid(
@@ -203,6 +260,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: ReviewArgs) -> Result<Exit
     let fields = PrFields::TO_CHANGE;
     let selected = select::pull(ctx, repo, selector, Unnamed::NotWithRepo, fields).await?;
     let mut threads: Vec<NewThread> = args.lines.into_iter().map(NewThread::from).collect();
+    threads.extend(args.files.into_iter().map(NewThread::from));
     if let Some(path) = &args.comments_file {
         threads.extend(read_comments(path, &selected.repo)?);
     }
@@ -210,16 +268,17 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: ReviewArgs) -> Result<Exit
     let verdict = match named {
         Some(verdict) => verdict,
         None => {
-            let words = ["Comment", "Approve", "Request changes"];
+            let words = ["Comment", "Approve", "Request Changes"];
             let chosen = prompt::choose("What kind of review do you want to give?", &words)?;
-            if text.is_none() {
-                text = Some(editor::edit(ctx.config()?.editor().as_deref(), "")?);
-            }
-            match chosen {
+            let verdict = match chosen {
                 0 => Verdict::Comment,
                 1 => Verdict::Approve,
                 _ => Verdict::RequestChanges,
+            };
+            if text.is_none() && write_body(verdict)? {
+                text = Some(editor::edit(ctx.config()?.editor().as_deref(), "")?);
             }
+            verdict
         }
     };
     let text = text.unwrap_or_default();
@@ -230,6 +289,14 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: ReviewArgs) -> Result<Exit
         }
         Verdict::Comment if blank && threads.is_empty() => return Err(blank_body("comment")),
         _ => {}
+    }
+    if named.is_none() {
+        if !blank {
+            let shown = markdown::render(&text, ctx.ui.width(), ctx.ui.palette());
+            ctx.ui.write(format!("Got:\n{shown}").as_bytes())?;
+            ctx.ui.flush()?;
+        }
+        prompt::submit()?;
     }
     let review = NewReview {
         verdict,
@@ -249,6 +316,43 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: ReviewArgs) -> Result<Exit
             Verdict::Comment => format!("{} Reviewed pull request {name}", what.gray("-")),
         });
     }
+    Ok(Exit::Ok)
+}
+
+/// Whether the user writes a text: an approval needs none, and Enter skips it, as for gh.
+fn write_body(verdict: Verdict) -> Result<bool> {
+    const WRITE: &str = "Open the editor";
+    let items: &[&str] = match verdict {
+        Verdict::Approve => &["Skip", WRITE],
+        Verdict::Comment | Verdict::RequestChanges => &[WRITE],
+    };
+    let chosen = prompt::choose("Review body", items)?;
+    Ok(items.get(chosen) == Some(&WRITE))
+}
+
+async fn dismiss(ctx: &Ctx, repo: Option<&str>, args: &ReviewArgs, key: &str) -> Result<Exit> {
+    let named = args.selector.as_deref();
+    let selected = select::pull(ctx, repo, named, Unnamed::NotWithRepo, PrFields::NONE).await?;
+    let why = match body::read(&args.body, &selected.repo)? {
+        Some(why) => why,
+        None if ctx.ui.can_prompt() => editor::edit(ctx.config()?.editor().as_deref(), "")?,
+        None => return Err(blank_body("dismissed")),
+    };
+    let outcome = selected
+        .repo
+        .dismiss_review(&selected.id, key, &why)
+        .await?;
+    let name = pull_name(&selected.id);
+    if outcome.already {
+        let line = format!("The review of pull request {name} is dismissed already");
+        ctx.ui.already(outcome, &line)?;
+        return Ok(Exit::Ok);
+    }
+    let review = ctx.ui.outcome(outcome)?;
+    let author = text::one_line(&review.author.login);
+    ctx.ui.success(&format!(
+        "Dismissed the review of {author} on pull request {name}"
+    ));
     Ok(Exit::Ok)
 }
 
@@ -273,10 +377,21 @@ fn blank_body(kind: &str) -> Error {
 #[serde(deny_unknown_fields)]
 struct FileComment {
     path: String,
-    line: u64,
+    line: Option<u64>,
     body: String,
     start_line: Option<u64>,
     side: Option<FileSide>,
+    #[serde(default)]
+    subject_type: SubjectType,
+}
+
+/// What a comment is about: a line has to be named, so that one which was forgotten is noticed.
+#[derive(Clone, Copy, Default, Deserialize, PartialEq)]
+#[serde(rename_all = "lowercase")]
+enum SubjectType {
+    #[default]
+    Line,
+    File,
 }
 
 #[derive(Deserialize)]
@@ -320,6 +435,13 @@ fn read_comments(path: &str, repo: &Repo) -> Result<Vec<NewThread>> {
 
 fn parse_comments(text: &str) -> Result<Vec<NewThread>, serde_json::Error> {
     let comments: Vec<FileComment> = serde_json::from_str(text)?;
+    for comment in &comments {
+        if comment.line.is_some() != (comment.subject_type == SubjectType::Line) {
+            return Err(serde::de::Error::custom(
+                r#"a comment has either "line" or "subject_type": "file""#,
+            ));
+        }
+    }
     Ok(comments.into_iter().map(NewThread::from).collect())
 }
 
@@ -333,8 +455,11 @@ mod tests {
         let read = parse_comments(ok).unwrap();
         assert_eq!((read[0].side, read[0].start_line), (Side::Left, Some(1)));
         assert_eq!((read[1].side, read[1].start_line), (Side::Right, None));
+        let file = r#"[{"path":"a","body":"x","subject_type":"file"}]"#;
+        assert_eq!(parse_comments(file).unwrap()[0].line, None);
         for bad in [
             r#"[{"path":"a","body":"x"}]"#,
+            r#"[{"path":"a","line":1,"body":"x","subject_type":"file"}]"#,
             r#"[{"path":"a","line":1,"body":"x","lin":2}]"#,
             "{}",
             "",

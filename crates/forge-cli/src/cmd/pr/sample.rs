@@ -76,6 +76,7 @@ pub(crate) fn pull() -> PullRequest {
         database_id: None,
         potential_merge_commit: None,
         base_rules: None,
+        author_review: None,
         head_is_default: None,
         reactions: None,
         projects: None,
@@ -97,6 +98,7 @@ pub(crate) fn review(state: ReviewState, body: &str, at: &str) -> Review {
         round: None,
         reactions: Default::default(),
         comments: vec![],
+        threads: vec![],
     }
 }
 

@@ -27,6 +27,9 @@ pub struct StatusArgs {
     /// Show whether each can be merged
     #[arg(short, long)]
     pub conflict_status: bool,
+    /// Every repository of this owner, or of host/owner; may be repeated
+    #[arg(long, value_name = "owner")]
+    pub owner: Vec<String>,
     /// JSON.
     #[command(flatten)]
     pub json: JsonArgs,
@@ -81,14 +84,17 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, args: &StatusArgs) -> Result<Exi
         &name,
         &status,
         show_current,
-        args.conflict_status,
+        Rows {
+            conflicts: args.conflict_status,
+            repos: false,
+        },
     );
     ctx.ui.write(shown.as_bytes())?;
     Ok(Exit::Ok)
 }
 
 /// What could not be read of the pull requests, each once.
-fn tell_of_rows(ctx: &Ctx, status: &PullStatus) {
+pub(super) fn tell_of_rows(ctx: &Ctx, status: &PullStatus) {
     let mine = &status.created_by;
     let current = status.current_branch.iter();
     let current = current.filter(|p| mine.iter().all(|own| own.id != p.id));
@@ -99,16 +105,25 @@ fn tell_of_rows(ctx: &Ctx, status: &PullStatus) {
     }
 }
 
+/// What the rows show beside the usual.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Rows {
+    /// Whether each can be merged.
+    pub conflicts: bool,
+    /// The repository of each.
+    pub repos: bool,
+}
+
 /// `current` is `None` with `-R`, and holds `None` on a detached head.
-fn render(
+pub(super) fn render(
     c: Palette,
     repo: &str,
     status: &PullStatus,
     current: Option<Option<&str>>,
-    conflicts: bool,
+    rows: Rows,
 ) -> String {
     let mut out = format!("\nRelevant pull requests in {}\n\n", text::one_line(repo));
-    let row = |p: &PullRequest| line(c, p, conflicts);
+    let row = |p: &PullRequest| line(c, p, rows);
     if let Some(branch) = current {
         let _ = writeln!(out, "{}", c.bold("Current branch"));
         match (&status.current_branch, branch) {
@@ -146,8 +161,11 @@ fn render(
     out
 }
 
-fn line(c: Palette, p: &PullRequest, conflicts: bool) -> String {
-    let number = format!("#{}", p.id.key);
+fn line(c: Palette, p: &PullRequest, rows: Rows) -> String {
+    let number = match rows.repos {
+        true => text::one_line(&p.id.to_string()).into_owned(),
+        false => format!("#{}", p.id.key),
+    };
     let number = match p.state {
         PrState::Open if p.draft => c.gray(&number),
         PrState::Open => c.green(&number),
@@ -163,7 +181,7 @@ fn line(c: Palette, p: &PullRequest, conflicts: bool) -> String {
             let _ = write!(out, "\n  {}", notes.join(" "));
         }
         // As for gh, it stands on the first line where nothing else is to be said.
-        if let Some(merge) = merge_note(c, p).filter(|_| conflicts) {
+        if let Some(merge) = merge_note(c, p).filter(|_| rows.conflicts) {
             let _ = write!(out, " {merge}");
         }
     } else {
@@ -218,7 +236,8 @@ mod tests {
             warnings: vec![],
         };
         let c = Palette { on: false };
-        let shown = render(c, "o/r", &status, Some(Some("topic")), false);
+        let usual = Rows::default();
+        let shown = render(c, "o/r", &status, Some(Some("topic")), usual);
         assert_eq!(
             shown,
             "\nRelevant pull requests in o/r\n\n\
@@ -226,12 +245,21 @@ mod tests {
              Created by you\n  #7  Greet the reader [polite]\n  ✓ Approved\n\n\
              Requesting a code review from you\n  You have no pull requests to review\n\n"
         );
-        assert!(!render(c, "o/r", &status, None, false).contains("Current branch"));
+        assert!(!render(c, "o/r", &status, None, usual).contains("Current branch"));
+        let repos = Rows {
+            repos: true,
+            ..usual
+        };
+        assert!(line(c, &pull(), repos).contains(&format!("  {}  Greet", pull().id)));
         let merged = PullRequest {
             state: PrState::Merged,
             ..pull()
         };
-        assert!(line(c, &merged, true).ends_with("[polite] - Merged\n"));
+        let conflicts = Rows {
+            conflicts: true,
+            ..usual
+        };
+        assert!(line(c, &merged, conflicts).ends_with("[polite] - Merged\n"));
     }
 
     #[test]
@@ -247,10 +275,14 @@ mod tests {
             ..pull()
         };
         let c = Palette { on: false };
+        let conflicts = Rows {
+            conflicts: true,
+            ..Rows::default()
+        };
         assert_eq!(
-            line(c, &unknown, true),
+            line(c, &unknown, conflicts),
             "  #7  Greet the reader [polite]\n  ✓ Approved ! Merge conflict status unknown\n"
         );
-        assert!(!line(c, &unknown, false).contains("unknown"));
+        assert!(!line(c, &unknown, Rows::default()).contains("unknown"));
     }
 }

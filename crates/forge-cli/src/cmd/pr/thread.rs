@@ -123,7 +123,11 @@ async fn select(ctx: &Ctx, repo: Option<&str>, selector: Option<&str>) -> Result
     select::pull(ctx, repo, selector, Unnamed::NotWithRepo, PrFields::NONE).await
 }
 
-async fn read(selected: &SelectedPull, filter: ThreadFilter) -> Result<Vec<Thread>> {
+/// Every thread that passes the filter.
+///
+/// # Errors
+/// When one of the pages cannot be read.
+pub(super) async fn read(selected: &SelectedPull, filter: ThreadFilter) -> Result<Vec<Thread>> {
     let page_max = selected
         .repo
         .client()

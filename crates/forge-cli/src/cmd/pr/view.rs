@@ -58,12 +58,12 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ViewArgs) -> Result<Exit>
         None => head,
     };
     let named = args.selector.as_deref();
-    let mut selected = select::pull(ctx, repo, named, Unnamed::NotWithRepo, fields).await?;
+    let mut selected = select::pull_to_read(ctx, repo, named, Unnamed::NotWithRepo, fields).await?;
     if args.history {
         return history(ctx, &selected).await;
     }
-    if selection.is_none() && ctx.ui.is_tty() && has(&selected.repo, Capability::Checks) {
-        fields |= PrFields::CHECKS;
+    if selection.is_none() && !args.web && ctx.ui.is_tty() {
+        fields |= on_terminal(&selected.repo, args.comments);
     }
     let pull = selected.view(fields).await?;
     for warning in &pull.warnings {
@@ -85,6 +85,22 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ViewArgs) -> Result<Exit>
         ctx.ui.write(piped(&pull).as_bytes())?;
     }
     Ok(Exit::Ok)
+}
+
+/// The sections that a terminal shows and a pipe does not.
+fn on_terminal(repo: &Repo, comments: bool) -> PrFields {
+    let mut fields = PrFields::REACTIONS;
+    if has(repo, Capability::Checks) {
+        fields |= PrFields::CHECKS;
+    }
+    if has(repo, Capability::PrCommits) {
+        fields |= PrFields::COMMITS;
+    }
+    if !comments {
+        // The newest comment, of which a request has enough.
+        fields |= PrFields::COMMENTS | PrFields::REVIEWS | PrFields::NEWEST;
+    }
+    fields
 }
 
 async fn history(ctx: &Ctx, selected: &SelectedPull) -> Result<Exit> {

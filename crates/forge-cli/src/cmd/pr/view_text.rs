@@ -1,5 +1,5 @@
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet},
     fmt::Write as _,
 };
 
@@ -12,7 +12,7 @@ use forge_core::{
     text,
 };
 
-use super::shared::{head_label, state_word};
+use super::shared::{head_label, pull_name, state_word};
 use crate::{
     ctx::Ctx,
     ui::{Ui, color::Palette, markdown, time::plural},
@@ -297,9 +297,13 @@ pub(super) fn shown(ctx: &Ctx, p: &PullRequest, comments: bool) -> String {
     let (ui, c) = (&ctx.ui, ctx.ui.palette());
     let mut out = String::new();
     let title = text::one_line(&p.title);
-    let _ = writeln!(out, "{} #{}", c.bold(&title), p.id.key);
+    let name = text::one_line(&pull_name(&p.id)).into_owned();
+    let _ = writeln!(out, "{} {name}", c.bold(&title));
     let _ = writeln!(out, "{}", summary(ui, p));
     let _ = writeln!(out, "{}", stats(c, p));
+    if let Some(reactions) = p.reactions.as_ref().and_then(reactions) {
+        let _ = writeln!(out, "{reactions}");
+    }
     let mut row = |name: &str, values: &[String]| {
         if !values.is_empty() {
             let _ = writeln!(
@@ -340,18 +344,7 @@ pub(super) fn shown(ctx: &Ctx, p: &PullRequest, comments: bool) -> String {
     out.push('\n');
     out.push_str(&body(ui, &p.description, "No description provided"));
     out.push('\n');
-    if comments {
-        for said in said(p) {
-            out.push_str(&comment(ui, &said));
-        }
-    } else if p.comments_count > 0 {
-        let count = i64::try_from(p.comments_count).unwrap_or(i64::MAX);
-        let line = format!(
-            "———————— {}: see --comments ————————",
-            plural(count, "comment")
-        );
-        let _ = writeln!(out, "{}\n", c.gray(&line));
-    }
+    out.push_str(&conversation(ui, p, comments));
     let _ = writeln!(
         out,
         "{}",
@@ -363,8 +356,90 @@ pub(super) fn shown(ctx: &Ctx, p: &PullRequest, comments: bool) -> String {
     out
 }
 
+/// Comments and reviews; without `all` the newest one alone, as gh has it.
+fn conversation(ui: &Ui, p: &PullRequest, all: bool) -> String {
+    let c = ui.palette();
+    let said = said(p);
+    let newest = said
+        .iter()
+        .max_by_key(|s| s.at())
+        .map(|s| s.id().to_owned());
+    let is_newest = |s: &Said<'_>| newest.as_deref() == Some(s.id());
+    if all {
+        let shown = said.iter().map(|s| comment(ui, s, is_newest(s)));
+        return shown.collect();
+    }
+    // Of a long conversation the newest part alone was read.
+    let read = p.comments.as_ref().map_or(0, Vec::len) as u64;
+    let unread = p.comments_count.saturating_sub(read);
+    let shown: Vec<String> = said
+        .iter()
+        .filter(|s| is_newest(s))
+        .map(|s| comment(ui, s, true))
+        .collect();
+    let hidden = (said.len() - shown.len()) as u64 + unread;
+    if hidden == 0 {
+        return shown.concat();
+    }
+    let count = plural(i64::try_from(hidden).unwrap_or(i64::MAX), "comment");
+    let above = c.gray(&format!("———————— Not showing {count} ————————"));
+    let below = c.gray("Use --comments to view the full conversation");
+    format!("{above}\n\n{}{below}\n", shown.concat())
+}
+
+/// GitHub's names of reactions and their emoji, in GitHub's order.
+const EMOJI: [(&str, &str); 8] = [
+    ("THUMBS_UP", "👍"),
+    ("THUMBS_DOWN", "👎"),
+    ("LAUGH", "😄"),
+    ("HOORAY", "🎉"),
+    ("CONFUSED", "😕"),
+    ("HEART", "❤️"),
+    ("ROCKET", "🚀"),
+    ("EYES", "👀"),
+];
+
+/// `2 👍 • 1 🎉`; `None` without any.
+fn reactions(given: &BTreeMap<String, u64>) -> Option<String> {
+    let mut shown: Vec<(usize, String)> = given
+        .iter()
+        .filter(|(_, count)| **count > 0)
+        .map(|(name, count)| {
+            let at = EMOJI.iter().position(|(known, _)| *known == name.as_str());
+            let known = at.and_then(|at| EMOJI.get(at));
+            let emoji = known.map_or(name.as_str(), |(_, emoji)| *emoji);
+            let order = at.unwrap_or(EMOJI.len());
+            (
+                order,
+                text::one_line(&format!("{count} {emoji}")).into_owned(),
+            )
+        })
+        .collect();
+    shown.sort();
+    let shown: Vec<String> = shown.into_iter().map(|(_, reaction)| reaction).collect();
+    (!shown.is_empty()).then(|| shown.join(" • "))
+}
+
+/// ` 2 commits`, where they were read.
+fn commits(p: &PullRequest) -> String {
+    let Some(commits) = &p.commits else {
+        return String::new();
+    };
+    match commits.len() {
+        MAX_COMMITS => format!(" {MAX_COMMITS}+ commits"),
+        count => format!(
+            " {}",
+            plural(i64::try_from(count).unwrap_or(i64::MAX), "commit")
+        ),
+    }
+}
+
+/// How many commits a forge reads at most for [`forge_core::model::PrFields::NEWEST`].
+const MAX_COMMITS: usize = 100;
+
 fn summary(ui: &Ui, p: &PullRequest) -> String {
     let c = ui.palette();
+    let commits = commits(p);
     let author = text::one_line(&p.author.login);
     let (base, head) = (p.base_branch.clone(), head_label(p));
     let (base, head) = (
@@ -374,22 +449,22 @@ fn summary(ui: &Ui, p: &PullRequest) -> String {
     let (state, what) = match p.state {
         PrState::Open if p.draft => (
             c.gray("Draft"),
-            format!("{author} wants to merge into {base} from {head}"),
+            format!("{author} wants to merge{commits} into {base} from {head}"),
         ),
         PrState::Open => (
             c.green("Open"),
-            format!("{author} wants to merge into {base} from {head}"),
+            format!("{author} wants to merge{commits} into {base} from {head}"),
         ),
         PrState::Closed => (
             c.red("Closed"),
-            format!("{author} wanted to merge into {base} from {head}"),
+            format!("{author} wanted to merge{commits} into {base} from {head}"),
         ),
         PrState::Merged => {
             let who = p.merged_by.as_ref().unwrap_or(&p.author);
             let who = text::one_line(&who.login);
             (
                 c.magenta("Merged"),
-                format!("{who} merged into {base} from {head}"),
+                format!("{who} merged{commits} into {base} from {head}"),
             )
         }
     };
@@ -425,10 +500,10 @@ pub(crate) fn body(ui: &Ui, source: &str, nothing: &str) -> String {
 
 /// A comment as a terminal shows it.
 pub(crate) fn comment_shown(ui: &Ui, shown: &Comment) -> String {
-    comment(ui, &Said::Comment(shown))
+    comment(ui, &Said::Comment(shown), false)
 }
 
-fn comment(ui: &Ui, said: &Said<'_>) -> String {
+fn comment(ui: &Ui, said: &Said<'_>, is_newest: bool) -> String {
     let c = ui.palette();
     let (author, what, text_of) = match said {
         Said::Comment(m) => (&m.author, String::new(), m.body.as_str()),
@@ -438,19 +513,46 @@ fn comment(ui: &Ui, said: &Said<'_>) -> String {
             r.body.as_deref().unwrap_or(""),
         ),
     };
-    let round = said.round().map(|n| format!(" • round {n}"));
-    let head = format!(
-        "{}{what} • {}{}",
-        c.bold(&text::one_line(&author.login)),
-        ui.ago(said.at()),
-        round.unwrap_or_default()
-    );
+    let (association, edited, given) = match said {
+        Said::Comment(m) => (&m.author_association, m.updated_at.is_some(), &m.reactions),
+        Said::Review(r) => (&r.author_association, false, &r.reactions),
+    };
+    let mut head = format!("{}{what}", c.bold(&text::one_line(&author.login)));
+    if let Some(role) = association.as_deref().and_then(role) {
+        let _ = write!(head, " ({role})");
+    }
+    let _ = write!(head, " • {}", ui.ago(said.at()));
+    if let Some(round) = said.round() {
+        let _ = write!(head, " • round {round}");
+    }
+    if edited {
+        head.push_str(" • Edited");
+    }
+    if is_newest {
+        let _ = write!(head, " • {}", c.cyan("Newest comment"));
+    }
+    if let Some(reactions) = reactions(given) {
+        let _ = write!(head, "\n{reactions}");
+    }
     let text_of = if text_of.is_empty() {
         String::new()
     } else {
         body(ui, text_of, "")
     };
     format!("{head}\n{text_of}\n")
+}
+
+/// `Member`, of `MEMBER`; `None` for somebody who has no part in the repository.
+fn role(association: &str) -> Option<String> {
+    let words = association.replace('_', " ").to_lowercase();
+    let words = text::one_line(&words);
+    let mut letters = words.chars();
+    match letters.next() {
+        Some(first) if association != "NONE" => {
+            Some(first.to_uppercase().collect::<String>() + letters.as_str())
+        }
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -559,6 +661,22 @@ mod tests {
             ),
             "{text}"
         );
+    }
+
+    #[test]
+    fn reactions_come_in_githubs_order() {
+        let given = [("HEART", 1), ("EYES", 0), ("THUMBS_UP", 2), ("\u{1b}x", 3)];
+        let given: BTreeMap<String, u64> =
+            given.map(|(name, count)| (name.to_owned(), count)).into();
+        assert_eq!(reactions(&given).as_deref(), Some("2 👍 • 1 ❤️ • 3 ␛x"));
+        assert_eq!(reactions(&BTreeMap::new()), None);
+    }
+
+    #[test]
+    fn role_is_read_as_words() {
+        let roles = ["OWNER", "FIRST_TIMER", "NONE", ""].map(role);
+        let wanted = [Some("Owner"), Some("First timer"), None, None];
+        assert_eq!(roles.each_ref().map(Option::as_deref), wanted);
     }
 
     #[test]

@@ -59,7 +59,8 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WatchArgs) -> Result<Exit
     let until = until.collect::<Result<BTreeSet<_>>>()?;
     let named = args.selector.as_deref();
     check_repo(ctx, repo, named)?;
-    let selected = select::pull(ctx, repo, named, Unnamed::NotWithRepo, PrFields::NONE).await?;
+    let selected =
+        select::pull_to_read(ctx, repo, named, Unnamed::NotWithRepo, PrFields::NONE).await?;
     let settings = ctx.config()?.context_settings();
     let req = WatchReq {
         until,

@@ -48,7 +48,7 @@ fields! {
     "isCrossRepository" NONE |p| Json::Bool(is_cross_repository(p));
     "isDraft" NONE |p| Json::Bool(p.draft);
     "labels" NONE |p| Json::list(&p.labels, label);
-    "latestReviews" NONE |p| Json::list(&p.latest_reviews, review);
+    "latestReviews" NONE |p| latest_reviews(p);
     "maintainerCanModify" MAINTAINER_ACCESS |p| Json::Bool(p.maintainer_can_modify.unwrap_or(false));
     "mergeCommit" NONE |p| Json::maybe(p.merge_commit.as_ref(), oid);
     "mergeStateStatus" MERGEABILITY |p| Json::text(p.mergeability.as_ref().map_or("UNKNOWN", |m| &m.status));
@@ -344,6 +344,13 @@ fn review_state(state: ReviewState) -> &'static str {
         ReviewState::Dismissed => "DISMISSED",
         ReviewState::Pending => "PENDING",
     }
+}
+
+/// As gh lists them: the author's own is one of them.
+fn latest_reviews(p: &PullRequest) -> Json {
+    let mut all: Vec<&Review> = p.latest_reviews.iter().chain(&p.author_review).collect();
+    all.sort_by_key(|r| r.submitted_at);
+    Json::list(&all, |r| review(r))
 }
 
 fn review(r: &Review) -> Json {

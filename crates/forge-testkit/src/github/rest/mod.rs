@@ -9,6 +9,7 @@ mod refs;
 mod repos;
 mod reviewers;
 mod rules;
+mod runs;
 mod stacks;
 
 use serde_json::{Value, json};
@@ -76,6 +77,7 @@ fn in_repo(ctx: &Ctx<'_>, request: &Incoming, method: &str, repo: &Repo, rest: &
         ("GET", ["pulls", _, "merge-async", key]) => merge::poll(ctx, key),
         (method, ["stacks", rest @ ..]) => stacks::answer(ctx, request, method, repo, rest),
         ("GET", ["actions", "jobs", job, "logs"]) => logs::redirect(ctx, repo, job),
+        ("POST", ["actions", "runs", run, "rerun-failed-jobs"]) => runs::rerun(ctx, repo, run),
         ("GET", ["pulls", number, "files"]) => pulls::files(ctx, request, repo, number),
         _ => Reply::not_found(),
     }

@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use super::{Host, Incoming};
+use crate::wire::longest_chain;
 
 /// A request that was answered.
 #[derive(Debug, Clone, Default)]
@@ -55,19 +56,7 @@ impl Recorded {
     #[must_use]
     pub fn longest_chain(hosts: &[&Host]) -> usize {
         let all = hosts.iter().flat_map(|host| host.requests());
-        let mut work: Vec<_> = all.filter_map(|it| it.work).collect();
-        // Always the one that ends first: no choice leaves more room for the others.
-        work.sort_by_key(|(_, ended)| *ended);
-        let mut last: Option<Instant> = None;
-        work.into_iter()
-            .filter(|(began, ended)| {
-                let free = last.is_none_or(|last| *began >= last);
-                if free {
-                    last = Some(*ended);
-                }
-                free
-            })
-            .count()
+        longest_chain(all.filter_map(|it| it.work).collect())
     }
 
     /// The XRPC method that was called.

@@ -1,0 +1,193 @@
+//! `forge pr list` and `forge pr status` of several repositories, in one table.
+
+use forge::{MINE, Places};
+use forge_core::{
+    Error, Result, Warning,
+    model::{PrFields, PullRequest},
+    text,
+};
+
+use super::{
+    list::{self, ListArgs},
+    shared::repo_name,
+    status::{self, Rows, StatusArgs},
+};
+use crate::{
+    ctx::Ctx,
+    exit::Exit,
+    ui::{
+        json::{Json, PULL_FIELDS, Selection},
+        table::{self, Cell, Column},
+    },
+};
+
+/// What the flags name, where that is more than one repository.
+pub(super) fn places(repos: &[String], owners: &[String]) -> Option<Places> {
+    let several = repos.len() > 1 || repos.iter().any(|name| name == MINE);
+    (several || !owners.is_empty()).then(|| Places {
+        repos: repos.to_vec(),
+        owners: owners.to_vec(),
+    })
+}
+
+/// Runs `forge pr list`.
+///
+/// # Errors
+/// When nothing can be asked. What of it could not be read is on stderr, and in the exit code.
+pub(super) async fn list(ctx: &Ctx, places: &Places, args: &ListArgs) -> Result<Exit> {
+    let selection = Selection::from_args(&args.json, PULL_FIELDS)?;
+    if args.web {
+        return Err(one_alone("web", "--web"));
+    }
+    if !args.touches.is_empty() {
+        return Err(one_alone("touches", "--touches"));
+    }
+    let query = list::query(args, selection.as_ref());
+    let limit = usize::try_from(args.limit).unwrap_or(usize::MAX);
+    let forges = ctx.forges()?;
+    let found = forges
+        .list_across(places, &query, limit, &ctx.policy()?)
+        .await?;
+    let pulls: Vec<PullRequest> = found.lists.into_iter().flatten().collect();
+    for warning in &found.warnings {
+        ctx.ui.warning(warning);
+    }
+    let rows = pulls.iter();
+    let rows = rows.map(|p| (p.id.to_string(), p.warnings.as_slice()));
+    for warning in Warning::of_rows(rows, &found.warnings) {
+        ctx.ui.warning(&warning);
+    }
+    match selection {
+        Some(selection) => selection.print(&ctx.ui, &objects(&selection, &pulls))?,
+        None if ctx.ui.is_tty() => shown(ctx, places, &pulls, found.is_cut)?,
+        None => {
+            for pull in &pulls {
+                let repo = pull.id.repo.to_string();
+                let line = format!("{}\t{}", text::one_line(&repo), list::row(pull));
+                ctx.ui.line(&line)?;
+            }
+        }
+    }
+    Ok(exit(ctx, &found.failed))
+}
+
+/// Runs `forge pr status`.
+///
+/// # Errors
+/// As [`list`].
+pub(super) async fn status(ctx: &Ctx, places: &Places, args: &StatusArgs) -> Result<Exit> {
+    let selection = Selection::from_args(&args.json, PULL_FIELDS)?;
+    let mut fields = selection
+        .as_ref()
+        .map_or(PrFields::CHECKS, Selection::sections);
+    if args.conflict_status {
+        fields |= PrFields::MERGEABILITY;
+    }
+    let forges = ctx.forges()?;
+    let (found, failed) = forges.status_across(places, fields, &ctx.policy()?).await?;
+    for warning in &found.warnings {
+        ctx.ui.warning(warning);
+    }
+    status::tell_of_rows(ctx, &found);
+    match selection {
+        Some(selection) => {
+            let value = Json::Object(vec![
+                ("createdBy", objects(&selection, &found.created_by)),
+                ("needsReview", objects(&selection, &found.needs_review)),
+            ]);
+            selection.print(&ctx.ui, &value)?;
+        }
+        None => {
+            let rows = Rows {
+                conflicts: args.conflict_status,
+                repos: true,
+            };
+            let shown = status::render(ctx.ui.palette(), &names(places), &found, None, rows);
+            ctx.ui.write(shown.as_bytes())?;
+        }
+    }
+    Ok(exit(ctx, &failed))
+}
+
+/// Names what is not shown, each with the reason.
+fn exit(ctx: &Ctx, failed: &[(String, Error)]) -> Exit {
+    for (name, error) in failed {
+        let warning = Warning::new(format!("{name} is not shown: {}", error.message()));
+        ctx.ui.warning(&match error.hint() {
+            Some(hint) => warning.with_hint(hint),
+            None => warning,
+        });
+    }
+    match failed.is_empty() {
+        true => Exit::Ok,
+        false => Exit::Failure,
+    }
+}
+
+fn one_alone(field: &'static str, flag: &str) -> Error {
+    Error::invalid(field, format!("{flag} is for one repository"))
+        .with_hint("name one repository with -R, without --owner")
+}
+
+fn names(places: &Places) -> String {
+    let all: Vec<&str> = places
+        .repos
+        .iter()
+        .chain(&places.owners)
+        .map(String::as_str)
+        .collect();
+    all.join(", ")
+}
+
+/// The chosen fields of each, and its repository.
+fn objects(selection: &Selection<PullRequest, PrFields>, pulls: &[PullRequest]) -> Json {
+    let object = |pull: &PullRequest| {
+        let mut members = match selection.object(pull) {
+            Json::Object(members) => members,
+            _ => Vec::new(),
+        };
+        members.push(("repository", repository(pull)));
+        members.sort_by_key(|(name, _)| *name);
+        Json::Object(members)
+    };
+    Json::Array(pulls.iter().map(object).collect())
+}
+
+/// As `gh search prs --json repository` has it, and the host.
+fn repository(pull: &PullRequest) -> Json {
+    let id = &pull.id.repo;
+    let full = repo_name(id);
+    let name = full.rsplit('/').next().unwrap_or_default().to_owned();
+    Json::Object(vec![
+        ("host", Json::text(&id.host)),
+        ("name", Json::text(name)),
+        ("nameWithOwner", Json::text(full)),
+    ])
+}
+
+fn shown(ctx: &Ctx, places: &Places, pulls: &[PullRequest], is_cut: bool) -> Result<()> {
+    let names = text::one_line(&names(places)).into_owned();
+    if pulls.is_empty() {
+        ctx.ui.note(&format!("no pull requests found in {names}"));
+        return Ok(());
+    }
+    let repository = Column {
+        title: "REPOSITORY",
+        shrinks: true,
+    };
+    let columns: Vec<Column> = std::iter::once(repository).chain(list::COLUMNS).collect();
+    let rows: Vec<Vec<Cell>> = pulls
+        .iter()
+        .map(|pull| {
+            let repo = pull.id.repo.to_string();
+            let first = Cell::plain(text::one_line(&repo));
+            std::iter::once(first)
+                .chain(list::cells(ctx, pull))
+                .collect()
+        })
+        .collect();
+    let newest = if is_cut { "the newest " } else { "" };
+    let heading = format!("Showing {newest}{} pull requests in {names}", pulls.len());
+    let table = table::render(&columns, &rows, ctx.ui.width(), ctx.ui.palette());
+    ctx.ui.page(&format!("\n{heading}\n\n{table}"))
+}

@@ -1,0 +1,225 @@
+//! The menu of `forge pr edit` on a terminal, where no flag says what is to be changed.
+
+use forge_core::{
+    Capability, PageReq, Repo, Result,
+    model::{EditPull, PrFields, PullRequest, Reviewer, SetChange},
+    text,
+};
+
+use super::shared::{has, names, reviewers};
+use crate::{
+    ctx::Ctx,
+    ui::{editor, prompt},
+};
+
+/// An item of the menu.
+#[derive(Clone, Copy)]
+enum Item {
+    Title,
+    Body,
+    Reviewers,
+    Assignees,
+    Labels,
+    Projects,
+    Milestone,
+}
+
+/// The items in gh's order, with what the forge has to be capable of.
+const ITEMS: [(Item, &str, Option<Capability>); 7] = [
+    (Item::Title, "Title", None),
+    (Item::Body, "Body", None),
+    (Item::Reviewers, "Reviewers", Some(Capability::PrReviewers)),
+    (Item::Assignees, "Assignees", Some(Capability::PrAssignees)),
+    (Item::Labels, "Labels", Some(Capability::PrLabels)),
+    (Item::Projects, "Projects", Some(Capability::PrProjects)),
+    (Item::Milestone, "Milestone", Some(Capability::PrMilestone)),
+];
+
+/// The sections of the pull request that [`ask`] needs.
+pub(super) fn fields(repo: &Repo) -> PrFields {
+    match has(repo, Capability::PrProjects) {
+        true => PrFields::PROJECTS,
+        false => PrFields::NONE,
+    }
+}
+
+/// Asks what is to be edited, then for each new value, then whether to submit.
+///
+/// # Errors
+/// `cancelled`; when the terminal, the editor or the labels cannot be used.
+pub(super) async fn ask(ctx: &Ctx, repo: &Repo, pull: &PullRequest) -> Result<EditPull> {
+    let can = |needs: &Option<Capability>| needs.is_none_or(|capability| has(repo, capability));
+    let items: Vec<(Item, &str)> = ITEMS
+        .iter()
+        .filter(|(_, _, needs)| can(needs))
+        .map(|(item, title, _)| (*item, *title))
+        .collect();
+    let menu: Vec<(&str, bool)> = items.iter().map(|(_, title)| (*title, false)).collect();
+    let chosen = prompt::choose_many("What would you like to edit?", &menu)?;
+    let mut edit = EditPull::default();
+    for (item, _) in chosen.into_iter().filter_map(|at| items.get(at)) {
+        match item {
+            Item::Title => edit.title = title(pull)?,
+            Item::Body => {
+                let editor = ctx.config()?.editor();
+                let written = editor::edit(editor.as_deref(), &pull.description)?;
+                edit.description = (written != pull.description).then_some(written);
+            }
+            Item::Reviewers => edit.reviewers = reviewers_of(pull)?,
+            Item::Assignees => {
+                let before = pull.assignees.iter().map(|a| a.login.clone()).collect();
+                edit.assignees = list("Assignees", before)?;
+            }
+            Item::Labels => edit.labels = labels(repo, pull).await?,
+            Item::Projects => {
+                let before = pull.projects.iter().flatten().map(|p| p.title.clone());
+                edit.projects = list("Projects", before.collect())?;
+            }
+            Item::Milestone => edit.milestone = milestone(pull)?,
+        }
+    }
+    if edit.title.is_some() || edit.description.is_some() {
+        edit.expected_version = Some(pull.version.clone());
+    }
+    if !edit.is_empty() {
+        prompt::submit()?;
+    }
+    Ok(edit)
+}
+
+fn title(pull: &PullRequest) -> Result<Option<String>> {
+    let before = text::one_line(&pull.title);
+    let title = prompt::line("Title", &before)?;
+    Ok((title != before).then_some(title))
+}
+
+fn milestone(pull: &PullRequest) -> Result<Option<Option<String>>> {
+    let before = pull.milestone.as_ref().map_or("", |m| &m.title);
+    let before = text::one_line(before);
+    let typed = prompt::edit_line("Milestone (empty for none)", &before)?;
+    let title = typed.trim();
+    Ok((title != before).then(|| Some(title.to_owned()).filter(|t| !t.is_empty())))
+}
+
+fn reviewers_of(pull: &PullRequest) -> Result<SetChange<Reviewer>> {
+    let asked = &pull.pending_reviewers;
+    let before = asked.iter().map(|r| r.handle().to_owned()).collect();
+    let SetChange { add, remove } = list("Reviewers", before)?;
+    Ok(SetChange {
+        add: reviewers(&add),
+        remove: reviewers(&remove),
+    })
+}
+
+/// A list of names, changed on one line.
+fn list(question: &str, before: Vec<String>) -> Result<SetChange<String>> {
+    let shown: Vec<String> = before.iter().map(|name| quoted(name)).collect();
+    let question = format!("{question} (with commas between them)");
+    let typed = prompt::edit_line(&question, &text::one_line(&shown.join(",")))?;
+    Ok(change(before, parse(&typed)))
+}
+
+/// The name as [`parse`] reads it.
+fn quoted(name: &str) -> String {
+    match name.contains(',') || name.starts_with('"') {
+        true => format!("\"{}\"", name.replace('"', "\"\"")),
+        false => name.to_owned(),
+    }
+}
+
+/// Names with commas between them, and spaces where somebody likes them.
+fn parse(typed: &str) -> Vec<String> {
+    let pieces: Vec<String> = typed
+        .split(',')
+        .map(|piece| match piece.trim_start() {
+            name if name.starts_with('"') => name.to_owned(),
+            _ => piece.to_owned(),
+        })
+        .collect();
+    let mut found: Vec<String> = names(&pieces).iter().map(|n| n.trim().to_owned()).collect();
+    found.retain(|name| !name.is_empty());
+    found
+}
+
+fn change(before: Vec<String>, after: Vec<String>) -> SetChange<String> {
+    let missing = |from: &[String], name: &String| {
+        let shown = text::one_line(name);
+        !from.iter().any(|other| text::one_line(other) == shown)
+    };
+    SetChange {
+        add: after
+            .iter()
+            .filter(|n| missing(&before, n))
+            .cloned()
+            .collect(),
+        remove: before
+            .iter()
+            .filter(|n| missing(&after, n))
+            .cloned()
+            .collect(),
+    }
+}
+
+/// The labels of the repository, with those of the pull request chosen.
+async fn labels(repo: &Repo, pull: &PullRequest) -> Result<SetChange<String>> {
+    let before: Vec<String> = pull.labels.iter().map(|l| l.name.clone()).collect();
+    let mut all = before.clone();
+    let page_max = repo.client().forge().capabilities().limits.page_max;
+    let mut request = PageReq::first(page_max);
+    loop {
+        let page = repo.labels(request).await?;
+        for label in page.items {
+            if !all.contains(&label.name) {
+                all.push(label.name);
+            }
+        }
+        match page.next {
+            Some(next) => request = PageReq::after(next, page_max),
+            None => break,
+        }
+    }
+    all.sort_by_key(|name| name.to_lowercase());
+    if all.is_empty() {
+        return list("Labels", before);
+    }
+    let shown: Vec<String> = all.iter().map(|n| text::one_line(n).into_owned()).collect();
+    let menu: Vec<(&str, bool)> = shown
+        .iter()
+        .zip(&all)
+        .map(|(shown, name)| (shown.as_str(), before.contains(name)))
+        .collect();
+    let chosen = prompt::choose_many("Labels", &menu)?;
+    let after = chosen.into_iter().filter_map(|at| all.get(at).cloned());
+    Ok(change(before, after.collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn list_on_a_line_becomes_a_change() {
+        let names = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>();
+        let before = names(&["ada", "good, first"]);
+        for (typed, add, remove) in [
+            ("ada,\"good, first\"", &[][..], &[][..]),
+            (" ada , \"good, first\", grace,", &["grace"], &[]),
+            ("", &[], &["ada", "good, first"]),
+            ("grace", &["grace"], &["ada", "good, first"]),
+        ] {
+            let change = change(before.clone(), parse(typed));
+            assert_eq!(change.add, names(add), "{typed}");
+            assert_eq!(change.remove, names(remove), "{typed}");
+        }
+        assert_eq!(
+            parse(
+                &before
+                    .iter()
+                    .map(|n| quoted(n))
+                    .collect::<Vec<_>>()
+                    .join(",")
+            ),
+            before
+        );
+    }
+}

@@ -1,0 +1,313 @@
+//! Summary and questions of `forge pr merge` on a terminal where no method is named.
+
+use forge_core::{
+    Action, Capability, Error, Hint, Op, Param, Precondition, Repo, Result,
+    model::{
+        BaseRuleKind, CheckStatus, MergeMethod, MergeReq, MergeState, Mergeability, PrState,
+        PullRequest,
+    },
+    text,
+};
+
+use super::{
+    clone_branch,
+    shared::{has, head_label, pull_with_title, repo_name},
+};
+use crate::{
+    ctx::Ctx,
+    ui::{editor, prompt, time::plural},
+};
+
+/// Shows what is about to be merged: number, title, branches, checks and open threads.
+pub(super) fn show(ctx: &Ctx, pull: &PullRequest) {
+    let ui = &ctx.ui;
+    ui.note(&format!("Merging pull request {}", pull_with_title(pull)));
+    let c = ui.err_palette();
+    let (base, head) = (text::one_line(&pull.base_branch), head_label(pull));
+    let head = text::one_line(&head);
+    let mut facts = vec![format!("into {} from {}", c.cyan(&base), c.cyan(&head))];
+    facts.extend(checks(pull));
+    let threads = pull.threads.iter().flatten().filter(|t| !t.resolved);
+    let open = threads.count();
+    if open > 0 {
+        facts.push(c.yellow(&counted(open, "open thread")));
+    }
+    ui.note(&format!("  {}", facts.join(" • ")));
+}
+
+/// `checks: 1 failing, 2 successful`; `None` where the forge has no checks.
+fn checks(pull: &PullRequest) -> Option<String> {
+    let checks = &pull.checks.as_ref()?.checks;
+    let words = [
+        (CheckStatus::Failure, "failing"),
+        (CheckStatus::Cancelled, "cancelled"),
+        (CheckStatus::Pending, "pending"),
+        (CheckStatus::Success, "successful"),
+        (CheckStatus::Skipped, "skipped"),
+    ];
+    let counts: Vec<String> = words
+        .into_iter()
+        .map(|(status, word)| (checks.iter().filter(|c| c.status == status).count(), word))
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, word)| format!("{count} {word}"))
+        .collect();
+    Some(match counts.is_empty() {
+        true => "no checks".to_owned(),
+        false => format!("checks: {}", counts.join(", ")),
+    })
+}
+
+fn counted(count: usize, unit: &str) -> String {
+    plural(i64::try_from(count).unwrap_or(i64::MAX), unit)
+}
+
+/// Refuses what the merge would refuse, before somebody answers questions in vain.
+///
+/// # Errors
+/// `precondition_failed` for a closed one; and unless it waits for its requirements, for a draft,
+/// for conflicts and for rules that are not met.
+pub(super) fn check(pull: &PullRequest, req: &MergeReq) -> Result<()> {
+    let (pr, key) = (&pull.id, &pull.id.key);
+    if pull.state == PrState::Closed {
+        let reopen = Action::op(Op::PrReopen).on(key);
+        return Err(
+            Error::precondition(Precondition::Closed, format!("{pr} is closed"))
+                .with_hint(Hint::new("open it again first").with_action(reopen)),
+        );
+    }
+    if req.auto {
+        return Ok(());
+    }
+    if pull.draft {
+        let ready = Action::op(Op::PrSetDraft).on(key);
+        let ready = ready.with(Param::Draft, "false");
+        return Err(
+            Error::precondition(Precondition::Draft, format!("{pr} is a draft"))
+                .with_hint(Hint::new("make it ready for review first").with_action(ready)),
+        );
+    }
+    let Some(found) = &pull.mergeability else {
+        return Ok(());
+    };
+    if found.state == MergeState::Conflicting {
+        return Err(conflicts(pull, found));
+    }
+    let mut rules = pull.base_rules.iter().flat_map(|base| &base.rules);
+    // With a queue GitHub says BLOCKED of what the queue would take.
+    if req.admin || rules.any(|rule| rule.wants == BaseRuleKind::MergeQueue) {
+        return Ok(());
+    }
+    let (why, hint) = match found.status.as_str() {
+        "BLOCKED" => (
+            "its requirements are not met",
+            Hint::new("merge once they are with --auto, or despite them with --admin"),
+        ),
+        "BEHIND" => (
+            "its head is behind the base branch, which must be merged into it first",
+            Hint::new("update the branch").with_action(Action::op(Op::PrUpdateBranch).on(key)),
+        ),
+        _ => return Ok(()),
+    };
+    let message = format!("{pr} cannot be merged: {why}");
+    Err(Error::precondition(Precondition::Rule, message).with_hint(hint))
+}
+
+fn conflicts(pull: &PullRequest, found: &Mergeability) -> Error {
+    let files = match found.conflicts.as_slice() {
+        [] => String::new(),
+        files => format!(" in {}", files.join(", ")),
+    };
+    let message = format!("{} conflicts with {}{files}", pull.id, pull.base_branch);
+    Error::precondition(Precondition::Conflicts(found.conflicts.clone()), message)
+        .with_hint("merge the base branch into the head, solve the conflicts and push")
+}
+
+/// Asks for the method, whether the head branch goes, and what is next, and fills `req` in.
+/// `configured` is the method that Enter takes.
+///
+/// # Errors
+/// `cancelled`; when the terminal, the editor or the repository cannot be used.
+pub(super) async fn ask(
+    ctx: &Ctx,
+    flag: Option<&str>,
+    repo: &Repo,
+    pull: &PullRequest,
+    configured: Option<MergeMethod>,
+    req: &mut MergeReq,
+) -> Result<()> {
+    let method = ask_method(repo, configured).await?;
+    req.method = Some(method);
+    if !req.delete_branch
+        && let Some(question) = deletion(ctx, flag, repo, pull).await?
+    {
+        req.delete_branch = prompt::confirm(&question)?;
+    }
+    // A rebase keeps the messages of the commits.
+    let next: &[&str] = match method {
+        MergeMethod::Rebase => &["Submit", "Cancel"],
+        MergeMethod::Merge | MergeMethod::Squash => &[
+            "Submit",
+            "Edit commit subject",
+            "Edit commit message",
+            "Cancel",
+        ],
+    };
+    loop {
+        let chosen = prompt::choose("What's next?", next)?;
+        match next.get(chosen).copied() {
+            Some("Submit") => return Ok(()),
+            Some("Edit commit subject") => {
+                let before = req.subject.clone();
+                let written = edit(ctx, &before.unwrap_or_else(|| subject(pull, method)))?;
+                match MergeReq::check_subject(&written) {
+                    Ok(()) => req.subject = Some(written),
+                    Err(e) => ctx.ui.caution(e.message()),
+                }
+            }
+            Some("Edit commit message") => {
+                let before = req.body.clone();
+                req.body = Some(edit(ctx, &before.unwrap_or_else(|| body(pull, method)))?);
+            }
+            _ => return Err(prompt::cancelled()),
+        }
+    }
+}
+
+/// The methods of the repository, in gh's order.
+async fn ask_method(repo: &Repo, configured: Option<MergeMethod>) -> Result<MergeMethod> {
+    let allowed = repo.info().await?.merge_methods;
+    let methods: Vec<(MergeMethod, &str)> = [
+        (MergeMethod::Merge, "Create a merge commit"),
+        (MergeMethod::Rebase, "Rebase and merge"),
+        (MergeMethod::Squash, "Squash and merge"),
+    ]
+    .into_iter()
+    // A token that may not see the settings sees none allowed.
+    .filter(|(method, _)| allowed.is_empty() || allowed.contains(method))
+    .collect();
+    let titles: Vec<&str> = methods.iter().map(|(_, title)| *title).collect();
+    let default = methods.iter().position(|(m, _)| Some(*m) == configured);
+    let question = "What merge method would you like to use?";
+    let chosen = prompt::choose_from(question, &titles, default.unwrap_or(0))?;
+    let method = methods.get(chosen).map(|(method, _)| *method);
+    method.ok_or_else(prompt::cancelled)
+}
+
+/// The question whether the head branch goes; `None` where there is none to delete.
+async fn deletion(
+    ctx: &Ctx,
+    flag: Option<&str>,
+    repo: &Repo,
+    pull: &PullRequest,
+) -> Result<Option<String>> {
+    let remote = pull.head_repo.is_none() && has(repo, Capability::PrDeleteBranch);
+    let name = text::one_line(&repo_name(repo.id())).into_owned();
+    Ok(
+        match clone_branch::has_branch(ctx, flag, repo, pull).await? {
+            true if remote => Some(format!("Delete the branch locally and in {name}?")),
+            true => Some("Delete the branch locally?".to_owned()),
+            false if remote => Some(format!("Delete the branch in {name}?")),
+            false => None,
+        },
+    )
+}
+
+/// The subject that an editor begins with: what the forge would write, as far as that is known.
+fn subject(pull: &PullRequest, method: MergeMethod) -> String {
+    match (method, pull.number) {
+        (MergeMethod::Merge, Some(number)) => {
+            format!("Merge pull request #{number} from {}", head_label(pull))
+        }
+        (_, Some(number)) => format!("{} (#{number})", pull.title),
+        (_, None) => pull.title.clone(),
+    }
+}
+
+/// The same for the message below the subject.
+fn body(pull: &PullRequest, method: MergeMethod) -> String {
+    match method {
+        MergeMethod::Squash => pull.description.clone(),
+        MergeMethod::Merge | MergeMethod::Rebase => pull.title.clone(),
+    }
+}
+
+fn edit(ctx: &Ctx, before: &str) -> Result<String> {
+    let text = editor::edit(ctx.config()?.editor().as_deref(), before)?;
+    Ok(text.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use forge_core::model::{Check, CheckCounts, CheckRollup, ChecksReport};
+
+    use super::*;
+    use crate::cmd::pr::sample::pull;
+
+    fn with_status(status: &str, state: MergeState) -> PullRequest {
+        PullRequest {
+            mergeability: Some(Mergeability {
+                state,
+                status: status.to_owned(),
+                conflicts: vec!["a.txt".to_owned()],
+                head_oid: String::new(),
+                base_oid: String::new(),
+            }),
+            ..pull()
+        }
+    }
+
+    #[test]
+    fn merge_known_to_fail_is_refused_before_questions() {
+        let closed = PullRequest {
+            state: PrState::Closed,
+            ..pull()
+        };
+        let draft = PullRequest {
+            draft: true,
+            ..pull()
+        };
+        let conflicting = with_status("DIRTY", MergeState::Conflicting);
+        let blocked = with_status("BLOCKED", MergeState::Mergeable);
+        let behind = with_status("BEHIND", MergeState::Mergeable);
+        let (plain, auto, admin) = (
+            MergeReq::default(),
+            MergeReq {
+                auto: true,
+                ..MergeReq::default()
+            },
+            MergeReq {
+                admin: true,
+                ..MergeReq::default()
+            },
+        );
+        for pull in [&closed, &draft, &conflicting, &blocked, &behind] {
+            assert!(check(pull, &plain).is_err(), "{pull:?}");
+        }
+        for pull in [&draft, &conflicting, &blocked, &behind] {
+            assert!(check(pull, &auto).is_ok(), "{pull:?}");
+        }
+        assert!(check(&blocked, &admin).is_ok() && check(&conflicting, &admin).is_err());
+        assert!(check(&pull(), &plain).is_ok());
+        let message = check(&conflicting, &plain).unwrap_err();
+        assert!(message.message().ends_with("conflicts with main in a.txt"));
+    }
+
+    #[test]
+    fn checks_are_counted_by_status() {
+        let report = |statuses: &[CheckStatus]| PullRequest {
+            checks: Some(ChecksReport {
+                commit: String::new(),
+                overall: CheckRollup::Neutral,
+                counts: CheckCounts::default(),
+                truncated: false,
+                checks: statuses.iter().map(|s| Check::new("c", *s)).collect(),
+            }),
+            ..pull()
+        };
+        let (failed, passed) = (CheckStatus::Failure, CheckStatus::Success);
+        let shown = checks(&report(&[passed, failed, passed]));
+        assert_eq!(shown.as_deref(), Some("checks: 1 failing, 2 successful"));
+        assert_eq!(checks(&report(&[])).as_deref(), Some("no checks"));
+        assert_eq!(checks(&pull()), None);
+    }
+}

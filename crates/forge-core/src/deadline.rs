@@ -1,0 +1,99 @@
+//! The deadline of a call, also over the body that it hands on.
+
+use std::time::Duration;
+
+use futures::{StreamExt as _, stream};
+use tokio::time::{Instant, timeout};
+
+use crate::{
+    Error, ErrorKind, Retry,
+    call::CallState,
+    model::ByteStream,
+    op::{Effect, Op},
+};
+
+/// The failure of a call that took longer than its deadline.
+pub(crate) fn timed_out(op: Op, after: Duration, state: &CallState) -> Error {
+    let e = Error::new(
+        ErrorKind::Timeout { after },
+        format!("{} took longer than {} s", op.name(), after.as_secs_f32()),
+    );
+    if op.effect() == Effect::Write && !state.wrote_nothing() {
+        e.with_retry(Retry::Ambiguous)
+            .with_hint("look whether it happened before trying again: it may have")
+    } else {
+        e.with_hint("try again, or allow more time with FORGE_TIMEOUT (seconds)")
+    }
+}
+
+/// A body that fails when its reader has waited for it for `left`, which is what the call has left of
+/// its `deadline`. The time between two reads does not count: a reader may stop at a pager.
+pub(crate) fn within_deadline(
+    body: ByteStream,
+    op: Op,
+    deadline: Duration,
+    left: Duration,
+) -> ByteStream {
+    Box::pin(stream::unfold(
+        Some((body, left)),
+        move |state| async move {
+            let (mut body, left) = state?;
+            let begun = Instant::now();
+            match timeout(left, body.next()).await {
+                Ok(None) => None,
+                Ok(Some(Ok(chunk))) => {
+                    let left = left.saturating_sub(begun.elapsed());
+                    Some((Ok(chunk), Some((body, left))))
+                }
+                Ok(Some(Err(e))) => Some((Err(e), None)),
+                Err(_) => {
+                    let e = timed_out(op, deadline, &CallState::default());
+                    Some((Err(e.with_op(op.name())), None))
+                }
+            }
+        },
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A body of three chunks, each after so many seconds.
+    fn slow(seconds: u64) -> ByteStream {
+        let chunks = stream::iter([b"a", b"b", b"c"]);
+        Box::pin(chunks.then(move |chunk| async move {
+            tokio::time::sleep(Duration::from_secs(seconds)).await;
+            Ok(chunk.to_vec())
+        }))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn body_that_drips_ends_with_the_deadline() {
+        let deadline = Duration::from_secs(30);
+        for (seconds, left, chunks) in [(9, 30, 3), (9, 20, 2), (9, 1, 0)] {
+            let left = Duration::from_secs(left);
+            let body = within_deadline(slow(seconds), Op::PrDiff, deadline, left);
+            let read: Vec<_> = body.collect().await;
+            let ends = read.iter().filter_map(|chunk| chunk.as_ref().err());
+            let ends: Vec<&str> = ends.map(Error::message).collect();
+            assert_eq!(read.len() - ends.len(), chunks, "{seconds} {left:?}");
+            let wanted: &[&str] = match chunks {
+                3 => &[],
+                _ => &["pr.diff took longer than 30 s"],
+            };
+            assert_eq!(ends, wanted);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn time_of_the_reader_does_not_count() {
+        let deadline = Duration::from_secs(30);
+        let mut body = within_deadline(slow(9), Op::PrDiff, deadline, deadline);
+        for _ in 0..3 {
+            assert!(body.next().await.is_some_and(|chunk| chunk.is_ok()));
+            tokio::time::sleep(Duration::from_secs(100)).await;
+        }
+        assert!(body.next().await.is_none());
+    }
+}

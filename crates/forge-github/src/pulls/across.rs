@@ -1,0 +1,261 @@
+//! Pull requests of several repositories: one document, with a search for each query.
+
+use std::collections::{BTreeMap, HashSet};
+
+use forge_core::{
+    Error, Noun, Result,
+    model::{PrFields, PullQuery, PullScope, PullsAcross},
+};
+use serde_json::{Map, Value, json};
+
+use super::{list, query, view};
+use crate::{
+    GitHub,
+    api::{Access, Answer, Call},
+    gql::{
+        Document, fields,
+        types::{self as wire, Nodes},
+    },
+    map, owner_and_name,
+    paged::LONGEST,
+};
+
+/// The answer, by alias: `q0` a search, `r0` a repository, `o0` an owner.
+type AcrossOf = BTreeMap<String, Value>;
+
+/// What is asked: the words that narrow a search, and what has to be there.
+#[derive(Default)]
+struct SearchedPlaces {
+    words: Vec<String>,
+    /// The name in messages, the alias, and whether it is a repository.
+    named: Vec<(String, String, bool)>,
+    variables: Map<String, Value>,
+}
+
+/// One search, and where its next page begins.
+struct Search<'a> {
+    alias: String,
+    query: &'a PullQuery,
+    after: Option<String>,
+    is_open: bool,
+    seen: HashSet<String>,
+}
+
+/// The document for the searches `searches`, and a look whether the `named` are there.
+pub(crate) fn document<'a>(
+    sections: &str,
+    searches: impl Iterator<Item = &'a str>,
+    named: impl Iterator<Item = (&'a str, bool)>,
+) -> Document {
+    let mut parts = Vec::new();
+    let mut variables = vec![("first".to_owned(), "Int!")];
+    for alias in searches {
+        parts.push(format!(
+            "{alias}: search(query: ${alias}, type: ISSUE, first: $first, after: ${alias}After) {{ \
+             nodes {{ __typename ... on PullRequest {{ foundIn: repository {{ ...RepositoryNode }} }} \
+             ...PullSections }} pageInfo {{ ...PageEnd }} }}"
+        ));
+        variables.push((alias.to_owned(), "String!"));
+        variables.push((format!("{alias}After"), "String"));
+    }
+    for (alias, is_repo) in named {
+        if is_repo {
+            parts.push(format!(
+                "{alias}: repository(owner: ${alias}Owner, name: ${alias}Name) {{ id }}"
+            ));
+            variables.push((format!("{alias}Owner"), "String!"));
+            variables.push((format!("{alias}Name"), "String!"));
+        } else {
+            parts.push(format!(
+                "{alias}: repositoryOwner(login: ${alias}) {{ id }}"
+            ));
+            variables.push((alias.to_owned(), "String!"));
+        }
+    }
+    let mut document = Document::generated("query PullsAcross", &parts.join(" "));
+    document.fragment("PullSections", "PullRequest", sections);
+    for (name, ty) in variables {
+        document.variable(&name, ty);
+    }
+    document
+}
+
+impl GitHub {
+    pub(super) async fn pulls_across(
+        &self,
+        scope: &PullScope,
+        queries: &[PullQuery],
+        limit: usize,
+    ) -> Result<PullsAcross> {
+        let mut across = PullsAcross::new(queries.len());
+        let mut places = places(scope, &mut across);
+        // Without a word a search would look everywhere.
+        if places.words.is_empty() && !scope.everywhere {
+            return Ok(across);
+        }
+        let mut sections = queries.first().map_or(PrFields::ROW, |query| query.fields);
+        let mut searches: Vec<Search<'_>> = queries
+            .iter()
+            .enumerate()
+            .map(|(n, query)| Search {
+                alias: format!("q{n}"),
+                query,
+                after: None,
+                is_open: true,
+                seen: HashSet::new(),
+            })
+            .collect();
+        let heavy = fields::is_heavy(sections);
+        let mut size = if heavy { list::HEAVY } else { LONGEST };
+        while searches.iter().any(|search| search.is_open) {
+            let open = || searches.iter().filter(|search| search.is_open);
+            let named = places.named.iter();
+            let named = named.map(|(_, alias, is_repo)| (alias.as_str(), *is_repo));
+            let aliases = open().map(|search| search.alias.as_str());
+            let text = document(&list::row(sections), aliases, named).text();
+            let mut variables = places.variables.clone();
+            variables.insert("first".to_owned(), json!(size.min(limit.max(1))));
+            for search in open() {
+                let words = query::search_in(&places.words, search.query);
+                variables.insert(search.alias.clone(), json!(words));
+                variables.insert(format!("{}After", search.alias), json!(search.after));
+            }
+            let call = Call {
+                document: &text,
+                variables: &Value::Object(variables),
+                write: false,
+                access: Access::Account,
+                retries: heavy.then_some(0),
+            };
+            let mut answer: Answer<AcrossOf> = match self.api.graphql(call).await {
+                Ok(answer) => answer,
+                Err(error) if heavy && size > 1 && list::is_too_much(&error) => {
+                    size /= 2;
+                    continue;
+                }
+                Err(error) if view::is_without_projects(sections, &error) => {
+                    sections = sections.without(PrFields::PROJECTS);
+                    across.warnings.push(view::projects_unread(&error));
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            let Some(mut found) = answer.data.take() else {
+                return Err(self.api.first_error(&answer));
+            };
+            for (name, alias, _) in places.named.drain(..) {
+                if found.get(&alias).is_none_or(Value::is_null) {
+                    let error = answer.errors.iter().find(|e| e.root() == alias);
+                    let error = error.map(|e| self.api.error(&answer, e));
+                    let error = error.filter(|e| !e.is_not_found());
+                    across.failed.push((name, error.unwrap_or_else(not_there)));
+                }
+            }
+            places.variables.clear();
+            let of_searches = answer.errors.iter().filter(|e| e.root().starts_with('q'));
+            let warnings = self
+                .api
+                .warnings_of(&answer, of_searches, list::part_of_row);
+            across.warnings = map::both(std::mem::take(&mut across.warnings), warnings);
+            for (n, search) in searches.iter_mut().enumerate() {
+                if !search.is_open {
+                    continue;
+                }
+                let nodes = found.remove(&search.alias).unwrap_or_default();
+                let nodes: Option<Nodes<wire::Pull>> =
+                    serde_json::from_value(nodes).map_err(|e| {
+                        let what = format!("the search of {}", self.info.host);
+                        self.api.about(false).misread(&what, &e)
+                    })?;
+                let Some(nodes) = nodes else {
+                    return Err(self.api.first_error(&answer));
+                };
+                let next = nodes.next().filter(|n| Some(n) != search.after.as_ref());
+                let errors = answer.errors.iter().filter(|e| e.root() == search.alias);
+                let unread: HashSet<usize> =
+                    errors.filter_map(list::row_with_unread_checks).collect();
+                let rows = nodes.nodes.unwrap_or_default();
+                let kept = across.lists.get(n).map_or(0, Vec::len);
+                let mut room = limit.saturating_sub(kept);
+                for (i, row) in rows.into_iter().enumerate() {
+                    let Some(mut pull) = row else { continue };
+                    let fits = pull.number > 0 && query::still_matches(search.query, &pull);
+                    if !fits || !search.seen.insert(pull.id.clone()) {
+                        continue;
+                    }
+                    if room == 0 {
+                        across.is_cut = true;
+                        break;
+                    }
+                    let Some(repo) = pull.found_in.as_ref() else {
+                        continue;
+                    };
+                    let repo = map::repo_id(&self.info.host, repo);
+                    let mut warnings = self.complete(&mut pull).await;
+                    warnings.extend(unread.contains(&i).then(list::checks_unread));
+                    let number = pull.number;
+                    match self.domain(&repo, pull, sections, warnings) {
+                        Ok(pull) => {
+                            room -= 1;
+                            if let Some(list) = across.lists.get_mut(n) {
+                                list.push(pull);
+                            }
+                        }
+                        Err(e) => across.warnings.push(list::unreadable(number, &e)),
+                    }
+                }
+                search.is_open = next.is_some() && room > 0;
+                across.is_cut |= next.is_some() && room == 0;
+                search.after = next;
+            }
+        }
+        Ok(across)
+    }
+}
+
+/// The words of the scope, and what they name; what cannot be named on GitHub has failed.
+fn places(scope: &PullScope, across: &mut PullsAcross) -> SearchedPlaces {
+    let mut places = SearchedPlaces::default();
+    for (n, repo) in scope.repos.iter().enumerate() {
+        match owner_and_name(repo) {
+            Ok((owner, name)) => {
+                let alias = format!("r{n}");
+                places.words.push(format!("repo:{owner}/{name}"));
+                let variables = &mut places.variables;
+                variables.insert(format!("{alias}Owner"), json!(owner));
+                variables.insert(format!("{alias}Name"), json!(name));
+                places.named.push((repo.to_string(), alias, true));
+            }
+            Err(e) => across.failed.push((repo.to_string(), e)),
+        }
+    }
+    for (n, owner) in scope.owners.iter().enumerate() {
+        let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+        if owner == "@me" {
+            places.words.push("user:@me".to_owned());
+        } else if !owner.is_empty() && owner.chars().all(is_part) {
+            let alias = format!("o{n}");
+            places.words.push(format!("user:{owner}"));
+            places.variables.insert(alias.clone(), json!(owner));
+            places.named.push((owner.clone(), alias, false));
+        } else {
+            let e = Error::invalid("owner", "this is no name of an account on GitHub")
+                .with_hint("name a user or an organization");
+            across.failed.push((owner.clone(), e));
+        }
+    }
+    // Words that name places would keep the rest out.
+    if scope.everywhere {
+        places.words.clear();
+    }
+    places
+}
+
+/// Why a search has nothing of a repository or an owner.
+fn not_there() -> Error {
+    Error::not_found(
+        Noun::Repo,
+        "it does not exist, or the account may not see it",
+    )
+    .with_hint("look at the name, and whether the account may see it")
+}

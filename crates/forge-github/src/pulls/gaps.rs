@@ -1,0 +1,74 @@
+//! Names the sections of a pull request that an answer left out, wholly or in part, without an error.
+
+use forge_core::{Warning, model::PrFields};
+
+use crate::{
+    GitHub,
+    gql::{
+        fields::Section,
+        types::{self as wire, Nodes},
+    },
+};
+
+impl GitHub {
+    /// The sections of which the answer left something out without an error, and of which `said` does
+    /// not say so already. An opinion or a thread that is left out must not pass for none.
+    pub(super) fn left_out(
+        &self,
+        pull: &wire::Pull,
+        fields: PrFields,
+        said: &[Warning],
+    ) -> Vec<Warning> {
+        fn has_gaps<T>(list: Option<&Nodes<T>>) -> bool {
+            list.is_some_and(Nodes::has_gaps)
+        }
+        fn lacks_some<T>(list: &Nodes<T>) -> bool {
+            list.nodes.iter().flatten().any(Option::is_none)
+        }
+        // Both lists are asked for together.
+        let (latest, opinions) = (&pull.latest_reviews, &pull.latest_opinionated_reviews);
+        let is_one_alone = latest.nodes.is_some() != opinions.nodes.is_some();
+        let latest = is_one_alone || lacks_some(latest) || lacks_some(opinions);
+        let threads = pull.review_threads.as_ref();
+        let no_threads = threads.is_none() && fields.contains(PrFields::THREADS);
+        let found = [
+            (Section::Comments, has_gaps(pull.all_comments.as_ref())),
+            (Section::Reviews, has_gaps(pull.reviews.as_ref())),
+            (Section::Threads, no_threads || has_gaps(threads)),
+            (Section::LatestReviews, latest),
+        ];
+        let gaps = found.into_iter().filter(|(_, gaps)| *gaps);
+        let gaps = gaps.map(|(section, _)| section);
+        gaps.filter(|section| !is_said(*section, said))
+            .map(|section| self.gap(section))
+            .collect()
+    }
+
+    /// As [`Self::left_out`], where `fields` ask for the latest reviews and neither list came.
+    pub(super) fn no_latest(
+        &self,
+        pull: &wire::Pull,
+        fields: PrFields,
+        said: &[Warning],
+    ) -> Option<Warning> {
+        let unasked = [PrFields::ROW, PrFields::NO_LATEST_REVIEWS];
+        let asked = !unasked.iter().any(|less| fields.contains(*less));
+        let came =
+            pull.latest_reviews.nodes.is_some() || pull.latest_opinionated_reviews.nodes.is_some();
+        let section = Section::LatestReviews;
+        (asked && !came && !is_said(section, said)).then(|| self.gap(section))
+    }
+
+    fn gap(&self, section: Section) -> Warning {
+        let (host, what) = (&self.info.host, section.title());
+        Warning::new(format!("{host} left out some of the {what}"))
+            .of_section(section.model_field())
+            .with_hint("try again; look at the page of the pull request if they stay away")
+    }
+}
+
+/// Whether one of `warnings` is about the section.
+pub(super) fn is_said(section: Section, warnings: &[Warning]) -> bool {
+    let name = Some(section.model_field());
+    warnings.iter().any(|warning| warning.section == name)
+}

@@ -1,0 +1,85 @@
+//! Running the failed jobs of GitHub Actions again.
+
+use std::collections::BTreeMap;
+
+use forge_core::{
+    Checks, Error, Outcome, PrId, Precondition, Result, Warning,
+    model::{Check, CheckStatus},
+    text::one_line,
+};
+use http::Method;
+
+use crate::{GitHub, api::JSON, error, pulls::repo_route};
+
+impl GitHub {
+    /// One request for each workflow run: it has the failed jobs of a run and what depends on them run
+    /// again (docs.github.com, REST, "Re-run failed jobs from a workflow run").
+    pub(crate) async fn rerun_failed(&self, pr: &PrId) -> Result<Outcome<Vec<Check>>> {
+        let mut runs: BTreeMap<u64, Vec<Check>> = BTreeMap::new();
+        let mut others = Vec::new();
+        for check in self.checks(pr).await?.checks {
+            if matches!(check.status, CheckStatus::Failure | CheckStatus::Cancelled) {
+                match run_of(&check) {
+                    Some(run) => runs.entry(run).or_default().push(check),
+                    None => others.push(one_line(&check.name).into_owned()),
+                }
+            }
+        }
+        let others = others.join(", ");
+        if runs.is_empty() && others.is_empty() {
+            let warning = Warning::new(format!("no check of {pr} has failed"));
+            return Ok(Outcome::unchanged(Vec::new(), warning));
+        }
+        if runs.is_empty() {
+            return Err(Error::precondition(
+                Precondition::Rule,
+                format!("the failed checks of {pr} are not run by GitHub Actions: {others}"),
+            )
+            .with_hint("run them again on their own pages"));
+        }
+        let mut outcome = Outcome::immediate(Vec::new());
+        let mut failure = None;
+        for (run, checks) in runs {
+            match self.rerun(pr, run).await {
+                Ok(()) => outcome.value.extend(checks),
+                Err(e) => {
+                    let message = format!("run {run} was not started again: {}", e.message());
+                    outcome.warnings.push(Warning::new(message));
+                    failure.get_or_insert(e);
+                }
+            }
+        }
+        if let Some(e) = failure.filter(|_| outcome.value.is_empty()) {
+            return Err(e);
+        }
+        if !others.is_empty() {
+            let message = format!("not run by GitHub Actions, and not run again: {others}");
+            outcome.warnings.push(Warning::new(message));
+        }
+        Ok(outcome)
+    }
+
+    async fn rerun(&self, pr: &PrId, run: u64) -> Result<()> {
+        let route = repo_route(&pr.repo)?;
+        let path = format!("{route}/actions/runs/{run}/rerun-failed-jobs");
+        let (status, headers, bytes) = self.api.rest(Method::POST, &path, JSON, None).await?;
+        if status.is_success() {
+            return Ok(());
+        }
+        Err(error::from_http(
+            self.api.about(true),
+            status,
+            &headers,
+            &bytes,
+        ))
+    }
+}
+
+/// The workflow run of a job of GitHub Actions, by its page: `…/actions/runs/<run>/job/<job>`.
+fn run_of(check: &Check) -> Option<u64> {
+    check.workflow.as_ref()?;
+    let (_, rest) = check.url.as_deref()?.split_once("/actions/runs/")?;
+    let run = rest.split(['/', '?', '#']).next()?;
+    let is_number = run.bytes().all(|b| b.is_ascii_digit());
+    run.parse().ok().filter(|_| is_number)
+}

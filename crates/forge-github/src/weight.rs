@@ -1,0 +1,131 @@
+//! Bounds what an answer takes in memory, before it is parsed.
+
+use std::fmt;
+
+use forge_core::{Action, Arg, Error, ErrorKind, Hint, Param, Result, call};
+
+/// No page that is asked for has so many objects and elements of lists.
+const MAX_ITEMS: usize = 65_536;
+const MAX_FIELDS: usize = 8 * MAX_ITEMS;
+/// What an item takes beside its text, in bytes.
+const ITEM: usize = 256;
+/// Deeper JSON is not parsed.
+const MAX_DEPTH: usize = 128;
+
+/// The source of the error about an answer of too many items.
+#[derive(Debug)]
+struct TooMany;
+
+impl fmt::Display for TooMany {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the answer has more items than are read")
+    }
+}
+
+impl std::error::Error for TooMany {}
+
+/// Whether an answer was refused because of the number of its items.
+pub(crate) fn is_too_many(error: &Error) -> bool {
+    use std::error::Error as _;
+    error.source().is_some_and(|source| source.is::<TooMany>())
+}
+
+/// Counts an answer of `host` as held in memory by the call that it belongs to.
+///
+/// # Errors
+/// `protocol` for JSON of too many items; as [`call::hold`].
+pub(crate) fn hold(host: &str, answer: &[u8], is_json: bool) -> Result<()> {
+    let count = match is_json {
+        true => Count::of(answer),
+        false => Count::default(),
+    };
+    if count.items > MAX_ITEMS || count.fields > MAX_FIELDS {
+        let message = format!("{host} sent an answer of more than {MAX_ITEMS} items");
+        return Err(Error::new(ErrorKind::Protocol, message)
+            .with_source(TooMany)
+            .with_hint(
+                Hint::new("ask for less at once: fewer rows, or fewer fields")
+                    .with_action(Action::again(&[(Param::Limit, Arg::Choose)])),
+            ));
+    }
+    call::hold(host, answer.len().saturating_add(count.items * ITEM))
+}
+
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Count {
+    /// Objects, and elements of lists.
+    items: usize,
+    /// Fields of objects.
+    fields: usize,
+}
+
+impl Count {
+    /// Counts what `json` has, without parsing it.
+    fn of(json: &[u8]) -> Self {
+        let mut count = Self::default();
+        // For each open bracket, whether it is that of a list.
+        let mut open: Vec<bool> = Vec::new();
+        let (mut in_string, mut is_escaped, mut begins) = (false, false, false);
+        for byte in json {
+            match byte {
+                _ if is_escaped => is_escaped = false,
+                b'\\' if in_string => is_escaped = true,
+                b'"' if in_string => in_string = false,
+                _ if in_string => {}
+                b' ' | b'\t' | b'\r' | b'\n' => {}
+                b'}' | b']' => {
+                    open.pop();
+                    begins = false;
+                }
+                b',' => begins = open.last() == Some(&true),
+                b':' => count.fields += 1,
+                _ => {
+                    if begins || *byte == b'{' {
+                        count.items += 1;
+                    }
+                    in_string = *byte == b'"';
+                    begins = *byte == b'[';
+                    if matches!(byte, b'{' | b'[') {
+                        open.push(begins);
+                    }
+                }
+            }
+            if open.len() > MAX_DEPTH {
+                count.items = usize::MAX;
+                return count;
+            }
+        }
+        count
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn items_and_fields_of_json_are_counted() {
+        for (json, items, fields) in [
+            ("null", 0, 0),
+            (r#"{"a": [], "b": "x"}"#, 1, 2),
+            (r#"[{}, {}, {"a": {}}]"#, 4, 1),
+            (r#"[null, 1, "a,b", [true, false]]"#, 6, 0),
+            (r#"{"a": "{[\",:\\", "b": [ "]" ]}"#, 2, 2),
+        ] {
+            let count = Count::of(json.as_bytes());
+            assert_eq!(count, Count { items, fields }, "{json}");
+        }
+    }
+
+    #[test]
+    fn answer_of_many_small_values_is_refused() {
+        let list = |element: &str| format!("[{}0]", format!("{element},").repeat(70_000));
+        let fields = format!("{{{}\"z\":0}}", "\"a\":0,".repeat(600_000));
+        let deep = "[".repeat(200);
+        for json in [list("null"), list("{}"), list("\"\""), fields, deep] {
+            let e = hold("h.example", json.as_bytes(), true).unwrap_err();
+            assert!(is_too_many(&e), "{e}");
+            assert!(hold("h.example", json.as_bytes(), false).is_ok());
+        }
+    }
+}

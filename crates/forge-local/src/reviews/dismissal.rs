@@ -1,0 +1,78 @@
+//! Dismissing reviews.
+
+use forge_core::{
+    Action, Error, Hint, Noun, Op, Outcome, Param, Precondition, Result, Warning,
+    model::{Review, ReviewState},
+    text,
+};
+
+use crate::{
+    Local,
+    caps::LIMITS,
+    ident::identity,
+    store::{Attempts, Draft, Event, Written},
+};
+
+impl Local {
+    pub(super) async fn dismiss(
+        &self,
+        number: u64,
+        key: &str,
+        message: &str,
+    ) -> Result<Outcome<Review>> {
+        LIMITS.check_comment("message", message)?;
+        let by = identity(self.here()).await?;
+        let mut cat = self.store.cat();
+        let mut attempts = Attempts::begin(&self.store).await;
+        loop {
+            let pull = self
+                .store
+                .read_to_write(&mut cat, number, &mut attempts)
+                .await?;
+            let said = self.conversation(&mut cat, &pull, Some(&by)).await?;
+            let found = said.reviews.into_iter().find(|r| r.id == key);
+            let review = found.ok_or_else(|| no_review(number, key))?;
+            if review.state == ReviewState::Dismissed {
+                let message = format!("the review {key} is dismissed already");
+                return Ok(Outcome::unchanged(review, Warning::new(message)));
+            }
+            if !review.state.is_opinion() {
+                return Err(Error::precondition(
+                    Precondition::Rule,
+                    format!("the review {key} of #{number} has no verdict to dismiss"),
+                )
+                .with_hint("leave it as it is: a comment stops no merge"));
+            }
+            let mut snapshot = pull.snapshot.clone();
+            snapshot.dismiss_review(key);
+            // The message is shown as a comment.
+            snapshot.comments += 1;
+            let event = Event::ReviewDismissed {
+                review: key.to_owned(),
+                message: message.to_owned(),
+            };
+            match self
+                .store
+                .append(&mut cat, &pull, &by, Draft::new(event, snapshot))
+                .await?
+            {
+                Written::Done(_) => {
+                    return Ok(Outcome::immediate(Review {
+                        state: ReviewState::Dismissed,
+                        ..review
+                    }));
+                }
+                Written::Lost(lost) => attempts.again(lost).await?,
+            }
+        }
+    }
+}
+
+fn no_review(number: u64, key: &str) -> Error {
+    let shown = text::one_line(key);
+    let view = Action::op(Op::PrView).with(Param::Include, "reviews");
+    Error::not_found(Noun::Other, format!("#{number} has no review {shown}")).with_hint(
+        Hint::from(format!("look for the id among the reviews of #{number}"))
+            .with_action(view.on(number)),
+    )
+}

@@ -1,0 +1,59 @@
+//! Lists of several repositories, and of all repositories of an owner.
+
+use std::collections::HashSet;
+
+use forge_core::{
+    RepoId, Result, list_each,
+    model::{PullQuery, PullScope, PullsAcross},
+};
+use futures::future;
+
+use crate::{Tangled, records, repository::REPOS_MOST};
+
+impl Tangled {
+    pub(super) async fn pulls_across(
+        &self,
+        scope: &PullScope,
+        queries: &[PullQuery],
+        limit: usize,
+    ) -> Result<PullsAcross> {
+        let mut repos = scope.repos.clone();
+        let mut failed = Vec::new();
+        let viewer = scope.everywhere.then(|| "@me".to_owned());
+        for owner in scope.owners.iter().cloned().chain(viewer) {
+            match self.repos_of(&owner).await {
+                Ok(found) => repos.extend(found),
+                Err(e) => failed.push((owner, e)),
+            }
+        }
+        let mut seen = HashSet::new();
+        repos.retain(|repo| seen.insert(repo.comparison_key()));
+        let mut across = list_each(self, &repos, queries, limit).await;
+        across.failed.extend(failed);
+        Ok(across)
+    }
+
+    /// The repositories of an owner, a handle or a DID, as the records in the owner's account name
+    /// them.
+    async fn repos_of(&self, owner: &str) -> Result<Vec<RepoId>> {
+        let owner = match owner {
+            "@me" => self.session.viewer().await?.identity.clone(),
+            name => self.identities.account(name).await?,
+        };
+        let pds = self.identities.pds(&owner.did).await?;
+        let names = &self.settings.dialects;
+        let (older, declared) = future::try_join(
+            records::all(&pds, &owner.did, &names.sh.repo, REPOS_MOST),
+            records::all(&pds, &owner.did, &names.org.repo, REPOS_MOST),
+        )
+        .await?;
+        let older = older.records.iter().map(|record| self.named(record));
+        let declared = declared.records.iter().map(|record| record.rkey());
+        let mut seen = HashSet::new();
+        Ok(older
+            .chain(declared)
+            .filter(|name| seen.insert(name.to_lowercase()))
+            .map(|name| self.canonical(&owner, name))
+            .collect())
+    }
+}

@@ -1,0 +1,251 @@
+//! Pull requests of several repositories and forges: each forge is asked once, all at the same time.
+
+use std::collections::BTreeMap;
+
+use forge_core::{
+    Action, Call, Capability, Client, Error, ErrorKind, Hint, Policy, RepoId, RepoPath, Result,
+    locator,
+    model::{PrFields, PullQuery, PullScope, PullStatus, PullsAcross},
+};
+use futures::future;
+
+use crate::{Forges, registry};
+
+/// What stands for the user's own repositories among [`Places::repos`].
+pub const MINE: &str = "@mine";
+
+/// The most pull requests in a list of a status.
+const STATUS_MOST: usize = 100;
+
+/// The repositories that are asked about.
+#[derive(Clone, Debug, Default)]
+pub struct Places {
+    /// Locators, and [`MINE`].
+    pub repos: Vec<String>,
+    /// Owners: a name at the default host, or `host/name`.
+    pub owners: Vec<String>,
+}
+
+/// The places at one host, or one repository on this machine.
+struct Group {
+    client: Client,
+    scope: PullScope,
+}
+
+/// By host, or by locator for a repository on this machine.
+type Groups = BTreeMap<String, Group>;
+
+impl Forges {
+    /// What `query` finds in `places`, newest first, at most `limit`. A place that cannot be read is
+    /// in [`PullsAcross::failed`].
+    ///
+    /// [`MINE`] is the repositories of the accounts that are logged in.
+    ///
+    /// # Errors
+    /// `invalid_input` for a locator that cannot be understood; `unauthenticated` for [`MINE`]
+    /// without a login.
+    pub async fn list_across(
+        &self,
+        places: &Places,
+        query: &PullQuery,
+        limit: usize,
+        policy: &Policy,
+    ) -> Result<PullsAcross> {
+        let queries = std::slice::from_ref(query);
+        let (groups, mut across) = self.groups(places, false, policy).await?;
+        let asked: Vec<_> = groups
+            .values()
+            .map(|group| group.ask(queries, limit))
+            .collect();
+        across.lists.push(Vec::new());
+        for (name, found) in groups.keys().zip(future::join_all(asked).await) {
+            add(&mut across, name, found);
+        }
+        across.keep_newest(limit);
+        Ok(across)
+    }
+
+    /// What concerns the viewer in `places`: own pull requests and those that the viewer's review is
+    /// asked for. What cannot be read is beside it.
+    ///
+    /// [`MINE`] is everything that concerns the accounts that are logged in.
+    ///
+    /// # Errors
+    /// As [`Self::list_across`].
+    pub async fn status_across(
+        &self,
+        places: &Places,
+        fields: PrFields,
+        policy: &Policy,
+    ) -> Result<(PullStatus, Vec<(String, Error)>)> {
+        let (groups, mut across) = self.groups(places, true, policy).await?;
+        across.lists = vec![Vec::new(), Vec::new()];
+        let asked: Vec<_> = groups
+            .values()
+            .map(|group| async move {
+                let queries = group.status_queries(fields);
+                group.ask(&queries, STATUS_MOST).await
+            })
+            .collect();
+        for (name, found) in groups.keys().zip(future::join_all(asked).await) {
+            add(&mut across, name, found);
+        }
+        across.keep_newest(usize::MAX);
+        let mut lists = across.lists.into_iter();
+        let status = PullStatus {
+            current_branch: None,
+            created_by: lists.next().unwrap_or_default(),
+            needs_review: lists.next().unwrap_or_default(),
+            warnings: across.warnings,
+        };
+        Ok((status, across.failed))
+    }
+
+    /// The places by host, and what could not be opened.
+    async fn groups(
+        &self,
+        places: &Places,
+        is_about_viewer: bool,
+        policy: &Policy,
+    ) -> Result<(Groups, PullsAcross)> {
+        let mut groups = Groups::new();
+        let mut across = PullsAcross::default();
+        let named = places.repos.iter().filter(|text| *text != MINE);
+        let mut ids: Vec<RepoId> = Vec::new();
+        for text in named {
+            ids.push(self.target(locator::parse(text, self.hosts())?.locator)?.0);
+        }
+        let opened: Vec<_> = ids.iter().map(|id| self.open(id, policy.clone())).collect();
+        for (id, opened) in ids.iter().zip(future::join_all(opened).await) {
+            let repo = match opened {
+                Ok(repo) => repo,
+                Err(e) => {
+                    across.failed.push((id.to_string(), e));
+                    continue;
+                }
+            };
+            let id = repo.id();
+            // A repository on this machine is a forge of its own.
+            let name = match id.host.as_str() {
+                "" => id.to_string(),
+                host => host.to_owned(),
+            };
+            let scope = scope_of(&mut groups, &name, repo.client());
+            let key = id.comparison_key();
+            if scope
+                .repos
+                .iter()
+                .all(|known| known.comparison_key() != key)
+            {
+                scope.repos.push(id.clone());
+            }
+        }
+        for text in &places.owners {
+            let (host, owner) = match text.split_once('/') {
+                Some((host, owner)) => (host, owner),
+                None => (self.hosts().default_host(), text.as_str()),
+            };
+            match self.client_at(host, policy).await {
+                Ok(client) => scope_of(&mut groups, host, &client)
+                    .owners
+                    .push(owner.to_owned()),
+                Err(e) => across.failed.push((text.clone(), e)),
+            }
+        }
+        if places.repos.iter().any(|text| text == MINE) {
+            for host in self.logged_in()? {
+                match self.client_at(&host, policy).await {
+                    Ok(client) => {
+                        let scope = scope_of(&mut groups, &host, &client);
+                        match is_about_viewer {
+                            true => scope.everywhere = true,
+                            false => scope.owners.push("@me".to_owned()),
+                        }
+                    }
+                    Err(e) => across.failed.push((host, e)),
+                }
+            }
+        }
+        Ok((groups, across))
+    }
+
+    /// The forge at a host. No repository of it is looked at.
+    async fn client_at(&self, host: &str, policy: &Policy) -> Result<Client> {
+        let kind = self.hosts().kind_of(host).ok_or_else(|| {
+            let shown = forge_core::text::one_line(host);
+            Error::invalid("owner", format!("no forge is known at '{shown}'"))
+                .with_hint("name the owner alone, or behind a known host, as in github.com/<owner>")
+        })?;
+        let path = RepoPath::Named {
+            owner: String::new(),
+            name: String::new(),
+        };
+        let id = RepoId {
+            kind,
+            host: host.to_owned(),
+            path,
+        };
+        Ok(self.open(&id, policy.clone()).await?.client().clone())
+    }
+
+    /// The hosts with an account that this build can use.
+    fn logged_in(&self) -> Result<Vec<String>> {
+        // A token of the environment would do for several hosts, and is meant for the default one.
+        let default_host = self.hosts().default_host();
+        let accounts = self.accounts().status()?.into_iter();
+        let mut hosts: Vec<String> = accounts
+            .filter(|account| account.active && registry::has_backend(&account.kind))
+            .filter(|account| account.account.is_some() || account.host == default_host)
+            .map(|account| account.host)
+            .collect();
+        hosts.dedup();
+        if hosts.is_empty() {
+            let host = default_host.to_owned();
+            let message = format!("{MINE} is the repositories of your accounts, and there is none");
+            return Err(Error::new(ErrorKind::Unauthenticated { host }, message)
+                .with_hint(Hint::new("log in first").with_action(Action::new(Call::Login))));
+        }
+        Ok(hosts)
+    }
+}
+
+impl Group {
+    async fn ask(&self, queries: &[PullQuery], limit: usize) -> Result<PullsAcross> {
+        self.client.list_across(&self.scope, queries, limit).await
+    }
+
+    /// The queries of a status: the second one only where reviews can be asked for.
+    fn status_queries(&self, fields: PrFields) -> Vec<PullQuery> {
+        let capabilities = self.client.forge().capabilities();
+        let fields = match capabilities.has(Capability::Checks) {
+            true => fields,
+            false => fields.without(PrFields::CHECKS),
+        };
+        let of = |search: &str| PullQuery {
+            search: Some(search.to_owned()),
+            fields,
+            ..PullQuery::default()
+        };
+        let mut queries = vec![of("author:@me")];
+        if capabilities.has(Capability::PrReviewers) {
+            queries.push(of("review-requested:@me"));
+        }
+        queries
+    }
+}
+
+/// The scope of the group of that name, which is made where there is none.
+fn scope_of<'a>(groups: &'a mut Groups, name: &str, client: &Client) -> &'a mut PullScope {
+    let group = groups.entry(name.to_owned()).or_insert_with(|| Group {
+        client: client.clone(),
+        scope: PullScope::default(),
+    });
+    &mut group.scope
+}
+
+fn add(across: &mut PullsAcross, name: &str, found: Result<PullsAcross>) {
+    match found {
+        Ok(found) => across.add(found),
+        Err(e) => across.failed.push((name.to_owned(), e)),
+    }
+}

@@ -1,0 +1,207 @@
+//! Lists and statuses of several repositories, on several forges at once.
+
+use std::time::{Duration, Instant};
+
+use forge_testkit::{
+    Output,
+    github::{Fault, PullSeed},
+    tangled,
+};
+
+use crate::{
+    hub::{Hub, REPO, TOKEN},
+    tangled::world::{PASSWORD, Tangled, WIDGET},
+    world::{World, rows},
+};
+
+/// A repository on each forge, each with a pull request.
+struct Everywhere {
+    hub: Hub,
+    tangled: Tangled,
+    local: World,
+}
+
+impl Everywhere {
+    fn new() -> Self {
+        let (hub, tangled) = (Hub::with_pull(), Tangled::new());
+        tangled.open("topic");
+        Self {
+            hub,
+            tangled,
+            local: World::with_pull(),
+        }
+    }
+
+    /// `forge pr …` over all of them, and over a path where nothing is.
+    fn pr(&self, args: &[&str]) -> Output {
+        let here = self.local.git.path().display().to_string();
+        let gone = self.local.scratch.path("gone").display().to_string();
+        let places = [
+            "-R", REPO, "-R", WIDGET, "-R", &here, "-R", &gone, "-R", &here,
+        ];
+        let run = self.local.forge(&[&["pr"][..], args, &places].concat());
+        let hub = self.hub.double.env(TOKEN).into_iter();
+        hub.chain(self.tangled.services())
+            .fold(run, |run, (key, value)| run.env(key, value))
+            .env("NO_PROXY", "127.0.0.1")
+            .env("no_proxy", "127.0.0.1")
+            .env("TANGLED_HANDLE", &self.tangled.alice.handle)
+            .env("TANGLED_PASSWORD", PASSWORD)
+            .output()
+    }
+}
+
+#[test]
+fn one_table_of_all_forges_names_what_is_missing() {
+    let all = Everywhere::new();
+    all.hub.double.reset_record();
+    let out = all.pr(&["list"]).exits(1);
+    assert_eq!(all.hub.double.counts().api, 1, "{out:?}");
+    let text = out.stdout_text();
+    let rows = rows(&text);
+    assert_eq!(rows.len(), 3, "{out:?}");
+    for (repo, title) in [
+        (REPO, "Work"),
+        ("alice.test/widget", "T"),
+        ("/repo", "Title of feature"),
+    ] {
+        let found = rows.iter().find(|row| row[0].ends_with(repo));
+        assert_eq!(found.map(|row| row[2]), Some(title), "{text}");
+    }
+    let said = out.stderr_text();
+    assert!(said.contains("/gone is not shown: "), "{said}");
+    let out = all.pr(&["list", "--json", "title"]).exits(1);
+    let out = out.json();
+    let items = out.as_array().unwrap();
+    assert_eq!(items.len(), 3, "{out}");
+    let of = |title: &str| items.iter().find(|item| item["title"] == title).unwrap();
+    let work = &of("Work")["repository"];
+    assert_eq!(work["nameWithOwner"], REPO);
+    assert_eq!(work["host"], "github.localhost");
+    assert_eq!(of("T")["repository"]["nameWithOwner"], "alice.test/widget");
+    assert_eq!(of("Title of feature")["repository"]["name"], "repo");
+}
+
+#[test]
+fn status_of_all_forges_has_own_pull_requests() {
+    let all = Everywhere::new();
+    all.hub.double.seed().open_pull(
+        REPO,
+        &PullSeed {
+            author: "ada",
+            title: "Own",
+            head: "own",
+            ..PullSeed::default()
+        },
+    );
+    all.hub.double.reset_record();
+    let out = all.pr(&["status", "--json", "title"]).exits(1).json();
+    assert_eq!(all.hub.double.counts().api, 1);
+    let titles = out["createdBy"].as_array().unwrap().iter();
+    let mut titles: Vec<&str> = titles.map(|p| p["title"].as_str().unwrap()).collect();
+    titles.sort_unstable();
+    assert_eq!(titles, ["Own", "T", "Title of feature"], "{out}");
+    assert_eq!(out["needsReview"], serde_json::json!([]));
+    let text = all.pr(&["status"]).exits(1).stdout_text();
+    assert!(text.contains(&format!("{REPO}#2  Own [own]")), "{text}");
+}
+
+#[test]
+fn unreachable_forge_is_named_and_the_rest_shown() {
+    let all = Everywhere::new();
+    all.tangled.world.index().host().set_down(true);
+    all.tangled.world.pds().host().set_down(true);
+    let fault = Fault::status(503).always();
+    all.hub.double.fault(fault);
+    let out = all.pr(&["list"]).exits(1);
+    let text = out.stdout_text();
+    assert_eq!(text.lines().count(), 1, "{out:?}");
+    assert!(text.contains("Title of feature"), "{text}");
+    let said = out.stderr_text();
+    assert!(said.contains("github.localhost is not shown: "), "{said}");
+    assert!(said.contains("alice.test/widget is not shown: "), "{said}");
+}
+
+/// The one test that measures: what is asked one after the other is not seen in any count.
+#[test]
+fn slow_forges_are_asked_at_the_same_time() {
+    const SLOW: Duration = Duration::from_secs(3);
+    let all = Everywhere::new();
+    let usual = Instant::now();
+    all.pr(&["list"]).exits(1);
+    let usual = usual.elapsed();
+    let late = Fault::delayed(SLOW).always();
+    all.hub.double.fault(late);
+    let late = tangled::Fault::delayed(SLOW).on("sh.tangled.repo.listPulls");
+    all.tangled.world.index().host().fault(late.always());
+    let slow = Instant::now();
+    let out = all.pr(&["list"]).exits(1);
+    let slow = slow.elapsed();
+    assert_eq!(out.stdout_text().lines().count(), 3, "{out:?}");
+    assert!(slow < usual + SLOW + SLOW / 2, "{usual:?} {slow:?}");
+}
+
+#[test]
+fn owner_and_mine_are_one_request() {
+    let hub = Hub::with_pull();
+    {
+        let mut seed = hub.double.seed();
+        seed.repo_with_readme("ada/own");
+        for (author, title, head) in [("ada", "Own", "one"), ("grace", "Hers", "two")] {
+            let pull = PullSeed {
+                author,
+                title,
+                head,
+                ..PullSeed::default()
+            };
+            seed.open_pull("ada/own", &pull);
+        }
+    }
+    let ask = |args: &[&str], code: i32| {
+        hub.double.reset_record();
+        let out = hub
+            .forge(&[&["pr"][..], args].concat())
+            .output()
+            .exits(code);
+        assert_eq!(hub.double.counts().api, 1, "{args:?}: {out:?}");
+        out
+    };
+    let titles = |text: &str| {
+        let mut titles: Vec<String> = rows(text).iter().map(|row| row[2].to_owned()).collect();
+        titles.sort_unstable();
+        titles.join(" ")
+    };
+    for (args, wanted) in [
+        (&["list", "--owner", "octo"][..], "Work"),
+        (&["list", "--owner", "ada"][..], "Hers Own"),
+        (&["list", "--owner", "@me"][..], "Hers Own"),
+        (&["list", "-R", "@mine"][..], "Hers Own"),
+        (&["list", "-R", REPO, "--owner", "ada"][..], "Hers Own Work"),
+        (&["list", "--owner", "ada", "--author", "grace"][..], "Hers"),
+    ] {
+        assert_eq!(titles(&ask(args, 0).stdout_text()), wanted, "{args:?}");
+    }
+    let mine = ask(&["status", "-R", "@mine", "--json", "title"], 0).json();
+    assert_eq!(mine["createdBy"][0]["title"], "Own");
+    let args = [
+        "list", "--owner", "ada", "--owner", "nobody", "-R", "ada/gone",
+    ];
+    let out = ask(&args, 1);
+    assert_eq!(titles(&out.stdout_text()), "Hers Own");
+    let said = out.stderr_text();
+    assert!(said.contains("nobody is not shown: "), "{said}");
+    assert!(said.contains("ada/gone is not shown: "), "{said}");
+}
+
+#[test]
+fn flags_of_one_repository_are_refused() {
+    let world = World::with_pull();
+    for flag in [&["--web"][..], &["--touches", "a"][..]] {
+        let args = [&["pr", "list", "-R", ".", "-R", ".."][..], flag].concat();
+        let out = world.forge(&args).output().exits(1);
+        assert!(
+            out.stderr_text().contains("is for one repository"),
+            "{out:?}"
+        );
+    }
+}

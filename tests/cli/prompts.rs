@@ -1,0 +1,224 @@
+//! Questions on a terminal; a single Enter publishes nothing.
+#![cfg(unix)]
+
+use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf};
+
+use forge_testkit::{Run, Scratch, Terminal, TtyOutput, github::PullSeed};
+
+use crate::{
+    hub::{Hub, REPO},
+    world::World,
+};
+
+/// The key that goes one item down.
+const DOWN: &str = "\u{1b}[B";
+
+fn answer(run: &Run, answers: &[(&str, &str)]) -> TtyOutput {
+    Terminal::start(&run.clone().env("PAGER", "cat"), 120, 40).answer(answers)
+}
+
+/// An editor that replaces what it is given by `text`.
+fn editor(scratch: &Scratch, text: &str) -> PathBuf {
+    let path = scratch.path("editor");
+    fs::write(&path, format!("#!/bin/sh\nprintf '%s' '{text}' >\"$1\"\n")).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    path
+}
+
+/// The parts stand in the text in this order.
+#[track_caller]
+fn in_order(text: &str, parts: &[&str]) {
+    let mut rest = text;
+    for part in parts {
+        let Some((_, after)) = rest.split_once(part) else {
+            panic!("no {part:?} in its place:\n{text}");
+        };
+        rest = after;
+    }
+}
+
+#[test]
+fn single_enter_publishes_nothing() {
+    let world = World::with_pull();
+    let editor = editor(&world.scratch, "Words.");
+    let before = world.git.run(["for-each-ref"]).text();
+    for (line, first, second) in [
+        (["pr", "merge", "1"], "What merge method", "What's next?"),
+        (["pr", "review", "1"], "What kind of review", "Review body"),
+        (["pr", "comment", "1"], "Press Enter", "Submit?"),
+        (["pr", "edit", "1"], "(Title of feature)", "Submit?"),
+    ] {
+        let run = world.forge(&line).env("FORGE_EDITOR", &editor);
+        let mut terminal = Terminal::start(&run, 120, 40);
+        match line[1] {
+            "merge" => {
+                terminal.expect(first);
+                terminal.send("\r");
+                terminal.expect("Delete the branch");
+                terminal.send("\r");
+            }
+            "edit" => {
+                terminal.expect("What would you like to edit?");
+                terminal.send(" \r");
+                terminal.expect(first);
+                terminal.send("New\r");
+            }
+            _ => {
+                terminal.expect(first);
+                terminal.send("\r");
+            }
+        }
+        terminal.expect(second);
+        let out = terminal.interrupt();
+        assert_eq!(out.code, Some(2), "{line:?}: {}", out.text);
+        assert_eq!(world.git.run(["for-each-ref"]).text(), before, "{line:?}");
+    }
+    let out = answer(
+        &world.forge(&["pr", "edit", "1"]),
+        &[("What would you like to edit?", "\r")],
+    );
+    assert_eq!(out.code, Some(0), "{}", out.text);
+    assert!(out.plain().contains("nothing was changed"), "{}", out.text);
+    assert_eq!(world.git.run(["for-each-ref"]).text(), before);
+}
+
+#[test]
+fn merge_shows_branches_checks_and_threads() {
+    let hub = Hub::with_pull();
+    hub.double.seed().check(REPO, 1, "CI", "build", "FAILURE");
+    hub.double.seed().check(REPO, 1, "CI", "test", "SUCCESS");
+    let line = "work.txt:1=Why?";
+    hub.forge(&["pr", "review", "1", "-R", REPO, "-c", "--line", line])
+        .ok();
+    let out = answer(
+        &hub.forge(&["pr", "merge", "1", "-R", REPO]),
+        &[
+            ("What merge method", "\r"),
+            ("Delete the branch in octo/tools?", "y\r"),
+            ("What's next?", "\r"),
+        ],
+    );
+    assert_eq!(out.code, Some(0), "{}", out.text);
+    in_order(
+        &out.plain(),
+        &[
+            "Merging pull request octo/tools#1 (Work)\n",
+            "into main from work • checks: 1 failing, 1 successful • 1 open thread\n",
+            "What merge method",
+            "Delete the branch",
+            "What's next?",
+            "Merged pull request octo/tools#1 (Work)",
+            "Deleted branch work",
+        ],
+    );
+}
+
+#[test]
+fn merge_message_is_edited_before_it_is_submitted() {
+    let world = World::with_pull();
+    let run = world
+        .forge(&["pr", "merge", "1"])
+        .env("FORGE_EDITOR", editor(&world.scratch, "Typed subject"));
+    let (squash, edit) = (DOWN.repeat(2) + "\r", DOWN.to_owned() + "\r");
+    let mut terminal = Terminal::start(&run, 120, 40);
+    for (question, keys) in [
+        ("What merge method", squash.as_str()),
+        ("Delete the branch", "\r"),
+        ("What's next?", edit.as_str()),
+        // The answer, behind which the question comes again.
+        ("✔", ""),
+        ("What's next?", "\r"),
+    ] {
+        terminal.expect(question);
+        terminal.send(keys);
+    }
+    let out = terminal.finish();
+    assert_eq!(out.code, Some(0), "{}", out.text);
+    let subject = world.git.run(["log", "-1", "--format=%s", "main"]).text();
+    assert_eq!(subject, "Typed subject\n");
+}
+
+#[test]
+fn configured_merge_method_is_preselected() {
+    let world = World::with_pull();
+    world
+        .forge(&["config", "set", "merge.method", "squash"])
+        .ok();
+    let out = answer(
+        &world.forge(&["pr", "merge", "1"]),
+        &[
+            ("What merge method", "\r"),
+            ("Delete the branch", "\r"),
+            ("What's next?", "\r"),
+        ],
+    );
+    assert_eq!(out.code, Some(0), "{}", out.text);
+    assert!(out.plain().contains("Squashed and merged"), "{}", out.text);
+}
+
+#[test]
+fn edit_changes_labels_and_people() {
+    let world = World::with_pull();
+    for label in ["bug", "docs"] {
+        world.forge(&["label", "create", label]).ok();
+    }
+    world.forge(&["pr", "edit", "1", "--add-label", "bug"]).ok();
+    // A repository on this machine has title, body, reviewers, assignees and labels.
+    let menu = DOWN.repeat(3) + " " + DOWN + " \r";
+    let labels = " ".to_owned() + DOWN + " \r";
+    let out = answer(
+        &world.forge(&["pr", "edit", "1"]),
+        &[
+            ("What would you like to edit?", &menu),
+            ("Assignees (with", "@me\r"),
+            ("Labels (space", &labels),
+            ("Submit?", "\r"),
+        ],
+    );
+    assert_eq!(out.code, Some(0), "{}", out.text);
+    let seen = world.json("1", "labels,assignees");
+    assert_eq!(seen["labels"][0]["name"], "docs", "{seen}");
+    assert_eq!(seen["labels"].as_array().map(Vec::len), Some(1), "{seen}");
+    assert_eq!(
+        seen["assignees"].as_array().map(Vec::len),
+        Some(1),
+        "{seen}"
+    );
+}
+
+#[test]
+fn hostile_names_are_shown_harmless() {
+    let hub = Hub::with_pull();
+    let title = "\u{1b}]0;owned\u{7}Work";
+    hub.double.seed().label(REPO, "\u{1b}[2Jlabel");
+    hub.double.seed().open_pull(
+        REPO,
+        &PullSeed {
+            author: "grace",
+            title,
+            head: "hostile",
+            ..PullSeed::default()
+        },
+    );
+    for (line, answers) in [
+        (["pr", "merge", "2"], &[("What merge method", "\u{1b}")][..]),
+        (
+            ["pr", "edit", "2"],
+            &[
+                (
+                    "What would you like to edit?",
+                    " \u{1b}[B\u{1b}[B\u{1b}[B\u{1b}[B \r",
+                ),
+                ("owned", "Harmless\r"),
+                ("Labels (space", "\u{1b}"),
+            ],
+        ),
+    ] {
+        let run = hub.forge(&[&line[..], &["-R", REPO]].concat());
+        let out = answer(&run, answers);
+        assert_eq!(out.code, Some(2), "{line:?}: {}", out.text);
+        for escape in ["\u{1b}]0;", "\u{1b}[2J"] {
+            assert!(!out.text.contains(escape), "{line:?}: {:?}", out.text);
+        }
+    }
+}
