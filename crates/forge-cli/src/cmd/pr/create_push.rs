@@ -307,9 +307,8 @@ impl Push {
             ctx.ui.note(&format!("Pushed '{branch}' to {shown}"));
             return Ok(());
         }
-        let said = String::from_utf8_lossy(&output.stderr);
-        let said: Vec<&str> = said.lines().map(str::trim).collect();
-        let why = text::one_line(&said.join(" ")).into_owned();
+        let failed = output.error("push");
+        let why = text::one_line(failed.message());
         let message = format!("'{branch}' was not pushed to {shown}: {why}");
         let (remote, branch) = (quoted(&remote), quoted(&self.branch));
         Err(Error::precondition(Precondition::Rule, message)
