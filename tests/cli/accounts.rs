@@ -19,7 +19,8 @@ fn log_in_look_and_log_out() {
         "--with-token",
     ];
     world.forge(&login).stdin(format!("{CANARY}\n")).ok();
-    let status = world.forge(&["auth", "status"]).output().success();
+    // No host knows this token, if it can be asked at all.
+    let status = world.forge(&["auth", "status"]).output().exits(1);
     let said = format!("{}{}", status.stdout_text(), status.stderr_text());
     assert!(
         said.contains("github.com") && said.contains("ada"),
@@ -31,6 +32,15 @@ fn log_in_look_and_log_out() {
         .may_print_tokens()
         .text();
     assert_eq!(token, format!("{CANARY}\n"));
+    let of = |name: &str| {
+        let line = ["auth", "token", "--hostname", "github.com", "-u", name];
+        world.forge(&line).may_print_tokens().output()
+    };
+    assert_eq!(of("ada").stdout_text(), token);
+    assert_eq!(
+        (of("eve").code, of("eve").stdout_text()),
+        (Some(1), String::new())
+    );
     world
         .forge(&["auth", "logout", "--host", "github.com", "--account", "ada"])
         .ok();

@@ -38,6 +38,60 @@ fn names_patches_and_patterns() {
 }
 
 #[test]
+fn stat_is_what_git_prints() {
+    let world = World::new();
+    let many = "x\n".repeat(200);
+    world.git.commit(
+        "feature",
+        "One",
+        &[
+            ("src/a.rs", Some("a\n")),
+            ("many.txt", Some(&many)),
+            ("README.md", Some("other\n")),
+        ],
+    );
+    world
+        .forge(&["pr", "create", "-H", "feature", "-t", "T", "-b", ""])
+        .ok();
+    let git = world.git.run(["diff", "--stat=80", "main...feature"]);
+    let ours = world.forge(&["pr", "diff", "1", "--stat"]).text();
+    assert_eq!(ours, git.text());
+    let some = world
+        .git
+        .run(["diff", "--stat=80", "main...feature", "--", "src"]);
+    let ours = world.forge(&["pr", "diff", "1", "--stat", "--", "src"]);
+    assert_eq!(ours.text(), some.text());
+    let none = world.forge(&["pr", "diff", "1", "--stat", "--", "nowhere"]);
+    assert_eq!(none.text(), "");
+}
+
+#[test]
+fn paths_limit_the_diff() {
+    let world = World::new();
+    let files = [("src/a.rs", Some("a\n")), ("b.txt", Some("b\n"))];
+    world.git.commit("feature", "One", &files);
+    world
+        .forge(&["pr", "create", "-H", "feature", "-t", "T", "-b", ""])
+        .ok();
+    let git = |path: &str| {
+        let args = ["diff", "--full-index", "main...feature", "--", path];
+        world.git.run(args).text()
+    };
+    for path in ["src", "src/a.rs", "b.txt", "nowhere"] {
+        let ours = world.forge(&["pr", "diff", "1", "--", path]).text();
+        assert_eq!(ours, git(path), "{path}");
+    }
+    let names = world.forge(&["pr", "diff", "1", "--name-only", "--", "./src/", "*.md"]);
+    assert_eq!(names.text(), "src/a.rs\n");
+    let outside = world.forge(&["pr", "diff", "1", "--", "../x"]).output();
+    assert_eq!(outside.code, Some(1), "{outside:?}");
+    assert!(
+        outside.stderr_text().contains("names no file"),
+        "{outside:?}"
+    );
+}
+
+#[test]
 fn colour_when_asked_for() {
     let world = World::with_pull();
     assert!(!world.forge(&["pr", "diff", "1"]).text().contains('\u{1b}'));

@@ -54,6 +54,90 @@ fn completion_for_every_shell() {
 }
 
 #[test]
+fn completion_names_its_shell_as_gh_does() {
+    let world = World::new();
+    let bash = world.forge(&["completion", "bash"]).text();
+    for args in [
+        &["completion", "-s", "bash"][..],
+        &["completion", "--shell=bash"],
+        &["completion"],
+    ] {
+        assert_eq!(world.forge(args).text(), bash, "{args:?}");
+    }
+    assert_eq!(
+        world.forge(&["completion", "-s", "nosuch"]).output().code,
+        Some(1)
+    );
+    for (shell, part) in [
+        ("bash", "complete -F _forge_candidates"),
+        ("zsh", ":_forge_pulls'"),
+        ("zsh", ":branch:_forge_branches'"),
+        ("fish", "(forge __complete pulls 2>/dev/null)"),
+    ] {
+        let script = world.forge(&["completion", shell]).text();
+        assert!(script.contains(part), "{shell}: {part}");
+    }
+}
+
+#[test]
+fn completion_candidates_are_numbers_and_branches() {
+    let world = World::with_pull();
+    world
+        .forge(&["issue", "create", "-t", "It leaks", "-b", ""])
+        .ok();
+    let candidates = |what: &str| world.forge(&["__complete", what]).text();
+    assert_eq!(candidates("pulls"), "1\tTitle of feature\n");
+    assert!(candidates("issues").ends_with("\tIt leaks\n"));
+    world.git.set_branch("$(touch${IFS}pwned)", "main");
+    let branches = candidates("branches");
+    for name in ["$(touch${IFS}pwned)", "feature", "main"] {
+        assert!(branches.lines().any(|line| line == name), "{branches}");
+    }
+    assert!(!world.forge(&["--help"]).text().contains("__complete"));
+}
+
+/// A branch that a shell would run is a word like others.
+#[test]
+fn completion_evaluates_no_name() {
+    let world = World::with_pull();
+    world.git.set_branch("$(touch${IFS}pwned)", "main");
+    let script = world.forge(&["completion", "bash"]).text();
+    let file = world.scratch.write("forge.bash", script);
+    let dir = forge_binary().parent().unwrap().display().to_string();
+    let test = format!(
+        "PATH='{dir}':$PATH; . '{}'; COMP_WORDS=(forge pr create --base ''); COMP_CWORD=4; \
+         _forge_candidates forge '' --base; printf '%s\\n' \"${{COMPREPLY[@]}}\"",
+        file.display()
+    );
+    let run = world.forge(&["-c", &test]).program("bash");
+    let shown = run.text();
+    assert!(shown.lines().any(|line| line == "feature"), "{shown}");
+    assert!(shown.contains("\\$\\(touch"), "{shown}");
+    assert!(!world.git.path().join("pwned").exists());
+}
+
+#[test]
+fn help_and_version_are_commands() {
+    let world = World::new();
+    let told = |args: &[&str]| world.forge(args).text();
+    assert_eq!(told(&["version"]), told(&["--version"]));
+    assert_eq!(told(&["help"]), told(&["--help"]));
+    assert_eq!(
+        told(&["help", "pr", "create"]),
+        told(&["pr", "create", "--help"])
+    );
+    assert_eq!(
+        told(&["help", "pr create"]),
+        told(&["pr", "create", "--help"])
+    );
+    let no = world.forge(&["help", "pr", "nosuch"]).output().exits(1);
+    assert!(
+        no.stderr_text().contains("there is no command 'pr nosuch'"),
+        "{no:?}"
+    );
+}
+
+#[test]
 fn a_reader_that_leaves_is_no_failure() {
     let world = World::with_pull();
     let mut child = world

@@ -62,12 +62,15 @@ const ASSERTED: &[(&str, &str)] = &[
     ("edit_issue_comment", "issue_reads"),
     ("edit_issues", "issue_edits"),
     ("examine", "repos"),
+    ("fork", "repos"),
     ("issue_fields", "issue_edits"),
     ("issue_history", "issue_reads"),
     ("list_across", "lists"),
     ("related_issues", "issue_edits"),
     ("repo_file", "issue_reads"),
     ("rerun_failed_checks", "checks"),
+    ("revert", "state"),
+    ("set_lock", "state"),
 ];
 
 /// What GitHub has no request for: it keeps no rounds.

@@ -282,6 +282,9 @@ fn a_template_is_where_the_editor_starts() {
     }
 }
 
+/// The answer below the one place to push to.
+const SKIP_PUSH: &str = "\u{1b}[B\r";
+
 /// What was typed for an attempt that failed is kept, and `--recover` takes it.
 #[test]
 fn what_was_typed_is_recovered() {
@@ -291,7 +294,10 @@ fn what_was_typed_is_recovered() {
     let typed = world
         .command(Tool::Forge, "pr create --editor")
         .env("GH_EDITOR", world.editor("Typed title\n\nTyped body.\n"));
-    let out = Terminal::start(&typed, 200, 30).finish();
+    let mut terminal = Terminal::start(&typed, 200, 30);
+    terminal.expect("Where should we push");
+    terminal.send(SKIP_PUSH);
+    let out = terminal.finish();
     assert_eq!(out.code, Some(1), "{out:?}");
     let said = out.plain();
     let (_, path) = said.split_once("--recover ").unwrap();

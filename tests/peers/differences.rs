@@ -363,7 +363,7 @@ fn empty_files_and_refused_tokens() {
     listed("A refused token is exit code 4");
 }
 
-/// The commands of gh that are left out are the ones that the page names.
+/// No command of `gh pr` is left out.
 #[test]
 fn commands_that_only_gh_has() {
     let world = with_four();
@@ -379,8 +379,7 @@ fn commands_that_only_gh_has() {
             world.command(Tool::Forge, &help).output().code != Some(0)
         })
         .collect();
-    assert_eq!(missing, ["lock", "revert", "unlock"]);
-    listed("There is no `pr lock`, `unlock` and `revert`");
+    assert!(missing.is_empty(), "{missing:?}");
 }
 
 /// Flags that gh has not.

@@ -60,6 +60,44 @@ fn world() -> World {
 }
 
 #[test]
+fn review_threads_are_a_field_of_forge() {
+    let world = world();
+    let review = [
+        "pr",
+        "review",
+        "2",
+        "-c",
+        "-b",
+        "See.",
+        "--line",
+        "patch.txt:1=Why?",
+    ];
+    let made = world.tool_as(Tool::Forge, crate::world::REVIEWER, &review);
+    assert_eq!(made.code, Some(0), "{made:?}");
+    let threads = world.fields(Tool::Forge, "2", "reviewThreads")["reviewThreads"].clone();
+    let thread = &threads[0];
+    assert_eq!(thread["path"], "patch.txt");
+    assert_eq!(thread["line"], 1);
+    assert_eq!(thread["isResolved"], false);
+    assert_eq!(thread["comments"][0]["body"], "Why?");
+    let listed = [
+        "pr",
+        "list",
+        "--json",
+        "number,reviewThreads",
+        "-q",
+        ".[0].reviewThreads[0].id",
+    ];
+    assert_eq!(
+        world.ok(Tool::Forge, &listed).trim(),
+        thread["id"].as_str().unwrap()
+    );
+    let gh = world.tool(Tool::Gh, &["pr", "view", "2", "--json", "reviewThreads"]);
+    assert_eq!(gh.code, Some(1), "{gh:?}");
+    crate::differences::listed("`--json` has `reviewThreads`, the threads of `pr thread list`");
+}
+
+#[test]
 fn every_field_is_the_same_open_waiting_and_merged() {
     let world = world();
     world.same("2", FIELDS);

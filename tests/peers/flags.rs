@@ -15,7 +15,7 @@ use forge_testkit::workspace_root;
 use crate::world::{Tool, World, words};
 
 /// The commands that both have.
-const COMMANDS: [&str; 15] = [
+const COMMANDS: [&str; 18] = [
     "checkout",
     "create",
     "list",
@@ -26,10 +26,13 @@ const COMMANDS: [&str; 15] = [
     "comment",
     "diff",
     "edit",
+    "lock",
     "merge",
     "ready",
     "reopen",
+    "revert",
     "review",
+    "unlock",
     "update-branch",
 ];
 
@@ -82,6 +85,31 @@ const ISSUE_COMMANDS: [(&str, &[&str]); 8] = [
     ("comment", &["attach"]),
     ("reopen", &[]),
     ("delete", &["confirm"]),
+];
+
+/// Commands of other groups that both have, with those of gh's flags that `forge` does not have: what
+/// `docs/cli.md` says of them.
+const OTHER_COMMANDS: [(&str, &[&str]); 9] = [
+    (
+        "auth login",
+        &[
+            "clipboard",
+            "expiring",
+            "git-protocol",
+            "insecure-storage",
+            "scopes",
+            "skip-ssh-key",
+            "web",
+        ],
+    ),
+    ("auth logout", &[]),
+    ("auth status", &["no-refresh", "show-token"]),
+    ("auth switch", &[]),
+    ("auth token", &["no-refresh"]),
+    ("completion", &[]),
+    ("label create", &[]),
+    ("label delete", &[]),
+    ("label list", &["order", "sort", "web"]),
 ];
 
 /// What gh's help says of a command, such as `pr list`.
@@ -251,4 +279,24 @@ fn flags_of_gh_for_issues_are_those_of_forge() {
         let both = missing.iter().find(|flag| ours.contains_key(**flag));
         assert_eq!(both, None, "{command}");
     }
+}
+
+#[test]
+fn flags_of_gh_in_other_groups_are_those_of_forge() {
+    let world = World::new();
+    let everywhere = flags_of("forge");
+    for (command, missing) in OTHER_COMMANDS {
+        let ours = flags_of(&format!("forge {command}"));
+        for long in flags_of_gh(&world, command).into_keys() {
+            // The page names the flag, and its help the alias.
+            let named = match long.as_str() {
+                "hostname" => "host",
+                "user" => "account",
+                other => other,
+            };
+            let is_there = ours.contains_key(named) || everywhere.contains_key(named);
+            assert_ne!(is_there, missing.contains(&named), "{command} --{long}");
+        }
+    }
+    crate::differences::listed("`forge auth` and `label` have gh's flags but for");
 }

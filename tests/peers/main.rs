@@ -11,12 +11,14 @@
     reason = "a test fails by panicking"
 )]
 
+mod accounts;
 mod attach;
 mod bots;
 mod change;
 mod checkout;
 mod checks;
 mod create;
+mod create_prompts;
 mod differences;
 mod fields;
 mod flags;
@@ -26,10 +28,12 @@ mod jira;
 mod large;
 mod life;
 mod list;
+mod lock;
 mod merge;
 mod prompts;
 mod reading;
 mod refusals;
+mod revert;
 mod second;
 mod selectors;
 mod twins;

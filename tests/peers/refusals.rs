@@ -46,6 +46,29 @@ fn both_refuse_the_same() {
 }
 
 #[test]
+fn pending_review_stops_both() {
+    let world = World::new();
+    world.push("feature");
+    let create = ["pr", "create", "-t", "Title", "-b", "Body"];
+    world.ok(crate::world::Tool::Gh, &create);
+    let id = ["pr", "view", "1", "--json", "id", "-q", ".id"];
+    let id = world.ok(crate::world::Tool::Gh, &id);
+    let input = format!("{{pullRequestId: \"{}\", body: \"Later.\"}}", id.trim());
+    let mutation = format!(
+        "query=mutation {{ addPullRequestReview(input: {input}) {{ pullRequestReview {{ state }} }} }}"
+    );
+    world.ok(crate::world::Tool::Gh, &["api", "graphql", "-f", &mutation]);
+    let [ours, _] = world.same_refusal_of("pr review 1 --comment -b Now");
+    let said = ours.stderr_text();
+    assert!(
+        said.contains("submit or discard your pending review"),
+        "{said}"
+    );
+    world.same_output(&["pr", "view", "1", "--comments"]);
+    world.same("1", "latestReviews,reviewDecision");
+}
+
+#[test]
 fn a_refused_token_is_not_shown() {
     let world = World::new();
     for (tool, code) in [(crate::world::Tool::Forge, 4), (crate::world::Tool::Gh, 1)] {

@@ -231,6 +231,16 @@ fn diffs_are_the_same_bytes() {
     ] {
         world.same_line(line);
     }
+    // What forge alone has, held to what git says of the clone.
+    world.git(&["fetch", "--quiet", "origin"]);
+    let head = world.fields(Tool::Gh, "1", "headRefOid")["headRefOid"].clone();
+    let range = format!("origin/main...{}", head.as_str().unwrap());
+    let stat = world.git(&["diff", "--stat=80", "--no-renames", &range]);
+    let ours = world.command(Tool::Forge, "pr diff 1 --stat").text();
+    let count = |text: &str| text.lines().last().map(str::to_owned);
+    assert_eq!(count(&ours), count(&stat));
+    let some = world.git(&["diff", "--full-index", &range, "--", "src"]);
+    assert_eq!(world.command(Tool::Forge, "pr diff 1 -- src").text(), some);
     for line in [
         "pr diff 1 --color sometimes",
         "pr diff 2",

@@ -42,7 +42,7 @@ impl Cli {
         I: IntoIterator<Item = T>,
         T: Into<OsString> + Clone,
     {
-        let mut command = lenient(Self::command());
+        let mut command = lenient(grouped(Self::command()));
         let mut matches = command.try_get_matches_from_mut(words)?;
         let named = Named::of(&matches);
         let cli = Self::from_arg_matches_mut(&mut matches).map_err(|e| e.format(&mut command))?;
@@ -52,6 +52,50 @@ impl Cli {
         };
         Ok(Self { named, ..cli })
     }
+}
+
+/// A group of commands in a help text, and its commands; those in none are in the last one.
+type Groups = (&'static str, &'static [&'static str], &'static str);
+
+const ROOT_GROUPS: Groups = (
+    "Core commands",
+    &["auth", "issue", "pr"],
+    "Additional commands",
+);
+const TARGET_GROUPS: Groups = (
+    "General commands",
+    &["create", "list", "status"],
+    "Targeted commands",
+);
+
+/// The help texts with the commands in gh's groups.
+fn grouped(command: clap::Command) -> clap::Command {
+    let command = command.mut_subcommands(|below| match below.get_name() {
+        "pr" | "issue" => with_groups(below, TARGET_GROUPS),
+        _ => below,
+    });
+    with_groups(command, ROOT_GROUPS)
+}
+
+/// clap has one heading for all commands, so the template names them.
+fn with_groups(command: clap::Command, (first, names, rest): Groups) -> clap::Command {
+    let shown = || command.get_subcommands().filter(|c| !c.is_hide_set());
+    let width = shown().map(|c| c.get_name().len()).max().unwrap_or(0);
+    let list = |is_wanted: &dyn Fn(&str) -> bool| {
+        let wanted = shown().filter(|c| is_wanted(c.get_name()));
+        let lines = wanted.map(|c| {
+            let about = c.get_about().map(ToString::to_string).unwrap_or_default();
+            format!("  {:width$}  {about}\n", c.get_name())
+        });
+        lines.collect::<String>()
+    };
+    let is_first = |name: &str| names.contains(&name);
+    let (general, others) = (list(&is_first), list(&|name: &str| !is_first(name)));
+    let template = format!(
+        "{{before-help}}{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n\
+         {first}:\n{general}\n{rest}:\n{others}\nOptions:\n{{options}}{{after-help}}"
+    );
+    command.help_template(template)
 }
 
 /// As with gh, a flag takes the next word whatever it begins with, since a description may be a
@@ -86,7 +130,44 @@ mod tests {
 
     #[test]
     fn the_definitions_are_sound() {
-        lenient(Cli::command()).debug_assert();
+        lenient(grouped(Cli::command())).debug_assert();
+    }
+
+    #[test]
+    fn help_groups_name_every_command_once() {
+        let mut root = grouped(Cli::command());
+        root.build();
+        let help = |command: &mut clap::Command| command.render_long_help().to_string();
+        let names = |command: &clap::Command| {
+            let shown = command.get_subcommands().filter(|c| !c.is_hide_set());
+            shown.map(|c| c.get_name().to_owned()).collect::<Vec<_>>()
+        };
+        let (all, text) = (names(&root), help(&mut root));
+        for name in all {
+            assert_eq!(
+                text.matches(&format!("\n  {name} ")).count(),
+                1,
+                "{name}\n{text}"
+            );
+        }
+        let pr = root.find_subcommand_mut("pr").unwrap();
+        let (all, text) = (names(pr), help(pr));
+        for name in all {
+            assert_eq!(
+                text.matches(&format!("\n  {name} ")).count(),
+                1,
+                "{name}\n{text}"
+            );
+        }
+        let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part}\n{text}"));
+        let order = [
+            "General commands:",
+            "  create ",
+            "Targeted commands:",
+            "  merge ",
+            "Options:",
+        ];
+        assert!(order.map(at).is_sorted(), "{text}");
     }
 
     #[test]

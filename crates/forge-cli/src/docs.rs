@@ -70,6 +70,10 @@ are different on purpose:
 - `pr diff` and `--name-only` are complete past 300 files, where gh fails, and `--json commits,files`
   past 100, where gh stops silently. Names that are no ASCII stay readable, colours are git's, and
   `--exclude` keeps the line end before the file that it leaves out.
+- `pr diff --stat` counts the lines of each file, and `pr diff -- PATH` shows these files, directories
+  and globs alone, named from the top of the repository.
+- `--json` has `reviewThreads`, the threads of `pr thread list`; gh has no such field. A review that is
+  not submitted is in no list, and stops another one, as with gh.
 - `pr list --search` keeps to its repository, also where the words name others (`repo:`), and says that
   something is left out; gh shows what it finds there as rows of this one.
 - `pr list` and `pr status` take several `-R`, of which gh takes the last, and `--owner`: one table of
@@ -81,7 +85,12 @@ are different on purpose:
 - With `push.default=upstream` a branch without an upstream branch has no pull request.
 - Flags that exclude each other are refused, also where gh lets one of them win silently: `--jq`
   with `--template`, `--name-only` with `--patch`, `--body` with `--body-file`.
-- A refused token is exit code 4, as a missing one.
+- A refused token is exit code 4, as a missing one; `auth status` ends with 1, as gh's does.
+- `forge auth` and `label` have gh's flags but for those of gh's own sign-in (`login --web`,
+  `--scopes`, `--git-protocol` and the like, `refresh`, `setup-git`): a token is given to
+  `auth login`. `auth token` prints a token in place of `status --show-token`, and labels are listed by
+  name, without `--sort`, `--order` and `--web`.
+- `auth status --json` asks no host. `-h` is help everywhere: gh's `-h` of `auth` is `--hostname`.
 - `pr review` comments on lines (`--line`, `--comments-file`); `pr thread` lists, answers and
   resolves the threads; `pr view --history` shows who did what, and when.
 - `pr resubmit` submits another round where pull requests hold rounds (tangled), `pr diff --round N
@@ -102,8 +111,9 @@ are different on purpose:
   looks every 10 s, less often while nothing changes, and ends at `--timeout`.
 - `pr list --touches PATH` lists what changes a file, a directory or a glob; it looks at the files of at
   most 300 pull requests. GitHub does not tell the old name of a file that was renamed.
-- There is no `pr lock`, `unlock` and `revert`. `pr checkout` prints nothing on stdout; gh
-  leaves git's own lines there.
+- `pr lock` of a locked one is no error, and another `--reason` replaces the one before. `pr lock` and
+  `unlock` take a branch too.
+- `pr checkout` prints nothing on stdout; gh leaves git's own lines there.
 - `pr checkout` moves no local branch that follows something else than the head; `--branch` or
   `--force` moves it.
 - `forge issue` has `list`, `view`, `create`, `edit`, `close`, `reopen`, `comment` and `delete` with
@@ -120,6 +130,11 @@ are different on purpose:
   `fromstream`, `@base32`, `$__loc__` and `?//`; `--template` has no `regexMatch`, and numbers are
   whole in it: `eq .number 1`, where gh wants `1.0`.
 - `pr create` does not count uncommitted changes.
+- `pr create --push` pushes the branch first, without a question, and has it follow the pushed one; gh
+  asks where to push to. `pr create --auto` has the pull request merged as soon as its requirements are
+  met, as `pr merge --auto` does afterwards.
+- `pr create` asks once more before it pushes where a title and a description are given: no single
+  answer publishes.
 - A pull request without a web page: `pr create`, `edit` and `comment` print its `file://`
   locator, which every command takes.
 - Stored text commands no terminal, on a pipe either: escapes and invisible characters are shown
@@ -165,7 +180,8 @@ fn section(command: &Command, path: &str, out: &mut String) {
     if !rows.is_empty() {
         let _ = write!(out, "\n| | |\n|---|---|\n{}\n", rows.join("\n"));
     }
-    for sub in command.get_subcommands() {
+    let inner = |sub: &&Command| !sub.get_name().starts_with("__");
+    for sub in command.get_subcommands().filter(inner) {
         section(sub, &format!("{path} {}", sub.get_name()), out);
     }
 }

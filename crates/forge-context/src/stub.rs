@@ -16,11 +16,11 @@ use forge_core::{
         Actor, Attachment, BaseRule, BaseRules, BoardId, Branch, Check, CheckLog, ChecksReport,
         CloseReq, Comment, CommentId, Commit, ContentsReq, CreatePull, Diff, DiffReq, EditIssue,
         EditPull, Examined, FileChange, FileContent, HeadChange, HeadRef, Issue, IssueField,
-        IssueFields, IssueId, IssueQuery, IssueSet, Label, Links, Merge, MergeReq, Mergeability,
-        NewAttachment, NewIssue, NewLabel, NewReview, PrFields, PullQuery, PullRequest, PullScope,
-        PullStatus, PullsAcross, PushEdits, PushedCommit, RepoInfo, Resubmit, Review,
-        SetIssueState, SinceHead, StateFilter, StatusEvent, Subject, Thread, ThreadFilter,
-        ThreadId, UpdateBranch,
+        IssueFields, IssueId, IssueQuery, IssueSet, Label, Links, Lock, Merge, MergeReq,
+        Mergeability, NewAttachment, NewIssue, NewLabel, NewReview, PrFields, PullQuery,
+        PullRequest, PullScope, PullStatus, PullsAcross, PushEdits, PushedCommit, RepoInfo,
+        Resubmit, RevertPull, Review, SetIssueState, SinceHead, StateFilter, StatusEvent, Subject,
+        Thread, ThreadFilter, ThreadId, UpdateBranch,
     },
 };
 use futures::stream;
@@ -194,6 +194,10 @@ impl Repos for StubForge {
         unused()
     }
 
+    async fn fork(&self, _: &RepoId) -> Result<Outcome<RepoId>> {
+        unused()
+    }
+
     async fn examine(&self, _: &RepoId, _: bool) -> Vec<Examined> {
         Vec::new()
     }
@@ -278,6 +282,14 @@ impl PullRequests for StubForge {
     }
 
     async fn set_draft(&self, _: &PrId, _: bool) -> Result<Outcome<PullRequest>> {
+        unused()
+    }
+
+    async fn set_lock(&self, _: &PrId, _: Lock) -> Result<Outcome<PullRequest>> {
+        unused()
+    }
+
+    async fn revert(&self, _: &PrId, _: &RevertPull) -> Result<Outcome<PullRequest>> {
         unused()
     }
 

@@ -85,6 +85,10 @@ capabilities! {
     PrReopen = "pr.reopen", "Reopening a pull request";
     /// Turn a draft into a ready one and back.
     PrDraft = "pr.draft", "Switching between draft and ready";
+    /// Lock the conversation, and unlock it.
+    PrLock = "pr.lock", "Locking a conversation";
+    /// Open a pull request that takes the changes of a merged one back.
+    PrRevert = "pr.revert", "Reverting a merged pull request";
     /// Delete the head branch when closing or merging.
     PrDeleteBranch = "pr.delete_branch", "Deleting the head branch";
     /// Say beforehand whether a merge would succeed.
@@ -185,6 +189,8 @@ capabilities! {
     RepoFile = "repo.file", "Reading a file of a branch";
     /// Commit whole files on top of a branch that is there, without a clone.
     BranchPush = "branch.push", "Committing edits of files to a branch";
+    /// Make a fork, to which the viewer may push.
+    RepoFork = "repo.fork", "Forking a repository";
 }
 
 impl Capability {

@@ -14,10 +14,11 @@ use crate::{
         Actor, Attachment, BaseRules, BoardId, Branch, Check, CheckLog, ChecksReport, CloseReq,
         Comment, CommentId, Commit, ContentsReq, CreatePull, Diff, DiffReq, EditIssue, EditPull,
         Examined, FileChange, FileContent, HeadRef, Issue, IssueField, IssueFields, IssueId,
-        IssueQuery, IssueSet, Label, Links, Merge, MergeReq, Mergeability, NewAttachment, NewIssue,
-        NewLabel, NewReview, PrFields, PullQuery, PullRequest, PullScope, PullStatus, PullsAcross,
-        PushEdits, PushedCommit, RepoInfo, Resubmit, Review, SetIssueState, StateFilter,
-        StatusEvent, Subject, Thread, ThreadFilter, ThreadId, UpdateBranch,
+        IssueQuery, IssueSet, Label, Links, Lock, Merge, MergeReq, Mergeability, NewAttachment,
+        NewIssue, NewLabel, NewReview, PrFields, PullQuery, PullRequest, PullScope, PullStatus,
+        PullsAcross, PushEdits, PushedCommit, RepoInfo, Resubmit, RevertPull, Review,
+        SetIssueState, StateFilter, StatusEvent, Subject, Thread, ThreadFilter, ThreadId,
+        UpdateBranch,
     },
     op::{Effect, Needs, Op},
 };
@@ -342,6 +343,15 @@ impl Repo {
             .await
     }
 
+    /// Makes a fork of it for the viewer.
+    pub async fn fork(&self) -> Result<Outcome<RepoId>> {
+        self.client
+            .run(Op::RepoFork, &self.id, vec![], || {
+                self.forge().fork(&self.id)
+            })
+            .await
+    }
+
     /// The repository.
     pub async fn info(&self) -> Result<RepoInfo> {
         self.client
@@ -489,6 +499,24 @@ impl Repo {
         self.client
             .run(Op::PrSetDraft, pr, vec![], || {
                 self.forge().set_draft(pr, draft)
+            })
+            .await
+    }
+
+    /// Locks the conversation, or unlocks it.
+    pub async fn set_lock(&self, pr: &PrId, lock: Lock) -> Result<Outcome<PullRequest>> {
+        self.client
+            .run(Op::PrSetLock, pr, vec![], || {
+                self.forge().set_lock(pr, lock)
+            })
+            .await
+    }
+
+    /// Opens a pull request that takes back a merged one.
+    pub async fn revert(&self, pr: &PrId, req: &RevertPull) -> Result<Outcome<PullRequest>> {
+        self.client
+            .run(Op::PrRevert, pr, req.needs(), || {
+                self.forge().revert(pr, req)
             })
             .await
     }

@@ -19,10 +19,11 @@ use crate::{
         Actor, Attachment, BaseRules, BoardId, Branch, Check, CheckLog, ChecksReport, CloseReq,
         Comment, CommentId, Commit, ContentsReq, CreatePull, Diff, DiffReq, EditIssue, EditPull,
         Examined, FileChange, FileContent, HeadRef, Issue, IssueField, IssueFields, IssueId,
-        IssueQuery, IssueSet, Label, Links, Merge, MergeReq, Mergeability, NewAttachment, NewIssue,
-        NewLabel, NewReview, PrFields, PullQuery, PullRequest, PullScope, PullStatus, PullsAcross,
-        PushEdits, PushedCommit, RepoInfo, Resubmit, Review, SetIssueState, StateFilter,
-        StatusEvent, Subject, Thread, ThreadFilter, ThreadId, UpdateBranch,
+        IssueQuery, IssueSet, Label, Links, Lock, Merge, MergeReq, Mergeability, NewAttachment,
+        NewIssue, NewLabel, NewReview, PrFields, PullQuery, PullRequest, PullScope, PullStatus,
+        PullsAcross, PushEdits, PushedCommit, RepoInfo, Resubmit, RevertPull, Review,
+        SetIssueState, StateFilter, StatusEvent, Subject, Thread, ThreadFilter, ThreadId,
+        UpdateBranch,
     },
 };
 
@@ -106,6 +107,15 @@ pub trait Repos: Send + Sync {
     /// As [`Repos::repo`]; `conflict` when the branch is elsewhere; `invalid_input` (field `edits`) for
     /// edits that do not fit what the branch has, (field `branch`) for one that there is not.
     async fn push_edits(&self, repo: &RepoId, req: &PushEdits) -> Result<Outcome<PushedCommit>>;
+
+    /// Makes a fork of the repository for the viewer.
+    ///
+    /// # Behavior
+    /// A fork that is there already is the answer. What it holds may follow a little later.
+    ///
+    /// # Errors
+    /// `permission_denied` where it may not be forked.
+    async fn fork(&self, repo: &RepoId) -> Result<Outcome<RepoId>>;
 
     /// Compares what the services of the forge answer with what this backend expects of them.
     ///
@@ -262,6 +272,28 @@ pub trait PullRequests: Send + Sync {
     /// # Errors
     /// `precondition_failed` when it is not open.
     async fn set_draft(&self, pr: &PrId, draft: bool) -> Result<Outcome<PullRequest>>;
+
+    /// Locks the conversation, or unlocks it.
+    ///
+    /// # Behavior
+    /// Asking for what it is already changes nothing and says so in a warning. A lock with another
+    /// reason replaces the one before; a lock without a reason keeps it.
+    ///
+    /// # Errors
+    /// `not_found`; `permission_denied` for a viewer who may not.
+    async fn set_lock(&self, pr: &PrId, lock: Lock) -> Result<Outcome<PullRequest>>;
+
+    /// Opens a pull request that takes back what the merge of `pr` brought.
+    ///
+    /// # Behavior
+    /// - The reverting commit is on a new branch on top of the base branch; the outcome has the new
+    ///   pull request.
+    /// - Either branch and pull request are made or neither; a conflict changes nothing.
+    ///
+    /// # Errors
+    /// `precondition_failed` (not merged, conflicts with what came after it, or nothing of it is left
+    /// in the base branch); `already_exists` where the branch for it is there.
+    async fn revert(&self, pr: &PrId, req: &RevertPull) -> Result<Outcome<PullRequest>>;
 
     /// Whether head and base can be merged now; changes nothing.
     ///

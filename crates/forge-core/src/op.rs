@@ -4,8 +4,8 @@ use crate::{
     Capability,
     model::{
         CloseReq, CreatePull, DiffFormat, DiffReq, EditIssue, EditPull, IssueQuery, MergeMethod,
-        MergeReq, NewIssue, NewLabel, NewReview, PullQuery, Resubmit, Reviewer, SetIssueState,
-        Verdict,
+        MergeReq, NewIssue, NewLabel, NewReview, PullQuery, Resubmit, RevertPull, Reviewer,
+        SetIssueState, Verdict,
     },
 };
 
@@ -60,6 +60,8 @@ ops! {
     RepoFile = "repo.file", Read, Some(Capability::RepoFile);
     /// [`Repos::push_edits`](crate::Repos::push_edits)
     BranchPush = "branch.push", Write, Some(Capability::BranchPush);
+    /// [`Repos::fork`](crate::Repos::fork)
+    RepoFork = "repo.fork", Write, Some(Capability::RepoFork);
     /// [`Repos::examine`](crate::Repos::examine)
     Examine = "repo.examine", Read, None;
     /// [`PullRequests::create`](crate::PullRequests::create)
@@ -86,6 +88,10 @@ ops! {
     PrReopen = "pr.reopen", Write, Some(Capability::PrReopen);
     /// [`PullRequests::set_draft`](crate::PullRequests::set_draft)
     PrSetDraft = "pr.set_draft", Write, Some(Capability::PrDraft);
+    /// [`PullRequests::set_lock`](crate::PullRequests::set_lock)
+    PrSetLock = "pr.set_lock", Write, Some(Capability::PrLock);
+    /// [`PullRequests::revert`](crate::PullRequests::revert)
+    PrRevert = "pr.revert", Write, Some(Capability::PrRevert);
     /// [`PullRequests::mergeability`](crate::PullRequests::mergeability)
     PrMergeability = "pr.mergeability", Read, Some(Capability::PrMergeability);
     /// [`PullRequests::base_rules`](crate::PullRequests::base_rules)
@@ -226,6 +232,14 @@ impl Needs for EditPull {
         .chain(reviewers(&self.reviewers.remove))
         .flatten()
         .collect()
+    }
+}
+
+impl Needs for RevertPull {
+    fn needs(&self) -> Vec<Capability> {
+        when(self.draft, Capability::PrCreateDraft)
+            .into_iter()
+            .collect()
     }
 }
 

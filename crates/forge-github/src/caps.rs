@@ -98,6 +98,8 @@ const fn table(attachments: Support) -> [(Capability, Support); Capability::ALL.
         yes(PrClose),
         yes(PrReopen),
         yes(PrDraft),
+        yes(PrLock),
+        yes(PrRevert),
         yes(PrDeleteBranch),
         yes(PrMergeability),
         yes(MergeCommit),
@@ -166,6 +168,7 @@ const fn table(attachments: Support) -> [(Capability, Support); Capability::ALL.
         ),
         yes(RepoFile),
         yes(BranchPush),
+        yes(RepoFork),
     ]
 }
 

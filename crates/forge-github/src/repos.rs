@@ -3,20 +3,24 @@
 use async_trait::async_trait;
 use forge_core::{
     Action, Arg, Capability, Cursor, Error, Hint, Noun, Outcome, Page, PageReq, Param, RepoId,
-    Repos, Result, Support,
+    RepoPath, Repos, Result, Support,
     model::{Actor, Branch, Examined, MergeMethod, Permission, PushEdits, PushedCommit, RepoInfo},
 };
+use http::Method;
 use serde::Deserialize;
 use serde_json::json;
 
 use crate::{
     GitHub,
+    api::JSON,
+    error,
     gql::{
         Document,
         types::{self as wire, Nodes},
     },
     map,
     paged::LONGEST,
+    pulls::repo_route,
     repo_variables,
 };
 
@@ -51,6 +55,18 @@ struct Target {
     oid: String,
 }
 
+/// A fork, as GitHub's REST interface has it.
+#[derive(Deserialize)]
+struct ForkedRepo {
+    name: String,
+    owner: ForkOwner,
+}
+
+#[derive(Deserialize)]
+struct ForkOwner {
+    login: String,
+}
+
 /// The word of the cursors of branches.
 const BRANCHES: &str = "github-branches";
 
@@ -63,6 +79,33 @@ impl Repos for GitHub {
             .query::<ViewerOf>(&text, &serde_json::json!({}))
             .await?;
         Ok(map::actor(self.api.whole(answer)?.viewer))
+    }
+
+    /// docs.github.com/en/rest/repos/forks: one that is there is answered as one that is new.
+    async fn fork(&self, repo: &RepoId) -> Result<Outcome<RepoId>> {
+        let path = format!("{}/forks", repo_route(repo)?);
+        let body = json!({});
+        let answer = self
+            .api
+            .rest(Method::POST, &path, JSON, Some(&body))
+            .await?;
+        let (status, headers, bytes) = answer;
+        let about = self.api.about(true);
+        if !status.is_success() {
+            return Err(error::from_http(about, status, &headers, &bytes));
+        }
+        let made: ForkedRepo = serde_json::from_slice(&bytes).map_err(|e| {
+            let what = format!("the answer of {} to a fork", self.info.host);
+            about.misread(&what, &e)
+        })?;
+        let path = RepoPath::Named {
+            owner: made.owner.login,
+            name: made.name,
+        };
+        Ok(Outcome::immediate(RepoId {
+            path,
+            ..repo.clone()
+        }))
     }
 
     async fn repo(&self, repo: &RepoId) -> Result<RepoInfo> {

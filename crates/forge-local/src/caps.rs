@@ -108,6 +108,14 @@ pub static CAPABILITIES: Capabilities = Capabilities {
         (C::PrClose, Native),
         (C::PrReopen, Native),
         (C::PrDraft, Native),
+        (
+            C::PrLock,
+            No {
+                why: "everybody who may write to a git repository may write its comments",
+                instead: &Hint::fixed("close the pull request", Action::op(Op::PrClose)),
+            },
+        ),
+        (C::PrRevert, Native),
         (C::PrDeleteBranch, Native),
         (C::PrMergeability, Native),
         (C::MergeCommit, Native),
@@ -241,6 +249,13 @@ pub static CAPABILITIES: Capabilities = Capabilities {
         ),
         (C::RepoFile, Native),
         (C::BranchPush, Native),
+        (
+            C::RepoFork,
+            No {
+                why: "a copy of a git repository is a clone, wherever its owner puts it",
+                instead: &Hint::new("run `git clone`"),
+            },
+        ),
     ],
     limits: LIMITS,
 };

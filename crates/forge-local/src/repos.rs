@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use forge_core::{
-    Outcome, Page, PageReq, RepoId, Repos, Result,
+    Capability, Outcome, Page, PageReq, RepoId, Repos, Result,
     model::{Actor, Branch, Examined, MergeMethod, Permission, PushEdits, PushedCommit, RepoInfo},
 };
 
@@ -16,6 +16,10 @@ impl Repos for Local {
     async fn viewer(&self, repo: &RepoId) -> Result<Actor> {
         self.check(repo)?;
         Ok(identity(self.here()).await?.actor)
+    }
+
+    async fn fork(&self, _: &RepoId) -> Result<Outcome<RepoId>> {
+        Err(Self::unsupported(Capability::RepoFork))
     }
 
     async fn repo(&self, repo: &RepoId) -> Result<RepoInfo> {

@@ -149,6 +149,19 @@ const fn rows(drafts: Support, verdicts: Support) -> Rows {
         yes(PrClose),
         yes(PrReopen),
         (PrDraft, drafts),
+        no(
+            PrLock,
+            "tangled has no locks: everybody writes comments into an account of their own",
+            hint!("close the pull request", Action::op(Op::PrClose)),
+        ),
+        no(
+            PrRevert,
+            "a knot applies patches and makes none that takes a merged one back",
+            hint!(
+                "run `git revert` in a clone, and open a pull request with the commit",
+                Action::op(Op::PrCreate)
+            ),
+        ),
         yes(PrDeleteBranch),
         yes(PrMergeability),
         no(
@@ -315,6 +328,14 @@ const fn rows(drafts: Support, verdicts: Support) -> Rows {
             BranchPush,
             "a knot takes commits by git alone",
             hint!("push with git, or submit a new round with a patch"),
+        ),
+        no(
+            RepoFork,
+            "a pull request on tangled needs no fork: it can be made from a patch",
+            hint!(
+                "open the pull request from a patch",
+                Action::fixed(Call::Op(Op::PrCreate), &[(Param::Patch, Arg::Choose)])
+            ),
         ),
     ]
 }

@@ -76,6 +76,10 @@ impl Repos for Tangled {
         })
     }
 
+    async fn fork(&self, _: &RepoId) -> Result<Outcome<RepoId>> {
+        Err(caps::refusal(Capability::RepoFork))
+    }
+
     async fn repo(&self, repo: &RepoId) -> Result<RepoInfo> {
         let repository = self.repository(repo).await?;
         let default_branch = self.default_branch(&repository).await?.map(|b| b.name);

@@ -9,9 +9,10 @@ use forge::{
     auth::{AccountStatus, Accounts, parse_secret},
 };
 use forge_core::{
-    Action, Call, Error, ErrorKind, ForgeKind, Hint, Noun, Param, Result, Warning, locator::Hosts,
-    text,
+    Action, Call, Error, ErrorKind, ForgeKind, Hint, Noun, Param, RepoId, RepoPath, Result,
+    Warning, locator::Hosts, model::Actor, text,
 };
+use futures::future::join_all;
 
 use crate::{
     args::output::JsonArgs,
@@ -42,7 +43,7 @@ pub enum AuthCommand {
     Logout(LogoutArgs),
     /// Use another stored account
     Switch(AccountArgs),
-    /// Show hosts, accounts, which is used, and where it comes from
+    /// Show hosts and accounts, and ask each host who the account is that is used
     Status(AuthStatusArgs),
     /// Print the token of a host, alone
     Token(TokenArgs),
@@ -99,10 +100,13 @@ pub struct AccountArgs {
 /// `forge auth status`
 #[derive(Args, Debug)]
 pub struct AuthStatusArgs {
+    /// The accounts that are used alone
+    #[arg(short, long)]
+    pub active: bool,
     /// This host alone
     #[arg(long, visible_alias = "hostname", value_name = "host")]
     pub host: Option<String>,
-    /// As JSON.
+    /// As JSON, for which no host is asked.
     #[command(flatten)]
     pub json: JsonArgs,
 }
@@ -113,6 +117,9 @@ pub struct TokenArgs {
     /// The host; without it the default host
     #[arg(long, visible_alias = "hostname", value_name = "host")]
     pub host: Option<String>,
+    /// A stored account, in place of the one that is used
+    #[arg(short = 'u', long, visible_alias = "user", value_name = "name")]
+    pub account: Option<String>,
 }
 
 /// The fields of `--json`.
@@ -182,8 +189,10 @@ pub async fn run(ctx: &Ctx, args: &AuthArgs) -> Result<Exit> {
             ctx.ui.success(&format!("{host} is used as {name}"));
             Ok(Exit::Ok)
         }
-        AuthCommand::Status(args) => status(ctx, accounts, args),
-        AuthCommand::Token(args) => token(ctx, accounts, &host(&args.host)),
+        AuthCommand::Status(args) => status(ctx, forges, args).await,
+        AuthCommand::Token(args) => {
+            token(ctx, accounts, &host(&args.host), args.account.as_deref())
+        }
     }
 }
 
@@ -300,13 +309,14 @@ fn secret_from_stdin() -> Result<String> {
     })
 }
 
-fn status(ctx: &Ctx, accounts: &Accounts, args: &AuthStatusArgs) -> Result<Exit> {
+async fn status(ctx: &Ctx, forges: &Forges, args: &AuthStatusArgs) -> Result<Exit> {
     let selection = Selection::from_args(&args.json.or_all(FIELDS.iter().map(|f| f.name)), FIELDS)?;
-    let mut lines = accounts.status()?;
+    let mut lines = forges.accounts().status()?;
     if let Some(host) = &args.host {
         let host = Hosts::normalise(host)?;
         lines.retain(|line| line.host == host);
     }
+    lines.retain(|line| line.active || !args.active);
     if let Some(selection) = selection {
         selection.print(&ctx.ui, &selection.array(&lines))?;
         return Ok(Exit::Ok);
@@ -320,19 +330,24 @@ fn status(ctx: &Ctx, accounts: &Accounts, args: &AuthStatusArgs) -> Result<Exit>
             ),
         );
     }
+    let answers = join_all(lines.iter().map(|line| ask_host(ctx, forges, line))).await;
     let palette = ctx.ui.palette();
+    let mut exit = Exit::Ok;
     let mut before = "";
-    for line in &lines {
+    for (line, answer) in lines.iter().zip(&answers) {
         if line.host != before {
             ctx.ui.line(&palette.bold(&text::one_line(&line.host)))?;
             before = &line.host;
         }
-        let mark = if line.active {
-            palette.green("✓")
-        } else {
-            "-".to_owned()
+        let mark = match (answer, line.active) {
+            (Some(Err(_)), _) => palette.red("X"),
+            (_, true) => palette.green("✓"),
+            (_, false) => "-".to_owned(),
         };
-        let account = line.account.as_deref().unwrap_or("token");
+        let answered = answer.as_ref().and_then(|answer| answer.as_ref().ok());
+        let account = line.account.as_deref();
+        let account = account.or(answered.map(|viewer| viewer.login.as_str()));
+        let account = account.unwrap_or("token");
         let used = if line.active { ", used" } else { "" };
         let rest = format!(
             "{account} ({}{used}) from {}: {}",
@@ -340,11 +355,40 @@ fn status(ctx: &Ctx, accounts: &Accounts, args: &AuthStatusArgs) -> Result<Exit>
         );
         ctx.ui
             .line(&format!("  {mark} {}", text::one_line(&rest)))?;
+        if let Some(Err(e)) = answer {
+            ctx.ui.error(e);
+            exit = Exit::Failure;
+        }
     }
-    Ok(Exit::Ok)
+    Ok(exit)
 }
 
-fn token(ctx: &Ctx, accounts: &Accounts, host: &str) -> Result<Exit> {
+/// Who the host says the account is; `None` for one that is not used, and where nothing but a ticket
+/// is asked for.
+async fn ask_host(ctx: &Ctx, forges: &Forges, line: &AccountStatus) -> Option<Result<Actor>> {
+    if !line.active {
+        return None;
+    }
+    // Who somebody is does not depend on the repository.
+    let name = || "viewer".to_owned();
+    let id = RepoId {
+        kind: line.kind.clone(),
+        host: line.host.clone(),
+        path: RepoPath::Named {
+            owner: line.account.clone().unwrap_or_else(name),
+            name: name(),
+        },
+    };
+    let repo = forges.open(&id, ctx.policy().ok()?).await.ok()?;
+    Some(repo.viewer().await)
+}
+
+fn token(ctx: &Ctx, accounts: &Accounts, host: &str, account: Option<&str>) -> Result<Exit> {
+    if let Some(account) = account {
+        let credential = accounts.credential_of(host, account)?;
+        ctx.ui.line(credential.secret.expose())?;
+        return Ok(Exit::Ok);
+    }
     let credential = accounts.credential(host)?.ok_or_else(|| {
         Error::new(
             ErrorKind::Unauthenticated {

@@ -2,10 +2,12 @@
 
 mod auth;
 mod capabilities;
+mod complete;
 mod completion;
 mod config;
 mod demo;
 mod doctor;
+mod help;
 mod issue;
 pub(crate) mod label;
 #[cfg(feature = "mcp")]
@@ -14,6 +16,7 @@ mod pages;
 pub(crate) mod pr;
 #[cfg(feature = "tangled")]
 mod tangled;
+mod version;
 mod workflow;
 
 use std::time::Duration;
@@ -53,8 +56,15 @@ pub enum Command {
     Mcp(mcp::McpArgs),
     /// Print a completion script for a shell
     Completion(completion::CompletionArgs),
+    /// Print what is completed, for the scripts
+    #[command(name = "__complete", hide = true)]
+    Complete(complete::CompleteArgs),
     /// See a pull request live and merge, in a repository made for it
     Demo(demo::DemoArgs),
+    /// Show the help of a command
+    Help(help::HelpArgs),
+    /// Print the version
+    Version,
 }
 
 impl Command {
@@ -96,6 +106,9 @@ pub async fn run(ctx: &Ctx, command: Command) -> Result<Exit> {
         #[cfg(feature = "mcp")]
         Command::Mcp(args) => Box::pin(mcp::run(ctx, &args)).await,
         Command::Completion(args) => Box::pin(completion::run(ctx, &args)).await,
+        Command::Complete(args) => Box::pin(complete::run(ctx, &args)).await,
+        Command::Help(args) => help::run(ctx, &args),
+        Command::Version => version::run(ctx),
         Command::Demo(args) => Box::pin(demo::run(ctx, &args)).await,
     }
 }

@@ -34,6 +34,8 @@ const COMMANDS: &[(Call, &str, &str)] = &[
     (Call::Op(Op::PrClose), "pr close", ""),
     (Call::Op(Op::PrReopen), "pr reopen", ""),
     (Call::Op(Op::PrSetDraft), "pr ready", ""),
+    (Call::Op(Op::PrSetLock), "pr lock", ""),
+    (Call::Op(Op::PrRevert), "pr revert", ""),
     (Call::Op(Op::PrMerge), "pr merge", ""),
     (Call::Op(Op::PrCancelMerge), "pr merge", "--disable-auto"),
     (Call::Op(Op::PrDiff), "pr diff", ""),

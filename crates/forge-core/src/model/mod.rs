@@ -49,8 +49,8 @@ pub use merge::{AutoMerge, Merge, MergeMethod, MergeReq, MergeState, Mergeabilit
 pub use pull::{LinkedIssue, PrFields, PrState, PullRequest, PullStatus, RecordIngestion};
 pub use repo::{Branch, Permission, RepoInfo, RepoNode};
 pub use request::{
-    CloseReq, CreatePull, EditPull, HeadRef, PullQuery, PushEdits, PushedCommit, Resubmit,
-    SetChange, StateFilter, UpdateBranch, UpdateMethod,
+    CloseReq, CreatePull, EditPull, HeadRef, Lock, LockReason, PullQuery, PushEdits, PushedCommit,
+    Resubmit, RevertPull, SetChange, StateFilter, UpdateBranch, UpdateMethod,
 };
 pub use review::{
     NewReview, NewThread, Review, ReviewCounts, ReviewDecision, ReviewState, Side, Thread,

@@ -258,6 +258,56 @@ pub struct Resubmit {
     pub expected_version: Option<String>,
 }
 
+/// Why a conversation is locked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LockReason {
+    /// It left its subject.
+    OffTopic,
+    /// It is settled.
+    Resolved,
+    /// It is spam.
+    Spam,
+    /// It is too heated.
+    TooHeated,
+}
+
+impl LockReason {
+    /// Every reason, in the order in which they are offered.
+    pub const ALL: [Self; 4] = [Self::OffTopic, Self::Resolved, Self::Spam, Self::TooHeated];
+
+    /// The name, as a forge and the command line write it in lower case.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::OffTopic => "off_topic",
+            Self::Resolved => "resolved",
+            Self::Spam => "spam",
+            Self::TooHeated => "too_heated",
+        }
+    }
+}
+
+/// Whether a conversation is locked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Lock {
+    /// Those who may not write can no longer comment.
+    Locked(Option<LockReason>),
+    /// Everybody can comment who could before.
+    Unlocked,
+}
+
+/// A pull request that takes a merged one back.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RevertPull {
+    /// Its title; `None` for `Revert "…"`.
+    pub title: Option<String>,
+    /// Its description; `None` for one that names the merged pull request.
+    pub body: Option<String>,
+    /// Open it as a draft.
+    pub draft: bool,
+}
+
 /// How to bring a head branch up to date with its base.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

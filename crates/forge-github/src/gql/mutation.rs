@@ -34,6 +34,9 @@ mutations! {
     ENQUEUE = "enqueuePullRequest", "mergeQueueEntry { position pullRequest { ...PullState } }";
     ENABLE_AUTO_MERGE = "enablePullRequestAutoMerge", "pullRequest { ...PullState }";
     DISABLE_AUTO_MERGE = "disablePullRequestAutoMerge", "pullRequest { ...PullState }";
+    REVERT = "revertPullRequest", "revertPullRequest { ...PullEdited }";
+    LOCK = "lockLockable", "lockedRecord { locked }";
+    UNLOCK = "unlockLockable", "unlockedRecord { locked }";
     ADD_LABELS = "addLabelsToLabelable", "labelable { ... on PullRequest { ...PullEdited } }";
     REMOVE_LABELS = "removeLabelsFromLabelable", "labelable { ... on PullRequest { ...PullEdited } }";
     ADD_ISSUE_LABELS = "addLabelsToLabelable", "labelable { ... on Issue { ...IssueNode } }";

@@ -19,6 +19,8 @@ selections! { ALL:
     TO_UPDATE_BRANCH = "...PullCore mergeable";
     /// What tells of a merge whose answer was lost.
     AFTER_MERGE = "...PullCore isInMergeQueue autoMergeRequest { ...AutoMerge }";
+    /// Whether its conversation is locked.
+    TO_LOCK = "...PullCore locked activeLockReason";
     /// Whether its head branch is there.
     HEAD_BRANCH = "id number headRef { id }";
     /// What tells a comment that was made from those that were there.

@@ -293,6 +293,7 @@ wire! {
         full_database_id: Option<String>, potential_merge_commit: Option<Oid>,
         reaction_groups: Vec<ReactionGroup>,
         is_merge_queue_enabled: bool, is_in_merge_queue: bool,
+        locked: bool, active_lock_reason: Option<String>,
         merge_queue_entry: Option<QueueEntry>, viewer_can_merge_as_admin: Option<bool>, head_ref: Option<HeadRef>,
         base_ref: Option<BaseRef>, base_repository: Option<Repo>, newest_comment: Nodes<Id>, newest_review: Nodes<Id>,
         recent_comments: Nodes<Comment>, recent_reviews: Nodes<Review>,

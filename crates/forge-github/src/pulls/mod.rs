@@ -5,8 +5,9 @@ use forge_core::{
     Capability, Outcome, Page, PageReq, PrId, PullRequests, RepoId, Result,
     model::{
         BaseRules, CloseReq, Commit, ContentsReq, CreatePull, Diff, DiffReq, EditPull, FileChange,
-        FileContent, HeadRef, Merge, MergeReq, Mergeability, PrFields, PullQuery, PullRequest,
-        PullScope, PullStatus, PullsAcross, Resubmit, StateFilter, StatusEvent, UpdateBranch,
+        FileContent, HeadRef, Lock, Merge, MergeReq, Mergeability, PrFields, PullQuery,
+        PullRequest, PullScope, PullStatus, PullsAcross, Resubmit, RevertPull, StateFilter,
+        StatusEvent, UpdateBranch,
     },
 };
 
@@ -28,12 +29,14 @@ mod head_branch;
 mod history;
 pub(crate) mod known;
 mod list;
+mod lock;
 mod merge;
 mod merge_attempt;
 mod on_top;
 mod push;
 pub(crate) mod query;
 mod rebuild;
+mod revert;
 pub(crate) mod rules;
 pub(crate) mod shared_rows;
 mod stack;
@@ -114,6 +117,14 @@ impl PullRequests for GitHub {
 
     async fn set_draft(&self, pr: &PrId, draft: bool) -> Result<Outcome<PullRequest>> {
         self.set_pull_draft(pr, draft).await
+    }
+
+    async fn set_lock(&self, pr: &PrId, lock: Lock) -> Result<Outcome<PullRequest>> {
+        self.set_pull_lock(pr, lock).await
+    }
+
+    async fn revert(&self, pr: &PrId, req: &RevertPull) -> Result<Outcome<PullRequest>> {
+        self.revert_pull(pr, req).await
     }
 
     async fn mergeability(&self, pr: &PrId) -> Result<Mergeability> {

@@ -194,7 +194,7 @@ impl GitHub {
     }
 
     /// The pull request before a change, on the wire and in the domain.
-    async fn before(
+    pub(super) async fn before(
         &self,
         pr: &PrId,
         comments: bool,

@@ -126,3 +126,24 @@ async fn a_repository_that_is_not_there() {
     assert!(e.hint().is_some() && e.message().contains("octo/tools"));
     script.sent();
 }
+
+#[tokio::test]
+async fn fork_is_one_request() {
+    let made = json!({ "name": "tools-1", "owner": { "login": "mona" } });
+    let script = Script::play(vec![
+        rest(
+            "POST /repos/octo/tools/forks",
+            ResponseTemplate::new(202).set_body_json(made),
+        ),
+        rest(
+            "POST /repos/octo/tools/forks",
+            ResponseTemplate::new(403).set_body_json(json!({ "message": "Forking is disabled" })),
+        ),
+    ])
+    .await;
+    let fork = script.repo.fork().await.unwrap().value;
+    assert_eq!(fork.owner_and_name(), Some(("mona", "tools-1")));
+    let refused = script.repo.fork().await.unwrap_err();
+    assert_eq!(refused.code(), "permission_denied", "{refused:?}");
+    script.sent();
+}

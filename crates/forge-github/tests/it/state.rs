@@ -1,8 +1,8 @@
 //! Close, reopen, ready and draft: two requests.
 
 use forge_core::{
-    Action, Op, Param,
-    model::{CloseReq, PrState},
+    Action, Op, Param, Retry,
+    model::{CloseReq, Lock, LockReason, PrState, RevertPull},
 };
 use insta::assert_json_snapshot;
 use serde_json::{Value, json};
@@ -282,4 +282,118 @@ async fn auto_merge_is_taken_back_and_a_lost_answer_is_looked_for() {
         assert_eq!(answer.is_ok(), done, "{answer:?}");
         script.sent();
     }
+}
+
+#[tokio::test]
+async fn lock_sends_what_changes_it() {
+    let locked = |reason: Option<&str>| {
+        one(changed(
+            7,
+            json!({ "locked": true, "activeLockReason": reason }),
+        ))
+    };
+    let record = json!({ "lockedRecord": { "locked": true } });
+    let no_record = json!({ "unlockedRecord": { "locked": false } });
+    let id = pull(7)["id"].clone();
+    let lock = |reason: Option<&str>| json!({ "lockableId": id, "lockReason": reason });
+    let unlock = json!({ "lockableId": id });
+    let spam = Lock::Locked(Some(LockReason::Spam));
+    for (before, wanted, operation, sent) in [
+        (
+            one(pull(7)),
+            Lock::Locked(None),
+            "lockLockable",
+            json!({ "lock": lock(None) }),
+        ),
+        (
+            one(pull(7)),
+            spam,
+            "lockLockable",
+            json!({ "lock": lock(Some("SPAM")) }),
+        ),
+        (
+            locked(Some("RESOLVED")),
+            spam,
+            "unlockLockable",
+            json!({ "unlock": unlock, "lock": lock(Some("SPAM")) }),
+        ),
+        (
+            locked(None),
+            Lock::Unlocked,
+            "unlockLockable",
+            json!({ "unlock": unlock }),
+        ),
+    ] {
+        let answer = match wanted {
+            Lock::Unlocked => json!({ "unlock": no_record }),
+            Lock::Locked(_) => json!({ "unlock": no_record, "lock": record }),
+        };
+        let script = Script::play(vec![data("PullView", before), data(operation, answer)]).await;
+        let made = script.repo.set_lock(&script.pr(), wanted).await.unwrap();
+        assert!(!made.unchanged && made.warnings.is_empty(), "{made:?}");
+        assert_eq!(script.sent()[1].1, sent);
+    }
+    for (before, wanted) in [
+        (one(pull(7)), Lock::Unlocked),
+        (locked(Some("SPAM")), spam),
+        (locked(Some("SPAM")), Lock::Locked(None)),
+    ] {
+        let script = Script::play(vec![data("PullView", before)]).await;
+        let made = script.repo.set_lock(&script.pr(), wanted).await.unwrap();
+        assert!(made.unchanged, "{made:?}");
+        script.sent();
+    }
+}
+
+#[tokio::test]
+async fn lock_lost_answer_is_looked_for() {
+    for (is_locked, done) in [(true, true), (false, false)] {
+        let found = one(changed(7, json!({ "locked": is_locked })));
+        let script = Script::play(vec![
+            data("PullView", one(pull(7))),
+            gateway("lockLockable"),
+            data("PullView", found),
+        ])
+        .await;
+        let made = script.repo.set_lock(&script.pr(), Lock::Locked(None)).await;
+        assert_eq!(made.is_ok(), done, "{made:?}");
+        script.sent();
+    }
+}
+
+#[tokio::test]
+async fn revert_is_two_requests() {
+    let opened = json!({ "m": { "revertPullRequest": pull(9) } });
+    let script = Script::play(vec![
+        data("PullView", one(merged())),
+        data("revertPullRequest", opened),
+    ])
+    .await;
+    let req = RevertPull {
+        title: Some("Back".into()),
+        body: None,
+        draft: true,
+    };
+    let made = script.repo.revert(&script.pr(), &req).await.unwrap();
+    assert_eq!(made.value.id, script.repo.pr(9));
+    let input = json!({ "pullRequestId": pull(7)["id"], "draft": true, "title": "Back" });
+    assert_eq!(script.sent()[1].1, json!({ "m": input }));
+}
+
+#[tokio::test]
+async fn revert_lost_answer_is_ambiguous() {
+    let script = Script::play(vec![
+        data("PullView", one(merged())),
+        gateway("revertPullRequest"),
+    ])
+    .await;
+    let req = RevertPull::default();
+    let e = script.repo.revert(&script.pr(), &req).await.unwrap_err();
+    assert_eq!(e.retry(), Retry::Ambiguous);
+    script.sent();
+
+    let script = Script::play(vec![data("PullView", one(closed()))]).await;
+    let e = script.repo.revert(&script.pr(), &req).await.unwrap_err();
+    assert_eq!(e.code(), "precondition_failed");
+    script.sent();
 }

@@ -24,6 +24,16 @@ const CHOOSE_BASE: Action = Action::again(&[(Param::Base, Arg::Choose)]);
 
 impl Local {
     pub(crate) async fn create_pull(&self, req: &CreatePull) -> Result<Outcome<PullRequest>> {
+        self.open_pull(req, None).await
+    }
+
+    /// As [`Self::create_pull`]; a `commit` is one on top of the base branch, and the head branch is
+    /// made for it.
+    pub(super) async fn open_pull(
+        &self,
+        req: &CreatePull,
+        commit: Option<String>,
+    ) -> Result<Outcome<PullRequest>> {
         if req.milestone.is_some() {
             return Err(Self::unsupported(Capability::PrMilestone));
         }
@@ -50,7 +60,7 @@ impl Local {
                 )
             })?,
         };
-        let made = !req.edits.is_empty() || req.patch.is_some();
+        let made = commit.is_some() || !req.edits.is_empty() || req.patch.is_some();
         let head = match req.head.branch.as_str() {
             "" if made => FileEdit::branch_name(title),
             head => head.to_owned(),
@@ -86,10 +96,11 @@ impl Local {
             oid: &base_oid,
         };
         let title = &snapshot.title;
-        let head_oid = match &req.patch {
-            Some(patch) => self.commit_patch(onto, patch, title, &by).await?,
-            None if made => self.commit_edits(onto, &req.edits, title, &by).await?,
-            None => head_oid,
+        let head_oid = match (commit, &req.patch) {
+            (Some(commit), _) => commit,
+            (None, Some(patch)) => self.commit_patch(onto, patch, title, &by).await?,
+            (None, None) if made => self.commit_edits(onto, &req.edits, title, &by).await?,
+            (None, None) => head_oid,
         };
         snapshot.head_oid = Some(head_oid.clone());
         // The branch comes with the pull request or not at all.

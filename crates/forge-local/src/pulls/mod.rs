@@ -5,8 +5,9 @@ use forge_core::{
     Capability, Error, Outcome, Page, PageReq, PrId, PullRequests, RepoId, Result, list_each,
     model::{
         BaseRules, CloseReq, Commit, ContentsReq, CreatePull, Diff, DiffReq, EditPull, FileChange,
-        FileContent, HeadRef, Merge, MergeReq, Mergeability, PrFields, PullQuery, PullRequest,
-        PullScope, PullStatus, PullsAcross, Resubmit, StateFilter, StatusEvent, UpdateBranch,
+        FileContent, HeadRef, Lock, Merge, MergeReq, Mergeability, PrFields, PullQuery,
+        PullRequest, PullScope, PullStatus, PullsAcross, Resubmit, RevertPull, StateFilter,
+        StatusEvent, UpdateBranch,
     },
 };
 
@@ -22,6 +23,7 @@ mod list;
 mod on_top;
 mod patch;
 mod push;
+mod revert;
 mod state;
 mod status;
 mod view;
@@ -111,6 +113,14 @@ impl PullRequests for Local {
 
     async fn set_draft(&self, pr: &PrId, draft: bool) -> Result<Outcome<PullRequest>> {
         self.set_pull_draft(self.number(pr)?, draft).await
+    }
+
+    async fn set_lock(&self, _: &PrId, _: Lock) -> Result<Outcome<PullRequest>> {
+        Err(Self::unsupported(Capability::PrLock))
+    }
+
+    async fn revert(&self, pr: &PrId, req: &RevertPull) -> Result<Outcome<PullRequest>> {
+        self.revert_pull(self.number(pr)?, req).await
     }
 
     async fn mergeability(&self, pr: &PrId) -> Result<Mergeability> {

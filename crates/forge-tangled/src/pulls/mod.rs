@@ -33,8 +33,9 @@ use forge_core::{
     Capability, Outcome, Page, PageReq, PrId, PullRequests, RepoId, Result,
     model::{
         BaseRules, CloseReq, Commit, ContentsReq, CreatePull, Diff, DiffReq, EditPull, FileChange,
-        FileContent, HeadRef, Merge, MergeReq, Mergeability, PrFields, PullQuery, PullRequest,
-        PullScope, PullStatus, PullsAcross, Resubmit, StateFilter, StatusEvent, UpdateBranch,
+        FileContent, HeadRef, Lock, Merge, MergeReq, Mergeability, PrFields, PullQuery,
+        PullRequest, PullScope, PullStatus, PullsAcross, Resubmit, RevertPull, StateFilter,
+        StatusEvent, UpdateBranch,
     },
 };
 
@@ -109,6 +110,14 @@ impl PullRequests for Tangled {
 
     async fn set_draft(&self, pr: &PrId, draft: bool) -> Result<Outcome<PullRequest>> {
         self.set_pull_draft(pr, draft).await
+    }
+
+    async fn set_lock(&self, _: &PrId, _: Lock) -> Result<Outcome<PullRequest>> {
+        Err(caps::refusal(Capability::PrLock))
+    }
+
+    async fn revert(&self, _: &PrId, _: &RevertPull) -> Result<Outcome<PullRequest>> {
+        Err(caps::refusal(Capability::PrRevert))
     }
 
     async fn mergeability(&self, pr: &PrId) -> Result<Mergeability> {

@@ -30,6 +30,7 @@ mod links;
 mod list;
 mod merge;
 mod mergeability;
+mod revert;
 mod reviews;
 mod rig;
 mod rounds;
@@ -76,6 +77,7 @@ pub fn trials(rig: &SharedRig) -> Vec<Trial> {
         mergeability::cases,
         merge::cases,
         update::cases,
+        revert::cases,
         handle::cases,
         errors::cases,
         unsupported::cases,

@@ -2,7 +2,7 @@
 
 use forge_core::{
     Call, Op, PageReq, PrId,
-    model::{CloseReq, CreatePull, PrFields, PrState},
+    model::{CloseReq, CreatePull, Lock, LockReason, PrFields, PrState},
 };
 
 use super::{Fixture, Set, cases, invalid, refused};
@@ -30,6 +30,9 @@ pub(super) fn cases(set: &mut Set) {
         draft_twice [PrDraft];
         draft_of_a_closed_one [PrDraft, PrClose];
         draft_of_a_merged_one [PrDraft, MergeCommit];
+        lock_and_unlock [PrLock];
+        lock_twice_changes_nothing [PrLock];
+        lock_reason_is_replaced [PrLock];
         states_survive_a_new_handle [PrClose];
     ];
 }
@@ -286,6 +289,37 @@ async fn draft_of_a_merged_one(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     fx.author.merge(&pr, &Default::default()).await.unwrap();
     refused(fx.author.set_draft(&pr, true).await, "precondition_failed");
+}
+
+async fn lock_and_unlock(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    for lock in [Lock::Locked(None), Lock::Unlocked] {
+        let made = fx.author.set_lock(&pr, lock).await.unwrap();
+        assert!(!made.unchanged && made.warnings.is_empty(), "{made:?}");
+    }
+    assert_eq!(fx.view(&pr).await.state, PrState::Open);
+}
+
+async fn lock_twice_changes_nothing(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    let unlocked = fx.author.set_lock(&pr, Lock::Unlocked).await.unwrap();
+    assert!(unlocked.unchanged && !unlocked.warnings.is_empty());
+    let spam = Lock::Locked(Some(LockReason::Spam));
+    fx.author.set_lock(&pr, spam).await.unwrap();
+    // A lock without a reason keeps that of the lock before.
+    for lock in [spam, Lock::Locked(None)] {
+        let again = fx.author.set_lock(&pr, lock).await.unwrap();
+        assert!(again.unchanged && !again.warnings.is_empty());
+    }
+}
+
+async fn lock_reason_is_replaced(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    for reason in LockReason::ALL {
+        let lock = Lock::Locked(Some(reason));
+        assert!(!fx.author.set_lock(&pr, lock).await.unwrap().unchanged);
+        assert!(fx.author.set_lock(&pr, lock).await.unwrap().unchanged);
+    }
 }
 
 async fn states_survive_a_new_handle(fx: Fixture) {

@@ -6,10 +6,10 @@ use forge_core::{
     Capability, Error, ErrorKind, PrId, Repo, Result, Support,
     model::{
         Check, CheckStatus, CloseReq, CommentId, CreatePull, DiffFormat, DiffReq, EditIssue,
-        EditPull, FileEdit, HeadRef, IssueFields, IssueQuery, IssueReason, IssueState, MergeMethod,
-        MergeReq, NewAttachment, NewIssue, NewLabel, NewReview, NewThread, PrFields, PullQuery,
-        PushEdits, Resubmit, Reviewer, Rounds, SetChange, SetIssueState, Side, Subject, ThreadId,
-        UpdateBranch, Verdict,
+        EditPull, FileEdit, HeadRef, IssueFields, IssueQuery, IssueReason, IssueState, Lock,
+        MergeMethod, MergeReq, NewAttachment, NewIssue, NewLabel, NewReview, NewThread, PrFields,
+        PullQuery, PushEdits, Resubmit, RevertPull, Reviewer, Rounds, SetChange, SetIssueState,
+        Side, Subject, ThreadId, UpdateBranch, Verdict,
     },
 };
 
@@ -277,6 +277,8 @@ async fn ask(repo: &Repo, pr: &PrId, capability: Capability) -> Option<Error> {
         C::PrClose => refusal(repo.close(pr, &CloseReq::default()).await),
         C::PrReopen => refusal(repo.reopen(pr, None).await),
         C::PrDraft => refusal(repo.set_draft(pr, true).await),
+        C::PrLock => refusal(repo.set_lock(pr, Lock::Locked(None)).await),
+        C::PrRevert => refusal(repo.revert(pr, &RevertPull::default()).await),
         C::PrDeleteBranch => {
             merge(MergeReq {
                 delete_branch: true,
@@ -381,6 +383,7 @@ async fn ask(repo: &Repo, pr: &PrId, capability: Capability) -> Option<Error> {
         }
         C::IssueComment => refusal(repo.comment_issue(&repo.issue_id(1), "Text").await),
         C::Links => refusal(repo.links(&Subject::Pull(pr.clone())).await),
+        C::RepoFork => refusal(repo.fork().await),
         C::LabelList => refusal(repo.labels(page()).await),
         C::LabelEdit => refusal(repo.define_label(&NewLabel::default()).await),
         _ => None,

@@ -174,6 +174,31 @@ impl Accounts {
         }))
     }
 
+    /// The stored credential of one account at a host, whichever is used.
+    ///
+    /// # Errors
+    /// `config` for a store that cannot be used; `not_found` for an account that is not in it.
+    pub fn credential_of(&self, host: &str, account: &str) -> Result<Credential> {
+        let host = canonical(host)?;
+        let name = self.pick(&host, Some(account))?;
+        let stored = self.stored(&host)?;
+        let Some(found) = stored.account(&name) else {
+            return Err(which(&host, &stored));
+        };
+        let path = self.store().map(|store| store.path().to_owned());
+        Ok(Credential {
+            kind: self
+                .hosts
+                .kind_of(&host)
+                .unwrap_or_else(|| stored.kind.clone()),
+            account: Some(found.name.clone()),
+            secret: found.secret.clone(),
+            pin: found.pin.clone(),
+            source: CredentialSource::Store(path.unwrap_or_default()),
+            host,
+        })
+    }
+
     /// Every credential, by host; those from the environment first, that for JIRA last.
     ///
     /// # Errors

@@ -1,20 +1,21 @@
 //! `forge pr create`.
 
-use std::fmt::Write as _;
-
 use clap::Args;
 use forge_core::{
-    Error, ErrorKind, Noun, Outcome, PrId, Repo, Result, WebPage,
-    model::{CreatePull, HeadRef, IssueFields, IssueId, PrFields, PullRequest},
+    Action, Capability, Error, ErrorKind, Hint, Noun, Op, Outcome, Param, PrId, Repo, Result,
+    WebPage,
+    model::{CreatePull, HeadRef, IssueFields, IssueId, MergeReq, PrFields, PullRequest},
     text,
 };
 use forge_git::quoted;
 
 use super::{
-    attach::Files,
-    create_text::{self, Onto, Text},
+    attach::{Attached, Files},
+    create_plan::dry_run,
+    create_push::{self, Push},
+    create_text::{self, Onto},
     edits, merged_issues, patch,
-    shared::{given, names, repo_name, reviewers},
+    shared::{given, repo_name, require, reviewers},
 };
 use crate::{
     args::wait::WaitArgs,
@@ -22,7 +23,7 @@ use crate::{
     ctx::Ctx,
     exit::Exit,
     select::{self, Unnamed},
-    ui::{browser, markdown},
+    ui::{browser, prompt},
 };
 
 /// What else would say what the changes are.
@@ -41,6 +42,9 @@ pub struct CreateArgs {
     /// Assign people by login; "@me" assigns yourself
     #[arg(short, long, value_name = "login", value_delimiter = ',')]
     pub assignee: Vec<String>,
+    /// Have it merged as soon as its requirements are met: at once where there are none
+    #[arg(long, conflicts_with_all = ["draft", "dry_run", "web"])]
+    pub auto: bool,
     /// The files.
     #[command(flatten)]
     pub attach: AttachArgs,
@@ -104,7 +108,10 @@ pub struct CreateArgs {
     /// Add it to projects by title
     #[arg(short, long, value_name = "title", value_delimiter = ',')]
     pub project: Vec<String>,
-    /// Take title and description from the file that a failed attempt has kept
+    /// Push the branch first, and have it follow the pushed one
+    #[arg(long, conflicts_with_all = ["patch", "edit", "delete", "dry_run"])]
+    pub push: bool,
+    /// Take what was typed from the file that a failed attempt has kept
     #[arg(long, value_name = "file")]
     pub recover: Option<String>,
     /// Ask people or teams for a review, by login or org/team
@@ -133,13 +140,17 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<
     args.head = given(args.head.as_ref());
     create_text::check(ctx, &args)?;
     let repo = ctx.repo(flag).await?;
+    if args.auto {
+        require(&repo, Capability::MergeAuto)?;
+    }
     let files = Files::read(ctx, &args.attach, &repo, args.body_file.as_deref())?;
     let patch = args.patch.as_deref().map(patch::read).transpose()?;
     let edits = edits::read(&args)?;
-    let head = match &patch {
+    let named = args.head.take();
+    let mut head = match &patch {
         Some(_) => HeadRef::branch(""),
-        None if !edits.is_empty() && args.head.is_none() => HeadRef::branch(""),
-        None => head(ctx, &repo, flag, args.head.take()).await?,
+        None if !edits.is_empty() && named.is_none() => HeadRef::branch(""),
+        None => head(ctx, &repo, flag, named.clone()).await?,
     };
     let depends_on = match &args.depends_on {
         Some(named) => Some(below(ctx, flag, named).await?),
@@ -151,57 +162,32 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<
         None => named_base(ctx, &repo, &head, args.base.take()).await?,
     };
     // A forge knows its default branch by itself; to ask for it is a request of its own.
+    let reads_base = args.dry_run || args.web || args.push || ctx.ui.is_tty();
     if base.is_none()
         && depends_on.is_none()
-        && (args.dry_run || args.web || ctx.ui.is_tty() || create_text::reads_commits(ctx, &args))
+        && (reads_base || create_text::reads_commits(ctx, &args))
     {
         base = Some(default_base(&repo).await?);
     }
-    let onto = Onto {
-        base: base.as_deref(),
-        below: depends_on.as_ref(),
-    };
-    let Some(text) = create_text::write(ctx, &repo, &args, onto, &head).await? else {
-        return Err(crate::ui::prompt::cancelled());
-    };
-    let closes = closed_issues(ctx, &repo, &args.closes).await?;
-    let body = text.draft.body.clone();
-    let hosts = ctx.forges()?.hosts();
-    let mut req = CreatePull {
-        title: text.draft.title.clone(),
-        description: forge::with_closing_lines(body, &closes, repo.id(), hosts),
-        base,
-        head,
-        draft: args.draft || text.as_draft || ctx.config_for(&repo).await?.pr_draft(),
-        labels: names(&args.label),
-        assignees: names(&args.assignee),
-        reviewers: reviewers(&args.reviewer),
-        milestone: given(args.milestone.as_ref()),
-        projects: names(&args.project),
-        maintainer_can_modify: !args.no_maintainer_edit,
-        patch,
-        edits,
-        depends_on,
-    };
-    if args.web {
-        return web(ctx, &repo, req, args.template.as_deref()).await;
+    let push = create_push::plan(ctx, &repo, &args, named.as_deref(), &mut head).await?;
+    let by_branch = patch.is_none() && edits.is_empty();
+    if by_branch && !args.web && (push.is_some() || ctx.ui.can_prompt()) {
+        create_push::check(&repo, &head, base.as_deref()).await?;
     }
-    if args.dry_run {
-        return dry_run(ctx, &repo, &req).await;
-    }
-    if ctx.ui.is_tty() {
-        let what = if req.draft {
+    args.draft = args.draft || ctx.config_for(&repo).await?.pr_draft();
+    if ctx.ui.is_tty() && !args.web && !args.dry_run {
+        let what = if args.draft {
             "draft pull request"
         } else {
             "pull request"
         };
-        let head = match (&req.patch, req.edits.len()) {
+        let head = match (&patch, edits.len()) {
             (Some(_), _) => "a patch".to_owned(),
-            (None, 0) => req.head.to_string(),
+            (None, 0) => head.to_string(),
             (None, 1) => "an edit of one file".to_owned(),
             (None, files) => format!("edits of {files} files"),
         };
-        let onto = match (&req.base, &req.depends_on) {
+        let onto = match (&base, &depends_on) {
             (None, Some(below)) => format!("on top of {}", below.key),
             (base, _) => format!("into {}", base.as_deref().unwrap_or("")),
         };
@@ -209,26 +195,119 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<
         let line = format!("Creating {what} for {head} {onto} in {name}");
         ctx.ui.note(&format!("\n{}\n", text::one_line(&line)));
     }
-    let attached = match files
-        .upload(&repo, std::mem::take(&mut req.description))
-        .await
-    {
-        Ok(attached) => attached,
+    let onto = Onto {
+        base: base.as_deref(),
+        below: depends_on.as_ref(),
+    };
+    let Some(text) = create_text::write(ctx, &repo, &args, onto, &head).await? else {
+        return Err(prompt::cancelled());
+    };
+    let draft = &text.draft;
+    let req = CreatePull {
+        title: draft.title.clone(),
+        description: draft.body.clone(),
+        base,
+        head,
+        draft: draft.draft,
+        labels: draft.labels.clone(),
+        assignees: draft.assignees.clone(),
+        reviewers: reviewers(&draft.reviewers),
+        milestone: draft.milestone.clone(),
+        projects: draft.projects.clone(),
+        maintainer_can_modify: !args.no_maintainer_edit,
+        patch,
+        edits,
+        depends_on,
+    };
+    // With a title and a description nothing but the place to push to is asked, and the first of its
+    // answers would publish.
+    if let Some(push) = push.as_ref().filter(|push| push.asked && !text.typed) {
+        let question = format!("Push {}, and go on?", push.name());
+        if !prompt::confirm(&question)? {
+            return Err(prompt::cancelled());
+        }
+    }
+    let made = make(
+        ctx,
+        &repo,
+        &args,
+        files,
+        push.as_ref(),
+        req,
+        text.in_browser,
+    )
+    .await;
+    let (created, attached) = match made {
+        Ok(Some(made)) => made,
+        Ok(None) => return Ok(Exit::Ok),
         Err(e) => {
-            keep(ctx, &text);
+            // What was typed by hand is not lost.
+            if text.typed {
+                text.draft.keep(&ctx.ui);
+            }
             return Err(e);
         }
     };
-    req.description.clone_from(&attached.text);
-    let created = match open(ctx, &repo, &req).await {
-        Ok(outcome) => ctx.ui.outcome(outcome)?,
-        Err(e) => {
-            keep(ctx, &text);
-            return Err(e);
-        }
-    };
+    let created = ctx.ui.outcome(created)?;
     ctx.ui.url(&created.url)?;
+    if args.auto {
+        merge_later(ctx, &repo, &created).await?;
+    }
     Ok(attached.report(ctx))
+}
+
+/// Pushes what has to be pushed, and opens the pull request; `None` where its form is opened, or
+/// nothing.
+async fn make(
+    ctx: &Ctx,
+    repo: &Repo,
+    args: &CreateArgs,
+    files: Files,
+    push: Option<&Push>,
+    mut req: CreatePull,
+    in_browser: bool,
+) -> Result<Option<(Outcome<PullRequest>, Attached)>> {
+    let closes = closed_issues(ctx, repo, &args.closes).await?;
+    let hosts = ctx.forges()?.hosts();
+    req.description = forge::with_closing_lines(req.description, &closes, repo.id(), hosts);
+    if args.dry_run {
+        dry_run(ctx, repo, &req).await?;
+        return Ok(None);
+    }
+    if let Some(push) = push {
+        push.run(ctx, repo).await?;
+    }
+    if args.web || in_browser {
+        let template = args.template.as_deref().filter(|_| args.web);
+        web(ctx, repo, req, template).await?;
+        return Ok(None);
+    }
+    let description = std::mem::take(&mut req.description);
+    let attached = files.upload(repo, description).await?;
+    req.description.clone_from(&attached.text);
+    let created = open(ctx, repo, &req).await?;
+    Ok(Some((created, attached)))
+}
+
+/// Has the forge merge what was opened, once it can.
+async fn merge_later(ctx: &Ctx, repo: &Repo, created: &PullRequest) -> Result<()> {
+    let req = MergeReq {
+        method: ctx.config_for(repo).await?.merge_method(),
+        expected_head: created.head_oid.clone(),
+        auto: true,
+        ..MergeReq::default()
+    };
+    match repo.merge(&created.id, &req).await {
+        Ok(outcome) => ctx.ui.outcome(outcome.map(|_| ())),
+        Err(e) => {
+            let merge = Action::op(Op::PrMerge)
+                .on(&created.id.key)
+                .with(Param::Auto, "true");
+            let message = format!("it is open, and is not merged by itself: {}", e.message());
+            Err(Error::new(e.kind().clone(), message)
+                .with_hint(Hint::new("mend that, then have it merged").with_action(merge)))
+        }
+    }
 }
 
 /// The issues that `--closes` names, each read once: one that is not there is warned of.
@@ -248,17 +327,6 @@ async fn below(ctx: &Ctx, flag: Option<&str>, named: &str) -> Result<PrId> {
     let none = PrFields::NONE;
     let selected = select::pull(ctx, flag, Some(named), Unnamed::NotWithRepo, none).await?;
     Ok(selected.id)
-}
-
-/// What was typed by hand is not lost.
-fn keep(ctx: &Ctx, text: &Text) {
-    if text.typed
-        && let Ok(path) = text.draft.save()
-    {
-        ctx.ui.note(&format!(
-            "What you wrote is kept: `forge pr create --recover {path}`"
-        ));
-    }
 }
 
 /// Opens it: of a branch that was not pushed, from a patch of this clone, where the forge takes one.
@@ -406,93 +474,4 @@ async fn web(
     };
     browser::open(&ctx.ui, ctx.config()?.browser().as_deref(), &url)?;
     Ok(Exit::Ok)
-}
-
-/// What the forge cannot do is an error here too; nothing else is asked of it.
-async fn dry_run(ctx: &Ctx, repo: &Repo, req: &CreatePull) -> Result<Exit> {
-    let policy = forge_core::Policy {
-        access: forge_core::Access::DryRun,
-        ..ctx.policy()?
-    };
-    let dry = ctx.forges()?.open(repo.id(), policy).await?;
-    match dry.create(req).await {
-        Err(e) if matches!(e.kind(), ErrorKind::DryRun) => {}
-        Err(e) => return Err(e),
-        Ok(_) => {
-            return Err(Error::new(
-                ErrorKind::Internal,
-                "a dry run has opened a pull request",
-            ));
-        }
-    }
-    ctx.ui.write(plan(ctx, req).as_bytes())?;
-    Ok(Exit::Ok)
-}
-
-fn plan(ctx: &Ctx, req: &CreatePull) -> String {
-    let tty = ctx.ui.is_tty();
-    let c = ctx.ui.palette();
-    let mut out = String::from("Would have created a Pull Request with:\n");
-    let mut key = |plain: &str, title: &str, value: &str| {
-        if tty {
-            let _ = writeln!(out, "{}: {}", c.bold(title), text::one_line(value));
-        } else {
-            let _ = writeln!(out, "{plain}:\t{}", text::neutralise(value));
-        }
-    };
-    key("title", "Title", &req.title);
-    if let Some(below) = &req.depends_on {
-        key("dependsOn", "DependsOn", &below.key.to_string());
-    }
-    key("draft", "Draft", &req.draft.to_string());
-    // On top of another it follows from that one.
-    if req.base.is_some() || req.depends_on.is_none() {
-        key("base", "Base", req.base.as_deref().unwrap_or(""));
-    }
-    key("head", "Head", &req.head.to_string());
-    for edit in &req.edits {
-        match &edit.content {
-            Some(content) => {
-                let size = content.len();
-                key("edit", "Edit", &format!("{} ({size} bytes)", edit.path));
-            }
-            None => key("delete", "Delete", &edit.path),
-        }
-    }
-    let reviewers: Vec<String> = req
-        .reviewers
-        .iter()
-        .map(|r| r.handle().to_owned())
-        .collect();
-    let milestone: Vec<String> = req.milestone.iter().cloned().collect();
-    for (plain, title, values) in [
-        ("labels", "Labels", &req.labels),
-        ("reviewers", "Reviewers", &reviewers),
-        ("assignees", "Assignees", &req.assignees),
-        ("milestones", "Milestones", &milestone),
-        ("projects", "Projects", &req.projects),
-    ] {
-        if !values.is_empty() {
-            key(plain, title, &values.join(", "));
-        }
-    }
-    key(
-        "maintainerCanModify",
-        "MaintainerCanModify",
-        &req.maintainer_can_modify.to_string(),
-    );
-    if !tty {
-        out.push_str("body:\n");
-        if !req.description.is_empty() {
-            let _ = writeln!(out, "{}", text::neutralise(&req.description));
-        }
-        return out;
-    }
-    let _ = writeln!(out, "{}", c.bold("Body:"));
-    if req.description.trim().is_empty() {
-        let _ = writeln!(out, "{}", c.gray("No description provided"));
-    } else {
-        out.push_str(&markdown::render(&req.description, ctx.ui.width(), c));
-    }
-    out
 }

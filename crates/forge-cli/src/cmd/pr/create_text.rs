@@ -4,16 +4,19 @@
 use std::path::{Path, PathBuf};
 
 use forge_core::{
-    Error, PrId, Repo, RepoPath, Result,
-    model::{HeadRef, PrFields, PullRequest},
+    Capability, Error, ErrorKind, PrId, Repo, RepoPath, Result, WebPage,
+    model::{CreatePull, HeadRef, PrFields, PullRequest},
+    text,
 };
 use forge_git::Git;
 
 use super::{
     attach, body,
     create::default_base,
+    create_metadata as metadata,
     draft::Draft,
     fill::{self, Fill, Message},
+    shared::{given, has, names},
     templates,
 };
 use crate::{
@@ -25,8 +28,8 @@ use crate::{
 /// What was found or typed.
 pub(super) struct Text {
     pub(super) draft: Draft,
-    /// The user chose to open it as a draft.
-    pub(super) as_draft: bool,
+    /// The user goes on in the browser.
+    pub(super) in_browser: bool,
     /// Somebody typed some of it, and would not like to type it again.
     pub(super) typed: bool,
 }
@@ -102,42 +105,73 @@ pub(super) async fn write(
         title = title.or(Some(filled_title));
         text = text.or(Some(filled_body));
     }
+    let mut draft = recovered(args)?;
+    // What is known is shown to whoever sits there, and asked for where no flag says it.
+    let mut start = None;
     // The page reads the template itself.
     if let Some(name) = args.template.as_ref().filter(|_| !args.web) {
-        text = Some(match root(ctx).await {
+        let template = match root(ctx).await {
             Some(root) => templates::named(ctx.git(), &root, &ctx.cwd, name).await?,
             None => return Err(templates::missing(name)),
-        });
-    }
-    if let Some(path) = &args.recover {
-        let draft = Draft::load(path)?;
-        title = title.or(Some(draft.title));
-        text = text.or(Some(draft.body));
-    }
-    if args.web || !ctx.ui.can_prompt() || (title.is_some() && text.is_some() && !args.editor) {
-        let draft = Draft {
-            title: title.unwrap_or_default(),
-            body: text.unwrap_or_default(),
         };
+        start = Some(template);
+    } else if args.recover.is_some() {
+        start = Some(std::mem::take(&mut draft.body));
+    }
+    let recovered_title = std::mem::take(&mut draft.title);
+    let is_given = title.is_some() && text.is_some() && !args.editor;
+    if args.web || !ctx.ui.can_prompt() || is_given {
+        draft.title = title.unwrap_or(recovered_title);
+        draft.body = text.or(start).unwrap_or_default();
         return Ok(Some(Text {
             draft,
-            as_draft: false,
+            in_browser: false,
             typed: false,
         }));
     }
-    // What is offered as a start may fail to be found without harm.
-    let offered = match title {
+    draft.title = match title {
         Some(title) => title,
+        None if !recovered_title.is_empty() => recovered_title,
+        // What is offered as a start may fail to be found without harm.
         None => offered_title(ctx, repo, onto, head).await,
     };
-    let start = match &text {
-        Some(text) => Some(text.clone()),
-        None => match root(ctx).await {
-            Some(root) => templates::default(ctx.git(), &root).await,
-            None => None,
-        },
+    let asked = ask(ctx, repo, args, &mut draft, text, start).await;
+    let in_browser = match asked {
+        Ok(Next::Cancel) => return Ok(None),
+        Ok(next) => next == Next::Browser,
+        Err(e) => {
+            if !matches!(e.kind(), ErrorKind::Cancelled) {
+                draft.keep(&ctx.ui);
+            }
+            return Err(e);
+        }
     };
-    ask(ctx, args, offered, text, start.unwrap_or_default())
+    Ok(Some(Text {
+        draft,
+        in_browser,
+        typed: true,
+    }))
+}
+
+/// What `--recover` names, with what the flags say in its place.
+fn recovered(args: &CreateArgs) -> Result<Draft> {
+    let mut draft = match &args.recover {
+        Some(path) => Draft::load(path)?,
+        None => Draft::default(),
+    };
+    draft.draft |= args.draft;
+    for (list, flag) in [
+        (&mut draft.reviewers, &args.reviewer),
+        (&mut draft.assignees, &args.assignee),
+        (&mut draft.labels, &args.label),
+        (&mut draft.projects, &args.project),
+    ] {
+        if !flag.is_empty() {
+            *list = names(flag);
+        }
+    }
+    draft.milestone = given(args.milestone.as_ref()).or(draft.milestone);
+    Ok(draft)
 }
 
 fn fill_of(args: &CreateArgs) -> Option<Fill> {
@@ -163,48 +197,144 @@ async fn offered_title(ctx: &Ctx, repo: &Repo, onto: Onto<'_>, head: &HeadRef) -
     }
 }
 
-fn ask(
+/// What follows when title and description are there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Next {
+    Submit,
+    Draft,
+    Browser,
+    Metadata,
+    Cancel,
+}
+
+/// Asks for what no flag says, and what to do with it. `start` is where the description begins.
+async fn ask(
     ctx: &Ctx,
+    repo: &Repo,
     args: &CreateArgs,
-    title: String,
+    draft: &mut Draft,
     body: Option<String>,
-    start: String,
-) -> Result<Option<Text>> {
+    start: Option<String>,
+) -> Result<Next> {
     let command = ctx.config()?.editor();
-    let mut draft = Draft {
-        title,
-        body: body.clone().unwrap_or_default(),
-    };
     if args.editor {
+        let start = match body.or(start) {
+            Some(start) => start,
+            None => default_template(ctx).await,
+        };
         let written = editor::edit(command.as_deref(), &format!("{}\n\n{start}", draft.title))?;
         let (first, rest) = written.split_once('\n').unwrap_or((&written, ""));
-        draft = Draft {
-            title: first.trim().to_owned(),
-            body: rest.trim().to_owned(),
-        };
-        return Ok(Some(Text {
-            draft,
-            as_draft: false,
-            typed: true,
-        }));
+        draft.title = first.trim().to_owned();
+        draft.body = rest.trim().to_owned();
+        return Ok(Next::Submit);
     }
     if args.title.is_none() {
         draft.title = prompt::line("Title", &draft.title)?;
     }
-    if body.is_none() && prompt::choose("Body", &["Open the editor", "Skip"])? == 0 {
-        draft.body = editor::edit(command.as_deref(), &start)?;
-    }
-    let next = ["Submit", "Submit as draft", "Cancel"];
-    let as_draft = match prompt::choose("What's next?", &next)? {
-        0 => false,
-        1 => true,
-        _ => return Ok(None),
+    draft.body = match body {
+        Some(body) => body,
+        None => {
+            let start = match start {
+                Some(start) => start,
+                None => choose_template(ctx).await?,
+            };
+            let keep = match start.is_empty() {
+                true => "Skip",
+                false => "Keep the text as it is",
+            };
+            match prompt::choose("Body", &["Open the editor", keep])? {
+                0 => {
+                    // The editor may fail, and what it starts with is kept then.
+                    draft.body.clone_from(&start);
+                    editor::edit(command.as_deref(), &start)?
+                }
+                _ => start,
+            }
+        }
     };
-    Ok(Some(Text {
-        draft,
-        as_draft,
-        typed: true,
-    }))
+    choose_next(repo, args, draft)
+}
+
+fn choose_next(repo: &Repo, args: &CreateArgs, draft: &mut Draft) -> Result<Next> {
+    let can_draft = has(repo, Capability::PrCreateDraft);
+    let can_add = !metadata::offered(repo).is_empty();
+    let form = CreatePull {
+        base: Some(String::new()),
+        ..CreatePull::new("", "")
+    };
+    let page = WebPage::NewPull {
+        request: &form,
+        template: None,
+    };
+    let plain = args.patch.is_none() && args.edit.is_empty() && args.delete.is_empty();
+    let plain = plain && args.depends_on.is_none() && args.attach.attach.is_empty();
+    let has_form = plain && !args.dry_run && repo.web_page(&page).is_some();
+    let mut asked = false;
+    loop {
+        let offered = [
+            (!draft.draft, Next::Submit, "Submit"),
+            (can_draft, Next::Draft, "Submit as draft"),
+            (
+                has_form && !draft.has_metadata(),
+                Next::Browser,
+                "Continue in browser",
+            ),
+            (can_add && !asked, Next::Metadata, "Add metadata"),
+            (true, Next::Cancel, "Cancel"),
+        ];
+        let offered: Vec<_> = offered
+            .into_iter()
+            .filter(|(is_there, ..)| *is_there)
+            .collect();
+        let titles: Vec<&str> = offered.iter().map(|(_, _, title)| *title).collect();
+        let chosen = prompt::choose("What's next?", &titles)?;
+        match offered
+            .get(chosen)
+            .map_or(Next::Cancel, |(_, next, _)| *next)
+        {
+            Next::Metadata => {
+                metadata::ask(repo, draft)?;
+                asked = true;
+            }
+            Next::Draft => {
+                draft.draft = true;
+                return Ok(Next::Submit);
+            }
+            next => return Ok(next),
+        }
+    }
+}
+
+/// Where a description begins that no flag says.
+async fn default_template(ctx: &Ctx) -> String {
+    match root(ctx).await {
+        Some(root) => templates::default(ctx.git(), &root)
+            .await
+            .unwrap_or_default(),
+        None => String::new(),
+    }
+}
+
+/// The same, where there is more than one: the user's choice.
+async fn choose_template(ctx: &Ctx) -> Result<String> {
+    let mut choices = match root(ctx).await {
+        Some(root) => templates::choices(ctx.git(), &root).await,
+        None => Vec::new(),
+    };
+    if choices.is_empty() {
+        return Ok(default_template(ctx).await);
+    }
+    let names: Vec<String> = choices
+        .iter()
+        .map(|(name, _)| text::one_line(name).into_owned())
+        .collect();
+    let mut items: Vec<&str> = names.iter().map(String::as_str).collect();
+    items.push("Open a blank pull request");
+    let chosen = prompt::choose("Choose a template", &items)?;
+    Ok(match chosen < choices.len() {
+        true => choices.swap_remove(chosen).1,
+        false => String::new(),
+    })
 }
 
 /// The commits of the branch: from this clone where it has the branch, else from the repository

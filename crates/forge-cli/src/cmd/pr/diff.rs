@@ -3,10 +3,10 @@
 use clap::Args;
 use forge::SelectedPull;
 use forge_core::{
-    Error, Locator, PageReq, Result, WebPage,
+    Error, Locator, PageReq, PathFilter, Result, WebPage,
     diff::quote_path,
     glob, locator,
-    model::{DiffFormat, DiffReq, PrFields, Rounds},
+    model::{DiffFormat, DiffReq, FileChange, PrFields, Rounds},
     text,
 };
 use futures::StreamExt as _;
@@ -17,7 +17,7 @@ use crate::{
     select::{self, Unnamed},
     ui::{
         browser,
-        diff::{Escapes, Options, Printer},
+        diff::{Escapes, Options, Printer, stat_text},
     },
 };
 
@@ -27,6 +27,9 @@ pub struct DiffArgs {
     /// Number, URL or branch [default: that of the current branch]
     #[arg(value_name = "pull request")]
     pub selector: Option<String>,
+    /// Show these files, directories and globs alone, named from the top of the repository
+    #[arg(last = true, value_name = "path")]
+    pub paths: Vec<String>,
     /// Write terminal escapes as they are
     #[arg(long)]
     pub allow_escape_sequences: bool,
@@ -39,11 +42,14 @@ pub struct DiffArgs {
     /// Print a patch for each commit, as git format-patch writes it
     #[arg(long, conflicts_with = "name_only")]
     pub patch: bool,
+    /// Show how many lines each file changes, as git does
+    #[arg(long, conflicts_with_all = ["name_only", "patch", "web"])]
+    pub stat: bool,
     /// Show this round, counted from 0, in place of the newest
-    #[arg(long, value_name = "number", conflicts_with_all = ["name_only", "web"])]
+    #[arg(long, value_name = "number", conflicts_with_all = ["name_only", "stat", "web"])]
     pub round: Option<usize>,
     /// Leave out the files that this earlier round changed in the same way
-    #[arg(long, value_name = "number", conflicts_with_all = ["name_only", "web", "patch"])]
+    #[arg(long, value_name = "number", conflicts_with_all = ["name_only", "stat", "web", "patch"])]
     pub since: Option<usize>,
     /// Open it in the browser
     #[arg(short, long)]
@@ -57,6 +63,10 @@ pub struct DiffArgs {
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: DiffArgs) -> Result<Exit> {
     let named = args.selector.as_deref();
     let rounds = rounds(ctx, &args)?;
+    let paths = match args.paths.is_empty() {
+        true => None,
+        false => Some(PathFilter::new(&args.paths)?),
+    };
     let mut selected =
         select::pull_to_read(ctx, repo, named, Unnamed::NotWithRepo, PrFields::NONE).await?;
     if args.web {
@@ -64,9 +74,21 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: DiffArgs) -> Result<Exit> 
         let page = selected.repo.web_page(&WebPage::Files(&url)).unwrap_or(url);
         browser::open(&ctx.ui, ctx.config()?.browser().as_deref(), &page)?;
     } else if args.name_only {
-        names(ctx, &selected, &args.exclude).await?;
+        each_file(&selected, &args.exclude, paths.as_ref(), |file| {
+            ctx.ui.line(&path_line(&file.path))
+        })
+        .await?;
+    } else if args.stat {
+        let mut files = Vec::new();
+        each_file(&selected, &args.exclude, paths.as_ref(), |file| {
+            files.push(file);
+            Ok(())
+        })
+        .await?;
+        let width = ctx.ui.is_tty().then(|| ctx.ui.width());
+        ctx.ui.page(&stat_text(&files, width, ctx.ui.palette()))?;
     } else {
-        stream(ctx, &selected, args, rounds).await?;
+        stream(ctx, &selected, args, paths, rounds).await?;
     }
     Ok(Exit::Ok)
 }
@@ -74,13 +96,20 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: DiffArgs) -> Result<Exit> 
 /// Rows that are asked for at once; a forge that gives fewer has further pages.
 const ROWS: usize = 10_000;
 
-async fn names(ctx: &Ctx, selected: &SelectedPull, exclude: &[String]) -> Result<()> {
+async fn each_file(
+    selected: &SelectedPull,
+    exclude: &[String],
+    paths: Option<&PathFilter>,
+    mut take: impl FnMut(FileChange) -> Result<()>,
+) -> Result<()> {
     let mut request = PageReq::first(ROWS);
     loop {
         let page = selected.repo.files(&selected.id, request).await?;
-        for file in &page.items {
-            if !exclude.iter().any(|g| glob::matches(g, &file.path)) {
-                ctx.ui.line(&path_line(&file.path))?;
+        for file in page.items {
+            let is_excluded = exclude.iter().any(|g| glob::matches(g, &file.path));
+            let is_named = |paths: &PathFilter| paths.is_touched_by(std::slice::from_ref(&file));
+            if !is_excluded && paths.is_none_or(is_named) {
+                take(file)?;
             }
         }
         match page.next {
@@ -110,10 +139,10 @@ fn rounds(ctx: &Ctx, args: &DiffArgs) -> Result<Option<Rounds>> {
         Some(text) => addressed_round(ctx, text)?,
         None => None,
     };
-    if addressed.is_some() && (args.name_only || args.web) {
+    if addressed.is_some() && (args.name_only || args.stat || args.web) {
         return Err(Error::invalid(
             "round",
-            "the address names a round, and `--name-only` and `--web` show the newest one",
+            "the address names a round, and `--name-only`, `--stat` and `--web` show the newest one",
         )
         .with_hint("name the pull request without its round"));
     }
@@ -128,6 +157,7 @@ async fn stream(
     ctx: &Ctx,
     selected: &SelectedPull,
     args: DiffArgs,
+    paths: Option<PathFilter>,
     rounds: Option<Rounds>,
 ) -> Result<()> {
     let format = if args.patch {
@@ -159,6 +189,7 @@ async fn stream(
     };
     let mut printer = Printer::new(Options {
         exclude: args.exclude,
+        paths,
         escapes,
         palette: ctx.ui.palette(),
         mails: args.patch,

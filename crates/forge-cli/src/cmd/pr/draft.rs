@@ -6,20 +6,52 @@ use std::{fs, io::Write as _, path::Path};
 use forge_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::ui::io_error;
+use crate::ui::{Ui, io_error};
 
-/// The typed text.
+/// What is typed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub(super) struct Draft {
     /// The title.
     pub(super) title: String,
     /// The description.
     pub(super) body: String,
+    /// Open it as a draft.
+    pub(super) draft: bool,
+    /// People and teams that are asked for a review.
+    pub(super) reviewers: Vec<String>,
+    /// Assignees.
+    pub(super) assignees: Vec<String>,
+    /// Labels.
+    pub(super) labels: Vec<String>,
+    /// Project boards.
+    pub(super) projects: Vec<String>,
+    /// The milestone.
+    pub(super) milestone: Option<String>,
 }
 
 impl Draft {
+    /// Whether it has more than a text.
+    pub(super) fn has_metadata(&self) -> bool {
+        let lists = [
+            &self.reviewers,
+            &self.assignees,
+            &self.labels,
+            &self.projects,
+        ];
+        self.milestone.is_some() || lists.iter().any(|list| !list.is_empty())
+    }
+
+    /// Keeps what was typed by hand, and says where.
+    pub(super) fn keep(&self, ui: &Ui) {
+        if let Ok(path) = self.save() {
+            let again = format!("`forge pr create --recover {path}`");
+            ui.note(&format!("What you wrote is kept: {again}"));
+        }
+    }
+
     /// Keeps it; the path of the file.
-    pub(super) fn save(&self) -> Result<String> {
+    fn save(&self) -> Result<String> {
         let json = serde_json::to_vec(self).unwrap_or_default();
         let mut file = tempfile::Builder::new()
             .prefix("forge-pr-")
@@ -51,9 +83,15 @@ mod tests {
         let draft = Draft {
             title: "A \"title\"".into(),
             body: "line\nline é".into(),
+            draft: true,
+            labels: vec!["good, first".into()],
+            milestone: Some("v1".into()),
+            ..Draft::default()
         };
         let path = draft.save().unwrap();
         assert_eq!(Draft::load(&path).unwrap(), draft);
+        fs::write(&path, r#"{"title": "Old", "body": "B"}"#).unwrap();
+        assert_eq!(Draft::load(&path).unwrap().title, "Old");
         fs::write(&path, "{").unwrap();
         assert!(Draft::load(&path).is_err());
         fs::remove_file(&path).unwrap();

@@ -13,6 +13,9 @@ mod context;
 mod context_html;
 mod context_text;
 mod create;
+mod create_metadata;
+mod create_plan;
+mod create_push;
 mod create_text;
 mod diff;
 mod draft;
@@ -21,6 +24,7 @@ mod edit_prompt;
 mod edits;
 mod fill;
 mod list;
+mod lock;
 mod merge;
 mod merge_prompt;
 pub(crate) mod merged_issues;
@@ -28,6 +32,7 @@ mod patch;
 mod ready;
 mod reopen;
 mod resubmit;
+mod revert;
 mod review;
 #[cfg(test)]
 pub(crate) mod sample;
@@ -108,6 +113,8 @@ pub enum PrCommand {
     Diff(diff::DiffArgs),
     /// Edit a pull request
     Edit(Box<edit::EditArgs>),
+    /// Lock the conversation of a pull request
+    Lock(lock::LockArgs),
     /// Merge a pull request
     Merge(merge::MergeArgs),
     /// Mark a draft as ready for review
@@ -116,10 +123,14 @@ pub enum PrCommand {
     Reopen(reopen::ReopenArgs),
     /// Submit another round of changes
     Resubmit(resubmit::ResubmitArgs),
+    /// Open a pull request that takes a merged one back
+    Revert(revert::RevertArgs),
     /// Review a pull request, with comments on lines
     Review(review::ReviewArgs),
     /// Work with review threads
     Thread(thread::ThreadArgs),
+    /// Unlock the conversation of a pull request
+    Unlock(lock::UnlockArgs),
     /// Bring the branch of a pull request up to date with its base
     UpdateBranch(update_branch::UpdateBranchArgs),
     /// Wait until something happens to a pull request
@@ -135,11 +146,14 @@ impl PrCommand {
             Self::Close(args) => Some(&args.wait),
             Self::Comment(args) => Some(&args.wait),
             Self::Edit(args) => Some(&args.wait),
+            Self::Lock(args) => Some(&args.wait),
             Self::Merge(args) => Some(&args.wait),
             Self::Ready(args) => Some(&args.wait),
             Self::Reopen(args) => Some(&args.wait),
             Self::Resubmit(args) => Some(&args.wait),
+            Self::Revert(args) => Some(&args.wait),
             Self::Review(args) => Some(&args.wait),
+            Self::Unlock(args) => Some(&args.wait),
             Self::UpdateBranch(args) => Some(&args.wait),
             Self::Thread(args) => args.command.wait(),
             Self::List(_)
@@ -180,12 +194,15 @@ pub async fn run(ctx: &Ctx, args: PrArgs) -> Result<Exit> {
         PrCommand::Comment(args) => Box::pin(comment::run(ctx, repo, &args)).await,
         PrCommand::Diff(args) => Box::pin(diff::run(ctx, repo, args)).await,
         PrCommand::Edit(args) => Box::pin(edit::run(ctx, repo, *args)).await,
+        PrCommand::Lock(args) => Box::pin(lock::lock(ctx, repo, &args)).await,
         PrCommand::Merge(args) => Box::pin(merge::run(ctx, repo, args)).await,
         PrCommand::Ready(args) => Box::pin(ready::run(ctx, repo, &args)).await,
         PrCommand::Reopen(args) => Box::pin(reopen::run(ctx, repo, &args)).await,
         PrCommand::Resubmit(args) => Box::pin(resubmit::run(ctx, repo, &args)).await,
+        PrCommand::Revert(args) => Box::pin(revert::run(ctx, repo, &args)).await,
         PrCommand::Review(args) => Box::pin(review::run(ctx, repo, args)).await,
         PrCommand::Thread(args) => Box::pin(thread::run(ctx, repo, args)).await,
+        PrCommand::Unlock(args) => Box::pin(lock::unlock(ctx, repo, &args)).await,
         PrCommand::UpdateBranch(args) => Box::pin(update_branch::run(ctx, repo, &args)).await,
         PrCommand::Watch(args) => Box::pin(watch::run(ctx, repo, &args)).await,
     }

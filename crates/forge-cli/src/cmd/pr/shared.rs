@@ -1,5 +1,5 @@
 use forge_core::{
-    Capability, PrId, Repo, RepoId,
+    Capability, Error, PrId, Repo, RepoId, Result, Support,
     model::{PrState, PullRequest, Reviewer},
     text,
 };
@@ -77,6 +77,14 @@ pub(super) fn reviewers(pieces: &[String]) -> Vec<Reviewer> {
 /// Whether a quoted text ends with its quote: two of them stand for one inside.
 fn closes(rest: &str) -> bool {
     rest.bytes().rev().take_while(|b| *b == b'"').count() % 2 == 1
+}
+
+/// Refuses what the forge cannot do in any way, before anything is asked of it or of the user.
+pub(super) fn require(repo: &Repo, capability: Capability) -> Result<()> {
+    match repo.client().forge().capabilities().get(capability) {
+        Support::No { why, instead } => Err(Error::unsupported(capability, why, instead)),
+        _ => Ok(()),
+    }
 }
 
 /// Whether the forge can do it in any way.

@@ -14,6 +14,8 @@ use forge_git::{Git, TreeFile, read_tree_file};
 /// Where GitHub looks for them.
 const PLACES: [&str; 3] = [".github", "", "docs"];
 const NAME: &str = "pull_request_template";
+/// More are not offered of one directory.
+const MAX_CHOICES: usize = 50;
 /// No template is longer, in bytes.
 const MAX: u64 = 1024 * 1024;
 
@@ -35,6 +37,35 @@ pub(super) async fn default(git: &Git, root: &Path) -> Option<String> {
         }
     }
     None
+}
+
+/// The templates of the work tree among which one is chosen, by name, each with its text; none where
+/// there is only [`default`].
+pub(super) async fn choices(git: &Git, root: &Path) -> Vec<(String, String)> {
+    let mut found: Vec<(String, String)> = Vec::new();
+    for place in PLACES {
+        let dirs = fs::read_dir(root.join(place)).into_iter().flatten();
+        let dirs = dirs.filter_map(|entry| Some(entry.ok()?.path()));
+        for dir in dirs.filter(|dir| dir.is_dir() && is_template(dir)) {
+            let files = fs::read_dir(dir).into_iter().flatten();
+            let mut files: Vec<PathBuf> = files
+                .filter_map(|entry| Some(entry.ok()?.path()))
+                .filter(|path| path.extension().is_some_and(|e| e == "md" || e == "txt"))
+                .collect();
+            files.sort();
+            for file in files.into_iter().take(MAX_CHOICES) {
+                let name = file.file_name().unwrap_or_default();
+                let name = name.to_string_lossy().into_owned();
+                if let Ok(Some(text)) = read(git, root, &file).await {
+                    found.push((name, text));
+                }
+            }
+        }
+    }
+    if let (false, Some(text)) = (found.is_empty(), default(git, root).await) {
+        found.insert(0, (NAME.to_owned(), text));
+    }
+    found
 }
 
 /// `PULL_REQUEST_TEMPLATE.md`, in any case, also without `.md` or with `.txt`.
@@ -115,7 +146,14 @@ mod tests {
         assert_eq!(default(&git, root).await.as_deref(), Some("docs"));
         fs::write(root.join(".github/Pull_Request_Template.md"), "hub").unwrap();
         assert_eq!(default(&git, root).await.as_deref(), Some("hub"));
+        assert!(choices(&git, root).await.is_empty());
         fs::write(root.join(".github/PULL_REQUEST_TEMPLATE/fix.md"), "fix").unwrap();
+        let offered = choices(&git, root).await;
+        let offered: Vec<_> = offered
+            .iter()
+            .map(|(n, t)| (n.as_str(), t.as_str()))
+            .collect();
+        assert_eq!(offered, [(NAME, "hub"), ("fix.md", "fix")]);
         let fix = named(&git, root, root, "fix.md").await;
         assert_eq!(fix.unwrap(), "fix");
         assert!(named(&git, root, root, "none.md").await.is_err());

@@ -3,12 +3,15 @@
 
 mod lines;
 mod sections;
+mod stat;
 
 use forge_core::{
-    Error, ErrorKind, Result,
+    Error, ErrorKind, PathFilter, Result,
     diff::{DiffLine, LineReader},
     text,
 };
+
+pub use stat::stat_text;
 
 use self::{lines::Lines, sections::Sections};
 use super::color::Palette;
@@ -29,6 +32,8 @@ pub enum Escapes {
 pub struct Options {
     /// Globs of files to leave out.
     pub exclude: Vec<String>,
+    /// The files to show; `None` for all.
+    pub paths: Option<PathFilter>,
     /// Terminal escapes.
     pub escapes: Escapes,
     /// Colours.
@@ -67,11 +72,16 @@ impl Printer {
     #[must_use]
     pub fn new(options: Options) -> Self {
         let by_line = !options.exclude.is_empty()
+            || options.paths.is_some()
             || options.palette.on
             || options.escapes == Escapes::Neutralise;
         Self {
             lines: by_line.then(Lines::default),
-            sections: Sections::new(options.exclude.clone(), options.mails),
+            sections: Sections::new(
+                options.exclude.clone(),
+                options.paths.clone(),
+                options.mails,
+            ),
             reader: LineReader::default(),
             look: Look::Plain,
             held: None,

@@ -1,12 +1,14 @@
 use forge_core::{
+    PathFilter,
     diff::{DiffLine, FileHeader, LineReader, mail_commit},
     glob,
 };
 
-/// Leaves out the files of a diff that match a glob.
+/// Leaves out the files of a diff that match a glob, or that no path names.
 #[derive(Debug)]
 pub(super) struct Sections {
     exclude: Vec<String>,
+    paths: Option<PathFilter>,
     mails: bool,
     state: State,
     reader: LineReader,
@@ -25,9 +27,10 @@ enum State {
 }
 
 impl Sections {
-    pub(super) fn new(exclude: Vec<String>, mails: bool) -> Self {
+    pub(super) fn new(exclude: Vec<String>, paths: Option<PathFilter>, mails: bool) -> Self {
         Self {
             exclude,
+            paths,
             mails,
             state: State::Keep,
             reader: LineReader::default(),
@@ -36,7 +39,7 @@ impl Sections {
 
     /// Takes a line: gives a header that is now to be shown, and whether to show the line.
     pub(super) fn line(&mut self, starts: bool, line: &[u8]) -> (Option<Vec<u8>>, bool) {
-        if self.exclude.is_empty() {
+        if self.exclude.is_empty() && self.paths.is_none() {
             return (None, true);
         }
         if !starts {
@@ -86,6 +89,10 @@ impl Sections {
         };
         let header = FileHeader::parse(&held);
         let excluded = self.exclude.iter().any(|g| glob::matches(g, header.path()));
-        (!excluded).then_some(held)
+        let is_named = self.paths.as_ref().is_none_or(|paths| {
+            let previous = header.previous_path();
+            paths.matches(header.path()) || previous.is_some_and(|path| paths.matches(path))
+        });
+        (is_named && !excluded).then_some(held)
     }
 }

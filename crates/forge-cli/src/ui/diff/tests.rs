@@ -28,6 +28,7 @@ new mode 100755
 fn options(exclude: &[&str], escapes: Escapes, on: bool) -> Options {
     Options {
         exclude: exclude.iter().map(|s| (*s).to_owned()).collect(),
+        paths: None,
         escapes,
         palette: Palette { on },
         mails: false,
@@ -152,4 +153,26 @@ fn messages_of_mails_are_no_diff() {
     };
     let (out, _) = print(mails.as_bytes(), &opts);
     assert!(out.contains("b/message") && !out.contains("b/out") && out.contains("Subject: y"));
+}
+
+#[test]
+fn paths_limit_the_files() {
+    for (named, shown) in [
+        (&["src"][..], &["src/a.rs"][..]),
+        (&["run", "*.lock"], &["s pä.lock", "run"]),
+        // A rename is found by both names.
+        (&["old name"], &["new name"]),
+        (&["new name"], &["new name"]),
+        (&["none"], &[]),
+    ] {
+        let opts = Options {
+            paths: Some(PathFilter::new(named).unwrap()),
+            ..options(&[], Escapes::Refuse, false)
+        };
+        let (out, _) = print(DIFF.as_bytes(), &opts);
+        let sections = out.matches("diff --git a").count() + out.matches("diff --git \"").count();
+        // One added line reads like the first line of a file.
+        let decoys = out.matches("+diff --git").count();
+        assert_eq!(sections - decoys, shown.len(), "{named:?}\n{out}");
+    }
 }

@@ -9,11 +9,11 @@ use forge_core::{
     },
 };
 
-use super::{Field, Json};
+use super::{Field, Json, thread::thread};
 
 macro_rules! fields {
     ($($name:literal $needs:ident $get:expr;)*) => {
-        /// The 46 fields of gh's `pr list`, `view` and `status`, by name.
+        /// The 46 fields of gh's `pr list`, `view` and `status`, and `reviewThreads`, by name.
         ///
         /// A field that a forge has no notion of is what gh prints for missing data: `null`, `""`,
         /// `[]`, `false` or 0.
@@ -63,6 +63,7 @@ fields! {
     "reactionGroups" REACTIONS |p| p.reactions.as_ref().map_or(Json::Array(vec![]), reactions);
     "reviewDecision" NONE |p| Json::text(decision(p.review_decision));
     "reviewRequests" NONE |p| Json::list(&p.pending_reviewers, reviewer);
+    "reviewThreads" THREADS |p| section(p.threads.as_deref(), thread);
     "reviews" REVIEWS |p| section(p.reviews.as_deref(), review);
     "state" NONE |p| Json::text(state(p.state));
     "statusCheckRollup" CHECKS |p| section(p.checks.as_ref().map(|c| &*c.checks), check);
@@ -472,7 +473,7 @@ mod tests {
     use crate::cmd::pr::sample::pull;
 
     #[test]
-    fn the_table_has_ghs_46_fields_in_order() {
+    fn table_has_ghs_46_fields_and_threads_in_order() {
         let names: Vec<&str> = PULL_FIELDS.iter().map(|f| f.name).collect();
         let expected = "additions assignees author autoMergeRequest baseRefName baseRefOid body \
             changedFiles closed closedAt closingIssuesReferences comments commits createdAt \
@@ -480,9 +481,9 @@ mod tests {
             headRepositoryOwner id isCrossRepository isDraft labels latestReviews \
             maintainerCanModify mergeCommit mergeStateStatus mergeable mergedAt mergedBy milestone \
             number potentialMergeCommit projectCards projectItems reactionGroups reviewDecision \
-            reviewRequests reviews state statusCheckRollup title updatedAt url";
+            reviewRequests reviewThreads reviews state statusCheckRollup title updatedAt url";
         assert_eq!(names, expected.split_whitespace().collect::<Vec<_>>());
-        assert_eq!(names.len(), 46);
+        assert_eq!(names.len(), 47);
     }
 
     #[test]
@@ -504,6 +505,7 @@ mod tests {
             "commits",
             "files",
             "reviews",
+            "reviewThreads",
             "comments",
             "statusCheckRollup",
             "projectItems",

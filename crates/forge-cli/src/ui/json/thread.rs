@@ -54,6 +54,12 @@ pub const THREAD_FIELDS: &[Field<Thread>] = &[
     },
 ];
 
+/// A thread with all of its fields, as one of a pull request.
+pub(super) fn thread(thread: &Thread) -> Json {
+    let fields = THREAD_FIELDS.iter();
+    Json::Object(fields.map(|f| (f.name, (f.get)(thread))).collect())
+}
+
 /// The 9 fields of gh's `pr checks`.
 pub const CHECK_FIELDS: &[Field<Check>] = &[
     Field {

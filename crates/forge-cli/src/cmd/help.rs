@@ -1,0 +1,43 @@
+//! `forge help`.
+
+use clap::Args;
+use forge_core::{Error, Result};
+
+use crate::{ctx::Ctx, exit::Exit};
+
+/// `forge help`
+#[derive(Args, Debug)]
+pub struct HelpArgs {
+    /// The command, such as "pr create"
+    #[arg(value_name = "command")]
+    pub command: Vec<String>,
+}
+
+/// Prints what `--help` of the command prints.
+///
+/// # Errors
+/// `invalid_input` (field `command`) for a command that there is not.
+pub fn run(ctx: &Ctx, args: &HelpArgs) -> Result<Exit> {
+    let mut root = ctx.ui.named().definition.clone();
+    root.build();
+    let mut found = &mut root;
+    for word in args.command.iter().flat_map(|words| words.split(' ')) {
+        found = match found.find_subcommand_mut(word) {
+            Some(below) => below,
+            None => {
+                let typed = args.command.join(" ");
+                return Err(
+                    Error::invalid("command", format!("there is no command '{typed}'"))
+                        .with_hint("list the commands with `forge help`"),
+                );
+            }
+        };
+    }
+    let help = found.render_long_help();
+    let text = match ctx.ui.palette().on {
+        true => help.ansi().to_string(),
+        false => help.to_string(),
+    };
+    ctx.ui.page(&text)?;
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,52 @@
+//! What else a pull request that is to be opened has: asked for on a terminal.
+
+use forge_core::{Capability, Repo, Result};
+
+use super::{
+    draft::Draft,
+    shared::{has, names},
+};
+use crate::ui::prompt;
+
+/// What can be asked for, in gh's order.
+const KINDS: [(Capability, &str); 5] = [
+    (Capability::PrReviewers, "Reviewers"),
+    (Capability::PrAssignees, "Assignees"),
+    (Capability::PrLabels, "Labels"),
+    (Capability::PrProjects, "Projects"),
+    (Capability::PrMilestone, "Milestone"),
+];
+
+/// What the forge has of it.
+pub(super) fn offered(repo: &Repo) -> Vec<(Capability, &'static str)> {
+    let kinds = KINDS.into_iter();
+    kinds.filter(|(kind, _)| has(repo, *kind)).collect()
+}
+
+/// Asks what to add, and then for each of it.
+pub(super) fn ask(repo: &Repo, draft: &mut Draft) -> Result<()> {
+    let kinds = offered(repo);
+    let titles: Vec<(&str, bool)> = kinds.iter().map(|(_, title)| (*title, false)).collect();
+    let chosen = prompt::choose_many("What would you like to add?", &titles)?;
+    for (kind, title) in chosen.into_iter().filter_map(|at| kinds.get(at)) {
+        let list = match kind {
+            Capability::PrReviewers => &mut draft.reviewers,
+            Capability::PrAssignees => &mut draft.assignees,
+            Capability::PrLabels => &mut draft.labels,
+            Capability::PrProjects => &mut draft.projects,
+            _ => {
+                let now = draft.milestone.clone().unwrap_or_default();
+                let typed = prompt::line(title, &now)?;
+                draft.milestone = (!typed.is_empty()).then_some(typed);
+                continue;
+            }
+        };
+        let typed = prompt::line(&format!("{title} (separated by commas)"), &list.join(","))?;
+        let pieces: Vec<String> = typed
+            .split(',')
+            .map(|piece| piece.trim().to_owned())
+            .collect();
+        *list = names(&pieces);
+    }
+    Ok(())
+}

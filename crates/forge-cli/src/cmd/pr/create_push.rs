@@ -1,0 +1,362 @@
+//! Pushing the head branch of a pull request that is to be opened.
+
+use std::time::Duration;
+
+use forge_core::{
+    Action, Capability, Error, ErrorKind, Hint, Op, Precondition, Repo, RepoId, Result, Retry,
+    model::{HeadRef, PrFields, StateFilter},
+    text,
+};
+use forge_git::quoted;
+
+use super::{
+    clone_branch::commit,
+    create::CreateArgs,
+    shared::{has, repo_name},
+};
+use crate::{ctx::Ctx, ui::prompt};
+
+/// A push that comes before the pull request is opened.
+#[derive(Debug)]
+pub(super) struct Push {
+    /// The remote of the clone; `None` for a fork that is made first.
+    remote: Option<String>,
+    /// The branch of the clone.
+    branch: String,
+    /// Its name at the remote.
+    name: String,
+    /// The user was asked, and has answered with one key.
+    pub(super) asked: bool,
+}
+
+/// The push that `--push` wants, or that a person agrees to where the branch is not pushed; `head`
+/// then names the repository that the branch goes to.
+pub(super) async fn plan(
+    ctx: &Ctx,
+    repo: &Repo,
+    args: &CreateArgs,
+    named: Option<&str>,
+    head: &mut HeadRef,
+) -> Result<Option<Push>> {
+    let by_branch = args.patch.is_none() && args.edit.is_empty() && args.delete.is_empty();
+    // A branch of the repository itself is where it has to be.
+    if !by_branch || args.dry_run || ctx.is_here(repo).await {
+        return Ok(None);
+    }
+    if args.push {
+        return push_of_flag(ctx, repo, named, head).await.map(Some);
+    }
+    // As gh: a named head is where it is named. A forge that takes patches gets one of an unpushed
+    // branch.
+    let takes_patches = has(repo, Capability::PrCreatePatch) && has(repo, Capability::PrResubmit);
+    if named.is_some() || takes_patches || !ctx.ui.can_prompt() {
+        return Ok(None);
+    }
+    let Some(branch) = forge_git::current_branch(ctx.git()).await? else {
+        return Ok(None);
+    };
+    if is_pushed(ctx, &branch, &head.branch).await? {
+        return Ok(None);
+    }
+    ask(ctx, repo, branch, head).await
+}
+
+async fn push_of_flag(ctx: &Ctx, repo: &Repo, named: Option<&str>, head: &HeadRef) -> Result<Push> {
+    let branch = match named {
+        Some(_) => head.branch.clone(),
+        None => forge_git::current_branch(ctx.git())
+            .await?
+            .unwrap_or_else(|| head.branch.clone()),
+    };
+    let shown = text::one_line(&branch).into_owned();
+    if commit(ctx.git(), &format!("refs/heads/{branch}"))
+        .await?
+        .is_none()
+    {
+        return Err(Error::invalid(
+            "push",
+            format!("this clone has no branch '{shown}' to push"),
+        )
+        .with_hint("name a branch of this clone with --head, or leave --push out"));
+    }
+    let Some(remote) = ctx.remote_of(repo, head.owner.as_deref()).await else {
+        let owner = head.owner.as_deref();
+        let place = owner.map_or_else(|| repo_name(repo.id()), |o| format!("a repository of {o}"));
+        let message = format!("'{shown}' cannot be pushed: no remote of this clone is {place}");
+        return Err(Error::invalid("push", message)
+            .with_hint("add one with `git remote add`, or push the branch and leave --push out"));
+    };
+    Ok(Push {
+        remote: Some(remote),
+        branch,
+        name: head.branch.clone(),
+        asked: false,
+    })
+}
+
+/// Whether a remote-tracking branch of this clone shows the branch as it is here.
+async fn is_pushed(ctx: &Ctx, branch: &str, name: &str) -> Result<bool> {
+    let local = format!("refs/heads/{branch}");
+    let points = format!("--points-at={local}");
+    let args = [
+        "for-each-ref",
+        "--format=%(refname)",
+        &points,
+        "refs/remotes/",
+    ];
+    let listed = ctx.git().run_ok(args).await?;
+    let listed = String::from_utf8_lossy(&listed);
+    let remotes = &ctx.git_config().await?.remotes;
+    Ok(listed.lines().any(|found| {
+        let is_of = |remote: &str| found == format!("refs/remotes/{remote}/{name}");
+        remotes.iter().any(|remote| is_of(&remote.name))
+    }))
+}
+
+/// Where a branch can be pushed to.
+struct Target {
+    remote: String,
+    repo: RepoId,
+}
+
+async fn ask(ctx: &Ctx, repo: &Repo, branch: String, head: &mut HeadRef) -> Result<Option<Push>> {
+    let targets = targets(ctx, repo, head).await?;
+    let forker = forker(repo, &targets).await;
+    let names: Vec<String> = targets.iter().map(|t| repo_name(&t.repo)).collect();
+    let fork = format!("Create a fork of {}", repo_name(repo.id()));
+    let mut items: Vec<&str> = names.iter().map(String::as_str).collect();
+    items.extend(forker.is_some().then_some(fork.as_str()));
+    items.extend(["Skip pushing the branch", "Cancel"]);
+    let shown = text::one_line(&branch).into_owned();
+    let question = format!("Where should we push the '{shown}' branch?");
+    let chosen = prompt::choose(&question, &items)?;
+    let remote = match (targets.into_iter().nth(chosen), forker) {
+        (Some(target), _) => {
+            *head = head_at(repo.id(), &target.repo, &head.branch);
+            Some(target.remote)
+        }
+        (None, Some(login)) if chosen == names.len() => {
+            head.owner = Some(login);
+            head.repo = None;
+            None
+        }
+        _ if chosen + 1 == items.len() => return Err(prompt::cancelled()),
+        _ => return Ok(None),
+    };
+    Ok(Some(Push {
+        remote,
+        branch,
+        name: head.branch.clone(),
+        asked: true,
+    }))
+}
+
+/// Who would own a fork; `None` where none can be made, or one of the targets is theirs.
+async fn forker(repo: &Repo, targets: &[Target]) -> Option<String> {
+    if !has(repo, Capability::RepoFork) {
+        return None;
+    }
+    let login = repo.viewer().await.ok()?.login;
+    let is_theirs = |id: &RepoId| {
+        let owner = id.owner_and_name().map(|(owner, _)| owner);
+        owner.is_some_and(|owner| owner.eq_ignore_ascii_case(&login))
+    };
+    let has_one = is_theirs(repo.id()) || targets.iter().any(|target| is_theirs(&target.repo));
+    (!has_one).then_some(login)
+}
+
+/// The remotes that are repositories of the same host, first the one that the branch belongs to.
+async fn targets(ctx: &Ctx, repo: &Repo, head: &HeadRef) -> Result<Vec<Target>> {
+    let forges = ctx.forges()?;
+    let mut found: Vec<Target> = Vec::new();
+    for remote in &ctx.git_config().await?.remotes {
+        let Ok(id) = forges.remote_repo(&remote.url).await else {
+            continue;
+        };
+        let is_there = id.kind == repo.id().kind && id.host == repo.id().host;
+        let key = id.comparison_key();
+        if is_there && found.iter().all(|t| t.repo.comparison_key() != key) {
+            found.push(Target {
+                remote: remote.name.clone(),
+                repo: id,
+            });
+        }
+    }
+    let own = ctx.remote_of(repo, head.owner.as_deref()).await;
+    found.sort_by_key(|target| Some(&target.remote) != own.as_ref());
+    Ok(found)
+}
+
+/// A branch of `place`, as a pull request of `base` names it.
+fn head_at(base: &RepoId, place: &RepoId, branch: &str) -> HeadRef {
+    let mut head = HeadRef::branch(branch);
+    if base.comparison_key() == place.comparison_key() {
+        return head;
+    }
+    let base_owner = base.owner_and_name().map(|(owner, _)| owner);
+    if let Some((owner, name)) = place.owner_and_name() {
+        head.owner = Some(owner.to_owned());
+        // The owner alone does not say which of two repositories it is.
+        head.repo = (base_owner == Some(owner)).then(|| name.to_owned());
+    }
+    head
+}
+
+/// Refuses what cannot become a pull request, before a title is asked for or anything is pushed:
+/// one branch on both sides, and a second one of the same branches.
+pub(super) async fn check(repo: &Repo, head: &HeadRef, base: Option<&str>) -> Result<()> {
+    let Some(base) = base else { return Ok(()) };
+    let branch = text::one_line(&head.branch);
+    if head.owner.is_none() && head.branch == base {
+        let message = format!("head and base are both '{branch}'");
+        return Err(Error::invalid("head", message)
+            .with_hint("commit on a branch of its own, or choose another base with --base"));
+    }
+    let open = match repo.find(head, StateFilter::Open, PrFields::NONE).await {
+        Ok(found) => found,
+        // The forge looks itself when the pull request is opened.
+        Err(e) if matches!(e.retry(), Retry::Transient | Retry::After(_)) => return Ok(()),
+        Err(e) => return Err(e),
+    };
+    let Some(twin) = open.into_iter().find(|pull| pull.base_branch == base) else {
+        return Ok(());
+    };
+    let base = text::one_line(base);
+    let url = text::one_line(&twin.url).into_owned();
+    let message = format!("a pull request for '{branch}' into '{base}' is open already: {url}");
+    let kind = ErrorKind::AlreadyExists {
+        existing: Some(twin.url.clone()),
+    };
+    let edit = Action::op(Op::PrEdit).on(&twin.id.key);
+    Err(Error::new(kind, message).with_hint(Hint::new("change that one").with_action(edit)))
+}
+
+/// Makes the fork, and a remote of the clone for it; the remote's name.
+async fn add_fork(ctx: &Ctx, repo: &Repo) -> Result<String> {
+    let fork = ctx.ui.outcome(repo.fork().await?)?;
+    let config = ctx.git_config().await?;
+    let base = ctx.remote_of(repo, None).await;
+    let base = base.and_then(|name| config.remote(&name));
+    let name = repo_name(&fork);
+    let Some(url) = base.and_then(|base| fork_url(&base.url, repo.id(), &fork)) else {
+        let message = format!("{name} is made, and no remote says how to reach it");
+        return Err(Error::invalid("push", message)
+            .with_hint("add it with `git remote add`, push to it, and try again"));
+    };
+    let owner = fork.owner_and_name().map_or("", |(owner, _)| owner);
+    let remote = match config.remote("fork") {
+        None => "fork",
+        Some(_) => owner,
+    };
+    ctx.git()
+        .run_ok(["remote", "add", "--", remote, &url])
+        .await?;
+    let (remote, name) = (text::one_line(remote), text::one_line(&name));
+    ctx.ui.note(&format!("Forked {name}, the remote {remote}"));
+    Ok(remote.into_owned())
+}
+
+/// The address of a fork beside that of the repository.
+fn fork_url(url: &str, base: &RepoId, fork: &RepoId) -> Option<String> {
+    let path = |id: &RepoId| {
+        let (owner, name) = id.owner_and_name()?;
+        Some(format!("{owner}/{name}"))
+    };
+    let (old, new) = (path(base)?, path(fork)?);
+    let at = url.to_ascii_lowercase().rfind(&old.to_ascii_lowercase())?;
+    let (before, after) = (url.get(..at)?, url.get(at + old.len()..)?);
+    Some(format!("{before}{new}{after}"))
+}
+
+/// The pauses before a push to a new fork is tried again: it may not be there yet.
+const FORK_PAUSES: [u64; 2] = [2, 4];
+
+impl Push {
+    /// `'topic' to origin`.
+    pub(super) fn name(&self) -> String {
+        let branch = text::one_line(&self.branch);
+        match &self.remote {
+            Some(remote) => format!("'{branch}' to {}", text::one_line(remote)),
+            None => format!("'{branch}' to a new fork"),
+        }
+    }
+
+    /// Pushes the branch, and has it follow that at the remote.
+    ///
+    /// # Errors
+    /// `precondition_failed` with git's words; nothing is forced.
+    pub(super) async fn run(&self, ctx: &Ctx, repo: &Repo) -> Result<()> {
+        let (remote, pauses) = match &self.remote {
+            Some(remote) => (remote.clone(), &[][..]),
+            None => (add_fork(ctx, repo).await?, &FORK_PAUSES[..]),
+        };
+        let spec = format!("refs/heads/{}:refs/heads/{}", self.branch, self.name);
+        let git = ctx.git().for_remote().await?;
+        let args = ["push", "--quiet", "--set-upstream", "--", &remote, &spec];
+        let mut output = git.run(args).await?;
+        for pause in pauses {
+            if output.status == 0 {
+                break;
+            }
+            tokio::time::sleep(Duration::from_secs(*pause)).await;
+            output = git.run(args).await?;
+        }
+        let branch = text::one_line(&self.branch);
+        let shown = text::one_line(&remote);
+        if output.status == 0 {
+            ctx.ui.note(&format!("Pushed '{branch}' to {shown}"));
+            return Ok(());
+        }
+        let failed = output.error("push");
+        let why = text::one_line(failed.message());
+        let message = format!("'{branch}' was not pushed to {shown}: {why}");
+        let (remote, branch) = (quoted(&remote), quoted(&self.branch));
+        Err(Error::precondition(Precondition::Rule, message)
+            .with_hint(format!("push it yourself: git push -u {remote} {branch}")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use forge_core::{ForgeKind, RepoPath};
+
+    use super::*;
+
+    fn repo(owner: &str, name: &str) -> RepoId {
+        RepoId {
+            kind: ForgeKind::GITHUB,
+            host: "github.com".to_owned(),
+            path: RepoPath::Named {
+                owner: owner.to_owned(),
+                name: name.to_owned(),
+            },
+        }
+    }
+
+    #[test]
+    fn fork_url_is_beside_that_of_the_repository() {
+        let (base, fork) = (repo("Octo", "tools"), repo("mona", "tools-1"));
+        for (url, wanted) in [
+            (
+                "https://github.com/octo/tools.git",
+                Some("https://github.com/mona/tools-1.git"),
+            ),
+            (
+                "git@github.com:Octo/tools",
+                Some("git@github.com:mona/tools-1"),
+            ),
+            ("https://github.com/other/thing", None),
+        ] {
+            assert_eq!(fork_url(url, &base, &fork).as_deref(), wanted, "{url}");
+        }
+    }
+
+    #[test]
+    fn head_names_the_repository_that_it_is_pushed_to() {
+        let base = repo("octo", "tools");
+        let head = |owner: &str, name: &str| head_at(&base, &repo(owner, name), "t").to_string();
+        assert_eq!(head("octo", "tools"), "t");
+        assert_eq!(head("mona", "tools"), "mona:t");
+        assert_eq!(head("octo", "fork"), "octo/fork:t");
+    }
+}

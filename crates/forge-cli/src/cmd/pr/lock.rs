@@ -1,0 +1,134 @@
+//! `forge pr lock` and `forge pr unlock`.
+
+use clap::{Args, ValueEnum};
+use forge_core::{
+    Capability, Result,
+    model::{Lock, LockReason, PrFields},
+};
+
+use super::shared::{pull_with_title, require};
+use crate::{
+    args::wait::WaitArgs,
+    ctx::Ctx,
+    exit::Exit,
+    select::{self, Unnamed},
+    ui::prompt,
+};
+
+/// `forge pr lock`
+#[derive(Args, Debug)]
+pub struct LockArgs {
+    /// Number, URL or branch
+    #[arg(value_name = "pull request")]
+    pub selector: String,
+    /// Say why
+    #[arg(short, long, value_name = "reason")]
+    pub reason: Option<ReasonArg>,
+    /// How long to wait.
+    #[command(flatten)]
+    pub wait: WaitArgs,
+}
+
+/// `forge pr unlock`
+#[derive(Args, Debug)]
+pub struct UnlockArgs {
+    /// Number, URL or branch
+    #[arg(value_name = "pull request")]
+    pub selector: String,
+    /// How long to wait.
+    #[command(flatten)]
+    pub wait: WaitArgs,
+}
+
+/// `--reason`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub enum ReasonArg {
+    /// It left its subject
+    OffTopic,
+    /// It is settled
+    Resolved,
+    /// It is spam
+    Spam,
+    /// It is too heated
+    TooHeated,
+}
+
+impl From<ReasonArg> for LockReason {
+    fn from(reason: ReasonArg) -> Self {
+        match reason {
+            ReasonArg::OffTopic => Self::OffTopic,
+            ReasonArg::Resolved => Self::Resolved,
+            ReasonArg::Spam => Self::Spam,
+            ReasonArg::TooHeated => Self::TooHeated,
+        }
+    }
+}
+
+/// Runs `forge pr lock`.
+///
+/// # Errors
+/// When the forge has no locks, or the viewer may not lock it.
+pub async fn lock(ctx: &Ctx, repo: Option<&str>, args: &LockArgs) -> Result<Exit> {
+    set(ctx, repo, &args.selector, || {
+        let reason = match args.reason {
+            None if ctx.ui.can_prompt() => ask_reason()?,
+            named => named.map(LockReason::from),
+        };
+        Ok(Lock::Locked(reason))
+    })
+    .await
+}
+
+/// Runs `forge pr unlock`.
+///
+/// # Errors
+/// As [`lock`].
+pub async fn unlock(ctx: &Ctx, repo: Option<&str>, args: &UnlockArgs) -> Result<Exit> {
+    set(ctx, repo, &args.selector, || Ok(Lock::Unlocked)).await
+}
+
+async fn set(
+    ctx: &Ctx,
+    repo: Option<&str>,
+    named: &str,
+    wanted: impl FnOnce() -> Result<Lock>,
+) -> Result<Exit> {
+    let none = PrFields::NONE;
+    let selected = select::pull(ctx, repo, Some(named), Unnamed::NotWithRepo, none).await?;
+    // No question is asked for what is refused afterwards.
+    require(&selected.repo, Capability::PrLock)?;
+    let lock = wanted()?;
+    let outcome = selected.repo.set_lock(&selected.id, lock).await?;
+    let name = pull_with_title(&outcome.value);
+    if outcome.already {
+        let is = match lock {
+            Lock::Locked(_) => "locked",
+            Lock::Unlocked => "unlocked",
+        };
+        let line = format!("Pull request {name} is already {is}");
+        ctx.ui.already(outcome, &line)?;
+        return Ok(Exit::Ok);
+    }
+    ctx.ui.outcome(outcome)?;
+    if ctx.ui.is_tty() {
+        let done = match lock {
+            Lock::Locked(Some(reason)) => {
+                format!("Locked as {}", reason.name().to_ascii_uppercase())
+            }
+            Lock::Locked(None) => "Locked".to_owned(),
+            Lock::Unlocked => "Unlocked".to_owned(),
+        };
+        ctx.ui.success(&format!("{done}: Pull request {name}"));
+    }
+    Ok(Exit::Ok)
+}
+
+fn ask_reason() -> Result<Option<LockReason>> {
+    let items = ["None", "Off topic", "Resolved", "Spam", "Too heated"];
+    let chosen = prompt::choose("Lock reason?", &items)?;
+    Ok(chosen
+        .checked_sub(1)
+        .and_then(|at| LockReason::ALL.get(at))
+        .copied())
+}

@@ -1,0 +1,59 @@
+//! `forge pr revert`.
+
+use clap::Args;
+use forge_core::{
+    Result,
+    model::{PrFields, RevertPull},
+};
+
+use super::{body, shared::given};
+use crate::{
+    args::{output::BodyArgs, wait::WaitArgs},
+    ctx::Ctx,
+    exit::Exit,
+    select::{self, Unnamed},
+};
+
+/// `forge pr revert`
+#[derive(Args, Debug)]
+pub struct RevertArgs {
+    /// Number, URL or branch
+    #[arg(value_name = "pull request")]
+    pub selector: String,
+    /// The description.
+    #[command(flatten)]
+    pub body: BodyArgs,
+    /// Open it as a draft
+    #[arg(short, long)]
+    pub draft: bool,
+    /// The title [default: Revert "…"]
+    #[arg(short, long, value_name = "text")]
+    pub title: Option<String>,
+    /// How long to wait.
+    #[command(flatten)]
+    pub wait: WaitArgs,
+}
+
+/// Runs it.
+///
+/// # Errors
+/// When the pull request is not merged, or what came after it conflicts.
+pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &RevertArgs) -> Result<Exit> {
+    let selected = select::pull(
+        ctx,
+        repo,
+        Some(&args.selector),
+        Unnamed::NotWithRepo,
+        PrFields::TO_CHANGE,
+    )
+    .await?;
+    let req = RevertPull {
+        title: given(args.title.as_ref()),
+        body: body::read(&args.body, &selected.repo)?,
+        draft: args.draft,
+    };
+    let outcome = selected.repo.revert(&selected.id, &req).await?;
+    let opened = ctx.ui.outcome(outcome)?;
+    ctx.ui.url(&opened.url)?;
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,15 @@
+//! `forge version`.
+
+use forge_core::Result;
+
+use crate::{ctx::Ctx, exit::Exit};
+
+/// Prints what `--version` prints.
+///
+/// # Errors
+/// When stdout cannot be written.
+pub fn run(ctx: &Ctx) -> Result<Exit> {
+    let version = ctx.ui.named().definition.render_version();
+    ctx.ui.line(version.trim_end())?;
+    Ok(Exit::Ok)
+}

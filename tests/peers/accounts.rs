@@ -1,0 +1,88 @@
+//! Accounts, and what hangs on none: versions, help and completions.
+
+use crate::{
+    differences::listed,
+    world::{MONA, Tool, World},
+};
+
+#[test]
+fn status_asks_the_host_and_a_bad_token_is_exit_code_1() {
+    let world = World::new();
+    let bad = "gho_0canary0nobodyknowsthistoken";
+    for line in [
+        "auth status --hostname github.localhost",
+        "auth status --hostname github.localhost --active",
+        "auth status --hostname github.localhost -a",
+    ] {
+        for tool in [Tool::Forge, Tool::Gh] {
+            let good = world.command_as(tool, MONA, line).output().success();
+            let said = format!("{}{}", good.stdout_text(), good.stderr_text());
+            assert!(said.contains("octocat"), "{said}");
+            let refused = world.command_as(tool, bad, line).output().exits(1);
+            let said = format!("{}{}", refused.stdout_text(), refused.stderr_text());
+            assert!(said.contains("X ") && !said.contains(bad), "{said}");
+        }
+    }
+    // A table for programs asks nobody.
+    let json = world
+        .command_as(Tool::Forge, bad, "auth status --json host")
+        .output();
+    assert_eq!(json.code, Some(0), "{json:?}");
+    listed("`auth status --json` asks no host");
+}
+
+#[test]
+fn hostname_is_understood_wherever_gh_has_it() {
+    let world = World::new();
+    for command in ["login", "logout", "status", "switch", "token"] {
+        let help = world
+            .command(Tool::Gh, &format!("auth {command} --help"))
+            .text();
+        assert!(help.contains("--hostname"), "{help}");
+        let help = world
+            .command(Tool::Forge, &format!("auth {command} --help"))
+            .text();
+        assert!(help.contains("--hostname"), "{help}");
+    }
+    let line = "auth token --hostname github.localhost";
+    let told = [Tool::Forge, Tool::Gh].map(|tool| {
+        let run = world.command_as(tool, MONA, line).may_print_tokens();
+        run.output().success().stdout_text()
+    });
+    assert_eq!(told[0], told[1]);
+}
+
+#[test]
+fn help_names_the_commands_in_the_same_groups() {
+    let world = World::new();
+    for group in ["pr", "issue"] {
+        let commands = |tool: Tool| {
+            let help = world.command(tool, &format!("{group} --help")).text();
+            let help = help.to_lowercase();
+            let (_, general) = help.split_once("general commands").unwrap();
+            let (general, _) = general.split_once("targeted commands").unwrap();
+            let words = general
+                .lines()
+                .filter_map(|line| line.split_whitespace().next());
+            let names = words.map(|word| word.trim_end_matches(':').to_owned());
+            names.filter(|name| !name.is_empty()).collect::<Vec<_>>()
+        };
+        let (ours, theirs) = (commands(Tool::Forge), commands(Tool::Gh));
+        let missing: Vec<_> = theirs.iter().filter(|name| !ours.contains(name)).collect();
+        let known: &[&str] = if group == "issue" { &["status"] } else { &[] };
+        assert_eq!(missing, known, "{group}: {ours:?}");
+    }
+    for line in [
+        "version",
+        "help",
+        "help pr create",
+        "completion -s bash",
+        "completion -s zsh",
+    ] {
+        for out in world.both(line) {
+            assert_eq!(out.code, Some(0), "{line}: {out:?}");
+            assert!(!out.stdout.is_empty(), "{line}: {out:?}");
+        }
+    }
+    world.same_refusal_of("completion -s nosuch");
+}

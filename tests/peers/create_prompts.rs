@@ -1,0 +1,287 @@
+//! What `pr create` asks on a terminal, pushes, and keeps.
+
+use std::fs;
+
+use forge_testkit::Terminal;
+
+use crate::{
+    differences::listed,
+    world::{REPO, REVIEWER, Tool, World},
+};
+
+const ENTER: &str = "\r";
+const DOWN: &str = "\u{1b}[B";
+const UP: &str = "\u{1b}[A";
+
+/// A branch with one commit that is not pushed.
+fn unpushed(world: &World, branch: &str) {
+    world.git(&["checkout", "--quiet", "-b", branch, "origin/main"]);
+    fs::write(world.clone_dir().join("late.txt"), "late\n").unwrap();
+    world.git(&["add", "."]);
+    world.git(&["commit", "--quiet", "-m", "Add late.txt", "-m", "Why."]);
+}
+
+fn terminal(world: &World, tool: Tool, line: &str) -> Terminal {
+    let run = world.command(tool, line).env("GH_SPINNER_DISABLED", "1");
+    Terminal::start(&run, 120, 40)
+}
+
+fn pulls(world: &World) -> usize {
+    world.double.seed().pulls_of(REPO).len()
+}
+
+/// The branches of the repository, one a line.
+fn pushed(world: &World) -> String {
+    world.git(&["ls-remote", "--heads", "origin"])
+}
+
+#[test]
+fn create_asks_in_the_same_order() {
+    for tool in [Tool::Forge, Tool::Gh] {
+        let world = World::new();
+        unpushed(&world, "late");
+        let before = pushed(&world);
+        let mut terminal = terminal(&world, tool, "pr create");
+        terminal.expect("Where should we push the 'late' branch?");
+        terminal.send(ENTER);
+        terminal.expect("Title");
+        terminal.send(ENTER);
+        terminal.expect("Body");
+        // gh opens its editor with a letter, forge with the first of two answers.
+        match tool {
+            Tool::Forge => terminal.send(&format!("{DOWN}{ENTER}")),
+            Tool::Gh => terminal.send(ENTER),
+        }
+        terminal.expect("What's next?");
+        terminal.send(&format!("{UP}{ENTER}"));
+        let out = terminal.finish();
+        assert_eq!(out.code, Some(2), "{out:?}");
+        let line = format!("Creating pull request for late into main in {REPO}");
+        let said = out.plain();
+        assert!(said.contains(&line), "{out:?}");
+        let at = |text: &str| said.find(text).unwrap_or_else(|| panic!("{text}: {said}"));
+        let order = [
+            "Where should",
+            "Creating",
+            "Title",
+            "Body",
+            "What's next?",
+            "Submit",
+        ];
+        assert!(order.map(at).is_sorted(), "{said}");
+        for item in [
+            "Submit as draft",
+            "Continue in browser",
+            "Add metadata",
+            "Cancel",
+        ] {
+            assert!(said.contains(item), "{item}: {said}");
+        }
+        // Nothing was done before the last answer.
+        assert_eq!((pulls(&world), pushed(&world)), (0, before), "{tool:?}");
+    }
+}
+
+#[test]
+fn create_finds_what_is_in_the_way_before_it_asks() {
+    for tool in [Tool::Forge, Tool::Gh] {
+        let world = World::new();
+        world.push("feature");
+        world.command(Tool::Gh, "pr create -t T -b B").ok();
+        let out = terminal(&world, tool, "pr create").finish();
+        assert_eq!(out.code, Some(1), "{out:?}");
+        assert!(out.plain().contains("/octocat/tools/pull/1"), "{out:?}");
+        assert!(!out.plain().contains("Title"), "{out:?}");
+        world.git(&["checkout", "--quiet", "main"]);
+        let out = terminal(&world, tool, "pr create").finish();
+        assert_eq!(out.code, Some(1), "{out:?}");
+        assert!(!out.plain().contains("Title"), "{out:?}");
+        assert_eq!(pulls(&world), 1);
+    }
+}
+
+#[test]
+fn create_answers_push_and_open_a_draft_with_metadata() {
+    let world = World::new();
+    unpushed(&world, "late");
+    let mut terminal = terminal(&world, Tool::Forge, "pr create");
+    terminal.expect("Where should we push");
+    terminal.send(ENTER);
+    terminal.expect("Title");
+    terminal.send(ENTER);
+    terminal.expect("Body");
+    terminal.send(&format!("{DOWN}{ENTER}"));
+    terminal.expect("What's next?");
+    terminal.send(&format!("{UP}{UP}{ENTER}"));
+    terminal.expect("What would you like to add?");
+    // The third of them.
+    terminal.send(&format!("{DOWN}{DOWN} {ENTER}"));
+    terminal.expect("Labels (separated by commas)");
+    terminal.send("bug, help wanted\r");
+    terminal.expect("What's next?");
+    terminal.send(&format!("{DOWN}{ENTER}"));
+    let out = terminal.finish();
+    assert_eq!(out.code, Some(0), "{out:?}");
+    assert!(out.plain().contains("/octocat/tools/pull/1"), "{out:?}");
+    let seen = world.fields(Tool::Gh, "1", "title,isDraft,labels,headRefName");
+    assert_eq!(seen["title"], "Add late.txt");
+    assert_eq!(seen["isDraft"], true);
+    assert_eq!(seen["headRefName"], "late");
+    assert_eq!(seen["labels"].as_array().unwrap().len(), 2, "{seen}");
+    let upstream = world.git(&["rev-parse", "--abbrev-ref", "late@{upstream}"]);
+    assert_eq!(upstream.trim(), "origin/late");
+}
+
+#[test]
+fn create_with_a_title_asks_again_before_it_pushes() {
+    let world = World::new();
+    unpushed(&world, "late");
+    let before = pushed(&world);
+    let mut asked = terminal(&world, Tool::Forge, "pr create -t T -b B");
+    asked.expect("Where should we push");
+    asked.send(ENTER);
+    asked.expect("and go on?");
+    asked.send(ENTER);
+    let out = asked.finish();
+    assert_eq!(out.code, Some(2), "{out:?}");
+    assert_eq!((pulls(&world), pushed(&world)), (0, before));
+    listed("`pr create` asks once more before it pushes where a title and a description are given");
+}
+
+#[test]
+fn create_makes_a_fork_for_who_has_none() {
+    for tool in [Tool::Forge, Tool::Gh] {
+        let world = World::new();
+        unpushed(&world, "late");
+        let run = world.command_as(tool, REVIEWER, "pr create");
+        let mut terminal = Terminal::start(&run.env("GH_SPINNER_DISABLED", "1"), 120, 40);
+        terminal.expect("Create a fork of octocat/tools");
+        if tool == Tool::Gh {
+            let _ = terminal.interrupt();
+            continue;
+        }
+        terminal.send(&format!("{DOWN}{ENTER}"));
+        terminal.expect("Title");
+        terminal.send(ENTER);
+        terminal.expect("Body");
+        terminal.send(&format!("{DOWN}{ENTER}"));
+        terminal.expect("What's next?");
+        terminal.send(ENTER);
+        let out = terminal.finish();
+        assert_eq!(out.code, Some(0), "{out:?}");
+        let fields = "isCrossRepository,headRefName,headRepositoryOwner";
+        let seen = world.fields(Tool::Gh, "1", fields);
+        assert_eq!(seen["isCrossRepository"], true, "{seen}");
+        assert_eq!(seen["headRepositoryOwner"]["login"], "reviewer", "{seen}");
+        let upstream = world.git(&["rev-parse", "--abbrev-ref", "late@{upstream}"]);
+        assert_eq!(upstream.trim(), "fork/late");
+    }
+}
+
+#[test]
+fn create_offers_the_templates() {
+    let world = World::new();
+    let dir = "clone/.github/PULL_REQUEST_TEMPLATE";
+    world.push("feature");
+    world
+        .scratch
+        .write(&format!("{dir}/fix.md"), "What does it fix?\n");
+    world
+        .scratch
+        .write(&format!("{dir}/new.md"), "What is new?\n");
+    let mut terminal = terminal(&world, Tool::Forge, "pr create --title T");
+    terminal.expect("Choose a template");
+    terminal.send(&format!("{DOWN}{ENTER}"));
+    terminal.expect("Body");
+    terminal.send(&format!("{DOWN}{ENTER}"));
+    terminal.expect("What's next?");
+    terminal.send(ENTER);
+    let out = terminal.finish();
+    assert_eq!(out.code, Some(0), "{out:?}");
+    let body = world.fields(Tool::Gh, "1", "body")["body"].clone();
+    assert_eq!(body.as_str().unwrap().trim(), "What is new?");
+}
+
+#[test]
+fn create_push_pushes_and_sets_the_upstream() {
+    let world = World::new();
+    unpushed(&world, "late");
+    let made = world
+        .command(Tool::Forge, "pr create -t T -b B --push")
+        .output()
+        .success();
+    assert!(
+        made.stdout_text().ends_with("/octocat/tools/pull/1\n"),
+        "{made:?}"
+    );
+    assert!(
+        made.stderr_text().contains("Pushed 'late' to origin"),
+        "{made:?}"
+    );
+    let upstream = world.git(&["rev-parse", "--abbrev-ref", "late@{upstream}"]);
+    assert_eq!(upstream.trim(), "origin/late");
+    world.same("1", "title,body,headRefName,headRefOid");
+    // What stops the pull request stops the push.
+    world.git(&["commit", "--quiet", "--allow-empty", "-m", "More"]);
+    let before = pushed(&world);
+    world.fails(Tool::Forge, "pr create -t T -b B --push");
+    world.git(&["checkout", "--quiet", "main"]);
+    world.git(&["commit", "--quiet", "--allow-empty", "-m", "On main"]);
+    world.fails(Tool::Forge, "pr create -t T -b B --push");
+    world.fails(Tool::Forge, "pr create -t T -b B --push -H no-such-branch");
+    assert_eq!((pulls(&world), pushed(&world)), (1, before));
+    listed("`pr create --push` pushes the branch first, without a question");
+}
+
+#[test]
+fn create_push_that_is_rejected_opens_nothing() {
+    let world = World::new();
+    world.push("late");
+    world.git(&["commit", "--quiet", "--amend", "-m", "Another history"]);
+    let before = pushed(&world);
+    let out = world.fails(Tool::Forge, "pr create -t T -b B --push");
+    assert!(out.stderr_text().contains("was not pushed"), "{out:?}");
+    assert_eq!((pulls(&world), pushed(&world)), (0, before));
+}
+
+#[test]
+fn create_auto_has_it_merged_later() {
+    let world = World::new();
+    let mut seed = world.double.seed();
+    seed.configure(REPO, |repo| repo.allow_auto_merge = true);
+    let rules = forge_testkit::github::state::Protection {
+        approvals: 1,
+        ..Default::default()
+    };
+    seed.protect(REPO, "main", rules);
+    drop(seed);
+    world.push("feature");
+    world
+        .command(Tool::Forge, "pr create -t T -b B --auto")
+        .ok();
+    let seen = world.fields(Tool::Gh, "1", "state,autoMergeRequest");
+    assert_eq!(seen["state"], "OPEN");
+    assert!(seen["autoMergeRequest"].is_object(), "{seen}");
+    listed("`pr create --auto` has the pull request merged as soon as its requirements are met");
+}
+
+#[test]
+fn create_auto_that_is_not_allowed_leaves_an_open_one() {
+    let world = World::new();
+    let rules = forge_testkit::github::state::Protection {
+        approvals: 1,
+        ..Default::default()
+    };
+    world.double.seed().protect(REPO, "main", rules);
+    world.push("feature");
+    let out = world.fails(Tool::Forge, "pr create -t T -b B --auto");
+    assert!(
+        out.stdout_text().ends_with("/octocat/tools/pull/1\n"),
+        "{out:?}"
+    );
+    assert!(
+        out.stderr_text().contains("it is open, and is not merged"),
+        "{out:?}"
+    );
+    assert_eq!(world.fields(Tool::Gh, "1", "state")["state"], "OPEN");
+}
