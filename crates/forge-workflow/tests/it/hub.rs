@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use forge_core::{
     Client, ForgeKind, Policy, Repo, RepoId, RepoPath,
-    model::{BoardId, IssueId},
+    model::{BoardId, EditIssue, IssueId},
 };
 use forge_github::{FixedToken, GitHub};
 use forge_http::{Http, Proxies, RetryPolicy, Settings};
@@ -326,6 +326,89 @@ async fn advance_of_many_is_two_reads_and_batches_of_twenty() {
     assert!(again.advanced.is_empty());
     let (reads, writes) = hub.requests();
     assert!(reads <= 2 && writes == 0, "{reads} reads, {writes} writes");
+}
+
+#[tokio::test]
+async fn advance_reads_trails_with_the_children() {
+    let hub = Hub::new();
+    hub.double.seed().set_clock_to_now();
+    let parent = hub.issue("Backlog");
+    for _ in 0..25 {
+        let number = hub.issue("Ready for Plan");
+        let mut seed = hub.double.seed();
+        seed.sub_issue((REPO, parent), (REPO, number));
+        seed.comment(REPO, number, "ada", "Who takes this?");
+    }
+    let plan = ClaimRequest {
+        command: "plan",
+        holder: Some("agent"),
+        ..ClaimRequest::default()
+    };
+    let claimed = hub.id(5);
+    hub.flow.claim(&claimed, &plan).await.unwrap();
+    // A person moves the claimed issue back on the board, past the workflow.
+    let state = (
+        "Workflow State".to_owned(),
+        Some("Ready for Plan".to_owned()),
+    );
+    let back = EditIssue {
+        values: [state].into(),
+        board: fields().board().cloned(),
+        ..EditIssue::default()
+    };
+    hub.repo.edit_issue(&claimed, &back).await.unwrap();
+    hub.requests();
+    let report = hub
+        .flow
+        .advance(&hub.id(parent), "In Review", false, false)
+        .await
+        .unwrap();
+    assert_eq!(report.advanced.len(), 24, "{report:?}");
+    let skipped = &report.skipped;
+    assert_eq!(skipped.len(), 1, "{report:?}");
+    assert_eq!(skipped[0].id, claimed);
+    assert_eq!(skipped[0].reason, "agent works on it");
+    assert_eq!(hub.state(5), "Ready for Plan");
+    // As many as without a comment: each trail comes with its issue.
+    assert_eq!(hub.requests(), (2, 2));
+}
+
+#[tokio::test]
+async fn child_with_a_long_trail_is_read_by_itself() {
+    let hub = Hub::new();
+    hub.double.seed().set_clock_to_now();
+    let parent = hub.issue("Backlog");
+    let number = hub.issue("Ready for Plan");
+    {
+        let mut seed = hub.double.seed();
+        seed.sub_issue((REPO, parent), (REPO, number));
+        for n in 0..60 {
+            seed.comment(REPO, number, "ada", &format!("Remark {n}"));
+        }
+    }
+    let plan = ClaimRequest {
+        command: "plan",
+        holder: Some("agent"),
+        ..ClaimRequest::default()
+    };
+    hub.flow.claim(&hub.id(number), &plan).await.unwrap();
+    let state = (
+        "Workflow State".to_owned(),
+        Some("Ready for Plan".to_owned()),
+    );
+    let back = EditIssue {
+        values: [state].into(),
+        board: fields().board().cloned(),
+        ..EditIssue::default()
+    };
+    hub.repo.edit_issue(&hub.id(number), &back).await.unwrap();
+    let report = hub
+        .flow
+        .advance(&hub.id(parent), "In Review", false, false)
+        .await
+        .unwrap();
+    assert!(report.advanced.is_empty(), "{report:?}");
+    assert_eq!(report.skipped[0].reason, "agent works on it");
 }
 
 #[tokio::test]
