@@ -243,24 +243,38 @@ fn board_is_reached_with_its_own_token() {
 
 #[test]
 fn story_runs_on_tangled() {
-    let tangled = Tangled::new();
-    tangled.branch("work");
-    let file = "[workflow]\nstore = \"fields\"\n";
-    let scratch = &tangled.scratch;
-    scratch.write("home/.config/forge/config.toml", file);
-    let stage = Stage {
-        forge: Box::new(|args| tangled.forge(&tangled.alice, &[args, &["-R", WIDGET]].concat())),
-        merge: "--rebase",
-        labels: false,
-    };
-    stage.story();
-    // One definition holds the states as its values.
-    let pds = tangled.world.pds();
-    let labels = pds.records(&tangled.alice.did, "sh.tangled.label.definition");
-    let mut labels = labels.iter().map(|(_, _, value)| value);
-    let states = labels.find(|label| label["name"] == "Workflow State");
-    let states = &states.unwrap()["valueType"]["enum"];
-    assert_eq!(states.as_array().unwrap().len(), 11, "{states}");
+    for (store, labels) in [("fields", false), ("labels", true)] {
+        let tangled = Tangled::new();
+        tangled.branch("work");
+        let file = format!("[workflow]\nstore = \"{store}\"\n");
+        let scratch = &tangled.scratch;
+        scratch.write("home/.config/forge/config.toml", file);
+        let forge = |args: &[&str]| {
+            let args = [args, &["-R", WIDGET]].concat();
+            tangled.forge(&tangled.alice, &args)
+        };
+        let stage = Stage {
+            forge: Box::new(forge),
+            merge: "--rebase",
+            labels,
+        };
+        stage.story();
+        let pds = tangled.world.pds();
+        let made = pds.records(&tangled.alice.did, "sh.tangled.label.definition");
+        let mut made = made.iter().map(|(_, _, value)| value);
+        match labels {
+            true => {
+                let name = |label: &&Value| label["name"].as_str().unwrap().starts_with("state: ");
+                assert_eq!(made.filter(name).count(), 11);
+            }
+            false => {
+                // One definition holds the states as its values.
+                let states = made.find(|label| label["name"] == "Workflow State");
+                let states = &states.unwrap()["valueType"]["enum"];
+                assert_eq!(states.as_array().unwrap().len(), 11, "{states}");
+            }
+        }
+    }
 }
 
 #[test]
@@ -283,6 +297,21 @@ fn board_field_and_option_that_are_missing_are_named() {
     stage.fails(&to, 1, "forge workflow init");
     stage.json(&["init"]);
     assert_eq!(stage.json(&to)["newState"], "Backlog");
+    // An option that a person has renamed on the board is one that is missing.
+    {
+        let mut seed = hub.double.seed();
+        let fields = seed.projects.values_mut().flat_map(|p| &mut p.fields);
+        let options = fields.flat_map(|field| &mut field.options);
+        for option in options.filter(|option| option.name == "Ready for Plan") {
+            option.name = "Ready".to_owned();
+        }
+    }
+    let to = ["set-state", "1", "Ready for Plan", "-c", "triage"];
+    stage.fails(&to, 1, "has no value 'Ready for Plan'");
+    stage.fails(&to, 1, "forge workflow init");
+    let made = stage.json(&["init"]);
+    assert_eq!(made["made"].as_array().unwrap().len(), 1, "{made}");
+    assert_eq!(stage.json(&to)["newState"], "Ready for Plan");
     let size = ["issue", "edit", "1", "--estimate", "Huge"];
     let said = stage.run(&size).output().exits(1).stderr_text();
     assert!(said.contains("XS, S, M, L, XL"), "{said}");

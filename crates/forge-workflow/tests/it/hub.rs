@@ -13,8 +13,8 @@ use forge_testkit::github::{
     state::{Id, Permission},
 };
 use forge_workflow::{
-    ClaimRequest, Definition, FieldStore, LabelStore, MoveRequest, PickRequest, Promise, Store,
-    Workflow,
+    ClaimRequest, Definition, FieldStore, LabelStore, MAX_GROUP, MoveRequest, PickRequest, Promise,
+    Store, Workflow,
 };
 
 pub const REPO: &str = "octo/tools";
@@ -152,6 +152,57 @@ async fn group_within_two_hops_costs_two_requests_and_each_further_hop_one() {
         );
         let (reads, _) = hub.requests();
         assert!(reads <= wanted, "{hops} hops cost {reads}");
+    }
+}
+
+#[tokio::test]
+async fn group_of_more_than_two_hundred_is_cut_and_says_so() {
+    let hub = Hub::new();
+    let numbers: Vec<u64> = (0..230).map(|_| hub.issue("Backlog")).collect();
+    // A tree: eight issues wait for each.
+    for (n, number) in numbers.iter().enumerate().skip(1) {
+        let root = numbers[(n - 1) / 8];
+        hub.double.seed().blocked_by((REPO, *number), (REPO, root));
+    }
+    for seed in [0, 100, 229] {
+        hub.requests();
+        let view = hub.flow.group(&hub.id(numbers[seed])).await.unwrap();
+        assert!(view.group.truncated, "from {seed}");
+        assert_eq!(view.group.members.len(), MAX_GROUP, "from {seed}");
+        assert!(view.group.members.contains(&hub.id(numbers[seed])));
+        // No more is read than a group may have, ten issues to a query.
+        let (reads, _) = hub.requests();
+        assert!(reads <= MAX_GROUP / 10 + 5, "{reads} from {seed}");
+    }
+}
+
+#[tokio::test]
+async fn chain_of_sixty_is_whole_and_one_of_120_is_cut() {
+    for (length, seed, cut) in [
+        (60, 0, false),
+        (60, 30, false),
+        (60, 59, false),
+        (120, 0, true),
+    ] {
+        let hub = Hub::new();
+        let numbers: Vec<u64> = (0..length).map(|_| hub.issue("Backlog")).collect();
+        for pair in numbers.windows(2) {
+            hub.double
+                .seed()
+                .blocked_by((REPO, pair[1]), (REPO, pair[0]));
+        }
+        let view = hub.flow.group(&hub.id(numbers[seed])).await.unwrap();
+        let case = format!("{length} from {seed}: {:?}", view.warnings);
+        assert_eq!(view.group.truncated, cut, "{case}");
+        assert_eq!(view.warnings.len(), usize::from(cut), "{case}");
+        match cut {
+            false => assert_eq!(view.group.members.len(), length, "{case}"),
+            true => {
+                let why = "the group has a chain of more than 50 issues; the rest is left out";
+                assert_eq!(view.warnings[0].message, why);
+                assert!(view.group.members.len() < length, "{case}");
+            }
+        }
     }
 }
 
