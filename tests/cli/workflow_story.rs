@@ -159,8 +159,8 @@ impl Stage<'_> {
         match url.trim() {
             uri if uri.starts_with("at://") => uri.to_owned(),
             url => {
-                let digit = |c: char| c.is_ascii_digit();
-                url.rsplit(|c| !digit(c)).next().unwrap().to_owned()
+                let mut numbers = url.rsplit(|c: char| !c.is_ascii_digit());
+                numbers.next().unwrap().to_owned()
             }
         }
     }
@@ -186,7 +186,7 @@ impl Stage<'_> {
         for member in [&parent, &second] {
             assert_eq!(self.json(&["group", member]), group, "{member}");
         }
-        let [one, two] = [0, 1].map(|n| group["issues"][n]["id"].clone());
+        let [one, two] = [0_usize, 1].map(|n| group["issues"][n]["id"].clone());
         let at = self.json(&["position", &second]);
         assert_eq!(
             (&at["phase"], &at["isGroup"]),
