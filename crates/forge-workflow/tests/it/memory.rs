@@ -184,7 +184,7 @@ impl Ledger for MemoryLedger {
         Ok(Sheet { issue, trail })
     }
 
-    async fn swap(&self, sheet: &Sheet, _: EditIssue, entry: &Entry) -> Result<Swap> {
+    async fn swap(&self, sheet: &Sheet, edit: EditIssue, entry: &Entry) -> Result<Swap> {
         tokio::task::yield_now().await;
         let body = self.body(entry);
         let written = self.write(sheet, |shared| {
@@ -213,10 +213,19 @@ impl Ledger for MemoryLedger {
             shared.comments.push(comment);
         });
         match written {
-            Ok(Some(ingestion)) => Ok(Swap::Written(Outcome {
-                ingestion,
-                ..Outcome::immediate(self.issue(&sheet.issue.id))
-            })),
+            Ok(Some(ingestion)) => {
+                let mut issue = self.issue(&sheet.issue.id);
+                for (field, value) in edit.values {
+                    match value {
+                        Some(value) => issue.values.insert(field, value),
+                        None => issue.values.remove(&field),
+                    };
+                }
+                Ok(Swap::Written(Outcome {
+                    ingestion,
+                    ..Outcome::immediate(issue)
+                }))
+            }
             Ok(None) => Ok(Swap::Stale),
             Err(e) => {
                 let now = self.read(&sheet.issue.id).await?;
