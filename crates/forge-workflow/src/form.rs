@@ -12,8 +12,8 @@ use crate::{Definition, Mistake};
 /// The keys and numbers that lead to a value.
 pub(crate) type KeyPath = Vec<String>;
 
-/// A definition with more mistakes of form than this is given up.
-const MAX_REPAIRS: usize = 1_000;
+/// After this many repairs the check of a definition ends.
+const MAX_REPAIRS: usize = 200;
 
 /// A definition as it is written: in TOML with its document, or in JSON.
 pub(crate) struct DefinitionText<'t> {
@@ -210,7 +210,7 @@ impl FormCheck {
     }
 }
 
-/// What a value of a wrong type is replaced by: each key of a definition takes one of these.
+/// The replacements of a value of a wrong type, in turn: each key of a definition takes one of these.
 fn substitute(n: usize) -> Option<Value> {
     [json!(""), json!([]), json!({}), json!("any")]
         .into_iter()

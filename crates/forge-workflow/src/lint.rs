@@ -57,7 +57,7 @@ pub(crate) fn read(text: &str) -> Result<Definition, Vec<Mistake>> {
         };
         checks.look();
         found = checks.found;
-        // What was put in for a mistake of form is none of the text's.
+        // Values that replace a mistake of form are not the text's.
         found.retain(|(path, _)| !form.is_replaced(path));
     }
     found.extend(form.mistakes);
@@ -584,7 +584,7 @@ mod tests {
         }
     }
 
-    /// Whatever value has a wrong type, it is the one mistake of form, and another mistake is found.
+    /// A value of a wrong type is one mistake of form, and hides no other mistake.
     #[test]
     fn every_wrong_value_is_found_beside_another_mistake() {
         let ralph: Value = toml_edit::de::from_str(RALPH).unwrap();

@@ -164,7 +164,7 @@ impl GitHub {
             let comments = wire.all_comments.take();
             let no_comments = fields.comments && comments.is_none();
             let lost_comments = errors.iter().any(|e| e.names().contains(&COMMENTS_KEY));
-            // Whose comments are lost is not said: each neighbour is read by itself.
+            // The error does not name the neighbour: each is read by itself.
             if !lost_comments {
                 self.neighbours(id, &wire, fields, &mut neighbours);
             }

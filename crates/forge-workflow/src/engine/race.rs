@@ -41,7 +41,7 @@ impl Workflow {
         let claim = back.trail.claim.as_ref();
         let claim = claim.filter(|claim| !sheet.trail.ids.contains(&claim.id));
         let is_passed = |c: &Claim| c.id != entry.id && is_before(&back.issue, &c.id, &entry.id);
-        // What came after a move that is in effect was overtaken by nobody.
+        // A claim that came after a move in effect was not overtaken.
         if is_settled && !claim.is_some_and(is_passed) {
             return Ok(outcome);
         }

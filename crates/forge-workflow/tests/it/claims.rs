@@ -164,7 +164,7 @@ impl Ledger for Late {
 }
 
 #[tokio::test]
-async fn race_on_an_advisory_ledger_goes_by_clocks_and_is_reported() {
+async fn advisory_race_goes_by_clocks_and_is_reported() {
     let stage = Stage::new().await;
     let id = stage.id(1);
     for skew in [-600, 0, 600] {

@@ -156,7 +156,7 @@ async fn group_within_two_hops_costs_two_requests_and_each_further_hop_one() {
 }
 
 #[tokio::test]
-async fn group_of_more_than_two_hundred_is_cut_and_says_so() {
+async fn group_over_two_hundred_is_cut_and_says_so() {
     let hub = Hub::new();
     let numbers: Vec<u64> = (0..230).map(|_| hub.issue("Backlog")).collect();
     // A tree: eight issues wait for each.
@@ -177,7 +177,7 @@ async fn group_of_more_than_two_hundred_is_cut_and_says_so() {
 }
 
 #[tokio::test]
-async fn chain_of_sixty_is_whole_and_one_of_120_is_cut() {
+async fn chain_of_sixty_is_whole_and_longer_is_cut() {
     for (length, seed, cut) in [
         (60, 0, false),
         (60, 30, false),
