@@ -437,6 +437,31 @@ fn board_field_and_option_that_are_missing_are_named() {
 }
 
 #[test]
+fn group_over_two_hundred_says_that_it_is_cut() {
+    let hub = hub("store = \"labels\"");
+    {
+        let mut seed = hub.double.seed();
+        for _ in 0..230 {
+            seed.open_issue(REPO, "grace", "Part", "");
+        }
+        // A tree: eight issues wait for each.
+        for number in 2..=230 {
+            seed.blocked_by((REPO, number), (REPO, (number + 6) / 8));
+        }
+    }
+    let stage = on_hub(&hub, false, &[]);
+    let group = stage.json(&["group", "1"]);
+    assert_eq!(group["truncated"], true);
+    assert_eq!(group["issues"].as_array().unwrap().len(), 200);
+    let shown = stage.run(&["workflow", "group", "1"]).output().success();
+    let told = shown.stderr_text();
+    assert!(
+        told.contains("the group has more issues than are shown"),
+        "{told}"
+    );
+}
+
+#[test]
 fn merge_on_tangled_closes_issues_without_a_workflow() {
     let tangled = Tangled::new();
     let on = |args: &[&str]| tangled.forge(&tangled.alice, &[args, &["-R", WIDGET]].concat());
