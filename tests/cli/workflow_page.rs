@@ -17,14 +17,16 @@ fn typed(page: &str, section: &str) -> Vec<(String, String)> {
             in_console = language == "console";
             continue;
         }
-        match (line.strip_prefix("$ "), steps.last_mut()) {
-            _ if !in_console => {}
-            (Some(line), _) => steps.push((line.to_owned(), String::new())),
-            (None, Some((_, output))) => {
-                output.push_str(line);
-                output.push('\n');
-            }
-            (None, None) => panic!("no command printed this: {line}"),
+        if !in_console {
+            continue;
+        }
+        if let Some(line) = line.strip_prefix("$ ") {
+            steps.push((line.to_owned(), String::new()));
+        } else if let Some((_, output)) = steps.last_mut() {
+            output.push_str(line);
+            output.push('\n');
+        } else {
+            panic!("no command printed this: {line}");
         }
     }
     steps
