@@ -20,10 +20,24 @@ impl Stage {
 
 #[test]
 fn workflow_runs_from_pick_to_merge_on_a_real_pds() {
+    runs_from_pick_to_merge("fields");
+}
+
+#[test]
+fn workflow_of_labels_runs_on_a_real_pds() {
+    runs_from_pick_to_merge("labels");
+}
+
+fn runs_from_pick_to_merge(store: &str) {
     let Some(stage) = Stage::new() else {
         return;
     };
     let alice = &stage.alice;
+    let set = ["config", "set", "workflow.store", store];
+    // Fields are what counts without the key.
+    if store == "labels" {
+        stage.command_alone(alice, &set).ok();
+    }
     stage.forge(alice, &["workflow", "init"]);
     let again = stage.decides(&["init", "--dry-run"]);
     assert_eq!(again["made"], serde_json::json!([]), "{again}");
@@ -68,7 +82,7 @@ fn workflow_runs_from_pick_to_merge_on_a_real_pds() {
     let converged = stage.decides(&["convergence", issue, "--to", "Ready for Plan"]);
     assert_eq!(converged["converged"], true);
 
-    let set = ["config", "set", "workflow.store", "fields"];
+    // Merges move issues where the key is set.
     stage.command_alone(alice, &set).ok();
     let pull = stage.opened("leak");
     let body = format!("Closes {issue}");

@@ -64,6 +64,7 @@ mod workflow_claims;
 mod workflow_errors;
 mod workflow_issues;
 mod workflow_merge;
+mod workflow_page;
 mod workflow_story;
 mod workflow_world;
 mod world;

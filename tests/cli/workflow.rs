@@ -92,6 +92,30 @@ fn definition_is_written_linted_and_shown() {
 }
 
 #[test]
+fn lint_of_json_lists_mistakes_of_form_and_meaning() {
+    let world = World::new();
+    let text = "{\n  \"command_prefix\": 3,\n  \"colour\": \"red\",\n  \
+                \"estimate\": {\"scale\": [\"S\"], \"max_pick\": \"Q\"}\n}";
+    fs::write(world.git.path().join("workflow.json"), text).unwrap();
+    let out = world
+        .forge(&["workflow", "lint", "-f", "workflow.json"])
+        .output()
+        .exits(1);
+    let lines: Vec<String> = out.stdout_text().lines().map(str::to_owned).collect();
+    for part in [
+        "workflow.json:2:21: command_prefix: invalid type: ",
+        "workflow.json:3:13: colour: unknown field `colour`",
+        "workflow.json:4:44: estimate.max_pick: there is no estimate 'Q': there are S",
+        "workflow.json:1:1: state: missing field `state`",
+    ] {
+        assert!(
+            lines.iter().any(|line| line.starts_with(part)),
+            "{part}: {lines:?}"
+        );
+    }
+}
+
+#[test]
 fn tables_on_a_pipe_are_not_cut() {
     let world = World::new();
     let title = ["word"; 40].join(" ");

@@ -54,7 +54,8 @@ impl Stage<'_> {
         assert_eq!(made["made"], dry["made"]);
         assert_eq!(made["failed"], json!([]));
         if self.labels {
-            assert_eq!(made["made"].as_array().unwrap().len(), 20, "{made}");
+            let made = made["made"].as_array().unwrap().iter();
+            assert_eq!(made.filter(|made| made["kind"] == "label").count(), 20);
         }
         assert_eq!(self.json(&["init"])["made"], json!([]));
         let words = self.run(&["workflow", "init"]).output().success();
@@ -150,6 +151,80 @@ impl Stage<'_> {
     }
 }
 
+impl Stage<'_> {
+    /// Opens an issue: its at-uri, or its number.
+    fn open(&self, title: &str, flags: &[&str]) -> String {
+        let create = ["issue", "create", "-t", title, "-b", "Text."];
+        let url = self.run(&[&create[..], flags].concat()).text();
+        match url.trim() {
+            uri if uri.starts_with("at://") => uri.to_owned(),
+            url => {
+                let mut numbers = url.rsplit(|c: char| !c.is_ascii_digit());
+                numbers.next().unwrap().to_owned()
+            }
+        }
+    }
+
+    /// An issue with two parts, the second of which waits for the first: group, pick, convergence,
+    /// and the parent that follows through the gate.
+    fn parts(&self) {
+        self.run(&["workflow", "init"]).ok();
+        let parent = self.open("Logins leak memory", &[]);
+        let flags = ["--parent", &parent, "--estimate", "S", "--priority", "P1"];
+        let first = self.open("Find the leak", &flags);
+        let flags = ["--parent", &parent, "--blocked-by", &first];
+        let second = self.open("Measure it nightly", &flags);
+        for part in [&first, &second] {
+            let to = ["set-state", part, "Research Needed", "-c", "triage"];
+            assert_eq!(self.json(&to)["newState"], "Research Needed");
+        }
+        let group = self.json(&["group", &first]);
+        let titles: Vec<&str> = (group["issues"].as_array().unwrap().iter())
+            .map(|issue| issue["title"].as_str().unwrap())
+            .collect();
+        assert_eq!(titles, ["Find the leak", "Measure it nightly"], "{group}");
+        for member in [&parent, &second] {
+            assert_eq!(self.json(&["group", member]), group, "{member}");
+        }
+        let [one, two] = [0_usize, 1].map(|n| group["issues"][n]["id"].clone());
+        let at = self.json(&["position", &second]);
+        assert_eq!(
+            (&at["phase"], &at["isGroup"]),
+            (&json!("RESEARCH"), &json!(true))
+        );
+        assert_eq!(at["recommendation"], "wait");
+
+        let pick = ["pick", "-c", "research", "--claim", "--holder", "agent-1"];
+        let picked = self.json(&pick);
+        assert_eq!(picked["issue"]["id"], one, "{picked}");
+        assert_eq!(picked["skipped"][0]["id"], two, "{picked}");
+        let why = picked["skipped"][0]["reason"].as_str().unwrap();
+        assert!(why.starts_with("it waits for "), "{why}");
+        self.fails(&["pick", "-c", "research", "--claim"], 8, "");
+        let claim = picked["claimed"]["claim"]["id"].as_str().unwrap();
+        let done = ["set-state", &first, "__COMPLETE__", "-c", "research"];
+        let moved = self.json(&[&done[..], &["--claim", claim]].concat());
+        assert_eq!(moved["newState"], "Ready for Plan");
+
+        let to = ["convergence", &first, "--to", "Ready for Plan"];
+        let all = [&["workflow"], &to[..], &["--json"]].concat();
+        let behind = self.run(&all).output().exits(8).json();
+        assert_eq!((&behind["ready"], &behind["total"]), (&json!(1), &json!(2)));
+        assert_eq!(behind["blocking"][0]["id"], two);
+        assert_eq!(behind["blocking"][0]["distanceToTarget"], 2);
+        let advance = ["advance", &parent, "--to", "Ready for Plan"];
+        let moved = self.json(&advance);
+        assert_eq!(moved["advanced"].as_array().unwrap().len(), 1, "{moved}");
+        assert_eq!(moved["advanced"][0]["id"], two);
+        assert_eq!(moved["skipped"][0]["id"], one);
+        assert_eq!(self.json(&advance)["advanced"], json!([]));
+        let up = self.json(&["advance", &first, "--parent"]);
+        assert_eq!(up["advanced"][0]["toState"], "Ready for Plan", "{up}");
+        let converged = self.json(&to);
+        assert_eq!(converged["converged"], true, "{converged}");
+    }
+}
+
 /// The double with the branch `work`, where the configuration names a store.
 fn hub(config: &str) -> Hub {
     let hub = Hub::new();
@@ -193,6 +268,50 @@ fn story_runs_in_a_repository() {
 fn story_runs_on_github_with_labels() {
     let hub = hub("store = \"labels\"");
     on_hub(&hub, true, &[]).story();
+}
+
+#[test]
+fn parts_of_an_issue_advance_in_a_repository() {
+    for (store, labels) in [("fields", false), ("labels", true)] {
+        let world = World::new();
+        world.set("workflow.store", store);
+        let stage = Stage {
+            forge: Box::new(|args| world.forge(args)),
+            merge: "--squash",
+            labels,
+        };
+        stage.parts();
+    }
+}
+
+#[test]
+fn parts_of_an_issue_advance_on_github() {
+    let labels = hub("store = \"labels\"");
+    on_hub(&labels, true, &[]).parts();
+    let board = hub("store = \"fields\"\nboard = \"octo/2\"");
+    let options = ["Todo", "In Progress", "Done"];
+    board.double.seed().project("octo", "Work", &options);
+    on_hub(&board, false, &[]).parts();
+}
+
+#[test]
+fn parts_of_an_issue_advance_on_tangled() {
+    for (store, labels) in [("fields", false), ("labels", true)] {
+        let tangled = Tangled::new();
+        let file = format!("[workflow]\nstore = \"{store}\"\n");
+        let scratch = &tangled.scratch;
+        scratch.write("home/.config/forge/config.toml", file);
+        let forge = |args: &[&str]| {
+            let args = [args, &["-R", WIDGET]].concat();
+            tangled.forge(&tangled.alice, &args)
+        };
+        let stage = Stage {
+            forge: Box::new(forge),
+            merge: "--rebase",
+            labels,
+        };
+        stage.parts();
+    }
 }
 
 /// The value of a field on a board.
@@ -243,24 +362,38 @@ fn board_is_reached_with_its_own_token() {
 
 #[test]
 fn story_runs_on_tangled() {
-    let tangled = Tangled::new();
-    tangled.branch("work");
-    let file = "[workflow]\nstore = \"fields\"\n";
-    let scratch = &tangled.scratch;
-    scratch.write("home/.config/forge/config.toml", file);
-    let stage = Stage {
-        forge: Box::new(|args| tangled.forge(&tangled.alice, &[args, &["-R", WIDGET]].concat())),
-        merge: "--rebase",
-        labels: false,
-    };
-    stage.story();
-    // One definition holds the states as its values.
-    let pds = tangled.world.pds();
-    let labels = pds.records(&tangled.alice.did, "sh.tangled.label.definition");
-    let mut labels = labels.iter().map(|(_, _, value)| value);
-    let states = labels.find(|label| label["name"] == "Workflow State");
-    let states = &states.unwrap()["valueType"]["enum"];
-    assert_eq!(states.as_array().unwrap().len(), 11, "{states}");
+    for (store, labels) in [("fields", false), ("labels", true)] {
+        let tangled = Tangled::new();
+        tangled.branch("work");
+        let file = format!("[workflow]\nstore = \"{store}\"\n");
+        let scratch = &tangled.scratch;
+        scratch.write("home/.config/forge/config.toml", file);
+        let forge = |args: &[&str]| {
+            let args = [args, &["-R", WIDGET]].concat();
+            tangled.forge(&tangled.alice, &args)
+        };
+        let stage = Stage {
+            forge: Box::new(forge),
+            merge: "--rebase",
+            labels,
+        };
+        stage.story();
+        let pds = tangled.world.pds();
+        let made = pds.records(&tangled.alice.did, "sh.tangled.label.definition");
+        let mut made = made.iter().map(|(_, _, value)| value);
+        match labels {
+            true => {
+                let name = |label: &&Value| label["name"].as_str().unwrap().starts_with("state: ");
+                assert_eq!(made.filter(name).count(), 11);
+            }
+            false => {
+                // One definition holds the states as its values.
+                let states = made.find(|label| label["name"] == "Workflow State");
+                let states = &states.unwrap()["valueType"]["enum"];
+                assert_eq!(states.as_array().unwrap().len(), 11, "{states}");
+            }
+        }
+    }
 }
 
 #[test]
@@ -283,9 +416,49 @@ fn board_field_and_option_that_are_missing_are_named() {
     stage.fails(&to, 1, "forge workflow init");
     stage.json(&["init"]);
     assert_eq!(stage.json(&to)["newState"], "Backlog");
+    // An option that a person has renamed on the board is one that is missing.
+    {
+        let mut seed = hub.double.seed();
+        let fields = seed.projects.values_mut().flat_map(|p| &mut p.fields);
+        let options = fields.flat_map(|field| &mut field.options);
+        for option in options.filter(|option| option.name == "Ready for Plan") {
+            option.name = "Ready".to_owned();
+        }
+    }
+    let to = ["set-state", "1", "Ready for Plan", "-c", "triage"];
+    stage.fails(&to, 1, "has no value 'Ready for Plan'");
+    stage.fails(&to, 1, "forge workflow init");
+    let made = stage.json(&["init"]);
+    assert_eq!(made["made"].as_array().unwrap().len(), 1, "{made}");
+    assert_eq!(stage.json(&to)["newState"], "Ready for Plan");
     let size = ["issue", "edit", "1", "--estimate", "Huge"];
     let said = stage.run(&size).output().exits(1).stderr_text();
     assert!(said.contains("XS, S, M, L, XL"), "{said}");
+}
+
+#[test]
+fn group_over_two_hundred_says_that_it_is_cut() {
+    let hub = hub("store = \"labels\"");
+    {
+        let mut seed = hub.double.seed();
+        for _ in 0..230 {
+            seed.open_issue(REPO, "grace", "Part", "");
+        }
+        // A tree: eight issues wait for each.
+        for number in 2..=230 {
+            seed.blocked_by((REPO, number), (REPO, (number + 6) / 8));
+        }
+    }
+    let stage = on_hub(&hub, false, &[]);
+    let group = stage.json(&["group", "1"]);
+    assert_eq!(group["truncated"], true);
+    assert_eq!(group["issues"].as_array().unwrap().len(), 200);
+    let shown = stage.run(&["workflow", "group", "1"]).output().success();
+    let told = shown.stderr_text();
+    assert!(
+        told.contains("the group has more issues than are shown"),
+        "{told}"
+    );
 }
 
 #[test]

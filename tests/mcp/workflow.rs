@@ -331,6 +331,48 @@ fn claim_is_released_to_the_state_before() {
     assert_eq!(taken.data()["claim"]["holder"], "two");
 }
 
+#[test]
+fn r_001_12_view_says_what_a_state_means_for_a_command() {
+    let (_world, mut wire) = family(["Ready for Plan", "", ""]);
+    for (said, command, means, intent) in [
+        ("__COMPLETE__", "plan", "Plan in Review", true),
+        ("__LOCK__", "ralph_plan", "Plan in Progress", true),
+        ("__CLOSE__", "research", "Done", true),
+        ("in review", "impl", "In Review", false),
+    ] {
+        let args = json!({"issue": 2, "state": said, "command": command});
+        let seen = wire.call("workflow_view", args).ok();
+        let resolved = &seen.data()["resolved"];
+        assert_eq!(resolved["state"], means, "{said} {command}");
+        assert_eq!(resolved["was_intent"], intent, "{said} {command}");
+        assert!(resolved["command"].as_str().unwrap().starts_with("ralph_"));
+        assert!(seen.text().contains(&format!("that is {means}")));
+    }
+    for (args, says) in [
+        (
+            json!({"issue": 2, "state": "__COMPLETE__"}),
+            "the command is missing",
+        ),
+        (
+            json!({"issue": 2, "state": "__COMPLETE__", "command": "triage"}),
+            "one of several states",
+        ),
+        (
+            json!({"issue": 2, "state": "Done", "command": "research"}),
+            "__CLOSE__",
+        ),
+        (json!({"issue": 2, "command": "plan"}), "Recovery: "),
+    ] {
+        wire.call("workflow_view", args)
+            .fails("invalid_input")
+            .says(says);
+    }
+    // It moves nothing.
+    let after = view(&mut wire, 2, "");
+    assert_eq!(after["issues"][0]["state"], "Ready for Plan");
+    assert_eq!(after.get("resolved"), None);
+}
+
 /// A title, a state and a reason are other people's text.
 #[test]
 fn text_of_others_is_cleaned_and_bounded() {

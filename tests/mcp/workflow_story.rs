@@ -210,19 +210,21 @@ fn r_001_12_story_runs_on_github_with_a_board() {
 
 #[test]
 fn r_001_12_story_runs_on_tangled() {
-    let tangled = Tangled::new();
-    tangled.branch("work");
-    let file = "[workflow]\nstore = \"fields\"\n";
-    let scratch = &tangled.scratch;
-    scratch.write("home/.config/forge/config.toml", file);
-    let init = ["workflow", "init", "-R", WIDGET];
-    tangled.forge(&tangled.alice, &init).ok();
-    let server = [&["mcp"], &SETS[..]].concat();
-    let mut wire = Wire::start(&tangled.forge(&tangled.alice, &server), MODERN);
-    let create = json!({"repo": WIDGET, "title": "It breaks", "body": "Often."});
-    let opened = wire.call("issue_create", create).ok();
-    let issue = opened.data()["number"].as_str().unwrap().to_owned();
-    story(&mut wire, WIDGET, &issue, "work", "rebase");
+    for store in ["fields", "labels"] {
+        let tangled = Tangled::new();
+        tangled.branch("work");
+        let file = format!("[workflow]\nstore = \"{store}\"\n");
+        let scratch = &tangled.scratch;
+        scratch.write("home/.config/forge/config.toml", file);
+        let init = ["workflow", "init", "-R", WIDGET];
+        tangled.forge(&tangled.alice, &init).ok();
+        let server = [&["mcp"], &SETS[..]].concat();
+        let mut wire = Wire::start(&tangled.forge(&tangled.alice, &server), MODERN);
+        let create = json!({"repo": WIDGET, "title": "It breaks", "body": "Often."});
+        let opened = wire.call("issue_create", create).ok();
+        let issue = opened.data()["number"].as_str().unwrap().to_owned();
+        story(&mut wire, WIDGET, &issue, "work", "rebase");
+    }
 }
 
 /// The prompt beside a page with the same facts. The tools of the set are measured for docs/workflow.md

@@ -82,9 +82,9 @@ pub trait Ledger: fmt::Debug + Send + Sync {
         Ok(written)
     }
 
-    /// Whether an issue that was read without its trail may have one.
-    fn may_have_trail(&self, _: &Issue) -> bool {
-        true
+    /// The sheet of an issue from a list or a layer; `None` where its trail has to be read.
+    fn sheet_of(&self, _: &Issue) -> Option<Sheet> {
+        None
     }
 
     /// Replaces the entry of a claim by `entry`, which renews its lease.
@@ -329,9 +329,14 @@ impl Ledger for CommentLedger {
         Ok(written)
     }
 
-    fn may_have_trail(&self, issue: &Issue) -> bool {
+    fn sheet_of(&self, issue: &Issue) -> Option<Sheet> {
+        let promise = self.promise();
+        let is_whole = issue.comments_count == 0 || check_whole(issue, promise).is_ok();
         // On tangled an index counts the comments, and may be behind.
-        issue.comments_count > 0 || self.promise() == Promise::Advisory
+        (is_whole && promise != Promise::Advisory).then(|| Sheet {
+            issue: issue.clone(),
+            trail: Trail::of(issue, &self.bots),
+        })
     }
 
     async fn renew(&self, sheet: &Sheet, comment: &str, entry: &Entry) -> Result<Swap> {

@@ -10,6 +10,7 @@ mod advance;
 mod convergence;
 mod definition;
 mod engine;
+mod form;
 mod graph;
 mod group;
 mod ledger;

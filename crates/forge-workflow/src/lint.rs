@@ -1,12 +1,15 @@
 //! All mistakes of a definition, with the place of each.
 
-use std::{fmt, ops::Range};
+use std::fmt;
 
 use forge_core::{near, text::one_line};
 use serde::Serialize;
-use toml_edit::{Document, Item, Value};
 
-use crate::{Blocking, Definition, resolve};
+use crate::{
+    Blocking, Definition,
+    form::{DefinitionText, FormCheck, KeyPath},
+    resolve,
+};
 
 /// A mistake of a definition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -15,17 +18,15 @@ pub struct Mistake {
     pub key: String,
     /// What is wrong, and what would be right.
     pub message: String,
-    /// The line, from 1; `None` in JSON.
-    pub line: Option<usize>,
-    /// The column in characters, from 1; `None` in JSON.
-    pub column: Option<usize>,
+    /// The line, from 1.
+    pub line: usize,
+    /// The column in characters, from 1.
+    pub column: usize,
 }
 
 impl fmt::Display for Mistake {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let (Some(line), Some(column)) = (self.line, self.column) {
-            write!(f, "{line}:{column}: ")?;
-        }
+        write!(f, "{}:{}: ", self.line, self.column)?;
         match self.key.is_empty() {
             true => f.write_str(&self.message),
             false => write!(f, "{}: {}", self.key, self.message),
@@ -42,112 +43,52 @@ pub fn lint(text: &str) -> Vec<Mistake> {
 /// The definition in `text`.
 ///
 /// # Errors
-/// Its mistakes; one alone where the text has not the form of a definition.
+/// Its mistakes; one alone where the text is neither TOML nor JSON.
 pub(crate) fn read(text: &str) -> Result<Definition, Vec<Mistake>> {
-    let (definition, document) = match text.trim_start().starts_with('{') {
-        true => (from_json(text)?, None),
-        false => {
-            let (definition, document) = from_toml(text)?;
-            (definition, Some(document))
-        }
-    };
-    let mut found = Mistakes {
-        definition: &definition,
-        found: Vec::new(),
-    };
-    found.look();
+    let (source, mut value) = DefinitionText::parse(text).map_err(|mistake| vec![mistake])?;
+    let mut form = FormCheck::default();
+    let definition = form.definition(&mut value);
+    let mut found = Vec::new();
+    if let Some(definition) = &definition {
+        let mut checks = Mistakes {
+            definition,
+            form: &form,
+            found: Vec::new(),
+        };
+        checks.look();
+        found = checks.found;
+        // Values that replace a mistake of form are not the text's.
+        found.retain(|(path, _)| !form.is_replaced(path));
+    }
+    found.extend(form.mistakes);
     let mut mistakes: Vec<Mistake> = found
-        .found
         .into_iter()
         .map(|(path, message)| {
-            let span = document.as_ref().and_then(|d| span_of(d, &path));
-            let place = span.map(|span| place_of(text, span.start));
+            let (line, column) = source.place(&path);
             Mistake {
                 key: path.join("."),
                 message,
-                line: place.map(|(line, _)| line),
-                column: place.map(|(_, column)| column),
+                line,
+                column,
             }
         })
         .collect();
+    if mistakes.is_empty() {
+        mistakes.extend(source.twin());
+    }
     mistakes.sort_by_key(|m| (m.line, m.column));
-    match mistakes.is_empty() {
-        true => Ok(definition),
-        false => Err(mistakes),
+    match definition {
+        Some(definition) if mistakes.is_empty() => Ok(definition),
+        _ => Err(mistakes),
     }
 }
 
-fn from_json(text: &str) -> Result<Definition, Vec<Mistake>> {
-    serde_json::from_str(text).map_err(|e| {
-        vec![Mistake {
-            key: String::new(),
-            message: one_line(&e.to_string()).into_owned(),
-            line: Some(e.line()),
-            column: Some(e.column()),
-        }]
-    })
-}
-
-fn from_toml(text: &str) -> Result<(Definition, Document<String>), Vec<Mistake>> {
-    let wrong = |message: &str, span: Option<Range<usize>>| {
-        let place = span.map(|span| place_of(text, span.start));
-        vec![Mistake {
-            key: String::new(),
-            message: one_line(message.trim()).into_owned(),
-            line: place.map(|(line, _)| line),
-            column: place.map(|(_, column)| column),
-        }]
-    };
-    let document: Document<String> =
-        Document::parse(text.to_owned()).map_err(|e| wrong(e.message(), e.span()))?;
-    let definition = toml_edit::de::from_str(text).map_err(|e| wrong(e.message(), e.span()))?;
-    Ok((definition, document))
-}
-
-/// Where a key's value stands; that of the longest part of the path that is there.
-fn span_of(document: &Document<String>, path: &[String]) -> Option<Range<usize>> {
-    let mut item: &Item = document.as_item();
-    let mut span = None;
-    for step in path {
-        let next = match (item, step.parse::<usize>()) {
-            (Item::ArrayOfTables(tables), Ok(at)) => {
-                let table = tables.get(at)?;
-                span = table.span().or(span);
-                // A table of an array is no item: its keys are looked up right here.
-                return span_in(table, path.get(path.iter().position(|s| s == step)? + 1..)?)
-                    .or(span);
-            }
-            (Item::Value(Value::Array(values)), Ok(at)) => {
-                return values.get(at).and_then(Value::span).or(span);
-            }
-            _ => item.get(step.as_str()),
-        };
-        let Some(next) = next else { break };
-        span = next.span().or(span);
-        item = next;
-    }
-    span
-}
-
-fn span_in(table: &toml_edit::Table, path: &[String]) -> Option<Range<usize>> {
-    let item = table.get(path.first()?)?;
-    let at = path.get(1).and_then(|at| at.parse::<usize>().ok());
-    let element = at.and_then(|at| item.as_array()?.get(at)?.span());
-    element.or_else(|| item.span())
-}
-
-/// Line and column of a byte, from 1.
-fn place_of(text: &str, at: usize) -> (usize, usize) {
-    let before = text.get(..at).unwrap_or(text);
-    let line = before.matches('\n').count() + 1;
-    let start = before.rfind('\n').map_or(0, |end| end + 1);
-    let column = before.get(start..).unwrap_or_default().chars().count() + 1;
-    (line, column)
-}
-
+/// The checks of what a definition means. A check says nothing about names that a mistake of form took
+/// away.
 struct Mistakes<'d> {
     definition: &'d Definition,
-    found: Vec<(Vec<String>, String)>,
+    form: &'d FormCheck,
+    found: Vec<(KeyPath, String)>,
 }
 
 impl Mistakes<'_> {
@@ -168,7 +109,7 @@ impl Mistakes<'_> {
 
     fn known_state(&mut self, state: &str, path: &[&str]) {
         let definition = self.definition;
-        if definition.state(state).is_some() {
+        if definition.state(state).is_some() || self.form.lacks_names("state") {
             return;
         }
         let names = definition.states.iter().map(|s| s.name.as_str());
@@ -203,7 +144,8 @@ impl Mistakes<'_> {
             }
             self.known_states(&state.next, &["state", &place, "next"]);
         }
-        if !definition.states.iter().any(|s| s.terminal.is_some()) {
+        let ends = definition.states.iter().any(|s| s.terminal.is_some());
+        if !ends && !self.form.touches("state") {
             self.say(
                 &["state"],
                 "no state is terminal: no work ever ends".to_owned(),
@@ -226,14 +168,18 @@ impl Mistakes<'_> {
             }
         }
         let estimate = &definition.estimate;
-        let known = |value: &String| estimate.scale.contains(value);
-        let wrong: Vec<(&str, &String)> = (estimate.max_pick.iter().map(|v| ("max_pick", v)))
-            .chain(estimate.oversized.iter().map(|v| ("oversized", v)))
-            .filter(|(_, value)| !known(value))
-            .collect();
-        for (key, value) in wrong {
-            let scale = estimate.scale.iter().map(String::as_str);
-            self.say(&["estimate", key], unknown("estimate", value, scale));
+        let lacks_names = self.form.lacks_names("estimate");
+        let known = |value: &String| estimate.scale.contains(value) || lacks_names;
+        let scale = estimate.scale.iter().map(String::as_str);
+        if let Some(value) = estimate.max_pick.as_ref().filter(|v| !known(v)) {
+            let why = unknown("estimate", value, scale.clone());
+            self.say(&["estimate", "max_pick"], why);
+        }
+        for (at, value) in estimate.oversized.iter().enumerate() {
+            if !known(value) {
+                let why = unknown("estimate", value, scale.clone());
+                self.say(&["estimate", "oversized", &at.to_string()], why);
+            }
         }
     }
 
@@ -271,7 +217,8 @@ impl Mistakes<'_> {
             if let Some(lock) = &command.lock {
                 let path = ["command", name.as_str(), "lock"];
                 self.known_state(lock, &path);
-                if definition.state(lock).is_some_and(|state| !state.lock) {
+                let is_free = definition.state(lock).is_some_and(|state| !state.lock);
+                if is_free && !self.form.touches("state") {
                     let why = format!("the state {lock} is no lock");
                     self.say(&path, why);
                 }
@@ -279,8 +226,9 @@ impl Mistakes<'_> {
             if let Some(release) = &command.release {
                 self.known_state(release, &["command", name, "release"]);
             }
+            let lacks_names = self.form.lacks_names("estimate");
             for (at, estimate) in command.estimates.iter().enumerate() {
-                if !definition.estimate.scale.contains(estimate) {
+                if !lacks_names && !definition.estimate.scale.contains(estimate) {
                     let scale = definition.estimate.scale.iter().map(String::as_str);
                     let why = unknown("estimate", estimate, scale);
                     self.say(&["command", name, "estimates", &at.to_string()], why);
@@ -293,6 +241,7 @@ impl Mistakes<'_> {
                 for intent in intents.keys() {
                     let path = ["command", name.as_str(), table, intent.as_str()];
                     match definition.intents.get(intent) {
+                        None if self.form.lacks_names("intent") => {}
                         None => {
                             let names = definition.intents.keys().map(String::as_str);
                             let why = unknown("intent", intent, names);
@@ -327,7 +276,8 @@ impl Mistakes<'_> {
             }
             let behind = phase.blocking == Some(Blocking::Behind);
             let ordered = |s: &str| definition.state(s).is_none_or(|s| !s.aside);
-            if behind && state.is_none_or(|s| !ordered(s)) {
+            let is_right = state.is_some_and(ordered) || self.form.touches("phase");
+            if behind && !is_right {
                 let why = "`behind` needs `at`, a state of the order of work".to_owned();
                 self.say(&["phase", &place, "blocking"], why);
             }
@@ -354,7 +304,12 @@ impl Mistakes<'_> {
             if let Some(state) = state {
                 self.known_state(state, &path);
             }
-            if let Err(e) = resolve(definition, to, &merge.command) {
+            let is_whole = !["state", "intent", "command", "on_merge"]
+                .iter()
+                .any(|section| self.form.touches(section));
+            if let Err(e) = resolve(definition, to, &merge.command)
+                && is_whole
+            {
                 self.say(&path, e.message().to_owned());
             }
         }
@@ -376,6 +331,8 @@ fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str> + Cl
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
 
     const RALPH: &str = include_str!("../presets/ralph.toml");
@@ -492,7 +449,7 @@ mod tests {
             let mistake = found.iter().find(|m| m.key == key);
             let mistake = mistake.unwrap_or_else(|| panic!("{to}: {found:?}"));
             assert!(mistake.message.contains(why), "{to}: {mistake}");
-            let line = text.lines().nth(mistake.line.unwrap() - 1).unwrap();
+            let line = text.lines().nth(mistake.line - 1).unwrap();
             let last = key
                 .rsplit('.')
                 .find(|step| step.parse::<usize>().is_err())
@@ -527,23 +484,139 @@ mod tests {
         let ralph = Definition::preset("ralph").unwrap();
         let json = serde_json::to_string(&ralph).unwrap();
         assert_eq!(Definition::parse(&json).unwrap(), ralph);
-        let found = lint(&json.replace("\"Canceled\"", "\"Cancelled\"").replacen(
-            "Cancelled",
-            "Canceled",
-            1,
-        ));
-        assert!(found.iter().all(|m| m.line.is_none()), "{found:?}");
-        assert!(!found.is_empty());
-        assert_eq!(lint("{\n  \"state\": 3\n}")[0].line, Some(2));
+        assert_eq!(lint(&format!("{json}]"))[0].line, 1);
+        let twice = json.replacen('{', "{\n\"command_prefix\": \"x\",", 1);
+        let found = lint(&twice);
+        assert_eq!(found.len(), 1, "{found:?}");
+        let why = "duplicate field `command_prefix`";
+        assert!(found[0].message.contains(why), "{found:?}");
     }
 
     #[test]
-    fn text_of_another_form_has_its_line() {
+    fn unknown_key_has_its_line() {
         let found = lint(&RALPH.replacen("human = true", "humane = true", 1));
-        assert_eq!(found.len(), 1);
+        assert_eq!(found.len(), 1, "{found:?}");
         assert!(found[0].message.contains("humane"), "{found:?}");
         let line = RALPH.lines().position(|l| l == "human = true").unwrap() + 1;
-        assert_eq!(found[0].line, Some(line));
+        assert_eq!(found[0].line, line);
         assert!(!lint("").is_empty());
+    }
+
+    #[test]
+    fn mistakes_of_form_and_meaning_are_listed_at_once() {
+        let text = RALPH
+            .replacen("human = true", "humane = true", 1)
+            .replacen("max_pick = \"S\"", "max_pick = \"Q\"", 1)
+            .replacen("gloss = \"claim\"\nlock = true", "lock = \"yes\"", 1)
+            .replacen("state = \"Done\"", "state = \"Dnoe\"", 1)
+            .replacen("[on_merge]\ncommand", "[on_merge]\ncommands", 1);
+        let found = lint(&text);
+        let keys: Vec<&str> = found.iter().map(|m| m.key.as_str()).collect();
+        let human = found[0].key.as_str();
+        assert!(human.starts_with("state.") && human.ends_with(".humane"));
+        // The table of an intent begins before its lock.
+        assert_eq!(
+            &keys[1..],
+            [
+                "estimate.max_pick",
+                "intent.LOCK.gloss",
+                "intent.LOCK.lock",
+                "intent.CLOSE.state",
+                "on_merge.command",
+                "on_merge.commands",
+            ],
+            "{found:?}"
+        );
+        for (mistake, part) in found.iter().zip([
+            "humane",
+            "max_pick",
+            "[intent.LOCK]",
+            "lock",
+            "state",
+            "[on_merge]",
+            "commands",
+        ]) {
+            let line = text.lines().nth(mistake.line - 1).unwrap();
+            assert!(line.contains(part), "{mistake}: {line}");
+        }
+    }
+
+    #[test]
+    fn json_mistakes_have_lines_and_columns() {
+        let text = "{\n  \"command_prefix\": 3,\n  \"estimate\": {\"scale\": [\"S\", \"s\"]},\n  \
+                    \"state\": [\n    {\"name\": \"Todo\", \"next\": [\"Dnoe\"]},\n    \
+                    {\"name\": \"Done\", \"terminal\": \"ended\"}\n  ]\n}";
+        let found = lint(text);
+        let places: Vec<(&str, usize, usize)> = found
+            .iter()
+            .map(|m| (m.key.as_str(), m.line, m.column))
+            .collect();
+        for wanted in [
+            ("command_prefix", 2, 21),
+            ("estimate.scale.1", 3, 31),
+            ("state.0.next.0", 5, 31),
+            ("state.1.terminal", 6, 34),
+            // What is missing has the place of what lacks it.
+            ("on_merge", 1, 1),
+            ("field", 1, 1),
+        ] {
+            assert!(places.contains(&wanted), "{wanted:?}: {found:?}");
+        }
+    }
+
+    /// The paths of all values.
+    fn paths(value: &Value, path: &[String], to: &mut Vec<KeyPath>) {
+        let below: Vec<(String, &Value)> = match value {
+            Value::Object(map) => map
+                .iter()
+                .map(|(key, below)| (key.clone(), below))
+                .collect(),
+            Value::Array(list) => {
+                let list = list.iter().enumerate();
+                list.map(|(n, below)| (n.to_string(), below)).collect()
+            }
+            _ => Vec::new(),
+        };
+        for (key, value) in below {
+            let path: KeyPath = path.iter().cloned().chain([key]).collect();
+            to.push(path.clone());
+            paths(value, &path, to);
+        }
+    }
+
+    /// A value of a wrong type is one mistake of form, and hides no other mistake.
+    #[test]
+    fn every_wrong_value_is_found_beside_another_mistake() {
+        let ralph: Value = toml_edit::de::from_str(RALPH).unwrap();
+        let mut all = Vec::new();
+        paths(&ralph, &[], &mut all);
+        assert!(all.len() > 200, "{}", all.len());
+        for path in all {
+            // An estimate is the other mistake, or a name that is empty.
+            let (other, wrong) = match path[0].as_str() {
+                "estimate" => (["field", "status"], ""),
+                _ => (["estimate", "max_pick"], "Q"),
+            };
+            let mut value = ralph.clone();
+            value[other[0]][other[1]] = Value::from(wrong);
+            let at = path.iter().fold(&mut value, |at, step| match at {
+                Value::Array(list) => &mut list[step.parse::<usize>().unwrap()],
+                other => &mut other[step.as_str()],
+            });
+            // No key takes a fraction.
+            *at = Value::from(2.5);
+            let text = serde_json::to_string_pretty(&value).unwrap();
+            let found = lint(&text);
+            let mut keys: Vec<String> = found.iter().map(|m| m.key.clone()).collect();
+            keys.sort();
+            let mut wanted = vec![path.join("."), other.join(".")];
+            wanted.sort();
+            assert_eq!(keys, wanted, "{found:?}");
+            let form = found.iter().find(|m| m.key == path.join(".")).unwrap();
+            let line = text.lines().nth(form.line - 1).unwrap();
+            assert!(line.contains("2.5"), "{form}: {line}");
+            let start = line.chars().skip(form.column - 1).collect::<String>();
+            assert!(start.starts_with("2.5"), "{form}: {line}");
+        }
     }
 }

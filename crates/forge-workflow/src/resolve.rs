@@ -226,29 +226,75 @@ mod tests {
     /// What each intent means for each command, and which states each may name: written from the
     /// requirements, and not from the preset.
     const TABLE: &str = include_str!("../tests/resolve.tsv");
+    const SMALL: &str = include_str!("../tests/resolve-small.tsv");
+    /// Which states follow each.
+    const TRANSITIONS: &str = include_str!("../tests/transitions.tsv");
+    const SMALL_TRANSITIONS: &str = include_str!("../tests/transitions-small.tsv");
+
+    /// The names of the columns of a table, and its rows.
+    fn rows(table: &str) -> (Vec<&str>, Vec<(&str, Vec<&str>)>) {
+        let mut lines = table.lines().filter(|line| !line.starts_with('#'));
+        let mut split = || {
+            let mut cells = lines.next()?.split('\t');
+            let first = cells.next()?;
+            Some((first, cells.collect::<Vec<&str>>()))
+        };
+        let (_, columns) = split().unwrap();
+        let rows: Vec<_> = std::iter::from_fn(split).collect();
+        assert!(rows.iter().all(|(_, cells)| cells.len() == columns.len()));
+        (columns, rows)
+    }
 
     #[test]
     fn r_001_12_every_command_intent_and_state_is_in_the_table() {
-        let ralph = ralph();
-        let mut rows = 0;
-        let mut lines = TABLE.lines().filter(|line| !line.starts_with('#'));
-        let commands: Vec<&str> = lines.next().unwrap().split('\t').skip(1).collect();
-        assert_eq!(commands.len(), ralph.commands.len());
-        for line in lines {
-            let mut cells = line.split('\t');
-            let said = cells.next().unwrap();
-            for (command, wanted) in commands.iter().zip(cells.by_ref()) {
-                for command in [(*command).to_owned(), format!("ralph_{command}")] {
-                    let found = resolve(&ralph, said, &command);
-                    let found = found.map_or("-", |r| r.state.name.as_str());
-                    assert_eq!(found, wanted, "{said} as {command}");
-                    assert_eq!(resolve(&ralph, said, &command).is_err(), wanted == "-");
+        for (preset, prefix, table) in [("ralph", "ralph_", TABLE), ("small", "", SMALL)] {
+            let definition = Definition::preset(preset).unwrap();
+            let (commands, rows) = rows(table);
+            assert_eq!(commands.len(), definition.commands.len());
+            assert_eq!(
+                rows.len(),
+                definition.intents.len() + definition.states.len()
+            );
+            for (said, cells) in rows {
+                for (command, wanted) in commands.iter().zip(cells) {
+                    for command in [(*command).to_owned(), format!("{prefix}{command}")] {
+                        let found = resolve(&definition, said, &command);
+                        assert_eq!(found.is_err(), wanted == "-", "{said} as {command}");
+                        let found = found.map_or("-", |r| r.state.name.as_str());
+                        assert_eq!(found, wanted, "{said} as {command}");
+                    }
                 }
-                rows += 1;
             }
         }
-        let questions = ralph.intents.len() + ralph.states.len();
-        assert_eq!(rows, questions * ralph.commands.len());
+    }
+
+    #[test]
+    fn every_strict_transition_is_in_the_table() {
+        for (preset, table) in [("ralph", TRANSITIONS), ("small", SMALL_TRANSITIONS)] {
+            let free = Definition::preset(preset).unwrap();
+            let mut strict = free.clone();
+            strict.strict_transitions = true;
+            let (states, rows) = rows(table);
+            assert_eq!(states.len(), strict.states.len());
+            assert_eq!(rows.len(), strict.states.len());
+            for (name, cells) in rows {
+                let from = strict.state(name).unwrap();
+                for (to, cell) in states.iter().zip(cells) {
+                    let goal = |is_global| Resolved {
+                        state: strict.state(to).unwrap(),
+                        was_intent: is_global,
+                        is_global,
+                    };
+                    let is_right = cell == "y" || name == *to;
+                    let found = check_transition(&strict, from, &goal(false));
+                    assert_eq!(found.is_ok(), is_right, "{preset}: {name} to {to}");
+                    let found = check_transition(&strict, from, &goal(true));
+                    let is_right = is_right || from.terminal.is_none();
+                    assert_eq!(found.is_ok(), is_right, "{preset}: {name} to {to}");
+                    check_transition(&free, from, &goal(false)).unwrap();
+                }
+            }
+        }
     }
 
     #[test]

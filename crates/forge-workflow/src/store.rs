@@ -10,6 +10,10 @@ use serde::Serialize;
 
 use crate::{Definition, Member, State, Terminal};
 
+/// The fields of a parent and of blockers, where the fields of issues are no board's: such a forge
+/// keeps the relations of issues in fields as well, and has none that nobody has defined.
+const RELATION_FIELDS: [&str; 2] = ["parent", "blocked-by"];
+
 /// What a workflow keeps of an issue, apart from its state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
@@ -346,28 +350,35 @@ pub async fn missing(
         };
         wanted.retain(|s| s.kind != "label" || !has(s));
     }
-    let keeps_fields = repo
-        .client()
-        .forge()
-        .capabilities()
-        .has(Capability::IssueFieldEdit);
+    let capabilities = repo.client().forge().capabilities();
+    let keeps_fields = capabilities.has(Capability::IssueFieldEdit);
+    if keeps_fields
+        && capabilities.has(Capability::IssueRelations)
+        && !capabilities.has(Capability::IssueBoard)
+    {
+        // Groups need them as much as states.
+        wanted.extend(RELATION_FIELDS.map(|name| Setup {
+            kind: "field",
+            name: name.to_owned(),
+            options: Vec::new(),
+        }));
+    }
     if !keeps_fields {
         wanted.retain(|s| s.kind != "field");
     } else if wanted.iter().any(|s| s.kind == "field") {
         let fields = repo.issue_fields(store.board()).await?;
-        for setup in wanted.iter_mut().filter(|s| s.kind == "field") {
-            let of = |f: &&IssueField| f.name.to_lowercase() == setup.name.to_lowercase();
-            if let Some(field) = fields.iter().find(of) {
-                let has = |o: &String| {
-                    field
-                        .options
-                        .iter()
-                        .any(|f| f.to_lowercase() == o.to_lowercase())
-                };
-                setup.options.retain(|option| !has(option));
+        wanted.retain_mut(|setup| {
+            let is = |a: &str, b: &str| a.to_lowercase() == b.to_lowercase();
+            let mut known = fields.iter().filter(|f| is(&f.name, &setup.name));
+            match known.next().filter(|_| setup.kind == "field") {
+                Some(field) => {
+                    let has = |option: &String| field.options.iter().any(|f| is(f, option));
+                    setup.options.retain(|option| !has(option));
+                    !setup.options.is_empty()
+                }
+                None => true,
             }
-        }
-        wanted.retain(|s| s.kind != "field" || !s.options.is_empty());
+        });
     }
     Ok(wanted)
 }

@@ -2,12 +2,13 @@
 
 use std::{process::Stdio, thread, time::Duration};
 
-use forge_testkit::{Output, Run};
+use forge_testkit::{Output, Run, tangled::Fault};
 use serde_json::Value;
 
 use super::hall::Hall;
 
 const CLAIMERS: usize = 20;
+const APPLY: &str = "com.atproto.repo.applyWrites";
 
 /// A program that has claimed, and what it said.
 struct Claimed {
@@ -129,5 +130,22 @@ fn killed_claimer_on_tangled_leaves_the_issue_to_one() {
         thread::sleep(Duration::from_millis(2_100));
         let (won, lost) = board.race(4);
         board.keeps(&won, &lost);
+    }
+}
+
+#[test]
+fn lost_answers_of_a_claim_on_tangled_leave_one_holder() {
+    // The claim, and the move of its issue.
+    for skip in 0..2 {
+        let board = Board::new();
+        let pds = board.hall.world.pds();
+        pds.host()
+            .fault(Fault::reset().committed().on(APPLY).skip(skip));
+        let (won, lost) = board.race(4);
+        assert_eq!(pds.host().faults_left(), 0, "{skip}");
+        let claim = board.keeps(&won, &lost);
+        let done = ["workflow", "set-state", &board.issue, "__COMPLETE__"];
+        let done = [&done[..], &["-c", "research", "--claim", &claim]].concat();
+        on(&board.hall, &done).ok();
     }
 }

@@ -12,7 +12,10 @@ use serde_json::{Map, Value, json};
 
 use super::{
     missing,
-    sections::{FIRST_COMMENTS, access, id_of, is_cut, need_board, place, relations, selection},
+    sections::{
+        COMMENTS_KEY, FIRST_COMMENTS, access, cut_comments, id_of, is_cut, need_board, place,
+        relations, selection,
+    },
     version::{self, ReadParts},
 };
 use crate::{
@@ -27,12 +30,16 @@ use crate::{
 /// each list at its full length. An issue has up to 201 neighbours, and a neighbour 20 labels, 10
 /// assignees, 40 relations and 4 places on boards with 20 values each: 155 nodes with itself. With
 /// 410 nodes of its own an issue counts 31,565, and ten of them 315,650. 100 comments and the
-/// places of an issue itself are 310 more for each.
+/// places of an issue itself are 310 more for each, and 50 comments of each neighbour 10,050: ten
+/// issues count at most 419,250.
 pub(crate) const IDS: usize = 10;
 
 /// The places of a neighbour on boards.
 const ITEMS: &str = "boardItems: projectItems(first: 4, includeArchived: false) { totalCount \
                      nodes { ...BoardItemNode } }";
+/// The comments of a neighbour.
+const COMMENTS: &str =
+    "allComments: comments(first: 50) { nodes { ...CommentNode } pageInfo { ...PageEnd } }";
 
 /// The document for `count` issues: those are its variables `owner0`, `name0`, `number0`, and so on.
 pub(crate) fn document(count: usize, fields: &IssueFields) -> String {
@@ -55,8 +62,10 @@ pub(crate) fn document(count: usize, fields: &IssueFields) -> String {
         ..fields.clone()
     };
     document.fragment("IssueSections", "Issue", &selection(&own, FIRST_COMMENTS));
-    let items = if fields.board.is_some() { ITEMS } else { "" };
-    document.fragment("NeighbourItems", "Issue", items);
+    let parts = [(fields.board.is_some(), ITEMS), (fields.comments, COMMENTS)];
+    let parts = parts.into_iter().filter(|(wanted, _)| *wanted);
+    let parts: Vec<&str> = parts.map(|(_, part)| part).collect();
+    document.fragment("NeighbourParts", "Issue", &parts.join(" "));
     document.text()
 }
 
@@ -152,8 +161,13 @@ impl GitHub {
                     .push(((*id).clone(), error.unwrap_or_else(|| missing(id))));
                 continue;
             };
-            let comments = wire.all_comments.take().unwrap_or_default();
-            self.neighbours(id, &wire, fields, &mut neighbours);
+            let comments = wire.all_comments.take();
+            let no_comments = fields.comments && comments.is_none();
+            let lost_comments = errors.iter().any(|e| e.names().contains(&COMMENTS_KEY));
+            // The error does not name the neighbour: each is read by itself.
+            if !lost_comments {
+                self.neighbours(id, &wire, fields, &mut neighbours);
+            }
             let fields = IssueFields {
                 relations: true,
                 ..fields.clone()
@@ -161,10 +175,14 @@ impl GitHub {
             let mut warnings = self.api.warnings_of(&answer, errors, |_| {
                 ("a part of the issue".to_owned(), None)
             });
+            if no_comments || lost_comments {
+                warnings.push(cut_comments("the answer lacks some"));
+            }
             match self.issue_with(&id.repo, wire, &fields) {
                 Ok(mut issue) => {
                     if fields.comments {
-                        issue.comments = Some(self.all_comments(id, comments, &mut warnings).await);
+                        let first = comments.unwrap_or_default();
+                        issue.comments = Some(self.all_comments(id, first, &mut warnings).await);
                     }
                     issue.warnings.extend(warnings);
                     set.issues.push(issue);
@@ -193,6 +211,14 @@ impl GitHub {
 
     /// A neighbour of `id`, without its text; `None` where a list of it is longer than its page.
     fn neighbour(&self, id: &IssueId, end: &wire::Issue, fields: &IssueFields) -> Option<Issue> {
+        let comments = match fields.comments {
+            true => Some(
+                end.all_comments
+                    .clone()
+                    .filter(|list| list.next().is_none())?,
+            ),
+            false => None,
+        };
         let host = &self.info.host;
         let own = id_of(host, &id.repo, end);
         let relations = relations(host, &own.repo, end);
@@ -210,6 +236,8 @@ impl GitHub {
         let mut issue = map::issue(host, &own.repo, end.clone()).ok()?;
         issue.relations = Some(relations);
         issue.values = values;
+        issue.comments =
+            comments.map(|list| list.into_vec().into_iter().map(map::comment).collect());
         issue.warnings.extend(warning);
         issue.version = version::of(
             &issue,

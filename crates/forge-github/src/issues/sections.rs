@@ -23,6 +23,8 @@ pub(crate) const ITEMS: &str = "boardItems: projectItems(first: 10, includeArchi
                                 { totalCount nodes { ...BoardItemNode } }";
 /// The key of those in an answer.
 const ITEMS_KEY: &str = "boardItems";
+/// The key of comments in an answer.
+pub(super) const COMMENTS_KEY: &str = "allComments";
 
 /// The selection of an issue with the sections of `fields`, with `comments` where those are wanted.
 pub(crate) fn selection(fields: &IssueFields, comments: &str) -> String {

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::{
     missing,
-    sections::{access, cut_comments, need_board, selection},
+    sections::{COMMENTS_KEY, access, cut_comments, need_board, selection},
     variables,
 };
 use crate::{
@@ -23,9 +23,6 @@ use crate::{
 
 /// The comments of a page; the variable `after` is its position.
 pub(crate) const COMMENTS: &str = "allComments: comments(first: 100, after: $after) { nodes { ...CommentNode } pageInfo { ...PageEnd } }";
-
-/// The key of those in an answer.
-const COMMENTS_KEY: &str = "allComments";
 
 #[derive(Debug, Deserialize)]
 struct RepositoryOf {

@@ -109,6 +109,36 @@ async fn related_issues_come_ten_to_a_query() {
 }
 
 #[tokio::test]
+async fn neighbours_come_with_their_comments() {
+    let b = Board::new(3);
+    let repo = &b.world.ada;
+    {
+        let mut seed = b.world.double.seed();
+        seed.sub_issue((REPO, 1), (REPO, 2));
+        seed.sub_issue((REPO, 1), (REPO, 3));
+        seed.comment(REPO, 2, "ada", "Mine.");
+        for n in 0..51 {
+            seed.comment(REPO, 3, "ada", &format!("Remark {n}."));
+        }
+    }
+    let asked = [id(repo, 1)];
+    let (set, sent) = b
+        .sent(repo.related_issues(&asked, &IssueFields::COMMENTS))
+        .await;
+    let set = set.unwrap();
+    assert_eq!(sent.len(), 1);
+    // An issue with more comments than a neighbour's page is not given along.
+    assert_eq!(numbers(&set), [1, 2]);
+    let comments = of(&set, 2).comments.as_ref().unwrap();
+    let bodies: Vec<&str> = comments.iter().map(|c| c.body.as_str()).collect();
+    assert_eq!(bodies, ["Mine."]);
+    let plain = repo.related_issues(&asked, &IssueFields::NONE).await;
+    let plain = plain.unwrap();
+    assert_eq!(numbers(&plain), [1, 2, 3]);
+    assert!(of(&plain, 2).comments.is_none());
+}
+
+#[tokio::test]
 async fn neighbour_with_long_lists_is_not_given_along() {
     let b = Board::new(30);
     let repo = &b.world.ada;

@@ -1,7 +1,8 @@
 use forge::workflow::{
-    Convergence, GroupView, Member, MemberState, Position, Promise, convergence,
+    Convergence, Definition, GroupView, Member, MemberState, Position, Promise, convergence,
+    resolve,
 };
-use forge_core::model::IssueId;
+use forge_core::{Error, model::IssueId};
 use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +14,7 @@ use super::{
 };
 use crate::{
     calls::{Answer, Call, Effect, Spec, Stop, Tool},
-    content::Clean,
+    content::{Clean, name},
     output::{WarningOut, word},
 };
 
@@ -26,6 +27,9 @@ pub(super) struct Args {
     issue: String,
     /// Whether the group has come so far
     target_state: Option<String>,
+    /// A state or intent: what command means by it
+    state: Option<String>,
+    command: Option<String>,
 }
 
 /// How many moves of the trail a result has, the newest.
@@ -62,6 +66,9 @@ pub(super) struct Out {
     /// With target_state
     #[serde(skip_serializing_if = "Option::is_none")]
     target: Option<TargetOut>,
+    /// With state and command
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resolved: Option<ResolvedOut>,
     /// Who works on the issue
     #[serde(skip_serializing_if = "Option::is_none")]
     claim: Option<ClaimOut>,
@@ -91,12 +98,31 @@ struct TargetOut {
     recommendation: String,
 }
 
+#[derive(Debug, Serialize, JsonSchema)]
+struct ResolvedOut {
+    state: Clean,
+    was_intent: bool,
+    command: Clean,
+}
+
+impl ResolvedOut {
+    fn of(call: &Call, definition: &Definition, said: &str, command: &str) -> Result<Self, Error> {
+        let resolved = resolve(definition, said, command)?;
+        Ok(Self {
+            state: line(call, &resolved.state.name),
+            was_intent: resolved.was_intent,
+            command: line(call, &definition.full_name(command)),
+        })
+    }
+}
+
 impl Tool for WorkflowView {
     const SPEC: Spec = Spec {
         name: "workflow_view",
         title: "Where an issue is in the workflow",
         description: "Decides where an issue and its group are: phase and why, whom it waits for, \
-                      claim and last moves; with target_state whether all have come so far. \
+                      claim and last moves; with target_state whether all have come so far; \
+                      with state and command which state that is. \
                       Recovery: issue_list has the numbers.",
         effect: Effect::Read,
     };
@@ -112,6 +138,15 @@ impl Tool for WorkflowView {
         if let Some(wanted) = &wanted {
             convergence(definition, &[], wanted)?;
         }
+        let resolved = match (given(args.state), given(args.command)) {
+            (None, None) => None,
+            (said, command) => Some(ResolvedOut::of(
+                call,
+                definition,
+                &said.unwrap_or_default(),
+                &command.unwrap_or_default(),
+            )?),
+        };
         let (position, group) = workflow.position(&target.id).await?;
         let reached = match &wanted {
             Some(wanted) => Some(convergence(definition, &group.issues, wanted)?),
@@ -124,6 +159,7 @@ impl Tool for WorkflowView {
         };
         let mut out = of.position(&position, &group, workflow.promise());
         out.target = reached.as_ref().map(|reached| of.target(reached));
+        out.resolved = resolved;
         out.claim = trail.claim.as_ref().map(|claim| ClaimOut::of(call, claim));
         let older = trail.moves.len().saturating_sub(MAX_MOVES);
         let moves = trail.moves.iter().skip(older);
@@ -178,6 +214,7 @@ impl Of<'_> {
                 .map(|state| line(call, state))
                 .collect(),
             target: None,
+            resolved: None,
             claim: None,
             claims: word(&promise),
             moves: Vec::new(),
@@ -277,6 +314,10 @@ impl Out {
             for member in &target.blocking {
                 text.push_str(&format!("behind: {}", member.text()));
             }
+        }
+        if let Some(resolved) = &self.resolved {
+            let (to, command) = (state(&resolved.state), name(&resolved.command));
+            text.push_str(&format!("for {command} that is {to}\n"));
         }
         match &self.claim {
             Some(claim) => text.push_str(&claim.text()),

@@ -2,7 +2,7 @@
 
 use forge_core::{
     Error, Precondition, Result, Warning,
-    model::{Issue, IssueId},
+    model::{Issue, IssueFields, IssueId},
     text::one_line,
 };
 use futures::{StreamExt as _, stream};
@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::{AT_ONCE, Workflow, now};
 use crate::{
-    AdvancePlan, Entry, Event, Member, Sheet, SkippedMember, State, Swap, Trail, advance_plan,
+    AdvancePlan, Entry, Event, Member, Promise, Sheet, SkippedMember, State, Swap, advance_plan,
     ledger::took_effect,
     member::{order, short},
 };
@@ -73,7 +73,12 @@ impl Workflow {
         dry_run: bool,
     ) -> Result<AdvanceReport> {
         let empty = advance_plan(&self.definition, &[], target, pass_locks)?;
-        let (children, warnings) = self.children(parent).await?;
+        let fields = IssueFields {
+            // One query for all trails, where each would be a request of its own.
+            comments: self.promise() == Promise::Ordered,
+            ..self.fields()
+        };
+        let (children, warnings) = self.children(parent, &fields).await?;
         let members: Vec<Member> = children.iter().map(|issue| self.member(issue)).collect();
         let plan = advance_plan(&self.definition, &members, target, pass_locks)?;
         let mut report = AdvanceReport {
@@ -112,14 +117,11 @@ impl Workflow {
         sheets
     }
 
-    /// An issue with its trail, which is read where there may be one.
+    /// An issue with its trail, which is read where the issue did not come with it.
     async fn sheet(&self, issue: &Issue) -> Result<Sheet> {
-        match self.ledger.may_have_trail(issue) {
-            true => self.ledger.read(&issue.id).await,
-            false => Ok(Sheet {
-                issue: issue.clone(),
-                trail: Trail::default(),
-            }),
+        match self.ledger.sheet_of(issue) {
+            Some(sheet) => Ok(sheet),
+            None => self.ledger.read(&issue.id).await,
         }
     }
 
@@ -146,7 +148,7 @@ impl Workflow {
             return Err(Error::precondition(Precondition::Rule, why)
                 .with_hint("name a sub-issue of the issue that is to advance"));
         };
-        let (children, mut warnings) = self.children(&parent).await?;
+        let (children, mut warnings) = self.children(&parent, &self.fields()).await?;
         let set = self
             .repo
             .related_issues(std::slice::from_ref(&parent), &self.fields())
@@ -226,12 +228,15 @@ impl Workflow {
         ordered.take(least + 1).filter(|s| s.gate).last()
     }
 
-    /// The sub-issues of an issue, as they are.
-    async fn children(&self, parent: &IssueId) -> Result<(Vec<Issue>, Vec<Warning>)> {
-        let fields = self.fields();
+    /// The sub-issues of an issue, with the sections of `fields`.
+    async fn children(
+        &self,
+        parent: &IssueId,
+        fields: &IssueFields,
+    ) -> Result<(Vec<Issue>, Vec<Warning>)> {
         let mut set = self
             .repo
-            .related_issues(std::slice::from_ref(parent), &fields)
+            .related_issues(std::slice::from_ref(parent), fields)
             .await?;
         let at = set
             .issues
@@ -272,7 +277,7 @@ impl Workflow {
             }
         }
         if !unread.is_empty() {
-            let set = self.repo.related_issues(&unread, &fields).await?;
+            let set = self.repo.related_issues(&unread, fields).await?;
             for (id, why) in set.failed {
                 let why = format!("{} could not be read: {}", short(&id), why.message());
                 warnings.push(Warning::new(why));
@@ -285,6 +290,7 @@ impl Workflow {
     }
 
     /// Moves issues to a state. One that is claimed stays, or its claim ends where claims are passed.
+    /// A claim that comes between the reading and the writing counts: its issue is an error.
     async fn carry_out(
         &self,
         sheets: Vec<Sheet>,
@@ -328,11 +334,16 @@ impl Workflow {
             return Ok(());
         }
         let results = self.ledger.swap_all(&writes).await?;
-        for (moved, result) in moves.into_iter().zip(results) {
+        for ((moved, (sheet, _, entry)), result) in moves.into_iter().zip(&writes).zip(results) {
             match result {
                 Ok(Swap::Written(outcome)) if took_effect(&outcome.ingestion) => {
-                    report.advanced.push(moved);
-                    report.warnings.extend(outcome.warnings);
+                    match self.settle_race(sheet, to, entry, outcome).await {
+                        Ok(outcome) => {
+                            report.advanced.push(moved);
+                            report.warnings.extend(outcome.warnings);
+                        }
+                        Err(e) => report.errors.push(failed(&moved.id, e.message())),
+                    }
                 }
                 Ok(Swap::Written(_)) => {
                     let why = "its record is stored, and nothing shows it";

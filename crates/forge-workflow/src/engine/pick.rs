@@ -50,7 +50,7 @@ pub struct Picked {
 #[derive(Default)]
 struct Scan {
     candidates: Vec<Candidate>,
-    /// The issues that have no trail.
+    /// The issues whose trail has no claim, as far as the list says.
     untouched: BTreeSet<(String, u64, String)>,
     scanned: usize,
     truncated: bool,
@@ -141,10 +141,11 @@ impl Workflow {
                 .filter(|issue| issue.state == IssueState::Open);
             scan.candidates
                 .extend(open.map(|issue| self.candidate(issue)));
-            let quiet = found
-                .items
-                .iter()
-                .filter(|issue| !self.ledger.may_have_trail(issue));
+            let quiet = found.items.iter().filter(|issue| {
+                self.ledger
+                    .sheet_of(issue)
+                    .is_some_and(|s| s.trail.claim.is_none())
+            });
             scan.untouched.extend(quiet.map(|issue| order(&issue.id)));
             let is_over = n == MAX_PAGES || self.is_certain(&scan.candidates, state, req)?;
             match found.next {

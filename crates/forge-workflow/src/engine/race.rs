@@ -7,14 +7,15 @@ use forge_core::{
 };
 
 use super::{Workflow, held};
-use crate::{Entry, Event, Promise, Sheet, State, ledger::took_effect, member::short};
+use crate::{Claim, Entry, Event, Promise, Sheet, State, ledger::took_effect, member::short};
 
 impl Workflow {
     /// Ends a race: an issue that is not in `state` behind a move was moved by somebody else at the
     /// same time.
     ///
     /// A claim that came meanwhile counts, else the last move of the trail. All who see the
-    /// contradiction bring the issue to the same state.
+    /// contradiction bring the issue to the same state. The value of a board shows no contradiction:
+    /// there a claim is found by the number of comments in the answer.
     ///
     /// # Errors
     /// `conflict` where the other one counts.
@@ -27,7 +28,9 @@ impl Workflow {
     ) -> Result<Outcome<Issue>> {
         let id = &sheet.issue.id;
         let is_settled = is_empty(&self.edit_to(&outcome.value, state));
-        if is_settled || self.promise() == Promise::Exclusive || !took_effect(&outcome.ingestion) {
+        let is_alone = outcome.value.comments_count <= sheet.issue.comments_count + 1;
+        let is_exclusive = self.promise() == Promise::Exclusive;
+        if (is_settled && is_alone) || is_exclusive || !took_effect(&outcome.ingestion) {
             return Ok(outcome);
         }
         let back = self.ledger.read(id).await?;
@@ -37,6 +40,11 @@ impl Workflow {
         }
         let claim = back.trail.claim.as_ref();
         let claim = claim.filter(|claim| !sheet.trail.ids.contains(&claim.id));
+        let is_passed = |c: &Claim| c.id != entry.id && is_before(&back.issue, &c.id, &entry.id);
+        // A claim that came after a move in effect was not overtaken.
+        if is_settled && !claim.is_some_and(is_passed) {
+            return Ok(outcome);
+        }
         let last = back.trail.moves.last();
         let (goal, other) = match (claim, last.map(|last| (&last.id, &last.event))) {
             (Some(claim), _) if claim.id != entry.id => {
@@ -71,6 +79,13 @@ fn overtaken(id: &IssueId, state: &State, to: &str) -> Error {
         state.name
     );
     Error::new(kind, message).with_hint("look at the issue, then move it again where that is right")
+}
+
+/// Whether the first entry stands before the second in the comments of an issue.
+fn is_before(issue: &Issue, first: &str, second: &str) -> bool {
+    let entries = issue.comments.iter().flatten();
+    let mut ids = entries.filter_map(|c| Entry::parse(&c.body)).map(|e| e.id);
+    ids.find(|id| id == first || id == second).as_deref() == Some(first)
 }
 
 /// Whether an edit changes nothing.

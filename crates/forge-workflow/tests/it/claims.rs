@@ -1,8 +1,16 @@
 //! Claims in a ledger in memory: what each promise is worth, with clocks that differ and answers that
 //! are lost.
 
-use forge_core::{ErrorKind, model::IssueId};
-use forge_workflow::{ClaimRequest, Event, PickRequest, Promise, Workflow};
+use std::sync::Mutex;
+
+use async_trait::async_trait;
+use forge_core::{
+    ErrorKind,
+    model::{EditIssue, IssueId},
+};
+use forge_workflow::{
+    ClaimRequest, Entry, Event, Ledger, PickRequest, Promise, Sheet, Swap, Workflow,
+};
 
 use crate::{
     local::{Stage, child},
@@ -114,6 +122,82 @@ async fn fast_clock_takes_no_running_lease() {
         held.trail(&id).await.unwrap().claim.unwrap().holder,
         "other"
     );
+}
+
+/// A ledger in which somebody else claims between the reading and the writing.
+#[derive(Debug)]
+struct Late {
+    inner: MemoryLedger,
+    first: Mutex<Option<Workflow>>,
+}
+
+#[async_trait]
+impl Ledger for Late {
+    fn promise(&self) -> Promise {
+        self.inner.promise()
+    }
+
+    async fn read(&self, issue: &IssueId) -> forge_core::Result<Sheet> {
+        self.inner.read(issue).await
+    }
+
+    async fn swap(
+        &self,
+        sheet: &Sheet,
+        edit: EditIssue,
+        entry: &Entry,
+    ) -> forge_core::Result<Swap> {
+        let first = self.first.lock().unwrap().take();
+        if let Some(first) = first {
+            claim(&first, &sheet.issue.id, "first").await.unwrap();
+        }
+        self.inner.swap(sheet, edit, entry).await
+    }
+
+    async fn renew(&self, sheet: &Sheet, comment: &str, entry: &Entry) -> forge_core::Result<Swap> {
+        self.inner.renew(sheet, comment, entry).await
+    }
+
+    async fn withdraw(&self, sheet: &Sheet, entry: &Entry) -> forge_core::Result<()> {
+        self.inner.withdraw(sheet, entry).await
+    }
+}
+
+#[tokio::test]
+async fn advisory_race_goes_by_clocks_and_is_reported() {
+    let stage = Stage::new().await;
+    let id = stage.id(1);
+    for skew in [-600, 0, 600] {
+        let ledger = MemoryLedger::new(Promise::Advisory);
+        let first = || stage.flow_with(Box::new(ledger.clone()));
+        let second = stage.flow_with(Box::new(Late {
+            inner: ledger.with_skew(skew),
+            first: Mutex::new(Some(first())),
+        }));
+        let result = second.claim(&id, &by("second")).await;
+        let holder = first().trail(&id).await.unwrap().claim.unwrap().holder;
+        if skew >= 0 {
+            let e = result.unwrap_err();
+            assert!(e.message().contains("first holds it"), "{skew}: {e}");
+            assert_eq!(holder, "first", "{skew}");
+            continue;
+        }
+        // The slow clock counts as the earlier: the winner is told of the race, and the other one is
+        // told by its next write.
+        let warnings = result.unwrap().warnings;
+        let told = warnings.iter().any(|w| {
+            let race = "first claimed #1 at the same time";
+            w.message.starts_with(race)
+        });
+        assert!(told, "{warnings:?}");
+        assert_eq!(holder, "second");
+        let entries = ledger.entries();
+        let mine = entries
+            .iter()
+            .find(|e| matches!(&e.event, Event::Claimed { holder, .. } if holder == "first"));
+        let e = first().heartbeat(&id, &mine.unwrap().id).await.unwrap_err();
+        assert!(e.message().contains("second holds it now"), "{e}");
+    }
 }
 
 #[tokio::test]

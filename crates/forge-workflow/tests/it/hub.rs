@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use forge_core::{
     Client, ForgeKind, Policy, Repo, RepoId, RepoPath,
-    model::{BoardId, IssueId},
+    model::{BoardId, EditIssue, IssueId},
 };
 use forge_github::{FixedToken, GitHub};
 use forge_http::{Http, Proxies, RetryPolicy, Settings};
@@ -13,8 +13,8 @@ use forge_testkit::github::{
     state::{Id, Permission},
 };
 use forge_workflow::{
-    ClaimRequest, Definition, FieldStore, LabelStore, MoveRequest, PickRequest, Promise, Store,
-    Workflow,
+    ClaimRequest, Definition, FieldStore, LabelStore, MAX_GROUP, MoveRequest, PickRequest, Promise,
+    Store, Workflow,
 };
 
 pub const REPO: &str = "octo/tools";
@@ -152,6 +152,57 @@ async fn group_within_two_hops_costs_two_requests_and_each_further_hop_one() {
         );
         let (reads, _) = hub.requests();
         assert!(reads <= wanted, "{hops} hops cost {reads}");
+    }
+}
+
+#[tokio::test]
+async fn group_over_two_hundred_is_cut_and_says_so() {
+    let hub = Hub::new();
+    let numbers: Vec<u64> = (0..230).map(|_| hub.issue("Backlog")).collect();
+    // A tree: eight issues wait for each.
+    for (n, number) in numbers.iter().enumerate().skip(1) {
+        let root = numbers[(n - 1) / 8];
+        hub.double.seed().blocked_by((REPO, *number), (REPO, root));
+    }
+    for seed in [0, 100, 229] {
+        hub.requests();
+        let view = hub.flow.group(&hub.id(numbers[seed])).await.unwrap();
+        assert!(view.group.truncated, "from {seed}");
+        assert_eq!(view.group.members.len(), MAX_GROUP, "from {seed}");
+        assert!(view.group.members.contains(&hub.id(numbers[seed])));
+        // No more is read than a group may have, ten issues to a query.
+        let (reads, _) = hub.requests();
+        assert!(reads <= MAX_GROUP / 10 + 5, "{reads} from {seed}");
+    }
+}
+
+#[tokio::test]
+async fn chain_of_sixty_is_whole_and_longer_is_cut() {
+    for (length, seed, cut) in [
+        (60, 0, false),
+        (60, 30, false),
+        (60, 59, false),
+        (120, 0, true),
+    ] {
+        let hub = Hub::new();
+        let numbers: Vec<u64> = (0..length).map(|_| hub.issue("Backlog")).collect();
+        for pair in numbers.windows(2) {
+            hub.double
+                .seed()
+                .blocked_by((REPO, pair[1]), (REPO, pair[0]));
+        }
+        let view = hub.flow.group(&hub.id(numbers[seed])).await.unwrap();
+        let case = format!("{length} from {seed}: {:?}", view.warnings);
+        assert_eq!(view.group.truncated, cut, "{case}");
+        assert_eq!(view.warnings.len(), usize::from(cut), "{case}");
+        match cut {
+            false => assert_eq!(view.group.members.len(), length, "{case}"),
+            true => {
+                let why = "the group has a chain of more than 50 issues; the rest is left out";
+                assert_eq!(view.warnings[0].message, why);
+                assert!(view.group.members.len() < length, "{case}");
+            }
+        }
     }
 }
 
@@ -326,6 +377,89 @@ async fn advance_of_many_is_two_reads_and_batches_of_twenty() {
     assert!(again.advanced.is_empty());
     let (reads, writes) = hub.requests();
     assert!(reads <= 2 && writes == 0, "{reads} reads, {writes} writes");
+}
+
+#[tokio::test]
+async fn advance_reads_trails_with_the_children() {
+    let hub = Hub::new();
+    hub.double.seed().set_clock_to_now();
+    let parent = hub.issue("Backlog");
+    for _ in 0..25 {
+        let number = hub.issue("Ready for Plan");
+        let mut seed = hub.double.seed();
+        seed.sub_issue((REPO, parent), (REPO, number));
+        seed.comment(REPO, number, "ada", "Who takes this?");
+    }
+    let plan = ClaimRequest {
+        command: "plan",
+        holder: Some("agent"),
+        ..ClaimRequest::default()
+    };
+    let claimed = hub.id(5);
+    hub.flow.claim(&claimed, &plan).await.unwrap();
+    // A person moves the claimed issue back on the board, past the workflow.
+    let state = (
+        "Workflow State".to_owned(),
+        Some("Ready for Plan".to_owned()),
+    );
+    let back = EditIssue {
+        values: [state].into(),
+        board: fields().board().cloned(),
+        ..EditIssue::default()
+    };
+    hub.repo.edit_issue(&claimed, &back).await.unwrap();
+    hub.requests();
+    let report = hub
+        .flow
+        .advance(&hub.id(parent), "In Review", false, false)
+        .await
+        .unwrap();
+    assert_eq!(report.advanced.len(), 24, "{report:?}");
+    let skipped = &report.skipped;
+    assert_eq!(skipped.len(), 1, "{report:?}");
+    assert_eq!(skipped[0].id, claimed);
+    assert_eq!(skipped[0].reason, "agent works on it");
+    assert_eq!(hub.state(5), "Ready for Plan");
+    // As many as without a comment: each trail comes with its issue.
+    assert_eq!(hub.requests(), (2, 2));
+}
+
+#[tokio::test]
+async fn child_with_a_long_trail_is_read_by_itself() {
+    let hub = Hub::new();
+    hub.double.seed().set_clock_to_now();
+    let parent = hub.issue("Backlog");
+    let number = hub.issue("Ready for Plan");
+    {
+        let mut seed = hub.double.seed();
+        seed.sub_issue((REPO, parent), (REPO, number));
+        for n in 0..60 {
+            seed.comment(REPO, number, "ada", &format!("Remark {n}"));
+        }
+    }
+    let plan = ClaimRequest {
+        command: "plan",
+        holder: Some("agent"),
+        ..ClaimRequest::default()
+    };
+    hub.flow.claim(&hub.id(number), &plan).await.unwrap();
+    let state = (
+        "Workflow State".to_owned(),
+        Some("Ready for Plan".to_owned()),
+    );
+    let back = EditIssue {
+        values: [state].into(),
+        board: fields().board().cloned(),
+        ..EditIssue::default()
+    };
+    hub.repo.edit_issue(&hub.id(number), &back).await.unwrap();
+    let report = hub
+        .flow
+        .advance(&hub.id(parent), "In Review", false, false)
+        .await
+        .unwrap();
+    assert!(report.advanced.is_empty(), "{report:?}");
+    assert_eq!(report.skipped[0].reason, "agent works on it");
 }
 
 #[tokio::test]

@@ -33,7 +33,8 @@ pub enum Fault {
     Pass,
 }
 
-/// One issue, seen by an agent whose clock is `skew` seconds ahead of the server's.
+/// One issue, seen by an agent whose clock is `skew` seconds ahead of the server's. Where the promise is
+/// advisory, a comment has the time of its author, and those times are the order.
 #[derive(Clone, Debug)]
 pub struct MemoryLedger {
     shared: Arc<Mutex<Shared>>,
@@ -82,6 +83,9 @@ impl MemoryLedger {
     fn issue(&self, id: &IssueId) -> Issue {
         let shared = self.shared.lock().unwrap();
         let mut comments = shared.comments.clone();
+        if shared.promise == Promise::Advisory {
+            comments.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
+        }
         comments.iter_mut().for_each(|c| shift(c, -self.skew));
         Issue {
             id: id.clone(),
@@ -180,17 +184,21 @@ impl Ledger for MemoryLedger {
         Ok(Sheet { issue, trail })
     }
 
-    async fn swap(&self, sheet: &Sheet, _: EditIssue, entry: &Entry) -> Result<Swap> {
+    async fn swap(&self, sheet: &Sheet, edit: EditIssue, entry: &Entry) -> Result<Swap> {
         tokio::task::yield_now().await;
         let body = self.body(entry);
         let written = self.write(sheet, |shared| {
+            let ahead = match shared.promise {
+                Promise::Advisory => self.skew,
+                _ => 0,
+            };
             shared.keys += 1;
             let comment = Comment {
                 id: shared.keys.to_string(),
                 author: Actor::new("ada"),
                 author_association: None,
                 body,
-                created_at: Timestamp::now(),
+                created_at: later(Timestamp::now(), ahead),
                 updated_at: None,
                 reply_to: None,
                 round: None,
@@ -205,10 +213,19 @@ impl Ledger for MemoryLedger {
             shared.comments.push(comment);
         });
         match written {
-            Ok(Some(ingestion)) => Ok(Swap::Written(Outcome {
-                ingestion,
-                ..Outcome::immediate(self.issue(&sheet.issue.id))
-            })),
+            Ok(Some(ingestion)) => {
+                let mut issue = self.issue(&sheet.issue.id);
+                for (field, value) in edit.values {
+                    match value {
+                        Some(value) => issue.values.insert(field, value),
+                        None => issue.values.remove(&field),
+                    };
+                }
+                Ok(Swap::Written(Outcome {
+                    ingestion,
+                    ..Outcome::immediate(issue)
+                }))
+            }
             Ok(None) => Ok(Swap::Stale),
             Err(e) => {
                 let now = self.read(&sheet.issue.id).await?;

@@ -125,6 +125,39 @@ async fn move_that_is_refused_in_part_leaves_no_entry() {
     );
     let trail = hub.flow.trail(&next).await.unwrap();
     assert!(trail.moves.is_empty(), "{trail:?}");
+    // The ids are looked up again: the same move is made now.
+    hub.flow.set_state(&next, &TRIAGE).await.unwrap();
+    assert_eq!(hub.state(2), "Research Needed");
+    let trail = hub.flow.trail(&next).await.unwrap();
+    assert_eq!(trail.moves.len(), 1, "{trail:?}");
+}
+
+#[tokio::test]
+async fn removed_option_is_named_and_made_again() {
+    let hub = Hub::new();
+    let id = hub.id(hub.issue("Backlog"));
+    hub.flow.set_state(&id, &TRIAGE).await.unwrap();
+    let next = hub.id(hub.issue("Backlog"));
+    {
+        let mut seed = hub.double.seed();
+        let board = seed.projects.get_mut(&hub.board).unwrap();
+        for field in &mut board.fields {
+            field.options.retain(|o| o.name != "Research Needed");
+        }
+    }
+    // The cached id is refused, and the names are read again.
+    hub.flow.set_state(&next, &TRIAGE).await.unwrap_err();
+    let e = hub.flow.set_state(&next, &TRIAGE).await.unwrap_err();
+    assert_eq!(e.code(), "invalid_input", "{e}");
+    let why = "field 'Workflow State' of board octo/1 has no value 'Research Needed'";
+    assert!(e.message().starts_with(why), "{e}");
+    assert_eq!(hub.state(2), "Backlog");
+    let trail = hub.flow.trail(&next).await.unwrap();
+    assert!(trail.moves.is_empty(), "{trail:?}");
+    let made = hub.flow.init(false).await.unwrap().made;
+    assert_eq!(made.len(), 1, "{made:?}");
+    hub.flow.set_state(&next, &TRIAGE).await.unwrap();
+    assert_eq!(hub.state(2), "Research Needed");
 }
 
 #[tokio::test]

@@ -8,17 +8,19 @@ use forge_core::{
     model::{EditIssue, Issue, IssueFields, IssueId, IssueState},
 };
 use forge_workflow::{
-    ClaimRequest, CommentLedger, Definition, Entry, LabelStore, Ledger, MoveRequest, Promise,
-    Sheet, Swap, Workflow,
+    ClaimRequest, CommentLedger, Definition, Entry, Event, LabelStore, Ledger, MoveRequest,
+    Promise, Sheet, Store, Swap, Workflow,
 };
 
-use crate::hub::{Hub, REPO, handle};
+use crate::hub::{Hub, REPO, fields, handle};
 
 /// What the other one does between the reading and the writing of this one.
 #[derive(Clone, Copy, Debug)]
 enum Other {
     Moves(&'static str),
     Claims,
+    /// Writes its claim, and has not moved the issue yet.
+    Enters,
 }
 
 #[derive(Debug)]
@@ -26,6 +28,40 @@ struct Overtaken {
     inner: CommentLedger,
     other: Arc<Workflow>,
     does: Mutex<Option<Other>>,
+}
+
+impl Overtaken {
+    async fn act(&self, id: &IssueId) {
+        let does = self.does.lock().unwrap().take();
+        match does {
+            Some(Other::Moves(to)) => {
+                drop(self.other.set_state(id, &review(to)).await.unwrap());
+            }
+            Some(Other::Claims) => drop(self.other.claim(id, &IMPL).await.unwrap()),
+            Some(Other::Enters) => {
+                let ledger = CommentLedger::new(self.other.repo().clone(), None);
+                let sheet = ledger.read(id).await.unwrap();
+                let event = Event::Claimed {
+                    holder: "grace".to_owned(),
+                    lease_s: 600,
+                    command: "impl".to_owned(),
+                    from: None,
+                    renewed: None,
+                    renewing: None,
+                    over: None,
+                    forced: None,
+                };
+                let entry = Entry::new(event, None);
+                drop(
+                    ledger
+                        .swap(&sheet, EditIssue::default(), &entry)
+                        .await
+                        .unwrap(),
+                );
+            }
+            None => {}
+        }
+    }
 }
 
 #[async_trait]
@@ -39,14 +75,13 @@ impl Ledger for Overtaken {
     }
 
     async fn swap(&self, sheet: &Sheet, edit: EditIssue, entry: &Entry) -> Result<Swap> {
-        let does = self.does.lock().unwrap().take();
-        let id = &sheet.issue.id;
-        match does {
-            Some(Other::Moves(to)) => drop(self.other.set_state(id, &review(to)).await.unwrap()),
-            Some(Other::Claims) => drop(self.other.claim(id, &IMPL).await.unwrap()),
-            None => {}
-        }
+        self.act(&sheet.issue.id).await;
         self.inner.swap(sheet, edit, entry).await
+    }
+
+    async fn swap_all(&self, writes: &[(Sheet, EditIssue, Entry)]) -> Result<Vec<Result<Swap>>> {
+        self.act(&writes[0].0.issue.id).await;
+        self.inner.swap_all(writes).await
     }
 
     async fn renew(&self, sheet: &Sheet, comment: &str, entry: &Entry) -> Result<Swap> {
@@ -155,4 +190,66 @@ async fn move_without_a_claim_yields_to_one_that_came_meanwhile() {
     assert_eq!(read(&hub, &id).await, (wanted, IssueState::Open));
     let claim = flow.trail(&id).await.unwrap().claim.unwrap();
     assert_eq!(claim.holder, "grace");
+}
+
+/// The value of a board is overwritten without a trace: the claim is found by its comment.
+#[tokio::test]
+async fn advance_reports_a_claim_that_came_before_its_write() {
+    for (on_board, other) in [
+        (true, Other::Claims),
+        (true, Other::Enters),
+        (false, Other::Claims),
+        (false, Other::Enters),
+    ] {
+        let hub = Hub::new();
+        hub.double.seed().set_clock_to_now();
+        let store = || -> Box<dyn Store> {
+            match on_board {
+                true => fields(),
+                false => Box::new(LabelStore::new("state: ".into())),
+            }
+        };
+        let flow_of = |repo| Workflow::new(repo, Definition::preset("ralph").unwrap(), store());
+        let grace = flow_of(handle(&hub.double, "gho_0canary0grace"));
+        grace.init(false).await.unwrap();
+        let parent = hub.issue("Backlog");
+        let children = [hub.issue("Plan in Review"), hub.issue("Plan in Review")];
+        for child in children {
+            let mut seed = hub.double.seed();
+            seed.sub_issue((REPO, parent), (REPO, child));
+            if !on_board {
+                seed.label_issue(REPO, child, "state: Plan in Review");
+            }
+        }
+        let board = store().board().cloned();
+        let ledger = Overtaken {
+            inner: CommentLedger::new(hub.repo.clone(), board.clone()),
+            other: Arc::new(grace),
+            does: Mutex::new(Some(other)),
+        };
+        let flow = flow_of(hub.repo.clone()).with_ledger(Box::new(ledger));
+        let report = flow
+            .advance(&hub.id(parent), "In Review", false, false)
+            .await
+            .unwrap();
+        let case = format!("{on_board} {other:?}: {report:?}");
+        let moved: Vec<_> = report.advanced.iter().map(|moved| &moved.id).collect();
+        assert_eq!(moved, [&hub.id(children[1])], "{case}");
+        assert_eq!(report.errors.len(), 1, "{case}");
+        assert_eq!(report.errors[0].id, hub.id(children[0]), "{case}");
+        if matches!(other, Other::Enters) {
+            let why = &report.errors[0].error;
+            assert!(why.contains("grace holds it for impl"), "{case}");
+        }
+        let read = IssueFields {
+            board,
+            ..IssueFields::NONE
+        };
+        for (child, state) in children.into_iter().zip(["In Progress", "In Review"]) {
+            let issue = hub.repo.issue(&hub.id(child), &read).await.unwrap();
+            assert_eq!(flow.state_of(&issue).as_deref(), Some(state), "{case}");
+        }
+        let claim = flow.trail(&hub.id(children[0])).await.unwrap().claim;
+        assert_eq!(claim.unwrap().holder, "grace", "{case}");
+    }
 }

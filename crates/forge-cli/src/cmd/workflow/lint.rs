@@ -27,7 +27,7 @@ const FIELDS: &[Field<Mistake>] = &[
     Field {
         name: "column",
         needs: (),
-        get: |m| number(m.column),
+        get: |m| Json::Number(m.column as u64),
     },
     Field {
         name: "key",
@@ -37,7 +37,7 @@ const FIELDS: &[Field<Mistake>] = &[
     Field {
         name: "line",
         needs: (),
-        get: |m| number(m.line),
+        get: |m| Json::Number(m.line as u64),
     },
     Field {
         name: "message",
@@ -45,10 +45,6 @@ const FIELDS: &[Field<Mistake>] = &[
         get: |m| Json::text(&m.message),
     },
 ];
-
-fn number(at: Option<usize>) -> Json {
-    at.map_or(Json::Null, |at| Json::Number(at as u64))
-}
 
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WorkflowLintArgs) -> Result<Exit> {
     let fields = args.json.or_all(FIELDS.iter().map(|f| f.name));
