@@ -56,7 +56,7 @@ fn log_in_look_and_log_out() {
 
 #[cfg(unix)]
 #[test]
-fn the_store_is_for_its_owner_alone() {
+fn account_store_is_readable_by_owner_only() {
     use std::os::unix::fs::PermissionsExt;
 
     let world = World::new();
@@ -131,7 +131,7 @@ fn a_token_is_in_no_output_log_or_error() {
 }
 
 #[test]
-fn a_token_that_is_garbage_is_not_repeated() {
+fn garbage_token_is_not_repeated() {
     let world = World::new();
     for garbage in ["", "\n", "two words here", "line\nbreak\n"] {
         let login = [

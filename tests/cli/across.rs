@@ -52,7 +52,7 @@ impl Everywhere {
 }
 
 #[test]
-fn one_table_of_all_forges_names_what_is_missing() {
+fn list_of_all_forges_names_missing_parts() {
     let all = Everywhere::new();
     all.hub.double.reset_record();
     let out = all.pr(&["list"]).exits(1);

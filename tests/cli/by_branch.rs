@@ -85,7 +85,7 @@ fn every_change_takes_two() {
 }
 
 #[test]
-fn a_head_that_is_not_the_expected_one_is_refused() {
+fn merge_of_unexpected_head_is_refused() {
     let hub = standing();
     hub.forge(&["pr", "view", "1", "--json", "mergeable", "-R", REPO])
         .ok();
@@ -103,7 +103,7 @@ fn a_head_that_is_not_the_expected_one_is_refused() {
 }
 
 #[test]
-fn what_is_closed_already_is_seen_by_the_search() {
+fn close_of_closed_pull_costs_one_search() {
     let hub = standing();
     let close = run(&hub, Named::ByBranch, &["pr", "close"], &[]);
     close.ok();

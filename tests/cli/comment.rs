@@ -94,7 +94,7 @@ fn edit_last_without_one() {
 }
 
 #[test]
-fn a_comment_from_a_pipe_and_on_the_current_branch() {
+fn comment_takes_current_branch_and_piped_body() {
     let world = World::with_pull();
     world.switch("feature");
     world

@@ -120,7 +120,7 @@ api_url = \"https://evil.example\"
 ";
 
 #[test]
-fn repository_keys_of_the_user_are_ignored_with_a_warning() {
+fn user_only_keys_in_repository_config_are_ignored() {
     let world = World::with_pull();
     world.scratch.write("repo/.forge.toml", FORBIDDEN);
     for (key, value) in [

@@ -159,7 +159,7 @@ fn c_002_14_url_of_another_repository_contradicts_r() {
 }
 
 #[test]
-fn r_002_4_pull_has_its_core_fields() {
+fn r_002_4_pull_has_core_fields() {
     let world = World::with_pull();
     let found = world.context(&["1", "--json", "pr"]);
     let pr = &found["pr"];
@@ -403,7 +403,7 @@ fn missing_checks_are_green_only_where_none_is_wanted() {
 }
 
 #[test]
-fn rule_of_a_ruleset_has_its_name() {
+fn ruleset_rule_has_ruleset_name() {
     let hub = Hub::with_green_pull();
     let parameters = json!({ "required_status_checks": [{ "context": "deploy" }] });
     let ruleset = Ruleset {
@@ -754,7 +754,7 @@ fn text_of_the_bundle_is_for_people() {
 }
 
 #[test]
-fn pull_on_an_open_one_says_what_the_merge_says() {
+fn stacked_pull_verdict_agrees_with_merge() {
     let world = World::with_pull();
     world.git.set_branch("above", "feature");
     world

@@ -131,7 +131,7 @@ fn r_002_17_low_rate_limit_leaves_out_optional_sections() {
 }
 
 #[test]
-fn query_that_is_too_costly_is_an_error_of_long_sections() {
+fn costly_query_is_an_error_of_long_sections() {
     let hub = Hub::with_pull();
     let refused = json!({"errors": [{"type": "RESOURCE_LIMITS_EXCEEDED", "message": "Too much."}]});
     let headers = [("content-type", "application/json; charset=utf-8")];

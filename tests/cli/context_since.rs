@@ -110,7 +110,7 @@ fn since_review_shows_pushed_commits_alone() {
 }
 
 #[test]
-fn since_head_that_stayed_is_unchanged() {
+fn since_same_head_is_unchanged() {
     let world = World::reviewed();
     assert_eq!(told(&world.since("review")), wanted("unchanged", &[], &[]));
 }
@@ -133,7 +133,7 @@ fn since_mere_rebase_shows_nothing_but_says_so() {
 }
 
 #[test]
-fn since_rebase_with_a_change_shows_that_change() {
+fn since_rebase_with_a_change_shows_the_change() {
     let world = World::reviewed();
     let lib = numbered(20, 20, "last");
     world
@@ -217,7 +217,7 @@ fn since_merge_of_the_base_is_no_change() {
 }
 
 #[test]
-fn since_unknown_commit_or_review_is_an_error_of_the_section() {
+fn since_unknown_commit_or_review_is_section_error() {
     let world = World::reviewed();
     for (asked, why) in [
         (GONE, "the repository has no commit 1111"),
@@ -432,7 +432,7 @@ fn since_moved_change_on_github_is_not_hidden() {
 }
 
 #[test]
-fn since_fetches_the_reviewed_commit_by_its_id() {
+fn since_fetches_the_reviewed_commit_by_id() {
     let (hub, clone) = Hub::reviewed();
     clone.move_main();
     clone.write_series("other\n", "origin/main");
@@ -450,7 +450,7 @@ fn since_fetches_the_reviewed_commit_by_its_id() {
 }
 
 #[test]
-fn since_gone_commit_on_github_says_what_to_do() {
+fn since_gone_commit_on_github_has_recovery() {
     let (hub, clone) = Hub::reviewed();
     let args = ["pr", "context", "1", "-R", REPO, "--since", GONE];
     let said = hub.forge(&args).output().success().stderr_text();
@@ -563,7 +563,7 @@ fn source_is_the_same_from_git_and_from_github() {
 }
 
 #[test]
-fn source_on_a_local_repository_keeps_its_budget() {
+fn source_on_a_local_repository_keeps_the_budget() {
     let world = World::new();
     let lib = numbered(900, 450, "changed");
     world.git.commit(

@@ -150,7 +150,7 @@ fn a_body_from_a_file_and_from_standard_input() {
 }
 
 #[test]
-fn dry_run_says_what_and_writes_nothing() {
+fn create_dry_run_prints_plan_and_writes_nothing() {
     let world = World::new();
     world.feature("feature");
     let before = world.git.refs();
@@ -193,7 +193,7 @@ fn dry_run_says_what_and_writes_nothing() {
 }
 
 #[test]
-fn without_title_and_terminal_it_says_what_is_missing() {
+fn create_without_title_or_terminal_names_missing_flags() {
     let world = World::new();
     world.feature("feature");
     world.switch("feature");
@@ -222,7 +222,7 @@ fn defaults_come_from_the_repositorys_file() {
 }
 
 #[test]
-fn new_is_another_word_for_it() {
+fn new_is_an_alias_of_create() {
     let world = World::new();
     world.feature("feature");
     world

@@ -12,7 +12,7 @@ fn lines(text: &str) -> Vec<&str> {
 }
 
 #[test]
-fn it_shows_a_pull_request_from_birth_to_merge() {
+fn demo_shows_pull_request_from_creation_to_merge() {
     let world = World::new();
     let text = world.forge(&["demo"]).text();
     for part in [
@@ -29,7 +29,7 @@ fn it_shows_a_pull_request_from_birth_to_merge() {
 
 #[cfg(unix)]
 #[test]
-fn its_lines_typed_in_an_empty_directory_make_the_same_refs() {
+fn demo_lines_typed_by_hand_make_same_refs() {
     let world = World::new();
     let text = world.forge(&["demo", "--keep"]).text();
     let kept = text.lines().last().unwrap().rsplit(' ').next().unwrap();

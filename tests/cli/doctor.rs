@@ -81,7 +81,7 @@ fn doctor_finds_nothing_wrong_on_github() {
 }
 
 #[test]
-fn doctor_names_fields_that_the_schema_lacks() {
+fn doctor_names_fields_missing_from_schema() {
     let hub = Hub::with_pull();
     for (on, field) in [
         ("PullRequest", "isDraft"),

@@ -97,7 +97,7 @@ const READERS: &[&[&str]] = &[
 ];
 
 #[test]
-fn none_on_a_pipe() {
+fn piped_text_has_no_escapes() {
     let world = world();
     let mut seen = 0;
     for args in READERS {
@@ -157,7 +157,7 @@ fn text_in_every_field_of_github_commands_no_terminal() {
 
 /// Columns and lines are gh's: a title cannot add any.
 #[test]
-fn text_on_a_pipe_adds_no_column_and_no_row() {
+fn piped_text_adds_no_column_or_row() {
     let hub = filled("evil\tMERGED\nevil\r\n2\tevil\tmain");
     for (args, columns, rows) in [
         (&["pr", "list"][..], 5, 1),
@@ -173,7 +173,7 @@ fn text_on_a_pipe_adds_no_column_and_no_row() {
 
 #[cfg(unix)]
 #[test]
-fn none_of_theirs_on_a_terminal() {
+fn terminal_output_has_no_foreign_escapes() {
     use forge_testkit::Terminal;
 
     let world = world();
@@ -245,7 +245,7 @@ const WRITERS: &[&[&str]] = &[
 ];
 
 #[test]
-fn addresses_of_what_was_written() {
+fn written_addresses_have_no_escapes() {
     let hub = Hub::with_pull();
     addresses(&hub);
     for args in WRITERS {

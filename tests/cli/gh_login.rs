@@ -25,7 +25,7 @@ fn the_file_is_enough() {
 }
 
 #[test]
-fn a_token_that_is_refused_is_named_by_its_place() {
+fn refused_token_is_named_by_file() {
     let hub = Hub::with_pull();
     login(&hub, &TOKEN.replace("gho_", "gho_0"));
     let out = hub.forge(&LIST).without_env("GH_TOKEN").output().exits(4);
@@ -46,7 +46,7 @@ fn a_token_that_is_refused_is_named_by_its_place() {
 }
 
 #[test]
-fn a_file_that_is_not_understood_is_named_where_nothing_else_helps() {
+fn unreadable_hosts_file_is_named_without_other_token() {
     let hub = Hub::with_pull();
     hub.scratch
         .write("home/.config/gh/hosts.yml", "github.localhost: &a\n");

@@ -151,7 +151,7 @@ fn on_top_of_another_takes_four() {
 }
 
 #[test]
-fn the_text_on_top_of_another_is_of_its_own_commits() {
+fn stacked_pull_text_comes_from_own_commits() {
     let hub = Hub::with_pull();
     let dir = hub.clone();
     let git = |args: &[&str]| {
@@ -197,7 +197,7 @@ fn the_text_on_top_of_another_is_of_its_own_commits() {
 }
 
 #[test]
-fn the_branch_of_one_that_was_closed_before_goes_here_too() {
+fn close_of_closed_pull_deletes_local_branch() {
     let hub = Hub::with_pull();
     let dir = hub.clone();
     let git = |args: &[&str]| {
@@ -268,7 +268,7 @@ fn without_a_token_nothing_is_sent() {
 }
 
 #[test]
-fn boards_that_the_token_may_not_read_stop_nothing() {
+fn unreadable_boards_stop_nothing() {
     let hub = Hub::with_pull();
     let scopes = ["repo", "read:org"];
     hub.double.seed().token(TOKEN, "ada", &scopes);
@@ -309,7 +309,7 @@ fn a_login_of_gh_is_used() {
 }
 
 #[test]
-fn what_is_missing_is_named_and_nothing_is_made() {
+fn create_names_missing_parts_and_makes_nothing() {
     let hub = Hub::new();
     let dir = hub.clone();
     let create = ["pr", "create", "-t", "Title", "-b", "Body"];
@@ -336,7 +336,7 @@ fn what_is_missing_is_named_and_nothing_is_made() {
 }
 
 #[test]
-fn the_branch_of_a_fork_is_found_from_a_clone_of_it() {
+fn fork_branch_is_found_from_fork_clone() {
     let hub = Hub::new();
     hub.double.seed().fork(REPO, "grace");
     hub.double.seed().open_pull(
@@ -405,7 +405,7 @@ fn checks_end_as_those_of_gh() {
 }
 
 #[test]
-fn a_diff_that_is_too_large_is_made_by_git_in_a_clone() {
+fn oversized_diff_is_made_by_git_in_clone() {
     let hub = Hub::new();
     let names: Vec<String> = (0..301).map(|n| format!("many/{n}.txt")).collect();
     let files: Vec<(&str, Option<&str>)> =

@@ -60,7 +60,7 @@ fn numbers(list: &Value) -> Vec<u64> {
 }
 
 #[test]
-fn what_is_opened_is_listed_and_viewed() {
+fn opened_issue_is_listed_and_viewed() {
     let world = world();
     let list = world.forge(&["issue", "list"]).output().success();
     assert_eq!(
@@ -87,7 +87,7 @@ fn what_is_opened_is_listed_and_viewed() {
 }
 
 #[test]
-fn it_is_closed_commented_on_and_reopened() {
+fn issue_is_closed_commented_on_and_reopened() {
     let world = world();
     let close = ["issue", "close", "1", "-r", "not planned", "-c", "Not now."];
     let out = world.grace(&close).output().success();
@@ -174,7 +174,7 @@ fn labels_come_and_go_here_and_on_github() {
 }
 
 #[test]
-fn what_cannot_be_done_says_why() {
+fn impossible_issue_commands_say_why() {
     let world = world();
     for (line, why) in [
         (vec!["issue", "view", "7"], "issue #7 was not found"),
@@ -541,7 +541,7 @@ fn search_of_issues_is_refused_without_an_index() {
 }
 
 #[test]
-fn values_are_checked_and_kept_where_the_workflow_keeps_them() {
+fn issue_values_are_checked_and_kept_by_workflow_store() {
     let world = world();
     for (flag, scale) in [("--estimate", "XS, S, M, L, XL"), ("--priority", "P0, P1")] {
         let refused = world.forge(&["issue", "edit", "1", flag, "Huge"]);
@@ -601,7 +601,7 @@ fn milestone_on_github_is_set_shown_and_taken_off() {
 }
 
 #[test]
-fn related_issues_on_github_have_the_url_of_their_page() {
+fn related_issues_on_github_have_page_urls() {
     let hub = Hub::new();
     let on = |args: &[&str]| hub.forge(&[&["issue"], args, &["-R", REPO]].concat());
     let of = |number: &str, fields: &str| {

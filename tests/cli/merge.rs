@@ -51,7 +51,7 @@ fn subject_body_and_address() {
 }
 
 #[test]
-fn the_default_message_names_it() {
+fn default_merge_message_names_pull() {
     let world = World::with_pull();
     world.forge(&["pr", "merge", "1", "--squash"]).ok();
     assert_eq!(subject(&world), "Title of feature (#1)");
@@ -147,7 +147,7 @@ fn a_conflict_names_the_files_and_changes_nothing() {
 }
 
 #[test]
-fn a_branch_that_outlived_its_merge_goes_the_second_time() {
+fn repeated_merge_deletes_surviving_branch() {
     let world = World::with_pull();
     let head = world.git.oid("feature").unwrap();
     world.forge(&["pr", "merge", "1", "--merge", "-d"]).ok();
@@ -279,7 +279,7 @@ fn delete_of_checked_out_head_switches_to_base_first() {
 }
 
 #[test]
-fn delete_of_head_that_cannot_be_left_warns_without_repeating() {
+fn undeletable_current_head_warns_without_repeating() {
     let world = World::with_pull();
     world.switch("feature");
     std::fs::write(world.git.path().join("feature.txt"), "mine\n").unwrap();
@@ -295,7 +295,7 @@ fn delete_of_head_that_cannot_be_left_warns_without_repeating() {
 }
 
 #[test]
-fn merge_keeps_the_directory_that_it_runs_in() {
+fn merge_keeps_the_current_directory() {
     let world = World::new();
     world.git.commit("main", "Add d", &[("d/f", Some("x\n"))]);
     world.git.commit("feature", "Go on", &[("d/f", None)]);
@@ -309,7 +309,7 @@ fn merge_keeps_the_directory_that_it_runs_in() {
 }
 
 #[test]
-fn merge_finds_the_work_tree_that_it_runs_in() {
+fn merge_finds_the_current_work_tree() {
     let world = World::with_pull();
     world.switch("main");
     let elsewhere = world.scratch.path("elsewhere");

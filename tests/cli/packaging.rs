@@ -178,7 +178,7 @@ fn server_entry_and_image_are_of_this_version() {
 }
 
 #[test]
-fn skill_names_commands_and_tools_that_exist() {
+fn skill_names_existing_commands_and_tools() {
     let page = file("skills/forge/SKILL.md");
     let (front, body) = page
         .strip_prefix("---\n")

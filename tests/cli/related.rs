@@ -150,7 +150,7 @@ fn r_002_9_related_pulls_cost_few_requests() {
 }
 
 #[test]
-fn touches_lists_pulls_that_change_a_path() {
+fn touches_lists_pulls_changing_a_path() {
     let world = World::with_pull();
     world.open("other");
     let list = |paths: &[&str]| {

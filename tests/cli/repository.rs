@@ -80,7 +80,7 @@ fn bare_linked_and_sha256_repositories() {
 
 /// `safe.bareRepository` keeps git from what it comes across, not from what somebody names.
 #[test]
-fn a_bare_repository_is_taken_by_its_path_and_no_other_way() {
+fn bare_repository_is_accepted_by_path_only() {
     let world = World::new();
     let bare = GitDir::init(&world.scratch.path("bare.git"), &["--bare"]);
     bare.commit("topic", "Change", &[("a", Some("x\n"))]);
@@ -145,7 +145,7 @@ fn outside_of_any_repository() {
 }
 
 #[test]
-fn git_that_is_too_old_is_named() {
+fn too_old_git_is_named() {
     let world = World::new();
     let old = world
         .scratch

@@ -35,7 +35,7 @@ fn no_selector_is_the_current_branch() {
 }
 
 #[test]
-fn another_repository_needs_a_selector() {
+fn repo_flag_needs_a_selector() {
     let world = World::with_pull();
     let path = world.git.path().display().to_string();
     let out = world.forge(&["pr", "view", "-R", &path]).output().exits(1);

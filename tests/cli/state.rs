@@ -27,7 +27,7 @@ fn close_and_reopen_speak_on_standard_error() {
 }
 
 #[test]
-fn what_is_so_already_is_a_note_and_no_failure() {
+fn repeated_state_change_is_a_note() {
     let world = World::with_pull();
     let out = world.forge(&["pr", "reopen", "1"]).output().success();
     assert!(out.stderr_text().contains("already open"), "{out:?}");

@@ -21,7 +21,7 @@ fn three_sections() {
 }
 
 #[test]
-fn nothing_to_say() {
+fn status_without_pulls_says_none() {
     let world = World::new();
     let text = world.forge(&["pr", "status"]).text();
     assert!(

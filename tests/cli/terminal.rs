@@ -33,7 +33,7 @@ fn a_list_has_a_head_columns_and_colours() {
 }
 
 #[test]
-fn a_table_fits_its_terminal() {
+fn table_fits_the_terminal() {
     let world = World::new();
     world.feature("feature");
     let title = "word ".repeat(50);
@@ -127,7 +127,7 @@ fn a_diff_is_coloured() {
 }
 
 #[test]
-fn nothing_found_is_said() {
+fn empty_list_on_terminal_says_none() {
     let world = World::new();
     let out = show(&world.forge(&["pr", "list"]), 80);
     let plain = world.stable(&out.plain());
@@ -160,7 +160,7 @@ fn the_merge_method_is_asked_for() {
 }
 
 #[test]
-fn a_forced_terminal_is_as_wide_as_it_says() {
+fn forced_terminal_has_configured_width() {
     let world = World::new();
     world.feature("feature");
     let title = "word ".repeat(50);
@@ -189,7 +189,7 @@ fn a_forced_terminal_is_as_wide_as_it_says() {
 const CLEARED: &str = "\r\u{1b}[K";
 
 #[test]
-fn a_long_wait_is_shown_until_it_is_over() {
+fn long_wait_shows_progress_until_done() {
     let hub = Hub::with_pull();
     let wait = Duration::from_millis(700);
     hub.double.fault(Fault::delayed(wait).always());

@@ -1090,36 +1090,36 @@ fn check_all(situations: &[Situation]) {
 }
 
 #[test]
-fn verdict_on_reviews_is_what_a_merge_does() {
+fn verdict_on_reviews_agrees_with_merge() {
     check_all(REVIEWS);
 }
 
 #[test]
-fn verdict_on_code_owners_is_what_a_merge_does() {
+fn verdict_on_code_owners_agrees_with_merge() {
     check_all(OWNERS);
 }
 
 #[test]
-fn verdict_on_checks_is_what_a_merge_does() {
+fn verdict_on_checks_agrees_with_merge() {
     check_all(CHECKS);
 }
 
 #[test]
-fn verdict_on_reach_of_rulesets_is_what_a_merge_does() {
+fn verdict_on_reach_of_rulesets_agrees_with_merge() {
     check_all(REACH);
 }
 
 #[test]
-fn verdict_on_history_is_what_a_merge_does() {
+fn verdict_on_history_agrees_with_merge() {
     check_all(HISTORY);
 }
 
 #[test]
-fn verdict_on_who_may_merge_is_what_a_merge_does() {
+fn verdict_on_permission_agrees_with_merge() {
     check_all(PEOPLE);
 }
 
 #[test]
-fn verdict_on_states_is_what_a_merge_does() {
+fn verdict_on_states_agrees_with_merge() {
     check_all(STATES);
 }

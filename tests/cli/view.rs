@@ -124,7 +124,7 @@ fn a_long_one_in_the_current_branch() {
 }
 
 #[test]
-fn one_whose_head_branch_is_gone() {
+fn pull_with_deleted_head_is_shown() {
     let world = World::with_pull();
     world.git.delete_branch("feature");
     let out = world.forge(&["pr", "view", "1"]).output().success();

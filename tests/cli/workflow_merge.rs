@@ -40,7 +40,7 @@ fn comments(world: &World, issue: &str) -> Vec<String> {
 }
 
 #[test]
-fn create_writes_the_lines_that_close() {
+fn create_writes_closing_lines() {
     let world = World::with_issues(2);
     let out = open(&world, "one", &["1,#2", "1"]);
     assert_eq!(out.stderr_text(), "");
@@ -192,7 +192,7 @@ fn r_000_24_reconcile_twice_equals_once() {
 }
 
 #[test]
-fn issue_that_a_merge_left_in_review_goes_on() {
+fn issue_left_in_review_by_merge_advances() {
     let world = World::with_issues(1);
     world.define(|text| {
         format!(
@@ -257,7 +257,7 @@ fn merge_into_another_branch_moves_nothing() {
 }
 
 #[test]
-fn merge_ends_the_claim_of_its_issue() {
+fn merge_ends_claim_of_linked_issue() {
     let world = World::with_issues(1);
     world.set("workflow.store", "fields");
     world.put("1", "Plan in Review");

@@ -59,7 +59,7 @@ fn shown(text: &str, world: &World) -> String {
 }
 
 #[test]
-fn worked_example_of_the_page_runs_as_it_is_written() {
+fn worked_example_of_the_page_runs_as_written() {
     let page = fs::read_to_string(workspace_root().join("docs/workflow.md")).unwrap();
     let steps = typed(&page, "A worked example");
     assert!(steps.len() >= 20, "the page has {} steps", steps.len());

@@ -322,7 +322,7 @@ fn value(hub: &Hub, board: Id, field: &str) -> Option<String> {
 }
 
 #[test]
-fn story_runs_on_the_board_of_an_organisation_or_person() {
+fn story_runs_on_organisation_and_personal_boards() {
     for (owner, options) in [
         ("octo", &["Todo", "In Progress", "Done"][..]),
         // A board without the option is moved all the same.
@@ -341,7 +341,7 @@ fn story_runs_on_the_board_of_an_organisation_or_person() {
 }
 
 #[test]
-fn board_is_reached_with_its_own_token() {
+fn board_is_reached_with_own_token() {
     let hub = hub("store = \"fields\"\nboard = \"octo/2\"");
     {
         let mut seed = hub.double.seed();
@@ -397,7 +397,7 @@ fn story_runs_on_tangled() {
 }
 
 #[test]
-fn board_field_and_option_that_are_missing_are_named() {
+fn missing_board_field_and_option_are_named() {
     let hub = hub("store = \"fields\"\nboard = \"octo/9\"");
     hub.double.seed().open_issue(REPO, "grace", "It breaks", "");
     let stage = on_hub(&hub, false, &[]);
@@ -437,7 +437,7 @@ fn board_field_and_option_that_are_missing_are_named() {
 }
 
 #[test]
-fn group_over_two_hundred_says_that_it_is_cut() {
+fn group_over_two_hundred_is_marked_truncated() {
     let hub = hub("store = \"labels\"");
     {
         let mut seed = hub.double.seed();

@@ -168,7 +168,7 @@ fn moved_handle_is_refused_until_the_next_login() {
 }
 
 #[test]
-fn login_stored_by_an_older_version_is_pinned_at_first_use() {
+fn login_from_older_version_is_pinned_at_first_use() {
     let world = Stored::new();
     world.login("alice.test").ok();
     let older: String = world

@@ -27,7 +27,7 @@ fn tangled_pull_has_the_same_facts() {
 }
 
 #[test]
-fn html_page_of_a_tangled_pull_has_its_facts() {
+fn html_page_shows_facts_of_tangled_pull() {
     let t = Tangled::new();
     let uri = t.open("topic");
     let args = ["pr", "context", &uri, "-R", WIDGET, "--html", "-"];

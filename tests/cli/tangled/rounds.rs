@@ -85,7 +85,7 @@ fn an_address_may_name_a_round() {
 }
 
 #[test]
-fn json_has_the_word_the_index_and_how_long_it_took() {
+fn json_has_ingestion_state_index_and_duration() {
     let t = Tangled::new();
     let uri = t.open("topic");
     more(&t);
@@ -100,7 +100,7 @@ fn json_has_the_word_the_index_and_how_long_it_took() {
 }
 
 #[test]
-fn a_round_comes_from_a_file_or_from_the_clone() {
+fn round_comes_from_a_file_or_clone() {
     let t = Tangled::new();
     let uri = t.open("topic");
     t.branch("elsewhere");
@@ -136,7 +136,7 @@ fn a_round_comes_from_a_file_or_from_the_clone() {
 }
 
 #[test]
-fn a_branch_that_was_not_pushed_is_opened_from_the_clone() {
+fn unpushed_branch_is_opened_from_the_clone() {
     let t = Tangled::new();
     let path = t.repo.path().to_str().unwrap();
     let git = |args: &[&str]| t.scratch.run(forge_testkit::git_program()).args(args);
@@ -236,7 +236,7 @@ fn a_branch_that_was_not_pushed_is_opened_from_the_clone() {
 }
 
 #[test]
-fn commits_that_were_not_pushed_are_not_left_out_without_a_word() {
+fn unpushed_commits_are_reported() {
     let t = Tangled::new();
     t.branch("topic");
     let path = t.repo.path().to_str().unwrap();
@@ -332,7 +332,7 @@ fn a_pull_request_is_opened_from_a_patch_and_on_top_of_another() {
 }
 
 #[test]
-fn what_was_on_top_of_a_deleted_one_stands_for_itself() {
+fn pull_stacked_on_deleted_pull_stands_alone() {
     let t = Tangled::new();
     let lower = t.open("lower");
     t.repo.git.set_branch("upper", "lower");
@@ -372,7 +372,7 @@ fn a_stack_that_leads_back_to_itself_ends() {
 }
 
 #[test]
-fn comments_are_shown_by_round_and_answers_with_what_they_answer() {
+fn comments_are_grouped_by_round_and_thread() {
     let t = Tangled::new();
     let uri = t.open("topic");
     t.forge(&t.bob, &["pr", "comment", &uri, "-b", "Why?"]).ok();

@@ -203,7 +203,7 @@ fn shown(t: &Tangled, who: &str, text: &str) -> String {
 }
 
 #[test]
-fn the_walk_through_of_the_page_works_as_it_is_written() {
+fn walk_through_of_the_page_works_as_written() {
     let page = fs::read_to_string(workspace_root().join("docs/tangled.md")).unwrap();
     let steps = steps(&page);
     assert!(steps.len() >= 40, "the page has {} steps", steps.len());

@@ -32,7 +32,7 @@ fn said(t: &Tangled, output: &Output) -> String {
 }
 
 #[test]
-fn immediate_where_the_knot_shows_it() {
+fn knot_write_is_immediate() {
     let t = Tangled::new();
     let repo = t.world.repository_1_0(&t.alice, "new");
     repo.git.commit("topic", "Add", &[("a", Some("1\n"))]);
@@ -176,7 +176,7 @@ fn pending_whatever_ails_the_index() {
 }
 
 #[test]
-fn a_status_that_was_lost_is_put_once_more_too() {
+fn lost_status_is_put_once_more() {
     let t = Tangled::new();
     let uri = t.open("topic");
     t.world.index().lose_next(STATUS, 1);
@@ -225,7 +225,7 @@ fn pending_when_the_index_takes_in_no_states() {
 
 /// A command that finds what it was to do tells of it what one that does it tells.
 #[test]
-fn what_is_so_already_is_ineffective_where_the_index_drops_it() {
+fn repeated_change_of_dropped_record_is_ineffective() {
     let t = Tangled::new();
     t.scratch.write(
         "home/.config/forge/config.toml",
@@ -240,7 +240,7 @@ fn what_is_so_already_is_ineffective_where_the_index_drops_it() {
 }
 
 #[test]
-fn of_a_comment_and_a_status_the_worse_word_is_told() {
+fn comment_and_status_report_the_worse_state() {
     let t = Tangled::new();
     let uri = t.open("topic");
     t.world.index().lose_next("sh.tangled.feed.comment", 99);
@@ -266,7 +266,7 @@ fn of_a_comment_and_a_status_the_worse_word_is_told() {
 
 /// The knot has merged, and the record of it is refused, or the answer to it is lost.
 #[test]
-fn a_merge_that_could_not_be_recorded_names_no_record() {
+fn unrecorded_merge_names_no_record() {
     let write = "com.atproto.repo.applyWrites";
     for (fault, told) in [
         (
@@ -311,7 +311,7 @@ fn clone_on_topic(t: &Tangled) -> (PathBuf, impl Fn(&[&str]) -> Run) {
 
 /// Whoever has a merge recorded that was made before has not asked for any branch to go.
 #[test]
-fn to_finish_a_merge_leaves_the_clone_as_it_is() {
+fn finishing_a_merge_leaves_clone_unchanged() {
     let t = Tangled::new();
     let uri = t.open("topic");
     let (clone, git) = clone_on_topic(&t);
@@ -331,7 +331,7 @@ fn to_finish_a_merge_leaves_the_clone_as_it_is() {
 
 /// The knot's branch has a commit that was not merged, and that of the clone may.
 #[test]
-fn a_branch_that_stays_on_the_knot_stays_in_the_clone() {
+fn branch_kept_on_knot_stays_in_clone() {
     let t = Tangled::new();
     let uri = t.open("topic");
     let (clone, git) = clone_on_topic(&t);
@@ -347,7 +347,7 @@ fn a_branch_that_stays_on_the_knot_stays_in_the_clone() {
 }
 
 #[test]
-fn the_default_branch_stays_on_the_knot_and_in_the_clone() {
+fn default_branch_stays_on_knot_and_in_clone() {
     let t = Tangled::new();
     t.branch("topic");
     let git = &t.repo.git;
@@ -367,7 +367,7 @@ fn the_default_branch_stays_on_the_knot_and_in_the_clone() {
 }
 
 #[test]
-fn what_is_deleted_is_pending_until_the_index_forgets_it() {
+fn deleted_record_is_pending_until_unindexed() {
     let t = Tangled::new();
     let uri = t.open("topic");
     let comment = ["pr", "comment", &uri, "-b", "Text."];
@@ -392,7 +392,7 @@ fn what_is_deleted_is_pending_until_the_index_forgets_it() {
 
 /// Also where the index does not show it yet: the one before it is another one.
 #[test]
-fn the_last_comment_is_the_last_that_was_written() {
+fn last_comment_is_the_latest_written() {
     let t = Tangled::new();
     let uri = t.open("topic");
     let texts = || {
@@ -611,7 +611,7 @@ fn ineffective_when_the_right_is_lost_in_the_meantime() {
 }
 
 #[test]
-fn where_a_write_is_shown_at_once_the_flags_change_nothing() {
+fn wait_flags_change_nothing_on_immediate_forges() {
     let world = crate::world::World::with_pull();
     for flag in [&["--no-wait"][..], &["--wait", "1s"]] {
         let args = [&["pr", "comment", "1", "-b", "Text."][..], flag].concat();
@@ -625,7 +625,7 @@ fn where_a_write_is_shown_at_once_the_flags_change_nothing() {
 }
 
 #[test]
-fn a_merge_without_a_method_is_told_the_one_that_there_is() {
+fn merge_without_method_is_told_the_only_method() {
     let t = Tangled::new();
     let uri = t.open("topic");
     let merge = t.forge(&t.bob, &["pr", "merge", &uri]).output().exits(1);
