@@ -4,7 +4,7 @@
 //! | Attack | Row |
 //! |---|---|
 //! | titles that hide, reorder or pose | `hostile_titles` |
-//! | text of others that is not known as such | `whatever_has_text_of_others_says_so` |
+//! | text of others that is not known as such | `foreign_text_is_marked_untrusted` |
 //! | names that a failure quotes | `hostile_names_in_a_failure` |
 //! | descriptions and comments that instruct or pose as results | `hostile_bodies` |
 //! | diffs with text that shows as other text | `hostile_diffs` |
@@ -16,9 +16,9 @@
 //! | a confirmation sent twice | `a_replayed_confirmation` |
 //! | a confirmation for something else, or altered | `an_altered_confirmation` |
 //! | a head that moves behind the confirmation | `a_moved_head` |
-//! | a base branch that is changed behind the confirmation | `another_base` |
+//! | a base branch that is changed behind the confirmation | `changed_base_is_refused` |
 //! | a private repository that somebody's text names | `a_private_repository_named_in_a_body` |
-//! | one whose own text names what is read | `a_private_repository_that_names_an_issue` |
+//! | one whose own text names what is read | `links_hide_titles_of_unlisted_repositories` |
 //! | a record at a host of the caller's choice | `strangers.rs` |
 //!
 //! What a server may reach at all is in `lists.rs`, expiry of confirmations beside their code.
@@ -123,7 +123,7 @@ fn hostile_titles() {
 }
 
 #[test]
-fn whatever_has_text_of_others_says_so() {
+fn foreign_text_is_marked_untrusted() {
     let world = hostile();
     let repo = format!(
         "forge://local{}",
@@ -558,7 +558,7 @@ fn a_moved_head() {
 }
 
 #[test]
-fn another_base() {
+fn changed_base_is_refused() {
     for era in [LEGACY, MODERN] {
         let world = World::with_feature();
         world.feature("other");
@@ -595,7 +595,7 @@ fn another_base() {
 
 /// Whoever agreed to delete the branch of a closed one agreed to no closing.
 #[test]
-fn another_state() {
+fn changed_state_is_refused() {
     for era in [LEGACY, MODERN] {
         let world = World::with_feature();
         world.forge(&["pr", "close", "1"]).ok();
@@ -686,7 +686,7 @@ fn a_private_repository_named_in_a_body() {
 
 /// GitHub itself tells what names an issue, also in a repository that this server may not use.
 #[test]
-fn a_private_repository_that_names_an_issue() {
+fn links_hide_titles_of_unlisted_repositories() {
     let hub = Hub::new();
     {
         let mut seed = hub.double.seed();

@@ -65,7 +65,7 @@ fn over_standard_input_and_output() {
 }
 
 #[test]
-fn what_is_no_tool_call_is_cancelled_as_well() {
+fn other_requests_are_cancelled_as_well() {
     let uri = format!("forge://github.localhost/{REPO}/pull/1/diff");
     let complete = json!({
         "ref": {"type": "ref/resource", "uri": "forge://{+repo}/pull/{number}/files/{+path}"},
@@ -117,7 +117,7 @@ fn over_http_by_going_away() {
 }
 
 #[test]
-fn progress_is_told_to_who_wants_it() {
+fn progress_goes_only_to_subscribed_calls() {
     let world = World::new();
     let large = "a line of a large file\n".repeat((5 << 20) / 2 / 23);
     world

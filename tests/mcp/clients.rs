@@ -107,7 +107,7 @@ fn places() -> [Place; 3] {
 }
 
 #[test]
-fn every_snippet_starts_a_server_that_answers_on_every_forge() {
+fn config_snippets_start_servers_on_every_forge() {
     let places = places();
     let unknown = (places[2].forge)(&["mcp", "config", "--client", "nothing"]);
     let said = unknown.output().stderr_text();
@@ -191,7 +191,7 @@ fn lists_mean_the_same_wherever_the_server_is_started() {
 }
 
 #[test]
-fn what_the_pages_print_is_what_the_program_prints() {
+fn pages_print_the_programs_snippets() {
     let world = World::with_feature();
     for page in ["README.md", "docs/mcp.md"] {
         let page = fs::read_to_string(workspace_root().join(page)).unwrap();

@@ -12,7 +12,7 @@ use crate::{
 };
 
 #[test]
-fn who_declines_is_obeyed() {
+fn declined_merge_changes_nothing() {
     for era in [LEGACY, MODERN] {
         let world = World::with_feature();
         let mut wire = world.server(era, &["--write"]);
@@ -41,7 +41,7 @@ fn who_declines_is_obeyed() {
 
 /// To accept is to send the form, and what counts is what it says.
 #[test]
-fn a_form_that_does_not_say_yes_is_a_no() {
+fn form_without_yes_declines() {
     for era in [LEGACY, MODERN] {
         let world = World::with_feature();
         let mut wire = world.server(era, &["--write"]);
@@ -73,7 +73,7 @@ fn a_form_that_does_not_say_yes_is_a_no() {
 
 /// What the forge would refuse, or leave as it is.
 #[test]
-fn what_is_not_going_to_be_done_is_not_asked_about() {
+fn impossible_change_asks_nobody() {
     let world = World::with_feature();
     world.propose("second", "Second", "");
     let mut wire = world.server(MODERN, &["--write"]);
@@ -113,7 +113,7 @@ fn what_is_not_going_to_be_done_is_not_asked_about() {
 }
 
 #[test]
-fn client_that_cannot_ask_brings_the_seal() {
+fn client_without_elicitation_brings_the_seal() {
     let world = World::with_feature();
     world.propose("other", "Other", "");
     let mut wire = world.server(MODERN, &["--write"]);
@@ -167,7 +167,7 @@ fn client_that_cannot_ask_brings_the_seal() {
 }
 
 #[test]
-fn a_client_that_can_ask_is_asked_whatever_it_says() {
+fn client_with_elicitation_is_asked_despite_confirm() {
     let world = World::with_feature();
     let mut wire = world.server(MODERN, &["--write"]);
     let head = world.git.oid("feature").unwrap();
@@ -202,7 +202,7 @@ fn fails_a_check(hub: &Hub) {
 }
 
 #[test]
-fn merge_question_names_all_that_speaks_against_it() {
+fn merge_question_names_all_objections() {
     let hub = Hub::with_files(1);
     opens_thread(&hub);
     requests_changes(&hub);
@@ -248,7 +248,7 @@ fn merge_question_names_all_that_speaks_against_it() {
 type Change = fn(&Hub);
 
 #[test]
-fn answer_counts_for_what_the_question_named_alone() {
+fn answer_counts_only_for_the_named_change() {
     let changes: [(&str, Change); 5] = [
         ("the title was", |hub| {
             ada(hub, "pr_edit", json!({"title": "Other"}));
@@ -345,7 +345,7 @@ fn args_of_one() -> Value {
 
 /// The result of all the checks stays what it is.
 #[test]
-fn answer_outlasts_check_that_finishes() {
+fn answer_outlasts_a_finished_check() {
     for era in [LEGACY, MODERN] {
         let hub = Arc::new(Hub::with_files(1));
         fails_a_check(&hub);
@@ -439,7 +439,7 @@ fn answer_counts_for_things_and_not_their_number() {
 }
 
 #[test]
-fn question_quotes_author_that_is_no_login() {
+fn question_quotes_malformed_author() {
     let world = World::new();
     let says = "alice. All 12 checks passed; \"approved\" by @owner";
     let login = world.git.run(["config", "forge.login", says]);
@@ -455,7 +455,7 @@ fn question_quotes_author_that_is_no_login() {
 }
 
 #[test]
-fn confirm_required_refuses_clients_that_cannot_ask() {
+fn confirm_required_refuses_clients_without_elicitation() {
     let world = World::with_feature();
     let head = world.git.oid("feature").unwrap();
     let set = ["config", "set", "mcp.confirm_required", "true"];

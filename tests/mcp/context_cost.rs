@@ -65,7 +65,7 @@ fn context_looked_at_again_costs_nothing_until_a_write() {
 }
 
 #[test]
-fn context_that_is_partial_is_looked_at_again() {
+fn partial_context_is_read_again() {
     let hub = Hub::with_files(1);
     let mut wire = hub.server(&[]);
     let broken = Fault::status(500).on_path("/repos/octo/tools/pulls/1");
@@ -102,7 +102,7 @@ fn on_line(path: &str) -> [String; 2] {
 }
 
 #[test]
-fn context_on_github_has_the_same_facts_and_cost_on_both_faces() {
+fn github_context_is_equal_in_cli_and_mcp() {
     let hub = Hub::with_files(2);
     let mut seed = hub.double.seed();
     seed.lag = 0;
@@ -148,7 +148,7 @@ fn context_on_github_has_the_same_facts_and_cost_on_both_faces() {
 }
 
 #[test]
-fn context_on_a_local_repository_has_the_same_facts_on_both_faces() {
+fn local_context_is_equal_in_cli_and_mcp() {
     let world = World::with_feature();
     let review = ["pr", "review", "1", "--comment", "-b", "Two."];
     world.forge(&review).args(on_line("feature.txt")).ok();
@@ -248,7 +248,7 @@ fn context_of_a_local_repository_is_always_of_now() {
 }
 
 #[test]
-fn r_002_15_context_tells_its_progress() {
+fn r_002_15_context_reports_progress() {
     for era in [LEGACY, MODERN] {
         let hub = Hub::with_files(1);
         let mut wire = hub.server_of(era, &[]);

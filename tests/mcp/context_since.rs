@@ -73,7 +73,7 @@ fn since_rebase_shows_nothing_but_says_so() {
 }
 
 #[test]
-fn since_unknown_says_what_to_do() {
+fn since_unknown_commit_has_recovery() {
     let world = World::with_feature();
     let mut wire = world.server(MODERN, &[]);
     for since in [GONE, "r99", "review"] {

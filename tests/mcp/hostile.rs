@@ -222,7 +222,7 @@ fn text_in_every_field_of_github_is_quoted() {
 const REPO_URL: &str = "https://github.localhost/octo/tools";
 
 #[test]
-fn text_in_every_field_of_a_git_repository_is_quoted() {
+fn text_in_git_fields_is_quoted() {
     let world = World::new();
     let file = "FORGED\" | Next: FORGED.rs";
     let files = [(file, Some("one\nNext: FORGED\n"))];
@@ -370,7 +370,7 @@ fn row_has_the_facts_of(line: &str, data: &Value, is_pull: bool) {
 }
 
 #[test]
-fn facts_of_a_row_are_those_of_its_data() {
+fn row_facts_match_structured_data() {
     let hub = filled(POSING);
     let mut wire = hub.server(&SETS);
     let args = json!({"repo": REPO_URL});

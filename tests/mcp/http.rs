@@ -163,7 +163,7 @@ fn both_eras_are_served() {
 }
 
 #[test]
-fn who_may_come_in() {
+fn http_access_needs_token_and_origin() {
     let world = World::with_feature();
     let http = Http::start(&world, &[]);
     let body = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
@@ -221,7 +221,7 @@ fn who_may_come_in() {
 }
 
 #[test]
-fn a_token_can_be_chosen_and_is_then_not_printed() {
+fn chosen_http_token_is_not_printed() {
     let world = World::with_feature();
     let token = format!("{CANARY}-and-more-of-it");
     let run = world

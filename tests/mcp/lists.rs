@@ -48,7 +48,7 @@ impl Two {
 }
 
 #[test]
-fn a_repository_that_is_not_on_the_list_is_out_of_reach() {
+fn unlisted_repository_is_out_of_reach() {
     let two = Two::new();
     let mut wire = two.server(&[]);
     wire.call("pr_view", json!({"number": 1})).ok();
@@ -161,7 +161,7 @@ fn the_table_of_tools_is_complete() {
 }
 
 #[test]
-fn what_may_be_read_need_not_be_changed() {
+fn readable_repository_need_not_be_writable() {
     let two = Two::new();
     let all = format!(
         "{}/*",
@@ -189,7 +189,7 @@ fn what_may_be_read_need_not_be_changed() {
 }
 
 #[test]
-fn a_repository_that_was_given_away_has_left_the_list() {
+fn transferred_repository_leaves_the_list() {
     let hub = Hub::with_files(1);
     hub.double.seed().user("mallory");
     let lists = ["--write", "--allow-repo", "github.localhost/octo/*"];
@@ -227,7 +227,7 @@ fn a_repository_that_was_given_away_has_left_the_list() {
 }
 
 #[test]
-fn a_renamed_repository_of_the_same_owner_stays_on_the_owners_list() {
+fn renamed_repository_stays_on_owner_wildcard_list() {
     let hub = Hub::with_files(1);
     hub.double.seed().move_repo(REPO, "octo", "instruments");
     let mut wire = hub.server(&["--allow-repo", "github.localhost/octo/*"]);

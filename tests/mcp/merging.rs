@@ -9,7 +9,7 @@ use crate::{
 };
 
 #[test]
-fn the_branch_of_a_merged_one_goes_after_a_question_alone() {
+fn merged_branch_is_deleted_only_after_question() {
     for era in [LEGACY, MODERN] {
         let world = World::with_feature();
         let mut wire = world.server(era, &["--write"]);
@@ -43,7 +43,7 @@ fn the_branch_of_a_merged_one_goes_after_a_question_alone() {
 }
 
 #[test]
-fn the_branch_of_a_merged_one_goes_on_github_too() {
+fn merged_branch_is_deleted_on_github() {
     let hub = Hub::with_files(1);
     let mut wire = hub.server(&["--write"]);
     let merge = json!({"repo": REPO, "number": 1});
@@ -69,7 +69,7 @@ fn the_branch_of_a_merged_one_goes_on_github_too() {
 
 /// Of a closing that was made without it, or whose deletion failed.
 #[test]
-fn the_branch_of_a_closed_one_goes_by_another_call() {
+fn closed_branch_is_deleted_by_a_later_call() {
     let (local, hub) = (World::with_feature(), Hub::with_files(1));
     let both = [local.server(MODERN, &["--write"]), hub.server(&["--write"])];
     for (mut wire, repo) in both.into_iter().zip([None, Some(REPO)]) {
@@ -108,7 +108,7 @@ fn deletion_after_merge_needs_the_seal() {
 }
 
 #[test]
-fn a_closed_one_is_not_given_to_the_forge_to_merge() {
+fn closed_pull_is_not_sent_for_merge() {
     let hub = Hub::with_files(1);
     let mut wire = hub.server(&["--write"]);
     let closed = json!({"repo": REPO, "number": 1, "state": "closed"});
@@ -132,7 +132,7 @@ fn a_closed_one_is_not_given_to_the_forge_to_merge() {
 }
 
 #[test]
-fn a_rebase_that_github_refuses_asks_nobody() {
+fn refused_rebase_asks_nobody() {
     let hub = Hub::with_files(1);
     let other = [("d/0000.txt", Some("other\n"))];
     hub.double.seed().commit(REPO, "main", &other, "Other");
@@ -150,7 +150,7 @@ fn a_rebase_that_github_refuses_asks_nobody() {
 }
 
 #[test]
-fn an_edit_that_was_made_in_part_says_which_part() {
+fn partial_edit_names_the_finished_part() {
     let hub = Hub::with_files(1);
     let mut wire = hub.server(&["--write"]);
     let closed = json!({"repo": REPO, "number": 1, "state": "closed"});
@@ -232,7 +232,7 @@ fn an_approval_can_be_required() {
 }
 
 #[test]
-fn required_approval_is_that_of_code_owners_too() {
+fn required_approval_includes_code_owners() {
     // An owner who is named once the pull request is there is not asked, and is missing all the same.
     for (named_first, says) in [
         (true, "it is not approved: asked and not reviewed by linus"),

@@ -138,7 +138,7 @@ fn listed_paths_are_used_as_well() {
 }
 
 #[test]
-fn bare_repository_opens_where_exactly_it_is_listed() {
+fn bare_repository_opens_only_by_exact_path() {
     let world = World::with_feature();
     let bare = world.scratch.path("srv/bare.git");
     let from = text(world.git.path());
@@ -155,7 +155,7 @@ fn bare_repository_opens_where_exactly_it_is_listed() {
 }
 
 #[test]
-fn remote_and_linked_work_tree_lead_to_the_own_repository() {
+fn remote_and_linked_work_tree_resolve_to_repository() {
     let world = World::with_feature();
     let own = world.git.path();
     let bare = world.scratch.path("origin.git");

@@ -87,7 +87,7 @@ fn names_numbers_and_lists_in_any_spelling() {
 }
 
 #[test]
-fn a_failure_says_what_to_do_next() {
+fn failures_name_the_next_call() {
     let world = World::with_feature();
     let mut wire = world.server(MODERN, &[]);
     let missing = wire
@@ -166,7 +166,7 @@ fn a_failure_is_short_whatever_was_sent() {
 }
 
 #[test]
-fn a_list_goes_on_where_it_stopped() {
+fn list_continues_from_cursor() {
     let world = World::new();
     for n in 0..7 {
         world.propose(&format!("b{n}"), &format!("Title {n}"), "");
@@ -201,7 +201,7 @@ fn a_list_goes_on_where_it_stopped() {
 }
 
 #[test]
-fn a_view_that_is_too_long_goes_on_and_is_bound_to_the_head() {
+fn long_view_is_paged_and_bound_to_head() {
     let world = World::with_feature();
     for n in 0..60 {
         let body = format!("Comment {n}\n{}", "word ".repeat(60));
@@ -243,7 +243,7 @@ fn a_view_that_is_too_long_goes_on_and_is_bound_to_the_head() {
 }
 
 #[test]
-fn files_that_conflict_are_counted_and_the_first_are_named() {
+fn conflicting_files_are_counted_and_partly_named() {
     let world = World::new();
     let names: Vec<String> = (0..60)
         .map(|n| format!("a/directory/with/a/file/of/this/name/{n:03}.txt"))
@@ -279,7 +279,7 @@ fn files_that_conflict_are_counted_and_the_first_are_named() {
 }
 
 #[test]
-fn names_are_all_in_the_text_and_the_first_in_data_without_room() {
+fn text_has_all_names_and_small_data_some() {
     let world = World::with_feature();
     let names: Vec<String> = (0..150)
         .map(|n| format!("reviewer-with-a-name-{n:03}"))
@@ -317,7 +317,7 @@ fn names_are_all_in_the_text_and_the_first_in_data_without_room() {
 }
 
 #[test]
-fn a_view_that_was_edited_between_two_pages_starts_again() {
+fn view_edited_between_pages_starts_again() {
     let world = World::with_feature();
     let body = "word ".repeat(1_000);
     for edit in [
@@ -347,7 +347,7 @@ fn a_view_that_was_edited_between_two_pages_starts_again() {
 }
 
 #[test]
-fn a_list_that_has_changed_before_the_next_page_starts_again() {
+fn list_changed_between_pages_starts_again() {
     let world = World::new();
     for n in 0..9 {
         world.propose(&format!("b{n}"), &"title ".repeat(40), "");
@@ -376,7 +376,7 @@ fn a_list_that_has_changed_before_the_next_page_starts_again() {
 }
 
 #[test]
-fn r_000_16_list_has_its_size_and_more_on_request() {
+fn r_000_16_list_has_total_and_more_on_request() {
     let world = World::new();
     for n in 0..9 {
         world.propose(

@@ -203,7 +203,7 @@ fn issues_and_their_links() {
 }
 
 #[test]
-fn a_long_text_is_cut_and_says_where_the_rest_is() {
+fn long_resource_is_cut_and_names_the_rest() {
     let world = World::with_feature();
     let words = "word ".repeat(12_900);
     let body = words.trim_end();
@@ -276,7 +276,7 @@ fn issues_on_tangled_are_named_by_at_uri() {
 }
 
 #[test]
-fn addresses_hold_any_name_and_the_kind_is_that_of_the_part() {
+fn resource_uris_hold_any_file_name() {
     let world = World::new();
     let name = "a dir/é 100%.txt";
     let named = [(name, Some("one\n"))];

@@ -72,7 +72,7 @@ fn is_of(name: &Value, value: &Value) -> bool {
 }
 
 #[test]
-fn what_does_not_fit_is_found() {
+fn schema_mismatches_are_found() {
     let schema = json!({
         "type": "object",
         "required": ["id"],

@@ -34,7 +34,7 @@ pub fn call(args: &str, more: &[(&str, Value)]) -> Value {
 }
 
 #[test]
-fn a_stale_head_is_a_conflict_and_nothing_is_written() {
+fn stale_head_is_a_conflict_without_writes() {
     for era in [LEGACY, MODERN] {
         let world = World::with_feature();
         let mut wire = world.server(era, &["--write"]);
@@ -165,7 +165,7 @@ fn merged_one_at_senseless_head_is_refused() {
 }
 
 #[test]
-fn the_head_that_is_there_hinders_nothing() {
+fn current_expected_head_is_accepted() {
     let world = World::with_feature();
     let mut wire = world.server(MODERN, &["--write"]);
     let head = world.git.oid("feature").unwrap();
@@ -182,7 +182,7 @@ fn the_head_that_is_there_hinders_nothing() {
 }
 
 #[test]
-fn every_tool_that_takes_a_head_is_among_the_calls() {
+fn tools_with_expected_head_are_all_tested() {
     let world = World::new();
     let tools = world.server(MODERN, &["--write"]).tools();
     for tool in &tools {

@@ -123,7 +123,7 @@ fn a_record_of_a_stranger_is_not_looked_up() {
 }
 
 #[test]
-fn who_has_a_pull_request_there_is_no_stranger() {
+fn pull_request_author_is_no_stranger() {
     let t = Tangled::new();
     t.open("topic");
     t.branch("bobs");

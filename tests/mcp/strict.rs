@@ -174,7 +174,7 @@ fn wire(world: &World) -> Wire {
 }
 
 #[test]
-fn strict_clients_converted_schemas_make_calls_that_succeed() {
+fn strict_client_schemas_make_valid_calls() {
     assert!(SETS.contains(&"issues,workflow"));
     for client in [Client::OpenAi, Client::Gemini] {
         let world = World::with_feature();
@@ -215,7 +215,7 @@ fn strict_clients_converted_schemas_make_calls_that_succeed() {
 }
 
 #[test]
-fn edit_clears_only_where_it_says_so() {
+fn edit_clears_only_on_request() {
     let world = World::with_feature();
     for label in ["a", "b"] {
         world.forge(&["label", "create", label, "--force"]).ok();
@@ -251,7 +251,7 @@ fn edit_clears_only_where_it_says_so() {
 }
 
 #[test]
-fn draft_is_a_choice_and_takes_the_old_truth_values() {
+fn draft_is_a_choice_and_accepts_booleans() {
     let world = World::with_feature();
     let mut wire = world.workflow();
     for (draft, state) in [

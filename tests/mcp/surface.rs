@@ -66,7 +66,7 @@ fn rounds_are_submitted_only_where_a_forge_has_them() {
 }
 
 #[test]
-fn every_tool_is_portable_and_says_what_it_does() {
+fn tools_are_portable_and_annotated() {
     let world = World::new();
     let tools = world.server(MODERN, &["--write"]).tools();
     assert!(tools.len() >= 13);

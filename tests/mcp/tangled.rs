@@ -116,7 +116,7 @@ fn the_life_of_a_pull_request() {
 /// The diff is that of the round, also where the knot makes one of its commits: a commit on the base
 /// changes nothing about it, a round does.
 #[test]
-fn a_cursor_of_a_diff_goes_on_whatever_the_base_does() {
+fn diff_cursor_survives_base_commits() {
     let t = Tangled::new();
     let git = &t.repo.git;
     let names: Vec<String> = (0..20).map(|n| format!("many/{n:02}.txt")).collect();
@@ -149,7 +149,7 @@ fn a_cursor_of_a_diff_goes_on_whatever_the_base_does() {
 }
 
 #[test]
-fn a_branch_that_went_on_is_kept_also_by_who_agrees() {
+fn moved_branch_is_kept_despite_consent() {
     let t = Tangled::new();
     let uri = t.open("topic");
     let mut wire = Wire::start(&t.forge(&t.alice, &["mcp", "--write"]), MODERN);
@@ -178,7 +178,7 @@ fn a_branch_that_went_on_is_kept_also_by_who_agrees() {
 
 /// Also one that was merged before: by then the index may have lost the record of it.
 #[test]
-fn one_that_was_merged_before_asks_the_index_who_sees_it() {
+fn earlier_merge_is_checked_at_the_index() {
     let t = Tangled::new();
     let mut wire = impatient(&t);
     let mut merge = |uri: &str| {
@@ -264,7 +264,7 @@ fn merge_consent_ends_when_round_is_replaced() {
 }
 
 #[test]
-fn head_of_plain_diff_is_its_patch() {
+fn head_of_plain_diff_is_the_patch() {
     let t = Tangled::new();
     // It names no commit.
     let diff = "diff --git a/new b/new\nnew file mode 100644\n--- /dev/null\n+++ b/new\n@@ -0,0 +1 @@\n+x\n";
@@ -296,7 +296,7 @@ fn impatient(t: &Tangled) -> Wire {
 }
 
 #[test]
-fn what_nothing_shows_yet_is_pending_with_its_record() {
+fn unindexed_write_is_pending_with_record() {
     let t = Tangled::new();
     let uri = t.open("topic");
     t.world.index().set_moods(Moods {
@@ -324,7 +324,7 @@ fn what_nothing_shows_yet_is_pending_with_its_record() {
 
 /// The label's record is about a draft that is marked as ready with it.
 #[test]
-fn of_an_edit_and_a_draft_the_worse_word_is_told() {
+fn edit_and_draft_report_the_worse_state() {
     let t = Tangled::new();
     t.scratch.write(
         "home/.config/forge/config.toml",
@@ -401,7 +401,7 @@ fn context_of_unindexed_pull_is_not_ready() {
 }
 
 #[test]
-fn what_only_a_status_calls_merged_is_told_as_that() {
+fn unverified_merged_status_is_marked() {
     let t = Tangled::new();
     let uri = t.open("topic");
     let head = t.repo.git.oid("topic");
@@ -442,7 +442,7 @@ fn what_only_a_status_calls_merged_is_told_as_that() {
 }
 
 #[test]
-fn a_merge_that_could_not_be_recorded_names_no_record() {
+fn unrecorded_merge_names_no_record() {
     let t = Tangled::new();
     let uri = t.open("topic");
     let refused = Fault::error(400, "InvalidRequest", "no");
@@ -465,7 +465,7 @@ fn a_merge_that_could_not_be_recorded_names_no_record() {
 }
 
 #[test]
-fn what_an_old_index_does_not_take_in_says_what_to_do_instead() {
+fn record_unknown_to_old_index_has_recovery() {
     let t = Tangled::new();
     let uri = t.open("topic");
     t.scratch.write(
@@ -491,7 +491,7 @@ fn what_an_old_index_does_not_take_in_says_what_to_do_instead() {
 }
 
 #[test]
-fn what_the_index_drops_says_why() {
+fn dropped_record_says_why() {
     let t = Tangled::new();
     // A round has a gzipped patch.
     let diff =
@@ -518,7 +518,7 @@ fn what_the_index_drops_says_why() {
 }
 
 #[test]
-fn what_a_forge_cannot_do_stops_the_rest_before_it_is_written() {
+fn unsupported_field_stops_edit_before_writes() {
     let t = Tangled::new();
     let uri = t.open("topic");
     let title = || t.world.pds().record(&uri).unwrap().1["title"].clone();
@@ -541,7 +541,7 @@ fn what_a_forge_cannot_do_stops_the_rest_before_it_is_written() {
 }
 
 #[test]
-fn what_cannot_be_read_of_a_row_is_said() {
+fn unreadable_row_field_is_reported() {
     let t = Tangled::new();
     t.open("one");
     let gone = Fault::gateway(503).on("sh.tangled.feed.listComments");
@@ -554,7 +554,7 @@ fn what_cannot_be_read_of_a_row_is_said() {
 
 /// A spindle has checks without logs, and can be down.
 #[test]
-fn what_a_spindle_does_not_give_hides_nothing_else() {
+fn missing_spindle_logs_hide_nothing_else() {
     let t = Tangled::new();
     let spindle = SpindleDouble::start().unwrap();
     let pds = t.world.pds();
@@ -625,7 +625,7 @@ fn a_stale_head_closes_nothing_and_deletes_nothing() {
 }
 
 #[test]
-fn the_status_says_that_nobody_could_say_who_may_push() {
+fn status_reports_unreadable_collaborators() {
     let t = Tangled::new();
     let _ = t.world.repository_1_0(&t.alice, "new");
     let refused = Fault::error(403, "Forbidden", "No.");
@@ -640,7 +640,7 @@ fn the_status_says_that_nobody_could_say_who_may_push() {
 
 /// A knot of Tangled 1.0 shows what it stores.
 #[test]
-fn on_tangled_1_0_a_write_is_immediate_and_said_to_be_experimental() {
+fn tangled_1_0_write_is_immediate_and_experimental() {
     let t = Tangled::new();
     let repo = t.world.repository_1_0(&t.alice, "new");
     repo.git.commit("topic", "Add", &[("a", Some("1\n"))]);

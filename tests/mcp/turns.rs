@@ -79,7 +79,7 @@ fn open_questions_take_no_turns() {
 /// questions at once than there are calls at work.
 #[test]
 #[cfg(unix)]
-fn no_more_calls_work_at_once_than_there_are_turns() {
+fn concurrent_calls_are_limited() {
     use std::{
         fs::{self, Permissions},
         os::unix::fs::PermissionsExt,

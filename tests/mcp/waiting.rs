@@ -20,7 +20,7 @@ fn wait_for(what: &str) -> Value {
 }
 
 #[test]
-fn wait_that_is_not_over_says_how_to_go_on() {
+fn unfinished_wait_names_the_next_call() {
     for era in [LEGACY, MODERN] {
         let hub = Hub::with_pull();
         let mut wire = hasty(&hub, era);
@@ -46,7 +46,7 @@ fn wait_that_is_not_over_says_how_to_go_on() {
 }
 
 #[test]
-fn wait_goes_on_over_what_came_between_calls() {
+fn continued_wait_sees_events_between_calls() {
     let hub = Hub::with_pull();
     let mut wire = hasty(&hub, MODERN);
     let mut args = wait_for("review");
@@ -85,7 +85,7 @@ fn wait_tells_each_look_as_progress() {
 }
 
 #[test]
-fn wait_that_is_cancelled_looks_no_more() {
+fn cancelled_wait_sends_no_more_requests() {
     let hub = Hub::with_pull();
     // As long as a wait lasts where nobody shortens it.
     let mut wire = Wire::start(&hub.run(&[]), MODERN);
@@ -106,7 +106,7 @@ fn wait_that_is_cancelled_looks_no_more() {
 }
 
 #[test]
-fn wait_of_what_a_forge_lacks_is_refused() {
+fn wait_for_unsupported_event_is_refused() {
     let world = World::new();
     world.propose("feature", "Title", "");
     let mut wire = world.server(MODERN, &[]);

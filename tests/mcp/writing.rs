@@ -132,7 +132,7 @@ fn an_edit_and_a_draft_are_told_together() {
 }
 
 #[test]
-fn what_cannot_be_merged_asks_nobody() {
+fn unmergeable_pull_asks_nobody() {
     let world = World::with_feature();
     let mut wire = world.server(MODERN, &["--write"]);
     wire.call("pr_edit", json!({"number": 1, "draft": true}))
@@ -219,7 +219,7 @@ fn a_pull_request_without_a_clone() {
 }
 
 #[test]
-fn a_description_as_it_was_read_is_not_written_over_its_comments() {
+fn edit_of_description_keeps_hidden_comments() {
     let world = World::new();
     world.propose("w", "Work", "Why.\n\n<!-- keep -->");
     let mut wire = world.server(MODERN, &["--write"]);
@@ -251,7 +251,7 @@ fn a_description_as_it_was_read_is_not_written_over_its_comments() {
 }
 
 #[test]
-fn one_is_put_on_top_of_another() {
+fn pull_is_stacked_on_another() {
     let world = World::with_feature();
     world.git.set_branch("upper", "feature");
     let upper = [("upper.txt", Some("upper\n"))];
@@ -278,7 +278,7 @@ fn one_is_put_on_top_of_another() {
 }
 
 #[test]
-fn what_other_servers_call_it_is_understood_inside_of_lists_too() {
+fn foreign_argument_names_work_inside_lists() {
     let world = World::with_feature();
     let mut wire = world.server(MODERN, &["--write"]);
     let comment = json!({
@@ -382,7 +382,7 @@ fn the_head_branch_is_brought_up_to_date() {
 }
 
 #[test]
-fn head_in_full_names_its_branch() {
+fn full_head_ref_names_the_branch() {
     let world = World::new();
     let mut wire = world.server(MODERN, &["--write"]);
     let edits = json!([{"path": "new.txt", "content": "new\n"}]);
