@@ -165,7 +165,7 @@ fn met(url: &str) -> Vec<String> {
 }
 
 #[test]
-fn atrium_makes_of_the_light_pds_what_it_makes_of_the_real_one() {
+fn atrium_treats_light_and_real_pds_alike() {
     let light = World::start().unwrap();
     light.directory().set_form(DocumentForm::Verification2019);
     let lights = met(&light.pds().host().url());

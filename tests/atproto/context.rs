@@ -104,7 +104,7 @@ fn verdict(of: &Value) -> (Vec<(&str, &str)>, String) {
 }
 
 #[test]
-fn context_on_a_real_pds_has_the_same_facts_on_both_faces() {
+fn real_pds_context_is_equal_in_cli_and_mcp() {
     let Some(stage) = Stage::new() else {
         return;
     };

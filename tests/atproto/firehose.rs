@@ -27,7 +27,7 @@ fn gzip(patch: &str) -> Vec<u8> {
 }
 
 #[test]
-fn what_is_written_to_a_real_pds_is_indexed_and_merged() {
+fn pull_on_real_pds_is_indexed_and_merged() {
     let Some(dir) = RealWorld::installed() else {
         return;
     };

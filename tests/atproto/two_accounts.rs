@@ -105,7 +105,7 @@ fn texts(comments: &Value) -> Vec<(&str, &str)> {
 }
 
 #[test]
-fn they_see_each_others_comments_labels_and_states() {
+fn accounts_share_comments_labels_and_states() {
     let Some(stage) = Stage::new() else {
         return;
     };
@@ -261,7 +261,7 @@ impl Stage {
 
 /// Whenever it is that the server goes away, the same command again makes it one pull request.
 #[test]
-fn a_server_that_restarts_in_the_middle_of_a_command_has_one_pull_request_in_the_end() {
+fn server_restart_during_create_leaves_one_pull_request() {
     let Some(stage) = Stage::new() else {
         return;
     };
@@ -284,7 +284,7 @@ fn a_server_that_restarts_in_the_middle_of_a_command_has_one_pull_request_in_the
 }
 
 #[test]
-fn a_server_that_restarts_in_the_middle_of_a_round_has_it_once_in_the_end() {
+fn server_restart_during_resubmit_leaves_a_single_round() {
     let Some(stage) = Stage::new() else {
         return;
     };
@@ -311,7 +311,7 @@ fn a_server_that_restarts_in_the_middle_of_a_round_has_it_once_in_the_end() {
 }
 
 #[test]
-fn a_server_that_restarts_in_the_middle_of_a_comment_has_it_once_in_the_end() {
+fn server_restart_during_comment_leaves_a_single_comment() {
     let Some(stage) = Stage::new() else {
         return;
     };
@@ -335,7 +335,7 @@ fn a_server_that_restarts_in_the_middle_of_a_comment_has_it_once_in_the_end() {
 }
 
 #[test]
-fn a_server_that_restarts_in_the_middle_of_a_merge_has_it_once_in_the_end() {
+fn server_restart_during_merge_merges_once() {
     let Some(stage) = Stage::new() else {
         return;
     };

@@ -19,7 +19,7 @@ impl Stage {
 }
 
 #[test]
-fn workflow_runs_from_pick_to_merge_on_a_real_pds() {
+fn workflow_runs_to_merge_on_real_pds() {
     runs_from_pick_to_merge("fields");
 }
 

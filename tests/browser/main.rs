@@ -180,7 +180,7 @@ fn page_of_hostile_texts_runs_and_loads_nothing() {
 }
 
 #[test]
-fn page_that_would_run_something_is_seen() {
+fn active_content_in_page_is_detected() {
     let Some(browser) = Browser::start() else {
         return;
     };

@@ -104,7 +104,7 @@ fn every_crate_has_a_place() {
 }
 
 #[test]
-fn tests_of_a_crate_use_what_is_below_it_and_the_test_kit() {
+fn crate_tests_depend_on_lower_layers_and_testkit() {
     let metadata = Metadata::read();
     for package in metadata.members().filter(|p| layer(&p.name).is_some()) {
         for dependency in package
@@ -145,7 +145,7 @@ fn the_core_stays_small() {
 }
 
 #[test]
-fn licences_are_ones_that_we_know() {
+fn licences_are_on_the_list() {
     for package in Metadata::read().all() {
         let read = BY_TEXT.iter().find(|(name, _)| *name == package.name);
         let licence = match (package.license.as_deref(), read) {
@@ -158,7 +158,7 @@ fn licences_are_ones_that_we_know() {
 }
 
 #[test]
-fn one_tls_and_no_c_library_for_it() {
+fn dependencies_have_no_c_tls_library() {
     for package in Metadata::read().all() {
         assert!(
             !FORBIDDEN.contains(&package.name.as_str()),

@@ -196,7 +196,7 @@ fn reads_past_the_table(line: &str) -> bool {
 }
 
 #[test]
-fn a_name_of_tangled_s_out_of_place_is_seen() {
+fn misplaced_tangled_field_name_is_detected() {
     let table = read(Path::new("crates/forge-tangled/src/dialect.rs")).expect("the table");
     let fields = fields_of(&table);
     let is_seen = |line: &str| {
@@ -336,7 +336,7 @@ fn no_test_is_switched_off() {
 }
 
 #[test]
-fn nothing_is_left_to_do_later() {
+fn sources_have_no_todo_marks() {
     let marks = [
         spelled(&["TO", "DO"]),
         spelled(&["FIX", "ME"]),

@@ -111,7 +111,7 @@ fn both_write_the_same_text() {
 }
 
 #[test]
-fn a_pull_request_is_opened_with_its_pictures() {
+fn pull_request_is_opened_with_pictures() {
     let [ours, theirs] = [Tool::Forge, Tool::Gh].map(|tool| {
         let world = world();
         let args = [
@@ -131,7 +131,7 @@ fn a_pull_request_is_opened_with_its_pictures() {
 }
 
 #[test]
-fn what_cannot_be_attached_is_refused_by_both_before_anything_is_sent() {
+fn bad_attachment_is_refused_by_both_before_requests() {
     let world = world();
     world.ok(Tool::Gh, &["pr", "create", "-t", "T", "-b", "Body"]);
     let text = world.clone_dir().join("notes.txt");
@@ -178,7 +178,7 @@ fn what_cannot_be_attached_is_refused_by_both_before_anything_is_sent() {
 /// forge tries the rest too, where gh stops at the first that fails; both write what is there, say
 /// what is not, and end with 1.
 #[test]
-fn one_that_fails_is_named_and_the_others_are_there() {
+fn failed_attachment_is_named_and_others_kept() {
     for tool in [Tool::Forge, Tool::Gh] {
         let world = world();
         world.ok(Tool::Gh, &["pr", "create", "-t", "T", "-b", "Body"]);

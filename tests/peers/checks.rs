@@ -103,7 +103,7 @@ fn only_required_ones() {
 }
 
 #[test]
-fn watching_ends_when_they_have_finished() {
+fn watch_ends_with_the_last_check() {
     for (state, more, code) in [("SUCCESS", "", 0), ("FAILURE", "", 1)] {
         let twins = Twins::with(|seed| {
             one(seed);

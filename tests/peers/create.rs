@@ -82,7 +82,7 @@ fn the_body_comes_from_a_file_or_standard_input() {
 }
 
 #[test]
-fn what_is_filled_in_is_the_same_but_for_empty_lines_at_the_end() {
+fn filled_text_equals_ghs_except_trailing_lines() {
     let twins = Twins::new();
     let told = |text: String| {
         let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
@@ -214,7 +214,7 @@ fn both_refuse_the_same() {
 }
 
 #[test]
-fn a_branch_without_commits_of_its_own() {
+fn branch_without_own_commits_is_refused() {
     let twins = Twins::new();
     twins.git("checkout --quiet -b same origin/main");
     twins.git("push --quiet -u origin same");
@@ -225,7 +225,7 @@ fn a_branch_without_commits_of_its_own() {
 }
 
 #[test]
-fn the_base_of_a_clone_is_kept_in_its_configuration() {
+fn base_comes_from_clone_configuration() {
     let twins = Twins::new();
     twins.git("push --quiet origin origin/main:refs/heads/release");
     twins.push("topic");
@@ -287,7 +287,7 @@ const SKIP_PUSH: &str = "\u{1b}[B\r";
 
 /// What was typed for an attempt that failed is kept, and `--recover` takes it.
 #[test]
-fn what_was_typed_is_recovered() {
+fn typed_text_of_failed_create_is_recovered() {
     let world = World::new();
     world.git(&["checkout", "--quiet", "-b", "late", "origin/main"]);
     world.git(&["commit", "--quiet", "--allow-empty", "-m", "Late"]);

@@ -83,7 +83,7 @@ fn create_asks_in_the_same_order() {
 }
 
 #[test]
-fn create_finds_what_is_in_the_way_before_it_asks() {
+fn create_finds_obstacles_before_questions() {
     for tool in [Tool::Forge, Tool::Gh] {
         let world = World::new();
         world.push("feature");
@@ -133,7 +133,7 @@ fn create_answers_push_and_open_a_draft_with_metadata() {
 }
 
 #[test]
-fn create_with_a_title_asks_again_before_it_pushes() {
+fn create_with_a_title_confirms_before_push() {
     let world = World::new();
     unpushed(&world, "late");
     let before = pushed(&world);
@@ -149,7 +149,7 @@ fn create_with_a_title_asks_again_before_it_pushes() {
 }
 
 #[test]
-fn create_makes_a_fork_for_who_has_none() {
+fn create_makes_a_missing_fork() {
     for tool in [Tool::Forge, Tool::Gh] {
         let world = World::new();
         unpushed(&world, "late");
@@ -234,7 +234,7 @@ fn create_push_pushes_and_sets_the_upstream() {
 }
 
 #[test]
-fn create_push_that_is_rejected_opens_nothing() {
+fn create_with_rejected_push_opens_nothing() {
     let world = World::new();
     world.push("late");
     world.git(&["commit", "--quiet", "--amend", "-m", "Another history"]);
@@ -245,7 +245,7 @@ fn create_push_that_is_rejected_opens_nothing() {
 }
 
 #[test]
-fn create_auto_has_it_merged_later() {
+fn create_auto_enables_auto_merge() {
     let world = World::new();
     let mut seed = world.double.seed();
     seed.configure(REPO, |repo| repo.allow_auto_merge = true);
@@ -266,7 +266,7 @@ fn create_auto_has_it_merged_later() {
 }
 
 #[test]
-fn create_auto_that_is_not_allowed_leaves_an_open_one() {
+fn create_with_disallowed_auto_leaves_pull_open() {
     let world = World::new();
     let rules = forge_testkit::github::state::Protection {
         approvals: 1,

@@ -282,7 +282,7 @@ fn flags_of_gh_for_issues_are_those_of_forge() {
 }
 
 #[test]
-fn flags_of_gh_in_other_groups_are_those_of_forge() {
+fn gh_flags_of_other_groups_are_accepted() {
     let world = World::new();
     let everywhere = flags_of("forge");
     for (command, missing) in OTHER_COMMANDS {

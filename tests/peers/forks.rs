@@ -24,7 +24,7 @@ fn forked(world: &World) {
 }
 
 #[test]
-fn from_the_branch_that_is_pushed_to_a_fork() {
+fn create_takes_branch_pushed_to_fork() {
     let twins = Twins::new();
     twins.both(forked);
     for (remote, branch, head) in [

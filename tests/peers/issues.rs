@@ -81,12 +81,12 @@ fn every_command_ends_alike() {
 }
 
 #[test]
-fn an_empty_list_is_no_failure_and_says_nothing_on_a_pipe() {
+fn empty_issue_list_is_silent_on_a_pipe() {
     Twins::new().same_words("issue list");
 }
 
 #[test]
-fn what_one_opens_the_other_reads_and_closes() {
+fn issue_opened_by_either_is_closed_by_other() {
     for (maker, other) in Tool::TURNS {
         let world = World::new();
         let create = [

@@ -12,7 +12,7 @@ use forge_testkit::{
 use serde_json::{Value, json};
 
 #[test]
-fn r_002_8_tickets_are_what_the_python_client_reads() {
+fn r_002_8_tickets_match_the_python_client() {
     let Some(python) = std::env::var_os("FORGE_JIRA_PYTHON").map(PathBuf::from) else {
         eprintln!("FORGE_JIRA_PYTHON is not set: there is no other client of JIRA");
         return;

@@ -61,7 +61,7 @@ fn three_hundred_and_fifty_files() {
 }
 
 #[test]
-fn one_hundred_and_thirty_commits() {
+fn pull_with_130_commits_is_shown_alike() {
     let world = World::new();
     {
         let mut seed = world.double.seed();

@@ -91,7 +91,7 @@ fn every_filter_finds_the_same() {
 }
 
 #[test]
-fn an_empty_list_is_no_failure_and_says_nothing_on_a_pipe() {
+fn empty_pull_list_is_silent_on_a_pipe() {
     let twins = Twins::new();
     let both = twins.same("pr list");
     for out in [both.forge, both.gh] {
@@ -101,7 +101,7 @@ fn an_empty_list_is_no_failure_and_says_nothing_on_a_pipe() {
 }
 
 #[test]
-fn the_web_page_of_a_list_has_its_filters() {
+fn list_web_page_has_the_filters() {
     let twins = Twins::new();
     for line in [
         "pr list --web",
@@ -194,7 +194,7 @@ fn the_status_is_the_same() {
 
 /// gh has no such filter: its own list of files says what is right.
 #[test]
-fn touches_finds_what_the_files_of_gh_say() {
+fn touches_agrees_with_ghs_files() {
     let world = World::new();
     four(&mut world.double.seed());
     let files =

@@ -51,7 +51,7 @@ fn the_body_of_a_squash_comes_from_a_file() {
 }
 
 #[test]
-fn the_branch_goes_with_it() {
+fn merge_deletes_branch_on_request() {
     let twins = Twins::with(four);
     for line in [
         "pr merge 1 --squash --delete-branch",
@@ -72,7 +72,7 @@ fn the_branch_goes_with_it() {
 }
 
 #[test]
-fn only_at_the_commit_that_was_looked_at() {
+fn merge_requires_the_matching_head() {
     let twins = Twins::with(six);
     twins.refused(&format!(
         "pr merge 1 -m --match-head-commit {}",
@@ -92,7 +92,7 @@ fn only_at_the_commit_that_was_looked_at() {
 }
 
 #[test]
-fn merges_that_both_refuse() {
+fn bad_merges_are_refused_by_both() {
     let twins = Twins::with(four);
     for line in [
         "pr merge",
@@ -173,7 +173,7 @@ fn rules_wait_or_are_overruled() {
 }
 
 #[test]
-fn local_commits_that_were_not_pushed_are_warned_of() {
+fn merge_warns_about_unpushed_commits() {
     let twins = Twins::new();
     twins.push("topic");
     twins.same("pr create -t T -b B");

@@ -414,7 +414,7 @@ fn the_table_names_steps() {
 }
 
 #[test]
-fn both_say_the_same_but_for_what_is_listed() {
+fn doubles_answer_alike_except_listed_differences() {
     let Some(program) = std::env::var_os("FORGE_MYWORLD").map(PathBuf::from) else {
         eprintln!("FORGE_MYWORLD is not set: there is no second opinion");
         return;

@@ -453,7 +453,7 @@ fn once(
 }
 
 #[test]
-fn a_killed_process_leaves_the_old_state_or_the_new_one() {
+fn killed_process_leaves_old_or_new_state() {
     let world = World::new();
     let calm: Vec<_> = SCENARIOS.iter().map(|s| undisturbed(&world, s)).collect();
     let mut random = Random::from_env();
@@ -527,7 +527,7 @@ fn a_killed_process_leaves_the_old_state_or_the_new_one() {
 }
 
 #[test]
-fn a_lock_file_that_was_left_is_named() {
+fn stale_lock_file_is_named() {
     let world = World::new();
     let dir = world.copy();
     let lock = dir.join(".git/refs/forge/pulls/1.lock");

@@ -99,7 +99,7 @@ fn a_hundred_megabytes_stream() {
 /// 3,000 files, 2,000 comments and 400 checks: in the memory, the bytes and the requests that the
 /// documentation promises.
 #[test]
-fn context_of_a_huge_pull_stays_within_its_budgets() {
+fn context_of_a_huge_pull_stays_within_budgets() {
     const TOKEN: &str = "gho_canary0canary0canary0canary0canary00";
     let double = GitHubDouble::start(Options::default()).unwrap();
     let scratch = Scratch::new();
@@ -151,7 +151,7 @@ fn context_of_a_huge_pull_stays_within_its_budgets() {
 }
 
 #[test]
-fn a_reader_that_leaves_ends_it_quietly() {
+fn closed_stdout_ends_diff_quietly() {
     let scratch = Scratch::new();
     let git = many_files(&scratch);
     let run = scratch

@@ -130,7 +130,7 @@ impl World {
 }
 
 #[test]
-fn one_of_twenty_processes_wins_a_claim() {
+fn claim_race_of_twenty_has_a_single_winner() {
     for world in [World::local(), World::github()] {
         world.issue("1");
         let (_, claim) = world.race("1", CLAIMERS);
@@ -139,7 +139,7 @@ fn one_of_twenty_processes_wins_a_claim() {
 }
 
 #[test]
-fn stale_holder_is_refused_and_names_who_holds() {
+fn stale_holder_is_refused_and_names_current_holder() {
     for world in [World::local(), World::github()] {
         world.issue("1");
         let dead = world.claim("1", "dead", "1").output().success().json();
@@ -283,7 +283,7 @@ impl World {
 }
 
 #[test]
-fn killed_reconcile_moves_its_issue_once() {
+fn killed_reconcile_moves_issue_once() {
     for world in [World::local(), World::github()] {
         let store = match world.place {
             Place::Repository(_) => "fields",

@@ -16,7 +16,7 @@ fn says_it_was_answered_nothing(out: Output) {
 }
 
 #[test]
-fn what_it_merged_is_merged_and_forge_writes_the_record() {
+fn merge_by_tang_is_recorded_by_forge() {
     let Some(stage) = Stage::new() else { return };
     stage.branch("topic");
     let uri = stage.forge_opens(&stage.bob, "topic", "A topic", "Why.");
@@ -37,7 +37,7 @@ fn what_it_merged_is_merged_and_forge_writes_the_record() {
 }
 
 #[test]
-fn what_it_made_and_merged_itself() {
+fn tang_merges_own_pull() {
     let Some(stage) = Stage::new() else { return };
     stage.branch("topic");
     let uri = stage.tang_opens(&stage.alice, "topic", "A topic", "Why.");
@@ -50,7 +50,7 @@ fn what_it_made_and_merged_itself() {
 }
 
 #[test]
-fn who_may_not_push_may_not_merge() {
+fn tang_merge_needs_push_permission() {
     let Some(stage) = Stage::new() else { return };
     stage.branch("topic");
     let uri = stage.forge_opens(&stage.bob, "topic", "A topic", "Why.");
@@ -85,7 +85,7 @@ fn a_conflict_is_refused_and_foretold() {
 
 /// The audience that `tang` writes for a knot with a port, which a PDS refuses.
 #[test]
-fn a_knot_with_a_port_is_out_of_its_reach() {
+fn tang_cannot_reach_knot_with_port() {
     let Some(stage) = Stage::new() else { return };
     stage.branch("topic");
     let uri = stage.tang_opens(&stage.alice, "topic", "A topic", "Why.");

@@ -591,7 +591,7 @@ pub fn readings(seen: &Seen) -> Vec<String> {
 }
 
 #[test]
-fn secret_is_found_however_it_is_sent() {
+fn secret_is_found_in_every_encoding() {
     let seen = |head: &str, body: &str| Seen {
         role: Role::Thief,
         origin: String::new(),

@@ -105,7 +105,7 @@ fn on(hall: &Hall, args: &[&str]) -> Run {
 }
 
 #[test]
-fn one_of_twenty_processes_keeps_a_claim_on_tangled() {
+fn tangled_claim_race_has_a_single_winner() {
     let board = Board::new();
     let (won, lost) = board.race(CLAIMERS);
     assert_eq!(won.len() + lost.len(), CLAIMERS);
@@ -134,7 +134,7 @@ fn killed_claimer_on_tangled_leaves_the_issue_to_one() {
 }
 
 #[test]
-fn lost_answers_of_a_claim_on_tangled_leave_one_holder() {
+fn lost_claim_answers_on_tangled_leave_one_holder() {
     // The claim, and the move of its issue.
     for skip in 0..2 {
         let board = Board::new();
