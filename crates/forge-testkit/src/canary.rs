@@ -26,7 +26,7 @@ mod tests {
     }
 
     #[test]
-    fn a_printed_token_fails_the_test_and_is_not_repeated() {
+    fn printed_token_fails_the_test_unrepeated() {
         for text in ["echo gho_${T}x", "echo gho_${T}x >&2"] {
             let run = echo(text).env("T", CANARY);
             let failed = std::panic::catch_unwind(|| run.output());

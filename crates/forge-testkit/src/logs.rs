@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_logged_token_fails_the_test_and_is_not_repeated() {
+    fn logged_token_fails_the_test_unrepeated() {
         let cases: [fn(); 5] = [
             || tracing::trace!("with {CANARY} in it"),
             || tracing::error!(token = CANARY, "refused"),
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_that_was_swallowed_is_told_in_the_end() {
+    fn swallowed_panic_is_reported_at_the_end() {
         let watch = LogWatch(Arc::new(AtomicBool::new(true)));
         assert!(catch_unwind(AssertUnwindSafe(|| drop(watch))).is_err());
         drop(LogWatch(Arc::default()));

@@ -1159,7 +1159,7 @@ fn checkout_update_branch_and_forks() {
 }
 
 #[test]
-fn who_may_not_is_told_so() {
+fn missing_permission_is_reported() {
     let Some(world) = world() else { return };
     {
         let mut seed = world.double.seed();

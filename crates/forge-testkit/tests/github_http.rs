@@ -138,7 +138,7 @@ fn a_missing_object_is_null_with_a_typed_error() {
 }
 
 #[test]
-fn a_document_that_is_not_valid_gets_no_data() {
+fn invalid_document_gets_no_data() {
     let double = double();
     let answer = ask(&double, OCTO, "{ viewer { login nope } }", json!({})).json();
     assert_eq!(answer.get("data"), None);
@@ -246,7 +246,7 @@ fn pagination_arguments_are_mandatory_and_limited() {
 }
 
 #[test]
-fn the_merge_state_is_unknown_to_the_first_request_after_a_change() {
+fn merge_state_is_unknown_right_after_a_change() {
     let double = double();
     let mergeable = || {
         ask(&double, OCTO, IN_PULL, json!({})).json()["data"]["repository"]["pullRequest"]
@@ -339,7 +339,7 @@ fn a_review_with_threads_is_one_mutation() {
 }
 
 #[test]
-fn a_pending_review_is_its_authors_alone() {
+fn pending_review_is_visible_to_author_only() {
     let double = double();
     let id = pull_id(&double);
     let begin = "mutation($id: ID!) { addPullRequestReviewThread(input: {pullRequestId: $id, path: \"add.txt\", line: 1, body: \"Hm\"}) { thread { path } } }";
@@ -371,7 +371,7 @@ fn a_pending_review_is_its_authors_alone() {
 const COMMENT: &str = "mutation Say($id: ID!) { addComment(input: {subjectId: $id, body: \"Hi\"}) { clientMutationId } }";
 
 #[test]
-fn a_fault_may_hide_what_was_committed() {
+fn fault_can_hide_a_commit() {
     let double = double();
     let id = pull_id(&double);
     let comments = || double.seed().comments_of(REPO, 1).len();
@@ -670,7 +670,7 @@ fn reviewed(count: u32) -> Ruleset {
 }
 
 #[test]
-fn rules_of_a_branch_are_the_active_ones_in_pages() {
+fn branch_rules_are_active_and_paged() {
     let double = double();
     let id = {
         let mut seed = double.seed();
@@ -740,7 +740,7 @@ fn protection_is_shown_to_administrators_alone() {
 }
 
 #[test]
-fn rest_merge_names_every_rule_that_is_broken() {
+fn rest_merge_names_every_broken_rule() {
     let double = double();
     let merge = |method: &str| {
         let body = json!({ "merge_method": method });

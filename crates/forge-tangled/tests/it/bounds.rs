@@ -63,7 +63,7 @@ fn lists_of(stage: &Stage, account: &Account, collection: &str) -> Vec<Recorded>
 
 /// Each limit in its turn is the one that is met.
 #[tokio::test]
-async fn list_over_a_byte_limit_is_cut_and_says_so() {
+async fn list_over_byte_limit_is_cut_with_warning() {
     let carol_and_dave = ["carol.test", "dave.test"];
     for (limits, part) in [
         (
@@ -105,7 +105,7 @@ async fn list_over_a_byte_limit_is_cut_and_says_so() {
 }
 
 #[tokio::test]
-async fn index_list_over_its_byte_limit_goes_on_on_the_next_page() {
+async fn index_list_over_byte_limit_continues_on_next_page() {
     let stage = Stage::new();
     let carol = stage.world.pds().account("carol.test", PASSWORD);
     add_pulls(&stage, &carol, 110, 10 * KIB);
@@ -127,7 +127,7 @@ async fn index_list_over_its_byte_limit_goes_on_on_the_next_page() {
 }
 
 #[tokio::test]
-async fn page_that_is_too_long_is_asked_for_with_fewer_rows() {
+async fn oversized_page_is_requested_with_fewer_rows() {
     let stage = Stage::new();
     let carol = stage.world.pds().account("carol.test", PASSWORD);
     add_pulls(&stage, &carol, 35, 10 * KIB);
@@ -190,7 +190,7 @@ async fn record_of_many_small_values_is_refused() {
 
 /// Each has one, which the backlinks name.
 #[tokio::test]
-async fn single_records_of_many_accounts_share_the_limit_of_a_list() {
+async fn records_of_many_accounts_share_the_list_limit() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     for name in ["carol.test", "dave.test", "erin.test"] {
@@ -215,7 +215,7 @@ async fn single_records_of_many_accounts_share_the_limit_of_a_list() {
 
 /// Strangers choose how many records and patches are read at once.
 #[tokio::test]
-async fn record_or_blob_that_is_longer_than_any_is_refused() {
+async fn oversized_record_or_blob_is_refused() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let host = stage.world.pds().host();
@@ -240,7 +240,7 @@ async fn record_or_blob_that_is_longer_than_any_is_refused() {
 
 /// Bytes are bytes, whatever their server calls them.
 #[tokio::test]
-async fn blob_that_is_called_json_is_read_as_its_bytes() {
+async fn blob_sent_as_json_is_read_as_bytes() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let pds = stage.world.pds();

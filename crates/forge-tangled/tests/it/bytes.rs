@@ -113,7 +113,7 @@ async fn round_replaced_under_same_from_line_is_not_merged() {
 
 /// `git am` applies what stands behind the signature of a mail, and no view shows it.
 #[tokio::test]
-async fn round_with_a_change_behind_its_signature_is_not_merged() {
+async fn round_with_change_after_signature_is_not_merged() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let forge = stage.tangled(&stage.bob);
@@ -184,7 +184,7 @@ async fn diff_between_rounds_tells_of_unseen_changes_of_each() {
 
 /// A round names its commits itself: a knot's diff of commits of these names is of another change.
 #[tokio::test]
-async fn round_that_names_the_commits_of_another_change_is_shown_itself() {
+async fn round_naming_foreign_commits_shows_own_patch() {
     let stage = Stage::new();
     for text in ["one\n", "one\nmore\n"] {
         let files = [("topic.txt", Some(text))];
@@ -229,7 +229,7 @@ async fn record_changed_before_merge_is_conflict_with_both_ids() {
 
 /// A value with a stamp has no CID of its own, so that its server can send two under one.
 #[tokio::test]
-async fn record_changed_under_the_same_id_before_merge_is_conflict() {
+async fn record_changed_under_same_cid_is_a_conflict() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let pds = stage.world.pds();
@@ -251,7 +251,7 @@ async fn record_changed_under_the_same_id_before_merge_is_conflict() {
 }
 
 #[tokio::test]
-async fn diff_of_round_is_named_by_its_patch() {
+async fn round_diff_is_identified_by_patch() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let forge = stage.tangled(&stage.alice);
@@ -330,7 +330,7 @@ async fn record_of_other_value_is_protocol_error() {
 }
 
 #[tokio::test]
-async fn listed_records_of_others_or_of_other_values_are_skipped() {
+async fn listed_foreign_or_mismatched_records_are_skipped() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let closed = json!({
@@ -387,7 +387,7 @@ async fn uploaded_blob_of_other_name_writes_no_record() {
 }
 
 #[tokio::test]
-async fn gzip_members_of_round_are_shown_indexed_and_merged_alike() {
+async fn gzip_members_are_shown_indexed_and_merged_alike() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let forge = stage.tangled(&stage.alice);

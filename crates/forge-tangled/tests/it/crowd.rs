@@ -72,7 +72,7 @@ async fn thirty_edits_at_once_are_all_kept() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn thirty_edits_of_a_ticket_at_once_are_all_kept() {
+async fn thirty_concurrent_ticket_edits_are_kept() {
     let stage = Stage::new();
     let repo = stage.world.repository_1_0(&stage.alice, "new");
     repo.git.commit("topic", "Add a", &[("a", Some("1\n"))]);
@@ -87,7 +87,7 @@ async fn thirty_edits_of_a_ticket_at_once_are_all_kept() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_rounds_that_are_submitted_at_once_none_is_lost_and_none_is_on_top_of_an_unseen_one() {
+async fn concurrent_rounds_are_kept_or_refused_as_stale() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let settings = forge_tangled::Settings {

@@ -563,7 +563,7 @@ fn spindle_of(stage: &Stage) -> SpindleDouble {
 }
 
 #[tokio::test]
-async fn a_pull_request_goes_its_way_by_the_names_that_are_configured() {
+async fn pull_request_lifecycle_uses_configured_names() {
     let stage = Stage::new();
     let spindle = spindle_of(&stage);
     let settings = renamed(&stage, &spindle);
@@ -639,7 +639,7 @@ async fn a_pull_request_goes_its_way_by_the_names_that_are_configured() {
 }
 
 #[tokio::test]
-async fn an_issue_and_its_label_go_by_the_names_that_are_configured() {
+async fn issue_and_label_use_configured_names() {
     let stage = Stage::new();
     let spindle = spindle_of(&stage);
     let settings = renamed(&stage, &spindle);
@@ -687,7 +687,7 @@ async fn an_issue_and_its_label_go_by_the_names_that_are_configured() {
 }
 
 #[tokio::test]
-async fn what_knots_and_pages_answer_is_read_by_the_names_that_are_configured() {
+async fn knot_and_page_answers_use_configured_names() {
     let stage = Stage::new();
     let settings = renamed(&stage, &SpindleDouble::start().unwrap());
     let forge = stage.tangled_with(settings, Some(&stage.alice));
@@ -726,7 +726,7 @@ async fn what_knots_and_pages_answer_is_read_by_the_names_that_are_configured() 
 }
 
 #[tokio::test]
-async fn what_a_fork_s_knot_answers_is_read_by_the_names_that_are_configured() {
+async fn fork_knot_answers_use_configured_names() {
     let stage = Stage::new();
     let settings = renamed(&stage, &SpindleDouble::start().unwrap());
     let carol = stage.world.pds().account("carol.test", PASSWORD);
@@ -781,7 +781,7 @@ async fn what_a_fork_s_knot_answers_is_read_by_the_names_that_are_configured() {
 }
 
 #[tokio::test]
-async fn what_a_spindle_answers_is_read_by_the_names_that_are_configured() {
+async fn spindle_answers_use_configured_names() {
     let stage = Stage::new();
     let spindle = spindle_of(&stage);
     let settings = renamed(&stage, &spindle);
@@ -821,7 +821,7 @@ async fn what_a_spindle_answers_is_read_by_the_names_that_are_configured() {
 
 /// The double of 1.0 knows one audience: who is configured to ask for that one is never refused.
 #[tokio::test]
-async fn a_ticket_is_opened_by_other_names_and_for_the_audience_that_is_configured() {
+async fn ticket_uses_configured_names_and_audience() {
     for (audience, sent) in [(Audience::Knot, 2), (Audience::Repository, 1)] {
         let options = KnotOptions {
             audience: tangled::Audience::Repository,

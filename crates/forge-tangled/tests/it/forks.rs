@@ -39,7 +39,7 @@ fn commit(fork: &Repository, file: &str) {
 }
 
 #[tokio::test]
-async fn a_branch_of_a_fork_is_opened_resubmitted_and_merged() {
+async fn fork_branch_is_opened_resubmitted_and_merged() {
     // Of the same knot, and of another one, which has nothing of the upstream but what it fetches.
     for elsewhere in [false, true] {
         let stage = Stage::new();
@@ -110,7 +110,7 @@ async fn a_branch_of_a_fork_is_opened_resubmitted_and_merged() {
 }
 
 #[tokio::test]
-async fn of_several_forks_one_has_to_be_named() {
+async fn ambiguous_fork_must_be_named() {
     let stage = Stage::new();
     let (account, repo) = carol(&stage);
     let none = repo.create(&from("carol.test", None, "topic")).await;
@@ -166,7 +166,7 @@ async fn of_several_forks_one_has_to_be_named() {
 }
 
 #[tokio::test]
-async fn a_fork_is_known_by_what_its_record_names() {
+async fn fork_is_recognized_by_source_of_record() {
     for source in ["did", "record", "page", "elsewhere"] {
         let stage = Stage::new();
         let (account, repo) = carol(&stage);
@@ -188,7 +188,7 @@ async fn a_fork_is_known_by_what_its_record_names() {
 }
 
 #[tokio::test]
-async fn who_may_not_push_to_the_fork_and_a_knot_that_cannot_fetch() {
+async fn fork_without_push_or_fetch_is_refused() {
     let stage = Stage::new();
     let (account, repo) = carol(&stage);
     let fork = stage.world.fork(&stage.repo, &account);

@@ -18,7 +18,7 @@ const LABEL_OP: &str = "sh.tangled.label.op";
 const STATUS: &str = "sh.tangled.repo.pull.status";
 
 #[tokio::test]
-async fn a_label_that_cannot_be_read_is_told_of() {
+async fn unreadable_label_is_a_warning() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let (pds, alice) = (stage.world.pds(), stage.alice.did.as_str());
@@ -74,7 +74,7 @@ async fn a_label_that_cannot_be_read_is_told_of() {
 }
 
 #[tokio::test]
-async fn none_panics_and_none_is_lost_silently() {
+async fn hostile_pulls_are_shown_or_reported() {
     let stage = Stage::new();
     let good = stage.open(&stage.handle(&stage.alice), "topic").await;
     let target = json!({"repo": stage.repo.did, "branch": "main"});
@@ -247,7 +247,7 @@ async fn ten_thousand_records_are_read_over_cursors() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn ten_thousand_records_of_tangled_1_0_are_read_over_cursors() {
+async fn tangled_1_0_reads_ten_thousand_records_over_cursors() {
     const MANY: usize = 10_000;
     const TICKET: &str = "org.tangled.track.ticket";
     const SAID: &str = "org.tangled.feed.comment";
@@ -318,7 +318,7 @@ async fn answers_to_oneself_and_odd_times_are_only_data() {
 }
 
 #[tokio::test]
-async fn of_tangled_1_0_none_is_lost_silently() {
+async fn hostile_tickets_are_shown_or_reported() {
     let stage = Stage::new();
     let (repo, id) = stage.repo_1_0();
     let knot = stage.world.knot();
@@ -430,7 +430,7 @@ async fn of_tangled_1_0_none_is_lost_silently() {
 }
 
 #[tokio::test]
-async fn of_issues_none_is_lost_silently() {
+async fn hostile_issues_are_shown_or_reported() {
     const ISSUE: &str = "sh.tangled.repo.issue";
     let stage = Stage::new();
     let forge = stage.tangled(&stage.alice);
@@ -503,7 +503,7 @@ async fn of_issues_none_is_lost_silently() {
 
 /// What a document could not name is not reached by a detour either.
 #[tokio::test]
-async fn a_server_does_not_send_us_on_to_a_private_address() {
+async fn redirect_to_private_address_is_refused() {
     let stage = Stage::new();
     let host = stage.world.pds().host();
     let list = "com.atproto.repo.listRecords";

@@ -70,7 +70,7 @@ async fn the_protocol_is_found_out() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_is_said_with_what_is_near() {
+async fn missing_repository_error_suggests_similar_names() {
     let stage = Stage::new();
     let forge = stage.tangled(&stage.bob);
     let e = forge
@@ -88,7 +88,7 @@ async fn what_is_not_there_is_said_with_what_is_near() {
 }
 
 #[tokio::test]
-async fn a_repository_that_somebody_else_claims_is_not_theirs() {
+async fn repository_claimed_by_another_account_is_refused() {
     let stage = Stage::new();
     let (_, record) = stage.world.pds().record(&stage.repo.uri).unwrap();
     stage
@@ -115,7 +115,7 @@ async fn a_repository_that_somebody_else_claims_is_not_theirs() {
 /// Whoever claims a repository writes the name of a knot, too: one that does not have it, or one of
 /// their own, which lies.
 #[tokio::test]
-async fn which_knot_says_whose_a_repository_is_is_not_for_its_claimant_to_choose() {
+async fn repository_claimant_cannot_choose_the_deciding_knot() {
     let stage = Stage::new();
     let (pds, directory) = (stage.world.pds(), stage.world.directory());
     let mallory = pds.account("mallory.test", crate::stage::PASSWORD);
@@ -163,7 +163,7 @@ async fn which_knot_says_whose_a_repository_is_is_not_for_its_claimant_to_choose
 }
 
 #[tokio::test]
-async fn a_repository_that_moved_is_read_where_its_identity_says() {
+async fn moved_repository_is_read_from_identitys_knot() {
     let stage = Stage::new();
     let (pds, knot) = (stage.world.pds(), stage.world.knot().host());
     let old = stage.world.another_knot(KnotOptions::default()).unwrap();
@@ -209,7 +209,7 @@ async fn a_declaration_of_somebody_elses_repository_is_refused() {
 }
 
 #[tokio::test]
-async fn a_repository_of_2025_says_that_it_can_only_be_read() {
+async fn repository_of_2025_is_read_only() {
     let stage = Stage::new();
     let _ = stage.world.repository_2025(&stage.alice, "old");
     let forge = stage.tangled(&stage.alice);
@@ -221,7 +221,7 @@ async fn a_repository_of_2025_says_that_it_can_only_be_read() {
 
 /// By whatever name one asks: what has a declaration is never written to as before.
 #[tokio::test]
-async fn a_repository_that_was_declared_since_is_of_1_0() {
+async fn newly_declared_repository_uses_1_0() {
     let stage = Stage::new();
     let repo = stage.world.repository_1_0(&stage.alice, "renamed");
     let pds = stage.world.pds();
@@ -263,7 +263,7 @@ async fn a_repository_that_was_declared_since_is_of_1_0() {
 }
 
 #[tokio::test]
-async fn services_on_this_machine_are_not_contacted_for_a_stranger() {
+async fn strangers_cannot_make_us_contact_local_services() {
     let stage = Stage::new();
     let settings = Settings {
         reach: Reach::Public,
@@ -313,7 +313,7 @@ async fn a_number_is_looked_up_on_the_web() {
 }
 
 #[tokio::test]
-async fn a_page_that_is_not_clear_about_a_number_is_not_believed() {
+async fn page_with_ambiguous_number_is_not_trusted() {
     let stage = Stage::new();
     let repo = stage.handle(&stage.alice);
     let first = stage.open(&repo, "a").await.node_id;
@@ -350,7 +350,7 @@ async fn a_page_that_is_not_clear_about_a_number_is_not_believed() {
 
 /// That a knot does not know the question proves nothing.
 #[tokio::test]
-async fn a_knot_that_does_not_say_whose_a_repository_is_is_told_of() {
+async fn knot_without_owner_answer_is_a_warning() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await.id;
     let knot = stage.world.knot().host();

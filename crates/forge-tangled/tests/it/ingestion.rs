@@ -29,7 +29,7 @@ async fn create(
 }
 
 #[tokio::test]
-async fn an_index_that_shows_it_confirms() {
+async fn indexed_record_is_confirmed() {
     let stage = Stage::new();
     stage.world.index().set_moods(Moods {
         lag: Duration::from_millis(200),
@@ -46,7 +46,7 @@ async fn an_index_that_shows_it_confirms() {
 }
 
 #[tokio::test]
-async fn what_is_not_shown_in_time_is_pending() {
+async fn unindexed_record_is_pending_after_timeout() {
     for mood in ["lag", "lost", "no pulls", "down", "429", "other cid"] {
         let stage = Stage::new();
         let index = stage.world.index();
@@ -77,7 +77,7 @@ async fn what_is_not_shown_in_time_is_pending() {
 }
 
 #[tokio::test]
-async fn an_index_that_does_not_know_the_question_confirms_no_deletion() {
+async fn unknown_index_method_confirms_no_deletion() {
     const LIST: &str = "sh.tangled.feed.listComments";
     let stage = Stage::new();
     let index = stage.world.index().host();
@@ -104,7 +104,7 @@ async fn an_index_that_does_not_know_the_question_confirms_no_deletion() {
 }
 
 #[tokio::test]
-async fn what_the_index_lost_is_told_once_more() {
+async fn lost_record_is_put_once_more() {
     let stage = Stage::new();
     stage.world.index().lose_next("sh.tangled.repo.pull", 1);
     let settings = Settings {
@@ -120,7 +120,7 @@ async fn what_the_index_lost_is_told_once_more() {
 
 /// A command that was cut off behind its write, and is run again.
 #[tokio::test]
-async fn what_was_so_already_is_pending_where_the_index_lost_it() {
+async fn repeated_change_is_pending_while_index_lost_record() {
     const PULL: &str = "sh.tangled.repo.pull";
     const STATUS: &str = "sh.tangled.repo.pull.status";
     let stage = Stage::new();
@@ -166,7 +166,7 @@ async fn what_was_so_already_is_pending_where_the_index_lost_it() {
 /// A comment and the deletion of a branch are done although the rest was so already; the second time
 /// they were so, too.
 #[tokio::test]
-async fn what_goes_with_what_was_so_already_is_told() {
+async fn steps_of_repeated_change_are_reported() {
     const COMMENT: &str = "sh.tangled.feed.comment";
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
@@ -206,7 +206,7 @@ async fn what_goes_with_what_was_so_already_is_told() {
 }
 
 #[tokio::test]
-async fn without_waiting_it_is_pending_and_nothing_is_asked() {
+async fn write_without_wait_is_pending_without_requests() {
     let stage = Stage::new();
     let settings = Settings {
         wait: Duration::ZERO,
@@ -225,7 +225,7 @@ async fn without_waiting_it_is_pending_and_nothing_is_asked() {
 }
 
 #[tokio::test]
-async fn a_collection_that_is_known_not_to_be_taken_in_is_pds_only() {
+async fn collection_unknown_to_index_is_pds_only() {
     let stage = Stage::new();
     let settings = Settings {
         not_ingested: vec![(
@@ -267,7 +267,7 @@ async fn a_collection_that_is_known_not_to_be_taken_in_is_pds_only() {
 }
 
 #[tokio::test]
-async fn what_is_about_nothing_is_ineffective_and_for_that_reason() {
+async fn record_about_missing_subject_is_ineffective() {
     const STATUS: &str = "sh.tangled.repo.pull.status";
     const COMMENT: &str = "sh.tangled.feed.comment";
     let stage = Stage::new();
@@ -303,7 +303,7 @@ async fn what_is_about_nothing_is_ineffective_and_for_that_reason() {
 }
 
 #[tokio::test]
-async fn what_the_index_would_drop_is_refused_before_it_is_written() {
+async fn droppable_record_is_refused_before_write() {
     let stage = Stage::new();
     let carol = stage
         .world
@@ -334,7 +334,7 @@ async fn what_the_index_would_drop_is_refused_before_it_is_written() {
 }
 
 #[tokio::test]
-async fn a_strangers_status_is_in_the_history_and_does_not_count() {
+async fn strangers_status_is_history_only() {
     let stage = Stage::new();
     let carol = stage
         .world
@@ -389,7 +389,7 @@ async fn a_collaborator_on_a_later_page_counts() {
 }
 
 #[tokio::test]
-async fn a_knot_that_does_not_say_who_may_push_is_told() {
+async fn knot_without_collaborators_is_a_warning() {
     let stage = Stage::new();
     let made = create(&stage, stage.settings()).await.value;
     let close = CloseReq::default();
@@ -476,7 +476,7 @@ async fn a_record_behind_a_thousand_newer_ones_is_found() {
 }
 
 #[tokio::test]
-async fn the_definition_of_a_label_is_told_of_like_every_write() {
+async fn label_definition_reports_ingestion() {
     const DEFINITION: &str = "sh.tangled.label.definition";
     let bug = NewLabel {
         name: "bug".to_owned(),

@@ -92,7 +92,7 @@ async fn every_write_has_a_word() {
 }
 
 #[tokio::test]
-async fn what_is_not_shown_is_pending_and_what_is_not_taken_in_is_pds_only() {
+async fn unindexed_issue_is_pending_or_pds_only() {
     let stage = Stage::new();
     let impatient = Settings {
         wait: Duration::from_millis(150),
@@ -120,7 +120,7 @@ async fn what_is_not_shown_is_pending_and_what_is_not_taken_in_is_pds_only() {
 }
 
 #[tokio::test]
-async fn a_list_does_not_believe_an_index_that_takes_in_no_states() {
+async fn list_distrusts_index_without_states() {
     let stage = Stage::new();
     let issue = open(&stage, "One").await;
     let pull = stage.open(&stage.handle(&stage.alice), "topic").await;
@@ -167,7 +167,7 @@ async fn a_list_does_not_believe_an_index_that_takes_in_no_states() {
 }
 
 #[tokio::test]
-async fn what_the_index_lost_is_put_once_more() {
+async fn lost_issue_is_put_once_more() {
     let stage = Stage::new();
     stage.world.index().lose_next(ISSUE, 1);
     let settings = Settings {
@@ -203,7 +203,7 @@ async fn a_lost_answer_neither_fails_nor_repeats() {
 }
 
 #[tokio::test]
-async fn a_second_try_that_is_refused_does_not_hide_that_the_first_has_arrived() {
+async fn refused_retry_does_not_hide_first_success() {
     let stage = Stage::new();
     let pds = stage.world.pds();
     let refusal = || Fault::error(400, "InvalidRequest", "no");
@@ -220,7 +220,7 @@ async fn a_second_try_that_is_refused_does_not_hide_that_the_first_has_arrived()
 }
 
 #[tokio::test]
-async fn what_may_have_been_written_is_named() {
+async fn ambiguous_write_names_the_record() {
     let stage = Stage::new();
     let id = open(&stage, "One").await.id;
     let forge = stage.tangled(&stage.alice);
@@ -273,7 +273,7 @@ async fn a_strangers_state_is_refused_and_does_not_count() {
 }
 
 #[tokio::test]
-async fn the_time_of_a_state_is_behind_the_one_that_it_answers() {
+async fn state_time_is_after_the_previous_state() {
     let stage = Stage::new();
     let issue = open(&stage, "One").await;
     let state = json!({
@@ -292,7 +292,7 @@ async fn the_time_of_a_state_is_behind_the_one_that_it_answers() {
 }
 
 #[tokio::test]
-async fn a_state_that_nobody_knows_is_worked_out_and_told() {
+async fn unknown_index_state_is_computed_with_warning() {
     let stage = Stage::new();
     let pull = stage.open(&stage.handle(&stage.alice), "topic").await;
     let issue = open(&stage, "First").await;
@@ -330,7 +330,7 @@ async fn a_state_that_nobody_knows_is_worked_out_and_told() {
 }
 
 #[tokio::test]
-async fn without_the_index_all_that_is_known_is_read() {
+async fn without_index_known_accounts_are_read() {
     let stage = Stage::new();
     let first = open(&stage, "First").await;
     let bob = stage.tangled(&stage.bob);

@@ -122,7 +122,7 @@ async fn whole_edit_is_one_put_and_one_write() {
 }
 
 #[tokio::test]
-async fn edit_that_is_there_already_changes_nothing() {
+async fn repeated_edit_changes_nothing() {
     let stage = Stage::new();
     let forge = stage.tangled(&stage.alice);
     with_fields(&stage, &forge).await;
@@ -254,7 +254,7 @@ async fn edit_compares_version_right_before_write() {
 }
 
 #[tokio::test]
-async fn edit_failure_behind_text_says_what_is_left() {
+async fn edit_failure_after_text_names_remaining_steps() {
     let stage = Stage::new();
     let forge = stage.tangled(&stage.alice);
     with_fields(&stage, &forge).await;

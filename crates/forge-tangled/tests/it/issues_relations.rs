@@ -146,7 +146,7 @@ async fn related_issues_read_list_once_and_give_neighbours() {
 }
 
 #[tokio::test]
-async fn related_issues_that_are_missing_are_failed() {
+async fn missing_related_issues_are_failed() {
     let stage = Stage::new();
     let forge = ready(&stage).await;
     let issue = open(&stage, &forge, "One", None).await;
@@ -175,7 +175,7 @@ async fn related_issues_that_are_missing_are_failed() {
 }
 
 #[tokio::test]
-async fn relation_values_that_name_no_issue_are_ignored() {
+async fn relation_values_without_issue_are_ignored() {
     let stage = Stage::new();
     let forge = ready(&stage).await;
     let issue = open(&stage, &forge, "One", None).await;
@@ -373,7 +373,7 @@ async fn rows_with_relations_cost_one_more_list() {
 }
 
 #[tokio::test]
-async fn blocker_that_cannot_be_read_is_a_warning_of_its_issue() {
+async fn unreadable_blocker_is_a_warning_of_the_issue() {
     let stage = Stage::new();
     let forge = ready(&stage).await;
     let waits = open(&stage, &forge, "Waits", None).await;

@@ -27,7 +27,7 @@ fn forgetful(stage: &Stage) -> Settings {
 }
 
 #[tokio::test]
-async fn who_is_no_collaborator_any_more_is_refused_by_us() {
+async fn former_collaborator_is_refused_before_write() {
     let stage = Stage::new();
     let owner = stage.handle(&stage.alice);
     let first = stage.open(&owner, "first").await;
@@ -43,7 +43,7 @@ async fn who_is_no_collaborator_any_more_is_refused_by_us() {
 }
 
 #[tokio::test]
-async fn who_has_another_handle_is_called_by_it() {
+async fn renamed_account_is_shown_by_new_handle() {
     let stage = Stage::new();
     let directory = stage.world.directory();
     let settings = Settings {
@@ -67,7 +67,7 @@ async fn who_has_another_handle_is_called_by_it() {
 }
 
 #[tokio::test]
-async fn what_is_declared_meanwhile_is_of_1_0_from_then_on() {
+async fn declaration_during_process_switches_to_1_0() {
     let stage = Stage::new();
     let repo = stage.world.repository_1_0(&stage.alice, "moving");
     let (pds, alice) = (stage.world.pds(), stage.alice.did.as_str());
@@ -93,7 +93,7 @@ async fn what_is_declared_meanwhile_is_of_1_0_from_then_on() {
 
 /// Nothing of the older protocol is written there any more, also not the same once more.
 #[tokio::test]
-async fn what_is_declared_meanwhile_gets_no_record_put_again() {
+async fn declaration_during_process_stops_reputs() {
     const PULL: &str = "sh.tangled.repo.pull";
     const STATUS: &str = "sh.tangled.repo.pull.status";
     let stage = Stage::new();
@@ -187,7 +187,7 @@ const WRITES: [&str; 17] = [
 
 /// What is known of a repository may be minutes old, so each write looks.
 #[tokio::test]
-async fn what_is_declared_meanwhile_gets_nothing_of_before() {
+async fn declaration_during_process_stops_older_writes() {
     let stage = Stage::new();
     let (pds, alice, id) = (stage.world.pds(), stage.alice.did.as_str(), stage.id());
     let repo = stage.handle(&stage.alice);
@@ -285,7 +285,7 @@ async fn what_is_declared_meanwhile_gets_nothing_of_before() {
 
 /// Nobody knows then what to write; who reads is not kept from it.
 #[tokio::test]
-async fn nothing_is_written_while_the_owners_server_does_not_say_what_is_declared() {
+async fn writes_need_the_owners_declaration_list() {
     let stage = Stage::new();
     let open = stage.open(&stage.handle(&stage.alice), "topic").await.id;
     let forge = stage.tangled(&stage.bob);

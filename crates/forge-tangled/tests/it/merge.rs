@@ -81,7 +81,7 @@ fn series(branch: &str, from: &str, count: i64, at: i64) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn a_merge_lands_and_is_recorded_by_whoever_made_it() {
+async fn merge_is_recorded_by_the_merger() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let forge = stage.tangled(&stage.bob);
@@ -100,7 +100,7 @@ async fn a_merge_lands_and_is_recorded_by_whoever_made_it() {
 }
 
 #[tokio::test]
-async fn a_lost_answer_of_the_knot_is_decided_by_the_branch() {
+async fn lost_knot_answer_is_decided_by_branch() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let knot = stage.world.knot().host();
@@ -123,7 +123,7 @@ async fn a_lost_answer_of_the_knot_is_decided_by_the_branch() {
 }
 
 #[tokio::test]
-async fn a_merge_that_could_not_be_recorded_says_so_and_is_finished_by_a_rerun() {
+async fn unrecorded_merge_is_finished_by_a_rerun() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let merged = merged_and_not_recorded(&stage, &made).await;
@@ -177,7 +177,7 @@ async fn strangers_and_conflicts_are_refused_before_anything_is_sent() {
 }
 
 #[tokio::test]
-async fn changes_that_are_not_utf8_are_neither_submitted_nor_merged() {
+async fn non_utf8_changes_are_neither_submitted_nor_merged() {
     const LATIN: &[u8] = b"diff --git a/latin1 b/latin1\nnew file mode 100644\n--- /dev/null\n\
         +++ b/latin1\n@@ -0,0 +1 @@\n+caf\xe9\n";
     let stage = Stage::new();
@@ -263,7 +263,7 @@ async fn a_status_record_alone_is_no_merge() {
 }
 
 #[tokio::test]
-async fn a_branch_that_cannot_be_read_after_a_merge_is_not_said_to_lack_it() {
+async fn unreadable_branch_after_merge_stays_undecided() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let knot = stage.world.knot().host();
@@ -299,7 +299,7 @@ fn doubts(view: &PullRequest) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn what_a_status_calls_merged_is_looked_for_on_the_branch() {
+async fn merged_status_is_verified_on_branch() {
     let stage = Stage::new();
     // She may set the state of what she opens, and may not push.
     let carol = stage.world.pds().account("carol.test", PASSWORD);
@@ -357,7 +357,7 @@ async fn what_a_status_calls_merged_is_looked_for_on_the_branch() {
 
 /// Whoever may not push can call their own merged, and what builds on it is not merged for that.
 #[tokio::test]
-async fn what_its_author_alone_calls_merged_is_below_a_stack_still() {
+async fn authors_merged_claim_does_not_unblock_stack() {
     for (author_may_push, code) in [(false, Err("precondition_failed")), (true, Ok(()))] {
         let stage = Stage::new();
         let author = match author_may_push {
@@ -390,7 +390,7 @@ async fn what_its_author_alone_calls_merged_is_below_a_stack_still() {
 }
 
 #[tokio::test]
-async fn what_only_a_status_calls_merged_can_be_closed() {
+async fn pull_with_unverified_merged_status_can_be_closed() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     say_merged(&stage, &stage.bob, &made);
@@ -402,7 +402,7 @@ async fn what_only_a_status_calls_merged_can_be_closed() {
 }
 
 #[tokio::test]
-async fn without_the_index_a_row_says_by_whom_it_is_called_merged() {
+async fn row_without_index_names_author_of_merged_status() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     say_merged(&stage, &stage.bob, &made);
@@ -462,7 +462,7 @@ async fn a_log_in_an_unknown_form_stops_the_merge() {
 
 /// The knot says yes and does nothing, and somebody else has pushed a commit of that name.
 #[tokio::test]
-async fn a_commit_of_the_name_is_no_proof_of_a_merge() {
+async fn commit_with_same_subject_is_no_merge_proof() {
     let stage = Stage::new();
     let made = open_from(&stage, MORE, "One more").await;
     pushed_meanwhile(&stage, "One more");
@@ -484,7 +484,7 @@ const MORE: &str = "diff --git a/more b/more\nnew file mode 100644\n--- /dev/nul
     @@ -0,0 +1 @@\n+more\n";
 
 #[tokio::test]
-async fn a_plain_diff_that_was_merged_is_found_by_its_name_and_its_lines() {
+async fn merged_plain_diff_is_found_by_subject_and_lines() {
     let stage = Stage::new();
     let git = &stage.repo.git;
     git.commit("main", "Ten lines", &[("same", Some(&"x\n".repeat(10)))]);
@@ -513,7 +513,7 @@ async fn a_plain_diff_that_was_merged_is_found_by_its_name_and_its_lines() {
 }
 
 #[tokio::test]
-async fn a_commit_of_the_same_name_and_other_lines_is_left_to_the_user() {
+async fn commit_with_same_subject_only_is_undecided() {
     let stage = Stage::new();
     let git = &stage.repo.git;
     let made = open_from(&stage, MORE, "Part 0 of main").await;
@@ -541,7 +541,7 @@ async fn a_commit_of_the_same_name_and_other_lines_is_left_to_the_user() {
 
 /// An amended commit keeps author, time and subject.
 #[tokio::test]
-async fn a_commit_of_the_same_author_time_and_subject_is_looked_at() {
+async fn commit_with_same_author_and_subject_is_compared() {
     // The time of the mail, 2026-01-01T00:00:00Z.
     const WRITTEN: i64 = 1_767_225_600;
     let mail = format!(
@@ -597,7 +597,7 @@ async fn the_message_of_a_plain_diff_is_the_users() {
 }
 
 #[tokio::test]
-async fn a_push_of_somebody_else_is_not_taken_for_a_merge_whose_answer_was_lost() {
+async fn foreign_push_is_not_taken_for_lost_merge() {
     for (patch, pushed, said, again) in [
         (Some(MORE), "Elsewhere", "does not show", Ok(false)),
         (
@@ -633,7 +633,7 @@ async fn a_push_of_somebody_else_is_not_taken_for_a_merge_whose_answer_was_lost(
 }
 
 #[tokio::test]
-async fn a_round_of_more_commits_than_a_page_of_the_log_is_found_again() {
+async fn round_longer_than_log_page_is_found() {
     let stage = Stage::new();
     let git = &stage.repo.git;
     let base = git.oid("main").unwrap();
@@ -651,7 +651,7 @@ async fn a_round_of_more_commits_than_a_page_of_the_log_is_found_again() {
 }
 
 #[tokio::test]
-async fn a_merge_with_many_pushes_on_top_is_found_again() {
+async fn merge_below_many_pushes_is_found() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     merged_and_not_recorded(&stage, &made).await;
@@ -665,7 +665,7 @@ async fn a_merge_with_many_pushes_on_top_is_found_again() {
 }
 
 #[tokio::test]
-async fn a_log_that_does_not_go_far_enough_stops_the_merge() {
+async fn short_log_stops_the_merge() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let now = Timestamp::now().to_string();
@@ -688,7 +688,7 @@ async fn a_log_that_does_not_go_far_enough_stops_the_merge() {
 }
 
 #[tokio::test]
-async fn a_message_for_commits_that_have_their_own_is_refused_before_anything_is_sent() {
+async fn message_for_mailed_commits_is_refused_before_requests() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let forge = stage.tangled(&stage.alice);

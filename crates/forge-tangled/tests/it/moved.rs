@@ -14,7 +14,7 @@ const PULL: &str = "sh.tangled.repo.pull";
 const STATUS: &str = "sh.tangled.repo.pull.status";
 
 #[tokio::test]
-async fn what_changed_while_the_knot_looked_at_it_is_not_merged() {
+async fn record_changed_during_merge_check_is_not_merged() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let tip = stage.repo.git.oid("main");

@@ -36,7 +36,7 @@ fn title(stage: &Stage, pr: &PrId) -> String {
 }
 
 #[tokio::test]
-async fn a_draft_is_a_marker_in_the_title_that_ready_takes_away() {
+async fn draft_is_a_title_marker_removed_by_ready() {
     let stage = Stage::new();
     let (alice, bob) = (handle(&stage, &stage.alice), handle(&stage, &stage.bob));
     stage.repo.git.commit("topic", "A", &[("a", Some("x\n"))]);
@@ -90,7 +90,7 @@ async fn a_draft_is_a_marker_in_the_title_that_ready_takes_away() {
 }
 
 #[tokio::test]
-async fn without_the_configuration_nothing_is_written_and_the_key_is_named() {
+async fn disabled_feature_names_key_and_writes_nothing() {
     let stage = Stage::new();
     let (alice, bob) = (stage.handle(&stage.alice), stage.handle(&stage.bob));
     let made = stage.open(&alice, "topic").await;
@@ -125,7 +125,7 @@ async fn reviews(repo: &Repo, pr: &PrId) -> Vec<Review> {
 }
 
 #[tokio::test]
-async fn a_verdict_is_a_comment_about_the_round_that_was_reviewed() {
+async fn verdict_is_a_comment_on_reviewed_round() {
     let stage = Stage::new();
     let (alice, bob) = (handle(&stage, &stage.alice), handle(&stage, &stage.bob));
     let made = stage.open(&alice, "topic").await;

@@ -62,7 +62,7 @@ fn refused(e: &Error, trap: &TcpListener) {
 }
 
 #[tokio::test]
-async fn server_of_a_document_at_a_private_address_is_not_contacted() {
+async fn pds_at_private_address_is_not_contacted() {
     let stage = Stage::new();
     let (trap, name) = trap();
     let directory = stage.world.directory();

@@ -109,7 +109,7 @@ impl Names {
 }
 
 #[tokio::test]
-async fn either_way_leads_to_the_account_and_dns_wins_where_they_disagree() {
+async fn dns_wins_over_https_on_disagreement() {
     let names = Names::new();
     let (alice, carol) = (&names.stage.alice, &names.carol);
     names.dns_says(&[&alice.did]);
@@ -132,7 +132,7 @@ async fn either_way_leads_to_the_account_and_dns_wins_where_they_disagree() {
 }
 
 #[tokio::test]
-async fn who_is_not_named_back_is_not_found_by_either_way() {
+async fn handle_without_back_reference_is_not_found() {
     let names = Names::new();
     let (alice, directory) = (&names.stage.alice, names.stage.world.directory());
     directory.rename(&alice.did, Some("other.handles.example"));
@@ -163,7 +163,7 @@ async fn who_is_not_named_back_is_not_found_by_either_way() {
 }
 
 #[tokio::test]
-async fn a_name_server_that_says_nothing_leaves_it_to_the_host() {
+async fn silent_name_server_falls_back_to_https() {
     let names = Names::new();
     names.dns_says(&[&names.carol.did]);
     names.dns.set_mood(DnsMood::Silent);
@@ -174,7 +174,7 @@ async fn a_name_server_that_says_nothing_leaves_it_to_the_host() {
 }
 
 #[tokio::test]
-async fn a_question_that_is_lost_is_put_again() {
+async fn lost_dns_query_is_retried() {
     let names = Names::new();
     names.dns_says(&[&names.stage.alice.did]);
     names.host_says(&names.carol.did);
@@ -185,7 +185,7 @@ async fn a_question_that_is_lost_is_put_again() {
 
 /// The first record alone would be Alice's.
 #[tokio::test]
-async fn an_answer_that_is_not_whole_is_none() {
+async fn truncated_dns_answer_is_ignored() {
     let names = Names::new();
     names.dns_says(&[&names.stage.alice.did, &names.carol.did]);
     names.host_says(&names.carol.did);
@@ -202,7 +202,7 @@ async fn an_answer_that_is_not_whole_is_none() {
 
 /// That nobody has a handle is said by a name server that says so.
 #[tokio::test]
-async fn what_could_not_be_looked_up_is_not_said_to_be_nobodys() {
+async fn failed_lookup_is_not_reported_as_missing() {
     let names = Names::new();
     names.dns_says(&[&names.stage.alice.did]);
     for (mood, page) in [
@@ -223,7 +223,7 @@ async fn what_could_not_be_looked_up_is_not_said_to_be_nobodys() {
 }
 
 #[tokio::test]
-async fn a_page_that_is_no_did_or_too_large_names_nobody() {
+async fn invalid_well_known_page_names_no_account() {
     let names = Names::new();
     let did = &names.stage.alice.did;
     for (page, why) in [
@@ -245,7 +245,7 @@ async fn a_page_that_is_no_did_or_too_large_names_nobody() {
 }
 
 #[tokio::test]
-async fn a_host_may_lead_on_but_not_to_this_machine_and_not_for_ever() {
+async fn handle_redirects_are_limited_and_public() {
     let names = Names::new();
     let elsewhere = "www.handles.example";
     let to = Page::redirect(&format!("https://{elsewhere}/did"));

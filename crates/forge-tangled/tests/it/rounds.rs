@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::stage::Stage;
 
 #[tokio::test]
-async fn a_comment_says_which_round_it_is_about() {
+async fn comment_names_the_commented_round() {
     let stage = Stage::new();
     let (alice, bob) = (stage.handle(&stage.alice), stage.handle(&stage.bob));
     let pr = stage.open(&alice, "topic").await.id;
@@ -43,7 +43,7 @@ async fn a_comment_says_which_round_it_is_about() {
 }
 
 #[tokio::test]
-async fn versions_are_read_as_rounds_and_stay_as_they_are() {
+async fn versions_are_read_as_rounds_and_preserved() {
     const PULL: &str = "sh.tangled.repo.pull";
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
@@ -79,7 +79,7 @@ async fn versions_are_read_as_rounds_and_stay_as_they_are() {
 
 /// Of two commits that change one line, one diff has less than both together.
 #[tokio::test]
-async fn a_round_on_top_of_another_pull_request_is_one_diff() {
+async fn stacked_round_is_a_single_diff() {
     let stage = Stage::new();
     let (repo, git) = (stage.handle(&stage.alice), &stage.repo.git);
     let forge = stage.tangled(&stage.alice);

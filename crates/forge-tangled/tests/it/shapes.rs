@@ -27,7 +27,7 @@ fn first() -> PageReq {
 }
 
 #[tokio::test]
-async fn index_answer_of_another_form_is_an_error_that_names_the_field() {
+async fn malformed_index_answer_error_names_the_field() {
     let row = |more: Value| {
         let mut row = json!({
             "uri": "at://did:plc:x/sh.tangled.repo.pull/3mkuuamwfj322", "cid": "c", "value": {},
@@ -84,7 +84,7 @@ async fn index_answer_of_another_form_is_an_error_that_names_the_field() {
 }
 
 #[tokio::test]
-async fn account_answer_of_another_form_is_an_error_that_names_the_field() {
+async fn malformed_account_answer_error_names_the_field() {
     let stage = Stage::new();
     let (_, id) = stage.repo_1_0();
     let forge = stage.tangled(&stage.bob);
@@ -102,7 +102,7 @@ async fn account_answer_of_another_form_is_an_error_that_names_the_field() {
 }
 
 #[tokio::test]
-async fn branch_question_that_nobody_knows_is_no_missing_branch() {
+async fn unknown_branch_method_is_no_missing_branch() {
     let stage = Stage::new();
     let forge = stage.tangled(&stage.bob);
     let knot = stage.world.knot().host();
@@ -119,7 +119,7 @@ async fn branch_question_that_nobody_knows_is_no_missing_branch() {
 }
 
 #[tokio::test]
-async fn record_question_that_nobody_knows_is_no_missing_record() {
+async fn unknown_record_method_is_no_missing_record() {
     let stage = Stage::new();
     let owner = stage.handle(&stage.alice);
     let (lower, upper) = (
@@ -161,7 +161,7 @@ async fn record_question_that_nobody_knows_is_no_missing_record() {
 
 /// Before all accounts are asked in its place.
 #[tokio::test]
-async fn index_failure_that_passes_is_looked_at_once_more() {
+async fn transient_index_failure_is_retried_once() {
     for passing in [
         Fault::gateway(500),
         Fault::gateway(503),
@@ -196,7 +196,7 @@ async fn index_failure_that_passes_is_looked_at_once_more() {
 
 /// Anybody can write such a record into their own account.
 #[tokio::test]
-async fn collaborator_by_a_record_of_a_stranger_does_not_count() {
+async fn collaborator_record_of_stranger_does_not_count() {
     let row = |did: &str, more: Value| {
         let mut row = json!({ "subject": did, "createdAt": "2026-11-01T00:00:00Z" });
         for (name, value) in more.as_object().unwrap() {
@@ -259,7 +259,7 @@ async fn collaborator_by_a_record_of_a_stranger_does_not_count() {
 }
 
 #[tokio::test]
-async fn branch_of_a_repository_that_is_not_confirmed_is_kept() {
+async fn branch_of_unconfirmed_repository_is_kept() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let forge = stage.tangled(&stage.alice);
@@ -285,7 +285,7 @@ async fn branch_of_a_repository_that_is_not_confirmed_is_kept() {
 
 /// It tells its version, and knows no collaborators.
 #[tokio::test]
-async fn knot_that_does_not_know_collaborators_is_doubted_unless_it_proves_its_age() {
+async fn knot_without_collaborators_needs_proof_of_age() {
     for (capabilities, is_doubted) in [
         (vec!["knot-acl", "repo-did-input"], true),
         (vec!["repo-did-input"], false),
@@ -310,7 +310,7 @@ async fn knot_that_does_not_know_collaborators_is_doubted_unless_it_proves_its_a
 
 /// It tells its version, and takes no DIDs of repositories.
 #[tokio::test]
-async fn knot_that_proves_its_age_is_not_asked_whose_a_repository_is() {
+async fn proven_old_knot_is_not_asked_for_owner() {
     let question = "sh.tangled.repo.describeRepo";
     let version = "sh.tangled.knot.version";
     for (capabilities, answers, is_believed) in [

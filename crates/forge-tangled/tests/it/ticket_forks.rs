@@ -89,7 +89,7 @@ async fn a_branch_of_a_fork_is_opened_and_resubmitted() {
 }
 
 #[tokio::test]
-async fn branches_are_asked_of_git_and_nothing_of_2026_is_asked_of_the_knot() {
+async fn branches_come_from_git_without_2026_methods() {
     let stage = Stage::new();
     let (repo, id) = stage.repo_1_0();
     repo.git.commit("topic", "Add a", &[("a", Some("1\n"))]);
@@ -122,7 +122,7 @@ async fn branches_are_asked_of_git_and_nothing_of_2026_is_asked_of_the_knot() {
 }
 
 #[tokio::test]
-async fn git_follows_no_redirect_and_says_what_it_was_told() {
+async fn git_redirect_is_refused_and_quoted() {
     let stage = Stage::new();
     let (repo, id) = stage.repo_1_0();
     repo.git.commit("topic", "Add a", &[("a", Some("1\n"))]);

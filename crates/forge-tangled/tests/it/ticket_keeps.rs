@@ -132,7 +132,7 @@ async fn no_write_touches_a_record_of_before() {
 }
 
 #[tokio::test]
-async fn a_comment_that_cannot_be_changed_is_not_said_to_be_missing() {
+async fn immutable_comment_is_not_reported_missing() {
     let stage = Stage::new();
     let (repo, id) = labelled_ground(&stage, &[]);
     let forge = stage.tangled(&stage.alice);
@@ -211,7 +211,7 @@ async fn fields_from_the_future_survive_every_change() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_eight_who_label_one_ticket_at_once_none_is_lost() {
+async fn eight_concurrent_ticket_labels_are_kept() {
     let stage = Stage::new();
     let names: Vec<String> = (0..8).map(|n| format!("label{n}")).collect();
     let keys: Vec<&str> = names.iter().map(String::as_str).collect();

@@ -163,7 +163,7 @@ async fn pull_requests_rounds_comments_and_labels_are_read() {
 
 /// Whose repository it is stands in its manifest, whose keys nobody has seen.
 #[tokio::test]
-async fn a_manifest_that_does_not_say_whose_it_is_is_told() {
+async fn manifest_without_owner_is_a_warning() {
     let stage = Stage::new();
     let repo = stage.world.repository_1_0(&stage.alice, "new");
     repo.git.commit("topic", "Add a", &[("a", Some("1\n"))]);
@@ -215,7 +215,7 @@ async fn a_manifest_that_does_not_say_whose_it_is_is_told() {
 
 /// What a knot calls a range of commits is its word for one repository alone.
 #[tokio::test]
-async fn patch_of_another_repository_with_the_same_commits_is_not_shown() {
+async fn patch_of_other_repository_is_not_shown() {
     let stage = Stage::new();
     let (repo, id) = stage.repo_1_0();
     let other = stage.world.repository_1_0(&stage.alice, "other");
@@ -358,7 +358,7 @@ async fn the_life_of_a_ticket() {
 }
 
 #[tokio::test]
-async fn the_word_for_closed_is_learned_and_labels_are_those_in_use() {
+async fn closed_spelling_and_labels_follow_existing_tickets() {
     let stage = Stage::new();
     let (repo, id) = stage.repo_1_0();
     let old = json!({
@@ -461,7 +461,7 @@ async fn a_ticket_whose_patch_is_refused_is_taken_back() {
 }
 
 #[tokio::test]
-async fn a_review_of_a_ticket_is_a_comment_without_a_verdict() {
+async fn ticket_review_is_a_comment_without_verdict() {
     let stage = Stage::new();
     let (repo, id) = stage.repo_1_0();
     let head = repo.git.commit("topic", "Add a", &[("a", Some("1\n"))]);
@@ -503,7 +503,7 @@ async fn a_review_of_a_ticket_is_a_comment_without_a_verdict() {
 }
 
 #[tokio::test]
-async fn whose_it_is_and_who_may_push_is_read_from_its_account() {
+async fn owner_and_collaborators_come_from_repository_account() {
     let stage = Stage::new();
     let (repo, id) = stage.repo_1_0();
     let knot = stage.world.knot();

@@ -38,7 +38,7 @@ fn begun(stage: &Stage, repo: &Repository, who: &str, title: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_round_that_was_lost_is_submitted_by_the_same_command() {
+async fn lost_round_is_submitted_by_a_rerun() {
     let stage = Stage::new();
     let (repo, id) = ground(&stage);
     let knot = stage.world.knot();
@@ -67,7 +67,7 @@ async fn a_round_that_was_lost_is_submitted_by_the_same_command() {
 
 /// An older round of the same head is none of what was submitted.
 #[tokio::test]
-async fn a_round_that_is_dropped_is_not_read_back_from_an_older_one() {
+async fn dropped_round_is_not_mistaken_for_older_round() {
     let stage = Stage::new();
     let (repo, id) = ground(&stage);
     let forge = stage.tangled(&stage.alice);
@@ -90,7 +90,7 @@ async fn a_round_that_is_dropped_is_not_read_back_from_an_older_one() {
 }
 
 #[tokio::test]
-async fn only_the_viewers_own_of_the_same_title_is_finished() {
+async fn rerun_finishes_only_own_ticket_of_same_title() {
     for (who, title, finished) in [
         ("alice", "One", true),
         ("bob", "One", false),
@@ -115,7 +115,7 @@ async fn only_the_viewers_own_of_the_same_title_is_finished() {
 
 /// Whoever edited it last need not have opened it.
 #[tokio::test]
-async fn what_was_begun_earlier_is_neither_erased_nor_emptied() {
+async fn unfinished_ticket_is_neither_erased_nor_emptied() {
     let stage = Stage::new();
     let (repo, id) = ground(&stage);
     let knot = stage.world.knot();
@@ -138,7 +138,7 @@ async fn what_was_begun_earlier_is_neither_erased_nor_emptied() {
 }
 
 #[tokio::test]
-async fn a_ticket_without_a_round_gets_one_from_a_branch_that_is_named() {
+async fn ticket_without_round_takes_named_branch() {
     let stage = Stage::new();
     let (repo, id) = ground(&stage);
     let uri = begun(&stage, &repo, &stage.alice.did, "One");
@@ -171,7 +171,7 @@ async fn a_ticket_without_a_round_gets_one_from_a_branch_that_is_named() {
 }
 
 #[tokio::test]
-async fn a_comment_that_failed_is_a_warning_and_is_said_by_the_same_command() {
+async fn failed_comment_is_a_warning_and_retried() {
     let stage = Stage::new();
     let (repo, id) = ground(&stage);
     let knot = stage.world.knot();
@@ -210,7 +210,7 @@ fn behind(write: &str, read: &str, answer: Fault) -> Fault {
 }
 
 #[tokio::test]
-async fn a_round_that_cannot_be_read_again_is_not_taken_back() {
+async fn unreadable_round_is_not_withdrawn() {
     let stage = Stage::new();
     let (repo, id) = ground(&stage);
     let knot = stage.world.knot();
@@ -229,7 +229,7 @@ async fn a_round_that_cannot_be_read_again_is_not_taken_back() {
 }
 
 #[tokio::test]
-async fn a_state_that_cannot_be_read_again_is_not_said_to_have_failed() {
+async fn unreadable_state_is_not_reported_failed() {
     let stage = Stage::new();
     let (repo, id) = ground(&stage);
     let knot = stage.world.knot();
@@ -245,7 +245,7 @@ async fn a_state_that_cannot_be_read_again_is_not_said_to_have_failed() {
 }
 
 #[tokio::test]
-async fn a_comment_that_cannot_be_read_again_is_told_as_written() {
+async fn unreadable_comment_is_reported_written() {
     let stage = Stage::new();
     let (repo, id) = ground(&stage);
     let knot = stage.world.knot();

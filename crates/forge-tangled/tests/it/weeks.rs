@@ -162,7 +162,7 @@ async fn slow_session_file_holds_up_no_other_call() {
 }
 
 #[tokio::test]
-async fn status_dated_at_the_end_of_time_is_told_and_does_not_count_for_good() {
+async fn status_dated_9999_is_a_warning_only() {
     const STATUS: &str = "sh.tangled.repo.pull.status";
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;

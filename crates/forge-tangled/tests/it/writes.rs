@@ -49,7 +49,7 @@ async fn opening_is_one_blob_and_one_write_of_everything() {
 }
 
 #[tokio::test]
-async fn a_patch_for_a_branch_that_is_not_there_is_refused() {
+async fn patch_for_missing_branch_is_refused() {
     let stage = Stage::new();
     let patch = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n";
     let repo = stage.handle(&stage.alice);
@@ -94,7 +94,7 @@ async fn a_lost_request_is_sent_again() {
 }
 
 #[tokio::test]
-async fn what_never_arrives_names_the_record_to_look_for() {
+async fn undelivered_write_names_the_record() {
     let stage = Stage::new();
     let fault = Fault::gateway(502).on(APPLY).always();
     stage.world.pds().host().fault(fault);
@@ -110,7 +110,7 @@ async fn what_never_arrives_names_the_record_to_look_for() {
 }
 
 #[tokio::test]
-async fn a_label_that_was_defined_and_is_not_used_is_not_defined_twice() {
+async fn defined_unused_label_is_not_defined_twice() {
     const DEFINITION: &str = "sh.tangled.label.definition";
     let stage = Stage::new();
     let other = stage.id_of(&stage.world.repository(&stage.alice, "other"));
@@ -161,7 +161,7 @@ async fn a_label_that_was_defined_and_is_not_used_is_not_defined_twice() {
 }
 
 #[tokio::test]
-async fn a_label_is_deleted_by_what_is_there_now_and_one_that_was_not_read_may_be_it() {
+async fn label_delete_uses_current_record_and_reports_unread() {
     let stage = Stage::new();
     let (forge, other) = (stage.tangled(&stage.alice), stage.handle(&stage.alice));
     let label = |name: &str| NewLabel {
@@ -190,7 +190,7 @@ async fn a_label_is_deleted_by_what_is_there_now_and_one_that_was_not_read_may_b
 }
 
 #[tokio::test]
-async fn labels_in_a_form_that_nobody_knows_are_not_overwritten() {
+async fn labels_in_unknown_form_are_not_overwritten() {
     let stage = Stage::new();
     let pds = stage.world.pds();
     let uri = format!("at://{}/sh.tangled.repo/widget", stage.alice.did);
@@ -213,7 +213,7 @@ async fn labels_in_a_form_that_nobody_knows_are_not_overwritten() {
 }
 
 #[tokio::test]
-async fn the_value_of_a_label_for_accounts_is_written_as_a_did() {
+async fn account_label_value_is_written_as_did() {
     const OP: &str = "sh.tangled.label.op";
     let stage = Stage::new();
     let reviewer = stage.use_label(&json!({
@@ -260,7 +260,7 @@ async fn the_value_of_a_label_for_accounts_is_written_as_a_did() {
 
 /// By the clock of whoever added the label it is 2036, and ours is behind that.
 #[tokio::test]
-async fn a_label_is_taken_off_by_a_client_whose_clock_is_behind() {
+async fn label_is_removed_despite_slow_clock() {
     const OP: &str = "sh.tangled.label.op";
     let stage = Stage::new();
     let (repo, pds) = (stage.handle(&stage.alice), stage.world.pds());
@@ -294,7 +294,7 @@ async fn a_label_is_taken_off_by_a_client_whose_clock_is_behind() {
 }
 
 #[tokio::test]
-async fn an_edit_of_which_a_part_failed_says_which_part() {
+async fn partial_edit_names_the_failed_part() {
     let stage = Stage::new();
     let repo = stage.handle(&stage.alice);
     let bug = NewLabel {
@@ -355,7 +355,7 @@ async fn an_edit_of_which_a_part_failed_says_which_part() {
 }
 
 #[tokio::test]
-async fn a_state_that_failed_behind_its_comment_says_that_the_comment_is_there() {
+async fn failed_state_change_reports_written_comment() {
     const STATUS: &str = "sh.tangled.repo.pull.status";
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
@@ -411,7 +411,7 @@ async fn a_state_that_failed_behind_its_comment_says_that_the_comment_is_there()
 }
 
 #[tokio::test]
-async fn an_edit_keeps_fields_that_nobody_knows() {
+async fn edit_keeps_unknown_fields() {
     let stage = Stage::new();
     let repo = stage.handle(&stage.alice);
     let made = stage.open(&repo, "topic").await;
@@ -435,7 +435,7 @@ async fn an_edit_keeps_fields_that_nobody_knows() {
 }
 
 #[tokio::test]
-async fn another_round_is_added_and_the_old_one_stays() {
+async fn new_round_is_added_after_old_round() {
     let stage = Stage::new();
     let repo = stage.handle(&stage.alice);
     let made = stage.open(&repo, "topic").await;

@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_acts_on_its_requests_and_so_often() {
+    fn fault_acts_on_matching_requests_and_counts() {
         let mut plan = Plan::default();
         plan.add(Fault::status(502).on_operation("Create").skip(1).times(2));
         let hits: Vec<bool> = ["Create", "Other", "Create", "Create", "Create"]
@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_fault_that_fits_acts() {
+    fn first_matching_fault_acts() {
         let mut plan = Plan::default();
         plan.add(Fault::status(500).on_mutations());
         plan.add(Fault::status(503).always());

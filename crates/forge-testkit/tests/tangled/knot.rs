@@ -94,7 +94,7 @@ fn branches_and_files_are_those_of_git() {
 }
 
 #[test]
-fn a_merge_keeps_every_commit_and_its_author() {
+fn merge_keeps_commits_and_authors() {
     let it = Fixture::new();
     topic(&it.repo.git);
     let patch = patch(&it);
@@ -136,7 +136,7 @@ fn a_plain_diff_becomes_one_commit() {
 }
 
 #[test]
-fn a_conflict_names_its_files() {
+fn conflict_names_the_files() {
     let it = Fixture::new();
     it.repo
         .git
@@ -299,7 +299,7 @@ fn a_fork_is_compared_through_a_hidden_ref() {
 }
 
 #[test]
-fn git_clones_over_http_and_pushes_where_it_may() {
+fn git_clones_over_http_and_pushes_with_permission() {
     let it = Fixture::new();
     let scratch = Scratch::new();
     let tree = scratch.path("tree");

@@ -204,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_that_is_not_sdl_is_refused() {
+    fn invalid_sdl_is_refused() {
         assert!(matches!(reduce("type {"), Err(ReduceError::Syntax(_))));
     }
 

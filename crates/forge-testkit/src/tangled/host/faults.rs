@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_acts_on_its_requests_and_so_often() {
+    fn fault_acts_on_matching_requests_and_counts() {
         let mut plan = Plan::default();
         plan.add(Fault::reset().on("a.b.c").skip(1).times(2));
         let hits: Vec<bool> = ["a.b.c", "a.b.cd", "a.b.c", "a.b.c", "a.b.c"]
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_may_have_another_one_behind_it() {
+    fn fault_is_followed_by_next_fault() {
         let mut plan = Plan::default();
         let behind = Fault::gateway(503).times(2);
         plan.add(Fault::reset().on("a.b.c").then(behind));
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_may_look_at_what_is_asked() {
+    fn fault_matches_request_content() {
         let mut plan = Plan::default();
         plan.add(Fault::gateway(502).about("rkey=7").always());
         assert!(plan.take(&subject("/x", "rkey=8")).is_none());

@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_keeps_its_form_and_a_page_has_other_attributes() {
+    fn failure_keeps_form_and_page_attributes_change() {
         let mut names = names();
         names.field(Place::Answer("a.b.c".to_owned()), "message", "words");
         names.attribute("data-of", "data-about");

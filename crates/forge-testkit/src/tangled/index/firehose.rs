@@ -192,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_archive_is_read_and_a_forged_block_left_out() {
+    fn archive_is_read_without_forged_blocks() {
         let block = cbor::encode(&serde_json::json!({ "a": 1 })).unwrap();
         let id = cid::of_cbor(&block);
         let mut archive = vec![1, 0xa0];
