@@ -133,7 +133,7 @@ fn c_002_14_newest_open_pull_of_a_branch_is_taken() {
     }
     let viewed = world.forge(&["pr", "view", "feature", "--json", "number"]);
     assert_eq!(viewed.output().success().json()["number"], 2);
-    // What writes does not choose.
+    // Commands that write do not choose.
     let close = world.forge(&["pr", "close", "feature"]).output();
     let why = close.exits(1).stderr_text();
     assert!(why.contains("#2 into release, #1 into main"), "{why}");
@@ -528,7 +528,7 @@ fn requirements_say_beforehand_whether_a_merge_goes_through() {
         let out = hub.forge(&merge).output();
         assert_ne!(out.code, Some(0), "{name}: {out:?}");
     }
-    // What this program alone wants stops no merge.
+    // Requirements of this program alone stop no merge.
     let own: [fn(&Hub); 2] = [
         |hub| {
             let mut seed = hub.double.seed();
@@ -605,8 +605,8 @@ fn default_sections_are_two_round_trips_at_most() {
         (&linked[1]["status"], &linked[1]["title"]),
         (&json!("unknown"), &Value::Null)
     );
-    // The view, the diff and the links; behind the view the issue, the rules of the base branch and
-    // what GitHub had to work out, behind the links what they name.
+    // First the view, the diff and the links. The view leads to the issue, the rules of the base
+    // branch and GitHub's mergeability; the links lead to the issues that they name.
     let sent = hub.double.requests().into_iter().map(|r| r.operation);
     let mut sent: Vec<String> = sent.map(Option::unwrap_or_default).collect();
     sent.sort();
@@ -806,7 +806,7 @@ fn wide(files: usize, more: &[(&str, &str)]) -> Hub {
     hub
 }
 
-/// What was sent to read the files: rows by REST, and further pages of GraphQL.
+/// Requests that read files: REST rows, and further pages of GraphQL.
 fn readings(hub: &Hub) -> (usize, usize) {
     let sent = hub.double.requests();
     let rows = sent.iter().filter(|r| r.path.ends_with("/files"));

@@ -22,7 +22,7 @@ fn numbered(lines: usize, changed: usize, to: &str) -> String {
         .collect()
 }
 
-/// What a bundle says of the head since then: how it moved, its commits, and the changed files.
+/// Summary of a bundle's `since`: how the head moved, its commits, and the changed files.
 fn told(found: &Value) -> (String, Vec<String>, Vec<String>) {
     let since = &found["since"];
     let list = |all: &Value, of: &dyn Fn(&Value) -> String| -> Vec<String> {
@@ -101,7 +101,7 @@ fn since_review_shows_pushed_commits_alone() {
     for part in [&*head, " Add b\n", "Changes since then: 1 file(s) +1 -0\n"] {
         assert!(text.contains(part), "{part:?} is not in\n{text}");
     }
-    // Who has not reviewed has no review.
+    // An account without a review gets an error in `since`.
     let args = [
         "pr", "context", "1", "--since", "review", "--json", "errors",
     ];
@@ -141,7 +141,7 @@ fn since_rebase_with_a_change_shows_the_change() {
         .commit("main", "Move on", &[("src/lib.rs", Some(lib.as_str()))]);
     world.write_series("other\n", "lib: say three");
     let found = world.since("review");
-    // Another headline with the same lines is the same commit.
+    // A commit with the same lines under a new headline counts as the same commit.
     assert_eq!(
         told(&found),
         wanted("rebased", &["changed Add a"], &["a.txt"])
@@ -437,7 +437,7 @@ fn since_fetches_the_reviewed_commit_by_id() {
     clone.move_main();
     clone.write_series("other\n", "origin/main");
     clone.push();
-    // Its refs do not lead to the reviewed commit any more.
+    // No ref of a fresh clone leads to the reviewed commit any more.
     let fresh = hub.cloned("fresh");
     let refs = fresh.git(&["for-each-ref"]);
     let found = hub.bundle_in(&fresh, &["--since", "review", "--json", "since,warnings"]);
@@ -520,7 +520,7 @@ fn context_lines_are_fetched_for_when_asked_for() {
     };
     assert_eq!(lines(&[]), 3);
     assert_eq!(lines(&["-U", "5"]), 5);
-    // What was fetched then serves now.
+    // Later calls use the objects fetched for the wider context.
     assert_eq!(lines(&[]), 5);
 }
 

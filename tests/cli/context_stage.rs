@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::hub::{Hub, REPO};
 
-/// What would run, load, hide or break out, if it were written as it is.
+/// Text that would run, load, hide or break out if the page did not escape it.
 pub const HOSTILE: &str = "</title></style></script><script>document.title='pwned'</script>\
     \"><img src=x onerror=\"document.title='pwned'\"> '`onmouseover=alert(1) <!-- ]]> \
     <svg/onload=document.title=1> &lt;b&gt; \u{202e}gpj.exe \u{1b}[31mred\u{1b}[0m \u{7}\u{9b}1m \
@@ -149,7 +149,7 @@ impl Stage {
             .ok();
     }
 
-    /// Where the page was written, with more arguments.
+    /// Writes the page, with more arguments, and returns its path.
     pub fn page(&self, args: &[&str]) -> PathBuf {
         let file = self.hub.scratch.path("page.html");
         let number = self.number.to_string();

@@ -290,7 +290,7 @@ fn templates_are_read_inside_the_work_tree() {
     }
     std::fs::write(templates.join("good.md"), "Good.").unwrap();
     assert!(create("good.md").text().ends_with("Good.\n"));
-    // What a person names as the text is theirs.
+    // A file named by the user may be outside the repository.
     let run = world.forge(&[
         "pr",
         "create",

@@ -56,7 +56,8 @@ fn demo_lines_typed_by_hand_make_same_refs() {
         if let Some(git) = std::env::var_os("FORGE_GIT") {
             shell.env("FORGE_GIT", git);
         }
-        // One of them is meant to fail; the refs at the end tell whether it was the right one.
+        // A command of the demo is meant to fail; the refs show at the end whether the right one
+        // did.
         let _ = shell.output().unwrap();
     }
     let refs = |dir: &std::path::Path| {

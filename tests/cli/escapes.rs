@@ -1,4 +1,4 @@
-//! What somebody has stored must not command the terminal of whoever reads it.
+//! Stored text of others must not command the reader's terminal.
 
 use forge_testkit::github::Fault;
 use serde_json::json;

@@ -139,7 +139,7 @@ fn on_top_of_another_takes_four() {
     let plain = hub.costs(1, &["pr", "view", "1", R[0], R[1]]).stdout_text();
     assert!(!plain.contains("depends-on"), "{plain}");
 
-    // Where there are no stacks, it is on top by its base branch.
+    // Without stacks, the base branch alone puts a pull request on another.
     let hub = Hub::with_pull();
     hub.double.seed().stacks_off = true;
     let out = hub.costs(3, &create(&[]));
@@ -422,7 +422,7 @@ fn oversized_diff_is_made_by_git_in_clone() {
                 ..PullSeed::default()
             },
         );
-        // What the clone has then is not the base of the pull request any more.
+        // The clone's base branch is then newer than the base of the pull request.
         seed.commit(REPO, "main", &[("later.txt", Some("x\n"))], "Later");
     }
     let dir = hub.clone();

@@ -323,7 +323,7 @@ fn several_issues_are_edited_at_once() {
     }
     let refused = edit(&["--add-label", "bug", "--expected-version", "x"]);
     let _ = refused.output().exits(1).says("the version of one issue");
-    // One that is not there does not keep the others from being edited.
+    // A missing issue does not stop the edit of the others.
     let partly = world.forge(&["issue", "edit", "1", "9", "-t", "New"]);
     let partly = partly.output().exits(1).says("not changed: ");
     assert!(partly.stderr_text().contains("#9"), "{partly:?}");
@@ -409,7 +409,7 @@ fn deletion_needs_a_confirmation() {
     let _ = gone.says("Deleted issue").says("#1 (It breaks)");
     let lost = world.forge(&["issue", "view", "1"]).output().exits(1);
     let _ = lost.says("Recovery: ");
-    // Its number is not given to another one.
+    // The number of a deleted issue is not reused.
     open(&world, "Next", &[]);
     assert_eq!(json(&world, "2", "title")["title"], "Next");
 }
@@ -559,7 +559,7 @@ fn issue_values_are_checked_and_kept_by_workflow_store() {
     };
     let sized = "estimate: M; priority: P1".to_owned();
     assert_eq!(of("2"), (sized, json!("M")));
-    // One label takes the place of another, and those of others stay.
+    // A new value replaces its own label only; other labels stay.
     let edit = ["issue", "edit", "1", "2", "--estimate", "XS"];
     world.forge(&edit).ok();
     world.forge(&["issue", "edit", "2", "--priority", ""]).ok();

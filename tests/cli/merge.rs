@@ -156,7 +156,7 @@ fn repeated_merge_deletes_surviving_branch() {
     assert_eq!(world.git.oid("refs/heads/feature"), None);
 }
 
-/// Whoever chose the name of a branch is not whoever runs what a hint says.
+/// The author of a branch name must not run commands through a hint.
 #[test]
 fn names_in_commands_of_a_hint_are_quoted() {
     let world = World::new();

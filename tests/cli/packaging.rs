@@ -1,5 +1,5 @@
-//! What is installed and published: man pages, the entry for the registry of MCP servers, the image
-//! and the skill for agents.
+//! Installed and published files: man pages, the MCP registry entry, the image and the skill for
+//! agents.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! What `forge pr context` relates pull requests by, and `forge pr list --touches`.
+//! Rules by which `forge pr context` relates pull requests, and `forge pr list --touches`.
 
 use forge_testkit::github::PullSeed;
 use serde_json::{Value, json};

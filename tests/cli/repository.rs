@@ -1,4 +1,4 @@
-//! Which repository is meant.
+//! How a command chooses its repository.
 
 use forge_testkit::{GitDir, Identity};
 

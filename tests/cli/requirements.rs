@@ -270,7 +270,7 @@ pub fn page() -> String {
     page
 }
 
-/// 7 of `C-001-7`.
+/// Last number of a requirement: 7 of `C-001-7`.
 fn number_in_set(number: &str) -> usize {
     let last = number.rsplit('-').next().unwrap_or_default();
     last.parse().unwrap_or_default()
@@ -340,7 +340,7 @@ fn r_002_7_failed_check_has_a_reason() {
     let asked =
         |r: &forge_testkit::github::Recorded| r.operation.as_deref() == Some("CheckReasons");
     assert_eq!(hub.double.requests().iter().filter(|r| asked(r)).count(), 1);
-    // Where that cannot be read, the title stands, and the section says so.
+    // If the reasons cannot be read, the title stays and the section reports an error.
     hub.double
         .fault(Fault::status(502).on_operation("CheckReasons").always());
     let found = hub.context(&["1", "--json", "ciStatus,errors"]);

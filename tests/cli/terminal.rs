@@ -185,7 +185,7 @@ fn forced_terminal_has_configured_width() {
     assert!(row.chars().count() <= 50, "{row:?}");
 }
 
-/// What takes off a spinner: back to the margin, and the line cleared.
+/// Sequence that removes a spinner: back to the margin, and the line cleared.
 const CLEARED: &str = "\r\u{1b}[K";
 
 #[test]

@@ -205,7 +205,7 @@ fn unsent_write_is_reported_as_unsent() {
     hub.double.fault(limited(3600));
     let said = hub.forge(&COMMENT).output().exits(1).stderr_text();
     assert!(said.contains("(nothing was written)"), "{said}");
-    // Nobody listens there.
+    // No server listens there.
     let nobody = "http://127.0.0.1:1";
     let run = hub
         .forge(&COMMENT)

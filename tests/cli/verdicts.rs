@@ -1,8 +1,8 @@
 //! The verdict of `pr context` against what a merge then does: the double enforces the rules of a
 //! base branch as GitHub documents them.
 //!
-//! What is unmet, and wanted by anybody but this program, makes the forge refuse. What this program
-//! alone wants stops no merge.
+//! An unmet requirement of the forge makes it refuse the merge. Requirements of this program alone
+//! stop no merge.
 
 use forge_testkit::{
     Identity,
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::hub::{Hub, REPO};
 
-/// What comes of a merge.
+/// Result of a merge.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Ends {
     Merged,
@@ -27,9 +27,9 @@ enum Ends {
     RefusedHere,
     /// Refused by this program, until the viewer says that the rules are to be passed over.
     Bypassed,
-    /// Nothing is done: it was merged before.
+    /// Unchanged: already merged.
     AlreadyMerged,
-    /// Nothing is done: it is in the queue.
+    /// Unchanged: already in the queue.
     AlreadyQueued,
 }
 use Ends::{AlreadyMerged, AlreadyQueued, Bypassed, Merged, Queued, Refused, RefusedHere};
@@ -654,7 +654,7 @@ const CHECKS: &[Situation] = &[
     ),
 ];
 
-/// Where a ruleset holds at all.
+/// Conditions under which a ruleset applies at all.
 const REACH: &[Situation] = &[
     situation(
         "ruleset that only evaluates",

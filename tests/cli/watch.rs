@@ -119,7 +119,7 @@ fn watch_until_review_or_state_prints_event() {
         lines(&out.exits(0)),
         ["state\t\topen\tmerged", "end\tstate\t\tpassed"]
     );
-    // Nothing more is going to happen to it.
+    // A merged pull request changes no more, so the watch ends.
     let out = hub.watch(&["--until", "review"]).output().exits(0);
     assert_eq!(lines(&out), ["end\t\t\tpassed"]);
 }

@@ -183,7 +183,7 @@ fn head_definition_has_no_effect_on_merge() {
         text.replace("name = \"Done\"", "name = \"Mine\"")
             .replace("\"Done\"", "\"Mine\"")
     });
-    // Neither of a head that is checked out ...
+    // A checked-out head's definition does not count ...
     world.switch("work");
     let shown = world.workflow(&["show"]);
     assert!(!shown.to_string().contains("Mine"), "{shown}");
@@ -211,7 +211,7 @@ fn definition_missing_on_default_branch_is_named() {
 fn definition_by_a_relative_path_is_refused() {
     let world = World::with_issues(1);
     definition_in(&world, "work", |text| text);
-    // It would be the file of whatever is checked out, a head under review too.
+    // A relative path would mean the file of the checked-out branch, a head under review too.
     world.switch("work");
     world.set("workflow.definition", "workflow.toml");
     let out = world.workflow_fails(&["position", "1"], 1).stderr_text();

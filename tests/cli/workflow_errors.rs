@@ -2,7 +2,7 @@
 
 use crate::world::World;
 
-/// What is said of a move that is refused; the issue stays as it is.
+/// Checks the message of a refused move; the issue stays unchanged.
 fn refused(state: &str, command: &[&str], says: &[&str]) {
     let world = World::with_issues(1);
     world.put("1", "Backlog");

@@ -1,4 +1,4 @@
-//! What the commands of a workflow do with issues.
+//! Effects of workflow commands on issues.
 
 use serde_json::{Value, json};
 

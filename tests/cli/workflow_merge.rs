@@ -1,4 +1,4 @@
-//! What a merge does with the issues that its pull request closes.
+//! Effects of a merge on the issues that its pull request closes.
 
 use forge_testkit::Output;
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ fn reconcile(world: &World, pull: &str) -> Value {
     world.workflow(&["reconcile", pull])
 }
 
-/// What became of each issue, without reasons.
+/// Numbers of transitioned, failed and skipped issues.
 fn counts(report: &Value) -> [usize; 3] {
     ["transitioned", "failed", "skipped"].map(|list| report[list].as_array().unwrap().len())
 }
@@ -185,7 +185,7 @@ fn r_000_24_reconcile_twice_equals_once() {
         text.stderr_text().contains("no issue is left to move"),
         "{text:?}"
     );
-    // What a person does afterwards stays.
+    // Later changes by a person stay.
     world.workflow(&["set-state", "2", "Backlog", "-c", "split"]);
     assert_eq!(counts(&reconcile(&world, "1")), [0, 0, 2]);
     assert_eq!(world.state("2"), "Backlog");

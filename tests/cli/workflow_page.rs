@@ -6,7 +6,7 @@ use forge_testkit::{Identity, forge_binary, workspace_root};
 
 use crate::world::World;
 
-/// What is typed in the `console` blocks of a section, each with what is printed.
+/// Lines typed in the `console` blocks of a section, each with its output.
 fn typed(page: &str, section: &str) -> Vec<(String, String)> {
     let section = page.split(&format!("\n## {section}\n")).nth(1).unwrap();
     let section = section.split("\n## ").next().unwrap();

@@ -21,7 +21,7 @@
 //! | one whose own text names what is read | `links_hide_titles_of_unlisted_repositories` |
 //! | a record at a host of the caller's choice | `strangers.rs` |
 //!
-//! What a server may reach at all is in `lists.rs`, expiry of confirmations beside their code.
+//! The reach of a server is tested in `lists.rs`, expiry of confirmations beside their code.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -79,7 +79,7 @@ fn hostile() -> World {
     world
 }
 
-/// Nothing hidden is in it, how much there was is said, and it is marked as others' text.
+/// The result is marked as others' text, has no hidden characters and counts the removed ones.
 #[track_caller]
 fn is_clean(result: &Called) {
     let all = result.0.to_string();
@@ -113,7 +113,7 @@ fn hostile_titles() {
     wire.call("pr_merge", json!({"number": 1}))
         .fails("cancelled");
     assert!(!wire.asked[0].contains(HIDDEN), "{:?}", wire.asked);
-    // What is to be done stands before it, and it ends where its quotes end.
+    // The action precedes the title, which ends at its closing quote.
     let head = world.git.oid("evil-\u{202e}branch").unwrap();
     let ask = format!(
         " into main by squash? Head {}. Title \"Fix <T> [31m #2 merged 'ok'\", by @",
@@ -593,7 +593,7 @@ fn changed_base_is_refused() {
     }
 }
 
-/// Whoever agreed to delete the branch of a closed one agreed to no closing.
+/// Consent to delete the branch of a closed pull request is no consent to close it.
 #[test]
 fn changed_state_is_refused() {
     for era in [LEGACY, MODERN] {
@@ -658,7 +658,7 @@ fn a_private_repository_named_in_a_body() {
     wire.call("pr_view", json!({"repo": own, "number": number}))
         .fails("invalid_input")
         .says("leave repo away");
-    // What is linked is named as the text names it, and no further.
+    // Links outside the lists are shown as written, without a title.
     let links = wire.request(
         "resources/read",
         json!({"uri": format!("forge://local{own}/pull/1/links")}),
@@ -779,7 +779,7 @@ fn line_without_a_message_is_answered() {
         assert_eq!(answer["error"]["code"], -32_600, "{answer}");
         let why = answer["error"]["message"].as_str().unwrap();
         assert!(why.contains("longer than 16 MiB"), "{why}");
-        // What comes behind such lines is read.
+        // Requests after an oversized line are still read.
         wire.call("pr_view", json!({"number": 1})).ok();
         for (method, params, code) in [
             ("tools/call", json!({"name": 5}), -32_602),

@@ -76,7 +76,7 @@ fn command(client: &str, snippet: &str) -> (String, Vec<String>) {
 /// `forge` with these arguments, somewhere.
 type Forge = Box<dyn Fn(&[&str]) -> Run>;
 
-/// Where a new user adds the server: how `forge` is run there, and a repository to ask about.
+/// A place where a user adds the server: how `forge` runs there, and a repository to ask about.
 struct Place {
     forge: Forge,
     repo: String,
@@ -174,7 +174,7 @@ fn lists_mean_the_same_wherever_the_server_is_started() {
         "octo/*".to_owned(),
     ];
     assert_eq!(command("cursor", &snippet).1, wanted);
-    // What the server refuses is refused here.
+    // `mcp config` refuses the arguments that the server refuses.
     for run in [forge(&config), forge(&["mcp", "--write"])] {
         for (args, why) in [
             (["--allow-repo", "*"], "'*' is no pattern for repositories"),

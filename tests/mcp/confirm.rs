@@ -71,7 +71,7 @@ fn form_without_yes_declines() {
     }
 }
 
-/// What the forge would refuse, or leave as it is.
+/// Changes that the forge would refuse, or that change nothing.
 #[test]
 fn impossible_change_asks_nobody() {
     let world = World::with_feature();
@@ -97,7 +97,7 @@ fn impossible_change_asks_nobody() {
         .fails("cancelled");
     let warns = " Warning: \"a merge of the two has conflicts in second.txt,";
     assert!(wire.asked[1].contains(warns), "{:?}", wire.asked);
-    // Of many the first are named, and the others counted.
+    // Long lists name the first entries and count the others.
     let paths: Vec<_> = (0..12).map(|n| format!("many/{n:02}")).collect();
     for (branch, text) in [("second", "ours"), ("main", "theirs")] {
         let files: Vec<_> = paths
@@ -146,7 +146,7 @@ fn client_without_elicitation_brings_the_seal() {
     let close = json!({"number": 1, "state": "closed", "delete_branch": true});
     wire.call("pr_set_state", with(&close, &seal))
         .fails("invalid_input");
-    // Another base, then another head: the question was about other things.
+    // Changing the base, then the head, voids the answer.
     world.git.set_branch("release", "main");
     for base in ["release", "main"] {
         wire.call("pr_edit", json!({"number": 1, "base": base}))
@@ -176,7 +176,7 @@ fn client_with_elicitation_is_asked_despite_confirm() {
     assert_eq!(wire.raw("pr_merge", args)["resultType"], "input_required");
 }
 
-/// What Ada does on the double: a call of a tool that asks nobody.
+/// Calls a tool as Ada, for changes that ask nobody.
 fn ada(hub: &Hub, tool: &str, mut args: serde_json::Value) {
     args["repo"] = json!(REPO);
     args["number"] = json!(1);
@@ -223,8 +223,7 @@ fn merge_question_names_all_objections() {
     ] {
         assert!(wire.asked[0].contains(part), "{part}: {:?}", wire.asked);
     }
-    // What nobody has looked at is said as well, and what is in order is not. Rules that cannot be
-    // read may want a check.
+    // A missing check is named, since unreadable rules may want one; a passed check is not.
     let hub = Hub::with_files(1);
     let rules = format!("/repos/{REPO}/rules/branches/main");
     hub.double
@@ -330,7 +329,7 @@ fn answer_is_void_once_another_requirement_is_open() {
         );
         let view = wire.call("pr_view", args_of_one()).ok();
         assert_eq!(view.data()["pull_request"]["state"], "open", "{era}");
-        // Who is asked anew is told, and may agree to it.
+        // The new question names the change, and consent to it merges.
         if user == User::Absent {
             args["confirm"] = Wire::seal(&refused);
         }
@@ -484,10 +483,10 @@ fn confirm_required_refuses_clients_without_elicitation() {
                 .says("cannot ask the user");
         }
         assert_eq!(world.git.refs(), before);
-        // Nothing else needs anybody's word.
+        // Other writes need no consent.
         let comment = json!({"number": 1, "body": "Text."});
         wire.call("pr_comment", comment).ok();
-        // Who can be asked is asked.
+        // Clients with elicitation are asked.
         wire.user = User::Declines;
         wire.call("pr_merge", json!({"number": 1}))
             .fails("cancelled");

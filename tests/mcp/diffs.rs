@@ -329,7 +329,7 @@ fn lock_files_are_only_counted_unless_named() {
     }
 }
 
-/// What is behind the end of a diff that was cut is not called unchanged.
+/// A file beyond the cut of a diff is not called unchanged.
 #[test]
 fn cut_diff_denies_no_changed_file() {
     let world = World::new();

@@ -335,7 +335,7 @@ fn diff_matches_the_named_head() {
         .says("+pushed 1");
     assert_eq!(read.data()["head_oid"], head);
     assert_eq!(read.data()["files_total"], 2);
-    // What was kept is of that head as well.
+    // The cached diff belongs to that head as well.
     let again = wire.call("pr_diff", args).ok().says("+pushed 1");
     assert_eq!(again.data()["head_oid"], head);
     // Pushed to each time.
@@ -363,7 +363,7 @@ fn oversized_github_diff_is_made_in_clone() {
     git.run(["config", &instead, &url]).ok();
     git.run(["remote", "add", "origin", &url]).ok();
     git.run(["fetch", "--quiet", "origin"]).ok();
-    // It has all that is needed now, and the remote is GitHub's again.
+    // The clone has every object now, and the remote is GitHub's again.
     git.run(["config", "--unset", &instead]).ok();
     let run = hub.scratch.forge(git.path(), &Identity::ADA);
     let mut wire = Wire::start(&hub.as_ada(run).args(["mcp"]), MODERN);
@@ -524,7 +524,7 @@ fn check_failing_between_pages_is_listed() {
     let mut args = json!({"repo": REPO, "number": 1, "max_chars": 4000});
     let first = wire.call("pr_checks", args.clone()).ok();
     args["cursor"] = json!(first.cursor().unwrap());
-    // What comes behind the first page hinders nobody.
+    // New checks after the first page change nothing.
     check("zz", "SUCCESS");
     wire.call("pr_checks", args.clone()).ok();
     // Failed ones are on the first page, which was read before.

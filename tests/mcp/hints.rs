@@ -87,7 +87,7 @@ fn chosen<S: Stage>(
     if tool == "pr_create" {
         args.as_object_mut().unwrap().remove("number");
     }
-    // What no hint has to say.
+    // Arguments that no hint has to name.
     for name in ["head", "title"] {
         if let (Some(value), "pr_create" | "pr_edit") = (situation.choice(name), tool.as_str()) {
             args[name] = json!(value);

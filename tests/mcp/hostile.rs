@@ -1,5 +1,5 @@
-//! Whatever a text says, in whatever field: it stands between quotes, behind `> ` or behind the sign of
-//! a line of a diff, and the facts of each line are those of the data.
+//! Text of others stands between quotes, behind `> ` or behind the sign of a line of a diff, in
+//! whatever field; the facts of each line are those of the data.
 
 use forge_testkit::{
     Identity,
@@ -53,7 +53,7 @@ fn is_marked(text: &str, what: &str) {
     }
 }
 
-/// What there is to read of the pull request and the issue with these names.
+/// Calls that read the pull request and the issue with these names.
 fn reads(pull: &Value, issue: Option<&Value>) -> Vec<(&'static str, Value)> {
     let all = [
         "checks", "threads", "comments", "reviews", "files", "commits", "history",

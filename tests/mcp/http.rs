@@ -24,7 +24,7 @@ impl Http {
         Self::of(&run)
     }
 
-    /// Of a command that serves over HTTP.
+    /// Starts a command that serves over HTTP.
     pub fn of(run: &Run) -> Self {
         let server = HttpServer::start(run);
         assert_eq!(server.token.len(), 64);
@@ -141,7 +141,7 @@ fn both_eras_are_served() {
             "{list}"
         );
     }
-    // Nobody can be asked here, and nothing merges without being named.
+    // Over HTTP no user can be asked, so a merge needs its pull request named.
     for era in [LEGACY, MODERN] {
         let merge = http.call(
             era,

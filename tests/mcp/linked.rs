@@ -1,4 +1,4 @@
-//! What a merge does with the issues that its pull request closes.
+//! Effects of a merge on the issues that its pull request closes.
 
 use std::fs;
 
@@ -337,7 +337,7 @@ fn a_second_call_moves_no_issue_one_state_further() {
     );
     assert_eq!(stands(&world, "2"), json!(["OPEN", ["state: In Review"]]));
     assert_eq!(wire.asked.len(), 1);
-    // Another pull request is another merge: the issue is not stuck where the first one left it.
+    // The merge of a second pull request moves the issue on from there.
     world.propose("more", "More", "Fixes #2.");
     let more = wire.call("pr_merge", json!({"number": 2})).ok();
     let moved = json!(["#2: In Review -> Done (closed)"]);
@@ -409,7 +409,7 @@ fn merge_into_other_branch_follows_the_definition() {
         json!({"issue": "#1", "reason": "only a merge into main moves issues"})
     );
     assert_eq!(stands(&world, "1"), json!(["OPEN", ["state: In Review"]]));
-    // What was merged before is caught up with; without a table every state leads to the end.
+    // Earlier merges are caught up with; without a table every state leads to the end.
     keep_states(&world.scratch, "only_default_branch = false\n");
     let mut wire = world.server(MODERN, &["--write"]);
     let merged = merge(&mut wire);
@@ -438,7 +438,7 @@ fn unknown_states_are_refused_before_the_question() {
         .says("Reviewed");
     assert!(wire.asked.is_empty());
     assert_eq!(world.json("1", "state")["state"], "OPEN");
-    // What moves no issue is merged all the same.
+    // Merges that move no issue succeed nevertheless.
     world.propose("other", "Other", "Closes nothing.");
     wire.call("pr_merge", json!({"number": 2})).ok();
 }

@@ -1,4 +1,4 @@
-//! Which repositories a server reaches: its two lists, under every name of a repository.
+//! Repositories that a server reaches: its two lists, under every name of a repository.
 
 use forge_testkit::{Identity, github::PullSeed};
 use serde_json::json;

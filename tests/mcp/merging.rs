@@ -1,4 +1,4 @@
-//! What `pr_merge` asks before, what it refuses, and which method it takes.
+//! Questions, refusals and merge methods of `pr_merge`.
 
 use forge_testkit::github::state::{Permission, Protection, ReviewState};
 use serde_json::json;
@@ -16,7 +16,7 @@ fn merged_branch_is_deleted_only_after_question() {
         let head = world.git.oid("feature").unwrap();
         wire.call("pr_merge", json!({"number": 1})).ok();
         assert_eq!(wire.asked.len(), 1);
-        // Nothing is left to do, and nobody is asked.
+        // The repeated merge has nothing to do and asks nobody.
         let again = wire.call("pr_merge", json!({"number": 1})).ok();
         assert_eq!(again.data()["already_merged"], true);
         assert_eq!(again.data()["unchanged"], true);
@@ -51,7 +51,7 @@ fn merged_branch_is_deleted_on_github() {
     hub.double.reset_record();
     let again = wire.call("pr_merge", merge).ok();
     assert_eq!(again.data()["unchanged"], true);
-    // It is looked at, and the forge says what is left.
+    // The repeated merge reads the pull request and its branch.
     assert_eq!(hub.double.counts().api, 2, "{:?}", hub.double.requests());
     let delete = json!({"repo": REPO, "number": 1, "delete_branch": true});
     let gone = wire.call("pr_merge", delete.clone()).ok();
@@ -67,7 +67,7 @@ fn merged_branch_is_deleted_on_github() {
     assert_eq!(again.data()["unchanged"], true);
 }
 
-/// Of a closing that was made without it, or whose deletion failed.
+/// The first call closed without deleting, or the deletion failed.
 #[test]
 fn closed_branch_is_deleted_by_a_later_call() {
     let (local, hub) = (World::with_feature(), Hub::with_files(1));
@@ -125,7 +125,7 @@ fn closed_pull_is_not_sent_for_merge() {
         wire.call("pr_merge", args)
             .fails("precondition_failed")
             .says("Next: pr_set_state {");
-        // It was looked at. Nothing was sent that could merge it, had somebody opened it meanwhile.
+        // A single request read the state, and no merge was sent.
         assert_eq!(hub.double.counts().api, 1, "{:?}", hub.double.requests());
     }
     assert!(wire.asked.is_empty());
@@ -193,7 +193,7 @@ fn r_000_18_method_is_named_configured_or_the_repositorys_own() {
     // The double's repository allows all three, and has a merge commit as its default.
     let question = asks(plain.clone());
     assert!(question.contains(" by merge?"), "{question}");
-    // It did not know at first whether it can be merged, and was asked again before the user was.
+    // Mergeability was unknown at first, so it was read again before the question.
     assert!(!question.contains("Warning"), "{question}");
     assert_eq!(looks(), 3, "two for the question, one for the answer");
     let named = asks(json!({"repo": REPO, "number": 1, "method": "squash"}));
@@ -283,7 +283,7 @@ fn passed_checks_can_be_required() {
     let args = json!({"repo": REPO, "number": 1, "require_checks": true});
     let hub = Hub::with_files(1);
     let mut wire = hub.server(&["--write"]);
-    // Nothing was checked, so nothing has passed.
+    // Without any check, none has passed.
     wire.call("pr_merge", args.clone())
         .fails("precondition_failed")
         .says("the checks have not passed: none");
@@ -337,7 +337,7 @@ fn r_000_20_reviewers_asked_and_refused_are_told_apart() {
         "{}",
         made.text()
     );
-    // Nobody reviews their own.
+    // Authors are not asked to review their own pull request.
     hub.double
         .seed()
         .commit(REPO, "second", &[("s.txt", Some("s\n"))], "Second");

@@ -1,4 +1,4 @@
-//! What `forge_status` says is missing to do more.
+//! Missing parts that `forge_status` reports.
 
 use serde_json::json;
 
@@ -11,7 +11,7 @@ use crate::{
 /// A token of Ada's that may less.
 const WEAK: &str = "gho_canary0canary0canary0canary0canary01";
 
-/// What is missing, which the text has as well.
+/// The missing parts, checked to be in the text too.
 #[track_caller]
 fn missing(status: Called) -> Vec<String> {
     let status = status.ok();

@@ -1,4 +1,4 @@
-//! Which repositories on this machine a server may use.
+//! Repositories on this machine that a server may use.
 
 use std::path::Path;
 
@@ -94,7 +94,7 @@ fn other_local_repositories_are_refused_before_anything_runs() {
             let found = wire.request("completion/complete", params);
             assert_eq!(found["result"]["completion"]["values"], json!([]), "{repo}");
         }
-        // Its own repository has three names, whatever the directory that it was started in.
+        // The server's own repository has three names, from every starting directory.
         for repo in [text(&own), world.name(), text(&dir)] {
             let found = view(&mut wire, &repo);
             let title = &found["structuredContent"]["pull_request"]["title"];
@@ -128,7 +128,7 @@ fn listed_paths_are_used_as_well() {
     assert_ne!(view(&mut wire, &exact)["isError"], true);
     wire.call("pr_view", json!({"repo": own, "number": 1}))
         .fails("permission_denied");
-    // What may be used may not be changed, where a list says what may be.
+    // `--allow-path` permits no writes when `--allow-write` lists other repositories.
     let lists = ["--write", "--allow-path", &exact, "--allow-write", "octo/*"];
     let mut wire = world.server(MODERN, &lists);
     let comment = json!({"repo": exact, "number": 1, "body": "Text."});

@@ -1,4 +1,4 @@
-//! What is answered to messages and requests that are not as the protocol has them.
+//! Answers to messages and requests that violate the protocol.
 
 use serde_json::{Value, json};
 

@@ -109,7 +109,7 @@ fn failures_name_the_next_call() {
     wire.call("pr_view", json!({"number": "main"}))
         .fails("not_found")
         .says("Next: pr_list {");
-    // What to do instead is no call.
+    // No call can follow this failure.
     let none = wire
         .call("pr_checks", json!({"number": 1}))
         .fails("unsupported");
@@ -366,7 +366,7 @@ fn list_changed_between_pages_starts_again() {
     wire.call("pr_list", args.clone())
         .fails("conflict")
         .says("has changed since the first page");
-    // What is cut off by whoever passes it on does not begin anew either.
+    // A truncated cursor is refused too, rather than starting again.
     let cursor = first.cursor().unwrap();
     let bound = cursor.split('~').next().unwrap();
     args["cursor"] = json!(format!("{bound}~~3."));

@@ -79,8 +79,8 @@ fn head_prefix_is_refused_by_every_tool() {
     }
 }
 
-/// A server whose git runs a command once, as soon as the file exists and a write asks who writes:
-/// behind the last look of a tool, and before that of the forge.
+/// A server whose git runs a command once, when the file exists and a write reads the author
+/// identity: after the last check of the tool, and before the forge's own.
 fn server_with_intruder(world: &World, command: &str) -> (Wire, PathBuf) {
     let armed = world.scratch.path("armed");
     let git = git_program();
@@ -188,7 +188,7 @@ fn tools_with_expected_head_are_all_tested() {
     for tool in &tools {
         let name = tool["name"].as_str().unwrap();
         let takes = tool["inputSchema"]["properties"]["expected_head"].is_object();
-        // That one is of a branch, and has its tests in `files`.
+        // `repo_push` is about a branch, and has its tests in `files`.
         let called = name == "repo_push" || CALLS.iter().any(|(it, _)| *it == name);
         assert_eq!(takes, called, "{name}");
     }

@@ -1,4 +1,4 @@
-//! What every client loads: the tools, their schemas, prompts and templates.
+//! Surface that every client loads: the tools, their schemas, prompts and templates.
 
 use std::collections::BTreeMap;
 
@@ -194,7 +194,7 @@ fn surface_is_narrowed_by_flags() {
         names(&[&tools[..], &["--no-merge"]].concat()),
         ["pr_list", "pr_view"]
     );
-    // What is left out cannot be called either.
+    // Excluded tools cannot be called either.
     let mut wire = world.server(MODERN, &["--write", "--no-merge"]);
     let call = json!({"name": "pr_merge", "arguments": {"number": 1}});
     let refused = wire.request("tools/call", call)["error"]["message"].clone();

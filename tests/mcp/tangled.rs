@@ -202,7 +202,7 @@ fn earlier_merge_is_checked_at_the_index() {
     assert_eq!(t.world.pds().records(&t.alice.did, STATUS).len(), statuses);
 }
 
-/// Whoever agrees has seen bytes: the author may put others under the same commit.
+/// Consent is to the bytes shown: the author may put others under the same commit.
 #[test]
 fn merge_consent_ends_when_round_is_replaced() {
     let t = Tangled::new();
@@ -266,7 +266,7 @@ fn merge_consent_ends_when_round_is_replaced() {
 #[test]
 fn head_of_plain_diff_is_the_patch() {
     let t = Tangled::new();
-    // It names no commit.
+    // A plain diff names no commit.
     let diff = "diff --git a/new b/new\nnew file mode 100644\n--- /dev/null\n+++ b/new\n@@ -0,0 +1 @@\n+x\n";
     let mut wire = Wire::start(&t.forge(&t.alice, &["mcp", "--write"]), MODERN);
     wire.user = User::Absent;
@@ -425,7 +425,7 @@ fn unverified_merged_status_is_marked() {
             .says("Next: pr_set_state {");
     }
     assert!(wire.asked.is_empty(), "{:?}", wire.asked);
-    // It can be closed still.
+    // The pull request can still be closed.
     wire.user = User::Declines;
     let close = json!({"repo": WIDGET, "number": uri, "state": "closed", "delete_branch": true});
     wire.call("pr_set_state", close).fails("cancelled");

@@ -111,7 +111,7 @@ fn r_001_7_advance_asks_and_moves_those_behind() {
         assert_eq!(column(&moved["skipped"], "issue"), ["#3"]);
         assert_eq!(moved["skipped"][0]["current_state"], "In Review");
         assert_eq!(moved["errors"], json!([]));
-        // Nothing is left to move, so nobody is asked.
+        // No issue is left to move, so nobody is asked.
         let asked = wire.asked.len();
         let again = wire.call("workflow_advance", args).ok();
         assert_eq!(again.data()["advanced"], json!([]));
@@ -367,7 +367,7 @@ fn r_001_12_view_explains_state_for_command() {
             .fails("invalid_input")
             .says(says);
     }
-    // It moves nothing.
+    // Resolving moves no issue.
     let after = view(&mut wire, 2, "");
     assert_eq!(after["issues"][0]["state"], "Ready for Plan");
     assert_eq!(after.get("resolved"), None);

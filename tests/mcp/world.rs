@@ -45,7 +45,7 @@ impl World {
     }
 }
 
-/// What the client says when the user is asked.
+/// How the client answers a question to the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum User {
     /// The client cannot ask.
@@ -80,16 +80,16 @@ pub struct Wire {
     last_id: u64,
     /// Answers that came while another was waited for, by their requests.
     early: BTreeMap<u64, Value>,
-    /// What the results of each tool look like, once one was called.
+    /// Output schema of each tool, filled at the first call.
     outputs: BTreeMap<String, Value>,
     pub user: User,
     /// The questions that the user was asked.
     pub asked: Vec<String>,
-    /// What happens once, between a question and its answer.
+    /// Action run once, between a question and its answer.
     pub meanwhile: Option<Box<dyn FnOnce()>>,
     /// Progress that was told.
     pub progress: Vec<Value>,
-    /// What `initialize` or `server/discover` answered.
+    /// Answer to `initialize` or `server/discover`.
     pub hello: Value,
 }
 

@@ -28,7 +28,7 @@ fn the_life_of_a_pull_request() {
             .says("> More.")
             .says("labels: bug");
         assert_eq!(view.data()["pull_request"]["state"], "open");
-        // What was hidden from the model is still there.
+        // Text hidden from the model is still stored.
         let stored = world
             .forge_as(&forge_testkit::Identity::ADA, &[])
             .args(["pr", "view", "1", "--json", "body"])
@@ -64,7 +64,7 @@ fn the_life_of_a_pull_request() {
             .ok()
             .says("nothing was written");
         assert_eq!(again.data()["unchanged"], true);
-        // Who opens it again takes the id from a view that leaves its comments out.
+        // A view without comments still has the thread's id.
         let view = wire
             .call("pr_view", json!({"number": 1, "include": "threads"}))
             .ok();
@@ -286,7 +286,7 @@ fn foreign_argument_names_work_inside_lists() {
     });
     let review = json!({"pullNumber": 1, "event": "COMMENT", "body": "b", "comments": [comment]});
     wire.call("pr_review", review).ok();
-    // What is new has no line in the old file.
+    // New lines have no place in the old file.
     let comment = json!({"path": "feature.txt", "line": 1, "side": "LEFT", "body": "Why?"});
     let review = json!({"number": 1, "verdict": "COMMENT", "comments": [comment]});
     wire.call("pr_review", review)
@@ -298,7 +298,7 @@ fn foreign_argument_names_work_inside_lists() {
         (&thread["start_line"], &thread["line"]),
         (&json!(1), &json!(2))
     );
-    // One file alone, and the number of one issue.
+    // A single object is accepted for a list of files, and a single number for issues.
     let edits = json!({
         "title": "T", "head": "made", "closes": "#3", "files": {"filePath": "z.txt", "content": "z\n"}
     });
@@ -319,7 +319,7 @@ fn foreign_argument_names_work_inside_lists() {
     .ok();
     let log = world.git.log("main", "%B");
     assert!(log.starts_with("A subject\n\nWhy.\n"), "{log}");
-    // What is another list here says which two there are.
+    // Names of two lists here are refused, and the error names both.
     wire.call("pr_edit", json!({"number": 2, "labels": ["bug"]}))
         .fails("invalid_input")
         .says("pass add_labels or remove_labels for labels");
@@ -328,7 +328,7 @@ fn foreign_argument_names_work_inside_lists() {
     assert_eq!(world.json("2", "assignees")["assignees"][0]["login"], "ada");
     let list = wire.call("pr_list", json!({"isDraft": true})).ok();
     assert_eq!(list.data()["pull_requests"], json!([]));
-    // Whose repository is meant is not passed over.
+    // An owner without a repository is refused rather than ignored.
     wire.call("pr_list", json!({"owner": "octo"}))
         .fails("invalid_input")
         .says("without repo");
@@ -355,7 +355,7 @@ fn the_head_branch_is_brought_up_to_date() {
         let merged = world.git.oid("feature").unwrap();
         assert_ne!(merged, before);
         assert!(wire.asked.is_empty(), "a merge loses nothing");
-        // Another history of somebody's branch is agreed to first.
+        // Rewriting somebody's branch needs consent first.
         world
             .git
             .commit("main", "Yet more", &[("more.txt", Some("n\n"))]);
@@ -371,7 +371,7 @@ fn the_head_branch_is_brought_up_to_date() {
         let log = world.git.log("main..feature", "%P");
         assert_eq!(log.trim().lines().count(), 1, "{log}");
         assert_eq!(log.trim(), world.git.oid("main").unwrap());
-        // Nobody is asked about what cannot be done.
+        // Impossible updates ask nobody.
         world.forge(&["pr", "close", "1"]).ok();
         let rebase = json!({"number": 1, "method": "rebase"});
         wire.call("pr_update_branch", rebase)

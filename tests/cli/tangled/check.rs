@@ -157,7 +157,7 @@ fn labels_count_only_from_collaborators() {
         let json = check(&t, &op, &["--json"]).exits(code).json();
         assert_eq!(json["ingestion"]["state"], word, "{json}");
     }
-    // Nobody is told to have one looked at again that is about what the index never shows.
+    // Records about a collection that the index never shows get no hint to check again.
     t.scratch.write(
         "home/.config/forge/config.toml",
         "[hosts.\"tangled.org\"]\nindex_date = \"2025-12\"\n",
@@ -171,12 +171,12 @@ fn labels_count_only_from_collaborators() {
     assert_eq!(json["instead"], "open it on the web page of the repository");
 }
 
-/// It is the repository's record that names the label, or no longer does.
+/// The repository's record lists the label; that record is written again.
 #[test]
 fn label_recovery_command_checks_and_reputs_record() {
     let t = Tangled::new();
     let repo = format!("at://{}/sh.tangled.repo/widget", t.alice.did);
-    // What it has by then is not what it loses.
+    // The index has to know the record before it loses the next version.
     assert!(t.world.index().knows(&repo).is_some());
     for (verb, more) in [("create", None), ("delete", Some("--yes"))] {
         t.world.index().lose_next("sh.tangled.repo", 1);

@@ -71,7 +71,7 @@ fn tangled_context_has_every_default_section() {
     let bob = |args: &[&str]| t.forge(&t.bob, args).ok();
     bob(&["pr", "comment", &uri, "-b", "Why so?"]);
     bob(&["pr", "review", &uri, "--request-changes", "-b", "Not yet."]);
-    // Another round, of two files.
+    // A second round, with two files.
     let two = [("topic.txt", Some("one\ntwo\n")), ("two.txt", Some("2\n"))];
     t.repo.git.commit("topic", "Two", &two);
     alice(&["pr", "resubmit", &uri]);

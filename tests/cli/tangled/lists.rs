@@ -1,4 +1,4 @@
-//! What lists say of their rows.
+//! Warnings of lists about their rows.
 
 use forge_testkit::tangled::Fault;
 
@@ -80,7 +80,7 @@ fn status_reports_unreadable_rows() {
     let said = of_alice().stderr_text();
     assert_eq!(said.matches(by).count(), 1, "of the row: {said}");
     index.clear_faults();
-    // Whoever has none here is told that it may not be so.
+    // An empty list without the index carries a warning too.
     index.set_down(true);
     let output = t.forge(&t.bob, &status).output().exits(0);
     let (text, said) = (output.stdout_text(), output.stderr_text());

@@ -161,7 +161,7 @@ fn permitted_state_change_is_confirmed_or_pending() {
     );
 }
 
-/// What can be proved needs no index.
+/// A defect of the record itself is proved without the index.
 #[test]
 fn dropped_record_is_ineffective_in_every_mood() {
     for (mood, set) in MOODS {
@@ -183,7 +183,7 @@ fn dropped_record_is_ineffective_in_every_mood() {
     }
 }
 
-/// Of an index that is known to be old nothing is expected, so that it is not asked.
+/// An index known to be old is not asked, because it would show nothing.
 #[test]
 fn record_unknown_to_old_index_is_always_pds_only() {
     for (mood, set) in MOODS {

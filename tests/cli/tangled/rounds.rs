@@ -202,7 +202,7 @@ fn unpushed_branch_is_opened_from_the_clone() {
     // Elsewhere nobody knows where the branch is.
     let elsewhere = [&create[..], &["-R", WIDGET, "-H", "mine"]].concat();
     says(&t.forge(&t.bob, &elsewhere), 1, "has no branch 'mine'");
-    // Nothing is lost with a merge commit that git has made by itself.
+    // A merge commit made by git alone loses nothing.
     in_clone(&["switch", "--quiet", "-c", "side", "origin/main"]);
     t.scratch.write("clone/side.txt", "x\n");
     in_clone(&["add", "."]);
@@ -218,7 +218,7 @@ fn unpushed_branch_is_opened_from_the_clone() {
         "{refused}"
     );
     assert!(refused.contains("git rebase "), "{refused}");
-    // One of three parents is none of two, whatever it has.
+    // Octopus merges are refused whatever they contain.
     for name in ["third", "octopus"] {
         in_clone(&["switch", "--quiet", "-c", name, "origin/main"]);
         t.scratch.write(format!("clone/{name}.txt"), "x\n");

@@ -16,7 +16,7 @@ fn pull_request_is_opened_and_merged_from_clone() {
     git(&["clone", "--quiet", repo.path().to_str().unwrap(), "clone"]).ok();
     let clone = t.scratch.path("clone");
     git(&["remote", "set-url", "origin", NEW]).dir(&clone).ok();
-    // What is to be fetched is there already.
+    // The clone already has every object, so only pushes need a path.
     let push = ["remote", "set-url", "--push", "origin"];
     let path = repo.path().to_str().unwrap();
     git(&[&push[..], &[path]].concat()).dir(&clone).ok();

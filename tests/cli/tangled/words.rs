@@ -1,5 +1,5 @@
-//! One test for each word on who can see a write, and for each mood of the index that leads to it:
-//! the word, the exit code, and the text.
+//! A test for each ingestion state and each mood of the index that leads to it: the state, the exit
+//! code, and the text.
 
 use std::{io::Write as _, path::PathBuf, time::Duration};
 
@@ -12,10 +12,10 @@ use serde_json::json;
 
 use super::world::{PULL, STATUS, Tangled, WIDGET, says};
 
-/// What ails an index, and how it gets it.
+/// Name of an index fault, and the function that causes it.
 type Ailment = (&'static str, fn(&Tangled));
 
-/// What a mood of the index makes of `pr create`.
+/// Runs `pr create` under a mood of the index.
 fn created(set: impl Fn(&Tangled), more: &[&str]) -> (Tangled, Output) {
     let t = Tangled::new();
     set(&t);
@@ -309,7 +309,7 @@ fn clone_on_topic(t: &Tangled) -> (PathBuf, impl Fn(&[&str]) -> Run) {
     (clone, git)
 }
 
-/// Whoever has a merge recorded that was made before has not asked for any branch to go.
+/// Recording an earlier merge is no consent to delete a branch.
 #[test]
 fn finishing_a_merge_leaves_clone_unchanged() {
     let t = Tangled::new();
@@ -386,7 +386,7 @@ fn deleted_record_is_pending_until_unindexed() {
     let impatient = [&delete[..], &["--wait", "400ms"]].concat();
     let said = t.forge(&t.bob, &impatient).output().exits(0).stderr_text();
     assert!(said.contains("! pending: it is deleted, and may"), "{said}");
-    // There is nothing to look at any more.
+    // A deleted record leaves nothing to check.
     assert!(!said.contains("forge tangled ingestion"), "{said}");
 }
 
@@ -454,13 +454,13 @@ fn pds_only_where_the_index_is_too_old() {
     let output = t.forge(&t.alice, &["pr", "close", &uri]).output().exits(0);
     insta::assert_snapshot!(said(&t, &output));
     assert_eq!(t.world.pds().records(&t.alice.did, STATUS).len(), 2);
-    // What is known not to be there is read where it is.
+    // States missing from this index are read from the PDS.
     let view = ["pr", "view", &uri, "--json", "state", "-q", ".state"];
     let view = t.forge(&t.bob, &view).output().success();
     assert_eq!(view.stdout_text(), "CLOSED\n");
     let said = view.stderr_text();
     assert!(said.contains("this index does not take in"), "{said}");
-    // What it does not take in, it does not hear the deletion of.
+    // An index that skips a collection never sees its deletions.
     t.scratch.write(
         "home/.config/forge/config.toml",
         "[hosts.\"tangled.org\"]\nindex_date = \"2026-05\"\n",
@@ -483,7 +483,7 @@ fn packed(bytes: &[u8]) -> Vec<u8> {
 const DIFF: &[u8] =
     b"diff --git a/n b/n\nnew file mode 100644\n--- /dev/null\n+++ b/n\n@@ -0,0 +1 @@\n+n\n";
 
-/// Another program's record has a fault, for which the index drops every change of it.
+/// Edits another program's faulty record, so that the index drops every change of it.
 fn edited(patch: &[u8], change: impl Fn(&mut serde_json::Value)) -> String {
     let t = Tangled::new();
     let uri = t.foreign(patch, change);
@@ -574,7 +574,7 @@ fn ineffective_when_the_account_may_not_say_so() {
     let refused = t.forge(&carol, &["pr", "close", &uri]).output().exits(1);
     insta::assert_snapshot!("before_it_is_written", said(&t, &refused));
     assert!(t.world.pds().records(&carol.did, STATUS).is_empty());
-    // Another program does not ask.
+    // Other programs write without asking for the right.
     let (status, _) = t.world.pds().add(
         &carol.did,
         STATUS,
