@@ -56,8 +56,7 @@ fn demo_lines_typed_by_hand_make_same_refs() {
         if let Some(git) = std::env::var_os("FORGE_GIT") {
             shell.env("FORGE_GIT", git);
         }
-        // A command of the demo is meant to fail; the refs show at the end whether the right one
-        // did.
+        // The demo has a command that fails; the refs show whether it was the right one.
         let _ = shell.output().unwrap();
     }
     let refs = |dir: &std::path::Path| {

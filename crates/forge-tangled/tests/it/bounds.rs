@@ -16,7 +16,7 @@ const COMMENT: &str = "sh.tangled.feed.comment";
 const LIST: &str = "com.atproto.repo.listRecords";
 const KIB: usize = 1024;
 
-/// So many pull requests of an account, each with a body of so many bytes.
+/// Adds `count` pull requests of an account, each with a body of `bytes` bytes.
 fn add_pulls(stage: &Stage, author: &Account, count: usize, bytes: usize) {
     for n in 0..count {
         let record = json!({
@@ -149,7 +149,7 @@ async fn oversized_page_is_requested_with_fewer_rows() {
     );
 }
 
-/// Of many small values a body takes many times its bytes.
+/// Many small values take many times the bytes of their body in memory.
 #[tokio::test]
 async fn page_of_many_small_values_is_refused() {
     let stage = Stage::new();

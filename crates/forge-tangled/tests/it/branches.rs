@@ -1,4 +1,4 @@
-//! What becomes of the branch of a pull request.
+//! Deletion of the branch of a pull request.
 
 use forge_core::{
     AtUri, Outcome, PageReq, PullRequests, Repos,
@@ -122,7 +122,7 @@ async fn closing_keeps_branch_with_unsubmitted_commits() {
     };
     let outcome = forge.close(&made.id, &req).await.unwrap();
     is_kept(&stage, &tip, &outcome, &tip);
-    // One that is closed already may have got the commits since.
+    // A closed pull request's branch may have got commits since.
     let outcome = forge.close(&made.id, &req).await.unwrap();
     is_kept(&stage, &tip, &outcome, &tip);
     // In a round they are not lost.
@@ -140,7 +140,7 @@ async fn round_added_after_merge_is_not_merged() {
     let stage = Stage::new();
     let made = merged(&stage).await;
     let tip = stage.repo.git.oid("topic").unwrap();
-    // Another program adds a round to one that is merged: what ends it was merged by nobody.
+    // A program adds a round to a merged pull request: nobody merged that round.
     let pds = stage.world.pds();
     let (_, mut record) = pds.record(&made.node_id).unwrap();
     let mut round = record["rounds"][0].clone();

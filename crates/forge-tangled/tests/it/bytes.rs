@@ -1,4 +1,4 @@
-//! What is merged and reviewed is bound to bytes, and bytes are held against their CIDs.
+//! Merges and reviews are bound to bytes, and bytes are checked against their CIDs.
 
 use std::io::Write as _;
 
@@ -392,7 +392,7 @@ async fn gzip_members_are_shown_indexed_and_merged_alike() {
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let forge = stage.tangled(&stage.alice);
     let patch = String::from_utf8(forge.round(&made.id, 0).await.unwrap()).unwrap();
-    // One reader stops at the end of the first member, another goes on.
+    // Some readers stop at the end of the first member, others go on.
     let second = patch
         .replace("topic.txt", "second.txt")
         .replace("Add topic", "Add second");
@@ -407,7 +407,7 @@ async fn gzip_members_are_shown_indexed_and_merged_alike() {
     for file in ["topic.txt", "second.txt"] {
         assert_eq!(stage.repo.git.show("main", file), "one\n");
     }
-    // What is behind the last member is no part of it, and nobody takes that.
+    // Bytes after the last member belong to no member, and every reader refuses them.
     let other = stage.open(&stage.handle(&stage.alice), "other").await;
     put_round(
         &stage,

@@ -35,7 +35,7 @@ async fn the_newest_run_of_each_workflow_counts() {
     let new = [("build.yml", "success"), ("lint.yml", "timeout")];
     spindle.run(did, &head, "push", &new);
     spindle.run(did, &head, "manual", &[("nightly.yml", "running")]);
-    // Of another commit, and of another repository.
+    // Runs of another commit, and of another repository, do not count.
     spindle.run(did, &"0".repeat(40), "push", &[("other.yml", "failed")]);
     spindle.run("did:plc:else", &head, "push", &[("else.yml", "failed")]);
 

@@ -18,7 +18,7 @@ use serde_json::json;
 
 use crate::stage::{PASSWORD, Stage};
 
-/// What the records of a collection, and other objects with a type, have: where a field is, and the
+/// Fields of the records of a collection, and of other typed objects: the path of a field, and the
 /// key of its name.
 const RECORDS: &[(&str, &[(&str, &str)])] = &[
     (
@@ -168,7 +168,7 @@ const RECORDS: &[(&str, &[(&str, &str)])] = &[
 /// The keys of methods, a field of theirs, and the key of its name.
 type Row = (&'static [&'static str], &'static str, &'static str);
 
-/// What a question to a host is made of.
+/// Parameters of the queries to a host.
 const QUERIES: &[Row] = &[
     (
         &[
@@ -424,7 +424,7 @@ const BRANCH: &[&str] = &["knot_branch", "knot_default_branch"];
 const PIPELINES: &[&str] = &["spindle_pipelines"];
 const WORKFLOW_STATUS: &str = "pipelines.workflows.status";
 
-/// Another name for each of the protocol's, by its key; names that are one stay one.
+/// Replaces each name of the protocol, by its key; equal names stay equal.
 fn other_names(usual: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let mut nsids: BTreeMap<&str, String> = BTreeMap::new();
     let mut others = BTreeMap::new();

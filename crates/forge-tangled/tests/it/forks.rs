@@ -40,7 +40,7 @@ fn commit(fork: &Repository, file: &str) {
 
 #[tokio::test]
 async fn fork_branch_is_opened_resubmitted_and_merged() {
-    // Of the same knot, and of another one, which has nothing of the upstream but what it fetches.
+    // The fork is on the same knot, or on another that has only fetched objects.
     for elsewhere in [false, true] {
         let stage = Stage::new();
         let (account, repo) = carol(&stage);
@@ -78,7 +78,7 @@ async fn fork_branch_is_opened_resubmitted_and_merged() {
 
         let twin = repo.create(&from("carol.test", None, "topic")).await;
         assert_eq!(twin.unwrap_err().code(), "already_exists");
-        // Its author has put it on top of what the upstream has, and the fork's own base has not.
+        // Carol rebases onto a commit of the upstream that the fork's own base lacks.
         let upstream = stage.repo.git.path().to_string_lossy().into_owned();
         fork.git
             .run(["fetch", "--quiet", "--", &upstream, "main"])
@@ -90,7 +90,7 @@ async fn fork_branch_is_opened_resubmitted_and_merged() {
         let forge = stage.tangled(&account);
         let again = forge.resubmit(&made.id, &Resubmit::default()).await;
         assert_eq!(again.unwrap().value.rounds, Some(2));
-        // Of its two commits the fork's knot makes one diff, for those too who may not push there.
+        // The fork's knot makes a single diff of two commits, push rights or not.
         let bob = stage.handle(&stage.bob);
         let diff = bob.diff(&made.id, &DiffReq::default()).await.unwrap();
         assert!(diff.warnings.is_empty(), "{:?}", diff.warnings);

@@ -65,7 +65,7 @@ async fn unreadable_label_is_a_warning() {
     let e = forge.edit(&made.id, &bug).await.unwrap_err();
     assert!(e.message().contains("there is no label 'bug'"), "{e:?}");
     assert!(e.message().contains(&label), "{e:?}");
-    // One that was deleted is no label any more.
+    // A deleted definition is no label any more.
     pds.delete(&stage.bob.did, "sh.tangled.label.definition", "nameless");
     let forge = stage.tangled(&stage.alice);
     let view = forge.view(&made.id, PrFields::NONE).await.unwrap();
@@ -89,7 +89,7 @@ async fn hostile_pulls_are_shown_or_reported() {
     ] {
         hostile.push(pds.add(&stage.bob.did, PULL, record).0);
     }
-    // These are read for what is right in them, and say what is not.
+    // The valid parts of these records are read, and warnings name the rest.
     let mut odd = Vec::new();
     for record in [
         json!({"title": "no rounds", "target": target, "createdAt": "2026-11-01T00:00:00Z"}),
@@ -163,7 +163,7 @@ async fn hostile_pulls_are_shown_or_reported() {
         let lost: Vec<_> = hostile
             .iter()
             .filter(|uri| !told.iter().any(|text| text.contains(*uri)))
-            // What the index has not taken in, nobody asks about while it answers.
+            // Records missing from the index are not read while the index answers.
             .filter(|uri| index_is_down || stage.world.index().knows(uri).is_some())
             .collect();
         assert!(lost.is_empty(), "{lost:#?} of {told:#?}");
@@ -216,7 +216,7 @@ async fn ten_thousand_records_are_read_over_cursors() {
         });
         assert_eq!(asked.iter().sum::<usize>(), pages, "{method}");
     }
-    // One more than is read: that is said.
+    // The last comment exceeds the limit, so a warning says so.
     for n in 0..5 {
         let comment = json!({
             "subject": {"uri": good.node_id, "cid": good.version},
@@ -494,14 +494,14 @@ async fn hostile_issues_are_shown_or_reported() {
         let lost: Vec<_> = hostile
             .iter()
             .filter(|uri| !told.iter().any(|text| text.contains(*uri)))
-            // What the index has not taken in, nobody asks about while it answers.
+            // Records missing from the index are not read while the index answers.
             .filter(|uri| index_is_down || stage.world.index().knows(uri).is_some())
             .collect();
         assert!(lost.is_empty(), "{lost:#?} of {told:#?}");
     }
 }
 
-/// What a document could not name is not reached by a detour either.
+/// Addresses refused in a DID document are refused as redirect targets, too.
 #[tokio::test]
 async fn redirect_to_private_address_is_refused() {
     let stage = Stage::new();
@@ -525,7 +525,7 @@ async fn redirect_to_private_address_is_refused() {
         .with(Param::Key, "hosts.tangled.org.private_addresses")
         .with(Param::Value, "true");
     assert_eq!(*action(&e), set);
-    // Another name of this machine is one that may be contacted here.
+    // The test allows the other name of this machine.
     to(&host.url().replace("localhost", "127.0.0.1"));
     forge.repo(&stage.id()).await.unwrap();
     assert_eq!(host.faults_left(), 0);

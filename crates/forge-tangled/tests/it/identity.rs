@@ -112,8 +112,8 @@ async fn repository_claimed_by_another_account_is_refused() {
     }
 }
 
-/// Whoever claims a repository writes the name of a knot, too: one that does not have it, or one of
-/// their own, which lies.
+/// The claiming record also names a knot: a knot without the repository, or the claimant's own,
+/// which lies.
 #[tokio::test]
 async fn repository_claimant_cannot_choose_the_deciding_knot() {
     let stage = Stage::new();
@@ -181,7 +181,7 @@ async fn moved_repository_is_read_from_identitys_knot() {
         .unwrap();
     assert_eq!((page.items.len(), page.warnings.len()), (1, 0));
     assert_eq!(old.host().count(), old.host().count_of(DESCRIBE));
-    // One that cannot be asked whose it is does not confirm its claimant by that.
+    // A knot without an answer about the owner does not confirm the claim.
     let fault = Fault::error(501, "MethodNotImplemented", "No.");
     knot.fault(fault.on(DESCRIBE).always());
     let forge = stage.tangled(&stage.bob);
@@ -348,7 +348,7 @@ async fn page_with_ambiguous_number_is_not_trusted() {
     assert_eq!(statuses.len(), 2, "the opening ones");
 }
 
-/// That a knot does not know the question proves nothing.
+/// A knot that lacks the method proves nothing.
 #[tokio::test]
 async fn knot_without_owner_answer_is_a_warning() {
     let stage = Stage::new();

@@ -1,4 +1,4 @@
-//! One test for each word, and for each mood of the index that leads to it.
+//! A test for each ingestion state, and for each mood of the index that leads to it.
 
 use std::time::Duration;
 
@@ -411,7 +411,7 @@ async fn knot_without_collaborators_is_a_warning() {
     let (state, told) = seen().await;
     assert_eq!(state, PrState::Closed);
     assert!(told.contains("from the index at"), "{told}");
-    // What Bob has set counts for nothing when nobody knows of him, and that is no secret.
+    // Bob's status does not count while his right is unknown, and a warning says so.
     stage.world.index().host().fault(gone());
     let (state, told) = seen().await;
     assert_eq!(state, PrState::Open);
@@ -484,7 +484,7 @@ async fn label_definition_reports_ingestion() {
     };
     for (mood, words) in [
         ("", ["confirmed", "confirmed", "confirmed"]),
-        // What the repository's record was before, it is again: the index has that.
+        // The last write restores the earlier record, which the index has.
         ("lag", ["pending", "pending", "confirmed"]),
         ("down", ["pending", "pending", "pending"]),
         ("no definitions", ["pds_only", "pds_only", "confirmed"]),

@@ -250,7 +250,7 @@ async fn a_strangers_state_is_refused_and_does_not_count() {
     let refused = forge.set_issue_state(&issue.id, &close).await.unwrap_err();
     assert_eq!(refused.code(), "permission_denied");
     assert!(stage.world.pds().records(&carol.did, STATE).is_empty());
-    // One that another client wrote all the same: the index shows it, a view does not believe it.
+    // A client wrote a state without permission: the index shows it, a view ignores it.
     let state = json!({
         "issue": issue.node_id,
         "state": "sh.tangled.repo.issue.state.closed",
@@ -611,7 +611,7 @@ async fn why_an_issue_is_closed_is_said_once() {
         .set_issue_state(&id, &close)
         .await;
     assert!(again.unwrap().unchanged && said() == 1);
-    // Another text goes with no change, and that is said.
+    // A new comment is not written without a state change, and a warning says so.
     let other = SetIssueState {
         comment: Some("Nor later.".into()),
         ..to(IssueState::Closed)

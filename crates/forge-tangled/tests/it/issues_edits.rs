@@ -144,7 +144,7 @@ async fn repeated_edit_changes_nothing() {
             .starts_with("the comment was there already")
     );
     assert_eq!(counts(&stage), before);
-    // Another comment is left all the same, and named as a step.
+    // A new comment is written nevertheless, and named as a step.
     let other = EditIssue {
         comment: Some("Still done.".to_owned()),
         ..edit

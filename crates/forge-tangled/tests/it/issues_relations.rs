@@ -138,7 +138,7 @@ async fn related_issues_read_list_once_and_give_neighbours() {
     found.sort_unstable();
     assert_eq!(found, ["Parent", "Part 0", "Part 1", "Part 2", "Part 3"]);
     assert!(set.issues.iter().all(|i| i.relations.is_some()));
-    // One list, and the labels and states of the two who may push.
+    // A list of issues, and the labels and states of both accounts that may push.
     assert_eq!(index.count_of("sh.tangled.repo.listIssues"), 1);
     assert_eq!(index.requests().len(), 1);
     assert_eq!(pds.count_of("com.atproto.repo.listRecords"), 4);
@@ -212,7 +212,7 @@ async fn relation_values_without_issue_are_ignored() {
     ]);
     let pds = stage.world.pds();
     pds.put(&stage.bob.did, OP, "3mkuuamwfj322", junk);
-    // Of a stranger none counts, whatever it names.
+    // A stranger's operations never count.
     pds.put(&carol.did, OP, "3mkuuamwfj323", op(&[&other.node_id]));
     let view = forge.issue(&issue.id, &RELATIONS).await.unwrap();
     let of_issue = view.relations.unwrap();

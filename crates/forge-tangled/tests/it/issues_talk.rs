@@ -106,7 +106,7 @@ async fn comment_names_role_of_author() {
             .collect();
         assert_eq!(roles, [Some("OWNER"), Some("COLLABORATOR"), Some("NONE")]);
     }
-    // Where nobody can tell who may push, nobody is called a stranger.
+    // While collaborators are unknown, no author is called a stranger.
     stage.world.knot().host().set_down(true);
     let forge = stage.tangled(&carol);
     let comments = forge

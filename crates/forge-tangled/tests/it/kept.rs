@@ -1,4 +1,4 @@
-//! What was found out is used for a while and then looked up anew: a process may run for weeks.
+//! Cached facts expire and are looked up again: a process may run for weeks.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::stage::{Stage, action};
 const MERGE: &str = "sh.tangled.repo.merge";
 const DECLARATION: &str = "org.tangled.repo.declaration";
 
-/// Nothing is kept, as if each call came after the time was over.
+/// Settings without a cache, as if each call came after expiry.
 fn forgetful(stage: &Stage) -> Settings {
     Settings {
         kept: Duration::ZERO,
@@ -47,7 +47,7 @@ async fn renamed_account_is_shown_by_new_handle() {
     let stage = Stage::new();
     let directory = stage.world.directory();
     let settings = Settings {
-        // It leads each handle to whose document names it.
+        // The directory resolves each handle to the account whose document names it.
         handles: Some(Origin::configured(&directory.host().url()).unwrap()),
         ..forgetful(&stage)
     };
@@ -91,7 +91,7 @@ async fn declaration_during_process_switches_to_1_0() {
     assert_eq!(forge.era(&id).await.unwrap(), Era::Org10);
 }
 
-/// Nothing of the older protocol is written there any more, also not the same once more.
+/// After the declaration no record of the older protocol is written, not even the same one again.
 #[tokio::test]
 async fn declaration_during_process_stops_reputs() {
     const PULL: &str = "sh.tangled.repo.pull";
@@ -110,7 +110,7 @@ async fn declaration_during_process_stops_reputs() {
         "createdAt": "2026-06-01T00:00:00Z", "rounds": [],
     });
     let (pull, _) = pds.add(alice, PULL, pull);
-    // Its knot says whose it is, as it did before it was declared.
+    // The knot names the owner, as it did before the declaration.
     let described = json!({ "repoDid": repo.did, "ownerDid": alice, "rkey": "moving" });
     let answer = Fault::answer(
         200,
@@ -185,7 +185,7 @@ const WRITES: [&str; 17] = [
     "define a label",
 ];
 
-/// What is known of a repository may be minutes old, so each write looks.
+/// Cached facts about a repository may be minutes old, so each write checks the declaration.
 #[tokio::test]
 async fn declaration_during_process_stops_older_writes() {
     let stage = Stage::new();
@@ -283,7 +283,7 @@ async fn declaration_during_process_stops_older_writes() {
     }
 }
 
-/// Nobody knows then what to write; who reads is not kept from it.
+/// The protocol to write is unknown then; reads go on.
 #[tokio::test]
 async fn writes_need_the_owners_declaration_list() {
     let stage = Stage::new();

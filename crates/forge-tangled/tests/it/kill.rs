@@ -76,7 +76,7 @@ impl Scene {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
         task.abort();
-        // What it had sent beside that one is answered to nobody.
+        // Answers to the other requests in flight are lost.
         let _ = task.await;
         self.set(None);
         trap.has_sprung()
@@ -104,7 +104,7 @@ impl Scene {
                 assert!(before.is_empty(), "{title}");
                 assert_eq!(made.value.node_id, now[0]);
             }
-            // It had been made: the error names it.
+            // The pull request existed already, and the error names it.
             Err(e) => {
                 assert_eq!(before, now, "{title}: {e:?}");
                 let existing = Some(now[0].clone());
@@ -206,8 +206,8 @@ fn not_now() -> CloseReq {
     }
 }
 
-/// Kills at every `step`-th request, before and after it is carried out: of a pull request from a
-/// branch, and, in longer steps, of one from a fork on top of another one.
+/// Kills at every `step`-th request, before and after it is carried out: for a pull request from a
+/// branch, and, in longer steps, from a fork and stacked.
 pub async fn creation(step: u64) {
     for (is_stacked, step) in [(false, step), (true, 2 * step - 1)] {
         let scene = Scene::new();
@@ -328,8 +328,8 @@ pub async fn round(step: u64) {
     .await;
 }
 
-/// Kills at every `step`-th request, before and after it is carried out. What goes with a round, or
-/// with closing, is said once.
+/// Kills at every `step`-th request, before and after it is carried out. The comment with a round,
+/// or with closing, is written once.
 pub async fn comments(step: u64) {
     const COMMENT: &str = "sh.tangled.feed.comment";
     let scene = Scene::new();
@@ -384,7 +384,7 @@ fn with_branch() -> MergeReq {
 pub async fn merge(step: u64) {
     let scene = Scene::new();
     let git = &scene.stage.repo.git;
-    // One more line of the same fits behind any number of them: it would apply again and again.
+    // A further line would apply after any number of equal lines, so a repeated merge would show.
     let lines = |n: u64| "x\n".repeat(usize::try_from(n).unwrap());
     scene.commit("main", "Ten lines", "same", &lines(10));
     let mut length: u64 = 10;
@@ -589,7 +589,7 @@ pub async fn ticket_merge(step: u64) {
     let tickets = Tickets::new();
     let dir = tempfile::tempdir().unwrap();
     let req = tickets.merge_from(dir.path());
-    // So long the knot may take to notice a merge by itself.
+    // Time for the knot to notice a merge by itself.
     let process = || tickets.scene.waiting(Duration::from_millis(50));
     let git = &tickets.repo.git;
     let mut found: u32 = 0;

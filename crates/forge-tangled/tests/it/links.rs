@@ -131,7 +131,7 @@ async fn stack_is_a_link_and_cycles_end() {
     let found = links(&upper.id).await;
     assert_eq!(titles(&found.depends_on), [lower.title.as_str()]);
     assert_eq!(titles(&links(&lower.id).await.needed_by), ["Upper"]);
-    // Its author makes the lower one depend on the upper one.
+    // The author makes the lower pull request depend on the upper: a cycle.
     let pds = stage.world.pds();
     let pulls = pds.records(&stage.alice.did, "sh.tangled.repo.pull");
     let (_, _, record) = pulls

@@ -51,8 +51,8 @@ async fn merged_and_not_recorded(stage: &Stage, made: &PullRequest) -> Outcome<M
     merged
 }
 
-/// Somebody else commits to `main` between our look at it and the merge: the first answer about the
-/// branch is from before that.
+/// Commits to `main` between our read of the branch and the merge: the first answer about the
+/// branch is stale.
 fn pushed_meanwhile(stage: &Stage, message: &str) {
     let git = &stage.repo.git;
     let before = git.oid("main").unwrap();
@@ -193,7 +193,7 @@ async fn non_utf8_changes_are_neither_submitted_nor_merged() {
         "{e:?}"
     );
     assert!(pds.records(&stage.alice.did, PULL).is_empty());
-    // Another program has written one.
+    // A different program has written such a record.
     let blob = pds.blob(&stage.alice.did, "application/gzip", LATIN);
     let record = json!({
         "$type": PULL,
@@ -213,7 +213,7 @@ async fn non_utf8_changes_are_neither_submitted_nor_merged() {
         assert_eq!(e.code(), "precondition_failed", "{e:?}");
         assert!(e.message().contains("in 'latin1' is not"), "{e:?}");
     }
-    // Somebody who has a clone can put it there, and that is recorded.
+    // A person with a clone can push the change, and the merge is recorded.
     let git = &stage.repo.git;
     let files = [("latin1", Some(&b"caf\xe9\n"[..]))];
     let main = git.oid("main").unwrap();
@@ -222,7 +222,7 @@ async fn non_utf8_changes_are_neither_submitted_nor_merged() {
     assert!(merged.value.already_merged, "{merged:?}");
     git.set_branch("main", &main);
     assert_eq!(stage.world.knot().host().count_of(MERGE), 0);
-    // What the knot prints cannot be told from a file that has that character.
+    // The knot's output cannot be told from a file that contains U+FFFD.
     git.commit_bytes("latin1", &Identity::ADA, "Latin-1", &files);
     let req = CreatePull::new("latin1", "Latin-1");
     let made = forge.create(stage.repo_id(), &req).await.unwrap();
@@ -232,7 +232,7 @@ async fn non_utf8_changes_are_neither_submitted_nor_merged() {
     let again = forge.resubmit(&made.value.id, &Resubmit::default()).await;
     let again = again.unwrap();
     assert!(again.warnings.iter().any(told), "{:?}", again.warnings);
-    // Who gives a patch says what is in it.
+    // A patch given by the user needs no warning.
     let given = String::from_utf8_lossy(LATIN).into_owned();
     let req = Resubmit {
         patch: Some(given.into()),
@@ -275,14 +275,14 @@ async fn unreadable_branch_after_merge_stays_undecided() {
     assert!(e.message().contains("holds it cannot be told"), "{e:?}");
     assert_eq!(e.retry(), Retry::Ambiguous, "{e:?}");
     assert!(subjects(&stage).contains("Add topic"));
-    // What the hint says.
+    // The hint repeats the merge.
     assert_eq!(*action(&e), merging(&made.node_id));
     knot.clear_faults();
     let again = forge.merge(&made.id, &MergeReq::default()).await.unwrap();
     assert!(again.value.already_merged);
 }
 
-/// Somebody writes that it is merged, and merges nothing.
+/// Writes a "merged" status without merging.
 fn say_merged(stage: &Stage, by: &Account, made: &PullRequest) {
     let status = json!({
         "pull": made.node_id,
@@ -292,7 +292,7 @@ fn say_merged(stage: &Stage, by: &Account, made: &PullRequest) {
     stage.world.pds().add(&by.did, STATUS, status);
 }
 
-/// What a view says of its state.
+/// Warnings of a view about the state.
 fn doubts(view: &PullRequest) -> Vec<&str> {
     let doubts = view.warnings.iter().filter(|w| w.section == Some("state"));
     doubts.map(|w| w.message.as_str()).collect()
@@ -338,7 +338,7 @@ async fn merged_status_is_verified_on_branch() {
         let e = round.unwrap_err();
         assert_eq!(e.message(), format!("{told}; no round was added"));
 
-        // What the hint says.
+        // The hint says to reopen.
         let opened = forge.reopen(&made.id, None).await.unwrap();
         assert_eq!(opened.value.state, PrState::Open);
         assert_eq!(opened.warnings[0].message, told);
@@ -355,7 +355,7 @@ async fn merged_status_is_verified_on_branch() {
     assert_eq!(stage.world.knot().host().count_of(MERGE), 3);
 }
 
-/// Whoever may not push can call their own merged, and what builds on it is not merged for that.
+/// Authors without push rights can claim a merge; the stack above does not count on the claim.
 #[tokio::test]
 async fn authors_merged_claim_does_not_unblock_stack() {
     for (author_may_push, code) in [(false, Err("precondition_failed")), (true, Ok(()))] {
@@ -488,14 +488,14 @@ async fn merged_plain_diff_is_found_by_subject_and_lines() {
     let stage = Stage::new();
     let git = &stage.repo.git;
     git.commit("main", "Ten lines", &[("same", Some(&"x\n".repeat(10)))]);
-    // It would apply again and again.
+    // The diff would apply again and again.
     let diff =
         "diff --git a/same b/same\n--- a/same\n+++ b/same\n@@ -7,3 +7,4 @@ x\n x\n x\n x\n+x\n";
     let made = open_from(&stage, diff, "One more").await;
     merged_and_not_recorded(&stage, &made).await;
     let tip = git.oid("main");
     let forge = stage.tangled(&stage.alice);
-    // Where what a commit of its name changed cannot be had, nobody knows.
+    // Without the changes of a commit with the same subject, the merge stays undecided.
     let knot = stage.world.knot().host();
     knot.fault(Fault::gateway(502).on("sh.tangled.repo.compare").always());
     let named = MergeReq {
@@ -529,7 +529,7 @@ async fn commit_with_same_subject_only_is_undecided() {
         "{e:?}"
     );
     assert_eq!(git.oid("main"), tip);
-    // What the hint says.
+    // The hint says to choose another subject.
     let named = MergeReq {
         subject: Some("More of it".into()),
         ..MergeReq::default()

@@ -187,7 +187,7 @@ async fn verdict_is_a_comment_on_reviewed_round() {
     assert_eq!(view.review_decision, Some(ReviewDecision::ChangesRequested));
     assert_eq!(view.latest_reviews[0].round, Some(1));
 
-    // Who has not switched it on sees comments.
+    // Without the setting, verdicts are plain comments.
     let plain = stage.handle(&stage.alice);
     assert!(reviews(&plain, pr).await.is_empty());
     let view = plain.view(pr, PrFields::NONE).await.unwrap();
@@ -210,7 +210,7 @@ async fn the_verdicts_of_the_owner_and_the_collaborators_count() {
     );
     let e = bob.submit_review(&pr, &approval).await.unwrap_err();
     assert_eq!(*e.kind(), ErrorKind::Precondition(Precondition::Rule));
-    // Another program does not ask.
+    // Other programs write without asking for the right.
     let (_, _, forged) = stage.world.pds().records(&carol.did, COMMENT).remove(0);
     stage.world.pds().add(&stage.bob.did, COMMENT, forged);
 

@@ -74,7 +74,7 @@ impl Hijack {
         made.map(drop)
     }
 
-    /// Nothing was sent to Mallory, and nothing that needs a password to anybody.
+    /// Asserts that Mallory got no request, and that no request with a password was sent.
     #[track_caller]
     fn nothing_was_sent(&self) {
         assert_eq!(self.theirs.host().count(), 0);
@@ -182,7 +182,7 @@ async fn older_session_pins_the_account() {
     world.nothing_was_sent();
 }
 
-/// Nobody but the account counts: its owner may call it otherwise now.
+/// The pin is on the account alone, so its owner may rename it.
 #[tokio::test]
 async fn renamed_account_keeps_login() {
     let world = Hijack::new();

@@ -17,7 +17,7 @@ use crate::stage::{Stage, action};
 
 const DESCRIBE: &str = "sh.tangled.repo.describeRepo";
 
-/// Every name leads to one address. Which names were asked for.
+/// Every name leads to one address. The requested names are recorded.
 #[derive(Debug)]
 struct Everywhere(IpAddr, Mutex<Vec<String>>);
 
@@ -102,7 +102,7 @@ async fn redirect_to_a_private_address_is_refused() {
     refused(&e, &trap);
 }
 
-/// It would be asked whose the repository is, and its silence would be doubt alone.
+/// A knot is asked for the owner; a silent one would only raise doubt.
 #[tokio::test]
 async fn knot_at_a_private_address_confirms_nobody() {
     let stage = Stage::new();

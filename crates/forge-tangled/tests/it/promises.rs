@@ -1,4 +1,4 @@
-//! What holds however a client ends and whatever is around it. The stress lane has more of each.
+//! Guarantees that hold however a client ends or a server fails. The stress lane has more of each.
 
 use crate::{claims, kill};
 

@@ -1,4 +1,4 @@
-//! What calls cost, and what they do when the index is down.
+//! Request counts of calls, and their behaviour while the index is down.
 
 use std::{
     collections::BTreeMap,
@@ -21,7 +21,7 @@ use crate::stage::Stage;
 const PULL: &str = "sh.tangled.repo.pull";
 const STATUS: &str = "sh.tangled.repo.pull.status";
 
-/// What is asked, of whatever host, how often at most, and what for.
+/// A method on any host, its maximum count, and its purpose.
 type Costs = [(&'static str, usize, &'static str)];
 
 /// Opening with a label, where who is who and where the repository is are known.
@@ -64,7 +64,7 @@ const CREATE: &Costs = &[
     ),
 ];
 
-/// Another round, where also the newest one has been read, and the view behind it.
+/// A second round, with the newest round already read, and the view after it.
 const RESUBMIT: &Costs = &[
     (
         "com.atproto.repo.getRecord",
@@ -122,7 +122,7 @@ fn reset(stage: &Stage) {
     hosts(stage).iter().for_each(|host| host.reset_record());
 }
 
-/// Of the requests since the record was set back, each is one of `costs`, and none came oftener.
+/// Every request since the last reset is in `costs`, and none exceeds its count.
 fn cost_at_most(stage: &Stage, name: &str, costs: &Costs) {
     let mut asked: BTreeMap<String, usize> = BTreeMap::new();
     for request in hosts(stage).iter().flat_map(|host| host.requests()) {
@@ -251,7 +251,7 @@ async fn a_view_is_one_round_trip() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let forge = stage.tangled(&stage.bob);
-    // Who is who, who may write, and the newest round, which never changes.
+    // Fills the caches: identities, collaborators, and the newest round, which never changes.
     forge.view(&made.id, PrFields::COMMENTS).await.unwrap();
     for host in hosts(&stage) {
         host.set_latency(SLOW);

@@ -76,8 +76,8 @@ impl Names {
         found.map(|info| info.id)
     }
 
-    /// Whom the handle leads to, by the one repository that each has. Both ways are checked: the
-    /// handle is in the id.
+    /// The account that the handle resolves to, seen by the single repository that each has. Both
+    /// ways are checked: the handle is in the id.
     async fn leads_to(&self, account: &Account) {
         let (name, others) = match account.did == self.carol.did {
             true => ("hers", "widget"),
@@ -118,7 +118,7 @@ async fn dns_wins_over_https_on_disagreement() {
     names.host_says(&carol.did);
     names.leads_to(alice).await;
     assert!(names.hosts.asked(HANDLE).iter().all(|it| it == WELL_KNOWN));
-    // Whoever could add a record could otherwise take the handle over.
+    // An attacker who adds a second record must not take the handle over.
     names.dns_says(&[&alice.did, &carol.did]);
     names.leads_to(carol).await;
     names.dns_says(&[]);
@@ -200,7 +200,7 @@ async fn truncated_dns_answer_is_ignored() {
     names.leads_to(&names.stage.alice).await;
 }
 
-/// That nobody has a handle is said by a name server that says so.
+/// Only a name server's explicit answer proves that a handle is unused.
 #[tokio::test]
 async fn failed_lookup_is_not_reported_as_missing() {
     let names = Names::new();
@@ -261,7 +261,7 @@ async fn handle_redirects_are_limited_and_public() {
     assert!(names.fails().await.is_not_found());
     assert_eq!(names.hosts.asked(HANDLE).len() - before, 4);
 
-    // What listens here believes that whoever asks is one of its own.
+    // A service on this machine would trust a request from the same machine.
     let pds = names.stage.world.pds().host();
     let here = Page::redirect(&format!("{}{WELL_KNOWN}", pds.url()));
     names.hosts.set(HANDLE, Some(here));
@@ -285,7 +285,7 @@ async fn second_handle_of_a_document_is_nobodys() {
     for (aliases, found) in [
         ([format!("at://{HANDLE}"), format!("at://{first}")], true),
         ([format!("at://{first}"), format!("at://{HANDLE}")], false),
-        // What is no handle is passed over.
+        // Invalid handles are skipped.
         (
             ["at://no handle".to_owned(), format!("at://{HANDLE}")],
             true,
@@ -330,7 +330,7 @@ async fn a_did_of_a_host_is_looked_up_there() {
         Page::text(document.to_string())
     };
     names.hosts.set(HANDLE, Some(document(&did)));
-    // It leads to the PDS, which has no such account.
+    // The document names the PDS, which has no such account.
     let before = pds.count();
     let e = names.fails().await;
     let asked = names.hosts.asked(HANDLE);

@@ -1,4 +1,4 @@
-//! What is said about single rounds.
+//! Views, comments and diffs of single rounds.
 
 use forge_core::{
     AtUri, PageReq, PrId, PullRequests,
@@ -77,7 +77,7 @@ async fn versions_are_read_as_rounds_and_preserved() {
     assert_eq!(pds.record(&made.node_id).unwrap().1, record);
 }
 
-/// Of two commits that change one line, one diff has less than both together.
+/// For two commits that change a line, a single diff is shorter than both together.
 #[tokio::test]
 async fn stacked_round_is_a_single_diff() {
     let stage = Stage::new();

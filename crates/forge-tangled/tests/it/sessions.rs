@@ -223,7 +223,7 @@ async fn session_renewed_elsewhere_continues_or_reopens() {
     pds.set_clock(6 * 3600);
     write(&on(&late), &stage, "c").await;
     assert_eq!(calls(), [2, 3]);
-    // That ended nobody else's.
+    // The other machine's session goes on.
     write(&on(&ours), &stage, "d").await;
     assert_eq!(calls(), [2, 4]);
 }
@@ -463,8 +463,8 @@ async fn knots_take_our_tokens_whatever_our_clock_says() {
     }
 }
 
-/// Where the knot is the one that is off, it refuses the server's tokens: that is said, and nothing
-/// is merged.
+/// If the knot's clock is wrong, the knot refuses the server's tokens: the error says so, and
+/// nothing is merged.
 #[tokio::test]
 async fn a_knot_whose_clock_is_off_says_so() {
     let stage = Stage::new();

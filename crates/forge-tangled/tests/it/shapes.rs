@@ -145,7 +145,7 @@ async fn unknown_record_method_is_no_missing_record() {
         answers(odd);
         let e = forge.view(&lower.id, PrFields::NONE).await.unwrap_err();
         assert!(!e.message().contains("there is no pull request"), "{e:?}");
-        // Whether there is one below it is not known.
+        // The parent of the stack is unknown then.
         let e = forge.merge(&upper.id, &MergeReq::default()).await;
         let e = e.unwrap_err();
         assert!(e.message().contains("getRecord"), "{e:?}");
@@ -184,7 +184,7 @@ async fn transient_index_failure_is_retried_once() {
             .fault(passing.clone().on("sh.tangled.feed.listComments"));
         let view = forge.view(&made.id, PrFields::NONE).await.unwrap();
         assert!(view.warnings.is_empty(), "{passing:?}: {:?}", view.warnings);
-        // One that goes on is not looked at again and again.
+        // A lasting failure is retried only once.
         index.host().reset_record();
         index.host().fault(passing.on(LIST_PULLS).always());
         let query = PullQuery::default();
@@ -244,7 +244,7 @@ async fn collaborator_record_of_stranger_does_not_count() {
         let view = forge.view(&made.id, PrFields::NONE).await.unwrap();
         assert_eq!(view.state == PrState::Closed, counts, "{body}");
     }
-    // One that names nobody is of another form: the owner's records are read.
+    // A row without an account is malformed, so the owner's records are read.
     index.clear_faults();
     let body = json!({ "items": [{ "addedBy": alice }] });
     index.fault(answer(body).on(COLLABORATORS).always());
@@ -271,7 +271,7 @@ async fn branch_of_unconfirmed_repository_is_kept() {
         delete_branch: true,
         ..CloseReq::default()
     };
-    // It is closed already, so that the branch alone is written.
+    // The pull request is closed already, so only the branch is written.
     let closed = stage.tangled(&stage.alice).close(&made.id, &req).await;
     let told = closed.unwrap().warnings;
     let refused = |w: &forge_core::Warning| w.message.contains("this was not written");
@@ -283,7 +283,7 @@ async fn branch_of_unconfirmed_repository_is_kept() {
     assert!(stage.repo.git.oid("topic").is_none());
 }
 
-/// It tells its version, and knows no collaborators.
+/// The knot tells its version, and knows no collaborators.
 #[tokio::test]
 async fn knot_without_collaborators_needs_proof_of_age() {
     for (capabilities, is_doubted) in [
@@ -308,7 +308,7 @@ async fn knot_without_collaborators_needs_proof_of_age() {
     }
 }
 
-/// It tells its version, and takes no DIDs of repositories.
+/// The knot tells its version, and accepts no repository DIDs.
 #[tokio::test]
 async fn proven_old_knot_is_not_asked_for_owner() {
     let question = "sh.tangled.repo.describeRepo";

@@ -96,7 +96,7 @@ impl Stage {
         label
     }
 
-    /// Where a client finds the world.
+    /// Settings by which a client finds the world.
     pub fn settings(&self) -> Settings {
         let at = |url: String| Origin::configured(&url).unwrap();
         let index = self.world.index();

@@ -72,7 +72,7 @@ async fn a_branch_of_a_fork_is_opened_and_resubmitted() {
     assert_eq!(round.value.head_oid, Some(head));
     assert_eq!(round.value.rounds, Some(2));
 
-    // Of the same name in the repository itself, it is another branch.
+    // A branch of the same name in the repository itself is another branch.
     repo.git.commit("topic", "Add c", &[("c", Some("1\n"))]);
     let own = stage.tangled(&stage.alice);
     assert!(

@@ -34,7 +34,7 @@ fn labelled(name: &str) -> EditPull {
     }
 }
 
-/// What somebody has of the protocol before 1.0, and the declarations.
+/// An account's records of the protocol before 1.0, and its declarations.
 fn older(stage: &Stage, did: &str) -> Vec<(String, String, Value)> {
     let collections = [
         "org.tangled.repo.declaration",
@@ -59,7 +59,7 @@ fn older(stage: &Stage, did: &str) -> Vec<(String, String, Value)> {
 async fn no_write_touches_a_record_of_before() {
     let stage = Stage::new();
     let (repo, id) = labelled_ground(&stage, &["bug"]);
-    // It was one of 2026, whose record is still there.
+    // The repository was of 2026, and that record still exists.
     let before_it = json!({
         "name": "new", "knot": stage.world.knot().host().authority(), "repoDid": repo.did,
         "labels": [], "createdAt": "2026-05-01T00:00:00Z",
@@ -148,7 +148,7 @@ async fn immutable_comment_is_not_reported_missing() {
     assert_eq!(there[0].2["body"]["text"], "First.");
 }
 
-/// Another program may write what this one has never heard of.
+/// Other programs may write fields that this version does not know.
 #[tokio::test]
 async fn fields_from_the_future_survive_every_change() {
     let stage = Stage::new();

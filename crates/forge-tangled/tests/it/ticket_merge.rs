@@ -81,7 +81,7 @@ impl Ground {
     }
 }
 
-/// Whether the word for the state is told to be a guess.
+/// True if a warning calls the spelling of the state a guess.
 fn is_guessed(warnings: &[Warning]) -> bool {
     let told = "'merged', which is a guess";
     warnings.iter().any(|w| w.message.contains(told))
@@ -153,7 +153,7 @@ async fn fast_forward_keeps_commit_ids() {
     });
     let knot = ground.stage.world.knot();
     knot.put_record(&ground.repo.did, TICKET, "3mkuuamwfj322", spelled);
-    // One without a state is open.
+    // A ticket without a state is open.
     let key = ground.pr.key.to_string();
     let records = knot.records(&ground.repo.did, TICKET);
     let ours = records.into_iter().find(|(uri, ..)| *uri == key);
@@ -333,7 +333,7 @@ async fn unreadable_branch_after_push_stays_undecided() {
     let path = ground.repo.path().to_string_lossy().into_owned();
     let clone = GitDir::at(ground.dir.path());
     clone.run(["fetch", "--quiet", "knot"]).ok();
-    // It can be pushed to, and not read.
+    // The clone can push to the knot, but not fetch.
     for args in [
         &["remote", "set-url", "--push", "knot", &path][..],
         &["remote", "set-url", "knot", "/nowhere"],
@@ -469,7 +469,7 @@ async fn round_with_evil_merge_commit_is_refused() {
         let done = done.map(|m| m.value.already_merged).map_err(|e| e.code());
         assert_eq!(done, merged, "commits: {has_commits}, own: {own:?}");
         if merged.is_ok() {
-            // What goes later is no merge commit's doing.
+            // A file deleted later does not make the merge commit doubtful.
             git.commit("main", "Drop d", &[("d", None)]);
             let again = forge.merge(&ground.pr, &ground.req()).await.unwrap();
             let doubts = |w: &Warning| w.message.contains("does not show its commits");

@@ -1,4 +1,4 @@
-//! What a knot holds about the tickets of a repository of Tangled 1.0.
+//! Ticket records that a knot holds for a repository of Tangled 1.0.
 
 use forge_testkit::tangled::{KnotDouble, Repository};
 use serde_json::Value;

@@ -161,7 +161,7 @@ async fn pull_requests_rounds_comments_and_labels_are_read() {
     assert!(stage.tangled(&stage.bob).view(&pr, fields).await.is_ok());
 }
 
-/// Whose repository it is stands in its manifest, whose keys nobody has seen.
+/// The owner stands in the manifest, whose keys are not documented.
 #[tokio::test]
 async fn manifest_without_owner_is_a_warning() {
     let stage = Stage::new();
@@ -213,7 +213,7 @@ async fn manifest_without_owner_is_a_warning() {
     }
 }
 
-/// What a knot calls a range of commits is its word for one repository alone.
+/// A knot's answer about a range of commits is valid for a single repository.
 #[tokio::test]
 async fn patch_of_other_repository_is_not_shown() {
     let stage = Stage::new();
@@ -251,7 +251,7 @@ async fn patch_of_other_repository_is_not_shown() {
     assert_eq!(files, ["lie", "a"]);
 }
 
-/// Nothing was written, and that it is an experiment is said all the same, behind why not.
+/// Unchanged results carry the experimental warning, after the reason.
 #[track_caller]
 fn is_experimental(unchanged: bool, warnings: &[Warning]) {
     let told = warnings.iter().skip(1);
@@ -259,13 +259,13 @@ fn is_experimental(unchanged: bool, warnings: &[Warning]) {
     assert!(unchanged && told.count() == 1, "{warnings:?}");
 }
 
-/// Whether a guess of this name is told.
+/// True if a warning calls this name a guess.
 fn guessed(warnings: &[Warning], name: &str) -> bool {
     let told = format!("'{name}', which is a guess");
     warnings.iter().any(|w| w.message.contains(&told))
 }
 
-/// What is written to a repository of 1.0, on knots that want either audience.
+/// Writes to a repository of 1.0, on knots that want either audience.
 #[tokio::test]
 async fn the_life_of_a_ticket() {
     for audience in [Audience::Host, Audience::Repository] {
@@ -515,7 +515,7 @@ async fn owner_and_collaborators_come_from_repository_account() {
     let info = stage.tangled(&stage.bob).repo(&id).await.unwrap();
     assert_eq!(info.permission, Permission::Write);
     assert!(info.warnings.is_empty(), "{:?}", info.warnings);
-    // Who is refused then hears that it may be for that.
+    // A later refusal then mentions the unread collaborators.
     let down = Fault::gateway(503).on("com.atproto.repo.listRecords");
     knot.host().fault(down.about(invited).always());
     let info = stage.tangled(&stage.bob).repo(&id).await.unwrap();

@@ -113,7 +113,7 @@ async fn rerun_finishes_only_own_ticket_of_same_title() {
     }
 }
 
-/// Whoever edited it last need not have opened it.
+/// The last editor need not be the author.
 #[tokio::test]
 async fn unfinished_ticket_is_neither_erased_nor_emptied() {
     let stage = Stage::new();
@@ -149,7 +149,7 @@ async fn ticket_without_round_takes_named_branch() {
     assert_eq!(*action(&e), Action::again(&[(Param::Head, Arg::Choose)]));
     let named = Resubmit {
         head: Some("topic".into()),
-        // What the command line makes of the branch of the clone.
+        // Patch that the command line makes of the clone's branch.
         patch: Some(b"diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1 +1 @@\n-1\n+2\n".to_vec()),
         ..Resubmit::default()
     };
@@ -203,7 +203,7 @@ async fn failed_comment_is_a_warning_and_retried() {
     assert_eq!(records[0].2["state"], Value::from("closed"));
 }
 
-/// What does not answer behind a write: the write passes, then this does not.
+/// Fails a read after a write: the write passes, then `read` gets the fault.
 fn behind(write: &str, read: &str, answer: Fault) -> Fault {
     let passes = Fault::delayed(Duration::ZERO).on(write);
     passes.then(answer.on(read).always())

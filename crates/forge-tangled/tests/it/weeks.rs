@@ -88,7 +88,7 @@ async fn refused_login_is_read_anew_at_once() {
     let forge = stage.tangled_by(stage.settings(), logins);
     forge.comment(&made, "So?", None).await.unwrap();
 
-    // Where the same is read again, it is asked with once.
+    // An unchanged password is tried only once.
     let host = stage.world.pds().host();
     let create = "com.atproto.server.createSession";
     let before = host.count_of(create);
@@ -139,7 +139,7 @@ async fn slow_session_file_holds_up_no_other_call() {
         ..stage.settings()
     };
     let forge = stage.tangled_with(settings, Some(&stage.bob));
-    // Whoever reads it waits for this, each time.
+    // Every reader of the pipe waits for a writer, each time.
     std::thread::spawn(move || {
         for _ in 0..9 {
             std::thread::sleep(Duration::from_millis(500));

@@ -136,7 +136,7 @@ async fn defined_unused_label_is_not_defined_twice() {
     let defined = forge.define_label(stage.repo_id(), &label("bug")).await;
     assert!(e.message().contains(&defined.unwrap().value.id));
     assert_eq!(count("bug"), 1);
-    // One that a repository uses is that repository's.
+    // A definition in use by a repository belongs to that repository.
     forge.define_label(&other, &label("bug")).await.unwrap();
     assert_eq!(count("bug"), 2);
     // An old one that nothing uses may be in use elsewhere.
@@ -148,7 +148,7 @@ async fn defined_unused_label_is_not_defined_twice() {
     forge.delete_label(&other, "docs").await.unwrap();
     forge.define_label(&other, &label("docs")).await.unwrap();
     assert_eq!(count("docs"), 2);
-    // One that is listed by somebody else meanwhile is listed once.
+    // A label that another process lists meanwhile is listed once.
     let conflict = Fault::error(400, "InvalidSwap", "no").committed();
     let conflict = conflict.on("com.atproto.repo.putRecord");
     pds.host().fault(conflict);
@@ -170,7 +170,7 @@ async fn label_delete_uses_current_record_and_reports_unread() {
     };
     let e = forge.delete_label(stage.repo_id(), "bug").await;
     assert_eq!(e.unwrap_err().code(), "not_found");
-    // Another process defines it meanwhile.
+    // A second process defines the label meanwhile.
     other.define_label(&label("bug")).await.unwrap();
     forge.delete_label(stage.repo_id(), "bug").await.unwrap();
     let docs = other.define_label(&label("docs")).await.unwrap().value.id;
@@ -245,7 +245,7 @@ async fn account_label_value_is_written_as_did() {
     let value = |did: &str| json!([{"key": reviewer, "value": did}]);
     let edit = labelled(&bob.handle, &[]);
     let edited = repo.edit(&made.id, &edit).await.unwrap().value;
-    // What is shown can be typed.
+    // The displayed value can be typed.
     let shown = format!("reviewer:{}", bob.did);
     assert_eq!(edited.labels[0].name, shown);
     let edit = labelled("@me", &[shown]);
@@ -524,7 +524,7 @@ async fn edits_are_a_round_of_the_accounts_own() {
     assert!(round.contains(&date), "{date}: {round}");
     let again = forge.create(&stage.id(), &req).await.unwrap_err();
     assert_eq!(again.code(), "already_exists");
-    // Its author's name, and bytes that no mail carries as they are, come through a merge.
+    // The author's name, and bytes that no mail carries unchanged, survive a merge.
     stage.repo.git.commit_bytes(
         "main",
         &forge_testkit::Identity::ADA,

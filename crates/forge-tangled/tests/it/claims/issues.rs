@@ -127,7 +127,7 @@ impl Writes {
         }
     }
 
-    /// What an issue that was answered says of itself.
+    /// Compares a returned issue with its record and state.
     fn claim_of_issue(&self, at: &str, made: &Made, value: &Issue) {
         let (_, record) = self.stage.world.pds().record(&made.uri).unwrap();
         assert_eq!(record["title"], value.title.as_str(), "{at}");

@@ -18,10 +18,10 @@ use super::{
     truth::{LABEL_OP, PULL, STATUS, is_of},
 };
 
-/// Who is assigned.
+/// The assigned account.
 const ASSIGNEE: &str = "bob.test";
 
-/// A pull request that is there. Where it was made from no branch, that is the name of its file.
+/// A pull request that is there. Without a source branch, `branch` is the name of its file.
 #[derive(Clone, Debug)]
 pub(super) struct Made {
     pub id: PrId,
@@ -31,7 +31,7 @@ pub(super) struct Made {
     pub author: usize,
 }
 
-/// What a patch file holds.
+/// Content of a patch file.
 #[derive(Clone)]
 pub(super) struct Mail(Vec<u8>);
 
@@ -41,7 +41,7 @@ impl fmt::Debug for Mail {
     }
 }
 
-/// Where the changes come from.
+/// Source of the changes.
 #[derive(Clone, Debug)]
 pub(super) enum How {
     Branch,
@@ -51,7 +51,7 @@ pub(super) enum How {
     Edits,
 }
 
-/// One to open: with the label and somebody assigned where it is marked.
+/// A pull request to open: with the label and an assignee where `is_marked`.
 #[derive(Clone, Debug)]
 pub(super) struct New {
     pub branch: String,
@@ -225,7 +225,7 @@ impl Writes {
         self.catch_up();
         let process = self.process(author, Duration::ZERO);
         let said = process.comment(&made.id, &text, None).await.unwrap();
-        // It takes in what there is when it is asked, and may be slower by then.
+        // The index ingests when asked, so ask now: a later mood may be slower.
         let _ = self.stage.world.index().knows(&said.value.id);
         Doing::DeleteComment(made, said.value.id)
     }
@@ -377,7 +377,7 @@ impl Writes {
         self.seen(at, &outcome.ingestion, &written);
     }
 
-    /// What a pull request that was answered says of itself.
+    /// Compares a returned pull request with its records.
     fn claim(&self, at: &str, made: &Made, value: &PullRequest) {
         let (cid, record) = self.stage.world.pds().record(&made.uri).unwrap();
         assert_eq!(value.version, cid, "{at}");
@@ -422,7 +422,7 @@ impl Writes {
                 assert!(states.contains(&PrState::Closed), "{at}: {error:?}");
             }
             ErrorKind::NotFound { .. } | ErrorKind::Unauthenticated { .. } => {
-                // One who was killed may have deleted it.
+                // The killed command may have deleted the comment.
                 let is_gone = error.is_not_found()
                     && matches!(doing, Doing::DeleteComment(_, uri) if self.is_gone(uri));
                 assert!(is_gone, "{at}: {error:?}");

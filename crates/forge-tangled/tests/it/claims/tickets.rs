@@ -1,5 +1,5 @@
-//! Tangled 1.0: tickets that are pull requests, and those that are issues. What it has written is
-//! in the account of the repository, and shown from there.
+//! Tangled 1.0: tickets that are pull requests, and those that are issues. Their records are in the
+//! account of the repository, and shown from there.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -190,7 +190,7 @@ impl Writes {
     }
 
     pub(super) fn claims_of_tickets(&self, at: &str, doing: &Doing, done: &Done) {
-        // What shows it has it, and what is told here is looked for there.
+        // The knot that stores a record also shows it.
         let (ingestion, unchanged) = done.told();
         if !matches!(doing, Doing::Merge(..)) {
             assert_eq!(*ingestion, Ingestion::Immediate, "{at}");
@@ -298,7 +298,7 @@ impl Writes {
         };
         match error.kind() {
             ErrorKind::PermissionDenied { .. } => {
-                // Who wrote last may change it, too.
+                // The last editor may change the ticket, too.
                 let may = changed.is_none_or(|ticket| {
                     let editor = &self.ticket(&ticket.uri)["x-tngl-editor"];
                     actor < 2 || *editor == self.people[actor].did
