@@ -1,4 +1,4 @@
-//! What a process under test traces is searched for tokens.
+//! Searches the traces of a process under test for tokens.
 
 use std::sync::{
     Arc, OnceLock,
@@ -13,7 +13,7 @@ use tracing::{
 
 use crate::CANARY;
 
-/// Whether a token was traced, once [`watch_logs`] was called.
+/// True if a token was traced, once [`watch_logs`] was called.
 static FOUND: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
 /// From now on, a span or an event of this process with a token of a test in it is a panic, at
@@ -104,7 +104,7 @@ mod tests {
 
     use super::*;
 
-    /// What comes of `log` under a reader of its own.
+    /// Runs `log` under a reader of its own: the panic message, and if a token was found.
     fn told(log: impl FnOnce()) -> (Option<String>, bool) {
         let reader = Reader::default();
         let found = Arc::clone(&reader.found);

@@ -78,7 +78,7 @@ impl Scratch {
         GitDir::init(&self.path(below), &[])
     }
 
-    /// What isolates a program: its home, and git's configuration.
+    /// Environment that isolates a program: its home, and git's configuration.
     fn variables(&self) -> Vec<(&'static str, PathBuf)> {
         let home = self.path("home");
         vec![

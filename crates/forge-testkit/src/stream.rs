@@ -9,7 +9,7 @@ use std::{
 
 use crate::{GitShim, Run};
 
-/// What reading the whole output of a program through a pipe has shown.
+/// Measurements from reading the whole output of a program through a pipe.
 #[derive(Clone, Debug)]
 pub struct Reading {
     /// The first line.

@@ -32,7 +32,7 @@ pub struct Terminal {
 /// How a program on a terminal ended.
 #[derive(Clone, Debug)]
 pub struct TtyOutput {
-    /// Its exit code; `None` when a signal ended it.
+    /// Exit code; `None` when a signal ended the program.
     pub code: Option<i32>,
     /// All that it wrote, with `\r\n` as the terminal makes it.
     pub text: String,

@@ -24,7 +24,7 @@ use forge_testkit::github::{
 
 const REPO: &str = "acme/widget";
 
-/// What a stream of output must be.
+/// Expected form of an output stream.
 #[derive(Clone, Copy)]
 enum Text {
     /// Exactly this.

@@ -113,7 +113,7 @@ async fn push_of_edits_that_do_not_fit_is_refused(fx: Fixture) {
     assert_eq!(fx.git.refs(), before);
 }
 
-/// What the request is refused with; it has left nothing.
+/// Message of the refusal, after checking that the request left nothing.
 async fn left_nothing(fx: &Fixture, req: &CreatePull, field: &str) -> String {
     let before = fx.git.refs();
     let e = invalid(fx.author.create(req).await, field);
@@ -196,7 +196,7 @@ async fn the_new_branch_has_the_given_name(fx: Fixture) {
     };
     let pr = fx.author.create(&req).await.unwrap().value;
     if pr.head_branch.is_empty() {
-        // Where a round is a patch, no branch is made.
+        // Forges whose rounds are patches make no branch.
         assert_eq!(fx.git.refs(), before);
     } else {
         assert_eq!(pr.head_branch, "edit/one");
@@ -350,7 +350,7 @@ async fn edits_beside_other_changes(fx: Fixture) {
         },
         ..some()
     };
-    // Where a fork is no place for a head at all, that is said first.
+    // A forge without head forks refuses the fork first.
     let before = fx.git.refs();
     let e = fx.author.create(&elsewhere).await.unwrap_err();
     assert!(matches!(e.code(), "invalid_input" | "unsupported"), "{e:?}");

@@ -1,4 +1,4 @@
-//! What the handle does before and around a backend.
+//! Behaviour of the handle before and around a backend.
 
 use std::{
     collections::BTreeSet,

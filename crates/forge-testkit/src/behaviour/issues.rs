@@ -246,7 +246,7 @@ async fn pull_requests_are_not_in_it(fx: Fixture) {
         repo: pr.id.repo.clone(),
         key: pr.id.key.clone(),
     };
-    // Where numbers are separate, this one is an issue; else there is none of that name.
+    // With separate numbers this is an issue; otherwise no issue has the number.
     match fx.author.issue(&id, &IssueFields::default()).await {
         Ok(issue) => assert_eq!(issue.title, "It breaks"),
         Err(e) => assert_eq!(
@@ -298,7 +298,7 @@ async fn close_twice(fx: Fixture) {
     let outcome = fx.author.set_issue_state(&id, &req).await.unwrap();
     assert!(outcome.unchanged && !outcome.warnings.is_empty());
     assert_eq!(bodies(&fx, &id).await, [""; 0]);
-    // What was not said is named, and the hint says it.
+    // The unwritten comment is named, and the hint is to write it.
     let hints = outcome.warnings.iter().filter_map(|w| w.hint.as_ref());
     let mut calls = hints.filter_map(|hint| hint.action().map(Action::call));
     assert!(

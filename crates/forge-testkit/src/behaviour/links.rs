@@ -66,7 +66,7 @@ fn name(key: &PrKey) -> String {
     }
 }
 
-/// What is at the ends, with their titles.
+/// Subjects at the ends of links, with their titles.
 fn ends(links: &[Link]) -> Vec<(SubjectKind, &PrKey, &str)> {
     let end = |link: &'_ Link| link.kind.expect("a kind");
     let title = |link: &'_ Link| link.title.is_some();
@@ -171,7 +171,7 @@ async fn words_that_close(fx: Fixture) {
     };
     assert_eq!(ends(outward), [is_issue(&issue)]);
     assert_eq!(ends(inward), [is(&pull)]);
-    // It is in one list in each direction.
+    // The link is in a single list in each direction.
     for links in [&of_pull, &of_issue] {
         let all: usize = links.lists().iter().map(|(_, list)| list.len()).sum();
         assert_eq!(all, 1, "{links:?}");

@@ -486,7 +486,7 @@ async fn only_what_a_merge_left_over(fx: Fixture) {
     assert_eq!(fx.git.refs(), before);
     let rebase = by(MergeMethod::Rebase);
     fx.author.merge(&pr, &rebase).await.unwrap();
-    // What nobody has merged stays.
+    // Unmerged commits keep the branch.
     let elsewhere = fx
         .git
         .commit("feature", "Later", &[("later.txt", Some("later\n"))]);

@@ -1,4 +1,4 @@
-//! Whether it can be merged.
+//! Mergeability of pull requests.
 
 use forge_core::model::MergeState;
 

@@ -46,7 +46,7 @@ async fn reverted(fx: &Fixture, method: MergeMethod) {
     let view = fx.view(&new.id).await;
     assert!(view.title.starts_with("Revert \""), "{}", view.title);
     assert!(view.description.contains(&format!("#{}", pr.key)));
-    // One commit on top of the base branch, with the tree from before the merge.
+    // A single commit on the base branch, with the tree from before the merge.
     assert_eq!(fx.git.oid("main"), Some(tip.clone()));
     assert_eq!(fx.git.oid(&format!("{}^", new.head_branch)), Some(tip));
     let tree = fx.git.oid(&format!("{}^{{tree}}", new.head_branch));

@@ -54,7 +54,7 @@ async fn diff(fx: &Fixture, pr: &PrId, round: Option<usize>, since: Option<usize
     String::from_utf8(all).unwrap()
 }
 
-/// What `git format-patch` makes of a branch that is gone afterwards.
+/// `git format-patch` of a branch that is deleted afterwards.
 fn patch(fx: &Fixture, path: &str) -> Vec<u8> {
     fx.git.commit("elsewhere", "Add it", &[(path, Some("x\n"))]);
     let made = ["format-patch", "--stdout", "main..elsewhere"];

@@ -124,7 +124,7 @@ async fn on_top_of_one_that_does_not_exist(fx: Fixture) {
     lower.id.key = match lower.id.key {
         PrKey::Number(_) => PrKey::Number(999),
         PrKey::Record(mut uri) => {
-            // Another last letter than the one that it has.
+            // Change the last letter, so that the record does not exist.
             let other = if uri.pop() == Some('2') { '3' } else { '2' };
             uri.push(other);
             PrKey::Record(uri)

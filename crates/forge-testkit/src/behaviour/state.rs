@@ -75,7 +75,7 @@ async fn close_with_a_comment(fx: Fixture) {
     assert_eq!(bodies, ["Not now."]);
 }
 
-/// What is said on the pull request.
+/// Bodies of the comments on the pull request.
 async fn bodies(fx: &Fixture, pr: &PrId) -> Vec<String> {
     let page = fx.author.comments(pr, PageReq::first(10)).await.unwrap();
     page.items.into_iter().map(|c| c.body).collect()
@@ -132,7 +132,7 @@ async fn close_and_delete_the_branch(fx: Fixture) {
     fx.author.close(&pr, &req).await.unwrap();
     assert_eq!(fx.git.oid("refs/heads/feature"), None);
     assert_eq!(fx.view(&pr).await.state, PrState::Closed);
-    // Of one that is closed already it is deleted unless it has gone on.
+    // Closing again deletes the branch, unless it has new commits.
     let pr = fx.open("other").await.id;
     fx.author.close(&pr, &CloseReq::default()).await.unwrap();
     let tip = fx.git.oid("other").unwrap();

@@ -195,7 +195,7 @@ async fn unchanged_whole_file_is_refused(fx: Fixture) {
         ..whole("new.txt")
     }]);
     invalid(fx.reviewer.submit_review(&pr, &bad).await, "line");
-    // Nothing of the refused review is left in the way of the next one.
+    // The refused review leaves nothing that blocks the next.
     assert!(all(&fx, &pr, ThreadFilter::All).await.is_empty());
     let good = review(vec![whole("new.txt")]);
     fx.reviewer.submit_review(&pr, &good).await.unwrap();

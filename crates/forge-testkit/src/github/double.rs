@@ -36,9 +36,9 @@ pub struct Options {
     pub open_git: bool,
 }
 
-/// A GitHub on loopback. It stops when it is dropped.
+/// A GitHub on loopback. The double stops on drop.
 ///
-/// It runs on a thread of its own, so it serves tests with and without an async runtime.
+/// The double runs on a thread of its own, so it serves tests with and without an async runtime.
 pub struct GitHubDouble {
     shared: Arc<Shared>,
     address: SocketAddr,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// Which requests a fault is for. Every part that is set must fit.
+/// Selects the requests that a fault acts on. Every part that is set must fit.
 #[derive(Debug, Clone, Default)]
 pub struct Matcher {
     /// Method, like `POST`.
@@ -13,13 +13,13 @@ pub struct Matcher {
     pub path: Option<String>,
     /// Name of the GraphQL operation, or of one of its top-level fields.
     pub operation: Option<String>,
-    /// Whether it is a GraphQL mutation.
+    /// True for a GraphQL mutation.
     pub mutation: Option<bool>,
     /// Text in the request's body.
     pub body: Option<String>,
 }
 
-/// What a request is, as far as matchers look.
+/// Parts of a request that matchers look at.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Subject<'a> {
     pub(crate) method: &'a str,
@@ -50,12 +50,12 @@ impl Matcher {
     }
 }
 
-/// What happens to the request.
+/// Action of a fault on the request.
 #[derive(Debug, Clone)]
 pub enum Action {
-    /// Nothing but the delay.
+    /// A delay only.
     Pass,
-    /// This answer instead.
+    /// A substitute answer.
     Answer {
         /// HTTP status.
         status: u16,
@@ -77,7 +77,7 @@ pub enum Action {
 /// A fault, and the requests it is for.
 #[derive(Debug, Clone)]
 pub struct Fault {
-    /// Which requests.
+    /// Requests that the fault acts on.
     pub on: Matcher,
     /// How many fitting requests pass before it acts.
     pub skip: u32,
@@ -87,7 +87,7 @@ pub struct Fault {
     pub delay: Duration,
     /// Carry the request out before the fault hides its answer.
     pub committed: bool,
-    /// What happens.
+    /// Action on the request.
     pub action: Action,
 }
 
@@ -104,7 +104,7 @@ impl Fault {
         }
     }
 
-    /// Nothing but a delay.
+    /// A delay only.
     pub fn delayed(delay: Duration) -> Self {
         Self {
             delay,

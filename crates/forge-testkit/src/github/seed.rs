@@ -439,8 +439,8 @@ impl Seed<'_> {
         self.0.deployed.insert((environment.to_owned(), head));
     }
 
-    /// Commits files on a branch, which starts at the default branch when it is new. `None` as
-    /// content deletes a file. Returns the commit.
+    /// Commits files on a branch, which starts at the default branch if new. `None` as content
+    /// deletes a file. Returns the commit.
     pub fn commit(
         &mut self,
         full_name: &str,
@@ -940,8 +940,8 @@ impl Seed<'_> {
         id
     }
 
-    /// Gives a check run a title, a step that failed behind one that passed, and what it left at lines
-    /// of files: the level, the path, the line and the message.
+    /// Gives a check run a title, a failed step after a passed step, and annotations: the level,
+    /// the path, the line and the message.
     pub fn explain(
         &mut self,
         run: Id,

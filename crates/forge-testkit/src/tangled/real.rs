@@ -109,8 +109,8 @@ pub struct RealWorld {
 }
 
 impl RealWorld {
-    /// Where the servers are installed: `FORGE_ATPROTO_WORLD`, else
-    /// `target/peers/atproto-world`; `None` when they are not.
+    /// Directory of the installed servers: `FORGE_ATPROTO_WORLD`, else
+    /// `target/peers/atproto-world`; `None` without them.
     ///
     /// # Panics
     /// When they are not there and `FORGE_REQUIRE_ATPROTO_WORLD` is set.

@@ -26,7 +26,7 @@ impl Request<'_> {
     }
 }
 
-/// Answers a request for `path` below `root`. Whoever calls it has seen that it is allowed.
+/// Answers a request for `path` below `root`. The caller has checked permission.
 pub(crate) fn git(root: &Path, path: &str, request: &Request<'_>) -> Reply {
     let mut command = Command::new(crate::git_program());
     command

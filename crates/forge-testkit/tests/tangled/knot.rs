@@ -111,7 +111,7 @@ fn merge_keeps_commits_and_authors() {
         "Ada Lovelace Add two\nAda Lovelace Add one\nAda Lovelace First commit"
     );
     assert_eq!(it.repo.git.show("main", "one.txt"), "1\n");
-    // What is in already does not go in again.
+    // A merged patch does not apply again.
     let again = it.knot(&it.alice, MERGE).post(MERGE, &input(&it, &patch));
     assert_eq!(
         (again.status, again.error().as_str()),

@@ -1,4 +1,4 @@
-//! What the light PDS has beside the calls that are compared with the real one.
+//! Features of the light PDS besides the calls that are compared with the real PDS.
 
 use forge_testkit::tangled::KnotOptions;
 use forge_testkit::tangled::{Caller, DocumentForm, Fault, PdsOptions, World};

@@ -1,4 +1,4 @@
-//! What GitHub computes of a document before it executes it: nodes and points.
+//! Limits that GitHub computes for a document before execution: nodes and points.
 
 use apollo_compiler::{
     ExecutableDocument,
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 /// Most nodes a document may ask for.
 const MOST_NODES: u64 = 500_000;
 
-/// What a document costs.
+/// Cost of a document.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Cost {
     /// Nodes it can give at most.

@@ -104,7 +104,7 @@ pub(super) fn add(ctx: &Ctx<'_>, input: &Args) -> Payload {
             "User can only have one pending review per pull request",
         ));
     }
-    // Nothing is stored before all threads are known to fit.
+    // All threads are checked before any is stored.
     let dir = ctx.repo(pull.repo)?.git_dir;
     let mut placed = Vec::new();
     for it in threads.iter().chain(&comments) {

@@ -143,7 +143,7 @@ fn plain(ctx: &Ctx<'_>, pull: &Pull, name: &str) -> Option<Val> {
     })
 }
 
-/// What a pull request changes, from memory when it was computed before.
+/// Changes of a pull request, cached once computed.
 pub(crate) fn summary(ctx: &Ctx<'_>, pull: &Pull) -> Result<DiffSummary, Fail> {
     let key = (pull.repo, pull.base_oid.clone(), pull.head_oid.clone());
     if let Some(summary) = ctx.state().diff_cache.get(&key) {
@@ -289,7 +289,7 @@ fn matches(state: &State, id: Id, args: &Args) -> bool {
     state.login(id).to_lowercase().contains(&wanted)
 }
 
-/// Who may be assigned, as the pickers of GitHub's pages list them.
+/// Accounts that may be assigned, as the pickers of GitHub's pages list them.
 pub(super) fn suggested_actors(ctx: &Ctx<'_>, repo: Id, args: &Args) -> Result<Val, Fail> {
     let repo = ctx.repo(repo)?;
     let ids: Vec<Id> = repository::assignable(ctx, &repo)
@@ -412,7 +412,7 @@ pub(crate) fn closing_issues(state: &State, pull: &Pull) -> Vec<Id> {
     found
 }
 
-/// What the reviews decide; `None` when nothing is required and nobody has said anything.
+/// Decision of the reviews; `None` when nothing is required and no review exists.
 pub(crate) fn decision(state: &State, pull: &Pull) -> Option<&'static str> {
     let verdicts = review::verdicts(state, pull);
     if verdicts.against > 0 {

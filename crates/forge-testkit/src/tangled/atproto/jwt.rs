@@ -64,14 +64,14 @@ impl<'a> Token<'a> {
         })
     }
 
-    /// Whether a PDS with this secret made it.
+    /// True if a PDS with this secret made the token.
     pub(crate) fn is_sealed_with(&self, secret: &[u8]) -> bool {
         self.header["alg"] == "HS256"
             && seal(secret, self.signed)
                 .is_some_and(|mac| mac.verify_slice(&self.signature).is_ok())
     }
 
-    /// Whether the key of a DID document signed it.
+    /// True if the key of a DID document signed the token.
     pub(crate) fn is_signed_by(&self, multibase: &str) -> bool {
         self.header["alg"] == "ES256K"
             && keys::verifies(multibase, self.signed.as_bytes(), &self.signature)

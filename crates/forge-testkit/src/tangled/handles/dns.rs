@@ -24,7 +24,7 @@ pub enum DnsMood {
     Truncates,
     /// With a record more that makes it larger than what a resolver takes.
     Oversized,
-    /// That it failed.
+    /// Answers with a failure code.
     Fails,
     /// With what it knows behind an answer of somebody else, who does not know the question's id.
     AfterAForgery,
@@ -37,7 +37,7 @@ struct State {
     questions: Vec<String>,
 }
 
-/// A name server on loopback. It stops when it is dropped.
+/// A name server on loopback. The server stops on drop.
 pub struct DnsDouble {
     address: SocketAddr,
     state: Arc<Mutex<State>>,
@@ -62,7 +62,7 @@ impl DnsDouble {
                     continue;
                 };
                 for reply in replies(&known, &buffer[..length]) {
-                    // Who asked may be gone.
+                    // The client may be gone.
                     let _ = socket.send_to(&reply, from);
                 }
             }
@@ -74,7 +74,7 @@ impl DnsDouble {
         })
     }
 
-    /// Where it is.
+    /// Address of the server.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -104,7 +104,7 @@ const TRUNCATED: u16 = 0x0200;
 const FAILED: u16 = 2;
 const NO_SUCH_NAME: u16 = 3;
 
-/// What is sent for a question.
+/// Datagrams sent in reply to a question.
 fn replies(state: &Mutex<State>, question: &[u8]) -> Vec<Vec<u8>> {
     let mut state = lock(state);
     let name = name_in(question);

@@ -6,12 +6,12 @@ use serde_json::json;
 
 use crate::wire::Reply;
 
-/// What happens to the request.
+/// Action of a fault on the request.
 #[derive(Debug, Clone)]
 pub enum Action {
-    /// Nothing but the delay.
+    /// A delay only.
     Pass,
-    /// This answer instead.
+    /// A substitute answer.
     Answer {
         /// HTTP status.
         status: u16,
@@ -57,7 +57,7 @@ impl Fault {
         }
     }
 
-    /// Nothing but a delay.
+    /// A delay only.
     #[must_use]
     pub fn delayed(delay: Duration) -> Self {
         Self {
@@ -178,7 +178,7 @@ impl Fault {
         self
     }
 
-    /// Whether the request is carried out all the same.
+    /// True if the request is carried out nevertheless.
     pub(super) fn lets_it_happen(&self) -> bool {
         self.committed || !matches!(self.action, Action::Answer { .. } | Action::Reset)
     }
@@ -198,7 +198,7 @@ impl Fault {
     }
 }
 
-/// What a request is, as far as faults look.
+/// Parts of a request that faults look at.
 pub(super) struct Subject<'a> {
     pub(super) path: &'a str,
     pub(super) query: &'a str,
@@ -249,7 +249,7 @@ impl Plan {
     }
 }
 
-/// What a fault makes of an answer; `None` is a reset. The number is where the body breaks off.
+/// Applies a fault to an answer; `None` is a reset. The number is where the body breaks off.
 pub(super) fn disturb(mut reply: Reply, action: Option<Action>) -> Option<(Reply, Option<usize>)> {
     match action {
         None | Some(Action::Pass) => Some((reply, None)),

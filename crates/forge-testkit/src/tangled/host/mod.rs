@@ -40,7 +40,7 @@ pub use trap::Trap;
 
 use crate::wire::{Parts, Reply};
 
-/// What answers requests. It runs on a thread that may block.
+/// Answers requests. Each request runs on a thread that may block.
 pub(crate) trait Service: Send + Sync + 'static {
     fn answer(&self, request: &Incoming) -> Reply;
 }
@@ -71,7 +71,7 @@ struct Desk {
 
 /// A server of the world: where it is, what was asked of it, and how it is made to fail.
 ///
-/// It stops when it is dropped.
+/// The host stops on drop.
 pub struct Host {
     desk: Arc<Desk>,
     address: SocketAddr,

@@ -1,7 +1,6 @@
 //! Other names for what goes over the wire. A host keeps its own; requests are put back into them
-//! before they are carried out, and answers are renamed on their way out. What is asked by a usual
-//! name that has another now names nothing. A record has the CID of its bytes by the names that it
-//! goes by.
+//! before they are carried out, and answers are renamed on their way out. A usual name that was
+//! replaced means nothing any more. A record has the CID of its bytes by the names that it goes by.
 
 use std::{
     collections::BTreeMap,
@@ -13,7 +12,7 @@ use serde_json::{Map, Value};
 use super::{Incoming, lock};
 use crate::{tangled::atproto::cid, wire::Reply};
 
-/// Where a field stands.
+/// Place of a field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
     /// In objects whose `$type` is this.
@@ -26,7 +25,7 @@ pub enum Place {
     Answer(String),
 }
 
-/// What is called otherwise.
+/// Renamed names of the protocol.
 #[derive(Debug, Clone, Default)]
 pub struct Names {
     /// The usual one and the new one.
@@ -58,7 +57,7 @@ impl Names {
     /// An NSID, wherever it stands in a query or in JSON.
     pub fn text(&mut self, usual: &str, now: &str) {
         self.texts.push((usual.to_owned(), now.to_owned()));
-        // One may begin with another.
+        // Longer names first, because names may begin with a shorter name.
         let length = |text: &(String, String)| std::cmp::Reverse(text.0.len());
         self.texts.sort_by_key(length);
     }
@@ -267,7 +266,7 @@ impl Word {
     }
 }
 
-/// Whether it is of this kind of content.
+/// True if the reply has this kind of content.
 fn is(reply: &Reply, kind: &str) -> bool {
     let mut headers = reply.headers.iter();
     headers

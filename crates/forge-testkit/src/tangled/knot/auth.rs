@@ -12,12 +12,12 @@ fn refused(why: &str) -> Failure {
     Failure::new(403, "Auth", message)
 }
 
-/// Who calls a method; the token must be for the host of this knot.
+/// Caller of a method; the token must be for the host of this knot.
 pub(super) fn caller(knot: &Knot, request: &Incoming, nsid: &str) -> Result<String, Failure> {
     verified(knot, request, nsid, &knot.did)
 }
 
-/// Who writes into the account of a repository of 1.0.
+/// Writer into the account of a repository of 1.0.
 pub(super) fn writer(
     knot: &Knot,
     request: &Incoming,

@@ -17,7 +17,7 @@ fn addressed(knot: &Knot, input: &Input) -> Result<Repo, Failure> {
     knot.repo(name).ok_or_else(read::not_found)
 }
 
-/// Where a fork was made from, by its git configuration.
+/// Upstream of a fork, by its git configuration.
 fn upstream(repo: &Repo) -> Option<String> {
     let output = repo.git().run(["config", "remote.origin.url"]).output();
     (output.code == Some(0)).then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())

@@ -1,4 +1,4 @@
-//! What may be a record.
+//! Validity of records.
 
 use std::collections::BTreeSet;
 

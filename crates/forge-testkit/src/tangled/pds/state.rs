@@ -1,4 +1,4 @@
-//! What a PDS keeps.
+//! State of a PDS.
 
 use std::collections::{BTreeMap, BTreeSet};
 
