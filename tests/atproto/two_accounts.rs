@@ -205,7 +205,7 @@ fn what_they_wrote_is_sound(stage: &Stage) {
     assert_eq!(stage.world.index().dropped(), []);
 }
 
-/// What the index has of a record; it hears of it a little later.
+/// The index's version of a record, which arrives a little later.
 fn indexed(world: &RealWorld, uri: &str) -> Option<String> {
     let end = Instant::now() + Duration::from_secs(20);
     while world.index().knows(uri).is_none() && Instant::now() < end {
@@ -340,7 +340,7 @@ fn server_restart_during_merge_merges_once() {
         return;
     };
     let (alice, git) = (&stage.alice, &stage.repo.git);
-    // One more line of the same fits behind any number of them: it would apply again and again.
+    // A further line would apply after any number of equal lines, so a repeated merge would show.
     let lines = |n: usize| "x\n".repeat(n);
     git.commit("main", "Ten lines", &[("same", Some(&lines(10)))]);
     for (number, delay) in DELAYS.into_iter().enumerate() {

@@ -37,7 +37,7 @@ impl Rig for GitHubRig {
         &forge_github::CAPABILITIES
     }
 
-    /// What github.com does, by docs.github.com ("Limits for viewing content and diffs", "Managing
+    /// Facts of github.com, by docs.github.com ("Limits for viewing content and diffs", "Managing
     /// disruptive comments", "Searching issues and pull requests").
     fn facts(&self) -> Facts {
         Facts {

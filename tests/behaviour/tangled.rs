@@ -23,7 +23,7 @@ pub const PASSWORD: &str = "0canary0-correct-horse";
 const ROUNDS: &str = "a pull request holds the rounds that were submitted, not its branch";
 const AUTHOR: &str = "only its author can edit a record";
 
-/// What tangled rules out.
+/// Cases that tangled rules out.
 pub const EXCEPTIONS: &[(&str, &str)] = &[
     ("create::numbers_ascend", "records have no numbers"),
     ("view::the_head_follows_its_branch", ROUNDS),
@@ -189,7 +189,7 @@ pub fn subscribed(mut record: Value, label: &str) -> Value {
     record
 }
 
-/// Where a client finds a world.
+/// Settings by which a client finds a world.
 pub fn settings(directory: &str, pds: &str, index: &IndexDouble) -> Settings {
     let at = |url: &str| Origin::configured(url).unwrap_or_else(|e| panic!("{e:?}"));
     Settings {

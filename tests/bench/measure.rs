@@ -2,7 +2,7 @@ use std::{fs, time::Duration};
 
 use forge_testkit::{Run, Scratch};
 
-/// What one run of a program took.
+/// Time and memory of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
     pub wall: Duration,

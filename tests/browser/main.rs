@@ -96,7 +96,7 @@ const SIZES: &[(&str, View)] = &[
     ),
 ];
 
-/// Nothing was asked for but the page, and the browser has no complaint.
+/// Asserts that only the page was requested, and that the browser has no complaint.
 fn check_quiet(tab: &Tab<'_>, name: &str) {
     let (asked, complaints) = tab.record();
     assert_eq!(asked, [tab.url()], "{name}");

@@ -6,7 +6,7 @@ use forge_testkit::{CANARY, workspace_root};
 
 use crate::sources::files;
 
-/// Where the word itself is kept.
+/// File that holds the word itself.
 const KEPT: &str = "crates/forge-testkit/src/canary.txt";
 
 #[test]

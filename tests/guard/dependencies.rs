@@ -17,7 +17,7 @@ const LAYERS: &[&[&str]] = &[
 /// Outside the layers: what they may use of ours.
 const ASIDE: &[(&str, &[&str])] = &[("forge-testkit", &["forge-core", "forge"]), ("xtask", &[])];
 
-/// What may use all of ours.
+/// The package that may use all of ours.
 const TESTS: &str = "forge-tests";
 
 /// All that `forge-core` may be built on.
@@ -26,7 +26,7 @@ const CORE: &[&str] = &[
     "chrono",
     "futures",
     "percent-encoding",
-    // What a text names is outside of its code: that takes a reader of Markdown.
+    // References in code blocks do not count, which takes a reader of Markdown.
     "pulldown-cmark",
     "serde",
     "serde_json",
@@ -168,7 +168,7 @@ fn dependencies_have_no_c_tls_library() {
     }
 }
 
-/// Whether an SPDX expression (or cargo's old form with slashes) can be satisfied.
+/// True if an SPDX expression (or cargo's old form with slashes) can be satisfied.
 fn acceptable(expression: &str) -> bool {
     let expression = expression.replace(['(', ')'], "").replace('/', " OR ");
     !expression.trim().is_empty()

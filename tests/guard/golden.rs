@@ -73,10 +73,10 @@ const ASSERTED: &[(&str, &str)] = &[
     ("set_lock", "state"),
 ];
 
-/// What GitHub has no request for: it keeps no rounds.
+/// Methods without a request of GitHub's: it keeps no rounds.
 const WITHOUT: &[&str] = &["resubmit"];
 
-/// What the handle calls a method otherwise.
+/// Call of a method, by the handle's own name for it.
 fn call(method: &str) -> String {
     let name = match method {
         "repo" => "info",

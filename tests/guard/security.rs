@@ -28,7 +28,7 @@ fn directory(binary: &str) -> PathBuf {
     }
 }
 
-/// Whether a name such as `mcp attacks::an_evil_host` is that of a test.
+/// True if a name such as `mcp attacks::an_evil_host` is that of a test.
 fn is_test(reference: &str) -> bool {
     let Some((binary, path)) = reference.split_once(' ') else {
         return false;
@@ -51,7 +51,7 @@ fn is_test(reference: &str) -> bool {
     })
 }
 
-/// Whether `text` has a function of this name with the attribute of a test.
+/// True if `text` has a function of this name with the attribute of a test.
 fn declares_test(text: &str, name: &str) -> bool {
     let Some((before, _)) = text.split_once(&format!("fn {name}(")) else {
         return false;

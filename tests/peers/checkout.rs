@@ -10,7 +10,7 @@ use crate::{
 
 const FORK: &str = "http://github.localhost/hubot/tools.git";
 
-/// What a checkout leaves in the clone: where HEAD is, at which commit, and what the branch follows.
+/// State of the clone after a checkout: HEAD, its commit, and the upstream of the branch.
 fn left(world: &World) -> String {
     let branch = world.git(&["rev-parse", "--abbrev-ref", "HEAD"]);
     let name = branch.trim();

@@ -116,7 +116,7 @@ fn watch_ends_with_the_last_check() {
             let line = format!("pr checks 1 --watch --interval 1{more}");
             let run = world.command(tool, &line);
             let watching = std::thread::spawn(move || run.output());
-            // It has looked at least once before the check finishes.
+            // The watch has read the checks at least once before they finish.
             while world.double.counts().api == 0 && !watching.is_finished() {
                 std::thread::sleep(std::time::Duration::from_millis(10));
             }

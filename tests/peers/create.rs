@@ -285,7 +285,7 @@ fn a_template_is_where_the_editor_starts() {
 /// The answer below the one place to push to.
 const SKIP_PUSH: &str = "\u{1b}[B\r";
 
-/// What was typed for an attempt that failed is kept, and `--recover` takes it.
+/// Text typed for a failed attempt is kept, and `--recover` takes it.
 #[test]
 fn typed_text_of_failed_create_is_recovered() {
     let world = World::new();

@@ -1,4 +1,4 @@
-//! What `pr create` asks on a terminal, pushes, and keeps.
+//! Questions, pushes and saved text of `pr create` on a terminal.
 
 use std::fs;
 
@@ -77,7 +77,7 @@ fn create_asks_in_the_same_order() {
         ] {
             assert!(said.contains(item), "{item}: {said}");
         }
-        // Nothing was done before the last answer.
+        // No write happened before the last answer.
         assert_eq!((pulls(&world), pushed(&world)), (0, before), "{tool:?}");
     }
 }
@@ -221,7 +221,7 @@ fn create_push_pushes_and_sets_the_upstream() {
     let upstream = world.git(&["rev-parse", "--abbrev-ref", "late@{upstream}"]);
     assert_eq!(upstream.trim(), "origin/late");
     world.same("1", "title,body,headRefName,headRefOid");
-    // What stops the pull request stops the push.
+    // An error that stops the pull request stops the push.
     world.git(&["commit", "--quiet", "--allow-empty", "-m", "More"]);
     let before = pushed(&world);
     world.fails(Tool::Forge, "pr create -t T -b B --push");

@@ -1,4 +1,4 @@
-//! Where forge differs from gh on purpose: what each does, and that `docs/cli.md` says so.
+//! Intended differences between forge and gh: what each does, and that `docs/cli.md` says so.
 
 use std::fs;
 

@@ -137,7 +137,7 @@ fn lists_and_status_have_the_same_fields() {
     // The first look has GitHub work out what can be merged.
     world.ok(Tool::Gh, &list);
     world.same_json(&list);
-    // Where the branch has none, gh leaves `currentBranch` out, and forge writes `null`.
+    // If the branch has no pull request, gh leaves `currentBranch` out, and forge writes `null`.
     let created = ["pr", "status", "--json", FIELDS, "--jq", ".createdBy"];
     world.same_json(&created);
 }

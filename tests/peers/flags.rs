@@ -1,8 +1,8 @@
 //! No flag of `forge pr` is without a test here, and none of gh's is missing, but those for issues that
 //! are listed.
 //!
-//! The commands and flags of forge are read from `docs/cli.md`, which a test keeps current; what is
-//! exercised, from the command lines in the sources of this suite; those of gh, from its help.
+//! Commands and flags of forge are read from `docs/cli.md`, which a test keeps current; those that
+//! are exercised, from the command lines in the sources of this suite; those of gh, from its help.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -39,7 +39,7 @@ const COMMANDS: [&str; 18] = [
 /// Flags in their long form, each with its short form.
 type Flags = BTreeMap<String, Option<char>>;
 
-/// What forge's own page says of a command.
+/// Flags of a command, by forge's own page.
 fn flags_of_forge(command: &str) -> Flags {
     flags_of(&format!("forge pr {command}"))
 }
@@ -112,7 +112,7 @@ const OTHER_COMMANDS: [(&str, &[&str]); 9] = [
     ("label list", &["order", "sort", "web"]),
 ];
 
-/// What gh's help says of a command, such as `pr list`.
+/// Flags of a command such as `pr list`, by gh's help.
 fn flags_of_gh(world: &World, command: &str) -> Flags {
     let help = world.command(Tool::Gh, &format!("{command} --help")).text();
     let (_, flags) = help.split_once("\nFLAGS\n").unwrap();

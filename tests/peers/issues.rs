@@ -1,6 +1,6 @@
-//! Issues: what one opens, the other lists, views, closes, reopens and comments on. gh's `issue view`
-//! without `--json` asks for types of issues and summaries of sub-issues, which the double does not
-//! cover.
+//! Issues: each program opens what the other lists, views, closes, reopens and comments on. The
+//! double does not cover gh's `issue view` without `--json`, which asks for types of issues and
+//! summaries of sub-issues.
 
 use forge_testkit::github::Seed;
 
@@ -9,7 +9,7 @@ use crate::{
     world::{REPO, REVIEWER, Tool, World},
 };
 
-/// What both have of gh's fields.
+/// Fields of gh's that both have.
 const FIELDS: &str = "assignees,author,body,closed,closedAt,comments,createdAt,id,labels,number,\
     milestone,state,stateReason,title,updatedAt,url";
 

@@ -59,7 +59,7 @@ fn client(python: &PathBuf, jira: &JiraDouble, key: &str, email: Option<&str>) -
     run.output().success().json()
 }
 
-/// What forge says that a pull request is linked with which names two tickets.
+/// Issues linked with a pull request that names two tickets.
 fn linked(jira: &JiraDouble, email: Option<&str>) -> Value {
     let scratch = Scratch::new();
     let git = scratch.repository("repo");

@@ -1,4 +1,4 @@
-//! What is too large for gh, or for one answer of GitHub.
+//! Pull requests too large for gh, or for a single answer of GitHub.
 
 use forge_testkit::github::PullSeed;
 

@@ -155,7 +155,7 @@ fn both_refuse_the_same_lists() {
 #[test]
 fn the_status_is_the_same() {
     let twins = Twins::with(four);
-    // Nobody has looked whether they can be merged.
+    // Mergeability is not computed yet.
     let both = twins.same("pr status -c");
     let said = both.forge.stdout_text();
     assert!(said.contains("! Merge conflict status unknown"), "{said}");

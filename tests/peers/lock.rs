@@ -5,7 +5,7 @@ use crate::{
     world::{REPO, Tool, World},
 };
 
-/// Whether pull request 1 is locked, and why.
+/// Lock of pull request 1, and its reason.
 fn lock_of(world: &World) -> Option<Option<String>> {
     world.double.seed().pull_of(REPO, 1).locked.clone()
 }

@@ -1,4 +1,4 @@
-//! Which pull request the current branch means, and which repository the clone.
+//! How both programs choose the current branch's pull request, and the clone's repository.
 
 use forge_testkit::github::PullSeed;
 

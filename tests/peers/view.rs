@@ -231,7 +231,7 @@ fn diffs_are_the_same_bytes() {
     ] {
         world.same_line(line);
     }
-    // What forge alone has, held to what git says of the clone.
+    // Output of forge alone, compared with git in the clone.
     world.git(&["fetch", "--quiet", "origin"]);
     let head = world.fields(Tool::Gh, "1", "headRefOid")["headRefOid"].clone();
     let range = format!("origin/main...{}", head.as_str().unwrap());

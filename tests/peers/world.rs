@@ -13,7 +13,7 @@ use serde_json::Value;
 /// The repository that both tools work on.
 pub const REPO: &str = "octocat/tools";
 
-/// One of the two programs.
+/// A program of the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tool {
     Forge,
@@ -38,9 +38,9 @@ fn gh() -> PathBuf {
         .map_or_else(|| workspace_root().join("target/peers/gh"), PathBuf::from)
 }
 
-/// Somebody with a token.
+/// Token of an account that may write.
 pub const MONA: &str = "gho_monalisa0canary0monalisa0canary0mona";
-/// Somebody else who may write.
+/// Token of a second account that may write.
 pub const REVIEWER: &str = "gho_reviewer0canary0reviewer0canary0revi";
 
 /// A double with a repository, and a clone of it.

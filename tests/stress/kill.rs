@@ -1,5 +1,5 @@
-//! Processes that are killed at a random step. Whatever the step, the repository reads as it was
-//! before or as it is afterwards, and the command can be given again.
+//! Processes that are killed at a random step. At every step, the repository reads as before or as
+//! afterwards, and the command can be given again.
 
 use std::{
     fs,
@@ -21,10 +21,10 @@ const KILLS: u64 = 400;
 struct Scenario {
     name: &'static str,
     command: &'static [&'static str],
-    /// Given again after it took effect: it succeeds, or this is in its error. `None`: it would
-    /// rightly do its work a second time (a second comment).
+    /// Given again after it took effect: it succeeds, or this is in its error. With `None` the
+    /// command rightly does its work a second time (a second comment).
     again: Option<&'static str>,
-    /// What prints as JSON what else there is to see of it than pull requests and branches.
+    /// Commands that print further state as JSON, besides pull requests and branches.
     also: &'static [&'static str],
 }
 
@@ -166,7 +166,7 @@ const SCENARIOS: &[Scenario] = &[
     .and(ISSUES),
 ];
 
-/// What a reader sees.
+/// State that a reader sees.
 #[derive(Clone, Debug, PartialEq)]
 struct Seen {
     pulls: serde_json::Value,
@@ -305,7 +305,7 @@ fn plan(random: &mut Random, calls: u64) -> ShimPlan {
     }
 }
 
-/// What a scenario does when nothing disturbs it.
+/// Result of an undisturbed scenario.
 struct Undisturbed {
     old: Seen,
     new: Seen,
@@ -367,7 +367,7 @@ struct Tally {
     locked: u64,
 }
 
-/// One kill; the error says what was wrong.
+/// Kills once; the error says what was wrong.
 fn once(
     world: &World,
     scenario: &Scenario,

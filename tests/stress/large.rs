@@ -10,8 +10,8 @@ use forge_testkit::{
     github::{ALL_SCOPES, GitHubDouble, Options},
 };
 
-/// What `forge` may need at most, in KiB. Where there is no `/proc` nobody can tell, and `cargo
-/// xtask test` says that this was left out.
+/// Memory limit of `forge`, in KiB. Without `/proc` memory is unknown, and `cargo xtask test` says
+/// that this was left out.
 const LIMIT: u64 = 60 * 1024;
 
 /// A repository whose pull request 1 changes 5,000 files.

@@ -12,7 +12,7 @@ const REPO: &str = "octo/tools";
 const TOKEN: &str = "gho_canary0canary0canary0canary0canary00";
 const CLAIMERS: usize = 20;
 
-/// Where the issues are.
+/// Place of the issues.
 enum Place {
     Repository(forge_testkit::GitDir),
     GitHub(GitHubDouble),
@@ -152,7 +152,7 @@ fn stale_holder_is_refused_and_names_current_holder() {
     }
 }
 
-/// What a clock says that is wrong by this many minutes, as git takes it.
+/// Runs with a clock that is wrong by this many minutes, by git's variables.
 fn wrong_clock(run: Run, minutes: i64) -> Run {
     let now = chrono::Utc::now() + chrono::Duration::minutes(minutes);
     let date = now.to_rfc3339_opts(chrono::SecondsFormat::Secs, true);

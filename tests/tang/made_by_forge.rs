@@ -1,4 +1,4 @@
-//! What `forge` has made, `tang` reads.
+//! `tang` reads pull requests made by `forge`.
 
 use crate::stage::{Stage, for_tang, rkey};
 

@@ -1,4 +1,4 @@
-//! What `tang` has made, `forge` goes on with.
+//! `forge` continues pull requests made by `tang`.
 
 use serde_json::json;
 
@@ -17,7 +17,7 @@ fn a_pull_request_is_listed() {
     assert_eq!(pull["title"], "A topic");
     assert_eq!(pull["author"]["login"], "bob.test");
     assert_eq!(pull["headRefName"], "topic");
-    // It writes no status with it.
+    // `tang` writes no status with it.
     assert_eq!(pull["state"], "OPEN");
     assert_eq!(stage.world.index().dropped(), []);
 }
@@ -137,7 +137,7 @@ fn tang_pull_is_commented_on() {
     assert_eq!(record["subject"]["uri"], uri.as_str());
 }
 
-/// It writes the comments of 2025, whose index is the same. An approval is a text to everybody else.
+/// `tang` writes comments of 2025, whose index is the same; an approval is plain text to others.
 #[test]
 fn tang_reviews_are_comments() {
     let Some(stage) = Stage::new() else { return };

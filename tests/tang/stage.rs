@@ -14,10 +14,10 @@ use forge_testkit::{
 };
 use serde_json::{Value, json};
 
-/// Of both accounts.
+/// Password of both accounts.
 const PASSWORD: &str = "0canary0-of-the-account";
 
-/// What opens the keyrings.
+/// Password of the keyrings.
 const KEYRING: &str = "0canary0-keyring";
 
 /// A session bus with a keyring of its own, which is in `$HOME` and unlocked; then the program.
@@ -43,7 +43,7 @@ pub struct Stage<W> {
     desktops: AtomicUsize,
 }
 
-/// Where the programs find everything.
+/// Addresses of the servers, for the programs.
 struct Addresses {
     pds: String,
     directory: String,
@@ -53,7 +53,7 @@ struct Addresses {
 }
 
 impl Stage<World> {
-    /// Of doubles; `None` without `tang`.
+    /// A stage of doubles; `None` without `tang`.
     pub fn new() -> Option<Self> {
         let tang = installed()?;
         let knot = KnotOptions {
@@ -184,7 +184,7 @@ impl<W> Stage<W> {
 
     fn tang_in_a_desktop(&self, who: &Account) -> Run {
         let home = self.scratch.path(&who.handle);
-        // Of its own: a keyring finds the one before it there, which may be about to end.
+        // Each run has its own directory: an earlier keyring there may be about to end.
         let desktop = self.desktops.fetch_add(1, Ordering::Relaxed);
         let run = self.scratch.path(format!("run/{desktop}"));
         fs::create_dir_all(&run).unwrap();
@@ -204,7 +204,7 @@ impl<W> Stage<W> {
             .arg(&self.tang)
     }
 
-    /// What `tang --format json` prints.
+    /// Output of `tang --format json`.
     pub fn tang_json(&self, who: &Account, args: &[&str]) -> Value {
         let args = [args, &["--format", "json"]].concat();
         self.tang(who, &args).success().json()
@@ -228,7 +228,7 @@ impl<W> Stage<W> {
         self.forge(&self.alice, &args).success().json()
     }
 
-    /// What `forge` says of a pull request as a diff.
+    /// Diff of a pull request, printed by `forge`.
     pub fn diff(&self, pull: &str, args: &[&str]) -> String {
         let args = [&["pr", "diff", pull], args].concat();
         self.forge(&self.alice, &args).success().stdout_text()
@@ -295,8 +295,8 @@ pub fn rkey(uri: &str) -> &str {
     uri.rsplit('/').next().unwrap()
 }
 
-/// Somebody else's pull request, as `tang` 0.1.0 takes it: it reads the key behind the fourth slash,
-/// where an at-uri has it behind the third.
+/// Address of another account's pull request, as `tang` 0.1.0 takes it: it reads the key after the
+/// fourth slash, where an at-uri has it after the third.
 pub fn for_tang(uri: &str) -> String {
     uri.replace(PULL, &format!("{PULL}/-"))
 }

@@ -120,7 +120,7 @@ impl Running {
     /// Closes its input and waits for its end.
     ///
     /// # Errors
-    /// When it is not at its end before the deadline. It is killed then.
+    /// When the process does not end before the deadline; the process is killed then.
     pub fn end(mut self) -> Result<Ended, String> {
         drop(self.input.take());
         loop {
@@ -167,7 +167,7 @@ impl Running {
     }
 }
 
-/// What holds for every process: it does not panic, is not killed, and takes little memory.
+/// Checks every process: no panic, no signal, and little memory.
 pub fn check_end(ended: &Ended) -> Result<(), String> {
     let stderr = ended.stderr_text();
     if matches!(ended.code, -1 | 101 | 134 | 139) || stderr.contains("panicked") {

@@ -275,7 +275,7 @@ fn like_or_odd(random: &mut Random, old: &str, stock: &Stock) -> String {
     }
 }
 
-/// Another text of the same kind: an address, a DID, a time, the id of a commit.
+/// A different text of the same kind: an address, a DID, a time, the id of a commit.
 fn like(random: &mut Random, old: &str, stock: &Stock) -> String {
     let is_hex = old.len() == 40 && old.bytes().all(|b| b.is_ascii_hexdigit());
     if is_hex {

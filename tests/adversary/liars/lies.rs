@@ -1,4 +1,4 @@
-//! What a liar makes of an honest answer: another body, or another way to deliver it.
+//! Lies made from an honest answer: another body, or another way to deliver it.
 
 use std::{collections::BTreeMap, io::Write as _, sync::OnceLock, time::Duration};
 
@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 
 use super::{answers::Answer, fields, tap::Seen};
 
-/// What lies are made of.
+/// Material for lies.
 #[derive(Clone, Debug, Default)]
 pub struct Stock {
     /// `http://localhost:PORT` of the origin that no login named.
     pub thief: String,
-    /// Its host and port.
+    /// Host and port of that origin.
     pub thief_authority: String,
     /// Names of others: DIDs, at-uris, CIDs, ids of commits, logins.
     pub others: Vec<String>,
@@ -31,9 +31,9 @@ pub enum Delivery {
     Cut(usize),
     /// A byte at a time.
     Drip,
-    /// Nothing at all.
+    /// No answer at all.
     Silence,
-    /// This instead.
+    /// Raw bytes instead.
     Raw(Vec<u8>),
     /// A start, and then the same block again and again.
     Endless {

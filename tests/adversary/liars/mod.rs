@@ -40,7 +40,7 @@ const WORKERS: usize = 6;
 /// More failures than these are not listed.
 const MAX_FAILURES: usize = 40;
 
-/// What all cases came to.
+/// Results of all cases.
 #[derive(Default)]
 struct Tally {
     cases: u64,

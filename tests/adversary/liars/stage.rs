@@ -1,4 +1,4 @@
-//! One case: a command, a look and a merge, or a server for agents, and what has to hold of it.
+//! A case: a command, a view and a merge, or a server for agents, and the checks on it.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use super::{
     tap::{Plan, Role, Tap, readings},
 };
 
-/// How long a command may take. One operation has two seconds, and a command several of them.
+/// How long a command may take. A single operation has two seconds, and a command several of them.
 const DEADLINE: Duration = Duration::from_secs(25);
 const SERVER_DEADLINE: Duration = Duration::from_secs(60);
 
@@ -26,7 +26,7 @@ pub enum Stage {
     Knots(Box<KnotStage>),
 }
 
-/// What a case was, for the report.
+/// Description of a case, for the report.
 #[derive(Default)]
 pub struct Told {
     pub ends: Vec<Summary>,
@@ -245,7 +245,7 @@ impl Stage {
         told.lies = self.tap().told();
     }
 
-    /// What holds for every process.
+    /// Checks that hold for every process.
     fn judge(&self, ended: &Ended) -> Result<(), String> {
         check_end(ended)?;
         self.check_secrets(&[("stdout", &ended.stdout), ("stderr", &ended.stderr)])

@@ -1,4 +1,4 @@
-//! What the random cases have found, each by itself.
+//! Findings of the random cases, each as a test of its own.
 
 use std::time::Duration;
 

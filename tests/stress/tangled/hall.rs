@@ -23,9 +23,9 @@ const COMMENT: &str = "sh.tangled.feed.comment";
 /// How long a program may take to come to where it is killed.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Has `once` kill something at each request in turn, before and after it is carried out, until
-/// neither of the two comes so far any more; it says whether it did. More than `least` requests are
-/// wanted: a program that did nothing would be killed nowhere.
+/// Has `once` kill a program at each request in turn, before and after it is carried out, until it
+/// returns false twice: the program ended first. More than `least` requests are wanted: a program
+/// that did nothing would be killed nowhere.
 pub fn at_each_request(least: u64, mut once: impl FnMut(u64, bool) -> bool) {
     let mut at = 1;
     loop {
@@ -220,7 +220,7 @@ impl Hall {
         let mut child = command.spawn().unwrap();
         let over = |child: &mut Child| child.try_wait().unwrap().is_some();
         let sprung = trap.wait(|| over(&mut child), PATIENCE);
-        // One that has ended needs no killing.
+        // A process that has ended needs no killing.
         let _ = child.kill();
         child.wait().unwrap();
         self.set_trap(None);
@@ -290,8 +290,8 @@ impl<'a> Tickets<'a> {
         self.merge(&uri, branch)
     }
 
-    /// Merges what another has begun to merge: it has landed once then. Whether it had, and was not
-    /// recorded.
+    /// Finishes a merge begun by a killed process, which then has landed once. Returns true if the
+    /// merge had landed unrecorded.
     pub fn merge_again(&self, merge: &Run, branch: &str) -> bool {
         let state = || self.records().titled(branch)[0].1["state"].clone();
         let was_found = state() != "merged" && self.landed(branch) == 1;

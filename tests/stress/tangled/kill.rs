@@ -69,8 +69,8 @@ fn killed_create_opens_pull_once() {
     });
 }
 
-/// What the command that was given again says of what there is `now`: that it has made it, or that
-/// it had been made. Which of the two.
+/// Checks the rerun's claim against the pull requests there are `now`: made, or existing already.
+/// Returns true if they existed.
 fn had_been_made(again: &Output, before: &[String], now: &[String]) -> bool {
     let is_made = again.code == Some(0);
     if is_made {
@@ -130,7 +130,7 @@ fn killed_create_from_clone_opens_pull_once() {
 fn killed_merge_merges_once() {
     let hall = Hall::new();
     let git = &hall.repo.git;
-    // One more line of the same fits behind any number of them: it would apply again and again.
+    // A further line would apply after any number of equal lines, so a repeated merge would show.
     let lines = |n: usize| "x\n".repeat(n);
     git.commit("main", "Ten lines", &[("same", Some(&lines(10)))]);
     let mut length = 10;
@@ -175,7 +175,7 @@ fn tangled_1_0_killed_create_opens_pull_once() {
         assert_eq!(records.rounds(uri), 1, "request {at}, after: {after}");
         match again.code {
             Some(0) => assert!(!finished, "request {at}, after: {after}: {again:?}"),
-            // It had been made: that is said, with its name.
+            // The pull request existed already, and the error names it.
             _ => assert!(
                 finished && again.stderr_text().contains(uri),
                 "request {at}, after: {after}: {again:?}"
