@@ -46,7 +46,7 @@ fn upload(record: &mut Value, real: &Caller, light: &PdsDouble, twin: &Account) 
 }
 
 #[test]
-fn each_is_taken_and_read_back_the_same() {
+fn records_are_stored_and_read_back_unchanged() {
     let Some(dir) = RealWorld::installed() else {
         return;
     };

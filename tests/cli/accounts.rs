@@ -7,7 +7,7 @@ use crate::world::World;
 const CANARY: &str = "ghp_CANARY0canary0CANARY0canary0CANARY";
 
 #[test]
-fn log_in_look_and_log_out() {
+fn account_is_logged_in_shown_and_logged_out() {
     let world = World::new();
     let login = [
         "auth",

@@ -12,7 +12,7 @@ fn a_comment_prints_a_url() {
 }
 
 #[test]
-fn the_last_one_is_edited_and_deleted() {
+fn last_comment_is_edited_and_deleted() {
     let world = World::with_pull();
     world.forge(&["pr", "comment", "1", "-b", "Mine."]).ok();
     world.grace(&["pr", "comment", "1", "-b", "Hers."]).ok();
@@ -68,7 +68,7 @@ fn comment_of_an_id_is_answered_edited_and_deleted() {
 }
 
 #[test]
-fn edit_last_without_one() {
+fn edit_last_without_comment_is_refused() {
     let world = World::with_pull();
     let out = world
         .forge(&["pr", "comment", "1", "--edit-last", "-b", "X"])

@@ -217,7 +217,7 @@ fn broken_repository_file_stops_no_other_repository() {
 }
 
 #[test]
-fn repository_file_says_nothing_about_others() {
+fn repository_file_applies_only_to_own_repository() {
     let (world, other) = (World::with_pull(), World::with_pull());
     world
         .scratch

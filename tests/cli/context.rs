@@ -379,7 +379,7 @@ fn r_002_12_green_pull_is_ready_and_merges() {
 }
 
 #[test]
-fn missing_checks_are_green_only_where_none_is_wanted() {
+fn missing_checks_are_green_only_if_unrequired() {
     let hub = Hub::with_pull();
     hub.double
         .seed()
@@ -687,7 +687,7 @@ fn r_002_10_small_budget_shows_code_before_lock_files() {
 }
 
 #[test]
-fn r_002_9_related_pulls_have_their_overlap() {
+fn r_002_9_related_pulls_have_the_overlap() {
     let world = World::new();
     let both = [("a.txt", Some("one\n")), ("b.txt", Some("one\n"))];
     world.git.commit("feature", "Add both", &both);

@@ -285,7 +285,7 @@ fn r_002_18_configured_relations_are_looked_for() {
 }
 
 #[test]
-fn r_002_18_configured_lookback_takes_in_older_ones() {
+fn r_002_18_configured_lookback_includes_older_pulls() {
     let hub = Hub::new();
     let mut seed = hub.double.seed();
     for head in ["one", "two"] {

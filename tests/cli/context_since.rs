@@ -116,7 +116,7 @@ fn since_same_head_is_unchanged() {
 }
 
 #[test]
-fn since_mere_rebase_shows_nothing_but_says_so() {
+fn since_pure_rebase_shows_no_changes() {
     let world = World::reviewed();
     let lib = numbered(20, 20, "last");
     let main = [("src/lib.rs", Some(lib.as_str())), ("new", Some("x\n"))];

@@ -1,7 +1,7 @@
 use crate::world::World;
 
 #[test]
-fn prints_the_url_and_nothing_else() {
+fn create_prints_only_the_url() {
     let world = World::new();
     world.feature("feature");
     let out = world

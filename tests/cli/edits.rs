@@ -150,7 +150,7 @@ fn a_branch_is_brought_up_to_date() {
 }
 
 #[test]
-fn update_branch_brings_checked_out_head_along_unless_told() {
+fn update_branch_updates_checked_out_head_by_default() {
     let world = World::with_pull();
     world.switch("feature");
     world.git.commit("main", "Elsewhere", &[("e", Some("x\n"))]);

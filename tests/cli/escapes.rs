@@ -259,7 +259,7 @@ fn written_addresses_have_no_escapes() {
 }
 
 #[test]
-fn checks_of_somebody_else() {
+fn foreign_check_names_have_no_escapes() {
     let hub = Hub::with_pull();
     let evil = format!("build {EVIL}");
     hub.double.seed().check(REPO, 1, "CI", &evil, "SUCCESS");

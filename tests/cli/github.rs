@@ -111,7 +111,7 @@ fn creating_takes_two_and_three_with_everything() {
 }
 
 #[test]
-fn on_top_of_another_takes_four() {
+fn stacked_create_takes_four_requests() {
     let hub = Hub::with_pull();
     let create = |more: &[&'static str]| {
         let base = ["pr", "create", "-H", "feature", "-t", "Title", "-b", "Body"];

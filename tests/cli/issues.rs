@@ -160,7 +160,7 @@ fn labels_come_and_go(run: impl Fn(&[&str]) -> Run) {
 }
 
 #[test]
-fn labels_come_and_go_here_and_on_github() {
+fn labels_are_added_and_removed_on_both_forges() {
     let world = world();
     labels_come_and_go(|line| world.forge(line));
     let hub = Hub::new();
@@ -632,7 +632,7 @@ fn related_issues_on_github_have_page_urls() {
 }
 
 #[test]
-fn milestone_is_refused_where_there_are_none() {
+fn milestone_is_refused_on_forge_without_milestones() {
     let world = world();
     for line in [
         &["issue", "edit", "1", "-m", "v1"][..],

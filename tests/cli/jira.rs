@@ -190,7 +190,7 @@ fn r_002_23_ticket_named_by_branch_is_read() {
 }
 
 #[test]
-fn r_002_8_tickets_are_read_beside_the_forge() {
+fn r_002_8_tickets_are_read_concurrently_with_forge() {
     let tracked = Tracked::new(JiraEdition::DataCenter, "");
     let hub = Hub::with_pull();
     let file = "home/.config/forge/config.toml";

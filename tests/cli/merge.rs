@@ -91,7 +91,7 @@ fn the_method_of_the_configuration() {
 }
 
 #[test]
-fn a_merged_one_is_a_note() {
+fn merge_of_merged_pull_is_a_note() {
     let world = World::with_pull();
     world.forge(&["pr", "merge", "1", "--merge"]).ok();
     let before = world.git.refs();

@@ -173,7 +173,7 @@ fn touches_lists_pulls_changing_a_path() {
 }
 
 #[test]
-fn touches_scan_is_bounded_and_told() {
+fn touches_scan_is_bounded_and_reported() {
     let hub = Hub::new();
     hub.double.seed().many_pulls(REPO, 320);
     let list = |path: &str, limit: &str| {

@@ -5,7 +5,7 @@ use forge_testkit::{GitDir, Identity};
 use crate::world::World;
 
 #[test]
-fn every_way_to_name_one() {
+fn repository_is_found_by_every_name() {
     let world = World::with_pull();
     let path = world
         .git

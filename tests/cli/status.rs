@@ -50,7 +50,7 @@ fn as_json() {
 }
 
 #[test]
-fn checks_are_not_possible_here_and_say_so() {
+fn checks_on_local_repository_are_refused() {
     let world = World::with_pull();
     let out = world.forge(&["pr", "checks", "1"]).output().exits(1);
     assert!(out.stderr_text().contains("not possible here"), "{out:?}");

@@ -715,7 +715,7 @@ fn links_hide_titles_of_unlisted_repositories() {
 }
 
 #[test]
-fn issue_of_an_unlisted_repository_is_named_alone() {
+fn unlisted_repository_issue_is_only_named() {
     let hub = Hub::with_pull();
     {
         let mut seed = hub.double.seed();

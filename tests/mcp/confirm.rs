@@ -407,7 +407,7 @@ fn swaps_failed_checks(hub: &Hub) {
 }
 
 #[test]
-fn answer_counts_for_things_and_not_their_number() {
+fn answer_is_bound_to_objections_not_counts() {
     let swaps: [(&str, Change, Change); 2] = [
         (
             "the list of unresolved threads was",

@@ -46,7 +46,7 @@ fn context_pages_are_cut_from_one_gathering() {
 }
 
 #[test]
-fn context_looked_at_again_costs_nothing_until_a_write() {
+fn repeated_context_is_cached_until_a_write() {
     let hub = Hub::with_files(1);
     let mut wire = hub.server(&["--write"]);
     let first = look(&mut wire, json!({}));
@@ -77,7 +77,7 @@ fn partial_context_is_read_again() {
 }
 
 #[test]
-fn context_of_unknown_mergeability_is_looked_at_again() {
+fn context_of_unknown_mergeability_is_read_again() {
     let hub = Hub::with_files(1);
     let mut wire = hub.server(&[]);
     // The view is the first to ask for the merge state, and what asks again behind it fails.
@@ -184,7 +184,7 @@ fn local_context_is_equal_in_cli_and_mcp() {
 }
 
 #[test]
-fn context_of_another_account_is_looked_at_again() {
+fn context_of_another_account_is_read_again() {
     let hub = Hub::with_files(1);
     let token = "gho_other0canary0canary0canary0canary0000";
     hub.double

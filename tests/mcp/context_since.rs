@@ -52,7 +52,7 @@ fn since_review_shows_pushed_commits_alone() {
 }
 
 #[test]
-fn since_rebase_shows_nothing_but_says_so() {
+fn since_pure_rebase_shows_no_changes() {
     let world = World::with_feature();
     let review = ["pr", "review", "1", "--comment", "-b", "Seen."];
     world.grace(&review).ok();

@@ -66,7 +66,7 @@ fn resources_and_their_completions() {
 }
 
 #[test]
-fn completions_go_on_behind_the_first_page() {
+fn completions_continue_after_the_first_page() {
     let hub = Hub::new();
     let open = |count: usize| {
         let mut seed = hub.double.seed();

@@ -101,7 +101,7 @@ fn server_with_intruder(world: &World, command: &str) -> (Wire, PathBuf) {
 }
 
 #[test]
-fn base_edited_behind_the_last_look_stops_a_merge() {
+fn base_edited_after_last_check_stops_merge() {
     let world = World::with_feature();
     world.git.set_branch("prod", "main");
     let edit = format!("'{}' pr edit 1 --base prod", forge_binary().display());
@@ -120,7 +120,7 @@ fn base_edited_behind_the_last_look_stops_a_merge() {
 }
 
 #[test]
-fn push_behind_the_last_look_keeps_the_branch() {
+fn push_after_last_check_keeps_branch() {
     let world = World::with_feature();
     let tip = world.git.oid("feature").unwrap();
     let more = world.git.commit("feature", "More", &[("more", Some("x"))]);
@@ -139,7 +139,7 @@ fn push_behind_the_last_look_keeps_the_branch() {
 }
 
 #[test]
-fn merged_one_at_senseless_head_is_refused() {
+fn merge_of_merged_pull_with_invalid_head_fails() {
     let world = World::with_feature();
     let mut wire = world.server(MODERN, &["--write"]);
     wire.call("pr_merge", json!({"number": 1})).ok();

@@ -65,7 +65,7 @@ fn continued_wait_sees_events_between_calls() {
 }
 
 #[test]
-fn wait_tells_each_look_as_progress() {
+fn wait_reports_each_read_as_progress() {
     let hub = Hub::with_pull();
     hub.double
         .seed()

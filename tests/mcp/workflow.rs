@@ -86,7 +86,7 @@ fn r_001_5_view_lists_issues_behind_a_target() {
 }
 
 #[test]
-fn r_001_7_advance_asks_and_moves_those_behind() {
+fn r_001_7_advance_asks_and_moves_lagging_issues() {
     for era in [LEGACY, MODERN] {
         let (world, _) = family(["Research Needed", "In Review", ""]);
         let run = world.scratch.forge(world.git.path(), &Identity::GRACE);
@@ -403,7 +403,7 @@ fn text_of_others_is_cleaned_and_bounded() {
 }
 
 #[test]
-fn tools_are_there_with_their_set_alone() {
+fn workflow_tools_need_the_workflow_toolset() {
     let world = World::new();
     let names = |args: &[&str]| -> Vec<String> {
         let tools = world.server(MODERN, args).tools();

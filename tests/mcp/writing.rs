@@ -113,7 +113,7 @@ fn the_life_of_a_pull_request() {
 }
 
 #[test]
-fn an_edit_and_a_draft_are_told_together() {
+fn edit_and_draft_share_a_result() {
     let world = World::with_feature();
     let mut wire = world.server(MODERN, &["--write"]);
     for (title, draft, unchanged, warnings) in [

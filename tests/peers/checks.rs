@@ -84,7 +84,7 @@ fn statuses_and_details() {
 }
 
 #[test]
-fn only_required_ones() {
+fn checks_can_be_limited_to_required() {
     let world = with_checks(&[("build", "SUCCESS"), ("lint", "FAILURE")]);
     for out in world.same_refusal_of("pr checks 1 --required") {
         assert!(

@@ -59,7 +59,7 @@ fn locators_and_the_owners_own_branches() {
 }
 
 #[test]
-fn the_current_branch_of_another_repository() {
+fn create_in_another_repository_needs_head_flag() {
     let world = with_four();
     world.double.seed().repo_with_readme("octocat/other");
     world.push("topic");
@@ -142,7 +142,7 @@ fn removing_absent_label_changes_nothing() {
 }
 
 #[test]
-fn an_empty_name_takes_nobody_off() {
+fn empty_assignee_name_removes_no_account() {
     for (tool, nobody) in [(Tool::Forge, false), (Tool::Gh, true)] {
         let world = with_four();
         world
@@ -261,7 +261,7 @@ fn search_stays_in_the_repository() {
 }
 
 #[test]
-fn a_status_counts_nothing() {
+fn status_line_omits_counts() {
     let world = with_four();
     let mut seed = world.double.seed();
     seed.check(REPO, 1, "CI", "build", "FAILURE");
@@ -314,7 +314,7 @@ fn missing_upstream_is_handled_unlike_gh() {
 }
 
 #[test]
-fn two_open_pull_requests_of_one_branch() {
+fn write_to_ambiguous_branch_is_refused() {
     let world = World::new();
     world.git(&[
         "push",

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::world::{REPO, Tool, World};
 
-/// gh's fields without two: `latestReviews`, of which [`the_latest_reviews_of_forge_say_more`] tells,
+/// gh's fields without two: `latestReviews`, of which [`latest_reviews_of_forge_have_more_fields`] tells,
 /// and `projectCards`, which GitHub has taken away: forge writes `[]`, and gh `null` in a view and
 /// `[]` in a list.
 pub const FIELDS: &str = "additions,assignees,author,autoMergeRequest,baseRefName,baseRefOid,body,\
@@ -155,7 +155,7 @@ fn a_bare_pull_request_has_the_same_fields() {
 /// GitHub forgets an opinion as soon as its reviewer comments or is asked again, and gh asks for
 /// neither the ids nor the commits.
 #[test]
-fn the_latest_reviews_of_forge_say_more() {
+fn latest_reviews_of_forge_have_more_fields() {
     let world = world();
     let latest = |tool: Tool| world.fields(tool, "2", "latestReviews")["latestReviews"].clone();
     let words = |reviews: &Value, key: &str| reviews[0][key].clone();

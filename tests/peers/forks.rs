@@ -98,7 +98,7 @@ fn named_by_repository_and_branch() {
 
 /// A fork in the same organisation has another name, and its owner is that of the base.
 #[test]
-fn within_one_organisation() {
+fn fork_in_same_organisation_is_opened() {
     let world = World::new();
     {
         let mut seed = world.double.seed();

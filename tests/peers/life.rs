@@ -97,7 +97,7 @@ fn comments_of_both_are_edited_by_author() {
 }
 
 #[test]
-fn reviews_of_one_count_for_the_other() {
+fn reviews_by_either_count_for_both() {
     for (maker, other) in Tool::TURNS {
         let world = World::new();
         create(&world, maker, "feature", &["-r", "reviewer"]);

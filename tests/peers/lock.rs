@@ -58,7 +58,7 @@ fn lock_of_missing_pull_is_refused_by_both() {
 }
 
 #[test]
-fn lock_of_a_locked_one() {
+fn lock_of_locked_pull_is_no_error() {
     for (tool, code, reason) in [(Tool::Forge, 0, "SPAM"), (Tool::Gh, 1, "RESOLVED")] {
         let world = with_pull(tool);
         world.command(tool, "pr lock 1 -r resolved").ok();

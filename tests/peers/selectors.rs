@@ -186,7 +186,7 @@ fn branch_checked_out_by_number_finds_pull() {
 }
 
 #[test]
-fn a_detached_head_and_the_default_branch_have_none() {
+fn detached_head_and_default_branch_have_no_pull() {
     let world = three();
     world.same_refusal_of(NUMBER);
     world.same_line("pr status --json number -q .currentBranch");

@@ -153,7 +153,7 @@ async fn round_added_after_merge_is_not_merged() {
 }
 
 #[tokio::test]
-async fn merged_one_at_other_head_keeps_the_branch() {
+async fn merged_pull_with_other_expected_head_keeps_branch() {
     let stage = Stage::new();
     let made = merged(&stage).await;
     let tip = stage.repo.git.oid("topic").unwrap();

@@ -123,7 +123,7 @@ async fn view_has_checks_on_request() {
 }
 
 #[tokio::test]
-async fn a_view_is_there_although_the_spindle_is_not() {
+async fn view_works_without_spindle() {
     let (_stage, spindle, repo, pull) = with_spindle().await;
     spindle.host().set_down(true);
     let view = repo.view(&pull.id, PrFields::CHECKS).await.unwrap();

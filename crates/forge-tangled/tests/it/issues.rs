@@ -54,7 +54,7 @@ fn said(warnings: &[Warning], part: &str) -> bool {
 }
 
 #[tokio::test]
-async fn every_write_has_a_word() {
+async fn issue_writes_have_ingestion_states() {
     let stage = Stage::new();
     let forge = stage.tangled(&stage.alice);
     let made = forge.create_issue(&stage.id(), &new("One")).await.unwrap();
@@ -575,7 +575,7 @@ async fn tickets_without_a_branch_are_issues() {
 }
 
 #[tokio::test]
-async fn why_an_issue_is_closed_is_said_once() {
+async fn issue_closing_comment_is_written_once() {
     const COMMENT: &str = "sh.tangled.feed.comment";
     let stage = Stage::new();
     let id = open(&stage, "One").await.id;
@@ -635,7 +635,7 @@ fn said_in(warnings: &[Warning]) -> bool {
 }
 
 #[tokio::test]
-async fn why_a_ticket_is_closed_is_said_once() {
+async fn ticket_closing_comment_is_written_once() {
     const COMMENT: &str = "org.tangled.feed.comment";
     let stage = Stage::new();
     let (repo, id) = stage.repo_1_0();

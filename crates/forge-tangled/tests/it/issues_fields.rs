@@ -314,7 +314,7 @@ async fn unknown_field_or_option_lists_valid_ones() {
 }
 
 #[tokio::test]
-async fn hostile_values_count_for_nothing_or_stay_text() {
+async fn hostile_field_values_are_ignored_or_text() {
     let stage = Stage::new();
     let forge = stage.tangled(&stage.alice);
     define(&stage, &forge, "state", &["Todo", "Doing"]).await;

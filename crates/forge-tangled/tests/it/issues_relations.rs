@@ -228,7 +228,7 @@ async fn relation_values_without_issue_are_ignored() {
 }
 
 #[tokio::test]
-async fn related_state_is_not_a_strangers_word() {
+async fn related_issue_state_ignores_strangers() {
     let stage = Stage::new();
     let forge = ready(&stage).await;
     let issue = open(&stage, &forge, "One", None).await;

@@ -148,7 +148,7 @@ async fn declaration_during_process_stops_reputs() {
 }
 
 #[tokio::test]
-async fn within_the_time_nothing_is_asked_twice() {
+async fn cached_facts_send_no_requests() {
     let stage = Stage::new();
     let forge = stage.tangled_with(stage.settings(), None);
     forge.era(&stage.id()).await.unwrap();

@@ -422,7 +422,7 @@ async fn row_without_index_names_author_of_merged_status() {
 
 /// The round that was merged stays merged, whatever is submitted by another program since.
 #[tokio::test]
-async fn a_younger_round_does_not_undo_a_merge() {
+async fn later_round_does_not_undo_a_merge() {
     let stage = Stage::new();
     let repo = stage.handle(&stage.alice);
     let made = stage.open(&repo, "topic").await;
@@ -581,7 +581,7 @@ async fn commit_with_same_author_and_subject_is_compared() {
 }
 
 #[tokio::test]
-async fn the_message_of_a_plain_diff_is_the_users() {
+async fn plain_diff_merge_uses_given_message() {
     let stage = Stage::new();
     let made = open_from(&stage, MORE, "One more").await;
     let named = MergeReq {

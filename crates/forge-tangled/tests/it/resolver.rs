@@ -277,7 +277,7 @@ async fn handle_redirects_are_limited_and_public() {
 
 /// The first handle of a document counts, and no other.
 #[tokio::test]
-async fn second_handle_of_a_document_is_nobodys() {
+async fn second_handle_of_did_document_is_ignored() {
     let names = Names::new();
     let did = format!("did:web:{HANDLE}");
     names.dns_says(&[&did]);
@@ -312,7 +312,7 @@ async fn second_handle_of_a_document_is_nobodys() {
 
 /// The document of a `did:web` is a host's, too.
 #[tokio::test]
-async fn a_did_of_a_host_is_looked_up_there() {
+async fn did_web_document_is_read_from_host() {
     let names = Names::new();
     let did = format!("did:web:{HANDLE}");
     names.dns_says(&[&did]);

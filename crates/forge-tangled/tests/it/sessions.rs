@@ -105,7 +105,7 @@ async fn revoked_session_logs_in_again() {
 }
 
 #[tokio::test]
-async fn a_stored_session_lets_in_no_other_password() {
+async fn stored_session_rejects_wrong_password() {
     let stage = Stage::new();
     let dir = tempfile::tempdir().unwrap();
     write(&process(&stage, &dir), &stage, "a").await;
@@ -466,7 +466,7 @@ async fn knots_take_our_tokens_whatever_our_clock_says() {
 /// If the knot's clock is wrong, the knot refuses the server's tokens: the error says so, and
 /// nothing is merged.
 #[tokio::test]
-async fn a_knot_whose_clock_is_off_says_so() {
+async fn knot_with_wrong_clock_is_reported() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let before = stage.repo.git.refs();

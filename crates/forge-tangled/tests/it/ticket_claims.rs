@@ -65,7 +65,7 @@ async fn ticket_edit_keeps_unknown_fields() {
 }
 
 #[tokio::test]
-async fn edits_of_two_at_once_are_both_there() {
+async fn concurrent_edits_by_two_accounts_are_kept() {
     let stage = Stage::new();
     let (repo, id) = labelled_ground(&stage, &["bug", "docs"]);
     let forge = stage.tangled(&stage.alice);
@@ -88,7 +88,7 @@ async fn edits_of_two_at_once_are_both_there() {
 }
 
 #[tokio::test]
-async fn a_merge_in_between_is_not_overruled() {
+async fn intermediate_merge_is_not_overwritten() {
     let stage = Stage::new();
     let (repo, id) = labelled_ground(&stage, &["bug", "docs"]);
     let knot = stage.world.knot();

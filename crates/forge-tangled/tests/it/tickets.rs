@@ -441,7 +441,7 @@ async fn lost_answers_of_the_knot_neither_fail_nor_repeat() {
 }
 
 #[tokio::test]
-async fn a_ticket_whose_patch_is_refused_is_taken_back() {
+async fn ticket_with_refused_patch_is_deleted() {
     let stage = Stage::new();
     let (repo, id) = stage.repo_1_0();
     repo.git.commit("topic", "Add a", &[("a", Some("1\n"))]);

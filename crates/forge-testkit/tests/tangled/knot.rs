@@ -171,7 +171,7 @@ fn conflict_names_the_files() {
 }
 
 #[test]
-fn a_token_is_looked_at_from_all_sides() {
+fn service_token_claims_are_all_checked() {
     let it = Fixture::new();
     topic(&it.repo.git);
     let body = input(&it, &patch(&it));
@@ -240,7 +240,7 @@ fn an_old_knot_speaks_the_old_protocol() {
 }
 
 #[test]
-fn a_failure_inside_is_told_with_200() {
+fn merge_check_failure_has_status_200() {
     let options = KnotOptions {
         broken_merge_check: true,
         ..KnotOptions::default()

@@ -84,7 +84,7 @@ fn access_token_expires_and_refresh_token_is_revoked() {
 }
 
 #[test]
-fn limits_are_told_and_kept() {
+fn rate_limits_are_announced_and_enforced() {
     let options = PdsOptions {
         rate_limits: true,
         write_points: 7,
@@ -114,7 +114,7 @@ fn limits_are_told_and_kept() {
 }
 
 #[test]
-fn documents_come_in_both_forms_and_tell_of_moves() {
+fn did_documents_have_both_forms_and_moves() {
     let it = Fixture::new();
     let directory = it.world.directory();
     let get = || Caller::new(&directory.host().url()).page(&it.alice.did);

@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_session_is_of_one_secret() {
+    fn session_token_is_bound_to_secret() {
         let token = session(b"s", "at+jwt", &json!({ "sub": "did:plc:a", "exp": 7 }));
         let read = Token::read(&token).unwrap();
         assert!(read.is_sealed_with(b"s") && !read.is_sealed_with(b"t"));
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn service_auth_is_of_one_key() {
+    fn service_token_is_bound_to_key() {
         let (key, other) = (Key::from_seed("a"), Key::from_seed("b"));
         let token = service(&key, &json!({ "iss": "did:plc:a" }));
         let read = Token::read(&token).unwrap();

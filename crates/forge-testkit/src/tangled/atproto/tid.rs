@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn time_comes_back() {
+    fn tid_time_round_trips() {
         // A record of 2 May 2026 on the network.
         assert_eq!(
             micros("3mkuuamwfj322").map(|it| it / 86_400_000_000),

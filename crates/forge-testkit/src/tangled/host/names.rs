@@ -418,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn by_a_usual_name_nothing_is_there() {
+    fn replaced_usual_name_matches_no_field() {
         let mut half = renamed();
         half["target"] = json!("by its old name");
         let (query, body) = sent("repo=1&of=sh.x.pull", &half);
