@@ -192,7 +192,7 @@ fn commands_that_read(kind: Kind) {
                         };
                         run(&mut place, purpose, &args);
                     }
-                    // A remote leads to another repository than the one that somebody stands in.
+                    // The remote leads to another repository than the current directory.
                     None if kind == Kind::Clone => run(&mut place, Purpose::Guarded, args),
                     None => run(&mut place, Purpose::PersonReads, args),
                 }

@@ -118,7 +118,7 @@ async fn told(url: &str, did: &str, handle: &str) -> Vec<String> {
     let bytes = agent.api.com.atproto.sync.get_blob(params.into()).await;
     assert_eq!(bytes.unwrap(), GZIP);
 
-    // Anybody may read, and nobody else write.
+    // Anybody may read; only the owner may write.
     let nobody = AtpServiceClient::new(transport(url));
     let public = &nobody.service.com.atproto.repo;
     for key in ["a", "d", "gone"] {

@@ -317,7 +317,7 @@ fn server_restart_during_comment_leaves_a_single_comment() {
     };
     let pull = stage.opened("topic");
     for delay in DELAYS {
-        // Each by somebody who has said nothing yet.
+        // A new account for each run, without earlier comments.
         let who = stage
             .world
             .account(&format!("somebody{delay}.test"), PASSWORD);

@@ -142,7 +142,7 @@ impl Command {
         hub.program(program, place).arg("pr").args(args)
     }
 
-    /// As somebody types it, without what is the same in all of them.
+    /// Command line as typed, without the common parts.
     fn name(&self) -> String {
         let shown = |arg: &&str| {
             if arg.contains(' ') {

@@ -206,7 +206,7 @@ fn broken_repository_file_stops_no_other_repository() {
         }
         let far = hub.as_ada(world.forge(&["pr", "comment", "1", "-b", "Said.", "-R", REPO]));
         far.ok();
-        // A command that would use a key of the file says what is wrong with it.
+        // A command that needs a key of the file reports the file's error.
         let out = world.forge(&["pr", "merge", "1"]).output().exits(1);
         assert!(
             out.stderr_text().contains(".forge.toml:1:"),

@@ -606,7 +606,7 @@ fn default_sections_are_two_round_trips_at_most() {
         (&json!("unknown"), &Value::Null)
     );
     // First the view, the diff and the links. The view leads to the issue, the rules of the base
-    // branch and GitHub's mergeability; the links lead to the issues that they name.
+    // branch and GitHub's mergeability; the links lead to the linked issues.
     let sent = hub.double.requests().into_iter().map(|r| r.operation);
     let mut sent: Vec<String> = sent.map(Option::unwrap_or_default).collect();
     sent.sort();

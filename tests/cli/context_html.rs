@@ -1,5 +1,5 @@
-//! `forge pr context --html`: one page, with the facts of the bundle, in which nobody else's text is
-//! more than text.
+//! `forge pr context --html`: a page with the facts of the bundle, in which others' text stays
+//! plain text.
 
 use std::fs;
 
@@ -85,7 +85,7 @@ fn html_page_has_the_facts_of_the_bundle() {
     ] {
         assert!(body.contains(part), "{part:?} is not in\n{body}");
     }
-    // The thread stands behind the line that it is on.
+    // The thread follows its line.
     let line = "(true, None) => start = Some(at),";
     let (_, behind) = body.split_once(line).unwrap();
     let thread = "Open thread on src/lexer.rs:7 ada".to_owned();

@@ -1,4 +1,4 @@
-//! `forge pr context`: what the user's configuration changes, what it costs, and what it tells.
+//! Settings of the user for `forge pr context`: effects, costs and output.
 
 use forge_testkit::github::{Action, Fault, PullSeed};
 use serde_json::{Value, json};

@@ -58,7 +58,7 @@ impl World {
         world
     }
 
-    /// The two commits of `feature`, on top of `main` as it is now.
+    /// Writes the two commits of `feature` onto the current `main`.
     fn write_series(&self, text: &str, headline: &str) {
         self.git.delete_branch("feature");
         let lib = self.git.show("main", "src/lib.rs");
@@ -322,7 +322,7 @@ impl Cloned {
         self.git(&["commit", "--quiet", "-m", headline]);
     }
 
-    /// The two commits of `work`, on top of `base`.
+    /// Writes the two commits of `work` onto `base`.
     fn write_series(&self, text: &str, base: &str) {
         self.git(&["switch", "--quiet", "--no-track", "-C", "work", base]);
         self.commit(&[("long.txt", &numbered(60, 30, "thirty"))], "Add long");
@@ -421,7 +421,7 @@ fn since_moved_change_on_github_is_not_hidden() {
     commit("main", "# top\n", 0);
     commit("work", "# top\n", 4);
     let found = hub.bundle(&since);
-    // The commit was made anew, and may have another date: without git it can count as another.
+    // A rewritten commit may have another date, so without git it can count as another.
     let (change, _, files) = told(&found);
     assert_eq!((&*change, files), ("rebased", vec![]));
     let said = found["warnings"].to_string();

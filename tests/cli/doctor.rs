@@ -1,4 +1,4 @@
-//! `forge doctor`: what it reports, what it asks, and that it neither writes nor shows a credential.
+//! `forge doctor`: its report, its requests, and that it neither writes nor shows a credential.
 
 use forge_testkit::{
     Output,

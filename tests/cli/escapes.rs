@@ -15,7 +15,7 @@ const EVIL: &str = "evil\u{1b}[2J\u{1b}]0;owned\u{7}\u{9b}31m\u{202e}txt\u{200b}
 fn world() -> World {
     let world = World::new();
     world.git.commit("feature", "Change", &[("f", Some("1\n"))]);
-    // The command line takes no such title; somebody else's program wrote it.
+    // The command line refuses such a title, so another program wrote it.
     world
         .forge(&["pr", "create", "-H", "feature", "-t", "MARK", "-b", "MARK"])
         .ok();

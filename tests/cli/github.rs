@@ -1,5 +1,5 @@
-//! The real binary against the GitHub double: what each command costs, and what it says when
-//! something is missing.
+//! The real binary against the GitHub double: requests of each command, and errors about missing
+//! parts.
 
 use std::fs;
 

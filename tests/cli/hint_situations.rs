@@ -161,7 +161,7 @@ fn opened(world: &World) -> String {
     String::new()
 }
 
-/// With pull request 2 on top of 1.
+/// A repository with pull request 2 stacked on 1.
 fn stacked(world: &World) -> String {
     let tip = world.feature("feature");
     let create = ["pr", "create", "-t", "T", "-b", "B", "-H"];

@@ -1,4 +1,4 @@
-//! The command behind a hint is pasted, and does what the hint says.
+//! Commands of hints are run as printed, and have the promised effect.
 
 use forge_testkit::Run;
 

@@ -78,7 +78,7 @@ fn bare_linked_and_sha256_repositories() {
     }
 }
 
-/// `safe.bareRepository` keeps git from what it comes across, not from what somebody names.
+/// `safe.bareRepository` restricts discovered repositories, not those that a user names.
 #[test]
 fn bare_repository_is_accepted_by_path_only() {
     let world = World::new();

@@ -201,7 +201,7 @@ fn long_wait_shows_progress_until_done() {
     assert!(!after.contains("Reading"), "{:?}", out.text);
     let out = show(&hub.forge(&["pr", "close", "1", "-R", REPO]), 80);
     assert!(out.text.contains(" Writing (pr.close)"), "{:?}", out.text);
-    // On a pipe nobody waits in front of it.
+    // Piped output needs no progress.
     let out = hub.forge(&["pr", "list", "-R", REPO]).output().success();
     assert!(out.stderr.is_empty(), "{out:?}");
 }

@@ -176,7 +176,7 @@ impl Situation {
 }
 
 impl Hub {
-    /// `forge` with somebody's token.
+    /// `forge` with an account's token.
     fn run_as(&self, login: &str, args: &[&str]) -> forge_testkit::Run {
         let token = match login {
             "ada" => crate::hub::TOKEN.to_owned(),

@@ -156,7 +156,7 @@ fn r_000_23_refused_merge_moves_nothing() {
 fn r_000_24_reconcile_twice_equals_once() {
     let world = World::with_issues(2);
     open(&world, "one", &["1,2"]);
-    // Merged by git, with nobody there to move issues.
+    // Merged by git, so no program moved issues.
     world.set("workflow.store", "fields");
     world.set("workflow.definition", "/nowhere/workflow.toml");
     merge(&world, "1");

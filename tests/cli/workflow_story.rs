@@ -325,7 +325,7 @@ fn value(hub: &Hub, board: Id, field: &str) -> Option<String> {
 fn story_runs_on_organisation_and_personal_boards() {
     for (owner, options) in [
         ("octo", &["Todo", "In Progress", "Done"][..]),
-        // A board without the option is moved all the same.
+        // An issue moves even if the board lacks the option.
         ("ada", &["Later"]),
     ] {
         let number = if owner == "octo" { 2 } else { 1 };

@@ -1,5 +1,5 @@
-//! Every method of a backend has a golden test on GitHub's answers: what is sent for it, and what
-//! is made of the answer, in a snapshot.
+//! Every method of a backend has a golden test on GitHub's answers: a snapshot of its requests and
+//! of the parsed result.
 
 use std::{collections::BTreeSet, fs};
 

@@ -1,5 +1,5 @@
-//! The table of attacks: one test for each way in which somebody who can write to a forge, or reach
-//! the server, could turn an agent against whoever started it.
+//! The table of attacks: a test for each way in which an account that can write to a forge, or
+//! reach the server, could turn an agent against its user.
 //!
 //! | Attack | Row |
 //! |---|---|
@@ -221,7 +221,7 @@ fn hostile_bodies() {
             "{forged}\n{text}"
         );
     }
-    // Writing back what was read does not lose what was hidden from the reader.
+    // Appending to the description keeps the parts hidden from the reader.
     wire.call("pr_edit", json!({"number": 1, "append": "Signed."}))
         .ok();
     let stored = world
@@ -522,12 +522,12 @@ fn a_moved_head() {
         assert_eq!(refused.0["isError"], true, "{era}: {}", refused.text());
         let view = wire.call("pr_view", args.clone()).ok();
         assert_eq!(view.data()["pull_request"]["state"], "open");
-        // The head that was agreed to is named: what it is now is said.
+        // The conflict names the current head.
         let args = json!({"number": 1, "expected_head": before});
         let moved = wire.call("pr_merge", args).fails("conflict").says(&after);
         assert_eq!(moved.data()["error"]["actual"], json!(after));
         assert_eq!(wire.asked.len(), 1);
-        // A branch that goes with its pull request, and one that is rewritten.
+        // The same for a branch that is deleted with its pull request, and for a rewritten branch.
         for (tool, more) in [
             (
                 "pr_set_state",

@@ -1,5 +1,5 @@
-//! Calls that take their time: one that is cancelled asks the forge for nothing more, and a client
-//! that wants to know how far one is gets told.
+//! Long calls: a cancelled call sends no more requests to the forge, and a client that asks for
+//! progress gets it.
 
 use std::{
     io::Write,

@@ -39,7 +39,7 @@ fn declined_merge_changes_nothing() {
     }
 }
 
-/// To accept is to send the form, and what counts is what it says.
+/// Accepting only sends the form; its content decides.
 #[test]
 fn form_without_yes_declines() {
     for era in [LEGACY, MODERN] {
@@ -88,7 +88,7 @@ fn impossible_change_asks_nobody() {
         .says("Next: pr_merge {\"delete_branch\":true,");
     assert_eq!(wire.asked.len(), 1, "{:?}", wire.asked);
     assert!(world.git.oid("feature").is_some() && world.git.oid("second").is_some());
-    // A merge conflicts where a rebase may not: whoever agrees has to know.
+    // A merge can conflict where a rebase does not, so the question says which.
     world
         .git
         .commit("main", "Other", &[("second.txt", Some("another\n"))]);

@@ -126,8 +126,8 @@ fn github_context_is_equal_in_cli_and_mcp() {
         let received: usize = requests.iter().map(|r| r.response_bytes).sum();
         let (count, chain) = (requests.len(), hub.double.longest_chain());
         println!("{face}: {count} requests, {chain} in a row, {received} bytes, {printed} printed");
-        // The view, the diff and the links; behind them the issue, the reasons of the check that
-        // failed, the rules of the base branch and what the links name.
+        // First the view, the diff and the links; then the issue, the reasons of the failed check,
+        // the rules of the base branch and the linked issues.
         assert_eq!((count, chain), (7, 2), "{face}: {requests:?}");
         assert!(received < 16_000 && printed < 16_000, "{face}");
         hub.double.reset_record();

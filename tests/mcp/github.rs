@@ -551,7 +551,7 @@ fn check_pages_stay_on_the_first_head() {
     assert_eq!(first.data()["total"], 300);
     let before = first.data()["commit"].as_str().unwrap().to_owned();
     args["cursor"] = json!(first.cursor().unwrap());
-    // As long as nobody pushes it goes on.
+    // Without a push, the cursor stays valid.
     wire.call("pr_checks", args.clone()).ok();
     let now = hub
         .double

@@ -1,4 +1,4 @@
-//! The call behind a hint is made as it is published, and does what the hint says.
+//! Calls of hints are made as printed, and have the promised effect.
 
 use serde_json::{Value, json};
 

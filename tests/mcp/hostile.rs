@@ -1,5 +1,5 @@
-//! Text of others stands between quotes, behind `> ` or behind the sign of a line of a diff, in
-//! whatever field; the facts of each line are those of the data.
+//! Others' text stands between quotes, after `> ` or after the sign of a diff line, in every field;
+//! the facts of each line are those of the data.
 
 use forge_testkit::{
     Identity,
@@ -32,7 +32,7 @@ fn facts(line: &str) -> String {
     line.split('"').step_by(2).collect()
 }
 
-/// No line has a word of the posing text outside of what marks it as somebody else's.
+/// Asserts that posing text occurs only within the marks for others' text.
 #[track_caller]
 fn is_marked(text: &str, what: &str) {
     let mut in_hunk = false;

@@ -148,7 +148,7 @@ fn answer_is_void_once_linked_issues_change() {
     assert_eq!(state(&world, "3"), "OPEN");
 }
 
-/// An issue that cannot be read is not closed: whoever agrees is told, and so is who reads the result.
+/// An unreadable issue is not closed: both the question and the result say so.
 #[test]
 fn unreadable_issue_is_named_in_question_and_result() {
     for merged in [false, true] {
@@ -567,7 +567,7 @@ fn move_with_refused_closing_is_finished_later() {
     let label = ["issue", "edit", "1", "-R", REPO, "--add-label"];
     hub.forge(&label).args(["state: In Review"]).ok();
     hub.forge(&["pr", "merge", "2", "-R", REPO, "--merge"]).ok();
-    // As after a merge by somebody else, in a repository whose merges close no issues.
+    // As after another person's merge, in a repository whose merges close no issues.
     let mut seed = hub.double.seed();
     seed.comments.clear();
     for issue in seed.issues.values_mut() {

@@ -83,7 +83,7 @@ fn unlisted_repository_is_out_of_reach() {
         );
         assert!(read.get("error").is_some(), "{read}");
     }
-    // Named in somebody's text, as the number.
+    // The number is an address from another person's text.
     wire.call("pr_view", json!({"number": url}))
         .fails("permission_denied");
     wire.call("pr_comment", json!({"number": url, "body": "x"}))
@@ -260,7 +260,7 @@ fn with_secret() -> Hub {
     hub
 }
 
-/// An id of GitHub's says nothing of where it leads.
+/// GitHub's node ids do not show their repository.
 #[test]
 fn an_id_of_another_repository_is_out_of_reach() {
     let hub = with_secret();

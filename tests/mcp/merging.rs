@@ -137,7 +137,7 @@ fn refused_rebase_asks_nobody() {
     let other = [("d/0000.txt", Some("other\n"))];
     hub.double.seed().commit(REPO, "main", &other, "Other");
     let mut wire = hub.server(&["--write"]);
-    // GitHub knows it once somebody has asked.
+    // GitHub computes the state at the first request.
     wire.call("pr_view", json!({"repo": REPO, "number": 1}))
         .ok();
     hub.double.reset_record();
@@ -233,7 +233,7 @@ fn an_approval_can_be_required() {
 
 #[test]
 fn required_approval_includes_code_owners() {
-    // An owner who is named once the pull request is there is not asked, and is missing all the same.
+    // An owner added later is not asked for a review, but still counts as missing.
     for (named_first, says) in [
         (true, "it is not approved: asked and not reviewed by linus"),
         (false, "it is not approved: no code owner is asked"),

@@ -100,7 +100,7 @@ fn a_login() {
         all.len() == 1 && all[0].contains("forge auth login --host"),
         "{all:?}"
     );
-    // A forge that shows nothing to nobody is not a failure of this tool.
+    // A forge that needs a login to read is not a failure of this tool.
     let hub = Hub::with_files(1);
     let run = hub.run(&["--write"]).env("GH_TOKEN", "");
     let mut wire = Wire::start(&run, MODERN);

@@ -359,7 +359,7 @@ fn list_changed_between_pages_starts_again() {
     assert!(first.data()["pull_requests"].as_array().unwrap().len() < 9);
     args["cursor"] = json!(first.cursor().unwrap());
     wire.call("pr_list", args.clone()).ok();
-    // Behind what was shown nothing matters, before it the rest has moved.
+    // Changes after the shown rows do not matter; a change before them moves the rest.
     world.forge(&["pr", "close", "1"]).ok();
     wire.call("pr_list", args.clone()).ok();
     world.forge(&["pr", "close", "9"]).ok();

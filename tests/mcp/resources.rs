@@ -93,7 +93,7 @@ fn completions_continue_after_the_first_page() {
     assert_eq!((&values[0], &values[10]), (&json!("3"), &json!("30")));
     let (values, total, more) = complete("", 1);
     assert_eq!((values.len(), total, more), (100, None, json!(true)));
-    // Behind the last page that is looked at, a number is looked for alone.
+    // Numbers beyond the last scanned page are looked up one by one.
     open(190);
     let (values, total, more) = complete("3", 4);
     assert_eq!((values.len(), total, more), (32, None, json!(true)));
@@ -288,7 +288,7 @@ fn resource_uris_hold_any_file_name() {
     let mut wire = world.server(MODERN, &["--allow-path", other.to_str().unwrap()]);
     let path = world.git.path().canonicalize().unwrap();
     let repo = format!("forge://local{}", path.display());
-    // As a template is filled in, and as somebody types it.
+    // Once as a filled-in template, and once as typed by hand.
     for file in ["a%20dir/%C3%A9%20100%25.txt", name] {
         let diff = read(&mut wire, &format!("{repo}/pull/1/files/{file}"));
         assert!(diff.contains("+one\n"), "{diff}");

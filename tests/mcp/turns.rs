@@ -122,7 +122,7 @@ exec '{git}' "$@"
     while at_work() < AT_ONCE {
         thread::sleep(Duration::from_millis(10));
     }
-    // The server has all of them by now, and whoever found a turn has some time to come to git.
+    // The server has every call by now, and those with a free slot have time to start git.
     assert!(!wire.tools().is_empty());
     thread::sleep(Duration::from_millis(300));
     assert_eq!(at_work(), AT_ONCE);

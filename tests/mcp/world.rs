@@ -229,7 +229,7 @@ impl Wire {
         result
     }
 
-    /// The data of a result is what the tool says that it is.
+    /// The data of a result fits the tool's declared schema.
     fn fits(&mut self, tool: &str, result: &Value) {
         if self.outputs.is_empty() {
             let tools = self.tools().into_iter();
@@ -305,7 +305,7 @@ impl Wire {
             .clone()
     }
 
-    /// Ends the connection and gives what the server said on standard error.
+    /// Ends the connection and returns the server's standard error.
     pub fn end(mut self) -> String {
         self.finish()
     }

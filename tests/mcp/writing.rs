@@ -242,7 +242,7 @@ fn edit_of_description_keeps_hidden_comments() {
     let edit = tools.iter().find(|tool| tool["name"] == "pr_edit").unwrap();
     assert_eq!(edit["annotations"]["idempotentHint"], false);
     assert_eq!(edit["annotations"]["destructiveHint"], true);
-    // Without the marker all of it is replaced, and then the words are somebody's own.
+    // Without the marker the whole text is replaced by the user's own.
     for body in ["New.", edited.as_str()] {
         wire.call("pr_edit", json!({"number": 1, "body": body}))
             .ok();
@@ -355,7 +355,7 @@ fn the_head_branch_is_brought_up_to_date() {
         let merged = world.git.oid("feature").unwrap();
         assert_ne!(merged, before);
         assert!(wire.asked.is_empty(), "a merge loses nothing");
-        // Rewriting somebody's branch needs consent first.
+        // Rewriting another account's branch needs consent first.
         world
             .git
             .commit("main", "Yet more", &[("more.txt", Some("n\n"))]);

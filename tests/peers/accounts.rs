@@ -23,7 +23,7 @@ fn status_with_bad_token_exits_with_1() {
             assert!(said.contains("X ") && !said.contains(bad), "{said}");
         }
     }
-    // A table for programs asks nobody.
+    // `--json` asks no host.
     let json = world
         .command_as(Tool::Forge, bad, "auth status --json host")
         .output();

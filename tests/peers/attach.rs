@@ -1,4 +1,4 @@
-//! `--attach`: what each of the two uploads, and what the text says afterwards.
+//! `--attach`: uploads of both programs, and the resulting text.
 
 use std::fs;
 
@@ -175,8 +175,8 @@ fn bad_attachment_is_refused_by_both_before_requests() {
     assert!(world.double.seed().comments_of(REPO, 1).is_empty());
 }
 
-/// forge tries the rest too, where gh stops at the first that fails; both write what is there, say
-/// what is not, and end with 1.
+/// forge tries the remaining files, where gh stops at the first failure. Both keep finished
+/// uploads, name the failed ones, and end with 1.
 #[test]
 fn failed_attachment_is_named_and_others_kept() {
     for tool in [Tool::Forge, Tool::Gh] {

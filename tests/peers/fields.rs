@@ -8,9 +8,9 @@ use serde_json::Value;
 
 use crate::world::{REPO, Tool, World};
 
-/// gh's fields without two: `latestReviews`, of which [`latest_reviews_of_forge_have_more_fields`] tells,
-/// and `projectCards`, which GitHub has taken away: forge writes `[]`, and gh `null` in a view and
-/// `[]` in a list.
+/// gh's fields without two: `latestReviews`, tested in
+/// [`latest_reviews_of_forge_have_more_fields`], and `projectCards`, which GitHub has removed:
+/// forge writes `[]`, and gh `null` in a view and `[]` in a list.
 pub const FIELDS: &str = "additions,assignees,author,autoMergeRequest,baseRefName,baseRefOid,body,\
     changedFiles,closed,closedAt,closingIssuesReferences,comments,commits,createdAt,deletions,files,\
     fullDatabaseId,headRefName,headRefOid,headRepository,headRepositoryOwner,id,isCrossRepository,\

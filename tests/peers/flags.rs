@@ -62,8 +62,8 @@ fn flags_of(heading: &str) -> Flags {
     flags
 }
 
-/// The commands on issues that both have, with those of gh's flags that `forge` does not have: what
-/// `docs/cli.md` says of them.
+/// Issue commands of both programs, with the flags of gh that `forge` lacks, as `docs/cli.md` lists
+/// them.
 const ISSUE_COMMANDS: [(&str, &[&str]); 8] = [
     ("list", &["type"]),
     ("view", &[]),
@@ -87,8 +87,8 @@ const ISSUE_COMMANDS: [(&str, &[&str]); 8] = [
     ("delete", &["confirm"]),
 ];
 
-/// Commands of other groups that both have, with those of gh's flags that `forge` does not have: what
-/// `docs/cli.md` says of them.
+/// Commands of other groups of both programs, with the flags of gh that `forge` lacks, as
+/// `docs/cli.md` lists them.
 const OTHER_COMMANDS: [(&str, &[&str]); 9] = [
     (
         "auth login",

@@ -5,7 +5,7 @@ use crate::{
     world::{REPO, REVIEWER, Tool, World},
 };
 
-/// Pull requests 1 to 4: one with everything, a draft, somebody else's, and a fork's.
+/// Pull requests 1 to 4: with every field, a draft, another account's, and a fork's.
 pub fn four(seed: &mut Seed<'_>) {
     seed.fork(REPO, "hubot");
     let pulls = [
@@ -192,7 +192,7 @@ fn the_status_is_the_same() {
     }
 }
 
-/// gh has no such filter: its own list of files says what is right.
+/// gh has no such filter, so its own list of files is the reference.
 #[test]
 fn touches_agrees_with_ghs_files() {
     let world = World::new();

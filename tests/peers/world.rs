@@ -113,7 +113,7 @@ impl World {
             .args(words(line))
     }
 
-    /// The same as somebody else.
+    /// The same as another account.
     pub fn command_as(&self, tool: Tool, token: &str, line: &str) -> Run {
         self.run(tool.program(), self.clone_dir(), token)
             .args(words(line))
@@ -145,7 +145,7 @@ impl World {
             .text()
     }
 
-    /// A tool in the clone, as somebody.
+    /// A tool in the clone, as the given account.
     pub fn tool_as(&self, tool: Tool, token: &str, args: &[&str]) -> Output {
         self.run(tool.program(), self.clone_dir(), token)
             .args(args)
@@ -309,7 +309,7 @@ pub fn words(line: &str) -> Vec<String> {
     words
 }
 
-/// Brings lists whose order nobody promises into one order.
+/// Sorts lists without a documented order.
 pub fn sorted(value: &mut Value) {
     match value {
         Value::Object(members) => {

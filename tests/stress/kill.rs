@@ -328,8 +328,8 @@ fn undisturbed(world: &World, scenario: &Scenario) -> Undisturbed {
     Undisturbed { old, new, calls }
 }
 
-/// Lock files that a killed git has left. A git that forge had started beside the one that was
-/// shot may still be at work; what it holds goes by itself.
+/// Lock files that a killed git has left. A second git that forge had started may still be at work;
+/// its locks disappear by themselves.
 fn locks(dir: &Path) -> Vec<PathBuf> {
     let mut left = locks_now(dir);
     let mut same = 0;
@@ -418,7 +418,7 @@ fn once(
         tally.old += u64::from(!is_new);
         tally.locked += u64::from(!left.is_empty());
     }
-    // A killed git leaves its lock files, and nobody but a person may say that they are dead.
+    // A killed git leaves its lock files, and only a person may decide that they are dead.
     for lock in left {
         fs::remove_file(lock).map_err(|e| at(&e.to_string()))?;
     }

@@ -135,7 +135,7 @@ fn context_of_a_huge_pull_stays_within_budgets() {
     assert_eq!(found["pr"]["changedFiles"], 3000);
     assert_eq!(found["diff"]["stats"]["files"], 3000);
     assert_eq!(found["diff"]["files"].as_array().unwrap().len(), 3000);
-    // The verdict has seen all of them; what is shown is the newest hundred, and says so.
+    // The verdict counts every comment; the output has the newest hundred, and says so.
     assert_eq!(found["ciStatus"]["checks"].as_array().unwrap().len(), 100);
     let said = found["warnings"].to_string();
     assert!(said.contains("100 of 400 checks are here"), "{said}");

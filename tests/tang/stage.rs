@@ -30,7 +30,7 @@ const KNOT: &str = "knot.example";
 /// The collection of pull requests.
 pub const PULL: &str = "sh.tangled.repo.pull";
 
-/// A world with a repository, its owner, and somebody who sends changes; both have both programs.
+/// A world with a repository, its owner, and a contributor; both accounts have both programs.
 pub struct Stage<W> {
     pub world: W,
     pub alice: Account,
@@ -169,7 +169,7 @@ impl<W> Stage<W> {
         }
     }
 
-    /// Logs somebody in to `tang`; `forge` finds them in the environment.
+    /// Logs an account in to `tang`; `forge` reads the login from the environment.
     fn log_in(&self, who: &Account, app_password: &str) {
         let login = ["auth", "login", "--handle", &who.handle];
         let with = ["--password", app_password, "--pds", &self.at.pds];
@@ -177,7 +177,7 @@ impl<W> Stage<W> {
         assert!(out.stdout_text().contains(&who.did), "{out:?}");
     }
 
-    /// `tang` as somebody, in the clone.
+    /// `tang` as the given account, in the clone.
     pub fn tang(&self, who: &Account, args: &[&str]) -> Output {
         self.tang_in_a_desktop(who).args(args).output()
     }
@@ -210,7 +210,7 @@ impl<W> Stage<W> {
         self.tang(who, &args).success().json()
     }
 
-    /// `forge` as somebody.
+    /// `forge` as the given account.
     pub fn forge(&self, who: &Account, args: &[&str]) -> Output {
         self.scratch
             .run(forge_binary())
@@ -234,7 +234,7 @@ impl<W> Stage<W> {
         self.forge(&self.alice, &args).success().stdout_text()
     }
 
-    /// The patch that `tang` shows somebody.
+    /// Patch that `tang` shows to the account.
     pub fn patch_by_tang(&self, who: &Account, id: &str) -> String {
         let shown = self.tang_json(who, &["pull", "show", id, "--diff"]);
         shown["patch"].as_str().expect("a patch").to_owned()

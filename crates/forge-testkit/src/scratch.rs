@@ -7,8 +7,8 @@ use tempfile::TempDir;
 
 use crate::{GitDir, Identity, Run, forge_binary};
 
-/// A directory of its own with a home of its own: nothing that the user or the machine has
-/// configured reaches a program that runs in it.
+/// A directory with a home of its own: no configuration of the user or the machine reaches a
+/// program that runs in it.
 #[derive(Debug)]
 pub struct Scratch {
     root: TempDir,

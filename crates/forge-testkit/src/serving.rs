@@ -93,7 +93,7 @@ impl Drop for HttpServer {
     }
 }
 
-/// Reads a stream to its end, so that nobody waits for room in it.
+/// Reads a stream to its end, so that the writer never blocks.
 fn gather(mut stream: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
     thread::spawn(move || {
         let mut all = Vec::new();

@@ -143,8 +143,8 @@ impl Terminal {
             .expect("a terminal to type on");
     }
 
-    /// Presses Ctrl-C until the program ends: one that has just asked may not listen to keys yet, and
-    /// whoever sits there presses again.
+    /// Presses Ctrl-C until the program ends: a program that has just asked may not listen to keys
+    /// yet.
     ///
     /// # Panics
     /// As [`Self::finish`].

@@ -101,7 +101,7 @@ impl Running {
         }
     }
 
-    /// Writes a line to its standard input; whether somebody still reads.
+    /// Writes a line to the process's standard input; false once the process has closed it.
     pub fn write(&self, line: &[u8]) -> bool {
         let bytes = [line, b"\n"].concat();
         self.input

@@ -1,4 +1,4 @@
-//! Clients of `forge mcp`: one that calls tools as it should, and one that lies.
+//! Clients of `forge mcp`: an honest client, and a lying one.
 
 use std::{collections::BTreeMap, time::Duration};
 

@@ -345,7 +345,7 @@ const TIMES: [&str; 14] = [
     "tomorrow",
 ];
 
-/// A text that somebody could choose to do harm with.
+/// A text that an attacker could choose.
 pub fn odd_text(random: &mut Random, stock: &Stock) -> String {
     let program = &stock.program;
     match random.below(26) {

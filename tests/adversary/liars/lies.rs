@@ -44,7 +44,7 @@ pub enum Delivery {
     },
 }
 
-/// Lies: what was done, and what is sent.
+/// A lie: its description, and the bytes to send.
 pub fn lie(
     random: &mut Random,
     mut answer: Answer,

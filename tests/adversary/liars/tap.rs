@@ -35,7 +35,7 @@ pub enum Role {
     GitHub,
     Jira,
     Pds,
-    /// The PDS of somebody else.
+    /// PDS of another account.
     Stranger,
     /// The part of the PDS that resolves handles.
     Handles,
@@ -176,7 +176,7 @@ impl Tap {
         });
     }
 
-    /// A request, and what the server behind says to it.
+    /// A request, and the honest server's answer.
     fn receive(
         &self,
         role: Role,
@@ -211,7 +211,7 @@ impl Tap {
         client.shutdown(Shutdown::Both)
     }
 
-    /// The answer of the server that stands behind.
+    /// The honest server's answer.
     fn ask(&self, request: &Request) -> std::io::Result<Answer> {
         let backs = self.state().backs.clone();
         let mut last = Answer::text(404, "Not here");

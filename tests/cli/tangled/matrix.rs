@@ -79,7 +79,7 @@ const MOODS: [Mood; 11] = [
 /// In these nothing shows any record in time.
 const SHOWS_NOTHING: [&str; 5] = ["far behind", "loses all", "another version", "429", "down"];
 
-/// The word that a command says of its write; there is no line of its own for `immediate`.
+/// Ingestion state that a command prints for its write; `immediate` prints no line of its own.
 fn word(output: &Output) -> &'static str {
     let said = output.stderr_text();
     let begins = |start: &str| said.lines().any(|line| line.starts_with(start));

@@ -184,7 +184,7 @@ fn unpushed_branch_is_opened_from_the_clone() {
         "{refused}"
     );
     assert!(!refused.contains("push it first"), "{refused}");
-    // On top of another one it has what that one has not.
+    // A stacked pull request has only the commits that its parent lacks.
     in_clone(&["switch", "--quiet", "-c", "upper", "mine"]);
     t.scratch.write("clone/upper.txt", "x\n");
     in_clone(&["add", "."]);
@@ -199,7 +199,7 @@ fn unpushed_branch_is_opened_from_the_clone() {
     assert_eq!(t.forge(&t.alice, &files).text(), "upper.txt\n");
     let (_, record) = t.world.pds().record(&above).unwrap();
     assert_eq!(record["dependentOn"], uri.as_str());
-    // Elsewhere nobody knows where the branch is.
+    // Outside the clone, the branch cannot be found.
     let elsewhere = [&create[..], &["-R", WIDGET, "-H", "mine"]].concat();
     says(&t.forge(&t.bob, &elsewhere), 1, "has no branch 'mine'");
     // A merge commit made by git alone loses nothing.

@@ -15,7 +15,7 @@ const COMMENT: &str = "sh.tangled.feed.comment";
 
 /// Steps of the page, in order.
 enum Step {
-    /// An event that nobody types: a comment on the page announces it.
+    /// An event between commands: a comment on the page announces it.
     Meanwhile(String),
     /// A typed line: the account, and the printed output.
     Typed {

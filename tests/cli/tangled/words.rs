@@ -223,7 +223,7 @@ fn pending_when_the_index_takes_in_no_states() {
     assert_eq!(now.len(), statuses.len());
 }
 
-/// A command that finds what it was to do tells of it what one that does it tells.
+/// A repeated command reports the same ingestion state as the first.
 #[test]
 fn repeated_change_of_dropped_record_is_ineffective() {
     let t = Tangled::new();

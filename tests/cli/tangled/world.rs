@@ -168,7 +168,7 @@ impl Tangled {
     }
 }
 
-/// Runs it, and wants an exit code and a part of what it says on stderr.
+/// Runs a command, and expects an exit code and a part of its stderr.
 #[track_caller]
 pub fn says(run: &Run, code: i32, part: &str) {
     let said = run.output().exits(code).stderr_text();

@@ -244,7 +244,7 @@ async fn blob_sent_as_json_is_read_as_bytes() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let pds = stage.world.pds();
-    // Written anew, it would have other bytes.
+    // Serialised again, the JSON would have other bytes.
     let odd = "{ \"a\" :  1 }\n";
     let (_, mut record) = pds.record(&made.node_id).unwrap();
     let blob = pds.blob(&stage.alice.did, "application/gzip", odd.as_bytes());
@@ -293,7 +293,7 @@ async fn write_reads_no_collection_of_a_stranger() {
     for who in [&carol, &stage.bob] {
         assert_eq!(lists_of(&stage, who, COMMENT).len(), 0);
         assert_eq!(lists_of(&stage, who, "sh.tangled.label.op").len(), 0);
-        // The newest, before the write: whether somebody has closed it a moment ago.
+        // The newest states are read before the write: someone may have just closed it.
         assert_eq!(lists_of(&stage, who, STATUS).len(), 1);
     }
 }

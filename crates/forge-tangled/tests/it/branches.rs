@@ -26,7 +26,7 @@ fn push(stage: &Stage) -> String {
         .commit("topic", "Later", &[("later.txt", Some("later\n"))])
 }
 
-/// The branch is at `tip`, nobody asked the knot to delete it, and a warning says why.
+/// Asserts that the branch is at `tip`, that the knot got no deletion, and that a warning says why.
 #[track_caller]
 fn is_kept<T>(stage: &Stage, tip: &str, outcome: &Outcome<T>, why: &str) {
     assert_eq!(stage.repo.git.oid("topic").as_deref(), Some(tip));
@@ -63,7 +63,7 @@ async fn merged_branch_is_deleted_by_a_later_call() {
     let gone = again(&stage, &made, &with_branch()).await;
     assert!(gone.value.branch_deleted && !gone.unchanged, "{gone:?}");
     assert_eq!(stage.repo.git.oid("topic"), None);
-    // Once it is gone nobody is asked to delete it.
+    // No request deletes a missing branch.
     let none = again(&stage, &made, &with_branch()).await;
     assert!(!none.value.branch_deleted && none.unchanged);
     assert_eq!(stage.world.knot().host().count_of(DELETE), 1);
@@ -140,7 +140,7 @@ async fn round_added_after_merge_is_not_merged() {
     let stage = Stage::new();
     let made = merged(&stage).await;
     let tip = stage.repo.git.oid("topic").unwrap();
-    // A program adds a round to a merged pull request: nobody merged that round.
+    // A client adds a round to a merged pull request; that round was never merged.
     let pds = stage.world.pds();
     let (_, mut record) = pds.record(&made.node_id).unwrap();
     let mut round = record["rounds"][0].clone();

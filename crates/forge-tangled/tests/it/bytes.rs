@@ -111,7 +111,7 @@ async fn round_replaced_under_same_from_line_is_not_merged() {
     assert_eq!(stage.repo.git.show("main", "topic.txt"), "two\n");
 }
 
-/// `git am` applies what stands behind the signature of a mail, and no view shows it.
+/// `git am` applies a change after the signature of a mail, and no view shows it.
 #[tokio::test]
 async fn round_with_change_after_signature_is_not_merged() {
     let stage = Stage::new();
@@ -263,7 +263,7 @@ async fn round_diff_is_identified_by_patch() {
     assert_eq!(cid.as_str(), row.head_id());
 }
 
-/// Checks that `e` names what was promised and what was sent, and whose it is.
+/// Checks that `e` names the promised and the sent id, the record, and its host.
 fn is_mismatch(stage: &Stage, e: &Error, uri: &str, ids: [&str; 2]) {
     assert_eq!(e.code(), "protocol", "{e:?}");
     let url = stage.world.pds().host().url();
@@ -322,7 +322,7 @@ async fn record_of_other_value_is_protocol_error() {
     let forge = stage.tangled(&stage.alice);
     let e = forge.view(&made.id, PrFields::NONE).await.unwrap_err();
     is_mismatch(&stage, &e, &made.node_id, [&named, &own]);
-    // Nor is it another record, of somebody else.
+    // The record of another account is a mismatch, too.
     pds.host().clear_faults();
     pds.host().fault(sent(&uri, &value));
     let e = forge.view(&made.id, PrFields::NONE).await.unwrap_err();

@@ -742,7 +742,7 @@ async fn fork_knot_answers_use_configured_names() {
         },
         ..CreatePull::new("side", "From a fork")
     };
-    // The knot puts the branch where nobody would look for it.
+    // The knot fetches into an unusual ref.
     let main = stage.repo.git.oid("main").unwrap();
     let said = json!({ "xknotanswerfetched": true, "xknotanswerfetchedref": main });
     let kind = [("content-type", "application/json")];

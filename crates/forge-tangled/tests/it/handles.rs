@@ -1,4 +1,4 @@
-//! A handle is somebody's when it leads to the account, and the account's document back to it.
+//! A handle belongs to the account that it resolves to, if the DID document names it back.
 
 use forge_core::{PullRequests, RepoId, RepoPath, Repos};
 

@@ -395,7 +395,7 @@ async fn hostile_tickets_are_shown_or_reported() {
         warnings.iter().any(|w| w.message.contains(uri))
     };
     for uri in &odd {
-        // The state of one is a word, if a long one: that is what is told of it.
+        // A long but valid state needs no warning.
         let is_word = *uri == odd[1];
         assert!(
             is_word || told(&page.warnings, uri),

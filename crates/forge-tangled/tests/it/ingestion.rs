@@ -439,7 +439,7 @@ async fn every_status_record_is_in_the_history() {
     let page = forge_core::PageReq::first(10);
     let history = forge.history(&made.id, page).await.unwrap().items;
     let detail = |n: usize| history[n].detail.clone().unwrap_or_default();
-    // The one that was written with it is no event of its own.
+    // The opening status is no event of its own.
     assert_eq!(detail(0), format!("its status record is {opening}"));
     let ids: Vec<_> = history.iter().skip(1).map(|e| e.id.as_str()).collect();
     assert_eq!(ids, [of_stranger.as_str(), &of_author]);

@@ -1,5 +1,4 @@
-//! Edits of issues as a whole: what is one write, what is checked before it, and what is left when it
-//! fails.
+//! Edits of whole issues: writes, checks before them, and the rest after a failure.
 
 use forge_core::{
     Issues,

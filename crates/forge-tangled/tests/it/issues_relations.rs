@@ -97,7 +97,7 @@ async fn relations_are_read_from_both_ends() {
     assert_eq!(titles(&of_first.blocking), ["Second"]);
     let of_second = relations(&bob, &second.id).await;
     assert_eq!(titles(&of_second.blocked_by), ["First"]);
-    // A relation is no field, and a label all the same.
+    // A relation is a label, but no field.
     let view = bob.issue(&second.id, &RELATIONS).await.unwrap();
     assert!(view.values.is_empty(), "{:?}", view.values);
     assert_eq!(view.labels.len(), 2);

@@ -546,8 +546,8 @@ pub async fn ticket_round(step: u64) {
     assert!(found > 0);
 }
 
-/// Kills at every `step`-th request, before and after it is carried out. The state is as it was
-/// wanted, and what goes with it or with a round is said once.
+/// Kills at every `step`-th request, before and after it is carried out. The state is set, and the
+/// comment of a state or of a round is written once.
 pub async fn ticket_comments(step: u64) {
     let tickets = Tickets::new();
     let mut found: u32 = 0;
@@ -584,7 +584,7 @@ pub async fn ticket_comments(step: u64) {
 }
 
 /// Kills at every `step`-th request, before and after it is carried out. The round is pushed once,
-/// on top of what the branch has got meanwhile, and recorded.
+/// onto the current base branch, and recorded.
 pub async fn ticket_merge(step: u64) {
     let tickets = Tickets::new();
     let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Links: what records name, what a page of the web stands for, and what is not known.
+//! Links: references in records, pages of the web, and unknown parts.
 
 use forge_core::{
     Issues, PrKey, Warning,

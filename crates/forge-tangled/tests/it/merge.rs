@@ -39,7 +39,7 @@ async fn open_from(stage: &Stage, patch: &str, title: &str) -> PullRequest {
     forge.create(stage.repo_id(), &req).await.unwrap().value
 }
 
-/// The knot merges, and nobody writes it down: what is said of that.
+/// Merges on the knot while the record fails, and checks the result.
 async fn merged_and_not_recorded(stage: &Stage, made: &PullRequest) -> Outcome<Merge> {
     let pds = stage.world.pds().host();
     pds.fault(Fault::gateway(502).on(APPLY).always());
@@ -63,7 +63,7 @@ fn pushed_meanwhile(stage: &Stage, message: &str) {
     knot.fault(stale.on("sh.tangled.repo.branch"));
 }
 
-/// Commits on top of `from`, one a minute since `at`, each with a file of its own.
+/// Commits onto `from`, a minute apart since `at`, each with a file of its own.
 fn series(branch: &str, from: &str, count: i64, at: i64) -> Vec<u8> {
     let mut stream = String::new();
     for n in 0..count {
@@ -460,7 +460,7 @@ async fn a_log_in_an_unknown_form_stops_the_merge() {
     }
 }
 
-/// The knot says yes and does nothing, and somebody else has pushed a commit of that name.
+/// The knot reports success without merging, and another account has pushed a commit of that name.
 #[tokio::test]
 async fn commit_with_same_subject_is_no_merge_proof() {
     let stage = Stage::new();

@@ -105,7 +105,7 @@ async fn disabled_feature_names_key_and_writes_nothing() {
         e.hint().unwrap().text().contains("verdict_comments"),
         "{e:?}"
     );
-    // Nor where nobody asked the capabilities first.
+    // Calls that skip the capabilities are refused, too.
     let forge = stage.tangled(&stage.alice);
     let e = forge.set_draft(&made.id, true).await.unwrap_err();
     assert_eq!(e.code(), "unsupported");

@@ -1,4 +1,4 @@
-//! A password goes to the account and the server that it was given for, whatever a handle says.
+//! A password is sent only to the account and server of its login, even if the handle moves.
 
 use std::sync::{Arc, Mutex};
 

@@ -42,7 +42,7 @@ fn client(settings: Settings, address: &str) -> (Tangled, Arc<Everywhere>) {
     (forge, lookup)
 }
 
-/// A port of this machine at which nobody may connect, and an address with a name for it.
+/// A port of this machine that must get no connection, and an address with a name for it.
 fn trap() -> (TcpListener, String) {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     listener.set_nonblocking(true).unwrap();

@@ -404,7 +404,7 @@ async fn thousand_pulls_without_index_stay_in_budget() {
     println!("{PULLS} pull requests: {requests} requests, {chain} after each other, {took:?}");
     assert!(chain <= CHAIN, "{chain} requests after each other");
 
-    // In pages, each row is there once, and turning a page asks nobody.
+    // Each row occurs once in the pages, and the next page needs no request.
     let all: Vec<_> = page.items.iter().map(|p| p.id.clone()).collect();
     let mut paged = Vec::new();
     let mut request = PageReq::first(300);
@@ -577,7 +577,7 @@ async fn without_index_fallbacks_are_asked_with_warning() {
     }
 }
 
-/// Backlinks that name one account of two, and then nobody any more.
+/// Backlinks that name an account of two, and then fail.
 fn break_off(stage: &Stage, named: &str) {
     const LINKS: &str = "blue.microcosm.links.getBacklinkDids";
     let page = json!({ "total": 2, "linking_dids": [named], "cursor": "1" }).to_string();

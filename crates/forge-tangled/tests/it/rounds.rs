@@ -121,7 +121,7 @@ async fn stacked_round_is_a_single_diff() {
     let why = "has other commits than this round";
     assert!(sum == summed && told.contains(why), "{sum:?} {told}");
 
-    // The knot makes other commits of what it merges, and the next round is on top of those.
+    // The knot's merge makes other commits, and the next round builds on those.
     repo.merge(&lower, &MergeReq::default()).await.unwrap();
     build_on("main", ["3\n", "4\n"]);
     forge.resubmit(&upper, &Resubmit::default()).await.unwrap();

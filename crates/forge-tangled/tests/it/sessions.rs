@@ -379,7 +379,7 @@ async fn clock_skew_of_ten_minutes_is_harmless() {
             (1, 0),
             "{skew}"
         );
-        // Expired by the server's clock, whatever ours says.
+        // The token is expired by the server's clock, though not by ours.
         stage.world.pds().set_clock(skew + 2 * 3600);
         write(&forge, &stage, "third").await;
         assert_eq!(
@@ -394,7 +394,7 @@ async fn clock_skew_of_ten_minutes_is_harmless() {
 async fn last_action_wins_despite_slow_clock() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
-    // Bob's clock is ten minutes ahead of ours, and somebody's is years ahead.
+    // Bob's clock is ten minutes ahead of ours, and another is years ahead.
     let ahead = chrono::Utc::now() + chrono::TimeDelta::minutes(10);
     for (word, at, closes) in [
         ("open", ahead.to_rfc3339(), true),

@@ -118,7 +118,7 @@ impl Stage {
         self.tangled_with(self.settings(), Some(account))
     }
 
-    /// A client with other settings, or of nobody.
+    /// A client with other settings, or without an account.
     pub fn tangled_with(&self, settings: Settings, account: Option<&Account>) -> Tangled {
         match account {
             Some(account) => self.tangled_as(settings, &account.handle, PASSWORD),

@@ -1,4 +1,4 @@
-//! Tangled 1.0: what a write says is what is there, field by field.
+//! Tangled 1.0: the result of a write equals the stored record, field by field.
 
 use forge_core::{
     Issues, PullRequests, Reviews,

@@ -48,7 +48,7 @@ async fn a_branch_of_a_fork_is_opened_and_resubmitted() {
     let twin = forge.create(&id, &from("carol.test", "topic")).await;
     assert_eq!(twin.unwrap_err().code(), "already_exists");
 
-    // The upstream goes on, and the fork has none of it: nobody says where they part.
+    // The upstream has new commits that the fork lacks, so their merge base is unknown.
     repo.git
         .commit("main", "Upstream", &[("upstream", Some("x\n"))]);
     let head = fork.git.commit("topic", "Add b", &[("b", Some("1\n"))]);

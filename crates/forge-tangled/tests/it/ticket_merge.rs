@@ -382,7 +382,7 @@ async fn merge_onto_moved_branch_is_recorded_later() {
     assert_eq!((ground.state().as_str(), git.oid("main")), ("merged", tip));
 }
 
-/// A ticket that says so is no merge: what the branch shows is told with it.
+/// A ticket's "merged" state proves no merge: the branch is checked too.
 #[tokio::test]
 async fn merged_ticket_state_is_verified_in_clone() {
     let ground = Ground::new().await;
@@ -403,7 +403,7 @@ async fn merged_ticket_state_is_verified_in_clone() {
     assert!(!ground.subjects().contains("Add a"));
 }
 
-/// A change that was taken back is not there, whatever the history says.
+/// A reverted change is not on the branch, even though the history has it.
 #[tokio::test]
 async fn reverted_change_is_not_merged() {
     let ground = Ground::new().await;

@@ -1,4 +1,4 @@
-//! A process that runs for weeks: logins change, files are slow, and somebody's clock is wrong.
+//! A process that runs for weeks: logins change, files are slow, and clocks are wrong.
 
 use std::{
     process::Command,
@@ -119,7 +119,7 @@ async fn tokens_of_one_account_are_not_sent_for_another() {
     assert_eq!(of_bob.len(), 1);
 }
 
-/// A file that does not answer at once holds nobody else up.
+/// A file that blocks delays no other call.
 #[cfg(unix)]
 #[tokio::test]
 async fn slow_session_file_holds_up_no_other_call() {

@@ -258,7 +258,7 @@ async fn account_label_value_is_written_as_did() {
     assert_eq!(ops[1]["delete"], value(&bob.did));
 }
 
-/// By the clock of whoever added the label it is 2036, and ours is behind that.
+/// The label was added by a clock in 2036, so ours is earlier.
 #[tokio::test]
 async fn label_is_removed_despite_slow_clock() {
     const OP: &str = "sh.tangled.label.op";
@@ -390,7 +390,7 @@ async fn failed_state_change_reports_written_comment() {
         .pds()
         .records(&stage.alice.did, "sh.tangled.feed.comment");
     assert_eq!(comments.len(), 2, "each was said once");
-    // Also where our clock is behind that of whoever set the state last.
+    // Also when our clock is earlier than the last state.
     let closed = json!({
         "pull": made.node_id, "status": format!("{STATUS}.closed"),
         "createdAt": "2036-01-01T00:00:00Z",

@@ -65,7 +65,7 @@ pub struct Fixture {
     pub author: Repo,
     /// The handle of another account.
     pub reviewer: Repo,
-    /// The repository's git side: what is committed here is what the forge sees.
+    /// The repository's git side: the forge sees its commits.
     pub git: GitDir,
     /// The board that keeps the values of issues, where the forge has boards.
     pub board: Option<BoardId>,

@@ -18,7 +18,7 @@ pub(super) fn cases(set: &mut Set) {
     ];
 }
 
-/// `lower`, which adds a file, and a branch `upper` on top of it, which adds another.
+/// `lower`, which adds a file, and a stacked branch `upper`, which adds another.
 async fn lower(fx: &Fixture) -> PullRequest {
     let lower = fx.open("lower").await;
     fx.git.set_branch("upper", "lower");

@@ -401,7 +401,7 @@ impl Seed<'_> {
         change(self.0.repos.get_mut(&id).expect("found above"));
     }
 
-    /// Gives somebody a permission in a repository.
+    /// Gives an account a permission in a repository.
     pub fn collaborator(&mut self, full_name: &str, login: &str, permission: Permission) {
         let id = self.user(login);
         self.configure(full_name, |repo| {

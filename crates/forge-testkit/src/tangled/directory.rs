@@ -159,7 +159,7 @@ pub struct DirectoryDouble {
     entries: Entries,
 }
 
-/// Documents, and handles for those who ask nobody else about them.
+/// Serves documents, and resolves handles for clients of this directory.
 struct Answers(Identities, Entries);
 
 impl Service for Answers {

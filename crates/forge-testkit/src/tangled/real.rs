@@ -174,8 +174,8 @@ impl RealWorld {
         self.servers.text("plc")
     }
 
-    /// Has the PDS drop all connections in the middle of whatever it does, stay away for so long,
-    /// and come back with what it had stored. The index follows it again then.
+    /// Has the PDS drop all connections at once, stay away for so long, and come back with its
+    /// stored data. The index follows it again then.
     ///
     /// # Errors
     /// When it does not come back.

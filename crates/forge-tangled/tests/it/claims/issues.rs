@@ -1,4 +1,4 @@
-//! Issues of 2026: what is drawn of them, and what it may claim.
+//! Issues of 2026: random writes, and the claims allowed about them.
 
 use forge_core::{
     Error, ErrorKind, Issues as _, PrKey, RepoId,
@@ -21,7 +21,7 @@ pub(super) struct Made {
 
 #[derive(Clone, Debug)]
 pub(super) enum Doing {
-    /// With the label and somebody assigned where it is marked.
+    /// Opens an issue: with the label and an assignee where `is_marked`.
     Open {
         title: String,
         is_marked: bool,

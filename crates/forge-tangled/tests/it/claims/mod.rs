@@ -453,7 +453,7 @@ impl Writes {
         };
         let process = self.process(actor, wait);
         if mood == Mood::RightLost {
-            // A process that has looked who may, before that changes.
+            // The process reads the collaborators before the right is lost.
             let first = &self.pulls[0].id;
             process.view(first, PrFields::NONE).await.unwrap();
             self.set_right(false);
@@ -546,8 +546,8 @@ impl Writes {
         }
     }
 
-    /// The same command once more, by another process and undisturbed: it finishes what was begun,
-    /// or says that it is there. Either way it is there once.
+    /// Runs the same command again, in another process and undisturbed: it finishes the work, or
+    /// reports the existing object. Either way the object exists once.
     async fn again(&mut self, at: &str, actor: usize, doing: &Doing, open: usize) {
         let before = self.everything();
         let process = self.process(actor, Duration::ZERO);
@@ -580,7 +580,7 @@ impl Writes {
         }
     }
 
-    /// How many open ones somebody has of what they open one of.
+    /// Number of the account's open objects of which the command opens at most one.
     fn open_of(&self, actor: usize, doing: &Doing) -> usize {
         match doing {
             Doing::Pull(pulls::Doing::Create(new)) => self.open_pulls(actor, new).len(),

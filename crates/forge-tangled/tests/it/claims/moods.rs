@@ -185,7 +185,7 @@ impl Writes {
         )))
     }
 
-    /// A branch on top of another one, whose pull request it builds on.
+    /// A branch on another, whose pull request is its parent.
     fn on_top(&self, branch: &str, lower: &str, below: &str) -> pulls::New {
         self.stage.repo.git.set_branch(branch, lower);
         pulls::commit(&self.stage.repo, branch);

@@ -1,4 +1,4 @@
-//! Pull requests of 2026: what is drawn of them, and what it may claim.
+//! Pull requests of 2026: random writes, and the claims allowed about them.
 
 use std::{fmt, time::Duration};
 
@@ -45,7 +45,7 @@ impl fmt::Debug for Mail {
 #[derive(Clone, Debug)]
 pub(super) enum How {
     Branch,
-    /// A branch on top of another pull request.
+    /// A branch stacked on another pull request.
     OnTop(PrId),
     Patch(Mail),
     Edits,
@@ -456,8 +456,8 @@ impl Writes {
         }
     }
 
-    /// The open ones that somebody has of the branch, or where it has none of the title, that they
-    /// open one of.
+    /// The account's open pull requests of the same branch, or, without a branch, of the same
+    /// title.
     pub(super) fn open_pulls(&self, actor: usize, new: &New) -> Vec<Made> {
         let own = self
             .stage

@@ -94,7 +94,7 @@ impl Writes {
             }
     }
 
-    /// The last word of the newest state that somebody set who may.
+    /// Last part of the newest state that a permitted account set.
     fn word(
         &self,
         (collection, key): (&str, &str),

@@ -22,7 +22,7 @@ fn payload(id: Id) -> Payload {
     ])
 }
 
-/// A new review without text that nobody but its author sees.
+/// A new review without text that only its author sees.
 pub(super) fn begin(ctx: &Ctx<'_>, pull: &Pull, commit: &str) -> Id {
     let mut state = ctx.state();
     let id = state.next_id();

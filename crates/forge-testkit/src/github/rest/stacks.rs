@@ -82,7 +82,7 @@ fn add(ctx: &Ctx<'_>, request: &Incoming, repo: &Repo, number: &str) -> Reply {
     }
 }
 
-/// `have`, and on top of it what the request names; or why these are no stack.
+/// Appends the requested pull requests to `have`, or says why they form no stack.
 fn chained(state: &State, repo: &Repo, have: &[Id], request: &Incoming) -> Result<Vec<Id>, String> {
     let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
     let numbers = body.get("pull_requests").and_then(Value::as_array);

@@ -28,7 +28,7 @@ pub struct Repo {
     pub parent: Option<Id>,
     /// Path of the bare repository.
     pub git_dir: PathBuf,
-    /// Permissions beside those of the owner.
+    /// Permissions besides the owner's.
     pub collaborators: BTreeMap<Id, Permission>,
     /// Protected branches by name.
     pub protections: BTreeMap<String, Protection>,

@@ -26,7 +26,7 @@ pub enum DnsMood {
     Oversized,
     /// Answers with a failure code.
     Fails,
-    /// With what it knows behind an answer of somebody else, who does not know the question's id.
+    /// Answers after a forged answer, whose sender does not know the query's id.
     AfterAForgery,
 }
 

@@ -138,7 +138,7 @@ impl Host {
         lock(&self.desk.renamed).insert(now.to_owned(), usual.to_owned());
     }
 
-    /// Has it speak by other names than its own, beside those of methods.
+    /// Makes the host use other names than its own, besides those of methods.
     pub fn speak(&self, names: Names) {
         *lock(&self.desk.names) = names;
     }
@@ -207,7 +207,7 @@ impl Drop for Host {
     }
 }
 
-/// A port that nobody serves yet.
+/// A port without a server.
 pub(crate) struct Claimed {
     listener: std::net::TcpListener,
     address: SocketAddr,
@@ -358,7 +358,7 @@ async fn answer(desk: &Arc<Desk>, incoming: Incoming) -> Result<Response<Parts>,
             execute(desk, incoming).await;
         }
         trap.spring();
-        // Until whoever asked is gone.
+        // Wait until the client is gone.
         return std::future::pending().await;
     }
     let index = desk.requests.fetch_add(1, Ordering::Relaxed) + 1;

@@ -181,7 +181,7 @@ impl Names {
         let Ok(mut value) = serde_json::from_slice::<Value>(&reply.body) else {
             return reply;
         };
-        // A failure has a form of its own, which is that of no method.
+        // Failures have a form of their own, which no method has.
         if reply.status < 400 {
             self.rename(&mut value, &Place::Answer(method.to_owned()));
         }

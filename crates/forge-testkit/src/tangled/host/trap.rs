@@ -1,4 +1,4 @@
-//! A place at which whoever asks is stopped, to be killed there.
+//! A trap that stops a client at a request, to be killed there.
 
 use std::{
     sync::{

@@ -19,7 +19,7 @@ const LABEL_OP: &str = "sh.tangled.label.op";
 /// The largest patch, in bytes behind gzip.
 const LARGEST_PATCH: u64 = 15 << 20;
 
-/// Takes in what is due.
+/// Ingests due changes.
 pub(super) fn catch_up(index: &Index, state: &mut State) {
     let now = Instant::now();
     for change in index.network.since(state.cursor) {

@@ -66,7 +66,7 @@ struct Entry {
 #[derive(Default)]
 struct State {
     moods: Moods,
-    /// Number of the first change that is yet to be taken in.
+    /// Number of the first change yet to be ingested.
     cursor: usize,
     /// The records that it answers with, by at-uri.
     records: BTreeMap<String, Entry>,

@@ -175,7 +175,7 @@ fn item(state: &State, entry: &Entry) -> Value {
     json!({ "uri": entry.uri(), "cid": cid_of(state, entry), "value": entry.value })
 }
 
-/// The newest state of a subject, whoever gave it.
+/// The newest state of a subject, by any account.
 fn newest<'a>(state: &'a State, uri: &str, collection: &'a str) -> Option<&'a Entry> {
     state.about(uri, collection).max_by_key(|it| it.order())
 }

@@ -4,7 +4,7 @@
 use super::{Audience, Knot, Repo};
 use crate::tangled::{atproto::jwt::Token, host::Incoming, xrpc::Failure};
 
-/// How far the clock of whoever signed may be ahead, in seconds.
+/// Seconds by which a signer's clock may be ahead.
 const LEEWAY: i64 = 60;
 
 fn refused(why: &str) -> Failure {

@@ -45,8 +45,8 @@ pub enum Audience {
 /// How a knot behaves.
 #[derive(Debug, Clone)]
 pub struct KnotOptions {
-    /// A knot of 2025: it says nothing of its version, does not look at what a token is for, knows
-    /// no repository DIDs in its inputs, and misspells `is_default`.
+    /// A knot of 2025: it reports no version, ignores the audience of tokens, accepts no repository
+    /// DIDs, and misspells `is_default`.
     pub legacy: bool,
     /// Capabilities in `sh.tangled.knot.version`; none if `legacy`.
     pub capabilities: Vec<String>,
@@ -232,7 +232,7 @@ impl KnotDouble {
         clock.store(seconds_ahead, Ordering::SeqCst);
     }
 
-    /// Lets somebody push, and merge.
+    /// Lets an account push and merge.
     pub fn add_collaborator(&self, repository: &Repository, did: &str) {
         self.knot.repos.change(&name_of(repository), |it| {
             it.collaborators.insert(did.to_owned());

@@ -46,8 +46,8 @@ pub(super) fn hidden_ref(knot: &Knot, request: &Incoming, nsid: &str) -> Answer 
     Ok(json!({ "success": true, "ref": name }))
 }
 
-/// How a fork's branch stands to the upstream's: 0 up to date, 1 can be fast-forwarded, 2 conflict,
-/// 3 has commits of its own alone.
+/// Status of a fork's branch against the upstream's: 0 up to date, 1 can be fast-forwarded, 2
+/// conflict, 3 has only commits of its own.
 pub(super) fn fork_status(knot: &Knot, request: &Incoming, nsid: &str) -> Answer {
     auth::caller(knot, request, nsid)?;
     let input = Input::read(request)?;

@@ -118,7 +118,7 @@ pub(super) fn spend(pds: &Pds, nsid: &str, request: &Incoming) -> Result<(), Fai
     }
 }
 
-/// Says in an answer what is left of the tightest limit.
+/// Adds the remainder of the tightest limit to an answer.
 pub(super) fn tell(pds: &Pds, nsid: &str, request: &Incoming, reply: &mut Reply) {
     let now = lock(&pds.state).now();
     let limits = lock(&pds.limits);

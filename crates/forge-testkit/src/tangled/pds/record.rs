@@ -99,7 +99,7 @@ pub(in crate::tangled) fn check_blobs(
             .unwrap_or_default();
         let size = blob.get("size").and_then(Value::as_u64);
         let length = u64::try_from(stored.bytes.len()).ok();
-        // Once it is kept for good nobody looks again.
+        // A permanent blob's type is not checked again.
         if !stored.permanent && mime != stored.mime {
             return Err(Failure::new(
                 400,

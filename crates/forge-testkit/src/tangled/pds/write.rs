@@ -214,7 +214,7 @@ fn check_record(current: Option<&Stored>, wanted: Option<Option<&str>>) -> Resul
     }
 }
 
-/// No lexicon of tangled's is known here: whoever asks for validation is refused.
+/// No lexicon of tangled's is known here, so requests for validation are refused.
 fn check_validation(input: &Input, collections: &[&str]) -> Result<Option<&'static str>, Failure> {
     match (input.get("validate"), collections) {
         (Some(Value::Bool(true)), [first, ..]) => {
