@@ -15,8 +15,8 @@ pub(super) fn cases(set: &mut Set) {
         revert_keeps_later_changes [PrRevert, MergeCommit];
         revert_conflict_changes_nothing [PrRevert, MergeCommit];
         revert_takes_title_body_and_draft [PrRevert, PrCreateDraft, MergeCommit];
-        revert_of_an_open_one_is_refused [PrRevert];
-        revert_of_a_closed_one_is_refused [PrRevert, PrClose];
+        revert_of_open_pull_is_refused [PrRevert];
+        revert_of_closed_pull_is_refused [PrRevert, PrClose];
     ];
 }
 
@@ -102,7 +102,7 @@ async fn revert_takes_title_body_and_draft(fx: Fixture) {
     );
 }
 
-async fn revert_of_an_open_one_is_refused(fx: Fixture) {
+async fn revert_of_open_pull_is_refused(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     let before = fx.git.refs();
     let revert = fx.author.revert(&pr, &RevertPull::default()).await;
@@ -112,7 +112,7 @@ async fn revert_of_an_open_one_is_refused(fx: Fixture) {
     assert_eq!(fx.git.refs(), before);
 }
 
-async fn revert_of_a_closed_one_is_refused(fx: Fixture) {
+async fn revert_of_closed_pull_is_refused(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     fx.author.close(&pr, &Default::default()).await.unwrap();
     let revert = fx.author.revert(&pr, &RevertPull::default()).await;
