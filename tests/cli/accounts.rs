@@ -82,7 +82,7 @@ fn account_store_is_readable_by_owner_only() {
 }
 
 #[test]
-fn a_token_is_in_no_output_log_or_error() {
+fn token_is_in_no_output_log_or_error() {
     let world = World::with_pull();
     let login = [
         "auth",

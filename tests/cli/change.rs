@@ -56,7 +56,7 @@ fn labels_assignees_and_reviewers_come_and_go() {
 }
 
 #[test]
-fn base() {
+fn edit_changes_the_base() {
     let world = World::with_pull();
     world.feature("release");
     world.forge(&["pr", "edit", "1", "-B", "release"]).ok();

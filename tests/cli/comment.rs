@@ -1,7 +1,7 @@
 use crate::world::World;
 
 #[test]
-fn a_comment_prints_a_url() {
+fn comment_prints_a_url() {
     let world = World::with_pull();
     let out = world
         .forge(&["pr", "comment", "1", "-b", "Hello."])

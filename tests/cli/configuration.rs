@@ -88,7 +88,7 @@ fn comments_survive_a_change() {
 }
 
 #[test]
-fn a_repository_cannot_choose_hosts_or_commands() {
+fn repository_cannot_choose_hosts_or_commands() {
     let world = World::with_pull();
     for file in [
         "pager = \"touch owned\"\n",

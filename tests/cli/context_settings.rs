@@ -174,7 +174,7 @@ fn long_sections_have_their_newest_hundred_and_the_total() {
 }
 
 #[test]
-fn r_002_18_a_cloned_repository_sets_no_key_of_context() {
+fn r_002_18_cloned_repository_sets_no_context_key() {
     let world = World::with_pull();
     let fields = "pr,comments,reviews,files,diff,summary,verdict";
     let look = || {

@@ -13,7 +13,7 @@ fn create_prints_only_the_url() {
 }
 
 #[test]
-fn every_flag_arrives() {
+fn create_passes_every_flag() {
     let world = World::new();
     world.feature("feature");
     world.feature("release");
@@ -132,7 +132,7 @@ fn fill_first_and_fill_verbose() {
 }
 
 #[test]
-fn a_body_from_a_file_and_from_standard_input() {
+fn create_reads_body_from_file_and_stdin() {
     let world = World::new();
     world.feature("one");
     world.feature("two");

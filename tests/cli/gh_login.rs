@@ -14,7 +14,7 @@ fn login(hub: &Hub, token: &str) {
 }
 
 #[test]
-fn the_file_is_enough() {
+fn hosts_file_alone_logs_in() {
     let hub = Hub::with_pull();
     login(&hub, TOKEN);
     let out = hub.forge(&LIST).without_env("GH_TOKEN").output().success();

@@ -286,7 +286,7 @@ fn unreadable_boards_stop_nothing() {
 }
 
 #[test]
-fn a_login_of_gh_is_used() {
+fn gh_login_is_used() {
     let hub = Hub::with_pull();
     let gh = hub
         .scratch

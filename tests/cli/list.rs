@@ -107,7 +107,7 @@ fn r_000_14_list_is_filtered() {
 }
 
 #[test]
-fn the_limit_is_thirty() {
+fn list_limit_defaults_to_thirty() {
     let world = World::new();
     for n in 0..32 {
         world.open(&format!("b{n}"));

@@ -7,7 +7,7 @@ fn subject(world: &World) -> String {
 }
 
 #[test]
-fn the_three_methods() {
+fn merge_has_three_methods() {
     for (flag, parents) in [("--merge", 2), ("-s", 1), ("--rebase", 1)] {
         let world = World::with_pull();
         world
@@ -58,7 +58,7 @@ fn default_merge_message_names_pull() {
 }
 
 #[test]
-fn the_branch_goes_when_asked() {
+fn merge_deletes_branch_on_request() {
     let world = World::with_pull();
     world
         .forge(&["pr", "merge", "1", "--merge", "--delete-branch"])
@@ -78,7 +78,7 @@ fn without_a_method_and_a_terminal() {
 }
 
 #[test]
-fn the_method_of_the_configuration() {
+fn merge_method_comes_from_configuration() {
     let world = World::with_pull();
     world
         .forge(&["config", "set", "merge.method", "rebase"])
@@ -125,7 +125,7 @@ fn leave_checkout_touches_no_work_tree() {
 }
 
 #[test]
-fn a_conflict_names_the_files_and_changes_nothing() {
+fn merge_conflict_names_files_and_changes_nothing() {
     let world = World::new();
     for (branch, text) in [("feature", "ours\n"), ("main", "theirs\n")] {
         if branch == "main" {

@@ -115,7 +115,7 @@ fn bare_repository_is_accepted_by_path_only() {
 }
 
 #[test]
-fn an_unknown_remote_is_named_and_local_is_offered() {
+fn unknown_remote_is_named_and_local_is_suggested() {
     let world = World::with_pull();
     world
         .git

@@ -1,7 +1,7 @@
 use crate::world::{World, rows};
 
 #[test]
-fn a_verdict_is_silent_on_standard_output() {
+fn review_verdict_prints_nothing_on_stdout() {
     let world = World::with_pull();
     let out = world
         .grace(&["pr", "review", "1", "--approve", "-b", "Good."])

@@ -90,7 +90,7 @@ fn fork_remote_alias_resolves_to_ssh_host() {
 }
 
 #[test]
-fn a_known_host_is_not_asked_about() {
+fn known_host_is_not_resolved_by_ssh() {
     let clone = Clone::new();
     let url = "git@github.localhost:octo/tools.git";
     clone.git(&["remote", "add", "origin", url]);

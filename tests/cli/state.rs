@@ -72,7 +72,7 @@ fn r_000_19_ready_and_undo() {
 }
 
 #[test]
-fn a_merged_one_stays_merged() {
+fn merged_pull_stays_merged() {
     let world = World::with_pull();
     world.forge(&["pr", "merge", "1", "--merge"]).ok();
     for args in [["pr", "close", "1"], ["pr", "reopen", "1"]] {

@@ -1,7 +1,7 @@
 use crate::world::World;
 
 #[test]
-fn three_sections() {
+fn status_has_three_sections() {
     let world = World::with_pull();
     world.feature("theirs");
     world

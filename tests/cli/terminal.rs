@@ -17,7 +17,7 @@ fn show(run: &Run, columns: u16) -> TtyOutput {
 }
 
 #[test]
-fn a_list_has_a_head_columns_and_colours() {
+fn list_has_heading_columns_and_colours() {
     let world = World::with_pull();
     let out = show(&world.forge(&["pr", "list"]), 100);
     let plain = world.stable(&out.plain());
@@ -99,7 +99,7 @@ fn colour_can_be_switched_off() {
 }
 
 #[test]
-fn a_body_is_rendered() {
+fn body_is_rendered_as_markdown() {
     let world = World::new();
     world.feature("feature");
     let body = "# Heading\n\nSome **bold** text.\n\n- one\n- two\n\n```rust\nfn f() {}\n```\n";
@@ -120,7 +120,7 @@ fn a_body_is_rendered() {
 }
 
 #[test]
-fn a_diff_is_coloured() {
+fn diff_is_coloured() {
     let world = World::with_pull();
     let out = show(&world.forge(&["pr", "diff", "1"]), 80);
     assert!(out.text.contains("\u{1b}[32m+one"), "{:?}", out.text);
@@ -150,7 +150,7 @@ fn long_output_goes_through_the_pager() {
 }
 
 #[test]
-fn the_merge_method_is_asked_for() {
+fn merge_method_is_asked_for() {
     let world = World::with_pull();
     let mut terminal = Terminal::start(&world.forge(&["pr", "merge", "1"]), 80, 24);
     terminal.expect("What merge method");

@@ -113,7 +113,7 @@ fn every_method_has_a_golden_test() {
 }
 
 #[test]
-fn the_tests_of_asserted_methods_call_them() {
+fn asserted_methods_are_called_by_tests() {
     for (method, module) in ASSERTED {
         let source = read(&format!("crates/forge-github/tests/it/{module}.rs"));
         assert!(source.contains(&call(method)), "{module}.rs: {method}");
@@ -121,7 +121,7 @@ fn the_tests_of_asserted_methods_call_them() {
 }
 
 #[test]
-fn the_golden_tests_are_there() {
+fn golden_tests_exist() {
     for (method, module, snapshot) in GOLDEN {
         let source = read(&format!("crates/forge-github/tests/it/{module}.rs"));
         let assertion = format!("assert_json_snapshot!(\"{snapshot}\",");

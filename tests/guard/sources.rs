@@ -63,7 +63,7 @@ fn is_backend(name: &Path) -> bool {
 }
 
 #[test]
-fn forges_are_told_apart_in_one_place() {
+fn forge_kinds_are_matched_only_in_registry() {
     let allowed = [
         "crates/forge/src/registry.rs",
         "crates/forge-core/src/locator",
@@ -100,7 +100,7 @@ fn forges_are_told_apart_in_one_place() {
 /// Tangled renames things, and `dialect.rs` is where configuration reaches a name. Lexicons describe
 /// records by their usual names, and locators know the usual collections.
 #[test]
-fn tangleds_names_stand_in_one_place() {
+fn tangled_names_occur_only_in_dialect_table() {
     let backend = Path::new("crates/forge-tangled/src");
     let table = backend.join("dialect.rs");
     let named = [

@@ -10,14 +10,14 @@
 //! | diffs with text that shows as other text | `hostile_diffs` |
 //! | names of branches and files | `hostile_branch_and_file_names` |
 //! | hosts that look like others | `homoglyph_hosts` |
-//! | a forge that redirects elsewhere | `a_redirect_to_another_host` |
-//! | a page that reaches the server by another name | `an_evil_host` |
-//! | a page of another origin | `an_evil_origin` |
-//! | a confirmation sent twice | `a_replayed_confirmation` |
-//! | a confirmation for something else, or altered | `an_altered_confirmation` |
-//! | a head that moves behind the confirmation | `a_moved_head` |
+//! | a forge that redirects elsewhere | `redirect_to_another_host_is_refused` |
+//! | a page that reaches the server by another name | `foreign_host_header_is_refused` |
+//! | a page of another origin | `foreign_origin_is_refused` |
+//! | a confirmation sent twice | `replayed_confirmation_is_refused` |
+//! | a confirmation for something else, or altered | `altered_confirmation_is_refused` |
+//! | a head that moves behind the confirmation | `moved_head_is_refused` |
 //! | a base branch that is changed behind the confirmation | `changed_base_is_refused` |
-//! | a private repository that somebody's text names | `a_private_repository_named_in_a_body` |
+//! | a private repository named in a text | `private_repository_in_body_stays_unreachable` |
 //! | one whose own text names what is read | `links_hide_titles_of_unlisted_repositories` |
 //! | a record at a host of the caller's choice | `strangers.rs` |
 //!
@@ -312,7 +312,7 @@ fn another_host() -> (String, Arc<Mutex<Vec<String>>>) {
 }
 
 #[test]
-fn a_redirect_to_another_host() {
+fn redirect_to_another_host_is_refused() {
     let hub = Hub::with_files(1);
     let (url, heads) = another_host();
     // The other host is reached without the proxy that leads to the double.
@@ -357,7 +357,7 @@ fn a_redirect_to_another_host() {
 const HELLO: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
 
 #[test]
-fn an_evil_host() {
+fn foreign_host_header_is_refused() {
     let world = World::with_feature();
     let http = Http::start(&world, &[]);
     let version = format!("MCP-Protocol-Version: {LEGACY}\r\n");
@@ -383,7 +383,7 @@ fn an_evil_host() {
 }
 
 #[test]
-fn an_evil_origin() {
+fn foreign_origin_is_refused() {
     let world = World::with_feature();
     let http = Http::start(&world, &[]);
     let version = format!("MCP-Protocol-Version: {LEGACY}\r\n");
@@ -429,7 +429,7 @@ fn question(wire: &mut Wire, args: &Value) -> Value {
 }
 
 #[test]
-fn a_replayed_confirmation() {
+fn replayed_confirmation_is_refused() {
     let world = World::with_feature();
     let mut wire = world.server(MODERN, &["--write"]);
     let args = json!({"number": 1, "state": "closed", "delete_branch": true});
@@ -457,7 +457,7 @@ fn a_replayed_confirmation() {
 }
 
 #[test]
-fn an_altered_confirmation() {
+fn altered_confirmation_is_refused() {
     let world = World::with_feature();
     world.propose("other", "Other", "");
     let mut wire = world.server(MODERN, &["--write"]);
@@ -504,7 +504,7 @@ fn an_altered_confirmation() {
 }
 
 #[test]
-fn a_moved_head() {
+fn moved_head_is_refused() {
     let args = json!({"number": 1});
     for era in [LEGACY, MODERN] {
         let world = World::with_feature();
@@ -621,7 +621,7 @@ fn changed_state_is_refused() {
 }
 
 #[test]
-fn a_private_repository_named_in_a_body() {
+fn private_repository_in_body_stays_unreachable() {
     let world = World::new();
     let private = world.scratch.repository("private");
     private.commit("secret", "Secret", &[("s", Some("s"))]);

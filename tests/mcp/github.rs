@@ -138,7 +138,7 @@ fn r_000_11_view_with_everything_is_one_request() {
 }
 
 #[test]
-fn a_hundred_of_each_is_one_request() {
+fn view_of_hundred_rows_each_is_one_request() {
     let hub = Hub::with_files(100);
     {
         let mut seed = hub.double.seed();
@@ -669,7 +669,7 @@ fn pull_is_stacked_only_within_a_repository() {
 }
 
 #[test]
-fn a_limit_says_how_long_to_wait() {
+fn rate_limit_names_the_wait() {
     use forge_testkit::github::Fault;
     let hub = Hub::with_files(1);
     let mut wire = hub.server(&["--write"]);
@@ -742,7 +742,7 @@ fn links_take_two_requests_at_most() {
 }
 
 #[test]
-fn a_pull_request_of_edits_needs_no_clone() {
+fn pull_request_from_edits_needs_no_clone() {
     let hub = Hub::new();
     let mut wire = hub.server(&["--write"]);
     let edits = json!([

@@ -316,7 +316,7 @@ fn r_000_21_merge_moves_issues_as_the_definition_says() {
 }
 
 #[test]
-fn a_second_call_moves_no_issue_one_state_further() {
+fn repeated_merge_moves_no_issue_further() {
     let world = staged("main");
     keep_states(
         &world.scratch,

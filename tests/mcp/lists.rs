@@ -143,7 +143,7 @@ fn tools_without_rounds() -> Vec<(&'static str, serde_json::Value)> {
 }
 
 #[test]
-fn the_table_of_tools_is_complete() {
+fn tool_table_is_complete() {
     let world = World::new();
     let mut names: Vec<String> = world
         .server(MODERN, &["--write"])
@@ -262,7 +262,7 @@ fn with_secret() -> Hub {
 
 /// GitHub's node ids do not show their repository.
 #[test]
-fn an_id_of_another_repository_is_out_of_reach() {
+fn node_id_of_unlisted_repository_is_refused() {
     let hub = with_secret();
     hub.double.seed().comment(SECRET, 1, "ada", "Secret words.");
     let mut open = hub.server(&["--write"]);
@@ -297,7 +297,7 @@ fn an_id_of_another_repository_is_out_of_reach() {
 /// Nor do the words of a search lead to another repository, also where the other has the numbers of
 /// this one.
 #[test]
-fn a_search_finds_nothing_of_another_repository() {
+fn search_finds_nothing_in_other_repositories() {
     let hub = with_secret();
     let lists: [&[&str]; 2] = [&[], &["--allow-repo", "github.localhost/octo/tools"]];
     for list in lists {
@@ -320,7 +320,7 @@ fn a_search_finds_nothing_of_another_repository() {
 /// A pull request of a repository on the list may come from one that is not, and maintainers may
 /// push there.
 #[test]
-fn the_branch_of_a_fork_is_another_repositorys() {
+fn fork_branch_belongs_to_another_repository() {
     let hub = Hub::with_pull();
     {
         let mut seed = hub.double.seed();
@@ -363,7 +363,7 @@ fn the_branch_of_a_fork_is_another_repositorys() {
 }
 
 #[test]
-fn a_handle_and_a_did_are_two_names() {
+fn handle_and_did_are_separate_list_names() {
     let t = Tangled::new();
     let uri = t.open("topic");
     let by_did = format!("{}/widget", t.alice.did);

@@ -205,7 +205,7 @@ fn r_000_18_method_is_named_configured_or_the_repositorys_own() {
 }
 
 #[test]
-fn an_approval_can_be_required() {
+fn approval_can_be_required() {
     let hub = Hub::with_files(1);
     // The reviews of others do not count.
     let mut seed = hub.double.seed();

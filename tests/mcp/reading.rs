@@ -144,7 +144,7 @@ fn failures_name_the_next_call() {
 }
 
 #[test]
-fn a_failure_is_short_whatever_was_sent() {
+fn failure_text_is_bounded() {
     let world = World::with_feature();
     let mut wire = world.server(MODERN, &[]);
     let long = "a".repeat(100_000);

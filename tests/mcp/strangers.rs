@@ -72,7 +72,7 @@ fn asked_for(t: &Tangled, name: &str) -> usize {
 }
 
 #[test]
-fn a_record_of_a_stranger_is_not_looked_up() {
+fn strangers_record_is_not_looked_up() {
     let t = Tangled::new();
     let own = t.open("topic");
     let (port, lines) = evil();

@@ -29,7 +29,7 @@ fn model_bytes(tool: &Value) -> usize {
 }
 
 #[test]
-fn the_surface_is_small() {
+fn surface_size_is_bounded() {
     let world = World::new();
     for (args, most) in [(&[][..], READ_MAX), (&["--write"][..], WRITE_MAX)] {
         let tools = world.server(MODERN, args).tools();

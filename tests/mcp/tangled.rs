@@ -39,7 +39,7 @@ fn is_confirmed(result: Called) -> Called {
 }
 
 #[test]
-fn the_life_of_a_pull_request() {
+fn pull_request_lifecycle_on_tangled() {
     for era in [LEGACY, MODERN] {
         let t = Tangled::new();
         let first = patch(&t, "elsewhere", &["one.txt"]);
@@ -588,7 +588,7 @@ fn missing_spindle_logs_hide_nothing_else() {
 }
 
 #[test]
-fn a_stale_head_closes_nothing_and_deletes_nothing() {
+fn stale_head_neither_closes_nor_deletes() {
     let t = Tangled::new();
     let uri = t.open("topic");
     let mut wire = Wire::start(&t.forge(&t.alice, &["mcp", "--write"]), MODERN);

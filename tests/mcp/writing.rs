@@ -3,7 +3,7 @@ use serde_json::json;
 use crate::world::{LEGACY, MODERN, User, World, column};
 
 #[test]
-fn the_life_of_a_pull_request() {
+fn pull_request_lifecycle_on_local() {
     for era in [LEGACY, MODERN] {
         let world = World::new();
         world
@@ -168,7 +168,7 @@ fn unmergeable_pull_asks_nobody() {
 }
 
 #[test]
-fn a_pull_request_without_a_clone() {
+fn pull_request_is_opened_without_clone() {
     let world = World::new();
     let mut wire = world.server(MODERN, &["--write"]);
     for (edit, says) in [
@@ -335,7 +335,7 @@ fn foreign_argument_names_work_inside_lists() {
 }
 
 #[test]
-fn the_head_branch_is_brought_up_to_date() {
+fn update_branch_brings_head_up_to_date() {
     for era in [LEGACY, MODERN] {
         let world = World::with_feature();
         let mut wire = world.server(era, &["--write"]);

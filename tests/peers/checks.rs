@@ -19,7 +19,7 @@ fn with_checks(checks: &[(&str, &str)]) -> World {
 }
 
 #[test]
-fn exit_codes() {
+fn checks_exit_codes_match_gh() {
     for (checks, code) in [
         (&[][..], 1),
         (&[("a", "SUCCESS")], 0),
@@ -71,7 +71,7 @@ fn names_by_number_branch_url_and_current_branch() {
 }
 
 #[test]
-fn statuses_and_details() {
+fn statuses_and_details_match_gh() {
     let world = with_checks(&[("build", "SUCCESS")]);
     world.double.seed().status(REPO, 1, "deploy", "SUCCESS");
     world.same_line("pr checks 1");

@@ -22,7 +22,7 @@ fn two_commits(world: &World, branch: &str) {
 }
 
 #[test]
-fn with_every_flag() {
+fn create_takes_every_flag() {
     let twins = Twins::new();
     twins.git("push --quiet origin origin/main:refs/heads/release");
     for (branch, flags) in [
@@ -67,7 +67,7 @@ fn with_every_flag() {
 }
 
 #[test]
-fn the_body_comes_from_a_file_or_standard_input() {
+fn create_reads_body_from_file_or_stdin() {
     let twins = Twins::new();
     twins.push("stdin");
     twins.same_with("pr create -t T --body-file -", |_, run| {
@@ -124,7 +124,7 @@ fn filled_text_equals_ghs_except_trailing_lines() {
 }
 
 #[test]
-fn a_dry_run_opens_nothing() {
+fn create_dry_run_opens_nothing() {
     let twins = Twins::new();
     twins.push("feature");
     for flags in [
@@ -144,7 +144,7 @@ fn a_dry_run_opens_nothing() {
 }
 
 #[test]
-fn the_form_in_the_browser_is_filled_in() {
+fn browser_form_is_filled_in() {
     let twins = Twins::new();
     twins.push("fe/a-b");
     twins.both(|world| {
@@ -263,7 +263,7 @@ fn title_and_body_from_the_editor() {
 
 /// A template starts the text that the editor shows.
 #[test]
-fn a_template_is_where_the_editor_starts() {
+fn editor_starts_with_the_template() {
     let world = World::new();
     world.push("templated");
     let template = "clone/.github/PULL_REQUEST_TEMPLATE/fix.md";

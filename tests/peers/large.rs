@@ -8,7 +8,7 @@ use crate::{
 };
 
 #[test]
-fn a_body_of_60_kb() {
+fn body_of_60_kb_is_written() {
     let twins = Twins::new();
     twins.push("long");
     let body = format!("{}ünïcode\n", "0123456789 abcdef ".repeat(3_500));
@@ -100,7 +100,7 @@ fn pull_with_130_commits_is_shown_alike() {
 }
 
 #[test]
-fn a_list_of_three_pages() {
+fn list_of_three_pages_is_complete() {
     let world = World::new();
     world.double.seed().many_pulls(REPO, 250);
     for line in [

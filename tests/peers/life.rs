@@ -51,7 +51,7 @@ fn pull_created_by_either_is_viewed_by_other() {
 }
 
 #[test]
-fn a_draft_becomes_ready_and_a_draft_again() {
+fn draft_becomes_ready_and_draft_again() {
     for (maker, other) in Tool::TURNS {
         let world = World::new();
         create(&world, maker, "feature", &["--draft"]);
@@ -318,7 +318,7 @@ fn merge_creates_missing_local_base() {
 }
 
 #[test]
-fn a_merge_deletes_the_branch_when_asked() {
+fn merge_by_either_deletes_branch_on_request() {
     for (maker, other) in Tool::TURNS {
         let world = World::new();
         create(&world, maker, "feature", &[]);

@@ -153,7 +153,7 @@ fn both_refuse_the_same_lists() {
 }
 
 #[test]
-fn the_status_is_the_same() {
+fn status_matches_gh() {
     let twins = Twins::with(four);
     // Mergeability is not computed yet.
     let both = twins.same("pr status -c");

@@ -38,7 +38,7 @@ fn every_method_and_message() {
 }
 
 #[test]
-fn the_body_of_a_squash_comes_from_a_file() {
+fn squash_body_comes_from_a_file() {
     let twins = Twins::with(six);
     twins.same_with("pr merge 1 -s -t S -F -", |_, run| {
         run.stdin("From standard input\n")

@@ -65,7 +65,7 @@ fn update_branch_defaults_to_current_branch() {
 }
 
 #[test]
-fn a_conflict_stops_both_and_changes_nothing() {
+fn update_conflict_stops_both_without_changes() {
     for (maker, other) in Tool::TURNS {
         let world = World::new();
         world.push("feature");

@@ -89,7 +89,7 @@ fn five_thousand_files_stream() {
 }
 
 #[test]
-fn a_hundred_megabytes_stream() {
+fn hundred_megabytes_are_streamed() {
     let scratch = Scratch::new();
     let git = one_large_file(&scratch);
     check(&scratch, &git, &[], 100 << 20);

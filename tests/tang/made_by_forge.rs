@@ -3,7 +3,7 @@
 use crate::stage::{Stage, for_tang, rkey};
 
 #[test]
-fn a_pull_request_is_listed() {
+fn forge_pull_is_listed_by_tang() {
     let Some(stage) = Stage::new() else { return };
     stage.branch("topic");
     let uri = stage.forge_opens(&stage.bob, "topic", "A topic", "Why.");
@@ -26,7 +26,7 @@ fn a_pull_request_is_listed() {
 }
 
 #[test]
-fn a_pull_request_is_shown() {
+fn forge_pull_is_shown_by_tang() {
     let Some(stage) = Stage::new() else { return };
     stage.branch("topic");
     let uri = stage.forge_opens(&stage.bob, "topic", "A topic", "Why.");
@@ -40,7 +40,7 @@ fn a_pull_request_is_shown() {
 }
 
 #[test]
-fn a_pull_request_of_somebody_else_is_shown() {
+fn foreign_forge_pull_is_shown_by_tang() {
     let Some(stage) = Stage::new() else { return };
     stage.branch("topic");
     let uri = stage.forge_opens(&stage.bob, "topic", "A topic", "Why.");
@@ -121,7 +121,7 @@ fn tang_comments_on_forge_pull() {
 }
 
 #[test]
-fn the_repository_is_described() {
+fn repository_is_described_by_tang() {
     let Some(stage) = Stage::new() else { return };
     let info = stage
         .tang(&stage.bob, &["repo", "info", "alice.test/widget"])

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::stage::{PULL, Stage, rkey};
 
 #[test]
-fn a_pull_request_is_listed() {
+fn tang_pull_is_listed_by_forge() {
     let Some(stage) = Stage::new() else { return };
     stage.branch("topic");
     let uri = stage.tang_opens(&stage.bob, "topic", "A topic", "Why.");
@@ -23,7 +23,7 @@ fn a_pull_request_is_listed() {
 }
 
 #[test]
-fn a_pull_request_is_viewed() {
+fn tang_pull_is_viewed_by_forge() {
     let Some(stage) = Stage::new() else { return };
     stage.branch("topic");
     let uri = stage.tang_opens(&stage.bob, "topic", "A topic", "Why.\n\nAnd *how*.");

@@ -65,7 +65,7 @@ fn tang_merge_needs_push_permission() {
 }
 
 #[test]
-fn a_conflict_is_refused_and_foretold() {
+fn merge_conflict_is_predicted_and_refused() {
     let Some(stage) = Stage::new() else { return };
     stage.branch("topic");
     let uri = stage.forge_opens(&stage.bob, "topic", "A topic", "Why.");

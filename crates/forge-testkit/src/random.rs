@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_seed_gives_one_sequence() {
+    fn seed_determines_the_sequence() {
         let take = |seed| {
             let mut r = Random::new(seed);
             [r.bits(), r.bits(), r.bits()]

@@ -222,7 +222,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_sees_a_terminal_of_the_given_size() {
+    fn program_sees_terminal_of_given_size() {
         let run = Run::new("sh", std::env::temp_dir()).args([
             "-c",
             "test -t 0 && test -t 1 && test -t 2 && stty size && read x && echo got $x",

@@ -119,7 +119,7 @@ fn pull_id(double: &GitHubDouble) -> String {
 }
 
 #[test]
-fn a_missing_object_is_null_with_a_typed_error() {
+fn missing_object_is_null_with_typed_error() {
     let double = double();
     let answer = ask(&double, OCTO, IN_PULL, json!({ "fields": 99 }));
     assert_eq!(answer.status, 200);
@@ -187,7 +187,7 @@ fn tokens_are_checked() {
 }
 
 #[test]
-fn an_empty_budget_is_a_rate_limit() {
+fn empty_budget_is_a_rate_limit() {
     let double = double();
     double.seed().tokens.get_mut(OCTO).unwrap().remaining = 0;
     let answer = ask(&double, OCTO, IN_PULL, json!({}));
@@ -271,7 +271,7 @@ fn merge_state_is_unknown_right_after_a_change() {
 }
 
 #[test]
-fn a_review_with_threads_is_one_mutation() {
+fn review_with_threads_is_one_mutation() {
     let double = double();
     double.seed().commit(
         REPO,

@@ -67,7 +67,7 @@ fn nothing_new_is_no_round() {
 }
 
 #[test]
-fn an_address_may_name_a_round() {
+fn address_can_name_a_round() {
     let t = Tangled::new();
     let uri = t.open("topic");
     more(&t);

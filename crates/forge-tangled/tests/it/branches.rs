@@ -184,7 +184,7 @@ async fn branch_with_commit_outside_round_is_kept() {
 }
 
 #[tokio::test]
-async fn the_default_branch_is_kept() {
+async fn default_branch_is_kept() {
     let stage = Stage::new();
     let git = &stage.repo.git;
     git.set_branch("release", "main");

@@ -27,7 +27,7 @@ async fn with_spindle() -> (Stage, SpindleDouble, Repo, PullRequest) {
 }
 
 #[tokio::test]
-async fn the_newest_run_of_each_workflow_counts() {
+async fn newest_run_of_each_workflow_counts() {
     let (stage, spindle, repo, pull) = with_spindle().await;
     let (did, head) = (&stage.repo.did, pull.head_oid.clone().unwrap());
     let old = [("build.yml", "failed"), ("test.yml", "success")];
@@ -95,7 +95,7 @@ async fn idle_spindle_is_neutral_and_unreachable_is_error() {
 }
 
 #[tokio::test]
-async fn a_repository_without_a_spindle_has_no_checks() {
+async fn repository_without_spindle_has_no_checks() {
     let stage = Stage::new();
     let repo = stage.handle(&stage.alice);
     let pull = stage.open(&repo, "topic").await;

@@ -28,7 +28,7 @@ fn named(owner: &str, name: &str) -> RepoId {
 }
 
 #[tokio::test]
-async fn every_name_leads_to_the_same_repository() {
+async fn every_name_resolves_to_same_repository() {
     let stage = Stage::new();
     let forge = stage.tangled(&stage.bob);
     let expected = forge.repo(&stage.id()).await.unwrap().id;
@@ -51,7 +51,7 @@ fn locator_of(text: &str) -> RepoId {
 }
 
 #[tokio::test]
-async fn the_protocol_is_found_out() {
+async fn protocol_version_is_detected() {
     let stage = Stage::new();
     let _old = stage.world.repository_2025(&stage.alice, "old");
     let _new = stage.world.repository_1_0(&stage.alice, "new");
@@ -193,7 +193,7 @@ async fn moved_repository_is_read_from_identitys_knot() {
 }
 
 #[tokio::test]
-async fn a_declaration_of_somebody_elses_repository_is_refused() {
+async fn declaration_of_foreign_repository_is_refused() {
     let stage = Stage::new();
     let repo = stage.world.repository_1_0(&stage.alice, "new");
     let declaration = json!({ "repo": repo.did, "createdAt": "2026-11-01T00:00:00Z" });
@@ -293,7 +293,7 @@ async fn more_declarations_than_are_read_leave_the_protocol_unknown() {
 }
 
 #[tokio::test]
-async fn a_number_is_looked_up_on_the_web() {
+async fn pull_number_is_resolved_on_web_page() {
     let stage = Stage::new();
     let repo = stage.handle(&stage.alice);
     let first = stage.open(&repo, "a").await;

@@ -364,7 +364,7 @@ async fn strangers_status_is_history_only() {
 }
 
 #[tokio::test]
-async fn a_collaborator_on_a_later_page_counts() {
+async fn collaborator_on_a_later_page_counts() {
     const STATUS: &str = "sh.tangled.repo.pull.status";
     let stage = Stage::new();
     let pds = stage.world.pds();
@@ -452,7 +452,7 @@ async fn every_status_record_is_in_the_history() {
 }
 
 #[tokio::test]
-async fn a_record_behind_a_thousand_newer_ones_is_found() {
+async fn record_older_than_thousand_others_is_found() {
     const STATUS: &str = "sh.tangled.repo.pull.status";
     let stage = Stage::new();
     let pds = stage.world.pds();

@@ -180,7 +180,7 @@ async fn lost_issue_is_put_once_more() {
 }
 
 #[tokio::test]
-async fn a_lost_answer_neither_fails_nor_repeats() {
+async fn lost_issue_answer_neither_fails_nor_repeats() {
     for fault in [
         Fault::reset().committed(),
         Fault::gateway(502).committed(),
@@ -241,7 +241,7 @@ async fn ambiguous_write_names_the_record() {
 }
 
 #[tokio::test]
-async fn a_strangers_state_is_refused_and_does_not_count() {
+async fn strangers_issue_state_is_refused_and_ignored() {
     let stage = Stage::new();
     let carol = stage.world.pds().account("carol.test", PASSWORD);
     let issue = open(&stage, "One").await;
@@ -359,7 +359,7 @@ async fn without_index_known_accounts_are_read() {
 }
 
 #[tokio::test]
-async fn without_the_index_a_list_has_pages_too() {
+async fn issue_list_without_index_has_pages() {
     let stage = Stage::new();
     for title in ["First", "Second", "Third"] {
         open(&stage, title).await;
@@ -385,7 +385,7 @@ async fn without_the_index_a_list_has_pages_too() {
 }
 
 #[tokio::test]
-async fn a_number_is_read_from_the_web_page() {
+async fn issue_number_is_resolved_on_web_page() {
     let stage = Stage::new();
     open(&stage, "First").await;
     let second = open(&stage, "Second").await;
@@ -403,7 +403,7 @@ async fn a_number_is_read_from_the_web_page() {
 }
 
 #[tokio::test]
-async fn a_list_is_one_request_a_page() {
+async fn issue_list_takes_a_request_per_page() {
     let stage = Stage::new();
     for n in 0..3 {
         open(&stage, &format!("Issue {n}")).await;
@@ -422,7 +422,7 @@ async fn a_list_is_one_request_a_page() {
 }
 
 #[tokio::test]
-async fn the_record_of_an_issue_can_be_inspected() {
+async fn issue_record_can_be_inspected() {
     let stage = Stage::new();
     let issue = open(&stage, "One").await;
     let forge = stage.tangled(&stage.alice);

@@ -243,7 +243,7 @@ async fn non_utf8_changes_are_neither_submitted_nor_merged() {
 }
 
 #[tokio::test]
-async fn a_status_record_alone_is_no_merge() {
+async fn status_record_alone_is_no_merge() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let knot = stage.world.knot().host();
@@ -441,7 +441,7 @@ async fn later_round_does_not_undo_a_merge() {
 }
 
 #[tokio::test]
-async fn a_log_in_an_unknown_form_stops_the_merge() {
+async fn malformed_log_stops_the_merge() {
     let now = Timestamp::now().to_string();
     let no_address = json!({ "Hash": "00", "Message": "Theirs", "Author": { "When": now } });
     for commits in [json!([no_address]), json!([{ "id": 1 }]), Value::Null] {

@@ -195,7 +195,7 @@ async fn verdict_is_a_comment_on_reviewed_round() {
 }
 
 #[tokio::test]
-async fn the_verdicts_of_the_owner_and_the_collaborators_count() {
+async fn verdicts_of_owner_and_collaborators_count() {
     let stage = Stage::new();
     let (alice, bob) = (handle(&stage, &stage.alice), handle(&stage, &stage.bob));
     let carol = stage.world.pds().account("carol.test", PASSWORD);

@@ -40,7 +40,7 @@ async fn killed_merge_merges_and_records_once() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_ticket_whose_creation_is_killed_is_opened_once() {
+async fn killed_ticket_create_opens_ticket_once() {
     kill::ticket_creation(STEP).await;
 }
 

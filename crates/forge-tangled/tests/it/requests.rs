@@ -247,7 +247,7 @@ async fn file_edits_add_a_request_per_path() {
 }
 
 #[tokio::test]
-async fn a_view_is_one_round_trip() {
+async fn view_takes_a_single_round_trip() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let forge = stage.tangled(&stage.bob);
@@ -491,7 +491,7 @@ async fn search_matches_people_labels_and_states_locally() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_first_list_waits_for_four_requests() {
+async fn first_list_waits_for_four_requests() {
     let stage = Stage::new();
     stage.open(&stage.handle(&stage.alice), "topic").await;
     let forge = stage.tangled_with(stage.settings(), None);

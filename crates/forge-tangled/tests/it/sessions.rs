@@ -297,7 +297,7 @@ async fn anonymous_reads_but_cannot_write() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_expired_token_is_renewed_once_for_all_processes() {
+async fn expired_token_is_renewed_once_across_processes() {
     let stage = Stage::new();
     let dir = tempfile::tempdir().unwrap();
     let process = || process(&stage, &dir);
@@ -429,7 +429,7 @@ async fn last_action_wins_despite_slow_clock() {
 
 /// Servers and knots agree on the time, and we are ten minutes off.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn knots_take_our_tokens_whatever_our_clock_says() {
+async fn knots_accept_tokens_despite_wrong_clock() {
     for skew in [-600, 600] {
         let stage = Stage::new();
         let (pds, knot) = (stage.world.pds(), stage.world.knot());

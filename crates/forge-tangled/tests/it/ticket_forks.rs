@@ -20,7 +20,7 @@ fn from(owner: &str, branch: &str) -> CreatePull {
 }
 
 #[tokio::test]
-async fn a_branch_of_a_fork_is_opened_and_resubmitted() {
+async fn fork_branch_is_opened_and_resubmitted() {
     let stage = Stage::new();
     let (repo, id) = stage.repo_1_0();
     let carol = stage.world.pds().account("carol.test", PASSWORD);

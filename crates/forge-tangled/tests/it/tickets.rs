@@ -267,7 +267,7 @@ fn guessed(warnings: &[Warning], name: &str) -> bool {
 
 /// Writes to a repository of 1.0, on knots that want either audience.
 #[tokio::test]
-async fn the_life_of_a_ticket() {
+async fn ticket_lifecycle() {
     for audience in [Audience::Host, Audience::Repository] {
         let options = KnotOptions {
             audience,

@@ -16,7 +16,7 @@ const APPLY: &str = "com.atproto.repo.applyWrites";
 const PULL: &str = "sh.tangled.repo.pull";
 
 #[tokio::test]
-async fn opening_is_one_blob_and_one_write_of_everything() {
+async fn create_takes_a_blob_and_a_single_write() {
     let stage = Stage::new();
     let repo = stage.handle(&stage.alice);
     let label = forge_core::model::NewLabel {
@@ -70,7 +70,7 @@ async fn patch_for_missing_branch_is_refused() {
 }
 
 #[tokio::test]
-async fn a_lost_answer_neither_fails_nor_repeats() {
+async fn lost_write_answer_neither_fails_nor_repeats() {
     for fault in [Fault::reset().committed(), Fault::gateway(502).committed()] {
         let stage = Stage::new();
         stage.world.pds().host().fault(fault.on(APPLY));
@@ -83,7 +83,7 @@ async fn a_lost_answer_neither_fails_nor_repeats() {
 }
 
 #[tokio::test]
-async fn a_lost_request_is_sent_again() {
+async fn lost_request_is_sent_again() {
     for fault in [Fault::reset(), Fault::gateway(502)] {
         let stage = Stage::new();
         stage.world.pds().host().fault(fault.on(APPLY));
@@ -468,7 +468,7 @@ async fn new_round_is_added_after_old_round() {
 }
 
 #[tokio::test]
-async fn a_patch_needs_no_branch() {
+async fn patch_needs_no_branch() {
     let stage = Stage::new();
     stage
         .repo
@@ -561,7 +561,7 @@ async fn edits_are_a_round_of_the_accounts_own() {
 }
 
 #[tokio::test]
-async fn a_ticket_takes_no_edits() {
+async fn ticket_with_file_edits_is_refused() {
     let stage = Stage::new();
     let (repo, id) = stage.repo_1_0();
     let before = repo.git.refs();

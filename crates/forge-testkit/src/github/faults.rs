@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_is_read_from_json() {
+    fn fault_is_read_from_json() {
         let value = json!({
             "operation": "X", "status": 502, "committed": true, "times": 0, "skip": 2
         });

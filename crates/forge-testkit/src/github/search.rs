@@ -514,7 +514,7 @@ mod tests {
     }
 
     #[test]
-    fn an_escaped_quote_stays_in_the_value() {
+    fn escaped_quote_stays_in_value() {
         let query = Query::parse(r#"label:"say \"hi\"""#);
         assert_eq!(query.terms, [term(false, "label", &[r#"say "hi""#])]);
     }

@@ -120,7 +120,7 @@ fn merge_keeps_commits_and_authors() {
 }
 
 #[test]
-fn a_plain_diff_becomes_one_commit() {
+fn plain_diff_becomes_one_commit() {
     let it = Fixture::new();
     topic(&it.repo.git);
     let diff = it.repo.git.run(["diff", "main", "topic"]).text();
@@ -211,7 +211,7 @@ fn service_token_claims_are_all_checked() {
 }
 
 #[test]
-fn an_old_knot_speaks_the_old_protocol() {
+fn old_knot_speaks_the_old_protocol() {
     let options = KnotOptions {
         legacy: true,
         ..KnotOptions::default()
@@ -262,7 +262,7 @@ fn merge_check_failure_has_status_200() {
 }
 
 #[test]
-fn a_fork_is_compared_through_a_hidden_ref() {
+fn fork_is_compared_through_hidden_ref() {
     let it = Fixture::new();
     let fork = it.world.fork(&it.repo, &it.bob);
     fork.git

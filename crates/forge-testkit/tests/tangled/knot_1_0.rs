@@ -154,7 +154,7 @@ fn ticket_edit_needs_swap_cid_and_permission() {
 }
 
 #[test]
-fn a_comment_names_the_current_version() {
+fn comment_names_the_current_version() {
     let it = Fixture::new(KnotOptions::default());
     let created = it.ticket(&it.bob, "3mkuuamwfj322").ok();
     let comment = |cid: &Value, text: &str| {
@@ -179,7 +179,7 @@ fn a_comment_names_the_current_version() {
 }
 
 #[test]
-fn a_token_may_have_to_be_for_the_repository() {
+fn token_audience_can_be_the_repository() {
     let it = Fixture::new(KnotOptions {
         audience: Audience::Repository,
         ..KnotOptions::default()

@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_without_a_covered_type_is_refused() {
+    fn schema_without_covered_type_is_refused() {
         let error = reduce("type Query { id: ID }").unwrap_err();
         assert!(matches!(error, ReduceError::Missing(_)), "{error}");
     }

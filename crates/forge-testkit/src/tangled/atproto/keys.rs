@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_signature_is_of_one_key_over_one_message() {
+    fn signature_is_bound_to_key_and_message() {
         let (key, other) = (Key::from_seed("a"), Key::from_seed("b"));
         let signature = key.sign(b"m");
         assert_eq!(signature.len(), 64);

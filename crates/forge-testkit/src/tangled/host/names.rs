@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_put_back_and_an_answer_renamed() {
+    fn request_is_restored_and_answer_renamed() {
         let (query, body) = sent(
             "which=1&of=at%3A%2F%2Fd%2Forg.new.pull%2Fk",
             &json!({ "repo": "d", "record": renamed() }),
