@@ -18,7 +18,7 @@
 //! | a head that moves behind the confirmation | `moved_head_is_refused` |
 //! | a base branch that is changed behind the confirmation | `changed_base_is_refused` |
 //! | a private repository named in a text | `private_repository_in_body_stays_unreachable` |
-//! | one whose own text names what is read | `links_hide_titles_of_unlisted_repositories` |
+//! | a private repository whose text names a read issue | `links_hide_titles_of_unlisted_repositories` |
 //! | a record at a host of the caller's choice | `strangers.rs` |
 //!
 //! The reach of a server is tested in `lists.rs`, expiry of confirmations beside their code.
