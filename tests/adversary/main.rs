@@ -1,6 +1,6 @@
 //! Programs that a stranger's repository can make run: canary programs in every place where git
-//! takes a program from, under every tool, resource and command of the real binary. And what lying
-//! servers and clients can reach ([`liars`]).
+//! takes a program from, under every tool, resource and command of the real binary. Lying servers
+//! and clients are in [`liars`].
 #![cfg(unix)]
 #![allow(
     clippy::unwrap_used,

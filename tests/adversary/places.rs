@@ -223,7 +223,7 @@ fn submodule(scratch: &Scratch, repo: &Path) -> PathBuf {
     outer
 }
 
-/// git of the one who plants.
+/// git of the attacker.
 fn git(dir: &Path, args: &[&str]) {
     GitDir::at(dir).run(args.iter().copied()).ok();
 }

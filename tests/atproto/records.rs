@@ -1,4 +1,4 @@
-//! Every record of the dialect that we write is one that a real PDS takes and keeps as it is.
+//! A real PDS accepts every record of our dialect, and keeps it unchanged.
 
 use std::{collections::BTreeSet, io::Write};
 

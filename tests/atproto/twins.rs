@@ -476,7 +476,7 @@ fn swapping(it: &mut Side) {
     );
 }
 
-/// Twelve at once want to be the one that changes a record.
+/// Twelve concurrent calls try to change a record over the same version.
 fn racing(it: &mut Side) {
     let (did, caller, _) = account(it, "rob.test");
     let first = caller

@@ -1,4 +1,4 @@
-//! Two people with accounts on a real PDS: what the one writes with `forge`, the other one sees.
+//! Two accounts on a real PDS: each sees what the other writes with `forge`.
 
 use std::{
     collections::BTreeMap,
@@ -185,7 +185,7 @@ fn what_they_wrote_is_sound(stage: &Stage) {
             );
             *written.entry(collection.to_owned()).or_default() += 1;
             assert_eq!(indexed(&stage.world, &uri), Some(cid.clone()), "{uri}");
-            // The light one has no blobs of theirs.
+            // The light PDS lacks the blobs of the real PDS.
             if collection != "sh.tangled.repo.pull" {
                 let (_, by_us) = light.pds().put(&twin.did, collection, rkey, record);
                 assert_eq!(by_us, cid, "{uri}");
@@ -227,8 +227,8 @@ impl Stage {
         opened.stdout_text().trim().to_owned()
     }
 
-    /// Starts a command and has the server restart so many milliseconds later; whether the command
-    /// succeeded. The index has heard of all that Alice and Bob have then.
+    /// Starts a command and restarts the server after `delay` milliseconds; returns true if the
+    /// command succeeded. By then the index has every record of Alice and Bob.
     fn restarts_in(&self, command: &Run, delay: u64) -> bool {
         let mut command = command.command();
         command.stdout(Stdio::null()).stderr(Stdio::null());

@@ -123,7 +123,7 @@ impl Browser {
         Some(browser)
     }
 
-    /// Opens a file, and waits until it is there.
+    /// Opens a file, and waits until it is loaded.
     pub fn open(&self, file: &Path, view: &View) -> Tab<'_> {
         let target = self.call("", "Target.createTarget", json!({"url": "about:blank"}));
         let attach = json!({"targetId": target["targetId"], "flatten": true});

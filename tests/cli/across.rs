@@ -122,7 +122,7 @@ fn unreachable_forge_is_named_and_the_rest_shown() {
     assert!(said.contains("alice.test/widget is not shown: "), "{said}");
 }
 
-/// The one test that measures: what is asked one after the other is not seen in any count.
+/// Only this test measures time: no count shows that requests are sequential.
 #[test]
 fn slow_forges_are_asked_at_the_same_time() {
     const SLOW: Duration = Duration::from_secs(3);

@@ -119,7 +119,7 @@ fn c_002_14_newest_open_pull_of_a_branch_is_taken() {
     assert_eq!(read(), (json!(1), json!([])));
     world.forge(&create).ok();
     assert_eq!(read(), told(2, "#1 into main (open)"));
-    // Every command that reads takes the newest, and says so.
+    // Every read command takes the newest, and says so.
     let taken = "#2 is taken, others are #1 into main (open)";
     for args in [
         &["view", "feature", "--json", "number"][..],
@@ -781,7 +781,7 @@ fn stacked_pull_verdict_agrees_with_merge() {
     assert!(out.stderr_text().contains("#1"), "{out:?}");
 }
 
-/// Pull request 1 with so many small files, a renamed one, a binary one, and `more`.
+/// Pull request 1 with `files` small files, a renamed file, a binary file, and `more`.
 fn wide(files: usize, more: &[(&str, &str)]) -> Hub {
     let hub = Hub::new();
     let mut seed = hub.double.seed();

@@ -252,7 +252,7 @@ fn r_002_18_configured_risk_and_approval_count() {
     // C-002-17
     assert_eq!(found["summary"]["blockers"], json!([]));
     assert_eq!(found["summary"]["readyToMerge"], true, "{found}");
-    // A variable is expanded, and one that is not set leaves the default.
+    // A set variable is expanded, and an unset variable leaves the default.
     world.configure("[context.summary]\nmedium_risk_lines = \"${FEW_LINES}\"\n");
     assert_eq!(context()["summary"]["risk"]["score"], 0);
     let run = world

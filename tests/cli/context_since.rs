@@ -12,7 +12,7 @@ use crate::{
 
 const GONE: &str = "1111111111111111111111111111111111111111";
 
-/// A text of so many lines, of which one is another.
+/// A text of `lines` lines, of which line `changed` differs.
 fn numbered(lines: usize, changed: usize, to: &str) -> String {
     (1..=lines)
         .map(|n| match n == changed {

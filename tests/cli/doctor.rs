@@ -35,7 +35,7 @@ fn without_token(output: &Output) {
     assert!(!said.contains(TOKEN) && !said.contains("canary"), "{said}");
 }
 
-/// Verdict and detail of one entry.
+/// Verdict and detail of an entry.
 #[track_caller]
 fn entry<'a>(report: &'a str, name: &str) -> (&'a str, &'a str) {
     let rows = rows(report);

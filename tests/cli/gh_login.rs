@@ -1,4 +1,4 @@
-//! A login of gh's counts, whether or not gh is there.
+//! A login of gh's counts, even if gh is not installed.
 
 use crate::hub::{Hub, REPO, TOKEN};
 

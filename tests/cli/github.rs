@@ -8,7 +8,7 @@ use forge_testkit::{Output, git_program, github::PullSeed};
 use crate::hub::{Hub, REPO, TOKEN};
 
 impl Hub {
-    /// Runs it and wants exactly so many requests.
+    /// Runs a command and expects this number of requests.
     #[track_caller]
     fn costs(&self, requests: usize, args: &[&str]) -> Output {
         self.double.reset_record();
@@ -184,7 +184,7 @@ fn stacked_pull_text_comes_from_own_commits() {
     assert_eq!((&*made.title, &*made.body), ("Add upper", "Why."));
     assert_eq!(made.base_branch, "work");
 
-    // The tip of the lower one is not here: its branch, as it was fetched, tells as much.
+    // The clone lacks the lower tip, but has its fetched branch, which is enough.
     let mut seed = hub.double.seed();
     seed.commit(REPO, "work", &[("more.txt", Some("x\n"))], "More");
     drop(seed);
@@ -243,7 +243,7 @@ fn every_change_takes_two() {
     ] {
         hub.costs(2, &[args, &R].concat());
     }
-    // The first look starts GitHub's own, and the next one sees what came of it.
+    // The first read starts GitHub's computation, and the next read sees the result.
     hub.costs(1, &["pr", "view", "1", "--json", "mergeable", R[0], R[1]]);
     hub.costs(2, &["pr", "merge", "1", "--squash", R[0], R[1]]);
     hub.costs(1, &["pr", "merge", "1", "--squash", R[0], R[1]]);

@@ -1064,7 +1064,7 @@ pub fn on_tangled() -> Vec<Situation<Tangled>> {
             "pr merge {} --rebase",
             ("pr_merge", r#"{"number":"{}"}"#),
             &[],
-            // The lower one is merged, so that this one can be.
+            // The lower pull request is merged, so that the upper can be.
             Shows("{}", "mergeStateStatus", "CLEAN"),
         ),
         situation(

@@ -197,7 +197,7 @@ fn commit_after_merge_into_checked_out_base_keeps_merge() {
     assert_eq!(world.git.show("main", "feature.txt"), "one\ntwo\n");
 }
 
-/// A merge is killed while the files go along, and behind the move of the branch; git itself goes on.
+/// The merge is killed while files are updated, and after the branch moved; git itself continues.
 #[test]
 #[cfg(target_os = "linux")]
 fn commit_after_killed_merge_keeps_merge() {

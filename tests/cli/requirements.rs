@@ -1,4 +1,4 @@
-//! The requirements by number: what the page lists, and tests of those that no other file has.
+//! Requirements by number: the page's list, and tests of requirements without another file.
 
 mod earlier_sets;
 

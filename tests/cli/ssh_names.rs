@@ -85,7 +85,7 @@ fn fork_remote_alias_resolves_to_ssh_host() {
     clone.git(&["config", "branch.work.remote", "origin"]);
     clone.git(&["config", "branch.work.merge", "refs/heads/work"]);
     assert_eq!(clone.forge(&NUMBER).text(), "2\n");
-    // Once for each name.
+    // ssh is asked once for each name.
     assert_eq!(clone.asked(), ["-G gh-work", "-G gh-home"]);
 }
 

@@ -151,7 +151,7 @@ fn watch_until_verdict_prints_changed_requirements() {
     assert_eq!(verdict, wanted);
 }
 
-/// The rules that the watch goes by are those of the end.
+/// The verdict at the end follows the rules at the end.
 #[test]
 fn watch_verdict_heeds_a_new_ruleset() {
     let hub = Hub::with_pull();
@@ -285,7 +285,7 @@ fn watch_of_tangled_pull_waits_for_state() {
     assert_eq!(lines(&out), closed);
 }
 
-/// A watch that goes on for an hour, and its first line.
+/// A watch that would run for an hour, and its first line.
 fn endless(hub: &Hub) -> (Child, BufReader<std::process::ChildStdout>) {
     let more = ["--interval", "1h", "--timeout", "1h"];
     let args = ["pr", "watch", "1", "-R", REPO];

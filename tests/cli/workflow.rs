@@ -189,7 +189,7 @@ fn head_definition_has_no_effect_on_merge() {
     assert!(!shown.to_string().contains("Mine"), "{shown}");
     let create = ["pr", "create", "-H", "work", "-t", "x", "-b", "y"];
     world.now(&[&create[..], &["--closes", "1"]].concat()).ok();
-    // ... nor of one that is merged.
+    // ... nor a merged head's.
     let merged = world.now(&["pr", "merge", "1", "--merge"]);
     let said = merged.output().success().stderr_text();
     assert_eq!(said, "moved: #1: In Review -> Done (closed)\n");

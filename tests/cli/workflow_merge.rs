@@ -125,7 +125,7 @@ fn r_000_22_failed_transition_never_fails_the_merge() {
     );
     assert_eq!(world.json("1", "state")["state"], "MERGED");
     assert!(world.is_open("1"));
-    // Once the configuration is right, the rest is done.
+    // With a correct configuration, the rest is done.
     world.now(&["config", "unset", "workflow.definition"]).ok();
     assert_eq!(counts(&reconcile(&world, "1")), [1, 0, 0]);
     assert!(!world.is_open("1"));

@@ -416,7 +416,7 @@ fn missing_board_field_and_option_are_named() {
     stage.fails(&to, 1, "forge workflow init");
     stage.json(&["init"]);
     assert_eq!(stage.json(&to)["newState"], "Backlog");
-    // An option that a person has renamed on the board is one that is missing.
+    // An option renamed on the board counts as missing.
     {
         let mut seed = hub.double.seed();
         let fields = seed.projects.values_mut().flat_map(|p| &mut p.fields);

@@ -42,7 +42,7 @@ fn is_test(reference: &str) -> bool {
         let mut files = files.into_iter().chain([path.with_extension("rs")]);
         Some((files.find_map(|file| read(&file))?, depth))
     };
-    // Modules behind the last one with a file are inside of that file, some made by a macro.
+    // Inner modules without a file are in the file of the outer module, some made by a macro.
     let deepest = (0..=modules.len()).rev().find_map(source);
     deepest.is_some_and(|(text, depth)| {
         let mut inline = modules[depth..].iter();

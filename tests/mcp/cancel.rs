@@ -36,7 +36,7 @@ fn has_begun(hub: &Hub) {
 
 /// How often the diff was asked for, once the slow request is over.
 fn diffs(hub: &Hub) -> usize {
-    // A call that goes on sends its next request as soon as the first is answered.
+    // Without the cancellation, the call would send its next request after the first answer.
     thread::sleep(SLOW * 3);
     let all = hub.double.requests();
     all.iter().filter(|r| r.path.ends_with("/pulls/1")).count()
@@ -58,7 +58,7 @@ fn over_standard_input_and_output() {
             }
             let wanted = usize::from(!cancelled);
             assert_eq!(diffs(&hub), wanted, "{era}, cancelled: {cancelled}");
-            // The connection goes on.
+            // The connection stays usable.
             wire.call("pr_list", json!({"repo": REPO})).ok();
         }
     }

@@ -391,7 +391,7 @@ fn long_names_hide_nothing_in_the_question() {
     }
 }
 
-/// Resolves the thread that is there, and opens another.
+/// Resolves the existing thread, and opens another.
 fn swaps_threads(hub: &Hub) {
     let view = json!({"repo": REPO, "number": 1, "include": "threads"});
     let view = hub.server(&["--write"]).call("pr_view", view).ok();

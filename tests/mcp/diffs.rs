@@ -130,7 +130,7 @@ fn long_file_diff_is_cut_at_hunks_and_lines() {
         .sum();
     assert_eq!(wide, 60_000);
 
-    // The head moves: the cursor of the old one is refused.
+    // The head moves, so the old cursor is refused.
     let cursor = all[0].cursor().unwrap();
     world.git.commit("edit", "More", &[("more", Some("x"))]);
     wire.call("pr_diff", json!({"number": 1, "cursor": cursor}))
@@ -201,7 +201,7 @@ fn diff_uses_the_current_base() {
             let mut next = args.clone();
             next["cursor"] = json!(cursor);
             let followed = wire.call("pr_diff", next);
-            // A base that comes to the same diff as the first page's goes on with it.
+            // A cursor stays valid if the new base gives the same diff.
             match base {
                 "moved" => drop(followed.ok()),
                 _ => drop(

@@ -482,7 +482,7 @@ fn failed_log_tail_is_shown_on_request() {
         paths.iter().filter(|p| p.starts_with("/storage/")).count(),
         2
     );
-    // A log that is gone is said to be.
+    // A deleted log is reported.
     hub.double.seed().logs.clear();
     let args = json!({"repo": REPO, "number": 1, "logs": true, "failed_only": true});
     wire.call("pr_checks", args)
@@ -557,7 +557,7 @@ fn check_pages_stay_on_the_first_head() {
         .double
         .seed()
         .commit(REPO, "work", &[("pushed.txt", Some("x\n"))], "Push");
-    // The new head has as many, so that the position alone would fit.
+    // The new head has as many checks, so the position alone would fit.
     for n in 0..300 {
         check(n);
     }
@@ -634,7 +634,7 @@ fn empty_edit_is_reported_unchanged() {
         assert_eq!(edited.data()["unchanged"], unchanged, "{what}");
         assert_eq!(edited.text().contains("nothing was written"), unchanged);
     }
-    // A name that is near none is answered with those that there are.
+    // An unknown name without a similar one is answered with the valid names.
     wire.call(
         "pr_edit",
         json!({"repo": REPO, "number": 1, "add_labels": ["zzzzz"]}),

@@ -383,7 +383,7 @@ fn row_facts_match_structured_data() {
         assert!(!rows.is_empty());
         for (line, row) in called.text().lines().zip(&rows) {
             row_has_the_facts_of(line, row, is_pull);
-            // The text is the last of the line, and all of it is there.
+            // The text is complete, at the end of the line.
             let title = row["title"].as_str().unwrap().replace('"', "'");
             assert!(line.ends_with(&format!(" | \"{title}\"")), "{line}");
         }

@@ -216,7 +216,7 @@ fn transferred_repository_leaves_the_list() {
     wire.call("pr_list", json!({"repo": "mallory/stolen"}))
         .fails("permission_denied");
     assert_eq!(hub.double.counts().api, asked);
-    // A server for the new name takes the new name, and not the old one.
+    // A server that allows the new name refuses the old.
     let mut other = hub.server(&["--allow-repo", "github.localhost/mallory/stolen"]);
     other
         .call("pr_list", json!({"repo": "Mallory/Stolen.git"}))
@@ -239,7 +239,7 @@ fn renamed_repository_stays_on_owner_wildcard_list() {
         .says("octo/instruments");
 }
 
-/// A private repository beside the one of the hub, that Ada sees.
+/// A private repository beside the hub's, visible to Ada.
 const SECRET: &str = "octo/secret";
 
 /// With pull request 1 of Grace's, and one of the private repository.
@@ -294,8 +294,7 @@ fn node_id_of_unlisted_repository_is_refused() {
     assert_eq!(&after.data()["comments"], said);
 }
 
-/// Nor do the words of a search lead to another repository, also where the other has the numbers of
-/// this one.
+/// A search does not reach another repository, even with the same numbers.
 #[test]
 fn search_finds_nothing_in_other_repositories() {
     let hub = with_secret();
@@ -317,8 +316,8 @@ fn search_finds_nothing_in_other_repositories() {
     assert_eq!(found.data()["pull_requests"][0]["title"], "Work");
 }
 
-/// A pull request of a repository on the list may come from one that is not, and maintainers may
-/// push there.
+/// The head of a listed repository's pull request may be in an unlisted fork that maintainers may
+/// push to.
 #[test]
 fn fork_branch_belongs_to_another_repository() {
     let hub = Hub::with_pull();
@@ -411,7 +410,7 @@ fn handle_and_did_are_separate_list_names() {
             "nothing was sent for what is not on {allowed}"
         );
     }
-    // A record of another repository is none of the one that is allowed.
+    // A listed repository does not give access to another repository's record.
     let other = t.world.repository(&t.bob, "secret");
     other
         .git
@@ -443,7 +442,7 @@ fn handle_and_did_are_separate_list_names() {
         .call("pr_view", args.clone())
         .fails("permission_denied");
     assert!(!refused.0.to_string().contains("Secret title"));
-    // Nor where its author has another one here.
+    // Even if its author has a pull request here.
     t.branch("bobs");
     let create = [
         "pr", "create", "-R", WIDGET, "-H", "bobs", "-t", "Of Bob", "-b", "",

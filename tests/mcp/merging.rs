@@ -155,7 +155,7 @@ fn partial_edit_names_the_finished_part() {
     let mut wire = hub.server(&["--write"]);
     let closed = json!({"repo": REPO, "number": 1, "state": "closed"});
     wire.call("pr_set_state", closed).ok();
-    // The title of one that is closed can be changed, and it cannot be made a draft.
+    // A closed pull request can be renamed, but not made a draft.
     let edit = json!({"repo": REPO, "number": 1, "title": "Another", "draft": true});
     let half = wire
         .call("pr_edit", edit)

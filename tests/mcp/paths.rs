@@ -10,7 +10,7 @@ use crate::{
     world::{LEGACY, MODERN, Wire, World},
 };
 
-/// A pull request of Ada's in another repository than that of a world.
+/// A pull request of Ada's in a repository outside the world.
 fn proposed(world: &World, dir: &Path, title: &str) {
     let git = GitDir::at(dir);
     git.commit("secret", "Secret", &[("secret.txt", Some("secret\n"))]);
@@ -122,7 +122,7 @@ fn listed_paths_are_used_as_well() {
         let status = wire.call("forge_status", json!({})).ok();
         assert_eq!(status.data()["allow_path"], **allowed);
     }
-    // Beside a list of repositories the own one is on neither.
+    // With a list of repositories, the server's own directory is on neither list.
     let lists = ["--allow-repo", "octo/*", "--allow-path", &exact];
     let mut wire = world.server(MODERN, &lists);
     assert_ne!(view(&mut wire, &exact)["isError"], true);

@@ -398,7 +398,7 @@ fn r_000_16_list_has_total_and_more_on_request() {
     assert_eq!(lines.filter(|l| l.starts_with("  opened ")).count(), 9);
     let numbers = column(&pages, "pull_requests", "number");
     assert_eq!(numbers, ["9", "8", "7", "6", "5", "4", "3", "2", "1"]);
-    // A closed one says when, and a row that is longer than a page goes on.
+    // A closed pull request has its time, and a row longer than a page continues.
     let labels: Vec<String> = (0..12).map(|n| format!("{}{n}", "é".repeat(40))).collect();
     for label in &labels {
         world.forge(&["label", "create", label]).ok();

@@ -1,4 +1,4 @@
-//! A head that is not the expected one any more: nothing is written, whatever was asked for.
+//! Calls with an outdated expected head write nothing.
 
 use std::{fs, path::PathBuf};
 

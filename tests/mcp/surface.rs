@@ -6,12 +6,11 @@ use serde_json::{Value, json};
 
 use crate::world::{LEGACY, MODERN, World};
 
-/// The most bytes of the tools that only read, and of those that write as well: without the sets that
-/// have to be named.
+/// Size limits in bytes, for read-only and for all tools: without the sets that must be named.
 const READ_MAX: usize = 10 * 1024;
 const WRITE_MAX: usize = 20 * 1024;
 
-/// The most bytes of what a client gives its model of one tool.
+/// Size limit in bytes of a tool's description for the model.
 const TOOL_MAX: usize = 900;
 
 /// A tool without the schema of its result, which clients keep to themselves.

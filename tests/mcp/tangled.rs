@@ -22,7 +22,7 @@ fn patch(t: &Tangled, branch: &str, files: &[&str]) -> String {
     t.repo.git.run(["format-patch", "--stdout", &range]).text()
 }
 
-/// The world's index has it, and the result says so.
+/// Asserts that the world's index has the record, and that the result says so.
 #[track_caller]
 fn is_confirmed(result: Called) -> Called {
     let result = result.ok();
@@ -113,8 +113,8 @@ fn pull_request_lifecycle_on_tangled() {
     }
 }
 
-/// The diff is that of the round, also where the knot makes one of its commits: a commit on the base
-/// changes nothing about it, a round does.
+/// The diff is the round's, even if the knot makes it from commits. A commit on the base does not
+/// change the diff, a new round does.
 #[test]
 fn diff_cursor_survives_base_commits() {
     let t = Tangled::new();
@@ -136,7 +136,7 @@ fn diff_cursor_survives_base_commits() {
     git.commit("main", "Meanwhile", &[("many/19.txt", Some("two\n"))]);
     pages.extend(wire.pages("pr_diff", args.clone(), 1_000));
     assert_eq!(column(&pages, "files", "path"), names);
-    // Nor does it matter to a server that has not read the diff before.
+    // A server that has not read the diff before accepts the cursor, too.
     let mut other = Wire::start(&t.forge(&t.bob, &["mcp"]), MODERN);
     pages.truncate(1);
     pages.extend(other.pages("pr_diff", args.clone(), 1_000));
@@ -164,7 +164,7 @@ fn moved_branch_is_kept_despite_consent() {
     assert_eq!(wire.asked.len(), 2);
     assert_eq!(kept.data()["branch_deleted"], false);
     assert_eq!(t.repo.git.oid("topic"), Some(tip));
-    // Closing has nothing to do with a merged one; another with commits of no round keeps them too.
+    // A merged pull request cannot be closed; closing keeps unsubmitted commits, too.
     let other = t.open("other");
     let tip = t
         .repo
@@ -176,7 +176,7 @@ fn moved_branch_is_kept_despite_consent() {
     assert_eq!(t.world.pds().records(&t.alice.did, PULL).len(), 2);
 }
 
-/// Also one that was merged before: by then the index may have lost the record of it.
+/// The index may have lost the record since the merge.
 #[test]
 fn earlier_merge_is_checked_at_the_index() {
     let t = Tangled::new();
@@ -349,7 +349,7 @@ fn edit_and_draft_report_the_worse_state() {
     assert_eq!(t.world.pds().record(&uri).unwrap().1["title"], "T");
 }
 
-/// Also where the index has lost it, which its author can mend in a terminal.
+/// The author can repair a lost record in a terminal.
 #[test]
 fn context_of_unindexed_pull_is_not_ready() {
     let t = Tangled::new();
@@ -529,7 +529,7 @@ fn unsupported_field_stops_edit_before_writes() {
         .fails("unsupported")
         .says("tangled has no drafts");
     assert_eq!(title(), before);
-    // Nor is anybody asked about it.
+    // No question is asked about it.
     for (tool, method, next) in [
         ("pr_merge", "squash", "\nNext: pr_resubmit {"),
         ("pr_update_branch", "rebase", "\nNext: pr_resubmit {"),

@@ -1,4 +1,4 @@
-//! `pr_context` with `wait_for`: it answers before a client gives up, and goes on where it was.
+//! `pr_context` with `wait_for`: answers before a client gives up, and continues from a cursor.
 
 use std::{thread, time::Duration};
 
@@ -98,7 +98,7 @@ fn cancelled_wait_sends_no_more_requests() {
     wire.send(&json!({
         "jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}
     }));
-    // The connection goes on, and the call has ended: its bundle is never read.
+    // The connection stays usable, and the cancelled call never reads its bundle.
     wire.call("pr_list", json!({"repo": REPO})).ok();
     let sent = hub.double.requests().into_iter();
     let views = sent.filter(|r| r.operation.as_deref() == Some("PullView"));

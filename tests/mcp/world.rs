@@ -87,7 +87,7 @@ pub struct Wire {
     pub asked: Vec<String>,
     /// Action run once, between a question and its answer.
     pub meanwhile: Option<Box<dyn FnOnce()>>,
-    /// Progress that was told.
+    /// Progress notifications received.
     pub progress: Vec<Value>,
     /// Answer to `initialize` or `server/discover`.
     pub hello: Value,
@@ -371,7 +371,7 @@ impl Called {
         self
     }
 
-    /// The text has at most so many characters, the whole result at most three times as many.
+    /// Asserts a text of at most `most` characters, and a result of three times as many at most.
     #[track_caller]
     pub fn bounded(self, most: usize) -> Self {
         let text = self.text().chars().count();

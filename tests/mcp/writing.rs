@@ -256,7 +256,7 @@ fn pull_is_stacked_on_another() {
     world.git.set_branch("upper", "feature");
     let upper = [("upper.txt", Some("upper\n"))];
     world.git.commit("upper", "Add upper", &upper);
-    // The usual base is not the one of what builds on another.
+    // The configured base does not apply to a stacked pull request.
     world.grace(&["config", "set", "pr.base", "main"]).ok();
     let mut wire = world.server(MODERN, &["--write"]);
     let create =

@@ -193,7 +193,7 @@ fn failed_attachment_is_named_and_others_kept() {
         let out = world.tool(tool, &args);
         assert_eq!(out.code, Some(1), "{out:?}");
         assert!(out.stdout_text().contains("#issuecomment-"), "{out:?}");
-        // forge uploads side by side, so either may be the one that arrives second.
+        // forge uploads concurrently, so either file may be the second.
         let there = uploaded(&world);
         assert_eq!(there.len(), 1);
         let missing = if there == ["a.png"] {

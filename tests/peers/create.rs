@@ -282,7 +282,7 @@ fn editor_starts_with_the_template() {
     }
 }
 
-/// The answer below the one place to push to.
+/// Keys for the answer below the only remote.
 const SKIP_PUSH: &str = "\u{1b}[B\r";
 
 /// Text typed for a failed attempt is kept, and `--recover` takes it.

@@ -223,7 +223,7 @@ fn every_flag_of_forge_is_exercised() {
             note(command, &words(text));
         }
     }
-    // Arguments as a list: the texts behind the name of a command, up to the next one.
+    // Arguments as a list: the texts between a command's name and the next.
     for file in sources() {
         let texts = texts(&file);
         let named = |text: &str| COMMANDS.contains(&text);

@@ -1,6 +1,6 @@
 //! The Python package `jira` 3.10.5 reads the same of the doubles of JIRA as forge does.
 //!
-//! The package is that of the Python at `FORGE_JIRA_PYTHON`; without it nothing is compared.
+//! The package belongs to the Python at `FORGE_JIRA_PYTHON`; without it nothing is compared.
 
 use std::path::PathBuf;
 
@@ -29,7 +29,7 @@ fn r_002_8_tickets_match_the_python_client() {
         let ours = linked(&jira, email);
         let (theirs, missing) = (theirs("PROJ-123"), theirs("PROJ-999"));
         assert_eq!(missing["status_code"], 404, "{missing}");
-        // The ticket that there is, and not the one that there is not.
+        // The existing ticket only.
         assert_eq!(ours.as_array().unwrap().len(), 1, "{ours}");
         let ours = &ours[0];
         for field in ["key", "title", "statusName", "labels", "body", "url"] {

@@ -229,7 +229,7 @@ fn pull_created_by_either_is_merged_by_other() {
     }
 }
 
-/// The clone's branches, the one that is checked out, and its commit's subject.
+/// The clone's branches, its checked-out branch, and the subject of that commit.
 fn clone_state(world: &World) -> String {
     world.git(&["branch", "--format=%(HEAD)%(refname:short) %(subject)"])
 }

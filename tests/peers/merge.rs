@@ -82,7 +82,7 @@ fn merge_requires_the_matching_head() {
     twins.both(|world| {
         let head = world.double.seed().pull_of(REPO, 1).head_oid.clone();
         for tool in [Tool::Forge, Tool::Gh] {
-            // The second one finds it merged.
+            // The second merge finds it merged.
             world
                 .command(tool, &format!("pr merge 1 -m --match-head-commit {head}"))
                 .ok();

@@ -20,7 +20,7 @@ pub struct Twins {
 pub struct Both {
     pub forge: Output,
     pub gh: Output,
-    /// The page that forge has opened, where it is the one that gh has opened.
+    /// The page that forge opened, after checking that gh opened the same.
     pub page: String,
 }
 

@@ -70,7 +70,7 @@ fn both_refuse_the_same_names() {
             assert!(said.contains("argument required when using the"), "{said}");
         }
     }
-    // The one exception: it falls back to the current branch.
+    // The only exception: it falls back to the current branch.
     for out in world.same_refusal_of("pr edit -R octocat/tools -t x") {
         assert!(out.stderr_text().contains("for branch \"main\""), "{out:?}");
     }

@@ -32,7 +32,7 @@ impl Tool {
     }
 }
 
-/// The real gh: `FORGE_GH`, else the one that `cargo xtask test` has put into `target/peers`.
+/// The real gh: `FORGE_GH`, else the gh that `cargo xtask test` put into `target/peers`.
 fn gh() -> PathBuf {
     std::env::var_os("FORGE_GH")
         .map_or_else(|| workspace_root().join("target/peers/gh"), PathBuf::from)

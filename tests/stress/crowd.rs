@@ -114,7 +114,7 @@ fn concurrent_merges_merge_once() {
     assert_eq!(commits.trim(), "2", "the base moved more than once");
 }
 
-/// A git that stops before it changes a ref: it makes the file `held`, and ends when `gone` is there.
+/// A git that stops before a ref change: it creates the file `held`, and ends once `gone` exists.
 fn stopping_git(scratch: &Scratch, held: &Path, gone: &Path) -> PathBuf {
     let script = format!(
         "#!/bin/sh\n\

@@ -17,7 +17,7 @@ use forge_testkit::{GitDir, GitShim, Identity, Random, Run, Scratch, ShimPlan};
 /// How many times something is killed. `FORGE_KILLS` changes it.
 const KILLS: u64 = 400;
 
-/// A command, and what makes a second one of it right.
+/// A command, and the correct result of running it again.
 struct Scenario {
     name: &'static str,
     command: &'static [&'static str],
@@ -178,7 +178,7 @@ struct Seen {
 const HEAD: &str = "refs/heads/one ";
 
 impl Seen {
-    /// The branches but for the one that begins so.
+    /// Branches except those with this prefix.
     fn without(&self, name: &str) -> String {
         self.branches
             .lines()
@@ -290,7 +290,7 @@ impl World {
 }
 
 fn plan(random: &mut Random, calls: u64) -> ShimPlan {
-    // The last calls are those that write refs: every other kill aims at them.
+    // The last calls write refs: every other kill aims at them.
     let at = match random.below(2) {
         0 => 1 + random.below(calls),
         _ => calls - random.below(calls.min(4)),
@@ -440,8 +440,8 @@ fn once(
         }
     }
     let after = world.look(&dir, scenario);
-    // A number is taken before the pull request is there: a git that is killed in between leaves it
-    // unused, and it is not given again.
+    // A number is allocated before its pull request: a kill in between leaves a gap that is never
+    // filled.
     let skipped = git_was_killed && !is_new && after.without_a_gap() == calm.new;
     if after != calm.new && !skipped {
         return Err(at(&format!(

@@ -185,7 +185,7 @@ fn wrong_clocks_in_a_repository_leave_one_holder() {
         let refused = wrong_clock(other, minutes).output().exits(1).stderr_text();
         assert!(refused.contains("holds it"), "{refused}");
     }
-    // A lease that is shorter than the clocks differ ends early, and its holder is told so.
+    // A lease shorter than the clock skew ends early, and its holder is told so.
     world.complete("1", &claim).ok();
     world.issue("2");
     let early = wrong_clock(world.claim("2", "early", "60"), -10);

@@ -23,7 +23,7 @@ fn merge_by_tang_is_recorded_by_forge() {
     let merge = ["pull", "merge", &for_tang(&uri)];
     says_it_was_answered_nothing(stage.with_a_knot_for_tang(|| stage.tang(&stage.alice, &merge)));
     assert_eq!(stage.repo.git.show("main", "topic.txt"), "one\ntwo\n");
-    // No record says so, and the branch alone is no word of anybody.
+    // Without a record, the branch alone proves nothing.
     assert_eq!(stage.view(&uri, "state")["state"], "OPEN");
     let tip = stage.repo.git.oid("main");
     let out = stage

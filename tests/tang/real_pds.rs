@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::stage::{Stage, for_tang, rkey};
 
-/// Waits until something is there that another program has written.
+/// Waits until another program's write is visible.
 fn until(what: &str, mut is_there: impl FnMut() -> bool) {
     let end = Instant::now() + Duration::from_secs(20);
     while !is_there() {

@@ -255,7 +255,7 @@ impl<W> Stage<W> {
         self.clone.run(["fetch", "--quiet", "origin", &spec]).ok();
     }
 
-    /// Opens a pull request with `tang` from a branch that is there: its at-uri.
+    /// Opens a pull request with `tang` from an existing branch; returns its at-uri.
     pub fn tang_opens(&self, who: &Account, head: &str, title: &str, body: &str) -> String {
         let create = [
             "pull",
@@ -278,7 +278,7 @@ impl<W> Stage<W> {
         format!("at://{}/{PULL}/{rkey}", who.did)
     }
 
-    /// Opens a pull request with `forge` from a branch that is there: its at-uri.
+    /// Opens a pull request with `forge` from an existing branch; returns its at-uri.
     pub fn forge_opens(&self, who: &Account, head: &str, title: &str, body: &str) -> String {
         let args = ["pr", "create", "-H", head, "-t", title, "-b", body];
         let uri = self.forge(who, &args).success().stdout_text();
@@ -301,7 +301,7 @@ pub fn for_tang(uri: &str) -> String {
     uri.replace(PULL, &format!("{PULL}/-"))
 }
 
-/// `tang`: `FORGE_TANG`, else the one that `cargo xtask test` has put into `target/peers`.
+/// `tang`: `FORGE_TANG`, else the binary that `cargo xtask test` put into `target/peers`.
 fn installed() -> Option<PathBuf> {
     let usual = workspace_root().join("target/peers/tang/bin/tang");
     let program = std::env::var_os("FORGE_TANG").map_or(usual, PathBuf::from);

@@ -1,7 +1,7 @@
 //! A JIRA that is kept in memory: Cloud (REST v3 and v2) or Data Center (REST v2).
 //!
 //! Source: developer.atlassian.com, "The Jira Cloud platform REST API" and "Jira Data Center REST
-//! API". Only what `forge` and the Python package `jira` read of tickets is there.
+//! API". The double has only what `forge` and the Python package `jira` read of tickets.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -124,7 +124,7 @@ impl JiraDouble {
         lock(&self.state).fault = Some(answer);
     }
 
-    /// The paths with queries that were asked for, with what `Authorization` said.
+    /// Requested paths with queries, and their `Authorization` headers.
     #[must_use]
     pub fn requests(&self) -> Vec<(String, Option<String>)> {
         let received = self.runtime.block_on(self.server.received_requests());

@@ -22,7 +22,7 @@ pub enum ShimPlan {
         /// Number of the call, from 1.
         at: u64,
     },
-    /// Kills the caller while git runs in call `at`; git goes on.
+    /// Kills the caller while git runs in call `at`; git itself continues.
     KillDuring {
         /// Number of the call, from 1.
         at: u64,

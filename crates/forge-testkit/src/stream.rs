@@ -20,7 +20,7 @@ pub struct Reading {
     pub all: Duration,
     /// How much it has written.
     pub bytes: u64,
-    /// The most memory that it had, in KiB; `None` where there is no `/proc` to say so.
+    /// Peak memory, in KiB; `None` without `/proc`.
     pub peak: Option<u64>,
 }
 

@@ -25,7 +25,7 @@ pub struct Terminal {
     child: Child,
     master: File,
     seen: Vec<u8>,
-    /// How often it was told where its cursor is.
+    /// Number of cursor position reports sent.
     told: usize,
 }
 
@@ -103,7 +103,7 @@ impl Terminal {
         }
     }
 
-    /// Answers each question, given by a part of it, with keys once it is there, then reads to the
+    /// Answers each question, given by a part of it, with keys once it appears, then reads to the
     /// end.
     ///
     /// # Panics

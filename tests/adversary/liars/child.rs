@@ -13,7 +13,7 @@ use std::{
 use forge_testkit::Run;
 use serde_json::Value;
 
-/// The most memory that a process takes, with those that it starts, in KiB.
+/// Memory limit of a process and its children, in KiB.
 const MAX_MEMORY: u64 = 150 << 10;
 /// The most output that is kept of a stream.
 const MAX_OUTPUT: u64 = 64 << 20;

@@ -27,7 +27,7 @@ pub struct Stock {
 #[derive(Clone, Debug)]
 pub enum Delivery {
     Whole,
-    /// The body breaks off after so many bytes.
+    /// The body breaks off after this many bytes.
     Cut(usize),
     /// A byte at a time.
     Drip,
@@ -302,7 +302,7 @@ fn redirect_target(random: &mut Random, stock: &Stock, seen: &Seen) -> String {
     }
 }
 
-/// An error whose words are those of the request, its secrets included.
+/// An error that repeats the request, secrets included.
 fn echo(random: &mut Random, answer: &mut Answer, seen: &Seen) {
     answer.status = *random.pick(&[200, 400, 401, 403, 404, 409, 422, 500, 502]);
     let body = String::from_utf8_lossy(&seen.body).into_owned();

@@ -251,7 +251,7 @@ impl Stage {
         self.check_secrets(&[("stdout", &ended.stdout), ("stderr", &ended.stderr)])
     }
 
-    /// No secret is with anybody but those that it was given to, and none is printed.
+    /// Asserts that secrets reached only their holders, and that none is printed.
     fn check_secrets(&self, printed: &[(&str, &[u8])]) -> Result<(), String> {
         let secrets = self.tap().secrets();
         for (stream, bytes) in printed {

@@ -77,7 +77,7 @@ pub struct Plan {
     pub liars: Vec<Role>,
     /// A lie is told for one request in `rate`.
     pub rate: u64,
-    /// Every lie is of one kind, so that all of them fit together.
+    /// Every lie is of this kind, so that all of them fit together.
     pub steer: Option<Steer>,
 }
 
@@ -300,7 +300,7 @@ impl Tap {
     }
 }
 
-/// A listener whose connections are those of one role. The listener stops on drop.
+/// A listener for the connections of a single role. The listener stops on drop.
 pub struct Listener {
     address: SocketAddr,
     ended: Arc<AtomicBool>,
@@ -385,7 +385,7 @@ impl Request {
         Self { seen, verb, path }
     }
 
-    /// The servers whose answer is handed on: for a thief those that it may pose as.
+    /// Servers whose answer is handed on: for a thief, those that it may pose as.
     fn posed_as(&self) -> Vec<Role> {
         match self.seen.role {
             Role::Thief if self.path.starts_with("/xrpc/com.atproto.") => {

@@ -31,7 +31,7 @@ impl Tangled {
     }
 }
 
-/// The verdict and the detail of one entry.
+/// Verdict and detail of an entry.
 #[track_caller]
 fn entry<'a>(report: &'a str, name: &str) -> (&'a str, &'a str) {
     let rows = rows(report);

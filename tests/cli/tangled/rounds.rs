@@ -165,7 +165,7 @@ fn unpushed_branch_is_opened_from_the_clone() {
     let files = ["pr", "diff", &uri, "--name-only"];
     assert_eq!(t.forge(&t.alice, &files).text(), "one.txt\ntwo.txt\n");
     assert_eq!(t.world.pds().records(&t.bob.did, PULL).len(), 1);
-    // The same again names the one that is there.
+    // The same command again names the existing pull request.
     says(
         &forge(&create),
         1,

@@ -73,7 +73,7 @@ fn note(output: &str, printed: &mut Printed) {
     }
 }
 
-/// A line with the records that it means in place of those that the page names.
+/// Replaces the page's record names in a line by the actual ones.
 fn meant(line: &str, printed: &Printed) -> String {
     let mut line = line.to_owned();
     for (collection, uri) in printed {

@@ -96,7 +96,7 @@ fn pending_without_waiting() {
     insta::assert_snapshot!(said(&t, &output.exits(0)));
     let looks = t.world.index().host().count_of("sh.tangled.repo.getPull");
     assert_eq!(looks, 0);
-    // The definition is what is written of a new label, and the repository's list of a deleted one.
+    // A new label writes its definition, and a deleted label the repository's list.
     for (verb, more, written) in [
         ("create", None, "sh.tangled.label.definition"),
         ("delete", Some("--yes"), "sh.tangled.repo"),
@@ -246,7 +246,7 @@ fn comment_and_status_report_the_worse_state() {
     t.world.index().lose_next("sh.tangled.feed.comment", 99);
     let close = ["pr", "close", &uri, "-c", "No.", "--wait", "800ms"];
     says(&t.forge(&t.alice, &close), 0, "! pending: written as at://");
-    // Also of a comment alone, where the state was so already.
+    // The same for a comment alone, without a state change.
     let comments = || {
         t.world
             .pds()
@@ -329,7 +329,7 @@ fn finishing_a_merge_leaves_clone_unchanged() {
     assert_eq!(git(&["branch", "--show-current"]).text(), "topic\n");
 }
 
-/// The knot's branch has a commit that was not merged, and that of the clone may.
+/// The knot's branch has an unmerged commit, and the clone's may have one too.
 #[test]
 fn branch_kept_on_knot_stays_in_clone() {
     let t = Tangled::new();
@@ -390,7 +390,7 @@ fn deleted_record_is_pending_until_unindexed() {
     assert!(!said.contains("forge tangled ingestion"), "{said}");
 }
 
-/// Also where the index does not show it yet: the one before it is another one.
+/// An unindexed comment counts, rather than the indexed comment before it.
 #[test]
 fn last_comment_is_the_latest_written() {
     let t = Tangled::new();
@@ -542,7 +542,7 @@ fn while_it_writes(t: &Tangled, run: &Run, then: impl FnOnce() + Send) -> Output
     })
 }
 
-/// The index has not heard of the other one when forge looks, and takes it in before its own.
+/// At forge's check the index has not seen the other pull request, but ingests it first.
 #[test]
 fn ineffective_when_another_has_the_place_in_the_stack() {
     let t = Tangled::new();

@@ -256,7 +256,7 @@ impl<'a> Tickets<'a> {
             .commit(branch, branch, &[(branch, Some(text))]);
     }
 
-    /// Opens one from a branch that is there.
+    /// Opens a pull request from an existing branch.
     pub fn create(&self, branch: &str) -> Run {
         let named = ["-R", "tangled:alice.test/new", "-H", branch];
         let text = ["-t", branch, "-b", "Text."];
@@ -280,8 +280,8 @@ impl<'a> Tickets<'a> {
         self.hall.forge(&merge).dir(&self.clone)
     }
 
-    /// Opens one from a new branch, behind which the target branch has gone on: a merge of it
-    /// rebases, to another commit each time. The command that merges it.
+    /// Opens a pull request whose target branch then moves: merging it rebases, to another commit
+    /// each time. Returns the merge command.
     pub fn merge_of_new(&self, branch: &str) -> Run {
         let uri = self.opened(branch);
         let other = format!("{branch}.other");
@@ -308,8 +308,7 @@ impl<'a> Tickets<'a> {
         log.lines().filter(|line| *line == branch).count()
     }
 
-    /// Has the repository hold up the first push in a hook of this name, as long as the hall is
-    /// there.
+    /// Makes a hook of this name delay the first push, until the hall is dropped.
     pub fn hold_up(&self, hook: &str) -> Held {
         let held = Held {
             there: self.hall.scratch.path("there"),

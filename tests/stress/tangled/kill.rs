@@ -291,7 +291,7 @@ fn tangled_1_0_merge_killed_at_git_merges_once() {
     assert!(landed > 0, "never killed between the push and its record");
 }
 
-/// The push goes on without the program that began it.
+/// The push continues without the killed program.
 #[test]
 fn tangled_1_0_merge_killed_in_push_merges_once() {
     for hook in ["pre-receive", "post-receive"] {

@@ -61,7 +61,7 @@ fn lists_of(stage: &Stage, account: &Account, collection: &str) -> Vec<Recorded>
         .collect()
 }
 
-/// Each limit in its turn is the one that is met.
+/// Each limit in turn is the first to be reached.
 #[tokio::test]
 async fn list_over_byte_limit_is_cut_with_warning() {
     let carol_and_dave = ["carol.test", "dave.test"];

@@ -51,7 +51,7 @@ fn put_round(stage: &Stage, made: &PullRequest, blob: &[u8]) {
     pds.put(did, PULL, rkey(&made.node_id), record);
 }
 
-/// Keeps the blob of the newest round on its server, which drops one that no record names.
+/// Keeps the newest round's blob on its server, which drops unreferenced blobs.
 fn keep_blob(stage: &Stage, made: &PullRequest) {
     let pds = stage.world.pds();
     let (_, record) = pds.record(&made.node_id).unwrap();
@@ -214,7 +214,7 @@ async fn record_changed_before_merge_is_conflict_with_both_ids() {
     keep_blob(&stage, &made);
     replace_round(&stage, &made).await;
     let (is, _) = stage.world.pds().record(&made.node_id).unwrap();
-    // The first look is from before the round was replaced, the one before the merge is not.
+    // The first read returns the old round, and the read before the merge the new.
     let fault = Fault::answer(200, &JSON, stale.to_string());
     let host = stage.world.pds().host();
     host.fault(fault.on(RECORD).about(rkey(&made.node_id)));
@@ -278,7 +278,7 @@ async fn blob_of_other_bytes_is_protocol_error() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let pds = stage.world.pds();
-    // A PDS has the blob under its own name, and sends it under another one.
+    // A PDS has the blob under its own CID, and sends it under another.
     let other =
         "diff --git a/x b/x\nnew file mode 100644\n--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+x\n";
     let own = pds.blob(&stage.alice.did, "text/plain", other.as_bytes());
@@ -338,7 +338,7 @@ async fn listed_foreign_or_mismatched_records_are_skipped() {
         "status": "sh.tangled.repo.pull.status.closed",
     });
     let pds = stage.world.pds();
-    // Bob may push, and took back what he said; his server has his word, and the owner's.
+    // Bob may push, and withdrew his status; the server still has it, and the owner's.
     let (of_bob, cid) = pds.put(&stage.bob.did, STATUS, "3mkuuamwfj322", closed.clone());
     pds.delete(&stage.bob.did, STATUS, "3mkuuamwfj322");
     let of_owner = format!("at://{}/{STATUS}/3mkuuamwfj322", stage.alice.did);

@@ -9,8 +9,7 @@ use crate::stage::Stage;
 /// How many edit at once.
 const MANY: usize = 30;
 
-/// Changes a pull request from as many processes at once: half of them the title, half of them the
-/// description.
+/// Changes a pull request from concurrent processes: half of them the title, half the description.
 async fn edit_at_once(stage: &Stage, pr: &PrId) {
     let dir = tempfile::tempdir().unwrap();
     let settings = forge_tangled::Settings {
@@ -38,7 +37,7 @@ async fn edit_at_once(stage: &Stage, pr: &PrId) {
     }
 }
 
-/// Each edit made one version, which is the one before it but for the text that it was about.
+/// Each edit made a version that differs from the one before in its text alone.
 fn each_is_kept(versions: &[(String, Value)], text: impl Fn(&Value) -> Option<&str>) {
     let mut texts: Vec<String> = Vec::new();
     for pair in versions.windows(2) {

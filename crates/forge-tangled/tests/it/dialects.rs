@@ -232,7 +232,7 @@ const QUERIES: &[Row] = &[
     (&["spindle_pipelines"], "commits", "spindle_field_commits"),
 ];
 
-/// The same of what hosts are told to do.
+/// The same for the bodies of requests.
 const INPUTS: &[Row] = &[
     (
         &[
@@ -434,7 +434,7 @@ fn other_names(usual: &BTreeMap<String, String>) -> BTreeMap<String, String> {
             .iter()
             .any(|by| key.starts_with(by));
         let now = match key.as_str() {
-            // The one begins with the other.
+            // Each name is a prefix of the next.
             "field_stamp" => "st-".to_owned(),
             "field_editor" => "st-editor".to_owned(),
             _ if !name.contains('.') => format!("x{short}"),

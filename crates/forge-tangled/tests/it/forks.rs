@@ -50,7 +50,7 @@ async fn fork_branch_is_opened_resubmitted_and_merged() {
             false => stage.world.knot(),
         };
         let fork = stage.world.fork_on(knot, &stage.repo, &account, "widget");
-        // The upstream goes on: what it has alone is no part of the change.
+        // New upstream commits are no part of the change.
         stage
             .repo
             .git
@@ -158,7 +158,7 @@ async fn ambiguous_fork_must_be_named() {
     let made = made.unwrap().value;
     let files = repo.view(&made.id, PrFields::FILES).await.unwrap().files;
     assert_eq!(files.unwrap()[0].path, "gadget.txt");
-    // The same branch of the other fork is another one.
+    // The same branch of the other fork is a different head.
     let made = repo
         .create(&from("carol.test", Some("widget"), "topic"))
         .await;

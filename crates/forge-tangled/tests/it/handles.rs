@@ -28,10 +28,10 @@ async fn handle_missing_from_did_document_is_not_found() {
             "{e:?}"
         );
         assert!(e.hint().unwrap().text().contains("DID"), "{e:?}");
-        // Nor is the new one hers before it leads to her.
+        // The new handle is not hers before it resolves to her.
         let e = forge.repo(&named(&stage, "other.test", "widget")).await;
         assert!(e.unwrap_err().is_not_found());
-        // By her DID she is there, and is called by it.
+        // By DID the account is found, and is shown by it.
         let by_did = named(&stage, &stage.alice.did, "widget");
         assert_eq!(forge.repo(&by_did).await.unwrap().id, by_did);
     }

@@ -193,7 +193,7 @@ async fn ten_thousand_records_are_read_over_cursors() {
     let index = stage.world.index();
     for (index_is_down, backlinks_too, method, pages) in [
         (false, false, "sh.tangled.feed.listComments", 10),
-        // A hundred a page, and the empty one behind the last full one.
+        // A hundred records a page, and an empty page after the last full page.
         (true, false, "com.atproto.repo.listRecords", 101),
         (true, true, "com.atproto.repo.listRecords", 101),
     ] {
@@ -234,7 +234,7 @@ async fn ten_thousand_records_are_read_over_cursors() {
     assert_eq!(view.comments_count, MANY);
     let told = |w: &forge_core::Warning| w.message.contains("more than 10000 records");
     assert!(view.warnings.iter().any(told), "{:?}", view.warnings);
-    // Also of the links, where those are what is read.
+    // The limit also holds for the backlinks, when those are read.
     index.host().set_down(true);
     index.backlinks().set_down(false);
     let view = stage
@@ -278,13 +278,13 @@ async fn tangled_1_0_reads_ten_thousand_records_over_cursors() {
         };
         all.iter().filter(of_it).count()
     };
-    // A hundred a page, and the empty one behind the last full one.
+    // A hundred records a page, and an empty page after the last full page.
     let forge = stage.tangled(&stage.bob);
     let query = PullQuery::default();
     let page = forge.list(&id, &query, PageReq::first(50)).await.unwrap();
     assert_eq!(page.items.len(), 50);
     assert_eq!(pages(TICKET), 101);
-    // Once for the list, not once for each of its rows.
+    // Comments are read once for the list, not for each row.
     assert_eq!(pages(SAID), 101);
     let pr = PrId {
         repo: id,

@@ -243,7 +243,7 @@ async fn collection_unknown_to_index_is_pds_only() {
         .unwrap();
     let instead = "close it on the web".to_owned();
     assert_eq!(closed.ingestion, Ingestion::PdsOnly { instead });
-    // Nor is a label shown on what is not.
+    // A label of an unindexed record is not shown, either.
     let settings = Settings {
         not_ingested: not_ingested_in("2025-10", &Dialects::default()),
         ..stage.settings()
@@ -293,7 +293,7 @@ async fn record_about_missing_subject_is_ineffective() {
         assert!(reason.starts_with(&said), "{reason}");
         let instead = report.instead.unwrap();
         assert_eq!(instead.action(), Some(&Action::op(Op::PrList)));
-        // A server that does not say whether it is there proves nothing.
+        // A server that cannot tell whether the record exists proves nothing.
         pds.host()
             .fault(Fault::gateway(404).about("3kaaaaaaaaaa2").always());
         let report = forge.check_ingestion(&uri).await.unwrap();

@@ -559,7 +559,7 @@ async fn tickets_without_a_branch_are_issues() {
     let edited = forge.edit_issue(issue, &edit).await.unwrap();
     assert_eq!(edited.value.title, "Two");
     assert_eq!(edited.value.labels[0].name, "bug");
-    // How a closed one is spelled is learned from the others.
+    // The spelling of "closed" is learned from the other tickets.
     let close = to(IssueState::Closed);
     let closed = forge.set_issue_state(issue, &close).await.unwrap();
     assert_eq!(closed.value.state, IssueState::Closed);

@@ -152,7 +152,7 @@ async fn repeated_edit_changes_nothing() {
     assert!(said.already && !said.unchanged, "{said:?}");
     assert_eq!(said.done_all_the_same().as_deref(), Some("comment"));
     assert_eq!(count(&stage, COMMENT), before[0] + 1);
-    // A comment alone is said each time.
+    // A comment alone is written each time.
     let comment = EditIssue {
         comment: Some("Still done.".to_owned()),
         ..EditIssue::default()

@@ -364,7 +364,7 @@ async fn hostile_field_values_are_ignored_or_text() {
     let view = forge.issue(&issue.id, &IssueFields::NONE).await.unwrap();
     assert_eq!(view.values["state"], "Doing");
     assert_eq!(view.values["note"], long);
-    // Two definitions of one name: the one that is named first is the field.
+    // The first listed of two definitions with a name is the field.
     let twin = stage.use_label(&json!({
         "name": "State", "valueType": {"type": "string", "format": "any", "enum": ["Evil"]},
         "scope": ["sh.tangled.repo.issue"], "createdAt": "2026-06-01T00:00:00Z",

@@ -378,7 +378,7 @@ async fn unreadable_blocker_is_a_warning_of_the_issue() {
     let forge = ready(&stage).await;
     let waits = open(&stage, &forge, "Waits", None).await;
     let free = open(&stage, &forge, "Free", None).await;
-    // An issue whose server does not answer: one that is not there is waited for no more.
+    // The issue's server does not answer: a missing issue would no longer block.
     let pds = stage.world.pds();
     let value = format!("at://{}/sh.tangled.repo.issue/3mkuuamwfj333", stage.bob.did);
     let down = Fault::gateway(502).on("com.atproto.repo.getRecord");

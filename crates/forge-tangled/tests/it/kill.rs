@@ -91,8 +91,8 @@ impl Scene {
         self.until(at, after, work).await
     }
 
-    /// Has a process create what may be there already, as `before` has it: there is one then. How
-    /// many there were.
+    /// Creates in a new process an object that may exist already, as `before` lists it; exactly one
+    /// exists then. Returns how many existed.
     async fn create_again(&self, req: &CreatePull, before: &[String]) -> usize {
         let done = self.process().create(self.stage.repo_id(), req).await;
         let title = &req.title;
@@ -190,7 +190,7 @@ async fn at_each_request(step: u64, least: u64, mut once: impl AsyncFnMut(u64, b
     assert!(at > least, "{at} requests");
 }
 
-/// A round with something said about it.
+/// A round with a comment.
 fn with_more() -> Resubmit {
     Resubmit {
         comment: Some("With more.".to_owned()),
@@ -198,7 +198,7 @@ fn with_more() -> Resubmit {
     }
 }
 
-/// An end with something said about it.
+/// A closing with a comment.
 fn not_now() -> CloseReq {
     CloseReq {
         comment: Some("Not now.".to_owned()),
@@ -271,7 +271,7 @@ fn without_a_branch(kind: &str, file: &str) -> CreatePull {
     req
 }
 
-/// Until a clock of seconds shows another one: whatever is dated now is dated otherwise then.
+/// Waits for the next second, so that later records have another time.
 async fn another_second() {
     let now = Timestamp::now();
     while Timestamp::now() == now {
@@ -570,7 +570,7 @@ pub async fn ticket_comments(step: u64) {
         assert_eq!(said, 1, "close, request {at}, after: {after}");
         assert_eq!(tickets.records().titled(&branch)[0].1["state"], "closed");
         found += u32::from(before == 1);
-        // The same again later is another one.
+        // The same comment later is a new comment.
         if at == 1 {
             let process = scene.process();
             process.reopen(&pr, None).await.unwrap();

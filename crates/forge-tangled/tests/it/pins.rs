@@ -286,7 +286,7 @@ async fn pinned_login_costs_two_lookups() {
         let forge = world.process("alice.test", pin);
         pds.host().reset_record();
         directory.host().reset_record();
-        // The second one exists already.
+        // The second pull request exists already.
         let _ = forge.create(&id, &CreatePull::new("t", "T")).await;
         let asked = pds.host().requests();
         let handles = asked.iter().filter(|it| it.method() == Some(RESOLVE));

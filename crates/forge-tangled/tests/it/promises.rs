@@ -2,7 +2,7 @@
 
 use crate::{claims, kill};
 
-/// Every so many requests are enough here.
+/// Step between the killed requests, wide enough here.
 const STEP: u64 = 3;
 
 #[test]
@@ -20,7 +20,7 @@ async fn killed_create_opens_pull_once() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn killed_create_without_branch_opens_pull_once() {
-    // The second of any two requests in a row is killed before or after: the one that writes, too.
+    // Every second request is killed, before and after; the write is among them.
     kill::creation_without_a_branch(2).await;
 }
 

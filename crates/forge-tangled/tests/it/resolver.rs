@@ -149,7 +149,7 @@ async fn handle_without_back_reference_is_not_found() {
         let why = "does not name that handle back";
         assert!(e.message().contains(why), "{e:?}");
     }
-    // Nor is a handle that she claims shown as hers before it leads to her.
+    // A claimed handle is not shown as hers before it resolves to her.
     let by_did = names.repo(names.settings(), &alice.did, "widget").await;
     let shown = |owner: &str| RepoPath::Named {
         owner: owner.to_owned(),
@@ -303,7 +303,7 @@ async fn second_handle_of_did_document_is_ignored() {
         });
         let page = Page::text(document.to_string());
         names.hosts.set(HANDLE, Some(page));
-        // The one that is found has no account at the PDS.
+        // The account found has no data at the PDS.
         let e = names.fails().await;
         let why = format!("does not name that handle back (it names {first})");
         assert_eq!(e.message().contains(&why), !found, "{aliases:?}: {e:?}");

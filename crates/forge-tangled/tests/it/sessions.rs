@@ -115,7 +115,7 @@ async fn stored_session_rejects_wrong_password() {
     assert_eq!(e.unwrap_err().code(), "unauthenticated");
     let host = stage.world.pds().host();
     assert_eq!(host.count_of(CREATE), 2);
-    // The right one goes on with its own, by whichever name it is used.
+    // The correct password keeps its own session, by handle or DID.
     let by_did = stage.tangled_as(stored(&stage, &dir), &stage.alice.did, PASSWORD);
     write(&by_did, &stage, "c").await;
     assert_eq!(host.count_of(CREATE), 2);
@@ -193,7 +193,7 @@ async fn revoked_app_password_ends_session_with_recovery() {
     assert_eq!(tokens.count(), 0, "what has ended is not kept");
 }
 
-/// The sessions of a home, as they are now, in another one.
+/// Copies the current sessions of a home to another.
 fn copied(from: &tempfile::TempDir) -> tempfile::TempDir {
     let to = tempfile::tempdir().unwrap();
     let (there, here) = (from.path().join("sessions"), to.path().join("sessions"));
@@ -223,7 +223,7 @@ async fn session_renewed_elsewhere_continues_or_reopens() {
     pds.set_clock(6 * 3600);
     write(&on(&late), &stage, "c").await;
     assert_eq!(calls(), [2, 3]);
-    // The other machine's session goes on.
+    // The session of the other machine still works.
     write(&on(&ours), &stage, "d").await;
     assert_eq!(calls(), [2, 4]);
 }
@@ -455,7 +455,7 @@ async fn knots_accept_tokens_despite_wrong_clock() {
             (host.count_of(CREATE), host.count_of(REFRESH))
         };
         assert_eq!(renewed(), (1, 0), "{skew}");
-        // Expired by the server's clock: a token for the knot is asked for with a new one.
+        // The session is expired by the server's clock: a new session gets the knot's token.
         set_clocks(skew + 2 * 3600);
         let closed = forge.close(&made.id, &Default::default()).await.unwrap();
         assert_eq!(closed.value.state, PrState::Closed, "{skew}");

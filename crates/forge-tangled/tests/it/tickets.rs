@@ -312,7 +312,7 @@ async fn ticket_lifecycle() {
             ..Resubmit::default()
         };
         for is_said in [false, true] {
-            // The second time the comment is there, too.
+            // The second time the comment exists, too.
             let same = forge.resubmit(&pr, &same).await.unwrap();
             is_experimental(same.already, &same.warnings);
             assert_eq!(same.unchanged, is_said, "{same:?}");

@@ -163,7 +163,7 @@ async fn ticket_without_round_takes_named_branch() {
     };
     let e = forge.resubmit(&pr, &only_a_patch).await.unwrap_err();
     assert_eq!(e.code(), "unsupported");
-    // The branch is then the one of the ticket.
+    // The branch is then the ticket's own.
     let head = repo.git.commit("topic", "Add b", &[("b", Some("1\n"))]);
     let round = forge.resubmit(&pr, &Resubmit::default()).await.unwrap();
     assert_eq!(round.value.head_oid, Some(head));
@@ -193,7 +193,7 @@ async fn failed_comment_is_a_warning_and_retried() {
         assert_eq!((again.already, again.unchanged), (true, is_said));
         assert_eq!(count(&stage, &repo, COMMENT), 1);
     }
-    // Said again about a state that was set again.
+    // A new state change writes the comment again.
     forge.reopen(&pr, None).await.unwrap();
     forge.close(&pr, &close).await.unwrap();
     assert_eq!(count(&stage, &repo, COMMENT), 2);

@@ -139,7 +139,7 @@ async fn defined_unused_label_is_not_defined_twice() {
     // A definition in use by a repository belongs to that repository.
     forge.define_label(&other, &label("bug")).await.unwrap();
     assert_eq!(count("bug"), 2);
-    // An old one that nothing uses may be in use elsewhere.
+    // An old unused definition may be in use elsewhere.
     let docs = forge.define_label(&other, &label("docs")).await.unwrap();
     let (_, mut record) = pds.record(&docs.value.id).unwrap();
     record["createdAt"] = json!("2026-06-01T00:00:00Z");
@@ -531,7 +531,7 @@ async fn edits_are_a_round_of_the_accounts_own() {
         "Odd",
         &[("odd", Some(b"a\r\n\xff\n"))],
     );
-    // Also where the branch has moved, and they are other bytes.
+    // The same if the branch has moved, with other bytes.
     let again = forge.create(&stage.id(), &req).await.unwrap_err();
     assert_eq!(again.code(), "already_exists");
     let odd = CreatePull {

@@ -143,7 +143,7 @@ async fn a_comment_names_an_issue(fx: Fixture) {
     if fx.facts.texts_link {
         assert_eq!(ends(&found.mentioned_by), [is(&pull)]);
     } else {
-        // Not known, and said to be.
+        // The links are unknown, and a warning says so.
         assert!(nothing(&found) && !found.warnings.is_empty(), "{found:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! Opening a pull request that takes a merged one back.
+//! Pull requests that revert a merged pull request.
 
 use forge_core::{
     ErrorKind, PrId, Precondition,

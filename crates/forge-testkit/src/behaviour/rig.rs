@@ -102,7 +102,7 @@ impl Fixture {
         self.open_from(branch).await
     }
 
-    /// Opens a pull request from a branch that is there.
+    /// Opens a pull request from an existing branch.
     pub async fn open_from(&self, branch: &str) -> PullRequest {
         let req = CreatePull::new(branch, format!("Title of {branch}"));
         self.author.create(&req).await.unwrap().value
@@ -129,7 +129,7 @@ impl Fixture {
         self.author.view(id, PrFields::NONE).await.unwrap()
     }
 
-    /// Defines labels, or keeps those that are there.
+    /// Defines labels, or keeps existing ones.
     pub async fn define(&self, names: &[&str]) {
         for name in names {
             let label = NewLabel {

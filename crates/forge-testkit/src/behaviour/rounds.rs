@@ -1,4 +1,4 @@
-//! Rounds: submitting another one, reading each, and pull requests that are made from a patch.
+//! Rounds: submitting a new round, reading each, and pull requests made from a patch.
 
 use forge_core::{
     Capability, PageReq, PrId,

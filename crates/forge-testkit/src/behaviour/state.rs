@@ -306,7 +306,7 @@ async fn lock_twice_changes_nothing(fx: Fixture) {
     assert!(unlocked.unchanged && !unlocked.warnings.is_empty());
     let spam = Lock::Locked(Some(LockReason::Spam));
     fx.author.set_lock(&pr, spam).await.unwrap();
-    // A lock without a reason keeps that of the lock before.
+    // A lock without a reason keeps the earlier reason.
     for lock in [spam, Lock::Locked(None)] {
         let again = fx.author.set_lock(&pr, lock).await.unwrap();
         assert!(again.unchanged && !again.warnings.is_empty());

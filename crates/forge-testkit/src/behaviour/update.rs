@@ -38,7 +38,7 @@ fn by(method: UpdateMethod) -> UpdateBranch {
     }
 }
 
-/// Two commits on `branch`, and one that the base has besides.
+/// Two commits on `branch`, and a further commit on the base.
 async fn behind(fx: &Fixture, branch: &str) -> PrId {
     let file = |n: u8| format!("{branch}-{n}");
     fx.git.commit(branch, "One", &[(&file(1), Some("1\n"))]);

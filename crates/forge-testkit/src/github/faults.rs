@@ -66,7 +66,7 @@ pub enum Action {
     },
     /// The right answer, with headers put in or replaced.
     Headers(Vec<(String, String)>),
-    /// The right answer, cut off after so many bytes of the body.
+    /// The right answer, cut off after this many bytes of the body.
     Truncate(usize),
     /// The right answer with its body broken, so that it is no JSON.
     Malformed,
@@ -112,7 +112,7 @@ impl Fault {
         }
     }
 
-    /// An answer of one status with GitHub's page or JSON for it.
+    /// An answer with a status and GitHub's page or JSON for it.
     pub fn status(status: u16) -> Self {
         let body = match status {
             502 => "<html><head><title>502 Bad Gateway</title></head></html>".to_owned(),
@@ -129,7 +129,7 @@ impl Fault {
         Self::answer(status, &[("content-type", kind)], body)
     }
 
-    /// An answer of one's own.
+    /// An answer of the caller's choice.
     pub fn answer(status: u16, headers: &[(&str, &str)], body: impl Into<String>) -> Self {
         Self::new(Action::Answer {
             status,
@@ -237,7 +237,7 @@ impl Fault {
         self
     }
 
-    /// Lets so many fitting requests pass first.
+    /// Lets `skip` matching requests pass first.
     #[must_use]
     pub fn skip(mut self, skip: u32) -> Self {
         self.skip = skip;

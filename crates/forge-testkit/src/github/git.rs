@@ -444,7 +444,7 @@ pub fn summary(dir: &Path, base: &str, head: &str) -> Result<DiffSummary, GitErr
     Ok(DiffSummary { merge_base, files })
 }
 
-/// The unified diff between two commits, from where they part, perhaps of one file alone.
+/// Unified diff between two commits, from their merge base, optionally of a single file.
 ///
 /// # Errors
 ///

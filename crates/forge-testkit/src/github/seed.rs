@@ -200,7 +200,7 @@ impl DerefMut for Seed<'_> {
     reason = "a test kit fails by panicking"
 )]
 impl Seed<'_> {
-    /// Makes a user, or finds the one with this login.
+    /// Makes a user, or finds the user with this login.
     pub fn user(&mut self, login: &str) -> Id {
         if let Some(account) = self.account(login) {
             return account.id;
@@ -560,7 +560,7 @@ impl Seed<'_> {
         }
     }
 
-    /// Puts a label that is there onto an issue.
+    /// Puts an existing label onto an issue.
     pub fn label_issue(&mut self, full_name: &str, number: u64, label: &str) {
         let id = self.issue_of(full_name, number).id;
         let repo = self.find_repo(full_name);

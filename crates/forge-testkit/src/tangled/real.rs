@@ -161,8 +161,8 @@ impl RealWorld {
         })
     }
 
-    /// The directory of DIDs: a host of ours that knows the repositories, in front of the real one
-    /// that knows the accounts.
+    /// The directory of DIDs: a host of ours that knows the repositories, in front of the real
+    /// directory that knows the accounts.
     #[must_use]
     pub fn directory(&self) -> &DirectoryDouble {
         &self.directory
@@ -175,7 +175,7 @@ impl RealWorld {
     }
 
     /// Has the PDS drop all connections at once, stay away for so long, and come back with its
-    /// stored data. The index follows it again then.
+    /// stored data. Then the index follows it again.
     ///
     /// # Errors
     /// When it does not come back.

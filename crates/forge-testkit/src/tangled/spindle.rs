@@ -23,7 +23,7 @@ pub struct SpindleDouble {
 }
 
 impl SpindleDouble {
-    /// Starts one that has run nothing.
+    /// Starts an idle spindle.
     ///
     /// # Errors
     /// When there is no port.

@@ -11,7 +11,7 @@ use super::{
     truth::{ISSUE, ISSUE_STATE, LABEL_OP},
 };
 
-/// An issue that is there.
+/// An existing issue.
 #[derive(Clone, Debug)]
 pub(super) struct Made {
     pub id: IssueId,

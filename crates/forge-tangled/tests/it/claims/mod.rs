@@ -34,7 +34,7 @@ const BATCH: u64 = 40;
 const WAIT: Duration = Duration::from_millis(60);
 /// The same where it is certain to be shown.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The same where the index drops it: long enough for it to hear of another one first.
+/// The same where the index drops it: long enough to ingest another record first.
 const UNTIL_DROPPED: Duration = Duration::from_millis(150);
 
 const WORDS: [&str; 5] = [
@@ -46,7 +46,7 @@ const WORDS: [&str; 5] = [
 ];
 
 /// The first writes of a world, undisturbed, so that each ingestion state occurs for certain: the
-/// mood, the writer, and the kind. All are about the pull request that the first one opens.
+/// mood, the writer, and the kind. All are about the pull request that the first write opens.
 const PLAN: [(Mood, usize, Kind); 6] = [
     (Mood::Calm, 0, Kind::Create),
     (Mood::FarBehind, 1, Kind::Comment),
@@ -139,11 +139,11 @@ pub struct Tally {
     pub killed: u64,
     /// Killed and ambiguous writes whose command was given again.
     pub again: u64,
-    /// The words of those that have written something.
+    /// Ingestion states of the commands that wrote.
     pub words: BTreeMap<&'static str, u64>,
 }
 
-/// Makes so many writes. `FORGE_SEED` repeats one world of them.
+/// Makes `writes` random writes. `FORGE_SEED` repeats one world of them.
 ///
 /// # Panics
 /// When a claim is false, or when one of the five words was not drawn in a world.
@@ -362,7 +362,7 @@ impl Writes {
         ]
     }
 
-    /// The repository of 2026, and that of 1.0.
+    /// Ids of the repository of 2026 and of the repository of 1.0.
     fn places(&self) -> [RepoId; 2] {
         let org = RepoId {
             path: RepoPath::Did(self.org.did.clone()),
@@ -515,7 +515,7 @@ impl Writes {
         }
     }
 
-    /// Until it is done, or has come to the trap.
+    /// Runs a command until it ends, or reaches the trap.
     async fn run(&self, mood: Mood, process: Tangled, doing: &Doing, trap: &Trap) -> End {
         const APPLY: &str = "com.atproto.repo.applyWrites";
         for host in self.hosts() {

@@ -28,7 +28,7 @@ pub(super) enum Mood {
     PlaceTaken,
 }
 
-/// Behind the plan a world goes through all of them, again and again.
+/// After the plan a world goes through all moods, again and again.
 pub(super) const ALL: [Mood; 15] = [
     Mood::Calm,
     Mood::Calm,

@@ -21,7 +21,7 @@ use super::{
 /// The assigned account.
 const ASSIGNEE: &str = "bob.test";
 
-/// A pull request that is there. Without a source branch, `branch` is the name of its file.
+/// An existing pull request. Without a source branch, `branch` is the name of its file.
 #[derive(Clone, Debug)]
 pub(super) struct Made {
     pub id: PrId,
@@ -242,7 +242,7 @@ impl Writes {
                 let mail = git.run(["format-patch", "--stdout", &range]).output();
                 new.how = How::Patch(Mail(mail.stdout));
             }
-            // Now and then one that may be there already.
+            // Occasionally a pull request that may exist already.
             _ if !self.is_planned && self.random.below(3) == 0 => {
                 let of_branches: Vec<_> =
                     self.pulls.iter().filter(|made| made.has_branch).collect();

@@ -20,7 +20,7 @@ use super::{
     truth::{ORG_COMMENT, PATCH, Stored, TICKET},
 };
 
-/// A ticket that is there. An issue has no branch.
+/// An existing ticket. An issue has no branch.
 #[derive(Clone, Debug)]
 pub(super) struct Ticket {
     pub uri: String,
@@ -130,7 +130,7 @@ pub(super) async fn make(process: &Tangled, repo: &RepoId, doing: Doing) -> Resu
 }
 
 impl Writes {
-    /// Labels are learned from the tickets that have them: one that no draw touches has it.
+    /// Labels are learned from existing tickets, so a ticket outside the draws has it.
     pub(super) fn label_a_ticket(&self) {
         let labelled = json!({
             "title": {"text": "Labelled"}, "state": "open", "targetBranch": "other",
@@ -150,7 +150,7 @@ impl Writes {
         match kind {
             Kind::Ticket => {
                 let is_labelled = self.random.below(2) == 0;
-                // Now and then one that may be there already.
+                // Occasionally a ticket that may exist already.
                 let branch = match !self.is_planned && self.random.below(3) == 0 {
                     true => self.pick(&pulls).branch,
                     false => format!("b{number}"),

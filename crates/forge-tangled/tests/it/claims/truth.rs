@@ -207,7 +207,7 @@ impl Writes {
         log.lines().filter(|line| *line == title).count()
     }
 
-    /// How often it was said in a comment on something of 2026.
+    /// Number of comments of 2026 with this text.
     pub(super) fn said(&self, text: &str) -> usize {
         self.records(COMMENT, text, "/body/text").len()
     }

@@ -19,7 +19,7 @@ pub(crate) struct Cost {
     pub(crate) points: u64,
 }
 
-/// Measures an operation; `Err` is GitHub's answer to one that asks for too much.
+/// Measures an operation; `Err` is GitHub's answer to an oversized operation.
 pub(crate) fn measure(
     document: &ExecutableDocument,
     operation: &Operation,
@@ -56,7 +56,7 @@ struct Walk<'a> {
     excess: Option<String>,
 }
 
-/// Deeper documents are not walked; validation refuses those that never end.
+/// Depth limit of the walk; validation refuses endless documents.
 const DEEPEST: usize = 64;
 
 impl Walk<'_> {

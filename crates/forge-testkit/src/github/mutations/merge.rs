@@ -1,4 +1,4 @@
-//! Merging, now or when everything required is there.
+//! Merging, now or once every requirement is met.
 
 use super::{Payload, pull::with_pull, pull_target};
 use crate::github::{

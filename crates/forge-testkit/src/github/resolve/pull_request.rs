@@ -221,7 +221,7 @@ fn in_git(ctx: &Ctx<'_>, pull: &Pull, name: &str, _args: &Args) -> Resolved {
     }))
 }
 
-/// The commit of a merge that was tried: the same one as long as both ends stay.
+/// The commit of a test merge: unchanged while both ends stay.
 fn tried_merge(ctx: &Ctx<'_>, pull: &Pull) -> Result<Option<String>, Fail> {
     let dir = ctx.repo(pull.repo)?.git_dir;
     let (base, head) = (pull.base_oid.as_str(), pull.head_oid.as_str());
@@ -429,7 +429,7 @@ pub(super) fn commit_field(ctx: &Ctx<'_>, id: Id, oid: &str, name: &str) -> Reso
     let pull = get(ctx, id)?;
     Ok(Some(match name {
         "commit" => {
-            // Reads the commit, so that one that is gone fails here.
+            // Reading the commit fails here if it is gone.
             commit::info(ctx, pull.repo, oid)?;
             Node::Commit(pull.repo, oid.to_owned()).into()
         }

@@ -138,7 +138,7 @@ pub(super) fn is_check_required(state: &State, pull: &Pull, name: &str, app: Opt
     checks.any(|(wanted, of)| wanted == name && of.is_none_or(|of| app.map(app_id) == Some(of)))
 }
 
-/// Number of an app; GitHub Actions has the one that it has at github.com.
+/// Number of an app; GitHub Actions has the number of github.com.
 pub(super) fn app_id(slug: &str) -> u64 {
     match slug {
         "github-actions" => 15_368,

@@ -13,7 +13,7 @@ use crate::github::{
     state::{Id, Permission, Pull, PullState, Repo, Stack, State},
 };
 
-/// Answers for the stacks of a repository; where there are none, nothing is there.
+/// Answers for the stacks of a repository; 404 where stacks are off.
 pub(super) fn answer(
     ctx: &Ctx<'_>,
     request: &Incoming,
@@ -32,7 +32,7 @@ pub(super) fn answer(
     }
 }
 
-/// All stacks, or that of `?pull_request=N`.
+/// All stacks, or the stack of `?pull_request=N`.
 fn list(ctx: &Ctx<'_>, request: &Incoming, repo: &Repo) -> Reply {
     let wanted = query(request, "pull_request");
     let state = ctx.state();

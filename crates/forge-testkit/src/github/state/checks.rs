@@ -2,7 +2,7 @@
 
 use super::Id;
 
-/// The check runs of one workflow run, or of one app, on a commit.
+/// The check runs of a workflow run, or of an app, on a commit.
 #[derive(Debug, Clone)]
 pub struct CheckSuite {
     /// Number of the suite.

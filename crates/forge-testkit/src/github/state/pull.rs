@@ -36,7 +36,7 @@ pub enum Reviewer {
 /// Computation of the merge state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lazy {
-    /// The state must be computed anew; so many requests have read it since.
+    /// The state must be computed anew.
     Stale {
         /// Requests that read it.
         reads: u32,
@@ -58,7 +58,7 @@ pub struct MergeInfo {
     pub at: String,
 }
 
-/// A merge that happens when everything required is there.
+/// A merge that happens once every requirement is met.
 #[derive(Debug, Clone)]
 pub struct AutoMerge {
     /// Account that enabled auto-merge.
@@ -223,7 +223,7 @@ pub enum EventKind {
     ReviewRequested(Reviewer),
 }
 
-/// A stack of pull requests: each is into the head branch of the one below it.
+/// A stack of pull requests: each targets the head branch of the one below.
 #[derive(Debug, Clone)]
 pub struct Stack {
     /// The repository of all of them.

@@ -22,7 +22,7 @@ pub enum Enforcement {
 /// Actors that may bypass the rules of a ruleset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bypass {
-    /// Everybody with exactly this permission, or a greater one.
+    /// Everybody with at least this permission.
     Role(Permission),
     /// The members of a team.
     Team(Id),

@@ -13,16 +13,16 @@ use crate::tangled::{host::lock, worker::Worker};
 /// How a name server answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DnsMood {
-    /// As it should.
+    /// Answers correctly.
     #[default]
     Fine,
-    /// Not at all.
+    /// Sends no answer.
     Silent,
-    /// Not the next so many questions.
+    /// Loses the next queries, as many as given.
     Loses(u32),
-    /// With the first record alone, and the word that there are more.
+    /// Answers with the first record alone, marked as truncated.
     Truncates,
-    /// With a record more that makes it larger than what a resolver takes.
+    /// Answers with a further record, larger than a resolver accepts.
     Oversized,
     /// Answers with a failure code.
     Fails,
@@ -45,7 +45,7 @@ pub struct DnsDouble {
 }
 
 impl DnsDouble {
-    /// Starts one that knows nothing.
+    /// Starts a server without records.
     ///
     /// # Errors
     /// When there is no port.
@@ -154,7 +154,7 @@ fn name_in(question: &[u8]) -> String {
     labels.join(".")
 }
 
-/// An answer with these records, each of as many strings as it takes.
+/// An answer with these records, each split into as many strings as needed.
 fn reply(question: &[u8], flags: u16, texts: &[String]) -> Vec<u8> {
     let count = u16::try_from(texts.len()).expect("a few records");
     let mut out = question[..2].to_vec();

@@ -91,7 +91,7 @@ pub struct HandleHosts {
 }
 
 impl HandleHosts {
-    /// Starts them: none is there yet.
+    /// Starts the server, without any host.
     ///
     /// # Errors
     /// When there is no port.

@@ -20,7 +20,7 @@ pub enum Action {
         /// Body.
         body: String,
     },
-    /// The right answer, cut off after so many bytes of the body.
+    /// The right answer, cut off after this many bytes of the body.
     Truncate(usize),
     /// The right answer with its body broken, so that it is no JSON.
     Malformed,
@@ -109,7 +109,7 @@ impl Fault {
         )
     }
 
-    /// An answer of one's own.
+    /// An answer of the caller's choice.
     #[must_use]
     pub fn answer(status: u16, headers: &[(&str, &str)], body: impl Into<String>) -> Self {
         Self::new(Action::Answer {
@@ -150,7 +150,7 @@ impl Fault {
         self
     }
 
-    /// Lets so many fitting requests pass first.
+    /// Lets `skip` matching requests pass first.
     #[must_use]
     pub fn skip(mut self, skip: u32) -> Self {
         self.skip = skip;
@@ -164,7 +164,7 @@ impl Fault {
         self
     }
 
-    /// Behind it comes another one, which acts on nothing before.
+    /// Adds a fault that acts only after this one is used up.
     #[must_use]
     pub fn then(mut self, next: Self) -> Self {
         self.next = Some(Box::new(next));

@@ -60,7 +60,7 @@ struct Desk {
     log: Mutex<Vec<Recorded>>,
     latency: Mutex<Duration>,
     trap: Mutex<Option<Trap>>,
-    /// The usual names of methods, by those that they are asked by.
+    /// Usual names of methods, by their new names.
     renamed: Mutex<BTreeMap<String, String>>,
     names: Mutex<Names>,
     down: AtomicBool,
@@ -123,7 +123,7 @@ impl Host {
         lock(&self.desk.plan).left()
     }
 
-    /// Waits so long before each answer.
+    /// Delays each answer by `latency`.
     pub fn set_latency(&self, latency: Duration) {
         *lock(&self.desk.latency) = latency;
     }
@@ -171,7 +171,7 @@ impl Host {
         lock(&self.desk.log).len()
     }
 
-    /// How many of them were of one XRPC method.
+    /// Number of requests of an XRPC method.
     #[must_use]
     pub fn count_of(&self, nsid: &str) -> usize {
         let log = lock(&self.desk.log);

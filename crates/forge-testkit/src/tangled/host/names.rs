@@ -28,11 +28,11 @@ pub enum Place {
 /// Renamed names of the protocol.
 #[derive(Debug, Clone, Default)]
 pub struct Names {
-    /// The usual one and the new one.
+    /// Pairs of usual and new name.
     texts: Vec<(String, String)>,
     fields: Vec<Field>,
     words: Vec<Word>,
-    /// The usual one and the new one.
+    /// Pairs of usual and new name.
     attributes: Vec<(String, String)>,
     /// The CIDs of records by the usual names, with those by the new names. All copies share them.
     cids: Arc<Mutex<BTreeMap<String, String>>>,

@@ -57,7 +57,7 @@ impl Trap {
         true
     }
 
-    /// Counts a request; whether it is the one.
+    /// Counts a request; true if it is the trapped one.
     pub(super) fn counts_down(&self) -> bool {
         self.0.count.fetch_add(1, Ordering::SeqCst) + 1 == self.0.at
     }

@@ -25,7 +25,7 @@ use super::{
     worker::Worker,
 };
 
-/// How an index treats what it hears of. For one that answers 429, or nothing, see
+/// How an index treats what it hears of. For an index that answers 429, or nothing, see
 /// [`Host::fault`] and [`Host::set_down`].
 #[derive(Debug, Clone)]
 pub struct Moods {
@@ -70,7 +70,7 @@ struct State {
     cursor: usize,
     /// The records that it answers with, by at-uri.
     records: BTreeMap<String, Entry>,
-    /// The at-uris of those that are about another record, by that one's at-uri.
+    /// At-uris of records about another record, by the latter's at-uri.
     about: BTreeMap<String, BTreeSet<String>>,
     /// Every record there is, for the backlinks.
     all: BTreeMap<String, Entry>,
@@ -164,8 +164,8 @@ impl IndexDouble {
         state.moods = moods;
     }
 
-    /// Loses the next so many records of a collection: until each is written again, with a change,
-    /// the index does not know it.
+    /// Loses the next `times` records of a collection: the index does not know a lost record until
+    /// it is written again, with a change.
     pub fn lose_next(&self, collection: &str, times: usize) {
         lock(&self.index.state)
             .losses
@@ -218,7 +218,7 @@ impl State {
         }
     }
 
-    /// The records of a collection that are about another one.
+    /// Records of a collection that are about another record.
     fn about<'a>(&'a self, uri: &str, collection: &'a str) -> impl Iterator<Item = &'a Entry> {
         self.about
             .get(uri)

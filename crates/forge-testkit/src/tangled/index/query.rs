@@ -162,7 +162,7 @@ fn get(
     entry.map(|it| item(state, it)).ok_or_else(not_found)
 }
 
-/// The CID that is told of a record.
+/// CID that the index answers for a record.
 fn cid_of(state: &State, entry: &Entry) -> String {
     if state.moods.other_cid {
         cid::of_blob(entry.cid.as_bytes()).replacen("bafkrei", "bafyrei", 1)
@@ -240,7 +240,7 @@ fn page(
     if request.param("order").as_deref() != Some("asc") {
         found.reverse();
     }
-    // A cursor is of one question.
+    // A cursor is bound to its query.
     let subject = request.param("subject").unwrap_or_default();
     let question = format!("{nsid} {subject}");
     let mark = &cid::of_blob(question.as_bytes())[8..20];

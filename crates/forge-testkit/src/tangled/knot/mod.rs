@@ -226,7 +226,7 @@ impl KnotDouble {
         &self.host
     }
 
-    /// Moves its clock: tokens that were made by another one are too old, or made in the future.
+    /// Moves the knot's clock, so that tokens by another clock are expired or not yet valid.
     pub fn set_clock(&self, seconds_ahead: i64) {
         let clock = &self.knot.clock_ahead;
         clock.store(seconds_ahead, Ordering::SeqCst);

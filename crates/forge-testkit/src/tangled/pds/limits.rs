@@ -86,7 +86,7 @@ fn cost(write: &Value) -> u64 {
     }
 }
 
-/// Takes what a request costs, if it is there.
+/// Spends the points of a request, if enough are left.
 pub(super) fn spend(pds: &Pds, nsid: &str, request: &Incoming) -> Result<(), Failure> {
     let now = lock(&pds.state).now();
     let mut limits = lock(&pds.limits);

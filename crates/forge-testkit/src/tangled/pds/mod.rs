@@ -63,8 +63,8 @@ pub struct Account {
     pub password: String,
 }
 
-/// An access token of a session at a PDS whose secret is known, real or not, that ends so many
-/// seconds from now; a negative number has it ended.
+/// An access token of a session at a PDS with a known secret, real or not, that expires in
+/// `seconds`; a negative number makes it expired.
 #[must_use]
 pub fn session_token(secret: &str, did: &str, seconds: i64) -> String {
     let now = chrono::Utc::now().timestamp();
@@ -259,8 +259,8 @@ impl PdsDouble {
         Some(state.accounts.get(did)?.key.multikey())
     }
 
-    /// A token of service auth without a request, signed by the account: for `aud` and `lxm`, with
-    /// so many seconds to live.
+    /// A service token without a request, signed by the account: for `aud` and `lxm`, valid for
+    /// `seconds`.
     ///
     /// # Panics
     /// When there is no such account.

@@ -77,7 +77,7 @@ pub(in crate::tangled) fn blobs(value: &Value) -> Vec<&Map<String, Value>> {
     }
 }
 
-/// Checks the blobs of a record against those of the account; their CIDs.
+/// Checks the blobs of a record against the account's; returns their CIDs.
 pub(in crate::tangled) fn check_blobs(
     account: &AccountState,
     record: &Value,

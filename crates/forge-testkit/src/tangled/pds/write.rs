@@ -28,7 +28,7 @@ enum Action {
     Delete,
 }
 
-/// A change of one record.
+/// A change of a record.
 #[derive(Debug, Clone)]
 pub(in crate::tangled) struct Write {
     action: Action,
