@@ -2,7 +2,7 @@
 
 use forge_core::{
     Action, Op, Param, Retry,
-    model::{CreatePull, FileEdit},
+    model::{CreatePull, FileEdit, PushEdits},
 };
 use insta::assert_json_snapshot;
 use serde_json::{Value, json};
@@ -86,6 +86,33 @@ async fn the_branch_is_named_after_the_title() {
     assert_eq!(sent[1].1["branch"]["name"], format!("refs/heads/{name}"));
     assert_eq!(sent[1].1["commit"]["branch"]["branchName"], name);
     assert_eq!(sent[0].1["head"], name);
+}
+
+#[tokio::test]
+async fn commit_on_a_branch_is_bound_to_its_head() {
+    let commit = json!({ "m": { "commit": { "oid": "a".repeat(40) } } });
+    let script = Script::play(vec![
+        data("PushPrepare", there(json!({}))),
+        data("createCommitOnBranch", commit),
+        data("PushPrepare", there(json!({ "oid": "c".repeat(40) }))),
+    ])
+    .await;
+    let push = PushEdits {
+        branch: "work".to_owned(),
+        expected_head: "b".repeat(40),
+        message: "Edit some files\n\nWhy.".to_owned(),
+        edits: edits().edits,
+    };
+    let made = script.repo.push_edits(&push).await.unwrap();
+    assert_eq!(made.value.oid, "a".repeat(40));
+    let moved = script.repo.push_edits(&push).await.unwrap_err();
+    assert_eq!(moved.code(), "conflict");
+    let sent = script.sent();
+    let input = &sent[1].1["m"];
+    assert_eq!(input["expectedHeadOid"], "b".repeat(40));
+    assert_eq!(input["branch"]["branchName"], "work");
+    assert_eq!(input["message"]["body"], "Why.");
+    assert_eq!(input["fileChanges"]["additions"][0]["path"], "a.txt");
 }
 
 #[tokio::test]
