@@ -132,7 +132,7 @@ async fn issue_state_and_reason_of_edit_must_agree() {
         ..SetIssueState::to(IssueState::Open)
     };
     let same = local.set_issue_state(&one, &closed).await.unwrap();
-    assert_eq!((same.value.comments_count, same.warnings.len()), (0, 1));
+    assert_eq!((same.value.comments_count, same.warnings.len()), (0, 2));
 }
 
 #[tokio::test]
