@@ -1,12 +1,12 @@
-//! Answers to comments on the conversation, which GitHub does not have: a comment that quotes the
-//! other and names it in a line that is not shown.
+//! Replies to conversation comments, which GitHub lacks: a comment that quotes the other and names
+//! its id in a hidden line.
 
 const MARK: &str = "<!-- in-reply-to: ";
 const END: &str = " -->";
-/// How much of the other comment is quoted, in lines.
+/// How many lines of the other comment are quoted.
 const QUOTED: usize = 5;
 
-/// The body of an answer to `other`, whose key is `key`.
+/// The body of a reply to `other`, whose key is `key`.
 pub(crate) fn body(key: &str, other: &str, answer: &str) -> String {
     let text = other.split(MARK).next().unwrap_or_default();
     let lines: Vec<&str> = text
@@ -26,7 +26,7 @@ pub(crate) fn body(key: &str, other: &str, answer: &str) -> String {
     format!("{}\n\n{answer}\n\n{MARK}{key}{END}", quote.join("\n"))
 }
 
-/// The key of the comment that a body says it answers.
+/// The key of the comment that a body replies to.
 pub(crate) fn marked(body: &str) -> Option<String> {
     let key = body.trim_end().strip_suffix(END)?.rsplit_once(MARK)?.1;
     let plain = key
