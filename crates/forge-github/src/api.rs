@@ -133,7 +133,7 @@ impl Api {
         self.boards = Some(TokenSlot::new(tokens));
     }
 
-    /// Whether project boards have a token of their own.
+    /// Returns whether project boards have a token of their own.
     pub fn has_board_token(&self) -> bool {
         self.boards.is_some()
     }

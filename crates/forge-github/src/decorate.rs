@@ -96,7 +96,7 @@ impl Decoration<'_> {
             .fold(edit, |edit, value| edit.with(param, value))
     }
 
-    /// Whether the pull request has the part behind `alias`. `me` is the viewer's login.
+    /// Returns whether the pull request has the part behind `alias`. `me` is the viewer's login.
     pub fn is_on(&self, alias: &str, pull: &PullRequest, me: &str) -> bool {
         match alias {
             "labels" => self.labels.iter().all(|n| has_label(pull, n)),

@@ -49,7 +49,7 @@ impl GqlError {
         self.names().first().copied().unwrap_or_default()
     }
 
-    /// Whether this error is a rate limit (GitHub uses two spellings).
+    /// Returns whether this error is a rate limit (GitHub uses two spellings).
     pub fn is_rate_limit(&self) -> bool {
         matches!(self.kind.as_deref(), Some("RATE_LIMITED" | "RATE_LIMIT"))
     }
@@ -805,7 +805,7 @@ impl fmt::Display for UnknownField {
 
 impl StdError for UnknownField {}
 
-/// Whether a query was refused for a field that an older Enterprise Server lacks.
+/// Returns whether a query was refused for a field that an older Enterprise Server lacks.
 pub(crate) fn is_unknown_field(error: &Error) -> bool {
     error
         .source()

@@ -206,7 +206,7 @@ fn input(label: &NewLabel, mut input: Value, old: Option<&wire::Label>) -> Value
     input
 }
 
-/// Whether `found` has the wanted values, and not merely those from before the write.
+/// Returns whether `found` has the wanted values, and not merely those from before the write.
 fn is(found: &wire::Label, wanted: &NewLabel, old: Option<&wire::Label>) -> bool {
     let new = old.is_none_or(|o| o.name == wanted.name || found.name == wanted.name);
     new && wanted.color.as_ref().is_none_or(|c| *c == found.color)

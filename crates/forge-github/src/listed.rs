@@ -41,7 +41,7 @@ impl Listed {
         }
     }
 
-    /// Whether the comment is known to be of `pr`.
+    /// Returns whether the comment is known to be of `pr`.
     pub fn has(&self, pr: &PrId, id: &str) -> bool {
         let listed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         listed

@@ -80,7 +80,7 @@ pub(crate) fn reviewer(r: wire::Requested) -> Reviewer {
     }
 }
 
-/// Whether a team has no name in the answer: the token may not read teams.
+/// Returns whether a team has no name in the answer: the token may not read teams.
 pub(crate) fn is_unnamed_team(r: &wire::Requested) -> bool {
     r.kind == "Team" && r.combined_slug.is_empty()
 }

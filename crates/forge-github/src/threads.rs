@@ -87,7 +87,7 @@ impl GitHub {
         };
         let mut scanned = 0;
         loop {
-            // One thread more than fits shows whether there is a next page.
+            // An extra thread shows whether there is a next page.
             let first = match filter {
                 ThreadFilter::All => (page.limit - result.items.len() + 1).min(LONGEST),
                 _ => LONGEST,

@@ -26,7 +26,7 @@ pub trait TokenSource: fmt::Debug + Send + Sync {
     fn origin(&self, host: &str) -> Option<String>;
 }
 
-/// One token for every host, or none; for tests and for callers that hold a token.
+/// The same token for every host, or none; for tests and for callers that hold a token.
 #[derive(Clone, Debug)]
 pub struct FixedToken(Option<Secret>);
 

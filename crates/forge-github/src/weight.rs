@@ -24,7 +24,7 @@ impl fmt::Display for TooMany {
 
 impl std::error::Error for TooMany {}
 
-/// Whether an answer was refused because of the number of its items.
+/// Returns whether an answer was refused because of the number of its items.
 pub(crate) fn is_too_many(error: &Error) -> bool {
     use std::error::Error as _;
     error.source().is_some_and(|source| source.is::<TooMany>())

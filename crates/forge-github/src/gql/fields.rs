@@ -79,7 +79,7 @@ impl Section {
         })
     }
 
-    /// Whether `fields` request this section.
+    /// Returns whether `fields` request this section.
     fn is_in(self, fields: PrFields) -> bool {
         self.field().is_some_and(|field| fields.contains(field))
     }
@@ -130,7 +130,7 @@ impl Section {
         Self::ALL.iter().copied().find(|s| s.key() == key)
     }
 
-    /// Whether the newest page is enough for [`PrFields::NEWEST`].
+    /// Returns whether the newest page is enough for [`PrFields::NEWEST`].
     const fn can_be_newest(self) -> bool {
         matches!(self, Self::Comments | Self::Reviews | Self::Commits)
     }
@@ -234,7 +234,7 @@ pub(super) const USUAL: &[(PrFields, &str)] = &[
     (PrFields::NO_LATEST_REVIEWS, "...PullReviews"),
 ];
 
-/// Whether `fields` exclude a part that the version is computed from.
+/// Returns whether `fields` exclude a part that the version is computed from.
 pub(crate) fn is_less(fields: PrFields) -> bool {
     fields.contains(PrFields::ROW) || USUAL.iter().any(|(without, _)| fields.contains(*without))
 }
@@ -279,7 +279,7 @@ pub(crate) fn continuation(sections: &[(Section, String)]) -> String {
     text
 }
 
-/// Whether a requested section has entries with long lists of their own.
+/// Returns whether a requested section has entries with long lists of their own.
 pub(crate) fn is_deep(fields: PrFields) -> bool {
     fields.contains(PrFields::REVIEWS) || fields.contains(PrFields::THREADS)
 }

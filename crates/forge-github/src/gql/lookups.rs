@@ -160,7 +160,7 @@ impl Lookups {
         }
     }
 
-    /// Whether nothing is to be looked up.
+    /// Returns whether nothing is to be looked up.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -505,12 +505,12 @@ pub(crate) fn below(repo: &Map<String, Value>) -> Option<types::Pull> {
     part(repo, BELOW)
 }
 
-/// Whether the branch behind an alias exists.
+/// Returns whether the branch behind an alias exists.
 pub(crate) fn branch_exists(repo: &Map<String, Value>, alias: &str) -> bool {
     repo.get(alias).is_some_and(|r| !r.is_null())
 }
 
-/// Whether the branch of the fork exists; `None` if the fork was not found by its name.
+/// Returns whether the branch of the fork exists; `None` if the fork was not found by its name.
 pub(crate) fn fork_branch_exists(query: &Map<String, Value>) -> Option<bool> {
     let fork = query.get(FORK).filter(|f| !f.is_null())?;
     Some(fork.get("ref").is_some_and(|r| !r.is_null()))

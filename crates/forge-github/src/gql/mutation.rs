@@ -128,7 +128,7 @@ impl Batch {
         self.parts.iter().map(|(alias, _)| alias.as_str())
     }
 
-    /// Whether the batch has only these mutations.
+    /// Returns whether the batch has only these mutations.
     pub fn is_of(&self, mutations: &[Mutation]) -> bool {
         self.parts.iter().all(|(_, m)| mutations.contains(m))
     }

@@ -87,7 +87,7 @@ impl<T> Nodes<T> {
             .collect()
     }
 
-    /// Whether the answer lacks a node, or the whole list.
+    /// Returns whether the answer lacks a node, or the whole list.
     pub fn has_gaps(&self) -> bool {
         let nodes = self.nodes.as_ref();
         nodes.is_none_or(|nodes| nodes.iter().any(Option::is_none))
@@ -355,7 +355,7 @@ wire! {
 }
 
 impl Part {
-    /// Whether this part belongs to the pull request with that id.
+    /// Returns whether this part belongs to the pull request with that id.
     pub fn is_of(&self, pull: &str) -> bool {
         let of = self.conversation_of.as_ref().or(self.pull_request.as_ref());
         of.is_some_and(|of| of.id == pull)

@@ -351,7 +351,7 @@ fn is_named(label: &Label, name: &str) -> bool {
     label.name.to_lowercase() == name.to_lowercase()
 }
 
-/// Whether an issue is closed for that reason. GitHub shows duplicates as not planned.
+/// Returns whether an issue is closed for that reason. GitHub shows duplicates as not planned.
 fn has_reason(issue: &Issue, reason: Option<IssueReason>) -> bool {
     match reason {
         None => true,

@@ -58,7 +58,7 @@ pub(super) struct PreparedEdits {
 }
 
 impl IssueEdit<'_> {
-    /// Whether the edit reads the issue's relations.
+    /// Returns whether the edit reads the issue's relations.
     fn reads_relations(&self) -> bool {
         let edit = self.edit;
         let changes = &edit.blocked_by;

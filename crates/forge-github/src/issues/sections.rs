@@ -90,7 +90,7 @@ pub(super) fn relations(host: &str, repo: &RepoId, issue: &wire::Issue) -> Issue
     }
 }
 
-/// Whether the list has more entries than were read.
+/// Returns whether the list has more entries than were read.
 pub(super) fn is_cut<T>(nodes: &Nodes<T>) -> bool {
     let read = nodes.nodes.iter().flatten().flatten().count() as u64;
     nodes.total_count.is_some_and(|total| total > read)
@@ -115,7 +115,7 @@ pub(super) fn id_of(host: &str, repo: &RepoId, issue: &wire::Issue) -> IssueId {
     IssueId::number(if known { repo.clone() } else { found }, issue.number)
 }
 
-/// Whether two ids name the same issue.
+/// Returns whether two ids name the same issue.
 pub(super) fn same_issue(one: &IssueId, other: &IssueId) -> bool {
     one.key == other.key && one.repo.comparison_key() == other.repo.comparison_key()
 }

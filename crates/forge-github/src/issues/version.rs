@@ -75,7 +75,7 @@ fn ends(relations: &IssueRelations) -> [Vec<String>; 4] {
     })
 }
 
-/// Whether a version covers relations.
+/// Returns whether a version covers relations.
 pub(crate) fn has_relations(version: &str) -> bool {
     version
         .split('-')
@@ -83,7 +83,7 @@ pub(crate) fn has_relations(version: &str) -> bool {
         .any(|part| part.starts_with(RELATIONS))
 }
 
-/// Whether all parts that both versions have are equal.
+/// Returns whether all parts that both versions have are equal.
 fn agree(expected: &str, actual: &str) -> bool {
     let mut expected = expected.split('-');
     let mut actual = actual.split('-');

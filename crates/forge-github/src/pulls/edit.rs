@@ -287,7 +287,7 @@ impl GitHub {
     }
 }
 
-/// Whether an error concerns only a part of the pull request that the edit does not read.
+/// Returns whether an error concerns only a part of the pull request that the edit does not read.
 fn is_spare(edit: &EditPull, e: &GqlError) -> bool {
     let names = e.names();
     let needed = match view::model_field(e, 2) {
@@ -367,7 +367,7 @@ fn batch(edit: &EditPull, plan: &Plan) -> Batch {
     batch
 }
 
-/// One mutation for each board, so a failure does not affect the others.
+/// Adds a mutation for each board, so a failure does not affect the others.
 fn boards(edit: &EditPull, plan: &Plan, batch: &mut Batch) {
     let id = plan.pull.node_id.as_str();
     let add = edit.projects.add.iter();
@@ -406,7 +406,7 @@ fn leaving<'a>(edit: &EditPull, asked: &'a [Reviewer]) -> Vec<&'a Reviewer> {
     asked.iter().filter(|a| named(a)).collect()
 }
 
-/// Whether a pull request has everything that an edit requested.
+/// Returns whether a pull request has everything that an edit requested.
 fn is_done(edit: &EditPull, now: &PullRequest, me: &str) -> bool {
     let same = |wanted: &Option<String>, has: &str| wanted.as_ref().is_none_or(|w| w == has);
     edit.title.as_ref().is_none_or(|t| t.trim() == now.title)

@@ -41,7 +41,7 @@ pub(super) struct RestFile {
 }
 
 impl RestFile {
-    /// Whether the file is binary: changed, but without lines.
+    /// Returns whether the file is binary: changed, but without lines.
     fn is_binary(&self) -> bool {
         let lines = self.additions + self.deletions > 0 || self.patch.is_some();
         let empty = self.sha.as_deref() == Some(EMPTY_BLOB);
@@ -192,7 +192,7 @@ impl GitHub {
     }
 }
 
-/// Whether a `Link` header has a next page; `None` without such a header.
+/// Returns whether a `Link` header has a next page; `None` without such a header.
 pub(super) fn has_next(headers: &HeaderMap) -> Option<bool> {
     let link = headers.get(header::LINK)?.to_str().ok()?;
     Some(link.split(',').any(|part| part.contains("rel=\"next\"")))

@@ -68,7 +68,7 @@ fn not_all_read(head: &HeadRef, warning: &Warning) -> Error {
     Error::new(kind, message).with_hint(hint.unwrap_or(Hint::new("name it by its number")))
 }
 
-/// Whether a pull request comes from `head`, and not from the same branch name elsewhere.
+/// Returns whether a pull request comes from `head`, and not from the same branch name elsewhere.
 pub(super) fn is_head(repo: &RepoId, pull: &PullRequest, head: &HeadRef) -> bool {
     let own = owner_and_name(repo).unwrap_or_default();
     let of = pull.head_repo.as_ref().and_then(|r| r.owner_and_name());

@@ -67,7 +67,7 @@ impl GitHub {
     }
 }
 
-/// Whether one of `warnings` is about the section.
+/// Returns whether one of `warnings` is about the section.
 pub(super) fn is_said(section: Section, warnings: &[Warning]) -> bool {
     let name = Some(section.model_field());
     warnings.iter().any(|warning| warning.section == name)

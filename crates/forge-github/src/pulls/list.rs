@@ -416,7 +416,7 @@ pub(super) fn checks_unread() -> Warning {
     Warning::new("the checks could not be read in full").of_section(field)
 }
 
-/// Whether GitHub failed because the page is too large.
+/// Returns whether GitHub failed because the page is too large.
 pub(super) fn is_too_much(error: &Error) -> bool {
     match error.kind() {
         ErrorKind::Upstream { status, .. } => matches!(status, 502..=504),

@@ -338,12 +338,12 @@ fn way(pr: &PrId, req: &MergeReq, pull: &wire::Pull) -> Result<MergeMode> {
     Ok(MergeMode::Now)
 }
 
-/// Whether GitHub refused a merge because the pull request is in a stack.
+/// Returns whether GitHub refused a merge because the pull request is in a stack.
 fn is_stacked(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Precondition(Precondition::Stacked))
 }
 
-/// Whether a refusal is for a rule that may be met later.
+/// Returns whether a refusal is for a rule that may be met later.
 fn is_unmet(error: &Error) -> bool {
     error.retry() == Retry::Never
         && !matches!(

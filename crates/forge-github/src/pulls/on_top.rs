@@ -289,7 +289,7 @@ impl GitHub {
     }
 }
 
-/// Whether an error means that this repository, host or token has no stacks.
+/// Returns whether an error means that this repository, host or token has no stacks.
 fn is_without_stacks(error: &Error) -> bool {
     matches!(
         error.kind(),

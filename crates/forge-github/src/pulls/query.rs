@@ -7,7 +7,7 @@ use forge_core::{
 
 use crate::{gql::types as wire, owner_and_name};
 
-/// Whether the query needs a search.
+/// Returns whether the query needs a search.
 pub(crate) fn needs_search(q: &PullQuery) -> bool {
     q.author.is_some()
         || q.app.is_some()
@@ -17,7 +17,7 @@ pub(crate) fn needs_search(q: &PullQuery) -> bool {
         || !q.labels.is_empty()
 }
 
-/// Whether the search words themselves filter by state.
+/// Returns whether the search words themselves filter by state.
 pub(crate) fn names_state(search: &str) -> bool {
     search.split_whitespace().any(|word| {
         let word = word.trim_start_matches('-');
@@ -110,7 +110,7 @@ fn qualifiers(q: &PullQuery) -> Vec<String> {
     words
 }
 
-/// Whether a search result matches the query by now: the search index can lag by minutes.
+/// Returns whether a search result still matches the query: the search index can lag by minutes.
 pub(crate) fn still_matches(q: &PullQuery, pull: &wire::Pull) -> bool {
     let state = names_state(q.search.as_deref().unwrap_or_default())
         || match q.state {

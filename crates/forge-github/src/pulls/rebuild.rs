@@ -105,12 +105,12 @@ fn without_lines(files: &[RestFile]) -> Vec<Warning> {
         .collect()
 }
 
-/// Whether the file is certainly text: GitHub counts lines of text files only.
+/// Returns whether the file is certainly text: GitHub counts lines of text files only.
 fn is_text(file: &RestFile) -> bool {
     file.additions + file.deletions > 0
 }
 
-/// Whether the change has no lines by nature: a rename, or an empty file.
+/// Returns whether the change has no lines by nature: a rename, or an empty file.
 fn is_pure(file: &RestFile) -> bool {
     let empty = file.sha.as_deref() == Some("e69de29bb2d1d6434b8b29ae775ad8c2e48c5391");
     file.additions + file.deletions == 0
@@ -122,7 +122,7 @@ pub(super) fn stream(files: Vec<RestFile>) -> ByteStream {
     Box::pin(stream::iter(files).map(|file| Ok(text(&file).into_bytes())))
 }
 
-/// One file's diff in git's format, but without object ids, and with the mode of a plain file where
+/// A file's diff in git's format, but without object ids, and with the mode of a plain file where
 /// the format needs a mode.
 fn text(file: &RestFile) -> String {
     let new = &file.filename;

@@ -44,7 +44,7 @@ impl SharedRows {
         }
     }
 
-    /// Whether a diff of `pr` is in progress.
+    /// Returns whether a diff of `pr` is in progress.
     pub(super) fn is_announced(&self, pr: &PrId) -> bool {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.contains_key(&pr.to_string())

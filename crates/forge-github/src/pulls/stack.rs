@@ -44,7 +44,7 @@ struct Details {
 }
 
 impl Progress {
-    /// Whether the answer describes a merge. REST errors have a numeric `status` field too.
+    /// Returns whether the answer describes a merge. REST errors have a numeric `status` field too.
     fn is_of_a_merge(&self) -> bool {
         matches!(
             self.status.as_str(),

@@ -329,12 +329,12 @@ pub(crate) fn since<T>(
     recent.into_iter().skip(old.map_or(0, |i| i + 1))
 }
 
-/// Whether the viewer wrote this comment with this body.
+/// Returns whether the viewer wrote this comment with this body.
 pub(crate) fn is_mine(comment: &wire::Comment, body: &str) -> bool {
     comment.viewer_did_author && same_text(&comment.body, body)
 }
 
-/// Whether GitHub stored this text: GitHub may change line ends and trim the end.
+/// Returns whether GitHub stored this text: GitHub may change line ends and trim the end.
 pub(crate) fn same_text(stored: &str, sent: &str) -> bool {
     stored
         .lines()

@@ -100,7 +100,7 @@ impl GitHub {
     }
 }
 
-/// Whether a refusal means that the head already contains the base branch.
+/// Returns whether a refusal means that the head already contains the base branch.
 fn is_up_to_date(error: &Error) -> bool {
     matches!(
         error.kind(),
