@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn checks_of_another_commit_are_not_those_of_the_head() {
+    fn checks_of_another_commit_are_ignored() {
         let success = run("build", "COMPLETED", Some("SUCCESS"));
         let head = json!({"nodes": [{"commit": {"oid": "abc", "statusCheckRollup": {"contexts": {"nodes": [success]}}}}]});
         let of = |oid| {
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn the_job_is_in_the_page_of_a_check_run() {
+    fn job_id_is_read_from_check_url() {
         let page = "https://github.com/o/r/actions/runs/12/job/345";
         for url in [
             page.to_owned(),
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn every_word_of_a_check_run_has_its_meaning() {
+    fn check_run_conclusions_map_to_status() {
         for (status, conclusion, wanted) in [
             ("COMPLETED", Some("SUCCESS"), CheckStatus::Success),
             ("COMPLETED", Some("NEUTRAL"), CheckStatus::Skipped),
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn every_word_of_a_status_has_its_meaning() {
+    fn commit_status_states_map_to_status() {
         for (state, wanted) in [
             ("SUCCESS", CheckStatus::Success),
             ("FAILURE", CheckStatus::Failure),
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_of_each_name_workflow_and_event_is_kept() {
+    fn newest_check_per_name_workflow_event_is_kept() {
         let run = |event: &str, at: &str, conclusion: &str| {
             json!({"__typename": "CheckRun", "name": "build", "status": "COMPLETED", "conclusion": conclusion,
                    "startedAt": at, "checkSuite": {"workflowRun": {"event": event, "workflow": {"name": "CI"}}}})
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn what_checks_add_up_to() {
+    fn checks_rollup_to_overall_status() {
         let (ok, bad) = (
             run("a", "COMPLETED", Some("SUCCESS")),
             run("b", "COMPLETED", Some("FAILURE")),

@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_of_host_has_its_interfaces() {
+    fn endpoints_follow_the_kind_of_host() {
         for (host, rest, graphql, web) in [
             (
                 "github.com",

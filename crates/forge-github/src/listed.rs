@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_one_has_is_of_no_other() {
+    fn listed_comments_belong_to_one_pull_request() {
         let repo = RepoId {
             kind: ForgeKind::GITHUB,
             host: "github.com".to_owned(),

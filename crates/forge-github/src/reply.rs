@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_quotes_and_remembers_what_it_answers() {
+    fn reply_quotes_and_names_its_comment() {
         let made = body("IC_1", "Why?\n", "Because.");
         assert_eq!(made, "> Why?\n\nBecause.\n\n<!-- in-reply-to: IC_1 -->");
         assert_eq!(marked(&made).as_deref(), Some("IC_1"));
@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_comment_is_cut() {
+    fn reply_quote_of_long_comment_is_cut() {
         let made = body("IC_1", "1\n2\n3\n4\n5\n6\n", "x");
         assert!(
             made.starts_with("> 1\n> 2\n> 3\n> 4\n> 5\n> …\n\nx"),
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn other_bodies_answer_nothing() {
+    fn other_bodies_are_no_replies() {
         for text in [
             "",
             "x",

@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_form_is_filled_in() {
+    fn compare_form_is_prefilled() {
         let mut req = CreatePull::new("fe/a b", "Ünï & x");
         req.base = Some("rel/1".into());
         assert_eq!(

@@ -44,7 +44,7 @@ fn line(out: &mut String, what: &str, error: &Error) {
 
 /// Every message that GitHub is known to send, and what becomes of it.
 #[test]
-fn the_messages_of_graphql() {
+fn graphql_messages_map_to_errors() {
     let http = http();
     let about = About {
         host: "github.com",
@@ -221,7 +221,7 @@ fn the_messages_of_graphql() {
 
 /// Every kind of HTTP refusal, and what becomes of it.
 #[test]
-fn the_answers_of_rest() {
+fn rest_answers_map_to_errors() {
     let http = http();
     let mut out = String::new();
     let scopes = [
@@ -317,7 +317,7 @@ fn the_answers_of_rest() {
 }
 
 #[test]
-fn no_account_says_how_to_log_in() {
+fn missing_account_error_hints_at_login() {
     for (host, variable) in [
         ("github.com", "GH_TOKEN"),
         ("git.example", "GH_ENTERPRISE_TOKEN"),
@@ -346,7 +346,7 @@ fn refusal(message: &str) -> Error {
 }
 
 #[test]
-fn refused_compare_and_swap_names_what_changed() {
+fn refused_compare_and_swap_names_the_change() {
     for (message, wanted) in [
         ("Head branch was modified. Review it.", Changed::Head),
         ("expected head sha didn't match", Changed::Head),

@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_taken_once_and_for_what_it_was_read_for() {
+    fn cached_pull_is_taken_once_with_matching_fields() {
         let known = Known::default();
         let keep = |fields| known.keep(&repo("r"), fields, vec![pull(7), pull(8)]);
         let take = |name: &str, number, fields| {

@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn the_words_of_a_search_win() {
+    fn search_words_override_state_filter() {
         for (words, state, wanted) in [
             (
                 "fix",

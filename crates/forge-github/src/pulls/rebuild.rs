@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn text_that_is_too_large_is_told_from_what_may_be_binary() {
+    fn large_text_and_possible_binary_get_different_warnings() {
         let large = RestFile {
             additions: 70_000,
             ..file("added", "large.txt", None, None)
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_of_change_has_its_headers() {
+    fn diff_headers_match_the_kind_of_change() {
         for (file, wanted) in [
             (
                 file("modified", "a", None, Some("@@ -1 +1 @@\n-x\n+y")),

@@ -37,7 +37,7 @@ async fn a_file_is_uploaded_for_the_repository() {
 }
 
 #[tokio::test]
-async fn each_file_has_an_answer_of_its_own() {
+async fn attachments_succeed_or_fail_separately() {
     for (status, wanted) in [
         (404, "may not attach files"),
         (422, "Too large"),
@@ -59,7 +59,7 @@ async fn each_file_has_an_answer_of_its_own() {
 }
 
 #[tokio::test]
-async fn without_the_repository_nothing_is_uploaded() {
+async fn attachments_without_repository_are_not_uploaded() {
     let script = Script::play(vec![repository(404)]).await;
     let error = script.repo.attach(&[file("a.png")]).await.unwrap_err();
     assert!(error.is_not_found(), "{error}");

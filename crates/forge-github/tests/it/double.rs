@@ -128,7 +128,7 @@ fn labels(add: &[&str], remove: &[&str]) -> SetChange<String> {
 }
 
 #[tokio::test]
-async fn a_life_from_opening_to_merge() {
+async fn lifecycle_from_opening_to_merge() {
     let world = World::new();
     let req = CreatePull {
         description: "Ünïcode".into(),
@@ -296,7 +296,7 @@ async fn a_life_from_opening_to_merge() {
 }
 
 #[tokio::test]
-async fn the_budgets_of_small_things() {
+async fn simple_operations_keep_request_budgets() {
     let world = World::new();
     let id = world.open("feature");
     let (plain, n) = {
@@ -362,7 +362,7 @@ async fn the_budgets_of_small_things() {
 }
 
 #[tokio::test]
-async fn boards_are_joined_and_left_within_the_budget() {
+async fn board_changes_keep_request_budget() {
     let world = World::new();
     {
         let mut seed = world.double.seed();
@@ -411,7 +411,7 @@ async fn boards_are_joined_and_left_within_the_budget() {
 }
 
 #[tokio::test]
-async fn who_is_taken_off_takes_nobody_along() {
+async fn removing_reviewers_keeps_the_others() {
     let world = World::new();
     let id = world.open("feature");
     let reviewers = |add: &[&str], remove: &[&str]| EditPull {
@@ -437,7 +437,7 @@ async fn who_is_taken_off_takes_nobody_along() {
 }
 
 #[tokio::test]
-async fn copilot_is_assigned_where_it_is_switched_on() {
+async fn copilot_is_assigned_if_enabled() {
     let world = World::new();
     let id = world.open("feature");
     let assign = EditPull {
@@ -453,7 +453,7 @@ async fn copilot_is_assigned_where_it_is_switched_on() {
 }
 
 #[tokio::test]
-async fn a_merge_queue_takes_what_is_ready() {
+async fn merge_queue_accepts_ready_pull_request() {
     let world = World::new();
     let id = world.open("feature");
     let rules = Protection {
@@ -522,7 +522,7 @@ async fn a_stack_is_merged_from_the_bottom() {
 }
 
 #[tokio::test]
-async fn a_stack_is_merged_past_its_rules_when_that_is_asked_for() {
+async fn stack_merge_as_admin_bypasses_rules() {
     let world = World::new();
     let bottom = world.open("bottom");
     {
@@ -548,7 +548,7 @@ async fn a_stack_is_merged_past_its_rules_when_that_is_asked_for() {
 }
 
 #[tokio::test]
-async fn a_stack_whose_merge_is_under_way_is_waited_for_by_asking_again() {
+async fn stack_merge_repeated_waits_for_running_merge() {
     let world = World::new();
     let bottom = world.open("bottom");
     {
@@ -589,7 +589,7 @@ fn stacks(double: &GitHubDouble) -> Vec<Vec<u64>> {
 }
 
 #[tokio::test]
-async fn what_is_opened_on_top_of_another_is_in_its_stack() {
+async fn create_on_top_joins_the_stack() {
     let world = World::new();
     let bottom = world.open("bottom");
     for head in ["middle", "top"] {
@@ -622,7 +622,7 @@ async fn what_is_opened_on_top_of_another_is_in_its_stack() {
 }
 
 #[tokio::test]
-async fn a_stack_whose_answer_is_lost_is_made_once() {
+async fn stack_lost_answer_creates_one_stack() {
     let world = World::new();
     let bottom = world.open("bottom");
     let lost = Fault::status(502).committed();
@@ -638,7 +638,7 @@ async fn a_stack_whose_answer_is_lost_is_made_once() {
 }
 
 #[tokio::test]
-async fn without_stacks_it_is_on_top_by_its_base() {
+async fn create_on_top_without_stacks_sets_base_only() {
     let world = World::new();
     let bottom = world.open("bottom");
     world.double.seed().stacks_off = true;
@@ -654,7 +654,7 @@ async fn without_stacks_it_is_on_top_by_its_base() {
 }
 
 #[tokio::test]
-async fn a_part_of_a_stack_is_merged_whole_or_not_at_all() {
+async fn stack_part_merge_is_atomic() {
     let world = World::new();
     let bottom = world.open("bottom");
     {
@@ -678,7 +678,7 @@ async fn a_part_of_a_stack_is_merged_whole_or_not_at_all() {
 }
 
 #[tokio::test]
-async fn many_are_one_request_per_hundred() {
+async fn list_takes_one_request_per_hundred() {
     let world = World::new();
     world.double.seed().many_pulls(REPO, 250);
     let query = PullQuery {
@@ -692,7 +692,7 @@ async fn many_are_one_request_per_hundred() {
 }
 
 #[tokio::test]
-async fn checks_are_read_and_required_ones_known() {
+async fn checks_include_which_are_required() {
     let world = World::new();
     let id = world.open("feature");
     let number = id.key.to_string().parse().unwrap();
@@ -713,7 +713,7 @@ async fn checks_are_read_and_required_ones_known() {
 }
 
 #[tokio::test]
-async fn large_ones_are_read_past_a_hundred() {
+async fn large_pull_request_sections_are_paged() {
     let world = World::new();
     {
         let mut seed = world.double.seed();
@@ -769,7 +769,7 @@ async fn large_ones_are_read_past_a_hundred() {
 }
 
 #[tokio::test]
-async fn everyone_who_reviewed_is_counted() {
+async fn approvals_beyond_one_page_are_counted() {
     let world = World::new();
     let id = world.open("feature");
     let approve = |readers: std::ops::Range<usize>| {
@@ -862,7 +862,7 @@ async fn labels_are_defined_and_deleted() {
 }
 
 #[tokio::test]
-async fn nothing_is_created_when_something_is_wrong() {
+async fn create_with_invalid_input_creates_nothing() {
     let world = World::new();
     let field = |e: &forge_core::Error| match e.kind() {
         ErrorKind::InvalidInput { field } => field.unwrap_or_default(),
@@ -938,7 +938,7 @@ async fn nothing_is_created_when_something_is_wrong() {
 }
 
 #[tokio::test]
-async fn a_pull_request_from_a_fork() {
+async fn create_from_fork_works() {
     let world = World::new();
     {
         let mut seed = world.double.seed();
@@ -981,7 +981,7 @@ async fn a_pull_request_from_a_fork() {
 }
 
 #[tokio::test]
-async fn edits_and_updates_are_two_requests_each() {
+async fn edits_and_updates_take_two_requests() {
     let world = World::new();
     let edits = |path: &str| CreatePull {
         edits: vec![FileEdit::write(path, "x\n")],

@@ -330,7 +330,7 @@ async fn batch_of_forty_five_takes_one_query_and_three_documents() {
 }
 
 #[tokio::test]
-async fn failures_of_a_batch_are_of_their_issues() {
+async fn batch_failures_belong_to_single_issues() {
     let b = Board::new(5);
     b.item(1, "Todo");
     let repo = &b.world.ada;
@@ -734,7 +734,7 @@ async fn missing_board_is_refused_by_reads() {
 }
 
 #[tokio::test]
-async fn token_without_project_scope_is_refused_with_the_scope() {
+async fn token_without_project_scope_names_the_scope() {
     let b = Board::new(1);
     b.item(1, "Todo");
     let mut seed = b.world.double.seed();

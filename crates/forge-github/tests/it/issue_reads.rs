@@ -139,7 +139,7 @@ async fn neighbours_come_with_their_comments() {
 }
 
 #[tokio::test]
-async fn neighbour_with_long_lists_is_not_given_along() {
+async fn neighbour_with_long_lists_is_left_out() {
     let b = Board::new(30);
     let repo = &b.world.ada;
     let mut seed = b.world.double.seed();
@@ -413,7 +413,7 @@ fn with_board_token(b: &Board, account: &str, boards: &str) -> Repo {
 }
 
 #[tokio::test]
-async fn board_token_is_for_requests_that_name_a_board() {
+async fn board_token_is_limited_to_board_requests() {
     let b = Board::new(2);
     b.item(1, "Todo");
     let mut seed = b.world.double.seed();

@@ -98,7 +98,7 @@ where
 }
 
 #[tokio::test]
-async fn create() {
+async fn create_lost_answer_is_read_back() {
     let lost = Lost {
         before: vec![("CreatePrepare", prepared(json!({})))],
         mutation: "createPullRequest",
@@ -114,7 +114,7 @@ async fn create() {
 }
 
 #[tokio::test]
-async fn close_with_a_comment() {
+async fn close_with_comment_lost_answer_is_read_back() {
     let lost = Lost {
         before: vec![(
             "PullView",
@@ -208,7 +208,7 @@ async fn denied_close_and_draft_are_read_back() {
 }
 
 #[tokio::test]
-async fn a_close_without_its_comment_says_so() {
+async fn close_whose_comment_is_missing_warns() {
     let old = json!({ "nodes": [comment("IC_0", "ada", "Bye")] });
     let script = Script::play(vec![
         data(
@@ -237,7 +237,7 @@ async fn a_close_without_its_comment_says_so() {
 }
 
 #[tokio::test]
-async fn reopen_and_draft() {
+async fn reopen_and_draft_lost_answers_are_read_back() {
     let lost = Lost {
         before: vec![("PullView", one(closed()))],
         mutation: "reopenPullRequest",
@@ -265,7 +265,7 @@ async fn reopen_and_draft() {
 }
 
 #[tokio::test]
-async fn edit() {
+async fn edit_lost_answer_is_read_back() {
     let before = json!({ "repository": { "pullRequest": pull(7) } });
     let lost = Lost {
         before: vec![("EditPrepare", before)],
@@ -286,7 +286,7 @@ async fn edit() {
 }
 
 #[tokio::test]
-async fn merge() {
+async fn merge_lost_answer_is_read_back() {
     let lost = Lost {
         before: vec![("MergePrepare", ready(json!({})))],
         mutation: "mergePullRequest",
@@ -302,7 +302,7 @@ async fn merge() {
 }
 
 #[tokio::test]
-async fn a_comment() {
+async fn comment_lost_answer_is_read_back() {
     let lost = Lost {
         before: vec![("PullView", newest())],
         mutation: "addComment",
@@ -325,7 +325,7 @@ async fn a_comment() {
 }
 
 #[tokio::test]
-async fn a_reply() {
+async fn reply_lost_answer_is_read_back() {
     let mut mine = line_comment("PRRC_2", "Because.");
     mine["viewerDidAuthor"] = json!(true);
     let mut replied = thread("PRRT_1", false);
@@ -354,7 +354,7 @@ async fn a_reply() {
 }
 
 #[tokio::test]
-async fn changes_to_a_comment() {
+async fn comment_changes_lost_answers_are_read_back() {
     let lost = || Lost {
         before: vec![("Belongs", belongs(7))],
         mutation: "updateIssueComment",
@@ -388,7 +388,7 @@ async fn changes_to_a_comment() {
 }
 
 #[tokio::test]
-async fn a_review() {
+async fn review_lost_answer_is_read_back() {
     let lost = Lost {
         before: vec![(
             "PullView",
@@ -422,7 +422,7 @@ async fn a_review() {
 }
 
 #[tokio::test]
-async fn resolving() {
+async fn resolve_lost_answer_is_read_back() {
     let lost = Lost {
         before: vec![("Belongs", belongs(7))],
         mutation: "resolveReviewThread",
@@ -442,7 +442,7 @@ async fn resolving() {
 }
 
 #[tokio::test]
-async fn when_reading_back_fails_too_the_first_failure_stands() {
+async fn failed_read_back_keeps_first_error() {
     let script = Script::play(vec![
         data("PullView", newest()),
         gateway("addComment"),

@@ -112,7 +112,7 @@ async fn examine_reads_schema_and_routes() {
 }
 
 #[tokio::test]
-async fn a_repository_that_is_not_there() {
+async fn missing_repository_is_not_found() {
     let message = "Could not resolve to a Repository with the name 'octo/tools'.";
     let script = Script::play(vec![refused(
         "Repository",

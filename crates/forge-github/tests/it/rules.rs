@@ -125,7 +125,7 @@ async fn base_rules_of_every_source_are_typed() {
 }
 
 #[tokio::test]
-async fn base_rules_for_who_may_not_see_the_protection() {
+async fn base_rules_without_protection_access_are_partial() {
     let base = json!({ "refUpdateRule": update_rule(), "branchProtectionRule": null });
     let (.., shown) = read(vec![
         data("PullView", one(ruled(base))),
