@@ -20,7 +20,7 @@ use crate::{
     hints::{CHOOSE_BASE, CHOOSE_HEAD, END_PENDING, OPEN_ANOTHER, comment_instead},
 };
 
-/// One entry of `errors` in a GraphQL answer.
+/// An entry of `errors` in a GraphQL answer.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(crate) struct GqlError {
     /// `NOT_FOUND`, `FORBIDDEN`, …; an open set, absent on many errors.
@@ -397,7 +397,7 @@ fn forbidden(about: About<'_>, said: &str, missing: &[String]) -> Error {
     }
 }
 
-/// What an account without permission needs.
+/// Recovery for an account without permission.
 const MORE_RIGHTS: &str = "give the account more rights in the repository, or its token more \
                            permissions (pull requests: read and write; contents: write to merge)";
 

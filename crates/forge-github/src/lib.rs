@@ -71,7 +71,7 @@ pub const WRITE_PACE: WritePace = WritePace {
     spacing: Duration::from_secs(1),
 };
 
-/// One GitHub host, with one account.
+/// A GitHub host, with one account.
 pub struct GitHub {
     api: Api,
     info: ForgeInfo,

@@ -12,7 +12,7 @@ use http::Method;
 use crate::{GitHub, api::JSON, error, pulls::repo_route};
 
 impl GitHub {
-    /// One request for each workflow run reruns its failed jobs and their dependents
+    /// Sends one request for each workflow run, which reruns its failed jobs and their dependents
     /// (docs.github.com, REST, "Re-run failed jobs from a workflow run").
     pub(crate) async fn rerun_failed(&self, pr: &PrId) -> Result<Outcome<Vec<Check>>> {
         let mut runs: BTreeMap<u64, Vec<Check>> = BTreeMap::new();

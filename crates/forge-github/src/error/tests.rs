@@ -42,7 +42,7 @@ fn line(out: &mut String, what: &str, error: &Error) {
     .unwrap();
 }
 
-/// Every message that GitHub is known to send, and what becomes of it.
+/// Maps every message that GitHub is known to send.
 #[test]
 fn graphql_messages_map_to_errors() {
     let http = http();
@@ -219,7 +219,7 @@ fn graphql_messages_map_to_errors() {
     insta::assert_snapshot!("messages_of_graphql", out);
 }
 
-/// Every kind of HTTP refusal, and what becomes of it.
+/// Maps every kind of HTTP refusal.
 #[test]
 fn rest_answers_map_to_errors() {
     let http = http();
@@ -368,7 +368,7 @@ fn refused_part_of_stack_is_stacked() {
         *refusal(message).kind() == stacked
     };
     assert!(stacked("This pull request is part of a stack and must be"));
-    // A base branch that cannot be changed has another way out.
+    // A base branch that cannot be changed needs another recovery.
     assert!(!stacked(
         "Cannot change the base branch because the pull request is part of a stack."
     ));

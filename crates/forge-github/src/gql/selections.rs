@@ -21,7 +21,7 @@ selections! { ALL:
     AFTER_MERGE = "...PullCore isInMergeQueue autoMergeRequest { ...AutoMerge }";
     /// The lock of the conversation.
     TO_LOCK = "...PullCore locked activeLockReason";
-    /// Whether the head branch exists.
+    /// The existence of the head branch.
     HEAD_BRANCH = "id number headRef { id }";
     /// Distinguishes a new comment from older ones.
     NEWEST_COMMENT = "id number newestComment: comments(last: 1) { nodes { id } }";
@@ -47,7 +47,7 @@ selections! { PAGES:
 /// The branches that a state change reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Branches {
-    /// None.
+    /// No branch.
     None,
     /// The head branch.
     Head,

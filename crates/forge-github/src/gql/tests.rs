@@ -1,5 +1,5 @@
-//! Every document that can be sent is valid against the public schema, and uses nothing that is
-//! deprecated.
+//! Checks that every document this crate sends is valid against the public schema and uses no
+//! deprecated field.
 
 use std::{path::Path, sync::LazyLock};
 
@@ -32,7 +32,7 @@ static SCHEMA: LazyLock<Valid<Schema>> = LazyLock::new(|| {
     Schema::parse_and_validate(text, path).unwrap()
 });
 
-/// Panics with the reason when a document is not valid, or uses a deprecated field.
+/// Panics with the reason if a document is invalid or uses a deprecated field.
 fn check(text: &str) {
     let document = match ExecutableDocument::parse_and_validate(&SCHEMA, text, "document") {
         Ok(document) => document,
@@ -98,7 +98,7 @@ fn document_tables_list_every_file() {
     }
 }
 
-/// The fragments that are generated, and the types that they are on.
+/// The generated fragments, and their types.
 const GENERATED: [(&str, &str); 7] = [
     ("PullSections", "PullRequest"),
     ("PullLookups", "PullRequest"),
@@ -142,7 +142,7 @@ fn section_combinations_are_valid() {
             .enumerate()
             .filter(|(i, _)| mask & (1 << i) != 0)
             .fold(PrFields::NONE, |sum, (_, f)| sum | *f);
-        // Each alone and all together on every document; the rest on one.
+        // Single fields and all together are checked on every document; other combinations on one.
         let special = mask.count_ones() <= 1 || mask.count_ones() as usize == all.len();
         check(&sections(
             "PullView",
@@ -185,7 +185,7 @@ fn excluded_parts_are_not_selected() {
 #[test]
 fn further_pages_of_sections_are_valid() {
     let all = Section::ALL.len();
-    // What is wrong with a combination is wrong with two of it.
+    // An invalid combination is already invalid as a pair.
     let special = |mask: &u32| mask.count_ones() <= 2 || mask.count_ones() as usize == all;
     for mask in (1..1_u32 << all).filter(special) {
         let mut document = Document::query("PullMore");
@@ -259,7 +259,7 @@ fn issue_selections_are_valid() {
     }
 }
 
-/// Every combination of sections.
+/// All combinations of sections.
 fn issue_fields() -> impl Iterator<Item = IssueFields> {
     (0..8).map(|mask| IssueFields {
         comments: mask & 1 != 0,

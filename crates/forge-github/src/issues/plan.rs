@@ -45,7 +45,7 @@ pub(super) struct FoundIssue {
     items: Nodes<wire::BoardItem>,
 }
 
-/// One mutation of an edit.
+/// A mutation of an edit.
 #[derive(Clone)]
 pub(super) struct EditPart {
     /// The part's name in messages.

@@ -32,7 +32,7 @@ struct SearchedPlaces {
     variables: Map<String, Value>,
 }
 
-/// One search, and the position of its next page.
+/// A search, and the position of its next page.
 struct Search<'a> {
     alias: String,
     query: &'a PullQuery,

@@ -98,7 +98,7 @@ pub(super) fn row(fields: PrFields) -> String {
     fields::selection(base, fields, Required::No)
 }
 
-/// One page of GitHub's list.
+/// A page of GitHub's list.
 struct Chunk {
     nodes: Nodes<wire::Pull>,
     total: Option<u64>,

@@ -48,7 +48,7 @@ async fn attachments_succeed_or_fail_separately() {
         let mut answers = script.repo.attach(&[file("a.png")]).await.unwrap();
         let error = answers.remove(0).unwrap_err();
         assert!(error.message().contains(wanted), "{error}");
-        // Not once more: one repetition would be a request that the script does not expect.
+        // A retry would be an unexpected request for the script.
         script.sent();
     }
     let silent = ResponseTemplate::new(201).set_body_json(json!({}));

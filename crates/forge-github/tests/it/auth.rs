@@ -1,4 +1,4 @@
-//! Tokens, scopes, sign-on and rate limits; and that no token is ever shown.
+//! Tokens, scopes, single sign-on and rate limits; no token is ever shown.
 
 use std::sync::{
     Arc,
@@ -36,7 +36,7 @@ async fn missing_token_sends_no_request() {
     script.sent();
 }
 
-/// Gives `old`, and `new` once that was refused.
+/// Returns `old`, and `new` after `old` was refused.
 #[derive(Debug, Default)]
 struct Expiring {
     asked: AtomicUsize,
@@ -91,7 +91,7 @@ async fn expired_token_is_renewed_once() {
 }
 
 #[tokio::test]
-async fn sso_error_has_its_url() {
+async fn sso_error_has_url() {
     let url = "https://github.com/orgs/octo/sso?authorization_request=x";
     let sso = refused(403, "Resource protected by organization SAML enforcement.")
         .insert_header("x-github-sso", format!("required; url={url}").as_str());
@@ -219,7 +219,7 @@ async fn token_in_server_message_is_redacted() {
 }
 
 #[tokio::test]
-async fn token_with_line_break_is_refused_without_its_text() {
+async fn token_with_line_break_is_refused_without_echo() {
     let broken = Arc::new(FixedToken::new(format!("{CANARY}\ntoken")));
     let script = Script::with_token(vec![], broken).await;
     let e = script

@@ -1,4 +1,4 @@
-//! The log of a check: one request, and the storage that it leads to.
+//! Check logs: one request, and the redirect to storage.
 
 use forge_core::model::{Check, CheckStatus};
 use insta::assert_json_snapshot;

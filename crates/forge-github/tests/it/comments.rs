@@ -1,4 +1,4 @@
-//! Comments: made, answered, changed, deleted, listed.
+//! Comments: add, reply, edit, delete, list.
 
 use forge_core::{PageReq, model::CommentId};
 use insta::assert_json_snapshot;
@@ -43,7 +43,7 @@ fn threads(list: Value, kind: &str) -> Value {
 }
 
 #[tokio::test]
-async fn reply_to_line_comment_goes_into_its_thread() {
+async fn reply_to_line_comment_goes_into_thread() {
     let script = Script::play(vec![
         data(
             "ReplyPrepare",
@@ -175,8 +175,8 @@ async fn comments_are_changed_and_deleted_by_their_kind() {
     assert_json_snapshot!("comment_changes", script.sent());
 }
 
-/// An id leads to what it is of, wherever that is: what is of another pull request is neither
-/// answered nor quoted, changed or deleted.
+/// Ids resolve to any object: replying to, quoting, editing and deleting a comment of another pull
+/// request are refused.
 #[tokio::test]
 async fn comment_of_another_pull_request_is_refused() {
     let mut steps = Vec::new();
@@ -189,11 +189,11 @@ async fn comment_of_another_pull_request_is_refused() {
         found["node"] = json!({ "__typename": kind, "body": "Secret", of: { "id": "PR_8" } });
         steps.push(data("ReplyPrepare", found));
     }
-    // A comment on an issue is of no pull request.
+    // An issue comment belongs to no pull request.
     let mut on_issue = belongs(7);
     on_issue["node"] = json!({ "__typename": "IssueComment", "conversationOf": null });
     steps.extend([data("Belongs", on_issue), data("Belongs", belongs(8))]);
-    // One that there is not, or that this account does not see.
+    // A missing comment, and one that this account cannot see.
     let mut nothing = belongs(7);
     nothing["node"] = Value::Null;
     let hidden = json!({
@@ -217,7 +217,7 @@ async fn comment_of_another_pull_request_is_refused() {
     }
 }
 
-/// Who edits the last comment has listed them: it takes no further request.
+/// Editing the last comment lists the comments first, so the edit needs no further query.
 #[tokio::test]
 async fn listed_comment_needs_no_ownership_query() {
     let listed = one(json!({ "comments": nodes(vec![comment("IC_1", "ada", "1")]) }));

@@ -1,4 +1,4 @@
-//! Opening: two requests, three with labels and people, nothing before everything is known.
+//! Opening: two requests, three with labels and people, no mutation before all checks.
 
 use forge_core::{
     Action, ErrorKind, Hint, Op, Param,

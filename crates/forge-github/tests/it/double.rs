@@ -1,4 +1,4 @@
-//! The backend against the GitHub double: it executes what is sent on GitHub's schema, keeps state
+//! The backend against the GitHub double, which executes requests on GitHub's schema, keeps state
 //! and counts requests.
 
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use futures::TryStreamExt;
 
 const REPO: &str = "octo/tools";
 
-/// A transport that reaches the double through the proxy, as gh goes there.
+/// A transport that reaches the double through the proxy, as gh does.
 pub fn http(double: &GitHubDouble) -> Http {
     let url = double.url();
     let get = |name: &str| (name == "HTTP_PROXY").then(|| url.clone());
@@ -111,7 +111,7 @@ impl World {
         self.ada.pr(number)
     }
 
-    /// How many requests `what` took.
+    /// Counts the requests of `what`.
     async fn count<T>(&self, what: impl Future<Output = T>) -> (T, usize) {
         self.double.reset_record();
         let value = what.await;
@@ -515,7 +515,7 @@ async fn a_stack_is_merged_from_the_bottom() {
         .await;
     let made = made.unwrap();
     assert_eq!(made.value.pull_request.state, PrState::Merged);
-    // The query, the refusal, the route, one look, and what came of it.
+    // The query, the refusal, the route, one poll, and the merged pull request.
     assert_eq!(n, 5);
     let below = world.ada.view(&bottom, PrFields::NONE).await.unwrap();
     assert_eq!(below.state, PrState::Merged);
@@ -578,7 +578,7 @@ fn on_top(head: &str, below: &PrId) -> CreatePull {
     }
 }
 
-/// The numbers of the pull requests of each stack.
+/// The numbers of the pull requests in each stack.
 fn stacks(double: &GitHubDouble) -> Vec<Vec<u64>> {
     let seed = double.seed();
     let numbers = |pulls: &[u64]| -> Vec<u64> {
@@ -599,7 +599,7 @@ async fn create_on_top_joins_the_stack() {
     let req = on_top("middle", &bottom);
     let (middle, n) = world.count(world.ada.create(&req)).await;
     let middle = middle.unwrap();
-    // The query, a look at the stacks, the mutation, and the stack.
+    // The query, the read of stacks, the mutation, and the stack.
     assert_eq!((n, middle.warnings.len()), (4, 0), "{:?}", middle.warnings);
     let mut req = on_top("top", &middle.value.id);
     req.labels = vec!["bug".into()];
@@ -786,7 +786,7 @@ async fn approvals_beyond_one_page_are_counted() {
 
     approve(100..128);
     {
-        // Her comment does not take back what she asked for, and is the later review.
+        // Her later comment does not withdraw the requested changes.
         let mut seed = world.double.seed();
         seed.review(REPO, 1, "grace", ReviewState::ChangesRequested, "No.");
         seed.review(REPO, 1, "linus", ReviewState::Commented, "Hm.");
@@ -810,7 +810,7 @@ async fn approvals_beyond_one_page_are_counted() {
     whole(&rows.unwrap().items[0]);
     assert_eq!(n, 2);
 
-    // What is told after a change is told of everyone as well.
+    // The results of changes include all reviewers too.
     let title = EditPull {
         title: Some("New".into()),
         ..EditPull::default()

@@ -1,4 +1,4 @@
-//! Edits of any mix: two requests, and one more to take reviewers off beside other changes.
+//! Edits of any combination: two requests, and one more to remove reviewers.
 
 use forge_core::{
     ErrorKind,

@@ -16,7 +16,7 @@ use crate::{
 /// The blob id of "old\n".
 const OLD: &str = "3367afdbbf91e638efe983616377c60477cc6612";
 
-/// Edits on top of a base branch with the files `a.txt`, `gone.txt` and `run.sh`, a program.
+/// Edits based on a branch with the files `a.txt`, `gone.txt` and `run.sh`, an executable.
 fn edits() -> CreatePull {
     CreatePull {
         edits: vec![
@@ -214,7 +214,7 @@ async fn edits_invalid_request_is_not_sent() {
     script.sent();
 }
 
-/// The answer when one of the three failed, and with it those behind it.
+/// The answer if one of the three mutations failed, and the later ones with it.
 fn half(done: &[&str], kind: &str, message: &str) -> Value {
     let mut answer = json!({ "data": made(), "errors": [] });
     let mut errors = vec![];

@@ -1,4 +1,4 @@
-//! Issues: what is sent, and what an answer becomes; writes whose answer is lost.
+//! Issues: requests and mapped answers; writes whose answer is lost.
 
 use forge_core::{
     Action, Error, Op, PageReq, Param, Retry,
@@ -249,7 +249,7 @@ async fn disabled_issues_are_refused_before_write() {
     assert_eq!(script.names(), ["IssuePrepare"]);
 }
 
-/// A write whose answer was lost: done with a warning where it is read back, else ambiguous.
+/// Checks a write whose answer was lost: a warning if it was read back, ambiguous otherwise.
 fn told<T>(result: Result<forge_core::Outcome<T>, Error>, happened: bool) {
     match result {
         Ok(outcome) => assert!(happened && !outcome.warnings.is_empty()),
@@ -308,7 +308,7 @@ async fn issue_lost_answer_is_read_back() {
 }
 
 #[tokio::test]
-async fn issue_closed_without_its_comment_carries_the_text() {
+async fn issue_close_without_comment_returns_the_text() {
     let mut half = json!({ "data": { "comment": null, "change": { "issue": closed() } } });
     half["errors"] = json!([error(
         &["comment"],

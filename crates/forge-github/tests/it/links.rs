@@ -1,4 +1,4 @@
-//! Links: what is asked for, and what of an answer is one.
+//! Links: requests, and the links found in answers.
 
 use forge_core::model::{IssueId, Link, LinkState, Subject, SubjectKind};
 use insta::assert_json_snapshot;

@@ -164,8 +164,8 @@ async fn search_scans_until_page_is_full() {
     assert_eq!(sent[1].1["first"], 2);
 }
 
-/// The words can name another repository, whose numbers are others and whose titles are not for
-/// whoever may see this one alone.
+/// Search words can name another repository, whose pull requests have other numbers and may be
+/// hidden from readers of this one.
 #[tokio::test]
 async fn search_results_of_other_repositories_are_left_out() {
     let elsewhere = |n| {
@@ -196,7 +196,7 @@ async fn search_results_of_other_repositories_are_left_out() {
     assert_eq!(page.warnings.len(), 1, "{:?}", page.warnings);
     assert!(page.warnings[0].message.contains("other repositories"));
     script.sent();
-    // Where a page has nothing of ours, the cursor goes on and no request of this call does.
+    // A page with rows of other repositories only ends the call with a cursor.
     let nothing = found(vec![elsewhere(3), elsewhere(4)], 900, Some("s3"));
     let script = Script::play(vec![data("PullSearch", nothing)]).await;
     let page = script.repo.list(&query, PageReq::first(9)).await.unwrap();
@@ -414,7 +414,7 @@ async fn status_continues_long_lists_in_smaller_pages() {
     );
 }
 
-/// A pull request with more than twelve MiB of what nobody asked for.
+/// A pull request with more than twelve MiB of unrequested data.
 fn long(number: u64) -> Vec<Value> {
     let groups = vec![json!({}); 60_000];
     vec![changed(number, json!({ "reactionGroups": groups }))]
@@ -426,7 +426,7 @@ async fn list_of_too_many_bytes_ends_with_a_cursor() {
         data("PullList", list(long(1), 9, Some("c1"))),
         data("PullList", list(long(2), 9, Some("c2"))),
         data("PullList", list(long(3), 9, Some("c3"))),
-        // The next call counts anew.
+        // The next call has a new budget.
         data("PullList", list(long(3), 9, Some("c3"))),
     ])
     .await;
@@ -510,7 +510,7 @@ async fn repositories_and_owners_are_one_search() {
     let words = "repo:octo/tools repo:octo/gone user:ada is:pr state:open sort:created-desc";
     assert_eq!(sent[0].1["q0"], words);
     assert_eq!(sent[0].1["first"], 2);
-    // Without a place that can be asked for, nothing is asked.
+    // A scope without valid places sends no request.
     let nowhere = PullScope {
         owners: vec!["a b".into()],
         ..PullScope::default()

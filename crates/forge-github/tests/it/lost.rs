@@ -1,4 +1,4 @@
-//! Writes whose answer is lost: sent once, read back, and told as they are.
+//! Writes whose answer is lost: sent once, read back, and reported truthfully.
 
 use forge_core::{
     Result, Retry,
@@ -13,8 +13,7 @@ use crate::{
     wire::{belongs, changed, comment, line_comment, nodes, one, pull, review, thread},
 };
 
-/// One write: what is asked before it, its mutation, what is read back when it happened and when it
-/// did not.
+/// A write: the query before it, its mutation, and the read-back for each case: happened or not.
 struct Lost {
     before: Vec<(&'static str, Value)>,
     mutation: &'static str,
@@ -144,7 +143,7 @@ async fn close_with_comment_lost_answer_is_read_back() {
     .await;
 }
 
-/// The answer of a mutation that shows the state before it.
+/// The answer of a mutation that shows the old state.
 fn denied(mutation: &'static str, pull: Value) -> Step {
     let alias = match mutation {
         "mergePullRequest" => "merge",
@@ -311,7 +310,7 @@ async fn comment_lost_answer_is_read_back() {
             comment("IC_0", "ada", "Same"),
             comment("IC_1", "ada", "Same\r\n"),
         ]),
-        // The same words were there before, and somebody else has said them since.
+        // An older comment and one by somebody else have the same text.
         not: recent(vec![
             comment("IC_0", "ada", "Same"),
             comment("IC_1", "grace", "Same"),

@@ -1,4 +1,4 @@
-//! Merging and whether it is possible.
+//! Merging and mergeability.
 
 use forge_core::{
     Action, Changed, ErrorKind, Param, Precondition, Retry,
@@ -336,7 +336,7 @@ fn stacked() -> Vec<crate::script::Step> {
     stacked_as(json!({}))
 }
 
-/// What is asked before the route of stacks, of a pull request with these values.
+/// The requests before the stack route, for a pull request with these values.
 fn stacked_as(pull: Value) -> Vec<crate::script::Step> {
     let said = "This pull request is part of a stack and must be merged using the asynchronous merge REST API";
     vec![
@@ -421,7 +421,7 @@ async fn stack_merge_failure_and_timeout_are_reported() {
         json!({ "status": "failed", "details": { "message": "Checks are missing below." } });
     let mut steps = stacked();
     steps.extend([
-        // It runs already.
+        // A merge of the stack is already running.
         rest(&format!("PUT {ASYNC}"), progress(409, pending())),
         rest(&format!("GET {ASYNC}/u-1"), progress(200, failed)),
     ]);
@@ -429,7 +429,7 @@ async fn stack_merge_failure_and_timeout_are_reported() {
     steps.push(rest(&format!("PUT {ASYNC}"), progress(202, pending())));
     steps.extend((0..10).map(|_| rest(&format!("GET {ASYNC}/u-1"), progress(200, pending()))));
     steps.push(data("PullView", one(changed(7, json!({})))));
-    // It was made a draft meanwhile, and a route that is not there for this account.
+    // A pull request turned into a draft, and a route hidden from this account.
     steps.extend(stacked());
     let draft = json!({ "status": "failed", "details": { "message": "It is a draft." } });
     steps.push(rest(&format!("PUT {ASYNC}"), progress(400, draft)));
@@ -449,7 +449,7 @@ async fn stack_merge_failure_and_timeout_are_reported() {
         .await
         .unwrap();
     assert!(made.value.queued);
-    // It waits for nothing: it is under way.
+    // The step is not done: the merge is still running.
     assert!(!made.steps[0].done, "{:?}", made.steps);
     let said = &made.warnings[0].message;
     assert!(said.contains("still at work on the merge"), "{said}");
@@ -468,7 +468,7 @@ async fn stack_merge_failure_and_timeout_are_reported() {
     script.sent();
 }
 
-/// What of the merge of a stack is lost: its start, a look at it, or what came of it.
+/// Lost answers of a stack merge: its start, a poll, or its result.
 fn lost() -> [Vec<crate::script::Step>; 3] {
     let put = format!("PUT {ASYNC}");
     let over = json!({ "status": "merged", "details": { "message": "Merged." } });
@@ -483,7 +483,7 @@ fn lost() -> [Vec<crate::script::Step>; 3] {
         ],
         vec![
             rest(&put, progress(200, over)),
-            // An answer that is none.
+            // A malformed answer.
             body("PullView", json!({})),
         ],
     ]

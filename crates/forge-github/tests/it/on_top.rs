@@ -1,5 +1,5 @@
-//! Opening on top of another pull request: what is looked at first, the stack that is made or grown,
-//! and what is said where there is none.
+//! Opening on top of another pull request: the checks before, the stack created or extended, and
+//! the warnings without one.
 
 use forge_core::{
     Action, Error, ErrorKind, Op, Outcome, Param, PrId, PrKey, RepoPath, Result,
@@ -55,7 +55,7 @@ fn stack(pulls: &[u64]) -> Value {
     json!({ "id": 9, "number": 3, "base": { "ref": "main" }, "open": true, "pull_requests": pulls })
 }
 
-/// The look at the stacks that a pull request is in.
+/// Reads the stacks that contain a pull request.
 fn look(number: u64, stacks: &[Value]) -> Step {
     rest(&look_at(number), told(200, &json!(stacks)))
 }
@@ -104,7 +104,7 @@ async fn two_pull_requests_become_a_stack() {
 }
 
 #[tokio::test]
-async fn a_stack_grows_at_its_top() {
+async fn stack_grows_at_the_top() {
     let grown = rest(
         &format!("POST {STACKS}/3/add"),
         told(200, &stack(&[4, 5, 7])),

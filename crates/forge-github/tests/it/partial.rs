@@ -1,4 +1,4 @@
-//! Answers of which a part failed.
+//! Answers with a failed part.
 
 use forge_core::{
     PageReq,
@@ -55,7 +55,7 @@ async fn failed_section_is_a_warning() {
     script.sent();
 }
 
-/// A refusal for want of the scope that boards need.
+/// A refusal for the missing board scope.
 fn no_scope(path: Option<&[&str]>) -> Value {
     let said = "Your token has not been granted the required scopes to execute this query. The \
         'projectItems' field requires one of the following scopes: ['read:project', 'project'], but \

@@ -26,7 +26,7 @@ async fn branches_are_paged() {
         list["totalCount"] = json!(4);
         json!({ "repository": { "refs": list } })
     };
-    // A ref of which GitHub says no target names no commit.
+    // A ref without a target names no commit.
     let broken = json!({ "name": "broken", "target": null });
     let first = vec![branch("feature/a", "a"), broken];
     let script = Script::play(vec![
@@ -106,7 +106,7 @@ async fn examine_reads_schema_and_routes() {
     assert_eq!(verdicts, ["differs", "ok", "ok"]);
     let names = |all: &[Examined]| all.iter().map(|it| it.name.clone()).collect::<Vec<_>>();
     assert_eq!(names(&planned), names(&found));
-    // A type that the schema lacks has none of its fields.
+    // A missing type has no fields.
     assert!(found[0].detail.contains("Actor.login"), "{found:?}");
     script.sent();
 }

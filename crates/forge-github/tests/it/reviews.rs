@@ -275,7 +275,7 @@ async fn resolve_and_unresolve_check_thread_owner() {
             "unresolveReviewThread",
             json!({ "m": { "thread": thread("PRRT_1", false) } }),
         ),
-        // Of another pull request, and of none at all.
+        // A thread of another pull request, and a missing one.
         data("Belongs", belongs(8)),
         body("Belongs", missing),
     ])

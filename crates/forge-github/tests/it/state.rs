@@ -61,7 +61,7 @@ async fn close_deletes_branch_in_separate_request() {
 }
 
 #[tokio::test]
-async fn close_keeps_branch_that_moved_meanwhile() {
+async fn close_keeps_moved_branch() {
     let open = || changed(7, json!({ "headRef": { "id": "H" } }));
     let mut moved = closed();
     moved["headRefOid"] = json!("d".repeat(40));
@@ -148,7 +148,7 @@ async fn close_failed_comment_is_a_warning() {
 }
 
 #[tokio::test]
-async fn close_refused_after_its_comment_says_so() {
+async fn close_refused_after_comment_mentions_comment() {
     let made = json!({ "commentEdge": { "node": comment("IC_1", "ada", "Bye") } });
     let mut half = json!({ "data": { "comment": made, "change": null } });
     half["errors"] = json!([error(

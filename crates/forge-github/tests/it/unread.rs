@@ -1,4 +1,4 @@
-//! What cannot be read must be said, and must not pass for what did not happen or is not there.
+//! Unread data must be reported, and must not look missing.
 
 use forge_core::{
     PageReq,
@@ -227,7 +227,7 @@ async fn mutation_selects_only_changeable_fields() {
     ] {
         assert!(!mutation.contains(part), "{part} in {mutation}");
     }
-    // The rest is as it was.
+    // The other fields are unchanged.
     let seen = (closed.state, closed.labels.len(), closed.approvals);
     assert_eq!(seen, (PrState::Closed, 1, 1));
     assert_eq!(closed.latest_reviews.len(), 1);
@@ -264,7 +264,7 @@ async fn list_selects_only_requested_parts() {
     }
 }
 
-/// The three parts of a status.
+/// The three lists of a status.
 fn status(branch: Value, created: Value, requested: Value) -> Value {
     json!({ "repository": { "pullRequests": branch }, "created": created, "requested": requested })
 }
@@ -385,7 +385,7 @@ async fn unreadable_pull_request_is_no_missing_one() {
     script.sent();
 }
 
-/// The checks of a head.
+/// The checks of a head commit.
 fn head(contexts: Value) -> Value {
     json!({ "nodes": [{ "commit": { "oid": "a".repeat(40), "statusCheckRollup": { "contexts": contexts } } }] })
 }
@@ -456,7 +456,7 @@ async fn partial_checks_are_no_success() {
     }
     let wanted = [
         (CheckRollup::Success, false, 1),
-        // The check is there; its workflow has no name.
+        // The check is present; its workflow has no name.
         (CheckRollup::Success, false, 1),
         (CheckRollup::Pending, true, 1),
         (CheckRollup::Pending, true, 0),
@@ -468,7 +468,7 @@ async fn partial_checks_are_no_success() {
 }
 
 #[tokio::test]
-async fn list_checks_error_concerns_its_row_only() {
+async fn list_checks_error_concerns_one_row() {
     let with = |n, rollup: Value| {
         let head = json!({ "nodes": [{ "commit": { "oid": "a".repeat(40), "statusCheckRollup": rollup } }] });
         changed(n, json!({ "head": head }))

@@ -1,4 +1,4 @@
-//! Bringing a head branch up to date: two requests.
+//! Updating a head branch: two requests.
 
 use forge_core::{
     ErrorKind, Precondition,

@@ -1,4 +1,4 @@
-//! One pull request: sections, further pages, history, commits and checks.
+//! View of a pull request: sections, further pages, history, commits and checks.
 
 use forge_core::{
     PageReq,
