@@ -75,7 +75,7 @@ impl Repository {
                     "neither it nor a directory above it has a .git",
                 ));
             }
-            // Such as a repository of another owner: git's message says what to do.
+            // For example a repository of another owner: git's message says what to do.
             return Err(found.error("rev-parse"));
         }
         let Directories {

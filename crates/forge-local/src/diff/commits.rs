@@ -37,7 +37,7 @@ impl Local {
         read(cat, &self.commit_ids(pull).await?).await
     }
 
-    /// The ids of the commits that head has and base lacks, oldest first.
+    /// The ids of commits in head but not in base, oldest first.
     pub(crate) async fn commit_ids(&self, pull: &Pull) -> Result<Vec<String>> {
         let not_base = format!("^{}", pull.base()?);
         let args = [
@@ -122,7 +122,7 @@ fn signed(line: &[u8]) -> Option<Signature> {
     })
 }
 
-/// Names and addresses of the `Co-authored-by` trailers, which stand in the last paragraph.
+/// Names and addresses of the `Co-authored-by` trailers in the last paragraph.
 fn co_authors(body: &str) -> impl Iterator<Item = (String, String)> {
     let trailers = body.trim_end().rsplit("\n\n").next().unwrap_or_default();
     trailers.lines().filter_map(|line| {
