@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_git_misses_is_what_the_hint_sets() {
+    fn missing_identity_hint_sets_missing_key() {
         for (said, code, hint) in [
             (
                 "no name was given and auto-detection is disabled",

@@ -296,7 +296,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_found_without_regard_to_case_and_near_ones_are_named() {
+    fn label_lookup_ignores_case_and_suggests_names() {
         let book = Book::default();
         assert_eq!(book.resolve(" Good First Issue ").unwrap().id, "5");
         let e = book.resolve("bugg").unwrap_err();

@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_commit_with_co_authors_and_an_encoding() {
+    fn commit_with_co_authors_and_encoding_is_parsed() {
         let data = b"tree a\nauthor J\xfcrgen <j@x> 10 +0200\ncommitter C <c@x> 11 +0000\nencoding ISO-8859-1\n\nGr\xfcn\n\nbody\n\nCo-authored-by: Ann <ann@x>\nSigned-off-by: B <b@x>\n";
         let commit = decode("o", data).unwrap();
         assert_eq!(commit.message_headline, "Grün");

@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn records_of_every_kind() {
+    fn raw_and_numstat_records_are_parsed() {
         let z = "0".repeat(40);
         let text = format!(
             ":100644 100644 {z} {z} M\0a\nb\0:000000 100644 {z} {z} A\0-x\0:100644 100644 {z} {z} R090\0old\0new\0\

@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_newer_version_wrote_is_kept_apart() {
+    fn event_of_newer_version_is_unknown() {
         let message = entry(Event::Ready)
             .message()
             .unwrap()

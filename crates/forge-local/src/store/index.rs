@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn the_blob_is_readable_and_garbage_is_refused() {
+    fn index_blob_round_trips_and_garbage_is_refused() {
         let mut index = Index::rebuild([3, 1, 2, 7]);
         index.close(9);
         assert_eq!(index.encode(), "forge index 1\nhighest 9\nopen 1-3,7\n");

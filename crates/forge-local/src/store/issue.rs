@@ -343,7 +343,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn snapshots_round_trip_and_strangers_are_refused() {
+    fn issue_snapshots_round_trip_and_mismatches_are_refused() {
         let mut s = IssueSnapshot::new(Actor::new("a"), Timestamp::from_unix(9));
         s.number = 7;
         let bytes = s.encode().unwrap();

@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn reviews_count_once_a_login_and_own_never() {
+    fn reviews_count_once_per_login_excluding_author() {
         use ReviewState::{Approved, ChangesRequested, Commented};
         let mut s = Snapshot::new(1, Actor::new("author"), Timestamp::from_unix(0));
         s.pending_reviewers = vec![Reviewer::parse("Bob")];
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn snapshots_round_trip_and_strangers_are_refused() {
+    fn pull_snapshots_round_trip_and_mismatches_are_refused() {
         let mut s = Snapshot::new(7, Actor::new("a"), Timestamp::from_unix(9));
         s.base_branch = "main".into();
         s.head_branch = "topic".into();

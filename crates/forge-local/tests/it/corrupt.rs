@@ -40,7 +40,7 @@ fn commit_with(repo: &Repo, file: &str, content: &str) -> String {
 }
 
 #[tokio::test]
-async fn one_damaged_pull_request_leaves_the_others() {
+async fn damaged_pull_request_leaves_others_readable() {
     let (repo, local) = three().await;
     let good = repo.oid("refs/forge/pulls/2");
     let no_json = commit_with(&repo, "pull.json", "{");
@@ -101,7 +101,7 @@ async fn one_damaged_pull_request_leaves_the_others() {
 }
 
 #[tokio::test]
-async fn the_hint_drops_what_is_left() {
+async fn damaged_ref_hint_drops_the_ref() {
     let (repo, local) = three().await;
     for content in ["1".repeat(40), "garbage".into()] {
         std::fs::write(
@@ -135,7 +135,7 @@ async fn the_hint_drops_what_is_left() {
 }
 
 #[tokio::test]
-async fn record_that_a_partial_clone_left_out_is_to_be_fetched() {
+async fn record_missing_in_partial_clone_hints_at_fetch() {
     let (repo, _) = three().await;
     repo.git(&["config", "uploadpack.allowFilter", "true"]);
     let clone = repo.path.with_file_name("clone");
@@ -160,7 +160,7 @@ async fn record_that_a_partial_clone_left_out_is_to_be_fetched() {
 }
 
 #[tokio::test]
-async fn a_damaged_event_spoils_the_conversation_alone() {
+async fn damaged_event_breaks_only_the_conversation() {
     let (repo, local) = three().await;
     local.comment(&pr(&local, 1), "one", None).await.unwrap();
     let tree = repo.oid("refs/forge/pulls/1^{tree}");
@@ -204,7 +204,7 @@ async fn a_damaged_event_spoils_the_conversation_alone() {
 }
 
 #[tokio::test]
-async fn the_index_is_made_anew() {
+async fn lost_index_is_rebuilt() {
     let (repo, local) = three().await;
     local
         .close(&pr(&local, 2), &CloseReq::default())
@@ -259,7 +259,7 @@ async fn the_index_is_made_anew() {
 }
 
 #[tokio::test]
-async fn damaged_labels_stop_labels_alone() {
+async fn damaged_labels_break_only_labels() {
     let (repo, local) = three().await;
     let bad = commit_with(&repo, "labels.json", "[]");
     repo.git(&["update-ref", "refs/forge/labels", &bad]);
@@ -282,7 +282,7 @@ async fn damaged_labels_stop_labels_alone() {
 }
 
 #[tokio::test]
-async fn what_is_stored_cannot_become_an_option_of_git() {
+async fn stored_option_like_commit_id_is_refused() {
     let (repo, local) = three().await;
     let json = repo.git(&["show", "refs/forge/pulls/1:pull.json"]);
     let head = repo.oid("b1");

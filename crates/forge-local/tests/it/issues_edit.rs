@@ -300,7 +300,7 @@ fn format(repo: &Repo, number: u64) -> u64 {
 }
 
 #[tokio::test]
-async fn issue_format_is_the_lowest_that_holds_it() {
+async fn issue_format_is_the_lowest_sufficient() {
     let repo = Repo::new();
     let local = repo.open().await;
     for title in ["One", "Two"] {

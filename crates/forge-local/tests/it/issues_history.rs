@@ -14,7 +14,7 @@ use crate::{
 };
 
 #[tokio::test]
-async fn issue_comment_is_changed_and_deleted_by_its_author() {
+async fn issue_comment_is_changed_and_deleted_by_author() {
     let repo = Repo::new();
     let local = repo.open().await;
     let one = open(&local, "One").await.id;
@@ -152,7 +152,7 @@ async fn issue_history_tells_each_kind_of_change() {
 }
 
 #[tokio::test]
-async fn deleted_issue_leaves_its_number_alone() {
+async fn deleted_issue_keeps_only_the_number() {
     let repo = Repo::new();
     let local = repo.open().await;
     for title in ["One", "Secret"] {

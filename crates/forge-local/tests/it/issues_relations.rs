@@ -75,7 +75,7 @@ async fn issue_relations_are_seen_from_both_ends() {
 }
 
 #[tokio::test]
-async fn issue_relations_that_make_no_sense_are_refused() {
+async fn invalid_issue_relations_are_refused() {
     let repo = Repo::new();
     let local = repo.open().await;
     for title in ["One", "Two", "Three"] {
@@ -122,7 +122,7 @@ async fn issue_relations_that_make_no_sense_are_refused() {
 
 /// Each edit is fine alone, and both together would close a circle.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn issue_parents_set_at_once_make_no_circle() {
+async fn concurrent_issue_parents_make_no_cycle() {
     let repo = Repo::new();
     let local = repo.open().await;
     for title in ["One", "Two"] {
@@ -157,7 +157,7 @@ fn related(set: &IssueSet, number: u64) -> &Issue {
 }
 
 #[tokio::test]
-async fn related_issues_come_with_their_neighbours() {
+async fn related_issues_include_neighbours() {
     let repo = Repo::new();
     let local = repo.open().await;
     for n in 1..=6 {
@@ -198,7 +198,7 @@ async fn related_issues_come_with_their_neighbours() {
 }
 
 #[tokio::test]
-async fn related_issue_that_cannot_be_read_counts_as_open() {
+async fn unreadable_related_issue_counts_as_open() {
     let repo = Repo::new();
     let local = repo.open().await;
     for title in ["One", "Two", "Three"] {
@@ -225,7 +225,7 @@ async fn related_issue_that_cannot_be_read_counts_as_open() {
 }
 
 #[tokio::test]
-async fn circle_of_parents_in_stored_issues_ends() {
+async fn stored_parent_cycle_terminates() {
     let repo = Repo::new();
     let local = repo.open().await;
     for title in ["One", "Two", "Three"] {

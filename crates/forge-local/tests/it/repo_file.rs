@@ -88,7 +88,7 @@ async fn repo_file_is_not_converted() {
 }
 
 #[tokio::test]
-async fn repo_file_of_bare_and_empty_repositories() {
+async fn repo_file_is_read_in_bare_and_empty_repositories() {
     let bare = Repo::empty(&["--bare"]);
     let local = bare.open().await;
     assert_eq!(read(&local, "base.txt", None).await, None);

@@ -12,7 +12,7 @@ async fn bodies(local: &Local) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn kept_events_follow_writers_elsewhere() {
+async fn cached_events_follow_other_writers() {
     let repo = Repo::new();
     repo.branch("b", "f", "x\n");
     let other = repo.open().await;

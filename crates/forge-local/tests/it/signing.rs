@@ -89,7 +89,7 @@ fn holds(repo: &Repo, is_ssh: bool, range: &[&str], count: usize) {
 }
 
 #[tokio::test]
-async fn merge_of_each_method_signs_what_lands() {
+async fn merge_of_each_method_signs_new_commits() {
     for method in [MergeMethod::Merge, MergeMethod::Squash, MergeMethod::Rebase] {
         let (repo, is_ssh) = signed();
         let before = repo.oid("main");
@@ -105,7 +105,7 @@ async fn merge_of_each_method_signs_what_lands() {
 }
 
 #[tokio::test]
-async fn update_branch_signs_what_lands() {
+async fn update_branch_signs_new_commits() {
     for method in [UpdateMethod::Merge, UpdateMethod::Rebase] {
         let (repo, is_ssh) = signed();
         let before = repo.oid("topic");
@@ -140,7 +140,7 @@ async fn create_from_edits_and_patch_signs_commits() {
 }
 
 #[tokio::test]
-async fn failing_signature_leaves_everything_as_it_was() {
+async fn failing_signature_changes_nothing() {
     let (repo, _) = signed();
     program(&repo, "#!/bin/sh\necho no secret key >&2\nexit 2\n");
     let local = repo.open().await;
@@ -182,7 +182,7 @@ async fn failing_signature_leaves_everything_as_it_was() {
 }
 
 #[tokio::test]
-async fn guarded_merge_signs_by_no_setting_of_the_repository() {
+async fn guarded_merge_ignores_signing_settings_of_repository() {
     let (repo, _) = signed();
     program(&repo, "#!/bin/sh\ntouch \"$0.ran\"\nexit 2\n");
     let local = Local::open(&repo.path, Trust::Named).await.unwrap();
@@ -212,7 +212,7 @@ async fn signature_switched_off_is_none() {
 }
 
 #[tokio::test]
-async fn linked_work_tree_signs_by_its_own_configuration() {
+async fn linked_work_tree_signs_by_own_configuration() {
     let repo = Repo::new();
     repo.branch("topic", "new.txt", "new\n");
     let linked = repo.path.with_file_name("linked");

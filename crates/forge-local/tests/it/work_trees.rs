@@ -143,7 +143,7 @@ async fn merge_never_overwrites_an_ignored_file() {
 }
 
 #[tokio::test]
-async fn directory_that_becomes_a_file_keeps_ignored_files() {
+async fn directory_replaced_by_file_keeps_ignored_files() {
     let repo = Repo::new();
     fs::create_dir(repo.path.join("d")).unwrap();
     repo.write("d/tracked", "x\n");
@@ -275,7 +275,7 @@ async fn work_tree_of_another_repository_is_refused() {
 }
 
 #[tokio::test]
-async fn merge_killed_behind_its_files_is_made_again() {
+async fn merge_killed_after_file_update_can_be_repeated() {
     let (repo, local) = on_base().await;
     let base = repo.oid("main");
     let index = repo.oid("refs/forge/index");
@@ -294,7 +294,7 @@ async fn merge_killed_behind_its_files_is_made_again() {
 }
 
 #[tokio::test]
-async fn filters_and_line_ends_are_those_of_a_checkout() {
+async fn update_applies_filters_and_line_ends() {
     let (repo, local) = on_base().await;
     repo.write(
         ".git/info/attributes",
@@ -330,7 +330,7 @@ async fn file_outside_a_sparse_checkout_is_never_overwritten() {
 
 #[tokio::test]
 #[cfg(target_os = "linux")]
-async fn ignored_file_whose_name_is_no_text_is_never_overwritten() {
+async fn ignored_file_with_non_utf8_name_is_kept() {
     use std::{ffi::OsStr, os::unix::ffi::OsStrExt as _};
     let repo = Repo::new();
     let odd = repo.path.join(OsStr::from_bytes(b"\xff"));
@@ -406,7 +406,7 @@ fn hook(repo: &Repo, phase: &str, script: &str) {
 }
 
 #[tokio::test]
-async fn files_go_back_where_a_hook_refuses_the_branch() {
+async fn files_are_restored_when_hook_refuses_move() {
     let (repo, local) = on_base().await;
     repo.write("other", "mine\n");
     hook(&repo, "prepared", "exit 1");
@@ -416,7 +416,7 @@ async fn files_go_back_where_a_hook_refuses_the_branch() {
 }
 
 #[tokio::test]
-async fn files_stay_where_git_dies_behind_the_move_of_the_branch() {
+async fn files_stay_when_git_dies_after_branch_move() {
     let (repo, local) = on_base().await;
     let base = repo.oid("main");
     hook(&repo, "committed", "kill -9 $PPID");
@@ -465,7 +465,7 @@ async fn on_submodule() -> (Repo, String) {
 }
 
 #[tokio::test]
-async fn merge_that_changes_a_submodule_is_refused() {
+async fn merge_changing_a_submodule_is_refused() {
     for removed in [false, true] {
         let (repo, first) = on_submodule().await;
         if removed {
@@ -580,7 +580,7 @@ async fn branch_under_bisect_is_neither_moved_nor_deleted() {
 }
 
 #[tokio::test]
-async fn branch_that_a_rebase_of_another_moves_is_not_deleted() {
+async fn branch_moved_by_other_rebase_is_not_deleted() {
     let (repo, local) = on_base().await;
     repo.git(&["switch", "--quiet", "-c", "upper", "topic"]);
     repo.write("upper", "u\n");
@@ -653,7 +653,7 @@ async fn merge_finds_the_work_tree_of_a_separate_repository() {
 }
 
 #[tokio::test]
-async fn work_tree_that_does_not_lead_back_is_refused() {
+async fn work_tree_without_back_link_is_refused() {
     let (repo, _) = on_base().await;
     // What git takes for the work tree has no link to the repository.
     let top = repo.path.with_file_name("top");
@@ -670,7 +670,7 @@ async fn work_tree_that_does_not_lead_back_is_refused() {
 }
 
 #[tokio::test]
-async fn merge_in_a_submodule_brings_its_files_along() {
+async fn merge_in_submodule_updates_files() {
     let (lib, _) = on_base().await;
     let repo = Repo::new();
     let url = lib.path.to_str().unwrap();
@@ -703,7 +703,7 @@ async fn merge_in_a_submodule_brings_its_files_along() {
 
 #[tokio::test]
 #[cfg(target_os = "linux")]
-async fn work_tree_whose_path_is_no_text_comes_along() {
+async fn work_tree_with_non_utf8_path_is_updated() {
     use std::os::unix::ffi::OsStrExt as _;
     let (repo, local) = on_base().await;
     repo.git(&["switch", "--quiet", "--detach"]);
@@ -721,7 +721,7 @@ async fn work_tree_whose_path_is_no_text_comes_along() {
 }
 
 #[tokio::test]
-async fn work_tree_that_is_gone_is_a_warning() {
+async fn missing_work_tree_is_a_warning() {
     let (repo, local) = on_base().await;
     repo.git(&["switch", "--quiet", "--detach"]);
     let linked = repo.path.with_file_name("linked");
@@ -743,7 +743,7 @@ async fn work_tree_that_is_gone_is_a_warning() {
 }
 
 #[tokio::test]
-async fn locked_work_tree_that_is_away_refuses_the_merge() {
+async fn missing_locked_work_tree_refuses_the_merge() {
     let (repo, local) = on_base().await;
     repo.git(&["switch", "--quiet", "--detach"]);
     let linked = repo.path.with_file_name("linked");
@@ -820,7 +820,7 @@ async fn update_branch_keeps_a_commit_of_the_user() {
 }
 
 #[tokio::test]
-async fn files_that_cannot_follow_a_commit_are_named() {
+async fn files_unable_to_follow_commit_are_named() {
     let (repo, local) = on_base().await;
     let script = "git commit -qm mine --allow-empty --only; echo mine >changed";
     meanwhile(&repo, "post-index-change", "1", script);
@@ -835,7 +835,7 @@ async fn files_that_cannot_follow_a_commit_are_named() {
 }
 
 #[tokio::test]
-async fn work_tree_that_takes_the_base_meanwhile_comes_along() {
+async fn work_tree_switching_to_base_meanwhile_is_updated() {
     let (repo, local) = on_base().await;
     repo.git(&["switch", "--quiet", "-c", "elsewhere"]);
     meanwhile(
@@ -851,7 +851,7 @@ async fn work_tree_that_takes_the_base_meanwhile_comes_along() {
 }
 
 #[tokio::test]
-async fn work_tree_that_takes_the_base_with_changes_is_warned() {
+async fn work_tree_switching_to_base_with_changes_warns() {
     let (repo, local) = on_base().await;
     repo.git(&["switch", "--quiet", "-c", "elsewhere"]);
     let script = "git switch -q main; echo mine >changed";
@@ -866,7 +866,7 @@ async fn work_tree_that_takes_the_base_with_changes_is_warned() {
 }
 
 #[tokio::test]
-async fn work_tree_that_leaves_the_base_meanwhile_is_clean() {
+async fn work_tree_leaving_base_meanwhile_is_clean() {
     let (repo, local) = on_base().await;
     repo.git(&["branch", "elsewhere"]);
     meanwhile(&repo, "post-index-change", "1", "git switch -q elsewhere");
@@ -926,7 +926,7 @@ async fn files_left_behind_are_noticed_beside_staged_changes() {
 }
 
 #[tokio::test]
-async fn guarded_merge_runs_no_filter_that_it_brings() {
+async fn guarded_merge_runs_no_filter_from_the_merge() {
     let (repo, _) = on_base().await;
     repo.write(".gitconfig", "[core]\n");
     repo.commit("included");
