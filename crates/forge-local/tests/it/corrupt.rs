@@ -1,4 +1,4 @@
-//! Damage under `refs/forge`: reported by ref, and everything else works.
+//! Damage below `refs/forge`: reported for its ref, while everything else works.
 
 use forge_core::{
     Labels, PageReq, PullRequests, Reviews, Trust,
@@ -9,7 +9,7 @@ use forge_local::Local;
 
 use crate::repo::{Repo, create, git, pr};
 
-/// Three pull requests.
+/// A repository with three pull requests.
 async fn three() -> (Repo, std::sync::Arc<forge_local::Local>) {
     let repo = Repo::new();
     let local = repo.open().await;
@@ -49,7 +49,7 @@ async fn damaged_pull_request_leaves_others_readable() {
     let newer = commit_with(&repo, "pull.json", "{\"format\": 9}");
     let blob = hash(&repo, "hello");
     let mut cases = vec![no_json, no_file, foreign, newer, blob];
-    // A ref that names nothing, and one that is no ref.
+    // A ref to a missing object, and files that are no refs.
     cases.push("1".repeat(40));
     cases.push("garbage".into());
     cases.push(String::new());
@@ -249,7 +249,7 @@ async fn lost_index_is_rebuilt() {
     }
     repo.git(&["update-ref", "-d", "refs/forge/index"]);
     assert_eq!(open().await, [next, 1]);
-    // What was made anew is written without those that are closed.
+    // A rebuilt index is written without closed pull requests.
     local
         .close(&pr(&local, next), &CloseReq::default())
         .await
@@ -323,6 +323,6 @@ async fn newer_format_refuses_writes_and_keeps_refs() {
         assert!(!hint.contains("update-ref"), "{hint}");
     }
     assert_eq!(repo.git(&["for-each-ref"]), before);
-    // The others are read and written as before.
+    // Other pull requests can still be read and written.
     local.comment(&pr(&local, 1), "Said.", None).await.unwrap();
 }

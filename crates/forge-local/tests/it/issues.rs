@@ -1,4 +1,4 @@
-//! Issues inside a git repository: their refs, writers at once, damage, and what closes them.
+//! Issues inside a git repository: refs, concurrent writers, damage, and closing words.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -80,7 +80,7 @@ async fn concurrent_issue_creates_and_comments_lose_nothing() {
 }
 
 #[tokio::test]
-async fn issue_history_is_that_of_its_ref() {
+async fn issue_history_matches_ref_history() {
     let repo = Repo::new();
     let local = repo.open().await;
     open(&local, "One").await;
@@ -153,7 +153,7 @@ async fn closing_words_link_issues() {
     };
     let gone = ["the description closes what is not there: #9"];
     assert_eq!(said(&view.warnings), gone);
-    // The first number is left to the pull request alone; what is not looked up is said.
+    // Number 1 remains as a pull request only; numbers above the limit give a warning.
     repo.git(&["update-ref", "-d", "refs/forge/issues/1"]);
     let edit = EditPull {
         description: Some((1..=101).map(|n| format!("Fixes #{n}. ")).collect()),

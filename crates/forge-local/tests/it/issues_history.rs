@@ -1,4 +1,4 @@
-//! Comments on issues, their history, and what deleting leaves.
+//! Issue comments, history, and the traces of deletion.
 
 use forge_core::{
     Issues, PageReq,
@@ -185,7 +185,7 @@ async fn deleted_issue_keeps_only_the_number() {
     let links = local.links(&Subject::Issue(id(&local, 1))).await.unwrap();
     assert!(links.mentions.is_empty() && links.warnings.is_empty());
     assert_eq!(open(&local, "Three").await.number, Some(3));
-    // Nothing leads to the text any more.
+    // No ref or reflog reaches the text.
     repo.git(&["reflog", "expire", "--expire=now", "--all"]);
     repo.git(&["gc", "--quiet", "--prune=now"]);
     let objects = repo.git(&["cat-file", "--batch-all-objects", "--batch"]);

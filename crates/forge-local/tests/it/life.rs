@@ -1,4 +1,4 @@
-//! A pull request from its opening to its end.
+//! The lifecycle of a pull request.
 
 use forge_core::{
     Hint, Labels, PageReq, PullRequests, Reviews,
@@ -100,7 +100,7 @@ async fn history_is_the_history_of_the_ref() {
         log.lines().collect::<Vec<_>>(),
         ["draft: alice", "comment: alice", "open: alice", root]
     );
-    // The head that the event found is kept by it.
+    // The event keeps the head commit that it found.
     let parents = repo.git(&["log", "-1", "--format=%P", "refs/forge/pulls/1"]);
     assert!(parents.ends_with(&moved), "{parents}");
     let events = local.history(&id, PageReq::first(30)).await.unwrap().items;
@@ -425,7 +425,7 @@ async fn reviews_threads_and_comments_round_trip() {
         "not_found"
     );
 
-    // Asked again, bob is pending and his opinion stands; a new one takes its place.
+    // A repeated request makes bob pending but keeps his opinion, until his next review.
     let again = EditPull {
         reviewers: SetChange {
             add: vec![Reviewer::parse("bob")],

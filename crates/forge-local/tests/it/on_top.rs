@@ -8,7 +8,7 @@ use forge_local::Local;
 
 use crate::repo::{Repo, create, pr};
 
-/// A branch with one more commit than `below`; the work tree ends on `main`.
+/// Creates a branch with one more commit than `below`; ends on `main`.
 fn grow(repo: &Repo, branch: &str, below: &str) {
     repo.git(&["switch", "--quiet", "--create", branch, below]);
     repo.write(&format!("{branch}.txt"), "new\n");
@@ -72,7 +72,7 @@ async fn repeated_merge_retargets_remaining_dependents() {
     grow(&repo, "upper", "lower");
     let local = repo.open().await;
     create(&local, "lower").await;
-    // In the way: the same branch into the same base.
+    // A conflicting pull request: the same branch into the same base.
     create(&local, "upper").await;
     on_top(&local, "upper", 1).await;
     let merged = local.merge(&pr(&local, 1), &deleting()).await.unwrap();

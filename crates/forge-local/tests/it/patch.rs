@@ -1,4 +1,4 @@
-//! Pull requests that are made from a patch.
+//! Pull requests from a patch.
 
 use forge_core::{
     ErrorKind, Precondition, PullRequests,
@@ -8,7 +8,7 @@ use forge_local::Local;
 
 use crate::repo::Repo;
 
-/// A repository whose branch `work`, with two commits of bob's, became a patch and is gone.
+/// A repository whose branch `work`, with two commits by bob, became a patch and was deleted.
 fn series() -> (Repo, String, String) {
     let repo = Repo::new();
     repo.git(&["switch", "--quiet", "--create", "work"]);

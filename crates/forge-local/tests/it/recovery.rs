@@ -1,4 +1,4 @@
-//! What a process that was killed leaves behind.
+//! Recovery after a killed process.
 
 use forge_core::{
     PageReq, PullRequests, Reviews,
@@ -7,8 +7,8 @@ use forge_core::{
 
 use crate::repo::{Repo, create, pr};
 
-/// A merged pull request, wound back: with `base_moved`, to the moment after the base branch moved
-/// and before the record; without, to the moment before.
+/// A merged pull request, wound back: with `base_moved`, to the time between the move of the base
+/// branch and the record; otherwise to the time before the move.
 async fn cut_short(base_moved: bool) -> (Repo, std::sync::Arc<forge_local::Local>) {
     let repo = Repo::new();
     repo.branch("topic", "new.txt", "new\n");
@@ -104,7 +104,7 @@ async fn index_ahead_of_refs_lists_nothing_extra() {
     let repo = Repo::new();
     repo.branch("topic", "new.txt", "new\n");
     let local = repo.open().await;
-    // Killed between the index and the ref of its first pull request.
+    // A process was killed between writing the index and the first pull request's ref.
     repo.write("../index", "forge index 1\nhighest 1\nopen 1\n");
     let ahead = repo.git(&["hash-object", "-w", "../index"]);
     repo.git(&["update-ref", "refs/forge/index", &ahead]);

@@ -13,7 +13,7 @@ use forge_local::Local;
 
 use crate::repo::{Repo, create, git, pr};
 
-/// Opens one in `repo`, reviews and merges it.
+/// Opens, reviews and merges a pull request in `repo`.
 async fn whole_life(repo: &Repo, local: &Local) {
     create(local, "topic").await;
     let id = pr(local, 1);
@@ -55,7 +55,7 @@ async fn lifecycle_works_with_reftable() {
         .arg(dir.path())
         .output()
         .unwrap();
-    // Git has it since 2.45; with an older one the same life on plain files is what there is.
+    // git has reftable since 2.45; older versions run the test on plain files.
     let format: &[&str] = if probe.status.success() {
         &["--ref-format=reftable"]
     } else {
@@ -118,10 +118,10 @@ async fn repository_paths_resolve_to_same_repository() {
         let local = Local::open(&path, Trust::Person).await.unwrap();
         assert_eq!(local.id(), whole.id(), "{}", path.display());
         assert!(local.view(&pr(&local, 1), PrFields::NONE).await.is_ok());
-        // The path that was opened names the repository as well.
+        // The opened path also names the repository.
         assert!(local.repo(&RepoId::local(&repo.path)).await.is_ok());
     }
-    // The head is checked out in the linked work tree, so it stays.
+    // The linked work tree has the head checked out, so the branch stays.
     let req = MergeReq {
         delete_branch: true,
         ..MergeReq::default()
@@ -248,7 +248,7 @@ async fn unusual_ref_and_file_names_work() {
         .unwrap();
     assert!(threads.iter().all(|t| !t.outdated));
 
-    // A conflict in each of them, by name.
+    // Conflicts in all of these files.
     for file in odd {
         repo.write(file, "y\n");
     }
@@ -297,7 +297,7 @@ async fn missing_identity_hints_at_git_config() {
     repo.git(&["config", "--unset", "user.email"]);
     repo.git(&["config", "user.useConfigOnly", "true"]);
     let local = repo.open().await;
-    // A machine may have an address in its own configuration; then there is somebody.
+    // The machine's configuration may provide an identity.
     match local.viewer(local.id()).await {
         Ok(viewer) => assert!(!viewer.login.is_empty()),
         Err(e) => {
@@ -314,7 +314,7 @@ async fn missing_identity_hints_at_git_config() {
     assert_eq!(local.viewer(local.id()).await.unwrap().login, "al");
 }
 
-/// The files of two merges, one after the other, come along by what the last one says.
+/// The files of two consecutive merges are updated with the command of the last warning.
 #[tokio::test]
 async fn checked_out_base_catches_up_after_two_merges() {
     let repo = Repo::new();
@@ -440,7 +440,7 @@ async fn guarded_repository_with_links_outwards_is_refused() {
         let repo = Repo::new();
         repo.git(&["pack-refs", "--all"]);
         let dot_git = repo.path.join(".git");
-        // A hook runs for nobody here, and a clone with a reference has objects elsewhere.
+        // Hooks never run here, and a clone with `--reference` borrows objects.
         std::fs::remove_dir_all(dot_git.join("hooks")).unwrap();
         std::os::unix::fs::symlink("/usr/share", dot_git.join("hooks")).unwrap();
         let elsewhere = repo.path.with_file_name("elsewhere");

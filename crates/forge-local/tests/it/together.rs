@@ -1,4 +1,4 @@
-//! Many writers at once, in one process.
+//! Concurrent writers in one process.
 
 use std::collections::BTreeSet;
 
@@ -14,8 +14,7 @@ async fn concurrent_edits_become_separate_events() {
     all_edits_are_events(&Repo::new(), 50).await;
 }
 
-/// Taking turns only saves work. Where the lock of the turns cannot be had, compare-and-swap alone
-/// keeps every edit.
+/// The writers' lock only saves work. Without it, compare-and-swap alone keeps every edit.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn concurrent_edits_without_turn_file_lose_nothing() {
     let repo = Repo::new();
@@ -68,7 +67,7 @@ async fn all_edits_are_events(repo: &Repo, writers: usize) {
         "--count",
         "refs/forge/pulls/1",
     ]);
-    // The root and the opening come first.
+    // The root commit and the opening come first.
     assert_eq!(events, (writers + 2).to_string());
 }
 

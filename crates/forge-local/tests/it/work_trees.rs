@@ -1,4 +1,4 @@
-//! Work trees that have a branch checked out which moves.
+//! Work trees whose checked-out branch moves.
 
 use std::{
     fs,
@@ -13,7 +13,7 @@ use forge_core::{
 
 use crate::repo::{Repo, create, git, pr};
 
-/// A repository that has `main` checked out, and #1 from `topic` that changes `README`, adds
+/// A repository with `main` checked out, and #1 from `topic`, which changes `README`, adds
 /// `dir/new` and deletes `old`.
 async fn on_base() -> (Repo, std::sync::Arc<forge_local::Local>) {
     let repo = Repo::new();
@@ -51,7 +51,7 @@ fn read(repo: &Repo, path: &str) -> String {
     fs::read_to_string(repo.path.join(path)).unwrap_or_default()
 }
 
-/// The files of a merge that was refused because of the work tree.
+/// The files in the error of a merge refused because of the work tree.
 fn in_the_way(e: &forge_core::Error) -> Vec<String> {
     match e.kind() {
         ErrorKind::Precondition(Precondition::WorkTree(files)) => files.clone(),
@@ -91,7 +91,7 @@ async fn merge_brings_linked_work_trees_along() {
     local.merge(&pr(&local, 1), &squash()).await.unwrap();
     assert_eq!(git(&linked, &["status", "--porcelain"]), "");
     assert_eq!(fs::read_to_string(linked.join("changed")).unwrap(), "b\n");
-    // The main work tree is on no branch, so it stays.
+    // The main work tree has no branch checked out, so it is unchanged.
     assert_eq!(read(&repo, "changed"), "a\n");
 }
 
@@ -184,7 +184,7 @@ async fn leave_checkout_merges_past_changes_and_warns() {
     );
     assert_eq!(read(&repo, "changed"), "mine\n");
     assert!(!repo.path.join("dir").exists());
-    // A later merge cannot tell files that were left behind from a staged revert.
+    // A later merge cannot distinguish files left behind from a staged revert.
     repo.write("changed", "a\n");
     let linked = repo.path.with_file_name("next");
     let path = linked.to_str().unwrap();
@@ -280,7 +280,7 @@ async fn merge_killed_after_file_update_can_be_repeated() {
     let base = repo.oid("main");
     let index = repo.oid("refs/forge/index");
     local.merge(&pr(&local, 1), &squash()).await.unwrap();
-    // Wound back to the moment at which the files had gone along and no branch had moved.
+    // Wound back to the time after the file update, before any branch moved.
     repo.git(&["update-ref", "refs/forge/pulls/1", "refs/forge/pulls/1^"]);
     repo.git(&["update-ref", "refs/forge/index", &index]);
     repo.git(&["update-ref", "refs/heads/main", &base]);
@@ -386,7 +386,7 @@ async fn failing_filter_moves_no_branch() {
     assert_eq!(repo.oid("main"), base);
     assert!(e.hint().unwrap().text().contains("did not move"), "{e:?}");
     assert_eq!(read(&repo, "other"), "mine\n");
-    // A commit of all files brings the pull request in, or nothing; it takes nothing back.
+    // A commit of all files adds the pull request or nothing; it reverts nothing.
     repo.git(&["commit", "--quiet", "-a", "-m", "work"]);
     repo.git(&["config", "filter.crypt.smudge", "cat"]);
     repo.git(&["clean", "-fdq"]);
@@ -395,7 +395,7 @@ async fn failing_filter_moves_no_branch() {
     assert_eq!(repo.git(&["show", "main:other"]), "mine");
 }
 
-/// Puts a `reference-transaction` hook there, which runs `script` for a transaction of `main`.
+/// Installs a `reference-transaction` hook that runs `script` for transactions of `main`.
 fn hook(repo: &Repo, phase: &str, script: &str) {
     let hook = repo.path.join(".git/hooks/reference-transaction");
     fs::create_dir_all(hook.parent().unwrap()).unwrap();
@@ -441,8 +441,8 @@ async fn submodule_beside_a_merge_is_left_alone() {
     assert_eq!(read(&repo, "changed"), "b\n");
 }
 
-/// A repository on `main` with the checked out submodule `lib` at the commit that is told, and `topic`,
-/// which has it at another.
+/// A repository on `main` with the submodule `lib` checked out at the returned commit, and `topic`
+/// with `lib` at another one.
 async fn on_submodule() -> (Repo, String) {
     let lib = Repo::new();
     let first = lib.oid("HEAD");
@@ -607,14 +607,14 @@ async fn branch_moved_by_other_rebase_is_not_deleted() {
     repo.oid("topic");
 }
 
-/// Moves the git directory of `repo` out of its work tree; where it is now.
+/// Moves the git directory of `repo` out of its work tree, and returns the new path.
 fn move_git_dir(repo: &Repo) -> std::path::PathBuf {
     let elsewhere = repo.path.with_file_name("elsewhere");
     fs::rename(repo.path.join(".git"), &elsewhere).unwrap();
     elsewhere
 }
 
-/// Holds that `main` has the pull request, and that nothing takes it back.
+/// Asserts that `main` and the files in `dir` have the pull request, and that `dir` is clean.
 fn holds(repo: &Repo, dir: &Path) {
     assert_eq!(repo.git(&["show", "main:changed"]), "b");
     assert_eq!(fs::read_to_string(dir.join("changed")).unwrap(), "b\n");
@@ -655,7 +655,7 @@ async fn merge_finds_the_work_tree_of_a_separate_repository() {
 #[tokio::test]
 async fn work_tree_without_back_link_is_refused() {
     let (repo, _) = on_base().await;
-    // What git takes for the work tree has no link to the repository.
+    // The work tree in git's configuration has no link to the repository.
     let top = repo.path.with_file_name("top");
     fs::create_dir(&top).unwrap();
     repo.git(&["config", "core.worktree", top.to_str().unwrap()]);
@@ -757,14 +757,14 @@ async fn missing_locked_work_tree_refuses_the_merge() {
     assert!(error.message().contains(path), "{error:?}");
     assert!(error.message().contains("locked"), "{error:?}");
     assert_eq!(repo.git(&["rev-parse", "main"]), before);
-    // The disk is there again.
+    // The disk is mounted again.
     fs::rename(&away, &linked).unwrap();
     local.merge(&pr(&local, 1), &squash()).await.unwrap();
     holds(&repo, &linked);
 }
 
-/// Puts a hook there that runs `script` once, when the files of a work tree have changed or a
-/// transaction of refs is committed.
+/// Installs a hook that runs `script` once, when work tree files have changed or a ref transaction
+/// is committed.
 fn meanwhile(repo: &Repo, hook: &str, argument: &str, script: &str) {
     let path = repo.path.join(".git/hooks").join(hook);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -792,7 +792,7 @@ async fn commit_of_the_user_during_a_merge_is_kept() {
         (by_other, "dir/new", "new\n"),
     ] {
         let (repo, local) = on_base().await;
-        // The branch moves once the files of the merge have come, and before the merge moves it.
+        // The branch moves after the file update, before the merge moves it.
         meanwhile(&repo, "post-index-change", "1", script);
         local.merge(&pr(&local, 1), &squash()).await.unwrap();
         assert!(repo.path.with_file_name("done").exists());
@@ -883,7 +883,7 @@ async fn unstaged_deletion_is_in_the_way_of_a_change() {
     let e = local.merge(&pr(&local, 1), &squash()).await.unwrap_err();
     assert_eq!(in_the_way(&e), ["changed"], "{e}");
     assert!(!repo.path.join("changed").exists());
-    // The merge deletes this one as well.
+    // The merge deletes this file too.
     repo.git(&["checkout", "--quiet", "changed"]);
     fs::remove_file(repo.path.join("old")).unwrap();
     local.merge(&pr(&local, 1), &squash()).await.unwrap();
@@ -894,7 +894,7 @@ async fn unstaged_deletion_is_in_the_way_of_a_change() {
 async fn file_behind_an_index_with_the_merge_is_refused() {
     let (repo, local) = on_base().await;
     let before = repo.git(&["for-each-ref"]);
-    // A checkout that ended half-way: the index has the merge, and one file does not.
+    // An interrupted checkout: the index has the merge, but one file does not.
     let old = fs::read(repo.path.join("changed")).unwrap();
     repo.git(&["read-tree", "-m", "-u", "main", "topic"]);
     fs::write(repo.path.join("changed"), &old).unwrap();
