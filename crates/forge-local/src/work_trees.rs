@@ -1,8 +1,8 @@
 //! The work trees of the repository: which branches they use, and how their files follow a branch.
 //!
-//! A branch that moves under a work tree leaves its files behind, and the user's next `git commit
-//! -a` would revert the move. So the files are updated too, as with git's
-//! `receive.denyCurrentBranch=updateInstead`, and as there they come first: a process killed in
+//! A branch that moves under a work tree leaves its files behind, and the user's next commit of all
+//! files would revert the move. So the files are updated too, as with git's
+//! `receive.denyCurrentBranch=updateInstead`. As in git, the files come first: a process killed in
 //! between leaves the merge staged on the old commit, and committing that reverts nothing.
 
 use std::{

@@ -387,7 +387,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn mutation_batches_are_valid(picks in proptest::collection::vec(0..mutation::ALL.len(), 1..8)) {
+    fn batches_are_valid(picks in proptest::collection::vec(0..mutation::ALL.len(), 1..8)) {
         let mut batch = Batch::default();
         for (i, pick) in picks.iter().enumerate() {
             batch.push(&format!("m{i}"), mutation::ALL[*pick], serde_json::json!({}));
