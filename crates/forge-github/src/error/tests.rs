@@ -346,7 +346,7 @@ fn refusal(message: &str) -> Error {
 }
 
 #[test]
-fn refused_compare_and_swap_names_the_change() {
+fn refused_compare_and_swap_names_change() {
     for (message, wanted) in [
         ("Head branch was modified. Review it.", Changed::Head),
         ("expected head sha didn't match", Changed::Head),

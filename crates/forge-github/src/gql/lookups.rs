@@ -129,7 +129,7 @@ impl Lookups {
         self.branches.push((alias, branch.to_owned()));
     }
 
-    /// A branch of another repository, whose name may differ.
+    /// A branch of the head's repository, whose actual name may not be `name`.
     pub fn fork(&mut self, owner: &str, name: &str, branch: &str) {
         self.fork = Some((owner.to_owned(), name.to_owned(), branch.to_owned()));
     }

@@ -37,7 +37,7 @@ pub(super) struct Edited {
     changes: Value,
 }
 
-/// Adds a branch name to a request with edits.
+/// Names the branch of a request with edits; refuses an invalid name.
 pub(super) fn with_branch(req: &CreatePull) -> Result<CreatePull> {
     let mut req = req.clone();
     if req.head.branch.is_empty() {

@@ -215,7 +215,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn last_page_of_a_link_header_is_read() {
+    fn last_page_of_link_header_is_read() {
         for (link, wanted) in [
             (
                 "<https://x/files?per_page=100&page=2>; rel=\"next\", \

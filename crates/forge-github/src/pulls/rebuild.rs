@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn diff_headers_match_the_kind_of_change() {
+    fn diff_headers_match_kind_of_change() {
         for (file, wanted) in [
             (
                 file("modified", "a", None, Some("@@ -1 +1 @@\n-x\n+y")),

@@ -27,7 +27,7 @@ fn upload(name: &str, answer: ResponseTemplate) -> Step {
 }
 
 #[tokio::test]
-async fn a_file_is_uploaded_for_the_repository() {
+async fn file_is_uploaded_for_repository() {
     let made = ResponseTemplate::new(201)
         .set_body_json(json!({ "url": "https://github.com/user-attachments/assets/1" }));
     let script = Script::play(vec![repository(200), upload("a%20b%2Epng", made)]).await;

@@ -21,7 +21,7 @@ fn id(script: &Script, key: &str) -> CommentId {
 }
 
 #[tokio::test]
-async fn a_comment_is_two_requests() {
+async fn comment_is_two_requests() {
     let script = Script::play(vec![
         data("PullView", before()),
         data(
@@ -76,7 +76,7 @@ async fn reply_to_line_comment_goes_into_thread() {
 }
 
 #[tokio::test]
-async fn reply_to_conversation_comment_quotes_the_comment() {
+async fn reply_to_conversation_comment_quotes_comment() {
     let answered = comment(
         "IC_2",
         "ada",

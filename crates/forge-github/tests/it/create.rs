@@ -303,7 +303,7 @@ async fn create_with_unknown_name_sends_no_mutation() {
 }
 
 #[tokio::test]
-async fn create_without_team_scope_names_the_scope() {
+async fn create_without_team_scope_names_scope() {
     let mut answer = json!({ "data": prepared(json!({ "team0": null })) });
     answer["errors"] = json!([error(
         &["team0", "team"],

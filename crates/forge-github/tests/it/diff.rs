@@ -37,7 +37,7 @@ fn files(page: &str, list: Vec<Value>, next: bool) -> crate::script::Step {
 }
 
 #[tokio::test]
-async fn a_diff_is_one_request() {
+async fn diff_is_one_request() {
     let script = Script::play(vec![
         rest(
             PULL,

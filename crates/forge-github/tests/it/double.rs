@@ -411,7 +411,7 @@ async fn board_changes_keep_request_budget() {
 }
 
 #[tokio::test]
-async fn removing_reviewers_keeps_the_others() {
+async fn removing_reviewers_keeps_others() {
     let world = World::new();
     let id = world.open("feature");
     let reviewers = |add: &[&str], remove: &[&str]| EditPull {
@@ -492,7 +492,7 @@ async fn merge_queue_accepts_ready_pull_request() {
 }
 
 #[tokio::test]
-async fn a_stack_is_merged_from_the_bottom() {
+async fn stack_is_merged_from_bottom() {
     let world = World::new();
     let bottom = world.open("bottom");
     {
@@ -589,7 +589,7 @@ fn stacks(double: &GitHubDouble) -> Vec<Vec<u64>> {
 }
 
 #[tokio::test]
-async fn create_on_top_joins_the_stack() {
+async fn create_on_top_joins_stack() {
     let world = World::new();
     let bottom = world.open("bottom");
     for head in ["middle", "top"] {

@@ -292,7 +292,7 @@ async fn edits_undeleted_branch_is_named() {
 }
 
 #[tokio::test]
-async fn edits_failed_branch_is_the_error() {
+async fn edits_failed_branch_is_error() {
     let failed = half(
         &[],
         "FORBIDDEN",

@@ -202,7 +202,7 @@ async fn edit_takes_everything_back() {
 }
 
 #[tokio::test]
-async fn issue_off_the_board_is_added_first() {
+async fn issue_off_board_is_added_first() {
     let b = Board::new(2);
     let repo = &b.world.ada;
     let edit = values([("Status", Some("Todo"))]);
@@ -403,7 +403,7 @@ async fn batch_failures_belong_to_single_issues() {
 }
 
 #[tokio::test]
-async fn lost_answer_of_a_batch_is_read_back() {
+async fn lost_answer_of_batch_is_read_back() {
     for committed in [true, false] {
         let b = Board::new(3);
         for n in 1..=3 {
@@ -679,7 +679,7 @@ async fn field_lost_answer_is_read_back() {
 }
 
 #[tokio::test]
-async fn board_of_a_user_is_found() {
+async fn board_of_user_is_found() {
     let b = Board::new(1);
     let mut seed = b.world.double.seed();
     seed.project("ada", "Own", &["Now"]);
@@ -734,7 +734,7 @@ async fn missing_board_is_refused_by_reads() {
 }
 
 #[tokio::test]
-async fn token_without_project_scope_names_the_scope() {
+async fn token_without_project_scope_names_scope() {
     let b = Board::new(1);
     b.item(1, "Todo");
     let mut seed = b.world.double.seed();

@@ -78,7 +78,7 @@ async fn group_within_two_hops_takes_two_requests() {
 }
 
 #[tokio::test]
-async fn related_issues_come_ten_to_a_query() {
+async fn related_issues_come_ten_per_query() {
     let b = Board::new(25);
     b.item(1, "Todo");
     let repo = &b.world.ada;
@@ -349,7 +349,7 @@ async fn comments_are_edited_and_deleted_by_id() {
 }
 
 #[tokio::test]
-async fn delete_takes_an_administrator() {
+async fn delete_requires_administrator() {
     let b = Board::new(2);
     let one = id(&b.world.ada, 1);
     let (e, sent) = b.sent(b.world.grace.delete_issue(&one)).await;
@@ -373,7 +373,7 @@ async fn delete_takes_an_administrator() {
 }
 
 #[tokio::test]
-async fn file_of_a_branch_is_one_request() {
+async fn file_of_branch_is_one_request() {
     let b = Board::new(0);
     let repo = &b.world.ada;
     let mut seed = b.world.double.seed();

@@ -308,7 +308,7 @@ async fn issue_lost_answer_is_read_back() {
 }
 
 #[tokio::test]
-async fn issue_close_without_comment_returns_the_text() {
+async fn issue_close_without_comment_returns_text() {
     let mut half = json!({ "data": { "comment": null, "change": { "issue": closed() } } });
     half["errors"] = json!([error(
         &["comment"],
@@ -330,7 +330,7 @@ async fn issue_close_without_comment_returns_the_text() {
 }
 
 #[tokio::test]
-async fn issue_partial_comments_are_a_warning() {
+async fn issue_partial_comments_are_warning() {
     let first = page(vec![comment("IC_1", "ada", "One")], "c1");
     let with = |list: Value| one(issue(7, json!({ "allComments": list })));
     let mut lost = json!({ "data": with(Value::Null) });

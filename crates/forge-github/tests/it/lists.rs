@@ -32,7 +32,7 @@ fn pulls(range: std::ops::Range<u64>) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn a_list_is_one_request() {
+async fn list_is_one_request() {
     let script = Script::play(vec![data("PullList", list(pulls(1..4), 3, None))]).await;
     let query = PullQuery {
         base: Some("main".into()),
@@ -295,7 +295,7 @@ async fn heavy_pages_shrink_to_one_before_failing() {
 }
 
 #[tokio::test]
-async fn unreadable_row_is_a_warning_of_list() {
+async fn unreadable_row_is_warning_of_list() {
     let strange = changed(2, json!({ "state": "HAUNTED" }));
     let mut answer = json!({ "data": list(vec![pull(1), strange, Value::Null], 3, None) });
     answer["errors"] = json!([error(
@@ -421,7 +421,7 @@ fn long(number: u64) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn list_of_too_many_bytes_ends_with_a_cursor() {
+async fn list_of_too_many_bytes_ends_with_cursor() {
     let script = Script::play(vec![
         data("PullList", list(long(1), 9, Some("c1"))),
         data("PullList", list(long(2), 9, Some("c2"))),

@@ -38,7 +38,7 @@ pub fn merged() -> Value {
 }
 
 #[tokio::test]
-async fn a_merge_is_two_requests() {
+async fn merge_is_two_requests() {
     let script = Script::play(vec![
         data("MergePrepare", ready(json!({}))),
         data(
@@ -568,7 +568,7 @@ async fn merge_with_moved_head_names_new_head() {
 }
 
 #[tokio::test]
-async fn merge_undeletable_branch_is_a_warning() {
+async fn merge_undeletable_branch_is_warning() {
     for (answer, read_back, deleted) in [
         (
             refused(

@@ -82,7 +82,7 @@ fn steps(made: &Outcome<PullRequest>) -> Vec<(&str, bool)> {
 }
 
 #[tokio::test]
-async fn two_pull_requests_become_a_stack() {
+async fn two_pull_requests_become_stack() {
     let made = rest(&format!("POST {STACKS}"), told(201, &stack(&[5, 7])));
     let (script, made) = play(vec![looked_up(), look(5, &[]), opened(), made]).await;
     let made = made.unwrap();
@@ -104,7 +104,7 @@ async fn two_pull_requests_become_a_stack() {
 }
 
 #[tokio::test]
-async fn stack_grows_at_the_top() {
+async fn stack_grows_at_top() {
     let grown = rest(
         &format!("POST {STACKS}/3/add"),
         told(200, &stack(&[4, 5, 7])),
@@ -194,7 +194,7 @@ async fn unsupported_or_forbidden_stacks_leave_base_only() {
 }
 
 #[tokio::test]
-async fn rate_limited_stack_read_is_an_error() {
+async fn rate_limited_stack_read_is_error() {
     let limited = json!({ "message": "You have exceeded a secondary rate limit." });
     let limited = told(403, &limited).insert_header("retry-after", "3600");
     let (script, made) = play(vec![looked_up(), rest(&look_at(5), limited)]).await;
@@ -203,7 +203,7 @@ async fn rate_limited_stack_read_is_an_error() {
 }
 
 #[tokio::test]
-async fn refused_stack_is_a_warning() {
+async fn refused_stack_is_warning() {
     let said = json!({ "message": "Validation Failed", "errors": ["Pull requests #5 are already stacked"] });
     let refused = rest(&format!("POST {STACKS}"), told(422, &said));
     let (script, made) = play(vec![looked_up(), look(5, &[]), opened(), refused]).await;

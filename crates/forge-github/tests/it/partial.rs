@@ -13,7 +13,7 @@ use crate::{
 };
 
 #[tokio::test]
-async fn failed_section_is_a_warning() {
+async fn failed_section_is_warning() {
     let pull = changed(
         7,
         json!({ "reviews": null, "allComments": nodes(vec![comment("IC_1", "ada", "1")]) }),
@@ -68,7 +68,7 @@ fn no_scope(path: Option<&[&str]>) -> Value {
 }
 
 #[tokio::test]
-async fn boards_without_permission_are_a_warning() {
+async fn boards_without_permission_are_warning() {
     let path = ["repository", "pullRequest", "projectItems"];
     let mut answer = json!({ "data": one(changed(7, json!({ "projectItems": null }))) });
     answer["errors"] = no_scope(Some(&path));
@@ -139,7 +139,7 @@ async fn query_refused_for_boards_is_repeated_without_boards() {
 }
 
 #[tokio::test]
-async fn failed_further_pages_are_a_warning() {
+async fn failed_further_pages_are_warning() {
     let first = changed(
         7,
         json!({ "allComments": page(vec![comment("IC_1", "ada", "1")], "c1") }),
@@ -162,7 +162,7 @@ async fn failed_further_pages_are_a_warning() {
 }
 
 #[tokio::test]
-async fn partial_checks_are_an_error() {
+async fn partial_checks_are_error() {
     let mut answer = json!({ "data": one(changed(7, json!({ "head": null }))) });
     answer["errors"] = json!([error(
         &["repository", "pullRequest", "head"],
@@ -281,7 +281,7 @@ async fn threads_and_opinions_left_out_are_warnings() {
 }
 
 #[tokio::test]
-async fn page_without_threads_leaves_a_gap() {
+async fn page_without_threads_leaves_gap() {
     let first = json!({ "reviewThreads": page(vec![thread("PRRT_1", true)], "t1") });
     let script = Script::play(vec![
         data("PullView", one(changed(7, first))),
@@ -299,7 +299,7 @@ async fn page_without_threads_leaves_a_gap() {
 }
 
 #[tokio::test]
-async fn thread_left_out_of_a_list_is_protocol_error() {
+async fn thread_left_out_of_list_is_protocol_error() {
     let list = |edges: Value| {
         let end = json!({ "hasNextPage": false, "endCursor": null });
         let threads = json!({ "totalCount": 0, "edges": edges, "pageInfo": end });

@@ -64,7 +64,7 @@ async fn repo() {
 }
 
 #[tokio::test]
-async fn an_archived_repository_can_be_read_alone() {
+async fn archived_repository_is_read_only() {
     let script = Script::play(vec![data("Repository", repository(true))]).await;
     let caps = script.repo.capabilities().await.unwrap();
     let yes = |c: Capability| caps.iter().any(|(k, s)| *k == c && s.is_yes());

@@ -30,7 +30,7 @@ fn before(state: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_review_with_threads_is_two_requests() {
+async fn review_with_threads_is_two_requests() {
     let mut made = review("PRR_1", "ada", "CHANGES_REQUESTED");
     made["comments"] = nodes(vec![line_comment("PRRC_1", "Hm.")]);
     let script = Script::play(vec![
@@ -114,7 +114,7 @@ async fn invalid_review_is_refused_before_request() {
 }
 
 #[tokio::test]
-async fn refused_review_names_the_line() {
+async fn refused_review_names_line() {
     let script = Script::play(vec![
         data("PullView", before("OPEN")),
         refused(

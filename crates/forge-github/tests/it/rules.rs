@@ -198,7 +198,7 @@ async fn refused_rulesets_are_unread() {
 }
 
 #[tokio::test]
-async fn server_without_the_fields_is_asked_without_them() {
+async fn server_without_fields_gets_reduced_query() {
     let unknown = json!({ "errors": [{
         "message": "Field 'isMergeQueueEnabled' doesn't exist on type 'PullRequest'",
         "path": ["fragment PullRules", "isMergeQueueEnabled"],

@@ -24,7 +24,7 @@ fn merged() -> Value {
 }
 
 #[tokio::test]
-async fn close_with_a_comment_is_two_requests() {
+async fn close_with_comment_is_two_requests() {
     let script = Script::play(vec![
         data("PullView", one(pull(7))),
         data("addComment", json!({ "comment": { "commentEdge": { "node": comment("IC_1", "ada", "Bye") } }, "change": { "pullRequest": closed() } })),
@@ -123,7 +123,7 @@ async fn failed_close_keeps_branch() {
 }
 
 #[tokio::test]
-async fn close_failed_comment_is_a_warning() {
+async fn close_failed_comment_is_warning() {
     let mut half = json!({ "data": { "comment": null, "change": { "pullRequest": closed() } } });
     half["errors"] = json!([error(
         &["comment"],
@@ -172,7 +172,7 @@ async fn close_refused_after_comment_mentions_comment() {
 }
 
 #[tokio::test]
-async fn state_already_in_effect_is_a_warning() {
+async fn state_already_in_effect_is_warning() {
     let draft = changed(7, json!({ "isDraft": true }));
     let script = Script::play(vec![
         data("PullView", one(closed())),

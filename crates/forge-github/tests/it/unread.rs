@@ -533,7 +533,7 @@ async fn partial_section_pages_show_readable_entries() {
 }
 
 #[tokio::test]
-async fn unread_latest_reviews_are_a_warning() {
+async fn unread_latest_reviews_are_warning() {
     let first = || {
         let some = page(vec![review("R_1", "grace", "APPROVED")], "c1");
         let other = json!({ "latestReviews": some, "latestOpinionatedReviews": some });

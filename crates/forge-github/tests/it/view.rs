@@ -274,7 +274,7 @@ async fn commit_without_checks_has_empty_report() {
 }
 
 #[tokio::test]
-async fn commits_past_a_hundred() {
+async fn commits_beyond_one_hundred_are_read() {
     let first: Vec<Value> = (0..100).map(commit).collect();
     let rest: Vec<Value> = (100..130).map(commit).collect();
     let of = |list: Value| one(json!({ "commits": list }));

@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn long_hunks_are_cut_in_the_middle() {
+    fn long_hunks_are_cut_in_middle() {
         let hunk = format!("@@ -1 +1 @@\n{}last", "+line\n".repeat(5000));
         let kept = tail(hunk.as_bytes());
         assert!(kept.len() <= KEPT + 20 && kept.starts_with("@@") && kept.ends_with("last"));

@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn events_round_trip_through_a_commit_message() {
+    fn events_round_trip_through_commit_message() {
         for event in [
             Event::Ready,
             Event::Commented {

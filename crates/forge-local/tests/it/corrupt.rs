@@ -101,7 +101,7 @@ async fn damaged_pull_request_leaves_others_readable() {
 }
 
 #[tokio::test]
-async fn damaged_ref_hint_drops_the_ref() {
+async fn damaged_ref_hint_drops_ref() {
     let (repo, local) = three().await;
     for content in ["1".repeat(40), "garbage".into()] {
         std::fs::write(
@@ -160,7 +160,7 @@ async fn record_missing_in_partial_clone_hints_at_fetch() {
 }
 
 #[tokio::test]
-async fn damaged_event_breaks_only_the_conversation() {
+async fn damaged_event_breaks_only_conversation() {
     let (repo, local) = three().await;
     local.comment(&pr(&local, 1), "one", None).await.unwrap();
     let tree = repo.oid("refs/forge/pulls/1^{tree}");

@@ -30,7 +30,7 @@ fn events(repo: &Repo, number: u64) -> usize {
 }
 
 #[tokio::test]
-async fn issue_edit_of_everything_is_one_event() {
+async fn issue_edit_of_all_fields_is_one_event() {
     let repo = Repo::new();
     let local = repo.open().await;
     for title in ["One", "Two", "Three"] {
@@ -300,7 +300,7 @@ fn format(repo: &Repo, number: u64) -> u64 {
 }
 
 #[tokio::test]
-async fn issue_format_is_the_lowest_sufficient() {
+async fn issue_format_is_lowest_sufficient() {
     let repo = Repo::new();
     let local = repo.open().await;
     for title in ["One", "Two"] {

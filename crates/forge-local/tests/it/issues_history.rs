@@ -152,7 +152,7 @@ async fn issue_history_tells_each_kind_of_change() {
 }
 
 #[tokio::test]
-async fn deleted_issue_keeps_only_the_number() {
+async fn deleted_issue_keeps_only_number() {
     let repo = Repo::new();
     let local = repo.open().await;
     for title in ["One", "Secret"] {

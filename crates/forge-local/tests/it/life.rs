@@ -83,7 +83,7 @@ async fn lifecycle_from_opening_to_merge() {
 }
 
 #[tokio::test]
-async fn history_is_the_history_of_the_ref() {
+async fn history_matches_ref_history() {
     let repo = Repo::new();
     repo.branch("topic", "new.txt", "new\n");
     let local = repo.open().await;
@@ -289,7 +289,7 @@ async fn conflict_names_files_and_changes_nothing() {
 }
 
 #[tokio::test]
-async fn left_checkout_warning_has_the_update_command() {
+async fn left_checkout_warning_has_update_command() {
     let repo = Repo::new();
     repo.branch("topic", "new.txt", "new\n");
     repo.write("base.txt", "local change\n");
@@ -518,7 +518,7 @@ async fn deleted_label_stays_removed_after_redefinition() {
 }
 
 #[tokio::test]
-async fn pages_cover_the_whole_list() {
+async fn pages_cover_whole_list() {
     let repo = Repo::new();
     let local = repo.open().await;
     for n in 1..=7 {

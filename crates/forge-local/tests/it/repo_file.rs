@@ -41,7 +41,7 @@ async fn repo_file_is_read_at_branch_tag_and_commit() {
 }
 
 #[tokio::test]
-async fn repo_file_path_out_of_the_tree_is_refused() {
+async fn repo_file_path_out_of_tree_is_refused() {
     let repo = Repo::new();
     repo.write("dir/a", "a");
     repo.write("big", &"x".repeat(MAX_REPO_FILE + 1));

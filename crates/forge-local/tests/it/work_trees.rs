@@ -60,7 +60,7 @@ fn in_the_way(e: &forge_core::Error) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn merge_into_checked_out_base_survives_the_next_commit() {
+async fn merge_into_checked_out_base_survives_next_commit() {
     let (repo, local) = on_base().await;
     repo.write("other", "mine\n");
     let merged = local.merge(&pr(&local, 1), &squash()).await.unwrap();
@@ -77,7 +77,7 @@ async fn merge_into_checked_out_base_survives_the_next_commit() {
 }
 
 #[tokio::test]
-async fn merge_brings_linked_work_trees_along() {
+async fn merge_updates_linked_work_trees() {
     let (repo, local) = on_base().await;
     repo.git(&["switch", "--quiet", "--detach"]);
     let linked = repo.path.with_file_name("linked tree");
@@ -96,7 +96,7 @@ async fn merge_brings_linked_work_trees_along() {
 }
 
 #[tokio::test]
-async fn merge_names_files_of_the_user_in_the_way() {
+async fn merge_blocked_by_user_files_names_files() {
     for (path, staged) in [
         ("changed", false),
         ("changed", true),
@@ -128,7 +128,7 @@ async fn merge_names_files_of_the_user_in_the_way() {
 }
 
 #[tokio::test]
-async fn merge_never_overwrites_an_ignored_file() {
+async fn merge_never_overwrites_ignored_file() {
     let (repo, local) = on_base().await;
     repo.write(".git/info/exclude", "dir\n");
     fs::create_dir(repo.path.join("dir")).unwrap();
@@ -220,7 +220,7 @@ async fn staged_revert_is_not_taken_for_files_left_behind() {
 }
 
 #[tokio::test]
-async fn symbolic_branch_is_neither_moved_nor_deleted() {
+async fn symbolic_branch_is_not_moved_or_deleted() {
     let (repo, local) = on_base().await;
     repo.git(&["symbolic-ref", "refs/heads/alias", "refs/heads/main"]);
     repo.git(&["symbolic-ref", "refs/heads/twig", "refs/heads/topic"]);
@@ -319,7 +319,7 @@ async fn sparse_checkout_stays_sparse() {
 }
 
 #[tokio::test]
-async fn file_outside_a_sparse_checkout_is_never_overwritten() {
+async fn file_outside_sparse_checkout_is_never_overwritten() {
     let (repo, local) = on_base().await;
     repo.git(&["sparse-checkout", "set", "--no-cone", "/*", "!/dir/"]);
     fs::create_dir(repo.path.join("dir")).unwrap();
@@ -348,7 +348,7 @@ async fn ignored_file_with_non_utf8_name_is_kept() {
 }
 
 #[tokio::test]
-async fn staged_deletions_and_modes_are_in_the_way() {
+async fn staged_deletions_and_modes_block_merge() {
     for change in [
         &["rm", "--quiet", "--cached", "changed"][..],
         &["rm", "--quiet", "changed"],
@@ -364,7 +364,7 @@ async fn staged_deletions_and_modes_are_in_the_way() {
 }
 
 #[tokio::test]
-async fn locked_index_refuses_the_merge() {
+async fn locked_index_refuses_merge() {
     let (repo, local) = on_base().await;
     repo.write(".git/index.lock", "");
     let base = repo.oid("main");
@@ -427,7 +427,7 @@ async fn files_stay_when_git_dies_after_branch_move() {
 }
 
 #[tokio::test]
-async fn submodule_beside_a_merge_is_left_alone() {
+async fn unrelated_submodule_is_left_alone() {
     let (repo, local) = on_base().await;
     let sub = Repo::new();
     let url = sub.path.to_str().unwrap();
@@ -465,7 +465,7 @@ async fn on_submodule() -> (Repo, String) {
 }
 
 #[tokio::test]
-async fn merge_changing_a_submodule_is_refused() {
+async fn merge_changing_submodule_is_refused() {
     for removed in [false, true] {
         let (repo, first) = on_submodule().await;
         if removed {
@@ -500,7 +500,7 @@ async fn merge_changing_a_submodule_is_refused() {
 }
 
 #[tokio::test]
-async fn update_branch_brings_the_checked_out_head_along() {
+async fn update_branch_updates_checked_out_head() {
     for method in [UpdateMethod::Merge, UpdateMethod::Rebase] {
         let (repo, local) = on_base().await;
         repo.write("more", "more\n");
@@ -622,7 +622,7 @@ fn holds(repo: &Repo, dir: &Path) {
 }
 
 #[tokio::test]
-async fn merge_finds_the_work_tree_of_a_separate_repository() {
+async fn merge_finds_work_tree_of_separate_repository() {
     for how in ["file", "link", "core.worktree"] {
         let (repo, _) = on_base().await;
         let elsewhere = move_git_dir(&repo);
@@ -721,7 +721,7 @@ async fn work_tree_with_non_utf8_path_is_updated() {
 }
 
 #[tokio::test]
-async fn missing_work_tree_is_a_warning() {
+async fn missing_work_tree_is_warning() {
     let (repo, local) = on_base().await;
     repo.git(&["switch", "--quiet", "--detach"]);
     let linked = repo.path.with_file_name("linked");
@@ -743,7 +743,7 @@ async fn missing_work_tree_is_a_warning() {
 }
 
 #[tokio::test]
-async fn missing_locked_work_tree_refuses_the_merge() {
+async fn missing_locked_work_tree_refuses_merge() {
     let (repo, local) = on_base().await;
     repo.git(&["switch", "--quiet", "--detach"]);
     let linked = repo.path.with_file_name("linked");
@@ -779,7 +779,7 @@ fn meanwhile(repo: &Repo, hook: &str, argument: &str, script: &str) {
 }
 
 #[tokio::test]
-async fn commit_of_the_user_during_a_merge_is_kept() {
+async fn user_commit_during_merge_is_kept() {
     let by_other = "git update-ref refs/heads/main \
         $(git commit-tree -p main -m theirs $(git write-tree))";
     for (script, file, text) in [
@@ -803,7 +803,7 @@ async fn commit_of_the_user_during_a_merge_is_kept() {
 }
 
 #[tokio::test]
-async fn update_branch_keeps_a_commit_of_the_user() {
+async fn update_branch_keeps_user_commit() {
     let (repo, local) = on_base().await;
     repo.write("more", "more\n");
     repo.commit("main goes on");
@@ -877,7 +877,7 @@ async fn work_tree_leaving_base_meanwhile_is_clean() {
 }
 
 #[tokio::test]
-async fn unstaged_deletion_is_in_the_way_of_a_change() {
+async fn unstaged_deletion_blocks_changed_file() {
     let (repo, local) = on_base().await;
     fs::remove_file(repo.path.join("changed")).unwrap();
     let e = local.merge(&pr(&local, 1), &squash()).await.unwrap_err();
@@ -891,7 +891,7 @@ async fn unstaged_deletion_is_in_the_way_of_a_change() {
 }
 
 #[tokio::test]
-async fn file_behind_an_index_with_the_merge_is_refused() {
+async fn file_behind_index_with_merge_is_refused() {
     let (repo, local) = on_base().await;
     let before = repo.git(&["for-each-ref"]);
     // An interrupted checkout: the index has the merge, but one file does not.
@@ -907,7 +907,7 @@ async fn file_behind_an_index_with_the_merge_is_refused() {
 }
 
 #[tokio::test]
-async fn files_left_behind_are_noticed_beside_staged_changes() {
+async fn files_left_behind_are_noticed_despite_staged_changes() {
     for staged in ["other", "changed"] {
         let (repo, local) = on_base().await;
         local.merge(&pr(&local, 1), &leaving()).await.unwrap();
@@ -926,7 +926,7 @@ async fn files_left_behind_are_noticed_beside_staged_changes() {
 }
 
 #[tokio::test]
-async fn guarded_merge_runs_no_filter_from_the_merge() {
+async fn guarded_merge_runs_no_filter_from_merge() {
     let (repo, _) = on_base().await;
     repo.write(".gitconfig", "[core]\n");
     repo.commit("included");
