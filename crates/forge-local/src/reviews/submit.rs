@@ -22,7 +22,7 @@ use crate::{
     validate::CHOOSE_BODY,
 };
 
-/// Recovery for an author who reviews an own pull request.
+/// Recovery for authors who give a verdict on their own pull request.
 static COMMENT_INSTEAD: Hint = Hint::fixed(
     "leave a comment instead, or ask somebody else for a review",
     Action::again(&[(Param::Verdict, Arg::Set(Cow::Borrowed("comment")))]),
