@@ -70,7 +70,7 @@ impl GitHub {
         Ok(outcome)
     }
 
-    /// A review of `pr`: its id may lead anywhere that the account can see.
+    /// Reads a review of `pr`: ids resolve to anything the account can see.
     async fn review_of(&self, pr: &PrId, key: &str) -> Result<wire::Review> {
         let text = Document::query("Review").text();
         let mut variables = pr_variables(pr)?;

@@ -1,4 +1,4 @@
-//! Running the failed jobs of GitHub Actions again.
+//! Reruns failed jobs of GitHub Actions.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +12,8 @@ use http::Method;
 use crate::{GitHub, api::JSON, error, pulls::repo_route};
 
 impl GitHub {
-    /// One request for each workflow run: it has the failed jobs of a run and what depends on them run
-    /// again (docs.github.com, REST, "Re-run failed jobs from a workflow run").
+    /// Sends one request for each workflow run, which reruns its failed jobs and their dependents
+    /// (docs.github.com, REST, "Re-run failed jobs from a workflow run").
     pub(crate) async fn rerun_failed(&self, pr: &PrId) -> Result<Outcome<Vec<Check>>> {
         let mut runs: BTreeMap<u64, Vec<Check>> = BTreeMap::new();
         let mut others = Vec::new();
@@ -75,7 +75,7 @@ impl GitHub {
     }
 }
 
-/// The workflow run of a job of GitHub Actions, by its page: `…/actions/runs/<run>/job/<job>`.
+/// The workflow run of a GitHub Actions job, from its page: `…/actions/runs/<run>/job/<job>`.
 fn run_of(check: &Check) -> Option<u64> {
     check.workflow.as_ref()?;
     let (_, rest) = check.url.as_deref()?.split_once("/actions/runs/")?;
