@@ -1,6 +1,7 @@
 //! Calls of tools: what they share, how they are routed, whom they ask and how they fail.
 
 mod action;
+mod aliases;
 mod args;
 mod call;
 mod confirm;
