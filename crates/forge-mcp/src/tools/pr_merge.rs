@@ -51,7 +51,7 @@ pub(super) struct Args {
     require_checks: bool,
     #[serde(default)]
     require_approval: bool,
-    /// Seal of the question
+    /// From the failed call
     confirm: Option<String>,
 }
 
