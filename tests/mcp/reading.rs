@@ -122,6 +122,9 @@ fn a_failure_says_what_to_do_next() {
     wire.call("pr_list", json!({"cursor": "x"}))
         .fails("invalid_input")
         .says("without cursor");
+    wire.call("pr_list", json!({"head": "grace:feature"}))
+        .fails("invalid_input")
+        .says("pass head=feature");
     let unknown = wire.request("tools/call", json!({"name": "pr_vew", "arguments": {}}));
     assert_eq!(unknown["error"]["code"], -32602);
     assert!(
