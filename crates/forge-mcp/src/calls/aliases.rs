@@ -189,3 +189,32 @@ pub(super) const INSTEAD: &[(&[&str], &str, &str)] = &[
         "a file is read from its first line, and goes on with cursor",
     ),
 ];
+
+/// Tools of github-mcp-server, and the tools that do the same here.
+pub(crate) const TOOL_ALIASES: &[(&str, &[&str])] = &[
+    ("pull_request_read", &["pr_view", "pr_diff", "pr_checks"]),
+    ("list_pull_requests", &["pr_list"]),
+    ("search_pull_requests", &["pr_list"]),
+    ("create_pull_request", &["pr_create"]),
+    ("update_pull_request", &["pr_edit", "pr_set_state"]),
+    ("update_pull_request_branch", &["pr_update_branch"]),
+    ("merge_pull_request", &["pr_merge"]),
+    (
+        "pull_request_review_write",
+        &["pr_review", "pr_thread_resolve"],
+    ),
+    ("add_comment_to_pending_review", &["pr_review"]),
+    ("add_reply_to_pull_request_comment", &["pr_comment"]),
+    ("issue_read", &["issue_view"]),
+    ("issue_write", &["issue_create", "issue_edit"]),
+    ("list_issues", &["issue_list"]),
+    ("add_issue_comment", &["issue_comment", "pr_comment"]),
+    ("get_file_contents", &["repo_file"]),
+    ("create_branch", &["pr_create"]),
+    ("create_or_update_file", &["repo_push", "pr_create"]),
+    ("push_files", &["repo_push", "pr_create"]),
+    ("delete_file", &["repo_push", "pr_create"]),
+    ("get_job_logs", &["pr_checks"]),
+    ("actions_run_trigger", &["pr_checks_rerun"]),
+    ("get_me", &["forge_status"]),
+];

@@ -16,6 +16,7 @@ pub use options::{Options, TOOL_SETS};
 pub use route::Route;
 pub(crate) use {
     action::{About, Advice, ToolCall, Tools},
+    aliases::TOOL_ALIASES,
     args::{CLEARED, replacement},
     call::{Call, IssueTarget, Target},
     confirm::Ask,
