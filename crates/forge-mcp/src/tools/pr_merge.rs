@@ -43,7 +43,7 @@ pub(super) struct Args {
     body: Option<String>,
     #[serde(default)]
     delete_branch: bool,
-    /// When all requirements are met
+    /// Once the forge allows it
     #[serde(default)]
     auto: bool,
     /// Refuse unless the checks passed
@@ -650,7 +650,7 @@ fn question(
 ) -> String {
     let how = method.map_or("the default method", MergeMethod::as_str);
     let when = if args.auto {
-        " once its requirements are met"
+        " as soon as the forge allows it"
     } else {
         ""
     };
