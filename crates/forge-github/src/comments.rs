@@ -304,7 +304,7 @@ fn no_comment(key: &str, pr: &PrId) -> Error {
         ),
     )
     .with_hint(
-        Hint::new("look for its key among the comments and the review threads").with_action(
+        Hint::new("look for its id among the comments and the review threads").with_action(
             Action::op(Op::PrView)
                 .on(&pr.key)
                 .with(Param::Include, "comments"),

@@ -106,7 +106,7 @@ fn no_review(pr: &PrId, key: &str) -> Error {
     let message = format!("there is no review '{}' on {pr}", one_line(key));
     let view = Action::op(Op::PrView).on(&pr.key);
     Error::not_found(Noun::Other, message).with_hint(
-        Hint::new("look for its key among the reviews")
+        Hint::new("look for its id among the reviews")
             .with_action(view.with(Param::Include, "reviews")),
     )
 }

@@ -235,15 +235,20 @@ pub(crate) fn from_graphql(about: About<'_>, error: &GqlError, headers: &HeaderM
         "NOT_FOUND" => {
             let noun = noun(error);
             let list = match noun {
-                Noun::PullRequest => Some(Op::PrList),
-                Noun::Issue => Some(Op::IssueList),
+                Noun::PullRequest => Some((
+                    Op::PrList,
+                    "look for its number in the list of pull requests, which has no issues",
+                )),
+                Noun::Issue => Some((
+                    Op::IssueList,
+                    "look for its number in the list of issues, which has no pull requests",
+                )),
                 _ => None,
             };
             let error = Error::not_found(noun, said);
             match list {
-                Some(list) => error.with_hint(
-                    Hint::new("look for its number in the list")
-                        .with_action(Action::op(list).with(Param::State, "all")),
+                Some((list, hint)) => error.with_hint(
+                    Hint::new(hint).with_action(Action::op(list).with(Param::State, "all")),
                 ),
                 None => error.with_hint("look at the name, and whether the account may see it"),
             }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use forge_core::{
-    Checks, Error, Outcome, PrId, Precondition, Result, Warning,
+    Action, Checks, Error, Hint, Op, Outcome, PrId, Precondition, Result, Warning,
     model::{Check, CheckStatus},
     text::one_line,
 };
@@ -35,7 +35,10 @@ impl GitHub {
                 Precondition::Rule,
                 format!("the failed checks of {pr} are not run by GitHub Actions: {others}"),
             )
-            .with_hint("run them again on their own pages"));
+            .with_hint(
+                Hint::new("run them again on their own pages")
+                    .with_action(Action::op(Op::Checks).on(&pr.key)),
+            ));
         }
         let mut outcome = Outcome::immediate(Vec::new());
         let mut failure = None;

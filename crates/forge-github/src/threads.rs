@@ -188,7 +188,7 @@ fn no_thread(id: &ThreadId) -> Error {
         format!("there is no review thread '{key}' on {}", id.pr),
     )
     .with_hint(
-        Hint::new("look for its key in the list of review threads")
+        Hint::new("look for its id in the list of review threads")
             .with_action(Action::op(Op::ThreadList).on(&id.pr.key)),
     )
 }

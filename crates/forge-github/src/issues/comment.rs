@@ -161,7 +161,7 @@ fn no_comment(id: &IssueId, key: &str) -> Error {
         format!("there is no comment '{key}' on {id}"),
     )
     .with_hint(
-        Hint::new("look for its key among the comments").with_action(
+        Hint::new("look for its id among the comments").with_action(
             Action::op(Op::IssueView)
                 .on(&id.key)
                 .with(Param::Include, "comments"),

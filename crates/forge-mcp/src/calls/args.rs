@@ -7,94 +7,7 @@ use serde_path_to_error::Segment;
 
 use forge_core::{Error, Result, near};
 
-/// Other names of arguments, as other servers have them.
-const ALIASES: &[(&str, &[&str])] = &[
-    (
-        "repo",
-        &[
-            "repository",
-            "repo_uri",
-            "repository_uri",
-            "repo_url",
-            "uri",
-        ],
-    ),
-    (
-        "number",
-        &[
-            "pull_number",
-            "pr_number",
-            "pull_request_number",
-            "pull_request",
-            "pull",
-            "pr",
-            "pull_id",
-            "pr_identifier",
-            "identifier",
-            "id",
-            "url",
-        ],
-    ),
-    (
-        "issue",
-        &["number", "issue_number", "issue_id", "id", "url"],
-    ),
-    ("limit", &["per_page", "first", "count", "page_size"]),
-    ("cursor", &["after", "next_cursor", "page_token"]),
-    (
-        "body",
-        &[
-            "description",
-            "text",
-            "message",
-            "comment",
-            "commit_message",
-        ],
-    ),
-    (
-        "expected_head",
-        &[
-            "sha",
-            "head_sha",
-            "expected_head_sha",
-            "expected_head_oid",
-            "commit_id",
-        ],
-    ),
-    ("context_lines", &["diff_context_lines"]),
-    ("search", &["query", "q"]),
-    ("draft", &["is_draft"]),
-    ("method", &["merge_method", "merge_strategy", "strategy"]),
-    ("head", &["head_branch", "head_ref", "source_branch"]),
-    ("base", &["base_branch", "base_ref", "target_branch"]),
-    ("thread", &["thread_id", "thread_node_id"]),
-    (
-        "reply_to",
-        &["in_reply_to", "comment_id", "thread", "thread_id"],
-    ),
-    ("verdict", &["event", "review_event"]),
-    ("paths", &["path", "files", "file"]),
-    ("path", &["file", "file_path", "filename"]),
-    ("line", &["line_number", "end_line"]),
-    ("ref", &["branch", "revision", "commit"]),
-    ("content", &["contents", "new_content"]),
-    ("subject", &["commit_title", "commit_headline"]),
-    ("comment", &["body", "message", "text"]),
-    ("add_reviewers", &["reviewers", "request_reviewers"]),
-    ("add_assignees", &["assignees"]),
-    ("edits", &["files", "changes"]),
-    ("labels", &["label"]),
-    (
-        "closes",
-        &["issues", "linked_issues", "linked_issue_numbers"],
-    ),
-];
-
-/// Other values of choices, in the same way.
-const VALUE_ALIASES: &[(&str, &[&str])] = &[
-    ("draft", &["true"]),
-    ("ready", &["false", "ready_for_review"]),
-];
+use super::aliases::{ALIASES, INSTEAD, NOT_A_DESCRIPTION, VALUE_ALIASES};
 
 /// Passed for what is to be emptied, as an empty argument counts as absent.
 pub(crate) const CLEARED: &str = "-";
@@ -147,27 +60,73 @@ pub(super) fn read<A: DeserializeOwned>(args: JsonObject, schema: &JsonObject) -
     let parted: String = listed
         .map(|name| format!("pass add_{name} or remove_{name} for {name}; "))
         .collect();
-    let unknown = args.keys().find(|name| !known(name)).cloned();
-    let near = unknown.map_or_else(String::new, |name| {
-        near::did_you_mean(&name, names.iter().copied())
-            .map_or_else(String::new, |near| format!("{near} "))
-    });
+    let unknown: Vec<String> = args.keys().filter(|name| !known(name)).cloned().collect();
+    let mut advised: Vec<&str> = unknown
+        .iter()
+        .filter_map(|name| instead(name, properties?))
+        .collect();
+    advised.dedup();
+    let near = match unknown.first().filter(|_| advised.is_empty()) {
+        Some(name) => near::did_you_mean(name, names.iter().copied())
+            .map_or_else(String::new, |near| format!("{near} ")),
+        None => advised.iter().map(|what| format!("{what}; ")).collect(),
+    };
+    let missing = missing(&args, schema);
     serde_path_to_error::deserialize(Value::Object(args)).map_err(|e| {
         let at = match e.path().to_string() {
             path if path == "." => String::new(),
             path => format!("{path}: "),
         };
-        let wanted = expected(e.path(), schema).map_or_else(String::new, |what| {
-            format!("{}takes {what}; ", at.replace(':', ""))
-        });
+        let wanted = expected(e.path(), schema).map_or_else(
+            || item_advice(e.path(), schema).map_or_else(String::new, |what| format!("{what}; ")),
+            |what| format!("{}takes {what}; ", at.replace(':', "")),
+        );
         let e = e.into_inner();
         refused(format!("the arguments do not fit: {at}{e}"))
             .with_hint(format!(
-                "{near}{parted}{wanted}this tool takes {}",
+                "{near}{parted}{missing}{wanted}this tool takes {}",
                 names.join(", ")
             ))
             .with_source(e)
     })
+}
+
+/// What to do instead of passing an argument that is not among `properties`, by [`INSTEAD`].
+fn instead(name: &str, properties: &JsonObject) -> Option<&'static str> {
+    let snake = snake_case(name);
+    let mut rows = INSTEAD.iter();
+    let row = rows.find(|(names, beside, _)| {
+        names.contains(&snake.as_str()) && properties.contains_key(*beside)
+    });
+    row.map(|(_, _, what)| *what)
+}
+
+/// [`instead`] for an argument of an item of a list, such as `comments[0].subjectType`.
+fn item_advice(path: &serde_path_to_error::Path, schema: &JsonObject) -> Option<&'static str> {
+    let mut segments = path.iter();
+    let (Some(Segment::Map { key: list }), Some(_), Some(Segment::Map { key: name })) =
+        (segments.next(), segments.next(), segments.next())
+    else {
+        return None;
+    };
+    let item = schema.get("properties")?.get(list)?.get("items")?;
+    instead(name, item.get("properties")?.as_object()?)
+}
+
+/// The required arguments that are not given, with what each takes.
+fn missing(args: &JsonObject, schema: &JsonObject) -> String {
+    let required = schema.get("required").and_then(Value::as_array);
+    let names = required.into_iter().flatten().filter_map(Value::as_str);
+    let absent = names.filter(|name| !args.contains_key(*name));
+    let described = absent.filter_map(|name| {
+        let of = schema.get("properties")?.get(name)?;
+        let what = in_words(of)?;
+        Some(match of.get("description").and_then(Value::as_str) {
+            Some(text) => format!("pass {name}, {what}: {text}; "),
+            None => format!("pass {name}, {what}; "),
+        })
+    });
+    described.collect()
 }
 
 /// The values that the schema has at a path, in words; `None` where it has nothing there.
@@ -212,17 +171,23 @@ fn fitted(sent: JsonObject, schema: &JsonObject) -> Result<JsonObject> {
     let properties = schema.get("properties").and_then(Value::as_object);
     let known = |name: &str| properties.is_some_and(|p| p.contains_key(name));
     let mut args = JsonObject::new();
+    let replaces_description = known("title") && !is_required(schema, "title");
     for (name, value) in sent {
-        if value.is_null() {
+        let snake = snake_case(&name);
+        let is_first_page = !known(&snake) && known("cursor") && is_page_one(&snake, &value);
+        if value.is_null() || is_first_page {
             continue;
         }
-        let snake = snake_case(&name);
         let name = if known(&snake) {
             snake
         } else {
             ALIASES
                 .iter()
-                .find(|(to, from)| known(to) && from.contains(&snake.as_str()))
+                .find(|(to, from)| {
+                    let overwrites = replaces_description && *to == "body";
+                    let is_refused = overwrites && NOT_A_DESCRIPTION.contains(&snake.as_str());
+                    known(to) && from.contains(&snake.as_str()) && !is_refused
+                })
                 .map_or(name, |(to, _)| (*to).to_owned())
         };
         let value = coerced(value, properties.and_then(|p| p.get(&name)))?;
@@ -252,6 +217,12 @@ fn is_blank(value: &Value) -> bool {
         Value::Number(n) => n.as_u64() == Some(0),
         _ => false,
     }
+}
+
+/// Whether an argument says `page` 1, which is where a call without a cursor begins.
+fn is_page_one(name: &str, value: &Value) -> bool {
+    let number = value.to_string();
+    name == "page" && ["0", "1", "1.0"].contains(&number.trim_matches('"'))
 }
 
 fn is_required(schema: &JsonObject, name: &str) -> bool {
@@ -657,6 +628,76 @@ mod tests {
         }
         let other = json!({"type": "string", "enum": ["open", "closed"]});
         assert_eq!(coerced(json!(true), Some(&other)).unwrap(), "true");
+    }
+
+    #[test]
+    fn comment_on_an_edit_is_not_the_description() {
+        let schema = json!({"properties": {
+            "title": {"type": "string"}, "body": {"type": "string"}, "append": {"type": "string"}
+        }});
+        let schema = schema.as_object().unwrap();
+        for name in ["comment", "message", "commitMessage"] {
+            let sent = json!({(name): "Looks good"});
+            let got = fit(sent.as_object().cloned(), schema).unwrap();
+            assert_eq!(Value::from(got), sent, "{name}");
+        }
+        let sent = json!({"description": "What it does"});
+        let got = fit(sent.as_object().cloned(), schema).unwrap();
+        assert_eq!(Value::from(got), json!({"body": "What it does"}));
+        assert!(instead("comment", schema["properties"].as_object().unwrap()).is_some());
+    }
+
+    #[test]
+    fn first_page_is_a_call_without_cursor() {
+        let schema = json!({"properties": {"cursor": {"type": "string"}}});
+        let schema = schema.as_object().unwrap();
+        for page in [json!(1), json!("1"), json!(1.0), json!(0)] {
+            let sent = json!({"page": page});
+            assert!(fit(sent.as_object().cloned(), schema).unwrap().is_empty());
+        }
+        let sent = json!({"page": 2});
+        let got = fit(sent.as_object().cloned(), schema).unwrap();
+        assert_eq!(Value::from(got), sent);
+    }
+
+    #[test]
+    fn sections_take_the_names_of_other_servers() {
+        let one = |choices: Value, sent: &str| {
+            let schema = json!({"type": "string", "enum": choices});
+            coerced(json!(sent), Some(&schema)).unwrap()
+        };
+        let view = json!(["checks", "threads", "comments"]);
+        assert_eq!(one(view.clone(), "status"), "checks");
+        assert_eq!(one(view.clone(), "review_comments"), "threads");
+        assert_eq!(one(view, "threads"), "threads");
+        let context = json!(["comments", "ci", "ci_logs"]);
+        assert_eq!(one(context.clone(), "checks"), "ci");
+        assert_eq!(one(context.clone(), "logs"), "ci_logs");
+        assert_eq!(one(context, "threads"), "comments");
+    }
+
+    #[test]
+    fn refusals_say_what_to_do_instead() {
+        let comment = json!([{"path": "a", "line": 1, "startSide": "LEFT"}]);
+        for (sent, says) in [
+            (json!({"repo": "o/r"}), "pass number, a text; "),
+            (
+                json!({"repo": "o/r", "number": 1, "direction": "desc"}),
+                "the order is newest first; this tool takes ",
+            ),
+            (
+                json!({"repo": "o/r", "number": 1, "method": "get"}),
+                "leave method out: include names the sections, ",
+            ),
+            (
+                json!({"repo": "o/r", "number": 1, "comments": comment}),
+                "side counts for both ends; this tool takes ",
+            ),
+        ] {
+            let e = parse(sent).unwrap_err();
+            let hint = e.hint().unwrap().text().to_owned();
+            assert!(hint.starts_with(says), "{hint}");
+        }
     }
 
     #[test]

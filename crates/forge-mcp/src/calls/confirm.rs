@@ -185,8 +185,8 @@ fn brought(call: &Call, ask: &Ask<'_>, bind: &str) -> Result<()> {
     let seal = seals.seal(bind)?;
     let message = format!("{why}. {}", ask.question);
     Err(Error::invalid("confirm", message).with_hint(format!(
-        "this client cannot ask the user, so ask yourself; if the user agrees, repeat the call with \
-         confirm=\"{seal}\""
+        "this client cannot ask, so ask the user yourself, with this question; after a yes, repeat the \
+         call with confirm=\"{seal}\""
     )))
 }
 

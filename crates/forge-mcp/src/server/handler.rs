@@ -16,7 +16,7 @@ use rmcp::{
 
 use super::Server;
 use crate::{
-    calls::About,
+    calls::{About, TOOL_ALIASES},
     content::{self, Cleaner, VALUE},
     prompts, resources, tools,
 };
@@ -297,11 +297,22 @@ impl Server {
         let hidden = tools::all()
             .iter()
             .any(|route| route.definition.name == name);
+        let alias = TOOL_ALIASES.iter().find(|(other, _)| *other == name);
+        let same = alias.map_or(&[][..], |(_, tools)| *tools);
+        let offered = same.iter().copied().filter(|tool| names.contains(tool));
+        let offered: Vec<&str> = offered.collect();
         let hint = if hidden && (self.options().write || !self.options().offers(name)) {
             format!("this server was started without {name}; tell the user if it is needed")
         } else if hidden {
             format!(
                 "{name} changes something, and this server only reads: it has to be started with --write"
+            )
+        } else if !offered.is_empty() {
+            format!("did you mean {}?", offered.join(" or "))
+        } else if !same.is_empty() {
+            format!(
+                "{} does that, and this server was started without it; tell the user if it is needed",
+                same.join(" or ")
             )
         } else {
             match near::near(name, names.iter().copied()).first() {

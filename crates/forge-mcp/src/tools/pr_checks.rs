@@ -52,8 +52,7 @@ impl Tool for PrChecks {
         name: "pr_checks",
         title: "Read the checks",
         description: "Every check of the head commit, failed ones first with summary and page, and \
-                      their last lines where asked for. Runs and waits for nothing: call again \
-                      while some are pending.",
+                      their last lines where asked for. To wait: pr_context wait_for=checks.",
         effect: Effect::Read,
     };
     type Args = Args;

@@ -47,6 +47,7 @@ pub(super) struct Args {
     context_lines: Option<u32>,
     /// Changes since then: a commit, a review's id, or "review" for my latest
     since: Option<String>,
+    /// At most 45 s; goes on with cursor
     wait_for: Option<WaitFor>,
     /// No section: what is waited for has not happened
     #[serde(skip)]

@@ -43,7 +43,7 @@ pub(super) struct Args {
     body: Option<String>,
     #[serde(default)]
     delete_branch: bool,
-    /// When all requirements are met
+    /// Once the forge allows it
     #[serde(default)]
     auto: bool,
     /// Refuse unless the checks passed
@@ -51,7 +51,7 @@ pub(super) struct Args {
     require_checks: bool,
     #[serde(default)]
     require_approval: bool,
-    /// Seal of the question
+    /// From the failed call
     confirm: Option<String>,
 }
 
@@ -650,7 +650,7 @@ fn question(
 ) -> String {
     let how = method.map_or("the default method", MergeMethod::as_str);
     let when = if args.auto {
-        " once its requirements are met"
+        " as soon as the forge allows it"
     } else {
         ""
     };

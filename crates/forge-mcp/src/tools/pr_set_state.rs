@@ -32,7 +32,7 @@ pub(super) struct Args {
     #[serde(default)]
     delete_branch: bool,
     expected_head: Option<String>,
-    /// Seal of the question
+    /// From the failed call
     confirm: Option<String>,
 }
 

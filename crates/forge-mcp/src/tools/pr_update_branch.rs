@@ -28,7 +28,7 @@ pub(super) struct Args {
     /// Default merge; rebase rewrites the branch, asks the user
     method: Option<Method>,
     expected_head: Option<String>,
-    /// Seal of the question
+    /// From the failed call
     confirm: Option<String>,
 }
 

@@ -33,7 +33,7 @@ pub(super) struct Args {
     /// Move also those that somebody works on
     #[serde(default)]
     pass_locks: bool,
-    /// Seal of the question
+    /// From the failed call
     confirm: Option<String>,
 }
 
