@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn rate_limit_pauses_until_its_reset() {
+    async fn rate_limit_pauses_until_reset() {
         let mut pacer = pacer(600);
         let (_, pause) = pacer.after_failure(limited(120)).unwrap();
         let pause = pause.unwrap().as_secs();

@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn risk_level_name_is_its_serialized_form() {
+    fn risk_level_name_matches_the_serialized_form() {
         for level in [RiskLevel::Low, RiskLevel::Medium, RiskLevel::High] {
             assert_eq!(serde_json::to_value(level).unwrap(), level.name());
         }
