@@ -149,7 +149,7 @@ fn word(name: &'static str) -> Json {
     Json::text(name)
 }
 
-/// The snake_case name of a value in the model.
+/// The `snake_case` name of a value in the model.
 pub(crate) fn model_name(value: impl Serialize) -> String {
     let name = serde_json::to_value(value).ok();
     let name = name.as_ref().and_then(|name| name.as_str());
