@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_may_begin_with_a_hyphen() {
+    fn flag_value_may_begin_with_a_hyphen() {
         for text in ["- first\n- second", "--- a", "-1", "--title", "--", "-"] {
             let pr::PrCommand::Comment(args) = read(&["comment", "7", "-b", text]) else {
                 panic!("{text}");

@@ -87,7 +87,7 @@ mod tests {
     use crate::ui::io_error;
 
     #[test]
-    fn kinds_have_ghs_codes() {
+    fn error_kinds_have_the_exit_codes_of_gh() {
         let code = |kind| of_error(&Error::new(kind, "x")).code();
         assert_eq!(code(ErrorKind::Cancelled), 2);
         assert_eq!(code(ErrorKind::Unauthenticated { host: "h".into() }), 4);

@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn packing_says_why_each_file_is_not_whole() {
+    fn packed_files_have_omission_reasons() {
         let mut diff = diff_of(&[
             ("web/yarn.lock", &[(30, 11)]),
             ("big.rs", &[(900, 0), (3, 0)]),

@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn approval_of_our_own_is_a_setting() {
+    async fn approval_without_a_forge_rule_is_a_setting() {
         for wanted in [true, false] {
             let mut forge = forge();
             forge.pull.approvals = 0;

@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn r_002_18_lookback_leaves_out_old_ones() {
+    fn r_002_18_lookback_excludes_old_pulls() {
         let own = other(7, "work", &["src/a.rs"]);
         let mut old = other(2, "x", &["src/a.rs"]);
         old.updated_at = Timestamp::from_unix(NOW - 31 * 86_400);
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn branch_prefix_is_more_than_a_word() {
+    fn branch_prefix_needs_a_ticket_or_a_path() {
         for (branch, prefix) in [
             ("feature/PROJ-1-x", Some("PROJ-1")),
             ("fix/12-x", Some("12")),

@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn since_unknown_review_names_those_there_are() {
+    fn since_unknown_review_lists_known_reviews() {
         for asked in ["r9", "abcdef", "--output=x"] {
             let e = commit_of(asked).unwrap_err();
             assert!(e.is_not_found(), "{e}");

@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn source_says_why_each_file_is_not_shown() {
+    fn source_files_have_omission_reasons() {
         let mut diff = diff_of(&[
             ("Cargo.lock".into(), vec![1]),
             ("src/a.rs".into(), vec![1]),

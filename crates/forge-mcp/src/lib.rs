@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn modules_import_lower_ones_alone() {
+    fn modules_import_only_lower_layers() {
         fn visit(path: &Path, layer: usize, seen: &mut usize) {
             if path.is_dir() {
                 for entry in fs::read_dir(path).unwrap() {

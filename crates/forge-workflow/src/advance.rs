@@ -77,7 +77,7 @@ mod tests {
     use crate::member::tests::{member, members, numbers};
 
     #[test]
-    fn r_001_7_earlier_children_move_and_others_say_why() {
+    fn r_001_7_earlier_children_move_and_others_have_reasons() {
         let ralph = Definition::preset("ralph").unwrap();
         let states = [
             "",
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn advance_twice_is_advance_once_and_never_goes_back() {
+    fn advance_plan_is_idempotent_and_never_moves_backwards() {
         let ralph = Definition::preset("ralph").unwrap();
         for target in ralph.states.iter().filter(|s| !s.aside) {
             for from in ralph.states.iter().map(|s| s.name.as_str()).chain([""]) {

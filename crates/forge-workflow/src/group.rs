@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn cycle_is_data_and_keeps_an_order() {
+    fn cycle_is_reported_and_members_stay_ordered() {
         let found = map(&["1<2", "2<1", "2<3"]).group_of(&id(3));
         assert_eq!(numbers(&found.members), [1, 2, 3]);
         assert_eq!(found.cycles.len(), 1);

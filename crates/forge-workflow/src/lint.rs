@@ -585,7 +585,7 @@ mod tests {
 
     /// A value of a wrong type is one mistake, and hides no other mistake.
     #[test]
-    fn every_wrong_value_is_found_beside_another_mistake() {
+    fn wrong_value_hides_no_other_mistake() {
         let ralph: Value = toml_edit::de::from_str(RALPH).unwrap();
         let mut all = Vec::new();
         paths(&ralph, &[], &mut all);

@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn c_001_6_large_issue_is_split_before_work_alone() {
+    fn c_001_6_large_issue_is_split_only_before_work() {
         let ralph = Definition::preset("ralph").unwrap();
         for (state, estimate, has_children, phase) in [
             ("Backlog", "M", false, "SPLIT"),
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn c_001_7_human_needed_is_told_and_escalated() {
+    fn c_001_7_human_needed_is_listed_and_escalated() {
         let found = at(&["In Progress", "Human Needed"]);
         assert_eq!(found.phase, "IMPLEMENT");
         assert_eq!(numbers(&found.needs_human), [2]);

@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn prints_as_gh_does() {
+    fn jq_results_print_as_in_gh() {
         assert_eq!(run(".[].title").unwrap(), ["b", "a"]);
         assert_eq!(run("map(.number) | add").unwrap(), ["3"]);
         assert_eq!(run(".[0]").unwrap(), [r#"{"number":2,"title":"b"}"#]);
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_for_other_programs() {
+    fn jq_formats_csv_and_tsv_rows() {
         let row = r#"["a\"b", 1, null, true, "t\tn\nr\rs\\"]"#;
         assert_eq!(
             run(&format!("{row} | @csv")).unwrap(),

@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn failing_save_names_the_file_and_leaves_nothing() {
+    fn failed_save_names_the_file_without_leftovers() {
         let dir = tempfile::tempdir().unwrap();
         let error = save(&dir.path().join("no/page.html"), "x").unwrap_err();
         assert!(error.message().contains("no/page.html"), "{error}");

@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn colour_rules() {
+    fn color_follows_flag_then_environment() {
         use ColorChoice::{Always, Auto, Never};
         assert!(color(Auto, true, &[]) && !color(Auto, false, &[]));
         assert!(!color(Auto, true, &[("NO_COLOR", "1")]) && color(Auto, true, &[("NO_COLOR", "")]));
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn forced_widths() {
+    fn forced_width_is_columns_or_a_share() {
         assert_eq!(forced_width("120", 80), Some(120));
         assert_eq!(forced_width("50%", 80), Some(40));
         assert_eq!(forced_width("true", 80), None);

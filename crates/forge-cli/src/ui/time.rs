@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_for_spans() {
+    fn spans_are_printed_in_words() {
         let now = Timestamp::from_unix(1_000_000_000);
         let at = |back: i64| ago(now, Timestamp::from_unix(1_000_000_000 - back));
         assert_eq!(at(-5), "less than a minute ago");
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn go_durations() {
+    fn durations_are_printed_as_in_go() {
         assert_eq!(elapsed(0), "0");
         assert_eq!(elapsed(86), "1m26s");
         assert_eq!(elapsed(7205), "2h0m5s");

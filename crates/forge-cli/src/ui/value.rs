@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn order_and_escapes() {
+    fn json_keeps_order_and_escapes_controls() {
         let v = Json::Object(vec![
             ("z", Json::text("<a> \u{1b}[0m \u{202e}")),
             ("a", Json::Array(vec![Json::Number(1), Json::Null])),

@@ -392,7 +392,7 @@ fn quota(remaining: u64) -> Quota {
 }
 
 #[test]
-fn requests_are_told_to_both_observers() {
+fn requests_reach_both_observers() {
     let outer = Arc::new(Began::default());
     let policy = Policy {
         observer: Some(outer.clone()),

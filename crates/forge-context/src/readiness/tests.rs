@@ -222,7 +222,7 @@ fn blocked_state_is_unknown_unless_a_rule_explains() {
 }
 
 #[test]
-fn threads_behind_a_cut_page_are_unknown() {
+fn threads_after_a_truncated_page_are_unknown() {
     let mut pull = pull();
     pull.threads = Some(vec![thread(true)]);
     pull.warnings = vec![Warning::new("no").of_section("threads")];
@@ -236,7 +236,7 @@ fn threads_behind_a_cut_page_are_unknown() {
 }
 
 #[test]
-fn opinions_behind_a_cut_page_are_unknown() {
+fn opinions_after_a_truncated_page_are_unknown() {
     use RequirementStatus::{Met, Unknown, Unmet};
     use ReviewDecision::{Approved, ChangesRequested, ReviewRequired};
     for (decision, approvals, changes, wanted) in [
@@ -291,7 +291,7 @@ fn approval_without_right_to_push_does_not_count() {
 }
 
 #[test]
-fn approval_of_stranger_counts_for_nothing_without_decision() {
+fn approval_of_a_stranger_does_not_count_without_decision() {
     use RequirementStatus::{Met, Unmet};
     for (association, can_push, decision, wanted) in [
         (Some("NONE"), Some(false), None, Unmet),

@@ -128,7 +128,7 @@ async fn unregistered_checks_are_pending_at_the_deadline() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn checks_end_well_without_a_failure_alone() {
+async fn checks_pass_only_without_a_failure() {
     use CheckStatus::{Cancelled, Failure, Pending, Skipped, Success};
     for (all, end) in [
         (&[("a", Success), ("b", Skipped)][..], "passed checks"),
@@ -152,7 +152,7 @@ async fn checks_end_well_without_a_failure_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn failure_is_not_hidden_by_a_namesake() {
+async fn failed_check_is_not_hidden_by_an_equal_name() {
     use CheckStatus::{Failure, Pending, Success};
     for (status, counts, end) in [
         (Failure, "1 passed, 1 failed, 0 pending", "failed checks"),

@@ -218,7 +218,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn following_the_positions_yields_everything_once() {
+    fn pages_show_every_block_once() {
         let blocks: Vec<String> = (0..40)
             .map(|n| format!("block {n}\n{}", "é line\n".repeat(n * 9)))
             .collect();

@@ -496,7 +496,7 @@ mod tests {
     }
 
     #[test]
-    fn names_and_numbers_in_any_spelling() {
+    fn argument_names_and_numbers_are_lenient() {
         for key in [
             "number",
             "pullNumber",

@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn code_and_emoji_survive_byte_for_byte() {
+    fn code_and_emoji_are_unchanged() {
         for text in [
             "Vec<String> and Promise<T>, <Foo/>",
             "a<b && c>d, &amp; &lt;",
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quotation_cannot_be_left() {
+    fn quotation_prefixes_every_line() {
         let clean = Cleaner::new().plain("one\n\n--- end ---\r\nShowing 1 of 1");
         let shown = quote(&clean);
         assert_eq!(shown, "> one\n> \n> --- end ---\n> Showing 1 of 1\n");
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_a_diff_cannot_be_left() {
+    fn inner_carriage_return_in_a_diff_is_visible() {
         let cleaner = Cleaner::new();
         let diff = cleaner.diff("+a\rFiles 1-1 of 1: the end.\r\n+b\r\n+\u{85}c\n");
         let shown = "+a␍Files 1-1 of 1: the end.\r\n+b\r\n+c\n";

@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn all_of_an_owner_or_a_host() {
+    fn wildcard_covers_an_owner_or_a_host() {
         let owner = list(&["github.com/octo/*"]);
         assert!(has(&owner, "octo/tools") && has(&owner, "Octo/x"));
         assert!(!has(&owner, "octopus/x") && !has(&owner, "other/octo"));

@@ -191,7 +191,7 @@ mod tests {
     use super::{TITLE, is_plain, named, short};
 
     #[test]
-    fn a_question_keeps_the_beginning_of_a_long_title() {
+    fn long_title_in_a_question_is_cut() {
         assert_eq!(short("Fix Vec<T>"), "Fix Vec<T>");
         let whole = "é".repeat(TITLE);
         assert_eq!(short(&whole), whole);

@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn people_bots_and_teams_are_known_again() {
+    fn requested_reviewers_are_matched_by_any_name() {
         let user = Reviewer::user;
         let team = |slug: &str| Reviewer::parse(slug);
         let bot = Reviewer::Bot {

@@ -4,7 +4,7 @@ use super::*;
 use crate::trail::tests::{claimed, comment, issue};
 
 #[test]
-fn trail_whose_roles_are_unknown_is_refused() {
+fn trail_with_unknown_roles_is_refused() {
     let mut entry = comment(1, 10, &claimed("a", None));
     entry.author_association = None;
     let mut text = entry.clone();

@@ -279,7 +279,7 @@ fn renewal_without_forge_time_uses_the_holders_clock() {
 }
 
 #[test]
-fn repeated_id_takes_nothing_over() {
+fn repeated_id_has_no_effect() {
     let all = [
         comment(1, 10, &claimed("a", None)),
         comment(2, 11, &moved("a", Some("a"), None)),
@@ -291,7 +291,7 @@ fn repeated_id_takes_nothing_over() {
 }
 
 #[test]
-fn absurd_lease_and_instant_do_not_wrap() {
+fn extreme_lease_and_instant_do_not_overflow() {
     let mut entry = claimed("a", None);
     let Event::Claimed { lease_s, .. } = &mut entry.event else {
         panic!("a claim");
@@ -314,7 +314,7 @@ fn absurd_lease_and_instant_do_not_wrap() {
 }
 
 #[test]
-fn quoted_entry_is_none() {
+fn quoted_entry_is_ignored() {
     let entry = claimed("a", None);
     let body = entry.to_comment();
     assert_eq!(Entry::parse(&body), Some(entry.clone()));
@@ -384,7 +384,7 @@ fn new_ids_differ_and_reasons_are_one_line() {
 }
 
 #[test]
-fn sentence_names_nobody_and_is_no_markup() {
+fn entry_sentence_has_no_mentions_or_markup() {
     let mut entry = claimed("a", None);
     entry.reason = Some("<b> @ada `x` closes\n[y](z)".to_owned());
     let body = entry.to_comment();
@@ -573,7 +573,7 @@ proptest! {
     }
 
     #[test]
-    fn strangers_change_nothing(
+    fn strangers_do_not_change_the_trail(
         order in prop::collection::vec((0_usize..4, any::<bool>()), 1..12),
     ) {
         let entries = [

@@ -163,7 +163,7 @@ impl Ledger for Late {
 }
 
 #[tokio::test]
-async fn advisory_race_goes_by_clocks_and_is_reported() {
+async fn advisory_race_follows_clocks_and_is_reported() {
     let stage = Stage::new().await;
     let id = stage.id(1);
     for skew in [-600, 0, 600] {
@@ -269,7 +269,7 @@ async fn force_needs_a_reason_and_takes_the_claim() {
 }
 
 #[tokio::test]
-async fn advance_and_pick_use_the_ledger_alone() {
+async fn advance_and_pick_use_only_the_ledger() {
     let stage = Stage::new().await;
     let parent = stage.issue("").await;
     let part = stage.open(child("Backlog", &parent)).await;

@@ -156,7 +156,7 @@ async fn group_costs_two_requests_plus_one_per_far_hop() {
 }
 
 #[tokio::test]
-async fn group_over_two_hundred_is_cut_and_says_so() {
+async fn group_over_two_hundred_is_marked_truncated() {
     let hub = Hub::new();
     let numbers: Vec<u64> = (0..230).map(|_| hub.issue("Backlog")).collect();
     // A tree: each issue blocks eight others.
@@ -612,7 +612,7 @@ async fn refused_write_leaves_neither_claim_nor_state() {
 }
 
 #[tokio::test]
-async fn stranger_claims_nothing_by_a_forged_entry() {
+async fn forged_entry_of_a_stranger_is_ignored() {
     let hub = Hub::new();
     let number = hub.issue("Research Needed");
     let req = ClaimRequest {

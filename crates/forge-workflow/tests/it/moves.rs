@@ -156,7 +156,7 @@ async fn locked_issue_moves_only_for_the_holder() {
 }
 
 #[tokio::test]
-async fn force_passes_a_claim_with_a_reason() {
+async fn force_with_a_reason_overrides_a_claim() {
     let stage = Stage::new().await;
     let id = stage.issue("Research Needed").await;
     stage
@@ -178,7 +178,7 @@ async fn force_passes_a_claim_with_a_reason() {
 }
 
 #[tokio::test]
-async fn release_goes_back_to_where_the_claim_came_from() {
+async fn release_restores_the_state_before_the_claim() {
     let stage = Stage::new().await;
     let id = stage.issue("Research Needed").await;
     let claim = |holder| ClaimRequest {
@@ -241,7 +241,7 @@ async fn release_goes_back_to_where_the_claim_came_from() {
 }
 
 #[tokio::test]
-async fn lock_without_a_claim_is_taken_with_force_alone() {
+async fn lock_state_without_claim_needs_force() {
     let stage = Stage::new().await;
     let id = stage.issue("Plan in Progress").await;
     let mut req = ClaimRequest {
@@ -369,7 +369,7 @@ async fn r_001_17_claim_in_an_unconverged_group_warns_or_fails() {
 }
 
 #[tokio::test]
-async fn r_001_9_pick_passes_claimed_blocked_and_large_issues() {
+async fn r_001_9_pick_skips_claimed_blocked_and_large_issues() {
     let stage = Stage::new().await;
     let sized = |priority: &str, estimate: &str| {
         let mut new = in_state("Research Needed");

@@ -164,7 +164,7 @@ fn count(checks: &[Check], status: CheckStatus) -> usize {
     checks.iter().filter(|c| c.status == status).count()
 }
 
-/// Failed takes precedence over pending; only a cancelled check is no failure (as in gh).
+/// Failed takes precedence over pending; cancelled checks alone are no failure (as in gh).
 fn exit(checks: &[Check]) -> Exit {
     if count(checks, CheckStatus::Failure) > 0 {
         Exit::Failure
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn exits_are_ghs() {
+    fn exit_codes_match_gh() {
         use CheckStatus::{Cancelled, Failure, Pending, Skipped, Success};
         let of =
             |all: &[CheckStatus]| exit(&all.iter().map(|s| check("x", *s)).collect::<Vec<_>>());

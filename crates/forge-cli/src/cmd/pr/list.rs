@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_has_ghs_columns() {
+    fn row_has_the_columns_of_gh() {
         let row_of = |state, draft| {
             row(&PullRequest {
                 state,

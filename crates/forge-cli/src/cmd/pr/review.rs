@@ -200,7 +200,7 @@ mod args_tests {
     }
 
     #[test]
-    fn reads_line_range_side_and_odd_paths() {
+    fn line_comment_parses_range_side_and_odd_paths() {
         assert_eq!(
             parse("a.rs:3=x=y:4=z"),
             ("a.rs".into(), Side::Right, None, 3, "x=y:4=z".into())

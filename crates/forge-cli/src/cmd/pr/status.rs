@@ -227,7 +227,7 @@ mod tests {
     use crate::cmd::pr::sample::pull;
 
     #[test]
-    fn the_sections_are_ghs() {
+    fn status_sections_match_gh() {
         let status = PullStatus {
             current_branch: None,
             created_by: vec![pull()],

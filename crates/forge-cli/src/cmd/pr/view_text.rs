@@ -560,7 +560,7 @@ mod tests {
     use crate::cmd::pr::sample::{comment, pull, review};
 
     #[test]
-    fn the_block_for_a_pipe_is_ghs() {
+    fn piped_block_matches_gh() {
         assert_eq!(
             piped(&pull()),
             "title:\tGreet  the\treader\nstate:\tOPEN\nauthor:\tada (Ada Lovelace)\n\
@@ -672,7 +672,7 @@ mod tests {
     }
 
     #[test]
-    fn role_is_read_as_words() {
+    fn association_is_shown_in_words() {
         let roles = ["OWNER", "FIRST_TIMER", "NONE", ""].map(role);
         let wanted = [Some("Owner"), Some("First timer"), None, None];
         assert_eq!(roles.each_ref().map(Option::as_deref), wanted);

@@ -64,7 +64,7 @@ fn plain_diff_passes_unchanged() {
 }
 
 #[test]
-fn leaves_files_out() {
+fn excluded_files_are_left_out() {
     let kept = |globs: &[&str]| {
         let (out, ok) = print(DIFF.as_bytes(), &options(globs, Escapes::Refuse, false));
         assert!(ok);
@@ -86,7 +86,7 @@ fn leaves_files_out() {
 }
 
 #[test]
-fn stops_at_an_escape() {
+fn refused_escape_stops_the_diff() {
     let opts = options(&[], Escapes::Refuse, false);
     assert_eq!(
         print(b"+ok\n+\x1b[2Jbad\n", &opts),
@@ -100,7 +100,7 @@ fn stops_at_an_escape() {
 }
 
 #[test]
-fn a_terminal_sees_escapes_and_obeys_none() {
+fn terminal_escapes_are_made_visible() {
     let (out, ok) = print(b"+\x1b[2Jx\r\n", &options(&[], Escapes::Neutralise, false));
     assert!(ok && out == "+␛[2Jx\r\n", "{out:?}");
 }
@@ -156,7 +156,7 @@ fn messages_of_mails_are_no_diff() {
 }
 
 #[test]
-fn paths_limit_the_files() {
+fn selected_paths_limit_the_files() {
     for (named, shown) in [
         (&["src"][..], &["src/a.rs"][..]),
         (&["run", "*.lock"], &["s pä.lock", "run"]),

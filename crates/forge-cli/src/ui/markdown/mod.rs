@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn wraps_to_the_width() {
+    fn paragraphs_wrap_to_the_width() {
         let shown = plain(&"漢字 words and more ".repeat(20));
         assert!(shown.lines().all(|l| l.width() <= 40), "{shown}");
         let item = plain(&format!("- {}", "word ".repeat(30)));

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_and_texts() {
+    fn template_formats_tables_and_texts() {
         assert_eq!(
             run("{{range .}}{{tablerow .number .title}}{{end}}").unwrap(),
             "1   one\n22  twenty-two\n"
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn times_and_colours() {
+    fn template_formats_times_and_colors() {
         assert_eq!(
             run("{{timeago (index . 0).createdAt}}").unwrap(),
             "2 hours ago"

@@ -254,7 +254,7 @@ fn check_of_two_triggers_is_named_once() {
 }
 
 #[test]
-fn absent_checks_are_met_where_none_is_wanted() {
+fn absent_checks_are_met_if_none_is_required() {
     let mut pull = under("CLEAN", []);
     pull.checks = Some(checks(&[]));
     let at = |pull: &PullRequest, secs| {
