@@ -157,7 +157,7 @@ pub enum ConvergenceGate {
 pub enum Quantifier {
     /// At least one.
     Any,
-    /// All of at least one member.
+    /// Every live member, of which there is at least one.
     All,
     /// No member.
     None,

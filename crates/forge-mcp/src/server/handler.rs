@@ -191,7 +191,7 @@ impl ServerHandler for Server {
         unless_cancelled(&ctx, get).await
     }
 
-    /// Receives requests of known methods with invalid parameters, besides unknown methods.
+    /// rmcp routes known methods with invalid parameters here, like unknown methods.
     async fn on_custom_request(
         &self,
         request: CustomRequest,

@@ -183,7 +183,7 @@ fn refused(message: String) -> Error {
     Error::invalid("attach", text::one_line(&message).into_owned())
 }
 
-/// Another comment with a file.
+/// The action of adding a comment with a file.
 const ATTACH: Action = Action::fixed(Call::Op(Op::Comment), &[(Param::Attach, Arg::Choose)]);
 
 fn not_uploaded(name: &str, e: &Error) -> Error {

@@ -91,7 +91,7 @@ impl Page {
         let _ = writeln!(self.out, "\n{}", self.palette.bold(text));
     }
 
-    /// Foreign text; each line follows a bar.
+    /// Quotes foreign text: each line begins with a bar.
     fn quote(&mut self, body: &str) {
         let (kept, dropped) = text::truncate_chars(body, MAX_BODY);
         for line in text::neutralise(&kept).lines() {
