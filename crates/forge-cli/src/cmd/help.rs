@@ -13,10 +13,9 @@ pub struct HelpArgs {
     pub command: Vec<String>,
 }
 
-/// Prints what `--help` of the command prints.
+/// Prints the same as `--help` of the command.
 ///
-/// # Errors
-/// `invalid_input` (field `command`) for a command that there is not.
+/// # Errors `invalid_input` (field `command`) for an unknown command.
 pub fn run(ctx: &Ctx, args: &HelpArgs) -> Result<Exit> {
     let words = args.command.iter().flat_map(|words| words.split(' '));
     let asked = ["forge"].into_iter().chain(words).chain(["--help"]);

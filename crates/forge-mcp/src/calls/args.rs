@@ -1,4 +1,4 @@
-//! Forgiving arguments: what models send for what the schema says.
+//! Lenient parsing of tool arguments: accepts the variants that models send.
 
 use rmcp::model::JsonObject;
 use serde::de::DeserializeOwned;
@@ -9,10 +9,10 @@ use forge_core::{Error, Result, near};
 
 use super::aliases::{ALIASES, INSTEAD, NOT_A_DESCRIPTION, VALUE_ALIASES};
 
-/// Passed for what is to be emptied, as an empty argument counts as absent.
+/// The value that empties an argument; an empty value counts as absent.
 pub(crate) const CLEARED: &str = "-";
 
-/// A text that replaces another, which [`CLEARED`] empties.
+/// A replacement text, which [`CLEARED`] empties.
 pub(crate) fn replacement(text: String) -> String {
     match text.trim() {
         CLEARED => String::new(),
@@ -20,14 +20,14 @@ pub(crate) fn replacement(text: String) -> String {
     }
 }
 
-/// The arguments of a tool from what was sent, as its schema has them.
+/// Fits the received arguments to the tool's schema.
 ///
-/// Names may be in camelCase or be [`ALIASES`]; `owner` beside `repo` is put in front of it; where
-/// the schema wants a number, a truth value or a list, a text that reads as one is taken. An optional
-/// argument that is blank counts as absent: see [`is_blank`].
+/// Names may be in camelCase or be [`ALIASES`]; `owner` is put in front of `repo`; a text is
+/// converted where the schema requires a number, boolean or list. A blank optional argument counts
+/// as absent: see [`is_blank`].
 ///
-/// # Errors
-/// `invalid_input` for one that is given twice, and for an owner that is not the repository's.
+/// # Errors `invalid_input` for a duplicate argument, and for an owner that contradicts the
+/// repository.
 pub(super) fn fit(sent: Option<JsonObject>, schema: &JsonObject) -> Result<JsonObject> {
     let properties = schema.get("properties").and_then(Value::as_object);
     let known = |name: &str| properties.is_some_and(|p| p.contains_key(name));
@@ -44,17 +44,16 @@ pub(super) fn fit(sent: Option<JsonObject>, schema: &JsonObject) -> Result<JsonO
     Ok(args)
 }
 
-/// Arguments as the tool takes them.
+/// Deserializes the arguments of a tool.
 ///
-/// # Errors
-/// `invalid_input` that says which argument is wrong and which there are.
+/// # Errors `invalid_input` naming the wrong argument and the known ones.
 pub(super) fn read<A: DeserializeOwned>(args: JsonObject, schema: &JsonObject) -> Result<A> {
     let properties = schema.get("properties").and_then(Value::as_object);
     let known = |name: &str| properties.is_some_and(|p| p.contains_key(name));
     let names: Vec<&str> = properties
         .map(|p| p.keys().map(String::as_str).collect())
         .unwrap_or_default();
-    // A whole list in the place of what is to be added and taken away: which of the two is not known.
+    // A whole list for an argument that is split into additions and removals is ambiguous.
     let listed = args.keys().map(|name| snake_case(name));
     let listed = listed.filter(|name| known(&format!("remove_{name}")));
     let parted: String = listed
@@ -129,7 +128,7 @@ fn missing(args: &JsonObject, schema: &JsonObject) -> String {
     described.collect()
 }
 
-/// The values that the schema has at a path, in words; `None` where it has nothing there.
+/// The values that the schema allows at a path, in words; `None` for an unknown path.
 fn expected(path: &serde_path_to_error::Path, schema: &JsonObject) -> Option<String> {
     let mut of: Option<&Value> = None;
     for segment in path.iter() {
@@ -139,7 +138,7 @@ fn expected(path: &serde_path_to_error::Path, schema: &JsonObject) -> Option<Str
                 Some(of) => of.get("properties")?.get(key),
             },
             Segment::Seq { .. } => of?.get("items"),
-            // The value of an enum stands where the enum does.
+            // An enum's value has the path of the enum.
             Segment::Enum { .. } | Segment::Unknown => of,
         };
         of?;
@@ -166,7 +165,7 @@ fn in_words(schema: &Value) -> Option<String> {
     })
 }
 
-/// What was sent, under the names that the schema has and of the types that it wants.
+/// Maps the received arguments to the schema's names and types.
 fn fitted(sent: JsonObject, schema: &JsonObject) -> Result<JsonObject> {
     let properties = schema.get("properties").and_then(Value::as_object);
     let known = |name: &str| properties.is_some_and(|p| p.contains_key(name));
@@ -207,9 +206,9 @@ fn fitted(sent: JsonObject, schema: &JsonObject) -> Result<JsonObject> {
     Ok(args)
 }
 
-/// Whether a value says nothing. Clients that send every argument of a schema (the strict modes of
-/// OpenAI and Gemini) put an empty text, an empty list or 0 where their user named nothing. An empty
-/// `content` is that of an empty file.
+/// Returns true for an empty value. Strict modes (OpenAI, Gemini) send every argument of a schema,
+/// with an empty text, an empty list or 0 where the user gave nothing. An empty `content` means an
+/// empty file.
 fn is_blank(value: &Value) -> bool {
     match value {
         Value::String(text) => text.trim().is_empty(),
@@ -230,8 +229,8 @@ fn is_required(schema: &JsonObject, name: &str) -> bool {
     required.is_some_and(|names| names.iter().any(|n| n.as_str() == Some(name)))
 }
 
-/// `owner` beside `repo`, as other servers have it. It must not be passed over in silence: the
-/// call would be about another repository than was meant.
+/// Puts `owner` in front of `repo`, as other servers name repositories. Ignoring it would silently
+/// address another repository.
 fn put_owner(args: &mut JsonObject, owner: &Value) -> Result<()> {
     let name = owner.as_str().map(str::trim);
     let (Some(name), repo) = (name, args.get_mut("repo")) else {
@@ -278,10 +277,9 @@ fn snake_case(name: &str) -> String {
     out
 }
 
-/// A value as the type that the schema wants, where it can be read as one.
+/// Converts a value to the schema's type, if possible.
 ///
-/// # Errors
-/// As [`fitted`], of an object in it.
+/// # Errors As [`fitted`], for a nested object.
 pub(super) fn coerced(value: Value, schema: Option<&Value>) -> Result<Value> {
     let wanted = schema.and_then(|s| s.get("type")).and_then(Value::as_str);
     Ok(match (wanted, value) {
@@ -291,7 +289,7 @@ pub(super) fn coerced(value: Value, schema: Option<&Value>) -> Result<Value> {
             let number = digits.parse::<u64>();
             number.map_or(Value::String(text), Value::from)
         }
-        // A model's 30.0 is 30.
+        // Models send 30.0 for 30.
         (Some("integer"), Value::Number(n)) if n.as_u64().is_none() => match n.as_f64() {
             Some(f) if f.fract() == 0.0 && (0.0..9e15).contains(&f) => {
                 Value::from(format!("{f:.0}").parse::<u64>().unwrap_or_default())
@@ -311,7 +309,7 @@ pub(super) fn coerced(value: Value, schema: Option<&Value>) -> Result<Value> {
             coerced(Value::String(on.to_string()), schema)?
         }
         (Some("string"), Value::String(text)) => {
-            // An enum in another case, with blanks around it, or one of what is named in the plural.
+            // An enum in another case, with surrounding blanks, or in the plural.
             let choices = schema.and_then(choices);
             let same = |c: &&Value| {
                 c.as_str()
@@ -322,7 +320,7 @@ pub(super) fn coerced(value: Value, schema: Option<&Value>) -> Result<Value> {
                 .unwrap_or(Value::String(text))
         }
         (Some("array"), Value::String(text)) => {
-            // A list that was written as JSON text, or as words with commas.
+            // A list as JSON text, or as words with commas.
             match serde_json::from_str::<Value>(&text) {
                 Ok(written @ (Value::Array(_) | Value::Object(_))) => coerced(written, schema)?,
                 _ => {
@@ -343,7 +341,7 @@ pub(super) fn coerced(value: Value, schema: Option<&Value>) -> Result<Value> {
             let items = items.map(|item| coerced(item, of));
             Value::Array(items.collect::<Result<_>>()?)
         }
-        // Names and their values, where each is one text.
+        // An object of names and values, for a list of texts.
         (Some("array"), Value::Object(sent))
             if schema
                 .and_then(|s| s.pointer("/items/type"))
@@ -357,7 +355,7 @@ pub(super) fn coerced(value: Value, schema: Option<&Value>) -> Result<Value> {
             });
             pairs.collect()
         }
-        // One of a list's items alone.
+        // A single item instead of a list.
         (Some("array"), one @ (Value::Object(_) | Value::Number(_))) => {
             coerced(Value::Array(vec![one]), schema)?
         }
@@ -369,7 +367,7 @@ pub(super) fn coerced(value: Value, schema: Option<&Value>) -> Result<Value> {
     })
 }
 
-/// The items of a list of choices that were written as one text with commas.
+/// Splits a text with commas into the items of a list of choices.
 fn parted(item: Value, of: Option<&Value>) -> Vec<Value> {
     match (&item, of.and_then(choices)) {
         (Value::String(text), Some(_)) if text.contains(',') => {
@@ -448,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn the_names_that_are_also_taken_are_taken_and_documented() {
+    fn argument_aliases_are_accepted_and_documented() {
         let mut table = String::from("| argument | also taken |\n|---|---|\n");
         for (name, also) in ALIASES {
             table += &format!("| `{name}` | `{}` |\n", also.join("`, `"));
@@ -469,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn names_and_numbers_in_any_spelling() {
+    fn argument_names_and_numbers_are_lenient() {
         for key in [
             "number",
             "pullNumber",
@@ -516,7 +514,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_a_list_is_forgiven_as_well() {
+    fn list_items_are_parsed_leniently() {
         let side = Some("right".to_owned());
         for comments in [
             json!([{"path": "a.rs", "line": 7, "side": "right"}]),
@@ -549,7 +547,7 @@ mod tests {
     }
 
     #[test]
-    fn an_owner_is_put_in_front_or_is_the_repositorys() {
+    fn owner_is_prepended_or_must_match_the_repository() {
         for (mut sent, repo) in [
             (json!({"owner": "o", "repo": "r"}), "o/r"),
             (json!({"Owner": " o ", "repo": "r"}), "o/r"),
@@ -564,7 +562,7 @@ mod tests {
             sent["number"] = json!(1);
             assert_eq!(parse(sent).unwrap().repo, repo);
         }
-        // In silence the call would go elsewhere.
+        // Silently ignoring the owner would address another repository.
         for (mut sent, says) in [
             (json!({"owner": "o"}), "\"o\" is given without repo"),
             (
@@ -580,7 +578,7 @@ mod tests {
     }
 
     #[test]
-    fn optional_arguments_that_are_blank_count_as_absent() {
+    fn blank_optional_arguments_count_as_absent() {
         let sent = json!({
             "repo": "o/r", "number": 1, "limit": 0, "labels": [], "include": [""], "verdict": " ",
             "comments": [{"path": "a.rs", "line": 7, "side": ""}],
@@ -589,7 +587,7 @@ mod tests {
         assert_eq!((got.limit, got.verdict), (None, None));
         assert_eq!((got.labels.len(), got.include.len()), (0, 0));
         assert_eq!(got.comments[0].side, None);
-        // What is required is not left out.
+        // A required argument is kept even if blank.
         let got = parse(json!({"repo": "", "number": 1})).unwrap();
         assert_eq!(got.repo, "");
     }
@@ -709,7 +707,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_values_name_what_the_argument_takes() {
+    fn bad_values_name_the_accepted_values() {
         for (key, value, says) in [
             ("limit", json!("many"), "limit takes a whole number; "),
             (
@@ -745,7 +743,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_says_what_does() {
+    fn invalid_arguments_name_the_problem() {
         for (sent, says) in [
             (json!({"repo": "o/r"}), "missing field `number`"),
             (

@@ -1,4 +1,4 @@
-//! Calls of tools: what they share, how they are routed, whom they ask and how they fail.
+//! Tool calls: shared state, routing, confirmation and failures.
 
 mod action;
 mod aliases;

@@ -104,7 +104,7 @@ impl Tool for PrList {
             app: None,
             fields: PrFields::CHECKS,
         };
-        // A page of the forge and how many of its rows were shown.
+        // The position: a page of the forge, and the number of its rows already shown.
         let detailed = args.format == Some(Format::Detailed);
         let limit = listing::limit(&repo, args.limit);
         let request = ListRequest {
