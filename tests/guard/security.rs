@@ -86,7 +86,7 @@ fn misspelled_test_of_security_page_is_found() {
         "forge config::keys::tests::repository_keys_are_a_closed_list",
         "forge-core::hidden words_that_a_page_hides_are_hidden_and_no_others",
         "forge-http::it redirects::a_write_goes_nowhere_else",
-        "forge-mcp http::tests::who_says_nothing_keeps_nobody_out",
+        "forge-mcp http::tests::silent_connections_block_no_clients",
     ] {
         assert!(is_test(known), "{known}");
     }
