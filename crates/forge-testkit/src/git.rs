@@ -81,7 +81,7 @@ impl GitDir {
             .arg("--")
             .arg(path)
             .ok();
-        // Of git's template the tests need these two.
+        // The tests need only these two directories of git's template.
         let git_dir = match path.join(".git") {
             dir if dir.is_dir() => dir,
             _ => path.to_path_buf(),
