@@ -1,28 +1,28 @@
 use super::ForgeKind;
 use crate::{Action, Call, Error, Hint, Op, Param};
 
-/// What [`ParseLocatorError::NotAPullRequest`] calls an issue.
+/// Name of an issue in [`ParseLocatorError::NotAPullRequest`].
 pub(super) const AN_ISSUE: &str = "an issue";
 
-/// Why a text is not a locator.
+/// Reason why a text is not a locator.
 ///
-/// What a message repeats of the input is short, has its control and invisible characters
-/// escaped, and never holds credentials.
+/// Input repeated in a message is shortened, has control and invisible characters escaped, and
+/// never contains credentials.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParseLocatorError {
-    /// There is nothing to parse.
+    /// The input is empty.
     #[error("the locator is empty")]
     Empty,
-    /// The text is longer than any locator.
+    /// The input is longer than any locator.
     #[error("the locator has {length} bytes, more than the {max} that are read")]
     TooLong {
-        /// Its length in bytes.
+        /// Length in bytes.
         length: usize,
         /// The cap in bytes.
         max: usize,
     },
-    /// None of the forms fits.
+    /// The input has none of the known forms.
     #[error(
         "invalid repo format: '{input}'. expected 'owner/repo', 'HOST/owner/repo', an https URL, \
          a git remote, 'gh:owner/repo', 'tangled:handle/repo', 'did:…', 'at://…', or a path \
@@ -31,10 +31,10 @@ pub enum ParseLocatorError {
     InvalidRepo {
         /// The input, safe to show.
         input: String,
-        /// Empty, or ` (…)` with what is wrong.
+        /// Empty, or ` (…)` with the reason.
         why: String,
     },
-    /// A URL's scheme is none that names a repository.
+    /// The scheme of a URL names no repository.
     #[error("the scheme '{scheme}' does not name a repository")]
     UnsupportedScheme {
         /// The scheme, safe to show.
@@ -45,31 +45,31 @@ pub enum ParseLocatorError {
     InvalidHost {
         /// The host, safe to show.
         host: String,
-        /// What is wrong with it.
+        /// The reason.
         why: &'static str,
     },
-    /// Nobody said which forge runs at this host.
+    /// The kind of forge at this host is unknown.
     #[error("no forge is known at the host '{host}'")]
     UnknownHost {
-        /// The host, with its port where it is not the default one.
+        /// The host, with a non-default port.
         host: String,
     },
-    /// A prefix says one forge, and the host is known to be another.
+    /// A prefix names one forge, but the host is known to be another.
     #[error("'{host}' is a {known} host, not {asked}")]
     WrongKind {
         /// The host.
         host: String,
-        /// What it is.
+        /// The known kind of forge.
         known: ForgeKind,
-        /// What the input says.
+        /// The kind named in the input.
         asked: ForgeKind,
     },
-    /// A `file:` URL that names another machine, or has a query.
+    /// A `file:` URL with another machine or a query.
     #[error("'{input}' is not a usable file URL: {why}")]
     InvalidFileUrl {
         /// The input, safe to show.
         input: String,
-        /// What is wrong with it.
+        /// The reason.
         why: &'static str,
     },
     /// A path that no file system could hold, or whose percent-encoding is broken.
