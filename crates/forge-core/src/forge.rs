@@ -121,7 +121,7 @@ pub trait Repos: Send + Sync {
     ///
     /// # Behavior
     /// - Nothing is written. Without `live` nothing is sent either, and each entry is skipped.
-    /// Reads that [`Self::repo`] and other methods make anyway are not repeated here.
+    /// - Reads that [`Self::repo`] and other methods make anyway are not repeated here.
     /// - No text holds a credential.
     async fn examine(&self, repo: &RepoId, live: bool) -> Vec<Examined>;
 }
@@ -133,10 +133,10 @@ pub trait PullRequests: Send + Sync {
     ///
     /// # Behavior
     /// - Everything is checked before anything is written: title, branches, labels.
-    /// `already_exists` if an open one has the same head and base; the error has its URL.
-    /// With [`CreatePull::edits`] the base branch gets one commit on top, with the title as its
-    /// message. If that needs a branch, `head` names a new one; when opening fails, the branch is
-    /// deleted or the error says that it remains.
+    /// - `already_exists` if an open one has the same head and base; the error has its URL.
+    /// - With [`CreatePull::edits`] the base branch gets one commit on top, with the title as its
+    ///   message. If that needs a branch, `head` names a new one; when opening fails, the branch is
+    ///   deleted or the error says that it remains.
     ///
     /// # Errors
     /// `invalid_input` (field `base`, `head`, `title`, `labels`, `edits`, …), `precondition_failed`
@@ -146,8 +146,8 @@ pub trait PullRequests: Send + Sync {
     /// A page of pull requests, newest first.
     ///
     /// # Behavior
-    /// A page is filled up to its limit while there are matches, whichever side filters.
-    /// A malformed pull request becomes a warning of the page, never an error of the list.
+    /// - A page is filled up to its limit while there are matches, whichever side filters.
+    /// - A malformed pull request becomes a warning of the page, never an error of the list.
     ///
     /// # Errors
     /// `invalid_input` for a cursor of another query or an unknown search qualifier.
@@ -162,9 +162,9 @@ pub trait PullRequests: Send + Sync {
     /// query and repository. All queries must ask for the same sections.
     ///
     /// # Behavior
-    /// As few requests as the forge allows, sent concurrently.
-    /// A repository or an owner that cannot be read is in [`PullsAcross::failed`]; the rest is
-    /// valid.
+    /// - As few requests as the forge allows, sent concurrently.
+    /// - A repository or an owner that cannot be read is in [`PullsAcross::failed`]; the rest is
+    ///   valid.
     ///
     /// # Errors
     /// Only if nothing can be read; as [`PullRequests::list`].
@@ -219,9 +219,9 @@ pub trait PullRequests: Send + Sync {
     /// following its branch.
     ///
     /// # Behavior
-    /// Earlier rounds stay as they are.
-    /// Submitting the newest round again changes nothing and gives a warning; a comment passed
-    /// along is posted anyway, as a step of the outcome.
+    /// - Earlier rounds stay as they are.
+    /// - Submitting the newest round again changes nothing and gives a warning; a comment passed
+    ///   along is posted anyway, as a step of the outcome.
     ///
     /// # Errors
     /// `permission_denied` for another account's; `precondition_failed` if the pull request is not
@@ -253,14 +253,13 @@ pub trait PullRequests: Send + Sync {
     /// Brings the head branch up to date with the base branch.
     ///
     /// # Behavior
-    /// Only the head branch changes; a conflict changes nothing and names the files if the forge
-    /// does.
-    /// A head that already contains the base branch is `unchanged`.
+    /// - Only the head branch changes; a conflict changes nothing and names the files if the forge
+    ///   does.
+    /// - A head that already contains the base branch is `unchanged`.
     ///
     /// # Errors
-    /// `precondition_failed` (not open, conflicts); `conflict` if `expected_head` or
-    /// `expected_base` is not current; `permission_denied` if the viewer may not push to the head
-    /// branch.
+    /// `precondition_failed` (not open, conflicts); `conflict` if head or base is not as expected;
+    /// `permission_denied` if the viewer may not push to the head branch.
     async fn update_branch(&self, pr: &PrId, req: &UpdateBranch) -> Result<Outcome<PullRequest>>;
 
     /// Marks a draft as ready (`draft` false), or a ready pull request as draft (`draft` true).
@@ -285,9 +284,9 @@ pub trait PullRequests: Send + Sync {
     /// Opens a pull request that reverts the merge of `pr`.
     ///
     /// # Behavior
-    /// The reverting commit is on a new branch from the base branch; the outcome has the new pull
-    /// request.
-    /// Branch and pull request are created together or not at all; a conflict changes nothing.
+    /// - The reverting commit is on a new branch from the base branch; the outcome has the new pull
+    ///   request.
+    /// - Branch and pull request are created together or not at all; a conflict changes nothing.
     ///
     /// # Errors
     /// `precondition_failed` (not merged, conflicts with later changes, or nothing of the merge is
@@ -313,10 +312,10 @@ pub trait PullRequests: Send + Sync {
     /// Merges the pull request.
     ///
     /// # Behavior
-    /// The merge happens completely or not at all; a conflict names the files and changes nothing.
-    /// A pull request already merged at `expected_head` into `expected_base` answers
-    /// `already_merged`, and nothing is merged.
-    /// With [`MergeReq::only_left_over`] an unmerged pull request is refused.
+    /// - Merges completely or not at all; a conflict changes nothing and names the files.
+    /// - A pull request already merged at `expected_head` into `expected_base` answers
+    ///   `already_merged`, and nothing is merged.
+    /// - With [`MergeReq::only_left_over`] an unmerged pull request is refused.
     ///
     /// # Errors
     /// `precondition_failed` (draft, closed, conflicts, nothing to merge, a rule of the forge);
@@ -363,8 +362,8 @@ pub trait PullRequests: Send + Sync {
 /// Comments, reviews and threads.
 #[async_trait]
 pub trait Reviews: Send + Sync {
-    /// Comments on the pull request, or answers a comment. The key of a thread answers that thread.
     /// Adds a comment, or a reply to a comment. Replying to a thread's key replies in that thread.
+    ///
     /// # Errors
     /// `invalid_input` for an empty or too long body; `not_found` for `reply_to`.
     async fn comment(
@@ -377,7 +376,7 @@ pub trait Reviews: Send + Sync {
     /// Replaces the body of a comment.
     ///
     /// # Errors
-    /// `not_found`; `permission_denied` when it is not the viewer's.
+    /// `not_found`; `permission_denied` if another account wrote the comment.
     async fn edit_comment(&self, comment: &CommentId, body: &str) -> Result<Outcome<Comment>>;
 
     /// Deletes a comment.
@@ -401,17 +400,17 @@ pub trait Reviews: Send + Sync {
     /// Submits a review: verdict, body and threads together.
     ///
     /// # Errors
-    /// `invalid_input` (no body where one is needed, a line or a file that is not in the diff);
-    /// `precondition_failed` when the viewer opened the pull request and the verdict is not a
-    /// comment, or when it is closed or merged; `conflict` for a stale `expected_head`.
+    /// `invalid_input` (a missing body, or a line or file outside the diff); `precondition_failed`
+    /// if the viewer opened the pull request and the verdict is not a comment, or if it is closed
+    /// or merged; `conflict` for a stale `expected_head`.
     async fn submit_review(&self, pr: &PrId, review: &NewReview) -> Result<Outcome<Review>>;
 
-    /// Dismisses the review `key` ([`Review::id`]), so that its verdict counts no longer; `message`
     /// Dismisses the review `key` ([`Review::id`]), so that its verdict no longer counts; `message`
     /// gives the reason.
+    ///
     /// # Behavior
-    /// Dismissing a dismissed one changes nothing and says so in a warning.
     /// Dismissing a dismissed review changes nothing and gives a warning.
+    ///
     /// # Errors
     /// `invalid_input` (field `message`) for an empty or too long message; `not_found`;
     /// `precondition_failed` for a review without a verdict; `permission_denied`.
@@ -424,8 +423,8 @@ pub trait Reviews: Send + Sync {
     async fn threads(&self, pr: &PrId, filter: ThreadFilter, page: PageReq)
     -> Result<Page<Thread>>;
 
-    /// Resolves a thread, or takes that back.
     /// Resolves or unresolves a thread.
+    ///
     /// # Errors
     /// `not_found` for the thread.
     async fn resolve_thread(&self, thread: &ThreadId, resolved: bool) -> Result<Outcome<Thread>>;
@@ -434,47 +433,47 @@ pub trait Reviews: Send + Sync {
 /// Checks.
 #[async_trait]
 pub trait Checks: Send + Sync {
-    /// The checks of the head commit: for each name the newest.
     /// The newest check of each name on the head commit.
+    ///
     /// # Errors
     /// `not_found` for the pull request.
     async fn checks(&self, pr: &PrId) -> Result<ChecksReport>;
 
-    /// The end of the log of one of [`Checks::checks`], at most `most` bytes of it; `None` for a
     /// The last `most` bytes of the log of one of [`Checks::checks`]; `None` for a check without a
     /// log, such as a commit status.
+    ///
     /// # Errors
-    /// `not_found` when its log is gone, or not there yet.
+    /// `not_found` if the log is gone or does not exist yet.
     async fn check_log(&self, pr: &PrId, check: &Check, most: usize) -> Result<Option<CheckLog>>;
 
-    /// Why each of `checks` failed, in their order: the messages that it left at lines of files, else
     /// Reasons why each of `checks` failed, in their order: annotations on lines of files, else the
     /// failed step. `None` where the forge knows only [`Check::summary`].
+    ///
     /// # Errors
     /// As [`Checks::checks`].
     async fn check_reasons(&self, pr: &PrId, checks: &[&Check]) -> Result<Vec<Option<String>>>;
 
-    /// Runs the failed and cancelled checks of the head commit again, and returns those.
     /// Reruns the failed and cancelled checks of the head commit, and returns them.
+    ///
     /// # Behavior
-    /// - Without a failed check nothing is run, which is a warning.
-    /// Without a failed check nothing is rerun, with a warning.
-    /// A check that cannot be rerun is named in a warning.
+    /// - Without a failed check nothing is rerun, with a warning.
+    /// - A check that cannot be rerun is named in a warning.
+    ///
     /// # Errors
-    /// As [`Checks::checks`]; `precondition_failed` when none of the failed ones can be run again;
+    /// As [`Checks::checks`]; `precondition_failed` if no failed check can be rerun;
     /// `permission_denied`.
     async fn rerun_failed_checks(&self, pr: &PrId) -> Result<Outcome<Vec<Check>>>;
 }
 
-/// Issues of a repository, and how they and pull requests refer to each other.
+/// Issues of a repository, and references between issues and pull requests.
 #[async_trait]
 pub trait Issues: Send + Sync {
     /// A page of issues, newest first.
     ///
     /// # Behavior
-    /// - A page is filled up to its limit as long as there are matches, whatever filter runs where.
-    /// A page is filled up to its limit while there are matches, whichever side filters.
-    /// A malformed issue becomes a warning of the page, never an error of the list.
+    /// - A page is filled up to its limit while there are matches, whichever side filters.
+    /// - A malformed issue becomes a warning of the page, never an error of the list.
+    ///
     /// # Errors
     /// `invalid_input` for a cursor of another query.
     async fn issues(&self, repo: &RepoId, query: &IssueQuery, page: PageReq)
@@ -483,19 +482,19 @@ pub trait Issues: Send + Sync {
     /// One issue with the sections that `fields` names.
     ///
     /// # Errors
-    /// `not_found`, also for the number of a pull request; `protocol` when what is stored cannot be
-    /// understood.
+    /// `not_found`, also for the number of a pull request; `protocol` if the stored issue is
+    /// malformed.
     async fn issue(&self, issue: &IssueId, fields: &IssueFields) -> Result<Issue>;
 
-    /// The issues of `ids` with their relations, and with the sections of `fields`. The forge may
     /// The issues of `ids` with their relations and the sections of `fields`. Related issues in the
     /// same answer are returned too, also with their relations.
+    ///
     /// # Behavior
-    /// - As few requests as the forge allows, whatever the number of `ids`.
-    /// As few requests as the forge allows, for any number of `ids`.
+    /// - As few requests as the forge allows, for any number of `ids`.
+    /// - An issue that cannot be read is in [`IssueSet::failed`].
     ///
     /// # Errors
-    /// When none can be read.
+    /// Only if no issue can be read.
     async fn related_issues(&self, ids: &[IssueId], fields: &IssueFields) -> Result<IssueSet>;
 
     /// Opens an issue, with labels and assignees.
@@ -507,29 +506,29 @@ pub trait Issues: Send + Sync {
     /// `invalid_input` (field `title`, `body`, `labels`, `assignees`).
     async fn create_issue(&self, repo: &RepoId, new: &NewIssue) -> Result<Outcome<Issue>>;
 
-    /// Changes what `edit` names.
     /// Changes the fields set in `edit`.
+    ///
     /// # Behavior
-    /// - An edit that changes nothing says so in a warning.
-    /// An edit that changes nothing gives a warning.
-    /// Adding a present label or removing an absent one is no failure.
+    /// - An edit that changes nothing gives a warning.
+    /// - Adding a present label or removing an absent one is no failure.
+    ///
     /// # Errors
-    /// `invalid_input` (field `labels` for one that does not exist); `permission_denied` when it is
-    /// not the viewer's to change.
+    /// `invalid_input` (field `labels` for a missing label); `permission_denied` if the viewer may
+    /// not change the issue.
     async fn edit_issue(&self, issue: &IssueId, edit: &EditIssue) -> Result<Outcome<Issue>>;
 
-    /// Closes or reopens, with a comment if one is given.
     /// Closes or reopens an issue, with an optional comment.
+    ///
     /// # Behavior
-    /// Asking for the state that it has changes nothing, leaves no comment, and says both in warnings.
     /// A request for the current state changes nothing, posts no comment, and warns about both.
+    ///
     /// # Errors
-    /// `permission_denied` for somebody who may not.
+    /// `permission_denied`.
     async fn set_issue_state(&self, issue: &IssueId, req: &SetIssueState)
     -> Result<Outcome<Issue>>;
 
-    /// Comments.
     /// Comments on an issue.
+    ///
     /// # Errors
     /// `invalid_input` for an empty or too long body.
     async fn comment_issue(&self, issue: &IssueId, body: &str) -> Result<Outcome<Comment>>;
@@ -537,8 +536,8 @@ pub trait Issues: Send + Sync {
     /// Replaces the body of the comment `key` ([`Comment::id`]) on an issue.
     ///
     /// # Errors
-    /// `not_found`; `permission_denied` when it is not the viewer's; `conflict` when the issue is no
-    /// longer at `expected_version`, where the forge has [`IssueSwap`](crate::Capability::IssueSwap).
+    /// `not_found`; `permission_denied` for another account's comment; with
+    /// [`IssueSwap`](crate::Capability::IssueSwap), `conflict` if `expected_version` is stale.
     async fn edit_issue_comment(
         &self,
         issue: &IssueId,
@@ -553,39 +552,39 @@ pub trait Issues: Send + Sync {
     /// As [`Issues::edit_issue_comment`].
     async fn delete_issue_comment(&self, issue: &IssueId, key: &str) -> Result<Outcome<()>>;
 
-    /// Changes several issues, each as [`Issues::edit_issue`] does, in as few requests as the forge
     /// Changes several issues like [`Issues::edit_issue`], in as few requests as the forge allows;
     /// results are in the order of `edits`.
+    ///
     /// # Errors
-    /// When nothing was tried; else each edit has its own.
+    /// Only if nothing was tried; otherwise each edit has its own.
     async fn edit_issues(
         &self,
         edits: &[(IssueId, EditIssue)],
     ) -> Result<Vec<Result<Outcome<Issue>>>>;
 
-    /// Deletes an issue. Its number is not given to another one.
     /// Deletes an issue. Its number is never reused.
+    ///
     /// # Errors
     /// `not_found`; `permission_denied`.
     async fn delete_issue(&self, issue: &IssueId) -> Result<Outcome<()>>;
 
-    /// What happened to an issue, oldest first.
     /// Events of an issue, oldest first.
+    ///
     /// # Errors
     /// `not_found`.
     async fn issue_history(&self, issue: &IssueId, page: PageReq) -> Result<Page<StatusEvent>>;
 
-    /// The fields that issues can have values in, with those values.
     /// The fields of issues, with their possible values.
+    ///
     /// # Errors
     /// `not_found` for the board.
     async fn issue_fields(&self, repo: &RepoId, board: Option<&BoardId>)
     -> Result<Vec<IssueField>>;
 
-    /// Makes a field, or adds the options that it lacks; options that it has stay.
     /// Creates a field, or adds missing options to it; existing options stay.
+    ///
     /// # Errors
-    /// `not_found` for the board; `permission_denied`; `invalid_input` when a field of that name is of
+    /// `not_found` for the board; `permission_denied`; `invalid_input` if a field of that name has
     /// another kind.
     async fn define_issue_field(
         &self,
@@ -594,14 +593,14 @@ pub trait Issues: Send + Sync {
         field: &IssueField,
     ) -> Result<Outcome<IssueField>>;
 
-    /// How a pull request or an issue is linked with others, in both directions.
     /// Links of a pull request or an issue to others, in both directions.
+    ///
     /// # Behavior
-    /// - What a text names counts outside of code, and where there is such a thing: a number of the
-    /// References in a text count outside of code and if their target exists: a number missing from
-    /// the same repository is no link.
-    /// References to another repository are not looked up: such a link has no title and no state.
-    /// A direction that cannot be read, or that the forge does not record, is a warning.
+    /// - References in a text count outside of code and if their target exists: a number missing
+    ///   from the same repository is no link.
+    /// - References to another repository are not looked up: such a link has no title and no state.
+    /// - A direction that cannot be read, or that the forge does not record, is a warning.
+    ///
     /// # Errors
     /// `not_found` for the subject itself.
     async fn links(&self, subject: &Subject) -> Result<Links>;
@@ -610,8 +609,8 @@ pub trait Issues: Send + Sync {
 /// Labels of a repository.
 #[async_trait]
 pub trait Labels: Send + Sync {
-    /// The labels that exist, by name.
     /// The labels of the repository, by name.
+    ///
     /// # Errors
     /// `not_found` for the repository.
     async fn labels(&self, repo: &RepoId, page: PageReq) -> Result<Page<Label>>;
@@ -622,24 +621,24 @@ pub trait Labels: Send + Sync {
     /// `already_exists`; `invalid_input` for a name that is empty or too long, or a bad colour.
     async fn define_label(&self, repo: &RepoId, label: &NewLabel) -> Result<Outcome<Label>>;
 
-    /// Takes a label out of the repository; pull requests lose it.
     /// Deletes a label from the repository; pull requests lose it.
+    ///
     /// # Errors
     /// `not_found`.
     async fn delete_label(&self, repo: &RepoId, name: &str) -> Result<Outcome<()>>;
 }
 
-/// Files that descriptions and comments show.
+/// Files shown in descriptions and comments.
 #[async_trait]
 pub trait Attachments: Send + Sync {
-    /// Uploads files, to be named in a text by the URLs that come back, in the order of `files`.
     /// Uploads files; texts refer to the returned URLs, which are in the order of `files`.
+    ///
     /// # Behavior
-    /// One that fails does not stop the others: each has an answer of its own. An upload is never
     /// A failed file does not stop the others: each has its own result. An upload is never
     /// repeated; if its answer is lost, the file stays on the forge unreferenced.
+    ///
     /// # Errors
-    /// When none can be uploaded: `not_found` for the repository, `permission_denied`.
+    /// Only if no file can be uploaded: `not_found` for the repository, `permission_denied`.
     async fn attach(
         &self,
         repo: &RepoId,

@@ -214,7 +214,7 @@ impl LineReader {
         let (is_old, is_new) = match line.first() {
             Some(b'-') => (true, false),
             Some(b'+') => (false, true),
-            // An empty line is an empty context line whose leading blank was stripped.
+            // Mailers strip the blank of an empty context line.
             _ => (true, true),
         };
         self.old = old.saturating_add(u64::from(is_old));

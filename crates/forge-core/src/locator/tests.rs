@@ -1,4 +1,4 @@
-//! Vectors for every row of the grammar, and properties.
+//! Test vectors for every row of the grammar, and property tests.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::{error::shown, *};
 use crate::{Action, Call, Param, model::IssueId};
 
-/// The built-in hosts and one of each kind besides.
+/// The built-in hosts and one more of each kind.
 fn hosts() -> Hosts {
     Hosts::builtin()
         .with("git.corp.example", ForgeKind::GITHUB)
@@ -20,7 +20,7 @@ fn hosts() -> Hosts {
         .with("code.example", ForgeKind::new("my-forge").unwrap())
 }
 
-/// A locator on one line: what it is, and its canonical text.
+/// Kind and canonical text of a locator, on one line.
 fn describe(locator: &Locator) -> String {
     match locator {
         Locator::Repo(repo) => format!("repo {repo}"),
@@ -44,7 +44,7 @@ fn parsed(text: &str) -> String {
 fn check(vectors: &[(&str, &str)]) {
     for (text, expected) in vectors {
         assert_eq!(parsed(text), *expected, "{text:?}");
-        // What was printed is read back as the same thing.
+        // Printed locators parse back to the same value.
         let locator = parse(text, &hosts()).unwrap().locator;
         if let Some(repo) = locator.repo() {
             let again = parse(&repo.to_string(), &hosts()).unwrap().locator;
@@ -508,7 +508,7 @@ fn paths_that_are_not_unicode() {
     );
 }
 
-/// Refused inputs, each with a part of the message.
+/// Refused inputs, each with a part of the error message.
 const REFUSED: &[(&str, &str)] = &[
     ("", "empty"),
     ("   ", "empty"),
@@ -992,7 +992,7 @@ fn default_hosts() {
 }
 
 #[test]
-fn collections_can_be_renamed_and_the_usual_ones_keep_their_meaning() {
+fn renamed_collection_is_accepted_beside_usual_ones() {
     let renamed = Hosts::builtin()
         .with_collection("org.example.pull", RecordKind::Ticket)
         .with_collection("org.example.repo", RecordKind::Repo)
@@ -1026,7 +1026,7 @@ fn host_table() {
     assert_eq!(hosts.kind_of("octocorp.ghe.com"), Some(ForgeKind::GITHUB));
     assert_eq!(hosts.kind_of("tangled.sh"), Some(ForgeKind::TANGLED));
     assert_eq!(hosts.kind_of("ghe.example"), None);
-    // Nobody can make the well-known hosts something else.
+    // No configuration can change the kind of a built-in host.
     let bent = Hosts::builtin()
         .with("github.com", ForgeKind::TANGLED)
         .with("x.example", ForgeKind::LOCAL);
@@ -1080,7 +1080,7 @@ fn records_as_keys() {
     );
 }
 
-// Properties.
+// Property tests.
 
 fn name() -> impl Strategy<Value = String> {
     "[A-Za-z0-9._-]{1,20}".prop_filter("a name", |n| n != "." && n != ".." && !n.ends_with(".git"))
@@ -1203,7 +1203,7 @@ fn never_panics(text: &str) {
     if let Ok(parsed) = parse(text, &hosts)
         && let Some(repo) = parsed.locator.repo()
     {
-        // Whatever is accepted is canonical afterwards.
+        // Accepted locators have a canonical form that parses back.
         let again = parse(&repo.to_string(), &hosts).map(|p| p.locator);
         assert_eq!(again, Ok(Locator::Repo(repo.clone())), "{text:?}");
     }
@@ -1245,7 +1245,7 @@ proptest! {
 
     #[test]
     fn canonical_text_needs_no_configuration(repo in repo()) {
-        // The words of other kinds come from the configuration.
+        // Kinds other than the built-in ones come from the configuration.
         if repo.kind.as_str() == "my-forge" {
             return Ok(());
         }
@@ -1263,7 +1263,7 @@ proptest! {
         never_panics(&text);
     }
 
-    /// An accepted URL has the host that every other program sees.
+    /// An accepted URL has the same host as in the `url` crate.
     #[test]
     fn hosts_agree_with_the_url_crate(
         scheme in "https?",
@@ -1277,7 +1277,7 @@ proptest! {
     ) {
         let text = format!("{scheme}://{userinfo}{host}{port}{path}");
         let Some(ours) = super::url::authority_of(&text) else { return Ok(()) };
-        // Punycode is for the other crate to check; no such host is known.
+        // Punycode is checked by the `url` crate alone; no such host is known.
         prop_assume!(!ours.name.contains("xn--"));
         let theirs = ::url::Url::parse(&text);
         prop_assert!(theirs.is_ok(), "{} {:?}", text, theirs);
