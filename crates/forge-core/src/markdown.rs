@@ -148,8 +148,7 @@ impl Html<'_> {
                     from = start + 1;
                     if behind.starts_with("!--") {
                         self.at = At::Comment(start);
-                        // The opening hyphens may also be the closing ones: `<!-->` and `<!--->`
-                        // are comments.
+                        // The opening hyphens may also close it: `<!-->` and `<!--->` are comments.
                         from = start + 2;
                     } else if behind.starts_with(['!', '?'])
                         || closing.is_some()

@@ -118,8 +118,7 @@ fn forge_of(
         })
 }
 
-/// Parses a URL into a locator and whether it had credentials. `text` is the whole input, for
-/// messages.
+/// Parses a URL into a locator and whether it had credentials. `text` is for messages.
 pub(super) fn parse(
     text: &str,
     scheme: &str,
