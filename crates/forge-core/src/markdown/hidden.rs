@@ -17,8 +17,7 @@ type Read<'t> = (Event<'t>, Range<usize>);
 pub struct Hidden {
     /// Byte range in the text.
     pub range: Range<usize>,
-    /// Whether the part is an HTML comment or a browser's bogus comment; see
-    /// [`super::html_comments`].
+    /// Whether the part is an HTML comment, as [`super::html_comments`] defines it.
     pub is_comment: bool,
 }
 

@@ -270,7 +270,7 @@ pub struct Diff {
     pub since: Option<SinceHead>,
     /// Bytes as git writes them: not always UTF-8, and untrusted.
     pub body: ByteStream,
-    /// What the forge withheld.
+    /// Parts that the forge withheld.
     pub warnings: Vec<crate::Warning>,
 }
 
