@@ -182,8 +182,7 @@ impl FileEdit {
         .with_hint("leave it out")
     }
 
-    /// Refuses a file below a path that is not a directory in `branch`, unless that path is
-    /// deleted.
+    /// Refuses a file below a non-directory in `branch`, unless the edits delete that.
     ///
     /// # Errors
     /// `invalid_input` (field `edits`).

@@ -79,7 +79,7 @@ pub struct AutoMerge {
 pub struct MergeReq {
     /// Method; `None` for the repository's default.
     pub method: Option<MergeMethod>,
-    /// Refuse unless the head has this
+    /// Refuse unless this is the head's
     /// [`PullRequest::head_id`](crate::model::PullRequest::head_id).
     pub expected_head: Option<String>,
     /// Refuse unless the base is this branch.
