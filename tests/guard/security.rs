@@ -85,7 +85,7 @@ fn misspelled_test_of_security_page_is_found() {
         "browser page_of_hostile_texts_runs_and_loads_nothing",
         "forge config::keys::tests::repository_keys_are_a_closed_list",
         "forge-core::hidden hidden_agrees_with_rendered_page",
-        "forge-http::it redirects::a_write_goes_nowhere_else",
+        "forge-http::it redirects::write_is_not_redirected_to_other_origin",
         "forge-mcp http::tests::who_says_nothing_keeps_nobody_out",
     ] {
         assert!(is_test(known), "{known}");
