@@ -131,8 +131,7 @@ fn jwt(bytes: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-/// `xxxx-xxxx-xxxx-xxxx` in lowercase letters and digits, delimited on both sides (unlike in a
-/// UUID).
+/// `xxxx-xxxx-xxxx-xxxx` of lowercase letters and digits, and not part of a longer word (a UUID).
 fn app_password(bytes: &[u8], at: usize) -> Option<usize> {
     let shape = bytes.get(at..at + 19)?;
     let fits = shape.iter().enumerate().all(|(i, b)| {

@@ -1,5 +1,4 @@
-//! Redirects: followed for reads, and for writes within their host; credentials stay at their
-//! origin.
+//! Follows redirects for reads, and for writes within their host; credentials stay at their origin.
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, Response, StatusCode, header};

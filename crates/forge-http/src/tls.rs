@@ -132,8 +132,7 @@ pub(crate) fn config(roots: &Roots) -> Result<ClientConfig> {
         .map_err(internal)?
         .with_root_certificates(roots.store()?)
         .with_no_client_auth();
-    // reqwest does not change the protocol list of a given configuration; without it there is no
-    // HTTP/2.
+    // reqwest keeps the protocol list of a given configuration; without one there is no HTTP/2.
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(config)
 }
