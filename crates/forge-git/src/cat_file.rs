@@ -67,9 +67,8 @@ impl Found {
 
 /// One `git cat-file --batch-command` process: lookups start no further process.
 ///
-/// The process starts with the first lookup, restarts after a damaged object ended it, and sees
-/// refs as they are at each lookup. Names are anything that git resolves (`refs/heads/x`,
-/// `<oid>:path`, an id).
+/// The process starts with the first lookup and again after a damaged object ended it, and sees
+/// current refs. Names are anything that git resolves (`refs/heads/x`, `<oid>:path`, an id).
 #[derive(Debug)]
 pub struct CatFile {
     git: Git,
@@ -234,8 +233,7 @@ impl CatFile {
     }
 }
 
-/// The error for an object on which git gave up: damaged, or missing from a partial clone that may
-/// not fetch it.
+/// The error for an object that is damaged, or that a partial clone lacks and may not fetch.
 fn unreadable(name: &str, stderr: &[u8]) -> Error {
     let said = failed("cat-file", 128, stderr);
     match said.hint() {

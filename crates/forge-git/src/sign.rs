@@ -1,8 +1,7 @@
 //! Signs commits that land on a branch.
 //!
-//! `git commit-tree -S` signs, so formats, keys and programs are git's own. It takes names and
-//! dates from the environment and normalises them, so the result is compared with the requested
-//! commit.
+//! `git commit-tree -S` signs, so formats, keys and programs are git's own. It normalises names and
+//! dates from the environment, so the result is compared with the requested commit.
 
 use std::{fs, io::Write as _, path::Path};
 

@@ -253,8 +253,7 @@ impl Git {
         HashedSeries::read(printed, commits, max_compared).await
     }
 
-    /// The output of a command; `None` if it exceeds `max` bytes, in which case the command is
-    /// killed.
+    /// The output of a command; `None`, and the command is killed, if it exceeds `max` bytes.
     ///
     /// # Errors
     /// As [`Git::run_ok`].

@@ -31,8 +31,7 @@ impl fmt::Display for Version {
 }
 
 impl Version {
-    /// Parses the output of `git version`: `git version 2.39.5`, `git version 2.39.5 (Apple
-    /// Git-154)`.
+    /// Parses the output of `git version`, such as `git version 2.39.5 (Apple Git-154)`.
     #[must_use]
     pub fn parse(printed: &str) -> Option<Self> {
         let mut numbers = printed
