@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn writes_are_counted_in_their_own_call() {
+    async fn writes_are_counted_per_call() {
         let (one, other) = (CallState::new(None), CallState::new(None));
         let write = async {
             uses_transport();

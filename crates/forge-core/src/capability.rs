@@ -115,7 +115,7 @@ capabilities! {
     PrFiles = "pr.files", "Listing the changed files";
     /// The commits.
     PrCommits = "pr.commits", "Listing the commits";
-    /// Who opened, closed, merged, and when.
+    /// Read the status history: who opened, closed and merged, and when.
     PrHistory = "pr.history", "Reading the status history";
     /// Comments on the pull request.
     Comments = "comment.create", "Commenting";
@@ -177,7 +177,7 @@ capabilities! {
     IssueFieldEdit = "issue.field", "Defining a field of issues";
     /// Edit an issue only if its version is unchanged (compare-and-swap).
     IssueSwap = "issue.edit.swap", "Changing an issue only if it is unchanged";
-    /// What a pull request or an issue closes, mentions and depends on, and the reverse.
+    /// Links of a pull request or an issue: closes, mentions, depends on, and the reverse.
     Links = "links", "Links between pull requests and issues";
     /// List the labels of a repository.
     LabelList = "label.list", "Listing labels";

@@ -23,7 +23,7 @@ use crate::{
     op::{Effect, Needs, Op},
 };
 
-/// What a handle is allowed to do.
+/// Allowed effects of a handle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Access {
     /// Only reads; a write fails with `permission_denied` before anything is sent.

@@ -219,8 +219,8 @@ struct Inner {
 /// A failure of any operation, small enough to return by value.
 ///
 /// `Display` is only the message, on one line; [`Error::hint`] holds the recovery. `Debug` prints
-/// everything on several lines. Neither contains a credential: no field is filled from request
-/// headers or from the token store.
+/// everything on several lines. Credentials are in neither: no field is filled from request headers
+/// or from the token store.
 pub struct Error(Box<Inner>);
 
 impl Error {
@@ -332,13 +332,13 @@ impl Error {
         self.0.kind.code()
     }
 
-    /// What happened and why.
+    /// Cause and effect.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// What to do next.
+    /// The recovery.
     #[must_use]
     pub fn hint(&self) -> Option<&Hint> {
         self.0.hint.as_ref()

@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn expected_head_of_patch_is_its_cid() {
+    fn expected_head_of_patch_is_a_cid() {
         let patch = "bafkreihdwdcefgh4dqkjv67uzcmw7ojee6xedzdetojuzjevtenxquvyku";
         let other = "bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregiymsck7e7aqa4s52zy";
         assert!(check_expected_head(&"#7", Some(patch), Some(patch)).is_ok());

@@ -197,7 +197,7 @@ pub enum Param {
     Body,
     /// The id of a claim on an issue.
     Claim,
-    /// Where the next page of a list begins.
+    /// Cursor at which the next page of a list begins.
     Cursor,
     /// Deleting the head branch as well.
     DeleteBranch,
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn hint_constant_keeps_its_action() {
+    fn constant_hint_keeps_action() {
         let action = MERGE.action().unwrap();
         assert_eq!((action.call(), action.target()), (Call::Again, None));
         assert_eq!(action.args().len(), 1);

@@ -651,7 +651,7 @@ mod tests {
         }
 
         #[test]
-        fn a_number_in_prose_is_found(n in 1_u64..1_000_000, word in "[xyz]{1,8}") {
+        fn number_in_prose_is_found(n in 1_u64..1_000_000, word in "[xyz]{1,8}") {
             prop_assert_eq!(of(&format!("{word} #{n} {word}")), vec![format!("#{n}")]);
         }
     }

@@ -13,9 +13,8 @@ const COMPARED: usize = 128;
 
 /// The candidates that `word` probably means, nearest first, at most three.
 ///
-/// Candidates are similar if they are equal ignoring case, if at most one letter in three is wrong,
-/// missing, extra or swapped with its neighbour, or if they contain `word` (of three letters or
-/// more).
+/// Similar are names that are equal ignoring case, have at most one wrong, missing, extra or
+/// swapped letter in three, or contain `word` (of three letters or more).
 #[must_use]
 pub fn near<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let word = lowercase(word);

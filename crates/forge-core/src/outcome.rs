@@ -11,18 +11,17 @@ use crate::Hint;
 pub struct Outcome<T> {
     /// The object after the write.
     pub value: T,
-    /// Whether the index that shows the object has ingested it.
+    /// Ingestion of the object by the index that shows it.
     pub ingestion: Ingestion,
-    /// Whether the requested state existed before; the first warning describes it. Side effects (a
-    /// comment, the deletion of a branch) may still happen, and are then in `steps`. For a merge
-    /// see [`Merge::already_merged`](crate::model::Merge::already_merged).
+    /// The requested state existed before; the first warning describes it. Side effects (a comment,
+    /// the deletion of a branch) may still happen, and are then in `steps`. For a merge see
+    /// [`Merge::already_merged`](crate::model::Merge::already_merged).
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub already: bool,
-    /// Whether the requested state existed before and nothing was written.
+    /// The requested state existed before and nothing was written.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unchanged: bool,
-    /// Parts of the write, in order; after a partial failure, also the parts that remain to be
-    /// done.
+    /// Parts of the write, in order; after a partial failure, also those left to do.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<Step>,
     /// Warnings about a write that succeeded.
@@ -85,7 +84,7 @@ impl<T> Outcome<T> {
     }
 }
 
-/// Whether the index has ingested a written record.
+/// Ingestion of a written record by the index.
 ///
 /// The five words are the same in Rust, JSON, MCP and docs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -165,7 +164,7 @@ fn millis<S: Serializer>(d: &Duration, s: S) -> Result<S::Ok, S::Error> {
 pub struct Step {
     /// Name in a few words: `merge`, `delete head branch`.
     pub name: String,
-    /// Whether the step was done.
+    /// The step was done.
     pub done: bool,
 }
 

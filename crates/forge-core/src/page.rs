@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cursor_is_bound_to_its_query() {
+    fn cursor_of_another_query_is_refused() {
         let c = Cursor::new("local", &("open", 1), "a:b");
         assert_eq!(c.position("local", &("open", 1)).unwrap(), "a:b");
         assert!(c.position("local", &("closed", 1)).is_err());

@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn mergeability_is_read_until_known_or_four_times() {
+    async fn mergeability_is_read_at_most_four_times() {
         for (known_at, wanted) in [(0, &[][..]), (2, &[1, 2][..]), (9, &[1, 2, 4][..])] {
             let paused = RefCell::new(Vec::new());
             let found = settle_mergeability(

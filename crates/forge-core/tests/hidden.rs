@@ -1,5 +1,4 @@
-//! Compares [`hidden`] with another Markdown renderer and an HTML parser that follows the browsers'
-//! rules.
+//! Compares [`hidden`] with another Markdown renderer and a browser-like HTML parser.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -11,7 +11,7 @@ pub struct Setting {
     pub key: String,
     /// Value; `None` for a key without a value, which means true.
     pub value: Option<String>,
-    /// Whether the repository's own configuration has it, rather than the user's or the system's.
+    /// The repository's own configuration has it, rather than the user's or the system's.
     pub of_repository: bool,
 }
 

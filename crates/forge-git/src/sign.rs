@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn signing_that_alters_commit_is_refused() {
+    async fn commit_altered_by_signing_is_refused() {
         let it = Ground::new().await;
         for author in [&b"J, <j@x> 1 +0000"[..], b"J <j@x> 1 -0000", b"nobody"] {
             let e = it

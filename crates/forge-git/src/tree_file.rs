@@ -13,7 +13,7 @@ pub struct TreeFile {
     pub text: String,
     /// Path from the root of the work tree, without links.
     pub path: PathBuf,
-    /// Whether the path contained a link below the root.
+    /// The path contained a link below the root.
     pub linked: bool,
 }
 

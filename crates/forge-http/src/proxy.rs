@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_proxy_is_refused_without_printing_its_value() {
+    fn invalid_proxy_is_refused_without_printing_value() {
         for text in ["socks5://u:canary@h:1", "http://", "://canary"] {
             let error = proxies(&[("HTTP_PROXY", text)]).unwrap_err();
             assert_eq!(error.code(), "config");

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_refusal_yields_its_wait() {
+    fn every_kind_of_refusal_yields_wait() {
         let reset = [
             ("x-ratelimit-limit", "5000"),
             ("x-ratelimit-remaining", "0"),

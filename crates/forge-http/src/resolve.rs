@@ -57,7 +57,7 @@ impl StdError for PrivateAddress {}
 #[derive(Clone, Debug)]
 pub(crate) struct Resolver {
     pub lookup: Arc<dyn Lookup>,
-    /// Whether private addresses are left out.
+    /// Leave out private addresses.
     pub public_only: bool,
 }
 

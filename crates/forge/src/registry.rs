@@ -132,8 +132,7 @@ impl AccountShape {
         (self.variables)(host)
     }
 
-    /// Removes files outside of the store that an account's secret gave access to, such as
-    /// sessions.
+    /// Removes data outside of the store that an account's secret opened, such as sessions.
     ///
     /// # Errors
     /// `config` if a file cannot be removed.

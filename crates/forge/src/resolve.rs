@@ -26,8 +26,7 @@ pub(crate) async fn base_repo(forges: &Forges, place: &Place) -> Result<RepoId> 
         candidates.push(Candidate::of(remote, git, forges).await?);
     }
     if candidates.is_empty() {
-        // Unlike `git config`, which also reads the user's file, this fails outside of a
-        // repository.
+        // Fails outside of a repository, unlike `git config`, which reads the user's file.
         return Ok(RepoId::local(forge_git::root(git).await?));
     }
     choose(&candidates, hosts)

@@ -55,8 +55,7 @@ impl SelectedPull {
     /// `not_found` if there is none.
     pub async fn by_head(repo: Repo, head: &HeadRef, fields: PrFields) -> Result<Self> {
         let mut found = repo.find(head, StateFilter::All, fields).await?;
-        // A merged pull request from the default branch is unrelated to current work on that
-        // branch.
+        // A merged pull request from the default branch is unrelated to current work there.
         if found.iter().all(|p| p.state != PrState::Open)
             && head.owner.is_none()
             && let Some(first) = found.first()

@@ -156,9 +156,8 @@ pub(crate) fn forget_sessions(config: &Config, account: &str) -> Result<()> {
     }
 }
 
-/// The default services, unless the configuration overrides them. A configured service on this
-/// machine makes loopback addresses allowed, because such services refer to each other in
-/// documents.
+/// The default services, unless the configuration overrides them. A service configured on this
+/// machine allows loopback addresses, because such services refer to each other.
 fn settings(host: &str, config: &Config) -> Result<Settings> {
     let usual = Settings::usual()?;
     let configured = |key: &str| -> Result<Option<Origin>> {
@@ -375,8 +374,7 @@ mod tests {
             for config in [from_file, from_env] {
                 let settings = settings("tangled.org", &config).unwrap();
                 assert_eq!(settings.dns, Some(address.parse().unwrap()));
-                // A local resolver is common, and must not allow access to anything else on this
-                // machine.
+                // A local resolver is common, and gives no access to other local services.
                 assert_eq!(settings.reach, Reach::Public);
             }
         }

@@ -96,7 +96,7 @@ fn every_kind_of_change_is_parsed() {
 }
 
 #[test]
-fn lines_carry_the_numbers_of_their_sides() {
+fn diff_lines_carry_line_numbers() {
     let mut reader = LineReader::default();
     let lines: Vec<_> = DIFF
         .split_inclusive(|b| *b == b'\n')
@@ -163,7 +163,7 @@ fn paths_without_usual_names_are_shown() {
 }
 
 #[test]
-fn mail_separator_names_its_commit() {
+fn mail_separator_names_commit() {
     let oid = "a".repeat(40);
     let line = format!("From {oid} Mon Sep 17 00:00:00 2001\n");
     assert_eq!(mail_commit(line.as_bytes()), Some(oid.as_str()));

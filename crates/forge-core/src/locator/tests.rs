@@ -54,7 +54,7 @@ fn check(vectors: &[(&str, &str)]) {
 }
 
 #[test]
-fn at_uris() {
+fn at_uris_are_parsed() {
     check(&[
         (
             "at://did:plc:abc234/sh.tangled.repo/3lk",
@@ -92,7 +92,7 @@ fn at_uris() {
 }
 
 #[test]
-fn dids() {
+fn dids_are_parsed() {
     check(&[
         ("did:plc:abc234", "repo did:plc:abc234"),
         ("did:web:knot.example", "repo did:web:knot.example"),
@@ -114,7 +114,7 @@ fn dids() {
 }
 
 #[test]
-fn github_urls() {
+fn github_urls_are_parsed() {
     check(&[
         ("https://github.com/cli/cli", "repo github.com/cli/cli"),
         ("https://github.com/cli/cli/", "repo github.com/cli/cli"),
@@ -233,7 +233,7 @@ fn github_urls() {
 }
 
 #[test]
-fn tangled_urls() {
+fn tangled_urls_are_parsed() {
     check(&[
         (
             "https://tangled.org/alice.example/core",
@@ -305,7 +305,7 @@ fn tangled_urls() {
 }
 
 #[test]
-fn git_transports() {
+fn git_transports_are_parsed() {
     check(&[
         ("git@github.com:cli/cli.git", "repo github.com/cli/cli"),
         ("git@github.com:cli/cli", "repo github.com/cli/cli"),
@@ -372,7 +372,7 @@ fn git_transports() {
 }
 
 #[test]
-fn prefixes_and_short_forms() {
+fn prefixes_and_short_forms_are_parsed() {
     check(&[
         ("gh:cli/cli", "repo github.com/cli/cli"),
         ("GitHub:cli/cli#7", "pull github.com/cli/cli#7"),
@@ -451,7 +451,7 @@ fn prefixes_and_short_forms() {
 }
 
 #[test]
-fn paths() {
+fn paths_are_parsed() {
     check(&[
         (".", "repo local:."),
         ("..", "repo local:.."),
@@ -497,7 +497,7 @@ fn paths() {
 
 #[cfg(unix)]
 #[test]
-fn paths_that_are_not_unicode() {
+fn non_unicode_paths_are_parsed() {
     use std::os::unix::ffi::OsStringExt as _;
     let path = PathBuf::from(std::ffi::OsString::from_vec(b"/srv/\xff\xfe#1".to_vec()));
     let repo = RepoId::local(path);
@@ -720,7 +720,7 @@ const REFUSED: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn refused() {
+fn malformed_locators_are_refused() {
     let mut wrong = Vec::new();
     for (text, part) in REFUSED {
         let error = parse(text, &hosts()).expect_err(text);
@@ -800,7 +800,7 @@ fn credentials_are_dropped_and_flagged() {
 }
 
 #[test]
-fn messages_never_show_credentials() {
+fn locator_errors_never_contain_credentials() {
     for text in [
         "https://user:SECRET@github.com/o",
         "https://SECRET@github.com/o/../r",
@@ -834,7 +834,7 @@ fn messages_never_show_credentials() {
 }
 
 #[test]
-fn remotes() {
+fn remotes_are_parsed() {
     for (text, expected) in [
         ("https://github.com/o/r.git", "github.com/o/r"),
         ("https://TOKEN@github.com/o/r.git", "github.com/o/r"),
@@ -883,7 +883,7 @@ fn remotes() {
 }
 
 #[test]
-fn selectors() {
+fn selectors_are_parsed() {
     let locator = |text: &str| PrSelector::Locator(parse(text, &hosts()).unwrap().locator);
     let branch = |owner: Option<&str>, branch: &str| PrSelector::Branch {
         owner: owner.map(str::to_owned),
@@ -963,7 +963,7 @@ fn selectors() {
 }
 
 #[test]
-fn default_hosts() {
+fn default_host_completes_short_forms() {
     let repo = |text: &str, hosts: &Hosts| match parse(text, hosts) {
         Ok(parsed) => parsed.locator.repo().unwrap().to_string(),
         Err(error) => format!("error {error}"),
@@ -1019,7 +1019,7 @@ fn renamed_collection_is_accepted_beside_usual_ones() {
 }
 
 #[test]
-fn host_table() {
+fn host_table_knows_built_in_and_configured_hosts() {
     let hosts = hosts();
     assert_eq!(hosts.kind_of("GitHub.com"), Some(ForgeKind::GITHUB));
     assert_eq!(hosts.kind_of("ssh.github.com"), Some(ForgeKind::GITHUB));
@@ -1043,7 +1043,7 @@ fn host_table() {
 }
 
 #[test]
-fn comparison_keys() {
+fn comparison_keys_fold_case_by_forge() {
     let key = |text: &str| {
         parse(text, &hosts())
             .unwrap()
@@ -1068,7 +1068,7 @@ fn comparison_keys() {
 }
 
 #[test]
-fn records_as_keys() {
+fn records_are_parsed_as_keys() {
     let uri = AtUri::parse("at://did:plc:abc/sh.tangled.repo.pull/3lk").unwrap();
     let id = PrId {
         repo: RepoId::local("."),
@@ -1223,7 +1223,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]
-    fn display_is_read_back(repo in repo(), number in 1u64..) {
+    fn locator_display_round_trips(repo in repo(), number in 1u64..) {
         let text = repo.to_string();
         let parsed = parse(&text, &hosts()).map(|p| p.locator);
         prop_assert_eq!(parsed, Ok(Locator::Repo(repo.clone())), "{}", text);
@@ -1235,7 +1235,7 @@ proptest! {
     }
 
     #[test]
-    fn local_issue_is_read_back(dir in path(), number in 1u64..) {
+    fn local_issue_round_trips(dir in path(), number in 1u64..) {
         let id = IssueId::number(RepoId::local(dir), number);
         let text = id.to_string();
         let parsed = parse(&text, &hosts()).map(|p| p.locator);
@@ -1254,12 +1254,12 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_safe(text in any::<String>()) {
+    fn arbitrary_text_is_parsed_safely(text in any::<String>()) {
         never_panics(&text);
     }
 
     #[test]
-    fn any_mutation_is_safe(text in mutated()) {
+    fn mutated_locator_is_parsed_safely(text in mutated()) {
         never_panics(&text);
     }
 

@@ -76,7 +76,7 @@ const ROWS: &[&str] = &["colgroup", "tbody", "tfoot", "thead", "tr"];
 /// Content after a start tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Content {
-    /// Nothing.
+    /// No content.
     None,
     /// Text up to the end tag.
     Raw,

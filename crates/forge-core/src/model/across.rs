@@ -33,7 +33,7 @@ pub struct PullsAcross {
     pub failed: Vec<(String, Error)>,
     /// Warnings.
     pub warnings: Vec<Warning>,
-    /// Whether a list is truncated.
+    /// A list is truncated.
     pub is_cut: bool,
 }
 

@@ -19,7 +19,7 @@ pub struct Actor {
     /// Number of the account in the forge's database, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub database_id: Option<u64>,
-    /// Whether the account is a bot.
+    /// The account is a bot.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub bot: bool,
 }

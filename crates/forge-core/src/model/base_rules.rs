@@ -18,13 +18,13 @@ pub struct BaseRules {
     /// Place in the merge queue, while queued.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueuePlace>,
-    /// Whether the viewer has write access to the repository.
+    /// The viewer has write access to the repository.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub viewer_can_write: Option<bool>,
-    /// Whether the viewer may push to the base branch.
+    /// The viewer may push to the base branch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub viewer_can_push: Option<bool>,
-    /// Whether the viewer may merge past the rules.
+    /// The viewer may merge past the rules.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub viewer_can_bypass: Option<bool>,
     /// Merge methods that the repository allows; empty if they could not be read.

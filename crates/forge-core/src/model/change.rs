@@ -94,8 +94,8 @@ pub struct DiffReq {
     pub format: DiffFormat,
     /// Lines of context; `None` for git's three.
     pub context_lines: Option<u32>,
-    /// Whether the lines of context are only a preference: no commit is fetched for them, and no
-    /// warning mentions a different number.
+    /// The lines of context are only a preference: no commit is fetched for them, and no warning
+    /// mentions a different number.
     pub prefers_context: bool,
     /// A round instead of the newest one.
     pub rounds: Option<Rounds>,

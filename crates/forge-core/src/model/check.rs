@@ -44,9 +44,9 @@ pub struct Check {
     pub started_at: Option<Timestamp>,
     /// End time.
     pub completed_at: Option<Timestamp>,
-    /// One line about the result or the reason of the failure.
+    /// A short reason for the result or the failure.
     pub summary: Option<String>,
-    /// Whether the base branch requires the check; `None` if the forge does not say.
+    /// The base branch requires the check; `None` if the forge does not say.
     pub required: Option<bool>,
     /// Number of the app that runs the check, in the forge's database, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -79,7 +79,7 @@ impl Check {
 pub struct CheckLog {
     /// The last whole lines; bytes that are not UTF-8 are replaced.
     pub text: String,
-    /// Whether earlier lines are left out.
+    /// Earlier lines are left out.
     pub cut: bool,
 }
 
@@ -116,7 +116,7 @@ pub enum CheckRollup {
     Failure,
     /// No check failed and at least one has not finished.
     Pending,
-    /// There are no checks.
+    /// No checks.
     Neutral,
 }
 
@@ -168,7 +168,7 @@ pub struct ChecksReport {
     pub overall: CheckRollup,
     /// Number of the listed checks by state.
     pub counts: CheckCounts,
-    /// Whether some checks could not be read.
+    /// Some checks could not be read.
     pub truncated: bool,
     /// The checks, failed ones first, then by name.
     pub checks: Vec<Check>,
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn r_000_6_checks_are_counted_by_how_they_ended() {
+    fn r_000_6_checks_are_counted_by_result() {
         let report = ChecksReport::of(
             "abc".to_owned(),
             vec![

@@ -46,7 +46,7 @@ pub struct Comment {
     pub diff_hunk: Option<String>,
     /// URL of its page; empty if there is none.
     pub url: String,
-    /// Whether the viewer wrote the comment.
+    /// The viewer wrote the comment.
     pub viewer_did_author: bool,
     /// Reason why the comment is hidden, if it is.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -2,7 +2,7 @@ use serde::Serialize;
 
 use crate::{Error, ErrorKind, text};
 
-/// Whether a service answers as the backend expects.
+/// Verdict on a service's answer, compared with the backend's expectation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ExaminedVerdict {
@@ -51,7 +51,7 @@ const MAX_DETAIL: usize = 500;
 pub struct Examined {
     /// The queried operation, route or method.
     pub name: String,
-    /// Whether the service answers as expected.
+    /// Verdict on the answer.
     pub verdict: ExaminedVerdict,
     /// Description of the answer, on one line, without the query of a URL.
     pub detail: String,

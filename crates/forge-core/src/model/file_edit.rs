@@ -21,7 +21,7 @@ pub struct FileEdit {
     pub path: String,
     /// Complete new content; `None` deletes the file.
     pub content: Option<Vec<u8>>,
-    /// Whether the file is executable; `None` keeps the mode, and a new file is not executable.
+    /// Executable bit of the file; `None` keeps the mode, and a new file is not executable.
     pub executable: Option<bool>,
 }
 
@@ -273,8 +273,8 @@ fn path_problem(path: &str) -> Option<&'static str> {
     })
 }
 
-/// Whether some file system takes a name for `.git`: ignoring case and the characters that HFS+ and
-/// NTFS drop (`verify_path` of git's `read-cache.c` refuses the same).
+/// True for every spelling of `.git` that some file system accepts: case and characters that HFS+
+/// and NTFS drop are ignored (`verify_path` of git's `read-cache.c` refuses the same).
 fn is_dot_git(part: &str) -> bool {
     let ignored = |c: char| matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}');
     part.split('\\').any(|name| {

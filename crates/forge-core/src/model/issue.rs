@@ -130,7 +130,7 @@ pub struct IssueRelations {
     pub blocked_by: Vec<RelatedIssue>,
     /// The issues that this one blocks.
     pub blocking: Vec<RelatedIssue>,
-    /// Whether a list was not read completely.
+    /// At least one list was not read completely.
     pub truncated: bool,
 }
 

@@ -27,6 +27,6 @@ pub struct NewLabel {
     /// Allowed values, of which an issue has one; empty for a label without values. An issue gets a
     /// value as the label `name:value`.
     pub values: Vec<String>,
-    /// Whether to change an existing label instead of refusing.
+    /// Change an existing label instead of refusing.
     pub overwrite: bool,
 }

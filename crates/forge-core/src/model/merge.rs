@@ -29,7 +29,7 @@ impl MergeMethod {
     }
 }
 
-/// Whether git can merge head and base.
+/// Result of merging head and base in git.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MergeState {
@@ -79,8 +79,7 @@ pub struct AutoMerge {
 pub struct MergeReq {
     /// Method; `None` for the repository's default.
     pub method: Option<MergeMethod>,
-    /// Refuse unless this is the head's
-    /// [`PullRequest::head_id`](crate::model::PullRequest::head_id).
+    /// Refuse unless [`head_id`](crate::model::PullRequest::head_id) of the head has this value.
     pub expected_head: Option<String>,
     /// Refuse unless the base is this branch.
     pub expected_base: Option<String>,
@@ -149,13 +148,13 @@ pub struct Merge {
     pub commit: Option<String>,
     /// Method.
     pub method: Option<MergeMethod>,
-    /// Whether it was merged before this call, which then changed nothing.
+    /// The merge happened before this call, which then changed nothing.
     pub already_merged: bool,
-    /// Whether the merge happens later (automatically, or by a queue).
+    /// The merge happens later (automatically, or by a queue).
     pub queued: bool,
     /// Position in the merge queue, from 1, if the pull request entered one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue_position: Option<u64>,
-    /// Whether the head branch was deleted.
+    /// The head branch was deleted.
     pub branch_deleted: bool,
 }

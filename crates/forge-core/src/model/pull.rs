@@ -43,7 +43,7 @@ pub struct PullRequest {
     pub author: Actor,
     /// Open, closed or merged.
     pub state: PrState,
-    /// Whether it is a draft.
+    /// The pull request is a draft.
     pub draft: bool,
     /// The branch to merge into.
     pub base_branch: String,
@@ -117,7 +117,7 @@ pub struct PullRequest {
     pub deletions: Option<u64>,
     /// Changed files. ([`PrFields::STATS`])
     pub changed_files: Option<u64>,
-    /// Whether a merge is possible now. ([`PrFields::MERGEABILITY`])
+    /// Mergeability of head and base. ([`PrFields::MERGEABILITY`])
     pub mergeability: Option<Mergeability>,
     /// Comments, oldest first. ([`PrFields::COMMENTS`])
     pub comments: Option<Vec<Comment>>,
@@ -138,7 +138,7 @@ pub struct PullRequest {
     /// Settings of a scheduled merge. ([`PrFields::AUTO_MERGE`])
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auto_merge: Option<AutoMerge>,
-    /// Whether maintainers of the base repository may push to the head branch.
+    /// Maintainers of the base repository may push to the head branch.
     /// ([`PrFields::MAINTAINER_ACCESS`]; stays `None` if the forge has no such right)
     #[serde(skip_serializing_if = "Option::is_none")]
     pub maintainer_can_modify: Option<bool>,
@@ -163,8 +163,8 @@ pub struct PullRequest {
     /// branch rules)
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base_rules: Option<BaseRules>,
-    /// Whether the head branch is its repository's default branch. ([`PrFields::TO_CHANGE`]; stays
-    /// `None` where this takes a request)
+    /// The head branch is its repository's default branch. ([`PrFields::TO_CHANGE`]; stays `None`
+    /// where this takes a request)
     #[serde(skip)]
     pub head_is_default: Option<bool>,
     /// Sections that could not be read in full, with the reason.
@@ -202,13 +202,13 @@ pub struct LinkedIssue {
     pub number: u64,
     /// Title, on one line.
     pub title: String,
-    /// Whether the issue is open.
+    /// The issue is open.
     pub open: bool,
     /// URL of its page.
     pub url: String,
 }
 
-/// Whether the index shows the version of a pull request's record that was read.
+/// Ingestion of a pull request's record by the index.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RecordIngestion {
     /// The record's at-uri.
@@ -219,7 +219,7 @@ pub struct RecordIngestion {
     pub verdict: Ingestion,
     /// The facts behind the verdict.
     pub evidence: String,
-    /// Whether the index answered, or was not needed. Otherwise `pending` proves nothing.
+    /// The index answered, or was not needed. Otherwise `pending` proves nothing.
     pub answered: bool,
     /// The recovery.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -235,7 +235,7 @@ impl PrFields {
     pub const NONE: Self = Self(0);
     /// Added and deleted lines, changed files.
     pub const STATS: Self = Self(1);
-    /// Whether it can be merged.
+    /// Mergeability of head and base.
     pub const MERGEABILITY: Self = Self(1 << 1);
     /// Comments.
     pub const COMMENTS: Self = Self(1 << 2);
@@ -256,7 +256,7 @@ impl PrFields {
     pub const ROW: Self = Self(1 << 9);
     /// Settings of a scheduled merge.
     pub const AUTO_MERGE: Self = Self(1 << 10);
-    /// Whether maintainers may push to its head branch.
+    /// Right of maintainers to push to the head branch.
     pub const MAINTAINER_ACCESS: Self = Self(1 << 11);
     /// Number in the forge's database.
     pub const DATABASE_ID: Self = Self(1 << 12);
@@ -281,7 +281,7 @@ impl PrFields {
     pub const NO_LATEST_REVIEWS: Self = Self(1 << 21);
     /// The pull request below in the stack.
     pub const DEPENDS_ON: Self = Self(1 << 22);
-    /// Whether the index has ingested the record.
+    /// Ingestion of the record by the index.
     pub const INGESTION: Self = Self(1 << 24);
     /// Requirements of the base branch, as far as they take no extra request;
     /// [`PullRequests::base_rules`](crate::PullRequests::base_rules) reads the rest.

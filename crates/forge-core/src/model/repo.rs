@@ -19,7 +19,7 @@ pub struct RepoInfo {
     pub description: Option<String>,
     /// URL of its page, or for a local repository a `file://` URL.
     pub url: String,
-    /// Whether changes are no longer accepted.
+    /// The repository accepts no more changes.
     pub archived: bool,
     /// The repository that this one is a fork of.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -35,8 +35,7 @@ pub struct RepoInfo {
     /// also if the forge does not say.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missing_scopes: Vec<String>,
-    /// Capabilities in which the repository, its policy or the viewer's rights differ from the
-    /// backend's table.
+    /// Capabilities that differ here from the backend's table.
     #[serde(skip)]
     pub overrides: Vec<(Capability, Support)>,
     /// Facts that could not be determined, such as whether the viewer may write.

@@ -42,7 +42,7 @@ pub struct Review {
     /// The author's role in the repository, upper case.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub author_association: Option<String>,
-    /// Whether the author may push to the repository; `None` if the forge does not say.
+    /// The author may push to the repository; `None` if the forge does not say.
     #[serde(skip)]
     pub author_can_push: Option<bool>,
     /// Verdict.
@@ -196,8 +196,7 @@ pub struct NewReview {
     pub body: String,
     /// Threads to open.
     pub threads: Vec<NewThread>,
-    /// Refuse unless the head has this
-    /// [`PullRequest::head_id`](crate::model::PullRequest::head_id).
+    /// Refuse unless this is the [`head_id`](crate::model::PullRequest::head_id) of the head.
     pub expected_head: Option<String>,
 }
 
@@ -269,11 +268,11 @@ pub struct Thread {
     pub start_line: Option<u64>,
     /// Side on which lines are counted.
     pub side: Side,
-    /// Whether the thread is resolved.
+    /// The thread is resolved.
     pub resolved: bool,
     /// Account that resolved it.
     pub resolved_by: Option<Actor>,
-    /// Whether the lines have changed since.
+    /// The lines have changed since.
     pub outdated: bool,
     /// The comments, oldest first.
     pub comments: Vec<Comment>,
@@ -296,7 +295,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn r_000_5_reviewers_are_counted_by_what_they_say() {
+    fn r_000_5_reviewers_are_counted_by_latest_opinion() {
         let latest = [
             ReviewState::Approved,
             ReviewState::Approved,

@@ -85,7 +85,7 @@ pub struct AccountStatus {
     pub kind: ForgeKind,
     /// Account; `None` for a token from the environment.
     pub account: Option<String>,
-    /// Whether this credential is in use.
+    /// The credential is in use.
     pub active: bool,
     /// Origin: the name of a variable, or the path of the store.
     pub source: CredentialSource,
@@ -104,11 +104,11 @@ pub struct Login {
     pub host: String,
     /// Kind of forge at the host.
     pub kind: ForgeKind,
-    /// Whether an existing account got a new secret.
+    /// An existing account got a new secret.
     pub replaced: bool,
     /// A variable that is set and overrides the stored credential.
     pub shadowed_by: Option<Var>,
-    /// Whether this build has a backend for the host. Otherwise the secret is stored unchecked.
+    /// This build has a backend for the host. Otherwise the secret is stored unchecked.
     pub has_backend: bool,
 }
 
@@ -488,8 +488,8 @@ impl Accounts {
         self.config.value(&format!("hosts.{host}.account"))
     }
 
-    /// The token for project boards of `host`, if the environment has a separate one. It applies to
-    /// the same hosts as `GH_TOKEN`.
+    /// The token for project boards of `host`, if the environment has a separate one. Its hosts are
+    /// those of `GH_TOKEN`.
     ///
     /// # Errors
     /// `config` if the variable's value cannot be a token.
@@ -656,7 +656,7 @@ mod tests {
     }
 
     #[test]
-    fn stored_credential_is_found_only_for_its_host() {
+    fn stored_credential_is_found_only_for_own_host() {
         let place = Place::new();
         assert!(!place.login("GitHub.com", "alice", CANARY).replaced);
         assert_eq!(place.secret(&[], "github.com").as_deref(), Some(CANARY));
@@ -675,7 +675,7 @@ mod tests {
     }
 
     #[test]
-    fn token_variables_win_for_their_hosts_only() {
+    fn token_variables_win_only_for_own_hosts() {
         let place = Place::new();
         place.login("github.com", "alice", "stored");
         let config =
@@ -719,7 +719,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_token_variable_is_refused_without_printing_its_value() {
+    fn invalid_token_variable_is_refused_without_printing_value() {
         let place = Place::new();
         place.login("github.com", "alice", "stored");
         let e = place

@@ -1,8 +1,8 @@
 //! Parses gh's own file of logins, `hosts.yml`.
 //!
-//! gh writes the file with yaml.v3, and only as nested mappings of plain texts. This parser accepts
-//! that much and refuses the rest, which saves the dependency on a YAML parser. A refusal costs
-//! nothing, because gh itself can print the token.
+//! gh writes the file with yaml.v3, and only as nested mappings of plain texts. Parsing only that
+//! saves the dependency on a YAML parser. A refusal costs nothing, because gh itself can print the
+//! token.
 
 use std::{fs, io::Read as _, path::PathBuf};
 

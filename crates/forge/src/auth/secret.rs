@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn masked_secret_shows_only_its_kind() {
+    fn masked_secret_shows_only_kind() {
         for (text, shown) in [
             ("gho_canary", "gho_****"),
             ("github_pat_canary", "github_pat_****"),
@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_secret_is_refused_without_printing_its_value() {
+    fn invalid_secret_is_refused_without_printing_value() {
         let long = "canary".repeat(1000);
         for text in [
             "",

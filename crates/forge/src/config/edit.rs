@@ -311,7 +311,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn new_files_are_private_and_old_ones_keep_their_permissions() {
+    fn new_files_are_private_and_old_keep_permissions() {
         use std::os::unix::fs::PermissionsExt as _;
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         let (dir, config) = setup("");

@@ -8,8 +8,7 @@ use std::{
 
 macro_rules! vars {
     ($($variant:ident = $name:literal, $doc:literal;)*) => {
-        /// Every environment variable that forge reads; `docs/config.md` is generated from this
-        /// list.
+        /// Every environment variable that forge reads, and the source of `docs/config.md`.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[non_exhaustive]
         pub enum Var { $(#[doc = $doc] $variant,)* }

@@ -487,7 +487,7 @@ mod tests {
     }
 
     #[test]
-    fn credential_in_file_is_refused_without_printing_its_value() {
+    fn credential_in_file_is_refused_without_printing_value() {
         for line in [
             "token = \"gho_canary\"",
             "[hosts.\"github.com\"]\noauth_token = \"gho_canary\"",
@@ -532,7 +532,7 @@ mod tests {
     }
 
     #[test]
-    fn names_from_a_file_are_shown_without_control_characters() {
+    fn names_from_file_are_shown_without_control_characters() {
         let (_, problems) = read("\"a\\u001b[31m\" = 1\n", Which::Repo);
         assert_eq!(problems, ["warning f:1:1: unknown key `a\\u{1b}[31m`"]);
     }

@@ -474,7 +474,7 @@ mod tests {
     }
 
     #[test]
-    fn environment_over_repository_over_user_over_default() {
+    fn config_precedence_is_environment_repository_user_default() {
         let (dir, cwd) = setup(
             "timeout_s = 10\nmerge.method = \"squash\"",
             "merge.method = \"rebase\"",
@@ -616,7 +616,7 @@ mod tests {
     }
 
     #[test]
-    fn repository_file_error_affects_only_its_users() {
+    fn repository_file_error_affects_only_users_of_file() {
         let (dir, cwd) = setup("merge.method = \"squash\"", "");
         let file = dir.path().join("work/.forge.toml");
         let huge = "#".repeat(2 << 20);

@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn inline_nodes_are_shown_as_text() {
+    fn inline_nodes_are_text() {
         let link = json!([{"type": "link", "attrs": {"href": "https://example.org/a"}}]);
         let found = plain_text(&document(json!([{"type": "paragraph", "content": [
             {"type": "mention", "attrs": {"id": "1", "text": "@ada"}},
