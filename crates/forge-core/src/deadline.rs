@@ -59,7 +59,7 @@ pub(crate) fn within_deadline(
 mod tests {
     use super::*;
 
-    /// A body of three chunks, each `seconds` after the previous one.
+    /// A body of three chunks, `seconds` apart.
     fn slow(seconds: u64) -> ByteStream {
         let chunks = stream::iter([b"a", b"b", b"c"]);
         Box::pin(chunks.then(move |chunk| async move {

@@ -133,7 +133,8 @@ pub trait PullRequests: Send + Sync {
     ///
     /// # Behavior
     /// - Everything is checked before anything is written: title, branches, labels.
-    /// - `already_exists` if an open one has the same head and base; the error has its URL.
+    /// - `already_exists` if an open pull request has the same head and base; the error has its
+    ///   URL.
     /// - With [`CreatePull::edits`] the base branch gets one commit on top, with the title as its
     ///   message. If that needs a branch, `head` names a new one; when opening fails, the branch is
     ///   deleted or the error says that it remains.
@@ -224,15 +225,15 @@ pub trait PullRequests: Send + Sync {
     ///   along is posted anyway, as a step of the outcome.
     ///
     /// # Errors
-    /// `permission_denied` for another account's; `precondition_failed` if the pull request is not
-    /// open or its head adds nothing to the base; `invalid_input` (field `patch`) for a malformed
-    /// patch; `conflict` if it changed in the meantime.
+    /// `permission_denied` if another account opened it; `precondition_failed` if it is not open or
+    /// its head adds nothing to the base; `invalid_input` (field `patch`) for a malformed patch;
+    /// `conflict` if it changed in the meantime.
     async fn resubmit(&self, pr: &PrId, req: &Resubmit) -> Result<Outcome<PullRequest>>;
 
     /// Closes the pull request without merging.
     ///
     /// # Behavior
-    /// Closing a closed pull request is a warning. Comment and branch deletion still happen, as
+    /// Closing a closed pull request gives a warning. Comment and branch deletion still happen, as
     /// steps of the outcome, which is then not `unchanged`. A comment equal to the newest one is
     /// not repeated. A head branch that is not at [`CloseReq::expected_head`] is kept, with a
     /// warning.
@@ -243,7 +244,7 @@ pub trait PullRequests: Send + Sync {
     /// Reopens the pull request, with an optional comment.
     ///
     /// # Behavior
-    /// Reopening an open pull request is a warning; comments are handled as for closing.
+    /// Reopening an open pull request gives a warning; comments are handled as for closing.
     ///
     /// # Errors
     /// `precondition_failed` if merged; `invalid_input` (field `head` or `base`) if a branch is

@@ -1,4 +1,4 @@
-//! Runs the git program; no other crate starts it.
+//! Runs the git program as a subprocess; the product starts git nowhere else.
 //!
 //! [`Git`] runs a command and returns its output, [`Git::stream`] streams it, and [`CatFile`] keeps
 //! one process for many object lookups.

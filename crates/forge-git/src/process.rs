@@ -86,7 +86,7 @@ pub(crate) fn restrict(command: &mut Command, trust: Trust, purpose: Purpose, op
         set(&REMOTE);
     }
     // Users see and confirm exactly the objects that are merged, so replacements and grafts are
-    // off. A path that cannot exist disables grafts without a warning.
+    // off: git reads no grafts if the path of their file cannot exist.
     command
         .env("GIT_NO_REPLACE_OBJECTS", "1")
         .env("GIT_GRAFT_FILE", "/dev/null/grafts");

@@ -145,7 +145,7 @@ impl Git {
         })
     }
 
-    /// The old head moved onto the newer base, as a commit or tree; `None` if that has conflicts.
+    /// The old head on the newer base, as a commit or tree; `None` if git alone cannot move it.
     async fn moved_onto(
         &self,
         old: &str,

@@ -65,12 +65,12 @@ const BLOCKS: &[&str] = &[
     "ul",
 ];
 
-/// Elements whose content is out of reach for the end tags of outer elements.
+/// Elements whose content cannot close elements outside of them.
 const BARRIERS: &[&str] = &[
     "applet", "caption", "marquee", "object", "table", "td", "template", "th",
 ];
 
-/// Further elements, beside blocks and barriers, whose tags do not end enclosing elements.
+/// Further elements, like blocks and barriers, across which an ordinary end tag does not reach.
 const ROWS: &[&str] = &["colgroup", "tbody", "tfoot", "thead", "tr"];
 
 /// Content after a start tag.

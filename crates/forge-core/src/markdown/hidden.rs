@@ -139,7 +139,7 @@ struct Page<'a> {
     /// Offset from which an element hides its content.
     since: Option<usize>,
     in_image: usize,
-    /// Offset after which the tail of each open link begins.
+    /// Earliest offset at which the tail of each open link can begin.
     links: Vec<usize>,
     /// End of the last text.
     done: usize,
