@@ -91,7 +91,7 @@ capabilities! {
     PrRevert = "pr.revert", "Reverting a merged pull request";
     /// Delete the head branch when closing or merging.
     PrDeleteBranch = "pr.delete_branch", "Deleting the head branch";
-    /// Say beforehand whether a merge would succeed.
+    /// Check in advance whether a merge would succeed.
     PrMergeability = "pr.mergeability", "Checking whether a pull request can be merged";
     /// Merge with a merge commit.
     MergeCommit = "pr.merge.merge", "Merging with a merge commit";

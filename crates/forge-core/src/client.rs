@@ -255,7 +255,7 @@ impl Repo {
         &self.id
     }
 
-    /// The client behind it.
+    /// The client that runs its operations.
     #[must_use]
     pub fn client(&self) -> &Client {
         &self.client

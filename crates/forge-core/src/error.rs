@@ -1,9 +1,8 @@
 //! The one error type of the workspace.
 //!
-//! Every failure carries a stable code, a sentence that says what happened and why, an optional
-//! `Recovery:` sentence that says what to do next, and a [`Retry`] class. Backends map their wire
-//! errors to [`ErrorKind`] once; the CLI maps kinds to exit codes; MCP turns the same value into a
-//! structured result.
+//! Every failure carries a stable code, a sentence with cause and effect, an optional `Recovery:`
+//! sentence, and a [`Retry`] class. Backends map their wire errors to [`ErrorKind`] once; the CLI
+//! maps kinds to exit codes; MCP turns the same value into a structured result.
 
 use std::{error::Error as StdError, fmt, time::Duration};
 
@@ -224,8 +223,7 @@ struct Inner {
 pub struct Error(Box<Inner>);
 
 impl Error {
-    /// A failure of `kind`; `message` says what happened and why, in one sentence with the concrete
-    /// values.
+    /// Creates an error; `message` is one sentence with cause, effect and the concrete values.
     #[must_use]
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         let retry = match &kind {

@@ -133,8 +133,7 @@ pub trait PullRequests: Send + Sync {
     ///
     /// # Behavior
     /// - Everything is checked before anything is written: title, branches, labels.
-    /// - `already_exists` if an open pull request has the same head and base; the error has its
-    ///   URL.
+    /// - `already_exists`, with the URL, if an open pull request has the same head and base.
     /// - With [`CreatePull::edits`] the base branch gets one commit on top, with the title as its
     ///   message. If that needs a branch, `head` names a new one; when opening fails, the branch is
     ///   deleted or the error says that it remains.
