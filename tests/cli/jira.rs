@@ -315,7 +315,7 @@ fn r_002_18_project_keys_are_an_allow_list() {
 #[test]
 fn r_002_18_allow_list_holds_wherever_a_key_stands() {
     let tracked = Tracked::new(JiraEdition::DataCenter, "");
-    let branch = "feature/EVIL-1-x";
+    let branch = "fix/EVIL-1-x";
     tracked.world.feature(branch);
     let files = [("evil.txt", Some("x\n"))];
     let world = &tracked.world;

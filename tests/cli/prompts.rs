@@ -160,7 +160,7 @@ fn configured_merge_method_is_preselected() {
 fn edit_changes_labels_and_people() {
     let world = World::with_pull();
     for label in ["bug", "docs"] {
-        world.forge(&["label", "create", label]).ok();
+        world.forge(&["label", "create", label, "--force"]).ok();
     }
     world.forge(&["pr", "edit", "1", "--add-label", "bug"]).ok();
     // A repository on this machine has title, body, reviewers, assignees and labels.

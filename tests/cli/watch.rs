@@ -221,7 +221,7 @@ fn watch_look_costs_one_request() {
         assert_eq!(counts.rest, rules, "{until}");
     }
     hub.double.reset_record();
-    let more = ["--until", "verdict", "--timeout", "400ms"];
+    let more = ["--until", "verdict", "--timeout", "3s"];
     let _ = hub.watch(&more).output().exits(8);
     let counts = hub.double.counts();
     assert!(counts.queries > 2, "{counts:?}");

@@ -66,6 +66,7 @@ const ASSERTED: &[(&str, &str)] = &[
     ("issue_fields", "issue_edits"),
     ("issue_history", "issue_reads"),
     ("list_across", "lists"),
+    ("push_edits", "edits"),
     ("related_issues", "issue_edits"),
     ("repo_file", "issue_reads"),
     ("rerun_failed_checks", "checks"),

@@ -86,7 +86,7 @@ fn misspelled_test_of_security_page_is_found() {
         "forge config::keys::tests::repository_keys_are_a_closed_list",
         "forge-core::hidden hidden_agrees_with_rendered_page",
         "forge-http::it redirects::write_is_not_redirected_to_other_origin",
-        "forge-mcp http::tests::who_says_nothing_keeps_nobody_out",
+        "forge-mcp http::tests::silent_connections_block_no_clients",
     ] {
         assert!(is_test(known), "{known}");
     }
@@ -100,7 +100,7 @@ fn misspelled_test_of_security_page_is_found() {
         "mcp attacks::question",
         "adversary runs::submodules::agent_runs_no_program",
         "forge-core secret::test::secret_is_hidden_by_all_formatting",
-        "forge-http::it redirects::a_write_goes_nowhere",
+        "forge-http::it redirects::write_is_not_redirected_to_other",
     ] {
         assert!(!is_test(wrong), "{wrong}");
     }

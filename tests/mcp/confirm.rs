@@ -122,7 +122,7 @@ fn client_that_cannot_ask_brings_the_seal() {
         let asked = wire
             .call("pr_merge", args.clone())
             .fails("invalid_input")
-            .says("ask yourself");
+            .says("ask the user yourself");
         Wire::seal(&asked)
     };
     let with = |args: &Value, seal: &Value| {
@@ -502,7 +502,7 @@ fn confirm_required_refuses_clients_that_cannot_ask() {
     wire.user = User::Absent;
     wire.call("pr_merge", json!({"number": 1}))
         .fails("invalid_input")
-        .says("ask yourself");
+        .says("ask the user yourself");
 }
 
 /// Brings another branch into the default branch, and into the base branch of another pull request.

@@ -122,6 +122,9 @@ fn a_failure_says_what_to_do_next() {
     wire.call("pr_list", json!({"cursor": "x"}))
         .fails("invalid_input")
         .says("without cursor");
+    wire.call("pr_list", json!({"head": "grace:feature"}))
+        .fails("invalid_input")
+        .says("pass head=feature");
     let unknown = wire.request("tools/call", json!({"name": "pr_vew", "arguments": {}}));
     assert_eq!(unknown["error"]["code"], -32602);
     assert!(
@@ -130,6 +133,20 @@ fn a_failure_says_what_to_do_next() {
             .unwrap()
             .contains("did you mean pr_view?")
     );
+    for (tool, says) in [
+        (
+            "pull_request_read",
+            "did you mean pr_view or pr_diff or pr_checks?",
+        ),
+        (
+            "issue_read",
+            "issue_view does that, and this server was started without it",
+        ),
+    ] {
+        let unknown = wire.request("tools/call", json!({"name": tool, "arguments": {}}));
+        let message = unknown["error"]["message"].as_str().unwrap();
+        assert!(message.contains(says), "{message}");
+    }
     let hidden = wire.request(
         "tools/call",
         json!({"name": "pr_merge", "arguments": {"number": 1}}),

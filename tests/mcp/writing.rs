@@ -392,3 +392,18 @@ fn head_in_full_names_its_branch() {
     assert!(world.git.oid("refs/heads/refs/heads/new").is_none());
     assert_eq!(world.json("1", "headRefName")["headRefName"], "new");
 }
+
+#[test]
+fn comment_passed_to_an_edit_keeps_the_description() {
+    let world = World::with_feature();
+    let mut wire = world.server(MODERN, &["--write"]);
+    let before = wire.call("pr_view", json!({"number": 1})).ok();
+    wire.call("pr_edit", json!({"number": 1, "comment": "Nice."}))
+        .fails("invalid_input")
+        .says("pr_comment comments");
+    let after = wire.call("pr_view", json!({"number": 1})).ok();
+    assert_eq!(
+        before.data()["pull_request"]["description"],
+        after.data()["pull_request"]["description"]
+    );
+}

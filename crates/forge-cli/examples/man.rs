@@ -1,5 +1,4 @@
-//! Writes a page of the manual for each command:
-//! `cargo run -p forge-cli --example man -- <directory>`
+//! Writes a manual page for each command: `cargo run -p forge-cli --example man -- <directory>`
 
 use std::{error::Error, fs};
 

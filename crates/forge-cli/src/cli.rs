@@ -1,4 +1,4 @@
-//! The command line as a whole: what clap reads, above the commands.
+//! The whole command line: the clap definition above the commands.
 
 use std::ffi::OsString;
 
@@ -33,10 +33,9 @@ pub struct Cli {
 }
 
 impl Cli {
-    /// Reads a command line, the program's name first.
+    /// Parses a command line, including the program's name.
     ///
-    /// # Errors
-    /// clap's, with the text for the user; `--help` and `--version` are among them.
+    /// clap's error with the text for the user, also for `--help` and `--version`.
     pub fn read<I, T>(words: I) -> Result<Self, clap::Error>
     where
         I: IntoIterator<Item = T>,
@@ -54,7 +53,7 @@ impl Cli {
     }
 }
 
-/// A group of commands in a help text, and its commands; those in none are in the last one.
+/// A group of commands in a help text with its heading; ungrouped commands are in the last group.
 type Groups = (&'static str, &'static [&'static str], &'static str);
 
 const ROOT_GROUPS: Groups = (
@@ -68,7 +67,7 @@ const TARGET_GROUPS: Groups = (
     "Targeted commands",
 );
 
-/// The help texts with the commands in gh's groups.
+/// Arranges the help texts in gh's groups.
 fn grouped(command: clap::Command) -> clap::Command {
     let command = command.mut_subcommands(|below| match below.get_name() {
         "pr" | "issue" => with_groups(below, TARGET_GROUPS),
@@ -77,7 +76,7 @@ fn grouped(command: clap::Command) -> clap::Command {
     with_groups(command, ROOT_GROUPS)
 }
 
-/// clap has one heading for all commands, so the template names them.
+/// clap supports a single heading for all commands, so the template lists them.
 fn with_groups(command: clap::Command, (first, names, rest): Groups) -> clap::Command {
     let shown = || command.get_subcommands().filter(|c| !c.is_hide_set());
     let width = shown().map(|c| c.get_name().len()).max().unwrap_or(0);
@@ -98,8 +97,8 @@ fn with_groups(command: clap::Command, (first, names, rest): Groups) -> clap::Co
     command.help_template(template)
 }
 
-/// As with gh, a flag takes the next word whatever it begins with, since a description may be a
-/// list (`- first`) and a search leave something out (`-label:bug`); and the last of two wins.
+/// As in gh, a flag's value may begin with a hyphen, since a description may be a list (`- first`)
+/// and a search may exclude (`-label:bug`); and the last of two flags counts.
 fn lenient(command: clap::Command) -> clap::Command {
     command
         .args_override_self(true)
@@ -171,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_may_begin_with_a_hyphen() {
+    fn flag_value_may_begin_with_a_hyphen() {
         for text in ["- first\n- second", "--- a", "-1", "--title", "--", "-"] {
             let pr::PrCommand::Comment(args) = read(&["comment", "7", "-b", text]) else {
                 panic!("{text}");
@@ -189,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_stand_alone_takes_no_flag() {
+    fn optional_value_does_not_take_a_flag() {
         let pr::PrCommand::View(args) = read(&["view", "7", "--json", "-q", "-1"]) else {
             panic!("another command");
         };
@@ -200,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_of_two_wins() {
+    fn last_of_two_flags_wins() {
         let pr::PrCommand::Comment(args) = read(&["comment", "-b", "x", "-e", "-e", "-b", "y"])
         else {
             panic!("another command");

@@ -1,4 +1,4 @@
-//! `docs/context.md`, written from the tables.
+//! Generates `docs/context.md` from the tables.
 
 use std::fmt::Write as _;
 

@@ -12,21 +12,21 @@ use crate::{
     ui::{Ui, io_error, progress::Progress},
 };
 
-/// What every command has at hand.
+/// Context shared by every command.
 #[derive(Debug)]
 pub struct Ctx {
-    /// Where output goes.
+    /// Output and prompts.
     pub ui: Ui,
-    /// The directory it was started in.
+    /// The working directory.
     pub cwd: PathBuf,
     /// The flags of every command.
     pub global: GlobalArgs,
-    /// A broken configuration stops the commands that need it, and not the others.
+    /// Kept as a result: a broken configuration stops only the commands that need it.
     forges: Result<Forges>,
     place: Place,
 }
 
-/// Hints name the repository that the pull request or issue of the command line is in.
+/// Lets hints name the repository of the command line's pull request or issue.
 fn name_repo(ui: &Ui, forges: &Forges) {
     let named = ui.named();
     let target = named.target.as_deref();
@@ -41,10 +41,9 @@ fn name_repo(ui: &Ui, forges: &Forges) {
 }
 
 impl Ctx {
-    /// From the process: reads the configuration, and tells the printer what it says.
+    /// Creates the context of the process: reads the configuration and applies it to the output.
     ///
-    /// # Errors
-    /// When the working directory is gone.
+    /// If the working directory is gone.
     pub fn new(mut ui: Ui, global: GlobalArgs) -> Result<Self> {
         let cwd = env::current_dir().map_err(io_error)?;
         let forges = Forges::load(&cwd);
@@ -61,8 +60,7 @@ impl Ctx {
         })
     }
 
-    /// The same, whose writes wait so long for an index to show them; `None` leaves that to the
-    /// configuration.
+    /// Sets how long writes wait for an index; `None` leaves that to the configuration.
     #[must_use]
     pub fn waiting(mut self, wait: Option<Duration>) -> Self {
         if let Some(wait) = wait {
@@ -71,15 +69,14 @@ impl Ctx {
         self
     }
 
-    /// Where the user stands.
+    /// The user's location.
     pub fn place(&self) -> &Place {
         &self.place
     }
 
     /// Configuration, hosts and accounts.
     ///
-    /// # Errors
-    /// `config` when the configuration is broken.
+    /// # Errors `config` if the configuration is broken.
     pub fn forges(&self) -> Result<&Forges> {
         self.forges.as_ref().map_err(|e| {
             let again = Error::new(e.kind().clone(), e.message());
@@ -98,7 +95,7 @@ impl Ctx {
         Ok(self.forges()?.config())
     }
 
-    /// The configuration for work on `repo`, with what the repository itself may set.
+    /// The configuration for `repo`, including the repository's own settings.
     ///
     /// # Errors
     /// As [`Forges::config_for`].
@@ -106,8 +103,8 @@ impl Ctx {
         self.forges()?.config_for(&self.place, repo).await
     }
 
-    /// Says on stderr what the configuration files hold that nothing reads. For commands that do not
-    /// list it themselves, as `forge config` does.
+    /// Warns about unused parts of configuration files, for commands that do not list them
+    /// themselves, as `forge config` does.
     fn warn_of_problems(&self, config: &Config) {
         for problem in config.problems() {
             self.ui
@@ -115,7 +112,7 @@ impl Ctx {
         }
     }
 
-    /// The policy of a command: the configured deadline, a spinner, and what `-v` prints.
+    /// The policy of a command: the configured deadline, a spinner, and the output of `-v`.
     ///
     /// # Errors
     /// As [`Self::forges`].
@@ -129,7 +126,7 @@ impl Ctx {
         })
     }
 
-    /// The repository of `-R`, or the one that the working directory stands for.
+    /// The repository of `-R`, or that of the working directory.
     ///
     /// # Errors
     /// As [`Forges::open_locator`] and [`Forges::base_repo`].
@@ -137,7 +134,7 @@ impl Ctx {
         let forges = self.forges()?;
         match flag {
             Some(locator) => {
-                // `.forge.toml` of the working directory is about another repository.
+                // The working directory's `.forge.toml` belongs to another repository.
                 self.warn_of_problems(&forges.config().without_repo_file());
                 Ok(forges.open_locator(locator, self.policy()?).await?.0)
             }
@@ -153,8 +150,8 @@ impl Ctx {
         }
     }
 
-    /// How far the base repository is trusted: the one that the user stands in as a person's own; one
-    /// on this machine that a remote or `forge.repo` leads to runs nothing.
+    /// The trust in the base repository: the current repository is the user's own; another local
+    /// one, reached through a remote or `forge.repo`, must not run anything.
     async fn trust_in(&self, id: &RepoId) -> Result<Trust> {
         let RepoPath::Dir(dir) = &id.path else {
             return Ok(Trust::Person);
@@ -170,7 +167,7 @@ impl Ctx {
         })
     }
 
-    /// The directory that the user works in, beside the forges of its remotes.
+    /// The user's directory, with the forges of its remotes.
     ///
     /// # Errors
     /// As [`Self::forges`].
@@ -199,18 +196,18 @@ impl Ctx {
         self.working_copy().ok()?.remote_of(repo, owner).await
     }
 
-    /// The clone that the user works in, if `repo` is one of its remotes.
+    /// The user's clone, if `repo` is one of its remotes.
     pub async fn clone_of(&self, repo: &Repo) -> Option<LocalClone> {
         self.forges().ok()?.clone_of(&self.place, repo).await
     }
 
-    /// Git where the user stands.
+    /// Git in the working directory.
     #[must_use]
     pub fn git(&self) -> &Git {
         self.place.git()
     }
 
-    /// What git's configuration says there.
+    /// Git's configuration of the working directory.
     ///
     /// # Errors
     /// As [`GitConfig::read`].

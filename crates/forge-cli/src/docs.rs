@@ -1,4 +1,4 @@
-//! `docs/cli.md`, written from the clap tree.
+//! Generates `docs/cli.md` from the clap tree.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use clap::{Arg, ArgAction, Command, CommandFactory as _};
 
 use crate::cli::Cli;
 
-/// What the definitions cannot say.
+/// Text that the definitions do not contain.
 const NOTES: &str = r#"
 ## Output and exit codes
 
@@ -233,7 +233,7 @@ fn row(arg: &Arg) -> String {
     format!("| `{}` | {help}{words} |", name.trim())
 }
 
-/// Every command with its flags, for pages that other programs make of them.
+/// The definition of all commands and flags, for generating other pages.
 #[must_use]
 pub fn definition() -> Command {
     Cli::command()
@@ -243,7 +243,7 @@ pub fn definition() -> Command {
 mod tests {
     use super::*;
 
-    /// With `FORGE_UPDATE_DOCS` set it writes the page instead, as `cargo xtask docs` does.
+    /// With `FORGE_UPDATE_DOCS` the test writes the page, as `cargo xtask docs` does.
     #[test]
     fn the_committed_page_is_current() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/cli.md");

@@ -6,23 +6,23 @@ use forge_core::{Error, ErrorKind};
 
 use crate::ui::Ui;
 
-/// How a command ended.
+/// The result of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
     /// 0.
     Ok,
-    /// 1: any failure, wrong usage among them.
+    /// 1: any failure, including wrong usage.
     Failure,
     /// 2: the user cancelled.
     Cancelled,
-    /// 4: there are no credentials, or they are refused.
+    /// 4: credentials are missing or refused.
     Unauthenticated,
-    /// 8: `pr checks` found checks that have not finished, or `pr watch` its deadline.
+    /// 8: `pr checks` found unfinished checks, or `pr watch` reached its deadline.
     Pending,
 }
 
 impl Exit {
-    /// The number.
+    /// The exit code.
     #[must_use]
     pub const fn code(self) -> u8 {
         match self {
@@ -41,7 +41,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// The exit of a failure.
+/// The exit of an error.
 #[must_use]
 pub fn of_error(e: &Error) -> Exit {
     match e.kind() {
@@ -51,10 +51,10 @@ pub fn of_error(e: &Error) -> Exit {
     }
 }
 
-/// Says how a command failed, and gives its exit.
+/// Prints an error, and returns its exit.
 ///
-/// A write whose result cannot be shown is never left unsaid: a script would repeat it. The reader
-/// of the output may leave (`forge pr diff | head`), as for gh; that is no failure of a write either.
+/// A write whose result cannot be printed is still reported, or a script would repeat it. Closing
+/// the output early (`forge pr diff | head`) is no failure, as in gh, not even for a write.
 pub fn report(ui: &Ui, e: &Error) -> Exit {
     match (ui.unseen_writes(e), is_broken_pipe(e)) {
         (None, true) => Exit::Ok,
@@ -87,7 +87,7 @@ mod tests {
     use crate::ui::io_error;
 
     #[test]
-    fn kinds_have_ghs_codes() {
+    fn error_kinds_have_the_exit_codes_of_gh() {
         let code = |kind| of_error(&Error::new(kind, "x")).code();
         assert_eq!(code(ErrorKind::Cancelled), 2);
         assert_eq!(code(ErrorKind::Unauthenticated { host: "h".into() }), 4);

@@ -1,7 +1,7 @@
-//! The `forge` command line: arguments, commands and what they print.
+//! The `forge` command line: arguments, commands and their output.
 //!
-//! The path of a command: `cli` reads what was typed (pure, no I/O), [`cmd`] runs it over
-//! `ctx::Ctx`, and `ui` is the one place that writes to a terminal or a pipe.
+//! The path of a command: `cli` parses the arguments (no I/O), [`cmd`] runs the command with
+//! `ctx::Ctx`, and only `ui` writes to a terminal or a pipe.
 
 pub mod args;
 mod cli;
@@ -23,10 +23,10 @@ use crate::{args::GlobalArgs, cli::Cli, cmd::Command, ctx::Ctx, exit::Exit, ui::
 pub use context_docs::context_docs;
 pub use docs::{cli_docs, definition};
 
-/// Runs the program on the process's arguments.
+/// Runs the program with the process's arguments.
 #[must_use]
 pub fn main() -> ExitCode {
-    // Nothing happens before this: `--version` and `--help` answer from here.
+    // `--version` and `--help` return from here, before any other work.
     let cli = match Cli::read(std::env::args_os()) {
         Ok(cli) => cli,
         Err(e) => return usage(&e),
@@ -45,21 +45,21 @@ fn run(global: GlobalArgs, command: Command, ui: Ui) -> forge_core::Result<Exit>
         .map_err(ui::io_error)?;
     let ctx = Ctx::new(ui, global)?.waiting(command.wait());
     let exit = runtime.block_on(cmd::run(&ctx, command));
-    // A failure of the command says more than one of its output.
+    // The command's failure takes precedence over that of its output.
     let printed = ctx.ui.flush();
     exit.and_then(|exit| printed.map(|()| exit))
 }
 
-/// Help and version go to stdout and are a success, also where a group of commands is named alone;
-/// anything else is gh's exit code for a usage error, 1 (clap's own is 2).
+/// Help and version go to stdout and succeed, also for a group without a command. A usage error has
+/// gh's exit code 1 (clap's is 2).
 fn usage(e: &clap::Error) -> ExitCode {
     if e.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         let _ = write!(std::io::stdout(), "{}", e.render());
         return Exit::Ok.into();
     }
-    // A reader that went away is no reason to fail.
+    // A closed output is no failure.
     if e.use_stderr() {
-        // The message repeats what was typed, which may have come from a forge.
+        // The message repeats the arguments, which may contain foreign text.
         let said = e.render().to_string();
         let _ = write!(std::io::stderr(), "{}", text::neutralise(&said));
         Exit::Failure.into()

@@ -1,4 +1,4 @@
-//! From what a user types to one pull request.
+//! Resolves the user's selector to one pull request.
 
 use forge::SelectedPull;
 use forge_core::{
@@ -8,22 +8,21 @@ use forge_core::{
 
 use crate::ctx::Ctx;
 
-/// What a command allows when nothing is named.
+/// Default without a selector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unnamed {
-    /// `-R` needs a name beside it.
+    /// `-R` needs a selector.
     NotWithRepo,
-    /// The current branch counts, whatever `-R` says (gh's `edit`).
+    /// The current branch, even with `-R` (gh's `edit`).
     Current,
 }
 
-/// The pull request of a selector, or of the current branch, for a command that changes it.
+/// Resolves a selector, or the current branch, for a command that changes the pull request.
 ///
-/// `fields` are the sections that the caller is going to [`SelectedPull::view`].
+/// `fields` are the sections that the caller will [`SelectedPull::view`].
 ///
-/// # Errors
-/// `not_found` when no pull request has the branch; `invalid_input` when two open ones have it, or
-/// for a selector that names no pull request.
+/// # Errors `not_found` if no pull request has the branch; `invalid_input` if two open ones have
+/// it, or for an invalid selector.
 pub async fn pull(
     ctx: &Ctx,
     flag: Option<&str>,
@@ -35,12 +34,11 @@ pub async fn pull(
     found.unambiguous()
 }
 
-/// As [`pull`], for a command that changes nothing on the forge: where two open ones have the branch,
-/// the newest as in gh, and a warning names the others. A wrong guess costs another look there; a
-/// wrong merge or comment could not be taken back.
+/// As [`pull`], for a command that only reads: if two open pull requests have the branch, it takes
+/// the newest, as in gh, with a warning about the others. A wrong choice is harmless for a read,
+/// but not for a merge or comment.
 ///
-/// # Errors
-/// As [`pull`], but for a branch of two.
+/// As [`pull`], except for two open pull requests.
 pub async fn pull_to_read(
     ctx: &Ctx,
     flag: Option<&str>,
@@ -57,10 +55,9 @@ pub async fn pull_to_read(
     Ok(found)
 }
 
-/// As [`pull`]; where two open ones have the branch, the newest.
+/// As [`pull`]; takes the newest of two open pull requests.
 ///
-/// # Errors
-/// As [`pull`], but for a branch of two.
+/// As [`pull`], except for two open pull requests.
 pub async fn newest_pull(
     ctx: &Ctx,
     flag: Option<&str>,

@@ -1,8 +1,8 @@
-//! What kind of file a path names: the order in which a diff is packed, and what a change is about.
+//! Classes of files by path: they order a packed diff and tell what a change is about.
 
 use serde::Serialize;
 
-/// What a changed file is for, in the order in which a reader wants to see the files.
+/// Purpose of a changed file; the variants stand in reading order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileClass {
@@ -37,13 +37,13 @@ impl FileClass {
         }
     }
 
-    /// Whether nobody reads such a file line by line: what made the file is elsewhere.
+    /// Returns true for files that a program wrote or that were copied: nobody reviews their lines.
     #[must_use]
     pub const fn is_derived(self) -> bool {
         matches!(self, Self::Generated | Self::Lock | Self::Vendored)
     }
 
-    /// The class of a path, by the first rule of [`PATH_RULES`] that fits.
+    /// Returns the class of a path: the first matching rule of [`PATH_RULES`].
     #[must_use]
     pub fn of(path: &str) -> Self {
         let path = path.to_lowercase();
@@ -57,7 +57,7 @@ impl FileClass {
 pub struct PathRule {
     /// The class of the files that fit.
     pub class: FileClass,
-    /// The part of the path that decides.
+    /// The part of the path that is compared.
     pub part: PathPart,
 }
 
@@ -195,7 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn path_class_is_that_of_its_first_rule() {
+    fn path_class_follows_the_first_matching_rule() {
         for (path, class) in [
             ("src/lib.rs", FileClass::Code),
             ("Cargo.toml", FileClass::Code),

@@ -1,4 +1,4 @@
-//! What the gathering of a bundle tells about its work, while it works.
+//! Progress events of gathering a bundle.
 
 use std::{
     fmt,
@@ -11,46 +11,46 @@ use serde::{Serialize, Serializer, ser::SerializeMap as _};
 
 use crate::{ContextReq, PullContext};
 
-/// Something that happened. It has no credential: of a request it names the endpoint alone.
+/// A progress event. Events carry no credential: a request is named by its endpoint alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ContextEvent {
     /// The gathering begins.
     Start {
         /// The pull request: its number, or the at-uri of its record.
         pr_identifier: String,
-        /// Its repository.
+        /// The repository of the pull request.
         repo: String,
-        /// The sections that are wanted.
+        /// The requested sections.
         include: Vec<&'static str>,
     },
-    /// A request was answered, or is lost.
+    /// A request was answered or failed.
     Fetch {
         /// The kind of the forge.
         forge: String,
         /// Method, host and path.
         endpoint: String,
-        /// How long it took.
+        /// Duration in milliseconds.
         duration_ms: u64,
     },
-    /// A ticket was asked for.
+    /// A ticket was requested.
     JiraFetch {
-        /// Its key.
+        /// The ticket's key.
         issue_key: String,
-        /// How long it took.
+        /// Duration in milliseconds.
         duration_ms: u64,
     },
-    /// The bundle is there.
+    /// The bundle is complete.
     Complete {
         /// The pull request, as in [`Self::Start`].
         pr_number: String,
-        /// The wanted sections without those that could not be read.
+        /// The requested sections without those that could not be read.
         sections_fetched: Vec<&'static str>,
     },
-    /// There is no bundle.
+    /// No bundle could be made.
     Error {
         /// The stable code of the error.
         error_type: &'static str,
-        /// What failed, and why.
+        /// The failure and its reason.
         message: String,
     },
 }
@@ -123,7 +123,7 @@ pub(crate) fn milliseconds(took: Duration) -> u64 {
     u64::try_from(took.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Who is told what happens; nobody by default.
+/// Receiver of progress events; empty by default.
 #[derive(Clone, Default)]
 pub struct ContextObserver(Option<Arc<Listener>>);
 
@@ -149,12 +149,12 @@ impl fmt::Debug for ContextObserver {
     }
 }
 
-/// Watches the requests of one gathering: tells of each, and remembers the rate limit.
+/// Watches the requests of one gathering: reports each and remembers the rate limit.
 pub(crate) struct GatherObserver {
     forge: String,
     events: ContextObserver,
     buffer: u64,
-    /// Who watched before, and goes on.
+    /// The observer that was installed before, which also gets each event.
     inner: Option<Arc<dyn Observer>>,
     lowest: Mutex<Option<Quota>>,
 }
@@ -170,7 +170,7 @@ impl GatherObserver {
         }
     }
 
-    /// The rate limit of which less is left than is kept in reserve.
+    /// The rate limit that has fallen below the reserve.
     pub fn reserve(&self) -> Option<Quota> {
         let lowest = *self.lowest.lock().unwrap_or_else(PoisonError::into_inner);
         lowest.filter(|quota| quota.remaining < self.buffer)
@@ -225,7 +225,7 @@ impl Observer for GatherObserver {
         if let Some(inner) = &self.inner {
             inner.requested(request);
         }
-        // A bucket that never has as much as the reserve says nothing about it.
+        // A bucket whose limit is below the reserve says nothing about the reserve.
         let quota = request.quota.filter(|quota| quota.limit > self.buffer);
         if let Some(quota) = quota {
             let mut lowest = self.lowest.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! Asks a forge for everything at once, and puts the bundle together.
+//! Asks a forge for all sections at once and puts the bundle together.
 
 use std::sync::{Arc, OnceLock};
 
@@ -32,17 +32,17 @@ use crate::{
     ticket::ReadTicket,
 };
 
-/// What is read of every pull request.
+/// Fields that are read of every pull request.
 const ALWAYS: PrFields = VERDICT_FIELDS.with(PrFields::STATS).with(PrFields::FILES);
-/// More of a diff is not read, in bytes.
+/// Maximum bytes of a diff that are read.
 const MAX_READ: usize = 32 * 1024 * 1024;
-/// How many issues are read in full.
+/// Maximum number of issues that are read in full.
 const MAX_ISSUES: usize = 10;
-/// How many events of the history are read.
+/// Maximum number of history events that are read.
 const MAX_EVENTS: usize = 100;
-/// Of how many failed checks the logs are read.
+/// Maximum number of failed checks whose logs are read.
 const MAX_LOGS: usize = 5;
-/// Of how many failed checks the reasons are read.
+/// Maximum number of failed checks whose failure reasons are read.
 const MAX_REASONS: usize = 20;
 /// How many lines of a log are kept, and how many bytes are read for them.
 const LOG_LINES: usize = 200;
@@ -53,9 +53,9 @@ const LOG_BYTES: usize = 12 * 1024;
 pub struct PullContext {
     /// The pull request, without comments, threads, reviews, commits and files.
     pub pull: PullRequest,
-    /// What it is.
+    /// Summary of the change.
     pub summary: ContextSummary,
-    /// Whether it is ready to be merged.
+    /// Verdict: ready to be merged or not.
     pub readiness: Readiness,
     /// Comments, oldest first.
     pub comments: Option<Vec<Comment>>,
@@ -67,29 +67,29 @@ pub struct PullContext {
     pub ci: Option<ChecksReport>,
     /// The ends of the logs of failed checks.
     pub ci_logs: Option<Vec<LogTail>>,
-    /// What it is linked with.
+    /// Issues, pull requests and tickets linked with the pull request.
     pub linked_issues: Option<Vec<LinkedItem>>,
-    /// What has to do with it.
+    /// Related pull requests.
     pub related_prs: Option<Vec<RelatedPull>>,
-    /// Its changes.
+    /// The diff under its budget.
     pub diff: Option<PackedDiff>,
-    /// Its files.
+    /// The changed files.
     pub files: Option<Vec<FileChange>>,
-    /// What happened to it, oldest first.
+    /// Status events, oldest first.
     pub history: Option<Vec<StatusEvent>>,
-    /// What changed since the review or commit that [`ContextReq::since`] names.
+    /// Changes since the review or commit that [`ContextReq::since`] names.
     pub since: Option<SinceChanges>,
-    /// Its files at the head.
+    /// The changed files at the head.
     pub source: Option<PackedSource>,
-    /// What could not be read, by section; the rest is right.
+    /// Sections that could not be read; the other sections are complete.
     pub errors: Vec<SectionError>,
     /// Something could not be read.
     pub partial: bool,
-    /// What a reader should know besides.
+    /// Warnings for the reader.
     pub warnings: Vec<Warning>,
 }
 
-/// What a pull request is, by rules alone.
+/// Summary of a pull request, made by rules alone.
 #[derive(Clone, Debug, Serialize)]
 pub struct ContextSummary {
     /// The title without prefix and ticket.
@@ -98,7 +98,7 @@ pub struct ContextSummary {
     pub change_type: ChangeType,
     /// How risky it is.
     pub risk: Risk,
-    /// The changes that say most.
+    /// The most important changes.
     pub key_changes: Vec<String>,
     /// How many threads are not resolved; `None` where they could not be read.
     pub outstanding_threads: Option<usize>,
@@ -107,13 +107,13 @@ pub struct ContextSummary {
 /// A section that could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SectionError {
-    /// Its name: that of a [`ContextSection`], or of a field of the pull request.
+    /// The name of a [`ContextSection`] or of a field of the pull request.
     pub section: &'static str,
     /// The class of the failure: `incomplete` where a part was read.
     pub kind: &'static str,
-    /// What failed, and why.
+    /// The failure and its reason.
     pub message: String,
-    /// What to do next.
+    /// The next step.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<Hint>,
 }
@@ -134,13 +134,13 @@ impl SectionError {
 pub struct LogTail {
     /// The name of the check.
     pub check: String,
-    /// Its last lines, without colours.
+    /// The last lines of the log, without colours.
     pub text: String,
-    /// There is more before them.
+    /// The log has earlier lines.
     pub cut: bool,
 }
 
-/// Everything about `pr` that `req` includes, and the verdict, which does not depend on that.
+/// Reads the sections of `pr` that `req` includes. The verdict does not depend on `req.include`.
 ///
 /// # Errors
 /// As [`Repo::view`]. A section that fails is one of [`PullContext::errors`].
@@ -169,11 +169,11 @@ struct Gather<'a> {
     pr: &'a PrId,
     req: &'a ContextReq,
     watch: &'a GatherObserver,
-    /// The rate limit that is too low for optional sections, once the pull request is read.
+    /// The rate limit that is too low for optional sections; set once the pull request is read.
     reserve: OnceLock<Option<Quota>>,
 }
 
-/// The pull request, and what is asked for behind it.
+/// The pull request and the results of the requests that follow it.
 struct Core {
     pull: PullRequest,
     items: Vec<LinkedItem>,
@@ -186,11 +186,11 @@ struct Core {
     warnings: Vec<Warning>,
 }
 
-/// A section that was wanted, read or not.
+/// The result of a requested section; `None` where it was not requested.
 type Wanted<T> = Option<Result<T>>;
 /// A diff with its bytes, and whether there are more.
 type DiffRead = (Diff, Vec<u8>, bool);
-/// From where on changes were read, what became of the head, and the changes.
+/// The starting point of the changes, the fate of its head, and the diff.
 type SinceRead = (SincePoint, SinceHead, DiffRead);
 
 impl Gather<'_> {
@@ -218,7 +218,7 @@ impl Gather<'_> {
         self.req.wants(section)
     }
 
-    /// Whether an optional section is wanted, and the rate limit has room for it.
+    /// Returns true for a requested optional section if the rate limit has room for it.
     fn affords(&self, section: ContextSection) -> bool {
         self.wants(section) && self.reserve.get().is_none_or(Option::is_none)
     }
@@ -228,12 +228,12 @@ impl Gather<'_> {
         forge.capabilities().has(capability)
     }
 
-    /// Whether issues and pull requests that are linked matter to a section.
+    /// Returns true if a requested section needs links to issues and pull requests.
     fn wants_links(&self) -> bool {
         self.wants(ContextSection::LinkedIssues) || self.wants(ContextSection::RelatedPrs)
     }
 
-    /// What is read of the pull request: what the verdict needs, and what was asked for.
+    /// Fields to read: those of the verdict, and those of the requested sections.
     fn fields(&self) -> PrFields {
         [
             (self.wants(ContextSection::Comments), PrFields::COMMENTS),
@@ -330,7 +330,7 @@ impl Gather<'_> {
         Ok((pull, wanted.map(of).collect()))
     }
 
-    /// The sections that the rate limit has no room for.
+    /// Errors for the optional sections that the rate limit has no room for.
     fn left_out(&self, quota: &Quota) -> Vec<SectionError> {
         let kept = self.req.settings.rate_limit_buffer;
         let message = format!(
@@ -395,8 +395,7 @@ impl Gather<'_> {
         }
     }
 
-    /// The second reading of whether it can be merged: a forge that works it out only when it is
-    /// asked does not know it at the first.
+    /// Reads the mergeability again: a forge that computes it on demand does not know it at first.
     async fn mergeability(&self, pull: &PullRequest) -> Option<Mergeability> {
         let found = pull.mergeability.as_ref()?;
         if found.state != MergeState::Unknown || pull.state != PrState::Open {
@@ -418,7 +417,7 @@ impl Gather<'_> {
         Some(join_all(reads).await)
     }
 
-    /// Why checks failed, in the order in which the report has those that did.
+    /// Failure reasons of the failed checks, in the order of the report.
     async fn reasons(&self, pull: &PullRequest) -> Result<Vec<Option<String>>> {
         let checks = pull.checks.iter().flat_map(|report| &report.checks);
         let failed = checks.filter(|c| c.status == CheckStatus::Failure);
@@ -446,7 +445,7 @@ impl Gather<'_> {
         }
     }
 
-    /// Who the latest review is looked for of.
+    /// The viewer, where `since` asks for the viewer's latest review.
     async fn viewer(&self) -> Wanted<Actor> {
         let is_asked = self.req.since.as_deref() == Some(LATEST_REVIEW);
         match is_asked {
@@ -482,7 +481,7 @@ impl Gather<'_> {
         }
         let bytes = match diff {
             Some(Ok((_, bytes, _))) => bytes.as_slice(),
-            // Without hunks, small files are shown all the same.
+            // A file list without hunks still shows small files whole.
             _ => &[],
         };
         let listed = pull.files.as_deref().unwrap_or_default();
@@ -575,7 +574,7 @@ impl Gather<'_> {
                         message: warning.message.clone(),
                         hint: warning.hint.clone(),
                     });
-                    // The verdict asks for what is unread.
+                    // The verdict looks up unread sections among the warnings of the pull request.
                     pull.warnings.push(warning);
                 }
                 None => warnings.push(warning),
@@ -620,7 +619,7 @@ impl Gather<'_> {
             page.items
         });
         let open = |threads: &Vec<Thread>| threads.iter().filter(|t| !t.resolved).count();
-        // Of threads that could not be read, some may be open.
+        // Unread threads may be open, so the number of open threads is unknown.
         let is_cut = pull.warnings.iter().any(|w| w.section == Some("threads"));
         let outstanding_threads = pull.threads.as_ref().map(open);
         let outstanding_threads = outstanding_threads.filter(|open| *open > 0 || !is_cut);
@@ -704,7 +703,7 @@ impl Gather<'_> {
 }
 
 impl Core {
-    /// A reason says more than the title of a run, and takes its place.
+    /// A failure reason replaces the title of a run, which says less.
     fn take_reasons(&mut self, reasons: Result<Vec<Option<String>>>) {
         let reasons = match reasons {
             Ok(reasons) => reasons,
@@ -755,7 +754,7 @@ impl Core {
     }
 }
 
-/// Whether the forge refused a query for its size, or broke down over it.
+/// Returns true if the forge refused a query for its size, or failed on it.
 fn is_too_costly(e: &Error) -> bool {
     matches!(e.kind(), ErrorKind::Internal | ErrorKind::Upstream { .. })
 }
@@ -764,7 +763,7 @@ fn is_too_costly(e: &Error) -> bool {
 struct Errors(Vec<SectionError>);
 
 impl Errors {
-    /// What was asked for by its name; that this forge cannot have it is an answer, too.
+    /// Keeps `since`, which the caller asked for by name: here "unsupported" is an error, too.
     fn keep_since<T>(&mut self, wanted: Wanted<T>) -> Option<T> {
         match wanted? {
             Ok(read) => Some(read),
@@ -778,7 +777,7 @@ impl Errors {
         }
     }
 
-    /// A section that was read; one that this forge cannot have is no failure.
+    /// Keeps a section that was read; a section that the forge cannot have is no failure.
     fn keep<T>(&mut self, section: ContextSection, wanted: Wanted<T>) -> Option<T> {
         match wanted? {
             Ok(read) => Some(read),

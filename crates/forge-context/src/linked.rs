@@ -1,4 +1,4 @@
-//! The issues that a pull request closes, belongs with or names, and where it says so.
+//! Issues that a pull request closes, relates to or mentions, with the places of each link.
 
 use std::collections::HashMap;
 
@@ -12,22 +12,22 @@ use serde::Serialize;
 
 use crate::TicketKeys;
 
-/// How many comments of an issue are kept, the newest.
+/// Maximum number of comments kept per issue; the newest are kept.
 const MAX_COMMENTS: usize = 5;
-/// How many issues that were not read a warning names.
+/// Maximum number of unread issues that a warning names.
 const MAX_NAMED: usize = 10;
-/// How many items one pull request may have, the strongest.
+/// Maximum number of linked items of a pull request; the strongest are kept.
 const MAX_ITEMS: usize = 200;
 
-/// How a pull request stands to an issue, strongest first.
+/// Relationship of a pull request to an issue, strongest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Relationship {
-    /// The forge lists it, or a closing word stands before it.
+    /// The forge lists the issue as closing, or a closing word precedes it.
     Closes,
-    /// Words such as `related to`, `part of` or `see` stand before it.
+    /// Words such as `related to`, `part of` or `see` precede the issue.
     Related,
-    /// It is named.
+    /// The issue is mentioned.
     References,
 }
 
@@ -51,7 +51,7 @@ impl Relationship {
     }
 }
 
-/// Where a link was found.
+/// Place of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LinkPlace {
@@ -84,40 +84,40 @@ impl LinkPlace {
     }
 }
 
-/// What a pull request is linked with.
+/// Target of a link.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LinkTarget {
-    /// Something on a forge; `None` for a record whose repository nobody was asked for.
+    /// A subject on a forge; `None` for a record whose repository was not looked up.
     Forge(Option<RepoId>, PrKey),
     /// A ticket of an issue tracker.
     Ticket(String),
 }
 
-/// An issue (or a pull request that is named like one) that a pull request is linked with.
+/// An issue (or a pull request mentioned like one) linked with a pull request.
 #[derive(Clone, Debug, Serialize)]
 pub struct LinkedItem {
-    /// What names it.
+    /// The target of the link.
     pub target: LinkTarget,
     /// `#12`, `owner/name#12`, an at-uri, or `PROJ-12`.
     pub key: String,
-    /// An issue or a pull request; `None` where nobody could tell.
+    /// An issue or a pull request; `None` where unknown.
     pub kind: Option<SubjectKind>,
-    /// Its title, where it was read.
+    /// The title, where it was read.
     pub title: Option<String>,
-    /// Its state; `None` where it was not read.
+    /// The state; `None` where it was not read.
     pub state: Option<LinkState>,
     /// The status of a ticket in the words of its tracker, such as `In Progress`.
     pub status: Option<String>,
-    /// Its page, where it is known.
+    /// The web page, where known.
     pub url: Option<String>,
-    /// The strongest of what the places say.
+    /// The strongest relationship of all places.
     pub relationship: Relationship,
-    /// Where it was found.
+    /// All places of the link.
     pub found_in: Vec<LinkPlace>,
-    /// Its labels.
+    /// The labels.
     pub labels: Vec<String>,
-    /// Its text, where it was read.
+    /// The text, where it was read.
     pub body: Option<String>,
     /// The newest comments, oldest first.
     pub comments: Vec<Comment>,
@@ -145,7 +145,7 @@ impl LinkedItem {
         }
     }
 
-    /// The number of an issue of `own` that can be read.
+    /// The number of an issue of `own`, if this item is one.
     #[must_use]
     pub fn issue_in(&self, own: &RepoId) -> Option<&PrKey> {
         match &self.target {
@@ -157,8 +157,8 @@ impl LinkedItem {
         }
     }
 
-    /// The issue of another repository of the host that can be read. To look up a handle or a DID would
-    /// ask a host that the text chose.
+    /// The readable issue of another repository on the same host. Handles and DIDs are refused:
+    /// resolving one would call a host that the text chose.
     #[must_use]
     pub fn issue_elsewhere(&self, own: &RepoId) -> Option<IssueId> {
         match &self.target {
@@ -176,7 +176,7 @@ impl LinkedItem {
         }
     }
 
-    /// Fills in what the issue itself says.
+    /// Fills in title, state, text and comments of the issue.
     pub fn fill(&mut self, issue: Issue) {
         self.kind = Some(SubjectKind::Issue);
         self.title = Some(issue.title);
@@ -190,7 +190,7 @@ impl LinkedItem {
         self.comments = comments;
     }
 
-    /// Known by the name of the branch alone, which may mean something else.
+    /// Returns true for an item that only the branch name mentions; its number may mean anything.
     #[must_use]
     pub fn is_guess(&self) -> bool {
         self.found_in == [LinkPlace::Branch]
@@ -215,8 +215,8 @@ fn key_of(target: &LinkTarget, own: &RepoId) -> String {
     }
 }
 
-/// What the texts and the forge's own list say that `pull` is linked with: closing links first, then
-/// related ones, then what is named. Nobody is asked.
+/// Links of `pull` from its texts and the forge's own list: closing links first, then related ones,
+/// then mentions. Makes no request.
 #[must_use]
 pub fn linked_items(
     pull: &PullRequest,
@@ -281,8 +281,8 @@ pub(crate) fn unread_elsewhere(items: &[LinkedItem], own: &RepoId) -> Option<War
     })
 }
 
-/// Adds to `items` what the forge knows of links: kinds, titles and states, and what comments name.
-/// The warning counts those that are too many.
+/// Adds the forge's links to `items`: kinds, titles and states, and mentions in comments. The
+/// warning counts the links over the limit.
 pub fn add_links(
     items: &mut Vec<LinkedItem>,
     pull: &PullRequest,
@@ -332,13 +332,13 @@ fn is_same(item: &LinkedItem, link: &Link) -> bool {
     let LinkTarget::Forge(repo, key) = &item.target else {
         return false;
     };
-    // Cheaper than the repositories, of which there may be thousands.
+    // The key is compared first: repositories are costlier to compare, and there may be thousands.
     if *key != link.key {
         return false;
     }
     let repos_fit = match (repo, &link.repo) {
         (Some(a), Some(b)) => same(a, b),
-        // A record says by itself where it is.
+        // A record key (an at-uri) is unique without its repository.
         _ => matches!(key, PrKey::Record(_)),
     };
     let kinds_fit = match (item.kind, link.kind) {
@@ -352,7 +352,7 @@ struct Collected<'a> {
     pull: &'a PullRequest,
     keys: &'a TicketKeys,
     items: Vec<LinkedItem>,
-    /// Where the items with a key are, apart for tickets.
+    /// Positions of the items by key, separate for tickets.
     known: HashMap<(bool, String), Vec<usize>>,
 }
 
@@ -369,8 +369,8 @@ impl Collected<'_> {
 
     fn text(&mut self, text: &str, at: LinkPlace, hosts: &Hosts, warnings: &mut Vec<Warning>) {
         for mention in mentions(text, hosts, warnings) {
-            // A title and a commit name what they name in passing; a description of another
-            // repository is not here at all, so `#7` is one of this repository.
+            // A title and a commit mention issues in passing. Descriptions of other repositories
+            // are not read here, so `#7` always belongs to this repository.
             let link = mention.named.link(&self.pull.id.repo);
             let relationship = Relationship::of(mention.closes, mention.relates);
             let is_record = matches!(mention.named, Named::Record(_));
@@ -382,7 +382,7 @@ impl Collected<'_> {
         }
     }
 
-    /// `123-x`, `fix/123-x`, `issue-123`, `feature/PROJ-1-x`.
+    /// Reads a branch name such as `123-x`, `fix/123-x`, `issue-123` or `feature/PROJ-1-x`.
     fn branch(&mut self, branch: &str) {
         let last = branch.rsplit('/').next().unwrap_or(branch);
         if let Some(key) = self.keys.key_of(last) {
@@ -408,7 +408,7 @@ impl Collected<'_> {
     fn add(&mut self, link: Link, relationship: Relationship, at: LinkPlace, is_record: bool) {
         let own = &self.pull.id;
         let is_here = link.repo.as_ref().is_some_and(|repo| same(repo, &own.repo));
-        // By a bare number or as a pull request, it is this one.
+        // A bare number or a pull request link with our own key names the pull request itself.
         let is_pull = link.kind != Some(SubjectKind::Issue);
         if link.key == own.key && (is_here || is_record) && is_pull {
             let target = LinkTarget::Forge(link.repo.clone(), link.key.clone());
@@ -620,7 +620,7 @@ mod tests {
         assert_eq!(items[1].relationship, Relationship::Related);
         assert_eq!(items[1].issue_in(&pull.id.repo), None);
         assert_eq!(items[2].found_in, [LinkPlace::Comment]);
-        // What the text names has no title of its own; that of the forge's list is kept.
+        // Mentions in the text have no title; the title from the forge's list is kept.
         let facts = |at: usize| (items[at].title.as_deref(), items[at].state);
         let own = "An issue with the number of the pull request";
         assert_eq!(facts(0), (Some(own), Some(LinkState::Open)));
@@ -631,7 +631,7 @@ mod tests {
     }
 
     #[test]
-    fn issue_is_read_where_its_repository_can_be_reached() {
+    fn issues_of_reachable_repositories_are_readable() {
         let mut pull = pull();
         let own = pull.id.repo.clone();
         let (hosts, keys) = (Hosts::builtin(), TicketKeys::default());
@@ -653,7 +653,7 @@ mod tests {
     }
 
     #[test]
-    fn link_of_the_forge_makes_a_named_issue_a_closing_one() {
+    fn forge_link_upgrades_a_mention_to_closing() {
         let mut pull = pull();
         pull.description = "See #9.".to_owned();
         let (hosts, keys) = (Hosts::builtin(), TicketKeys::default());

@@ -1,15 +1,15 @@
-//! The newest entries of long sections; what is left out is said, and how to read it.
+//! Keeps the newest entries of long sections; a warning says how to read the rest.
 
 use forge_core::{
     Action, Hint, Op, Param, Warning,
     model::{CheckStatus, PullRequest},
 };
 
-/// How many entries a section has.
+/// Maximum number of entries per section.
 pub const MAX_ENTRIES: usize = 100;
 
-/// Cuts the comments, reviews, threads and checks of `pull`, which was judged with all of them. Open
-/// threads and failed checks are kept before others.
+/// Cuts the comments, reviews, threads and checks of `pull` after the verdict, which needs all.
+/// Open threads and failed checks are kept before others.
 pub(crate) fn cut_sections(pull: &mut PullRequest, warnings: &mut Vec<Warning>) {
     let mut told = |section: &str, left: usize, all: usize| {
         if left > 0 {
@@ -42,8 +42,8 @@ pub(crate) fn cut_sections(pull: &mut PullRequest, warnings: &mut Vec<Warning>) 
     }
 }
 
-/// Takes the first entries out until [`MAX_ENTRIES`] are left, `first` ones before others; how many
-/// are gone.
+/// Removes the oldest entries down to [`MAX_ENTRIES`]; `first` entries are kept before others.
+/// Returns how many were removed.
 fn keep<T>(all: &mut Vec<T>, first: impl Fn(&T) -> bool) -> usize {
     let over = all.len().saturating_sub(MAX_ENTRIES);
     let mut left = over;

@@ -1,29 +1,29 @@
-//! When a forge is looked at again: back-off, rate limits, deadline.
+//! Decides when a forge is polled again: back-off, rate limits, deadline.
 
 use std::time::Duration;
 
 use forge_core::{Error, ErrorKind, Result, Retry, Timestamp};
 use tokio::time::Instant;
 
-/// The longest pause between two looks that see nothing new.
+/// The longest pause between two polls without news.
 pub const MAX_PAUSE: Duration = Duration::from_secs(60);
-/// How often in a row a look may fail that is worth repeating.
+/// Maximum number of consecutive polls that fail with a retryable error.
 const MAX_FAILURES: u32 = 3;
-/// The pause where a forge limits the rate and does not say how long.
+/// The pause for a rate limit without a reset time.
 const LIMIT_PAUSE: Duration = Duration::from_secs(60);
 
-/// How often is looked, and how long.
+/// Interval and duration of polling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pace {
-    /// The pause behind a look that saw something new.
+    /// The pause after a poll with news.
     pub first: Duration,
-    /// Each look that sees nothing new makes the pause half as long again, up to this.
+    /// Upper limit of the pause, which grows by half after each poll without news.
     pub longest: Duration,
-    /// No look is made later than this.
+    /// No poll starts later than this.
     pub timeout: Option<Duration>,
 }
 
-/// Says when the next look is.
+/// Computes the pause before the next poll.
 #[derive(Debug)]
 pub struct Pacer {
     pace: Pace,
@@ -33,13 +33,13 @@ pub struct Pacer {
 }
 
 impl Pacer {
-    /// From now on.
+    /// A pacer whose deadline counts from now.
     #[must_use]
     pub fn new(pace: Pace) -> Self {
         Self {
             pace,
             pause: pace.first,
-            // What no clock can show is no deadline.
+            // A timeout that overflows the clock means no deadline.
             deadline: pace
                 .timeout
                 .and_then(|timeout| Instant::now().checked_add(timeout)),
@@ -47,7 +47,7 @@ impl Pacer {
         }
     }
 
-    /// The pause behind a look; the last one ends at the deadline, and there is none behind that.
+    /// The pause after a poll; the last pause ends at the deadline, `None` follows it.
     #[must_use]
     pub fn after_look(&mut self, is_changed: bool) -> Option<Duration> {
         self.failures = 0;
@@ -61,11 +61,10 @@ impl Pacer {
         self.until_deadline(pause)
     }
 
-    /// The pause behind a look that failed, with the failure. A rate limit is waited for until it
-    /// resets; there is no pause where that is behind the deadline.
+    /// The pause after a failed poll, with the failure. Rate limits pause until their reset; the
+    /// pause is `None` if the reset is after the deadline.
     ///
-    /// # Errors
-    /// The failure, where repeating the look cannot help or has not helped.
+    /// # Errors The failure, where a retry cannot help or has not helped.
     pub fn after_failure(&mut self, error: Error) -> Result<(Error, Option<Duration>)> {
         let limited = match (error.kind(), error.retry()) {
             (_, Retry::After(wait)) => Some(wait),
@@ -138,7 +137,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn rate_limit_is_waited_for_until_its_reset() {
+    async fn rate_limit_pauses_until_reset() {
         let mut pacer = pacer(600);
         let (_, pause) = pacer.after_failure(limited(120)).unwrap();
         let pause = pause.unwrap().as_secs();
@@ -148,7 +147,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn wait_beyond_every_clock_is_behind_the_deadline() {
+    async fn pause_overflowing_the_clock_exceeds_the_deadline() {
         let limited =
             || Error::new(ErrorKind::Network, "slow").with_retry(Retry::After(Duration::MAX));
         let (_, pause) = pacer(600).after_failure(limited()).unwrap();
@@ -164,7 +163,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn failures_end_it_when_repeating_does_not_help() {
+    async fn repeated_or_permanent_failures_end_the_polling() {
         let mut pacer = pacer(600);
         let gone = || Error::new(ErrorKind::Network, "gone");
         for _ in 0..3 {

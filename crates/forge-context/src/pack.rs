@@ -1,4 +1,4 @@
-//! A diff under a budget: all files by name and number, and of their hunks what says most.
+//! Packs a diff under a budget: every file with its counts, and the most important hunks.
 
 use forge_core::{
     Hint,
@@ -9,28 +9,27 @@ use serde::Serialize;
 
 use crate::FileClass;
 
-/// How many bytes of hunks a diff has unless the caller says otherwise.
+/// Default budget, in bytes of hunks.
 pub const DEFAULT_DIFF_BYTES: usize = 60_000;
-/// How many lines of one file are shown.
+/// Maximum number of lines shown per file.
 pub const MAX_FILE_LINES: usize = 400;
-/// A derived file with more changed lines than this is left out.
+/// A derived file with more changed lines than this is omitted.
 pub const MAX_DERIVED_LINES: u64 = 40;
-/// A hunk is cut only where so many of its lines are left.
+/// A hunk is cut only if at least this many of its lines remain.
 pub(crate) const MIN_CUT_LINES: usize = 5;
 
 /// The changes of a pull request, packed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PackedDiff {
-    /// The merge base, where it is known.
+    /// The merge base, where known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base_sha: Option<String>,
-    /// The id of the head, where the forge says it with the diff.
+    /// The head commit, where the forge sends it with the diff.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub head_sha: Option<String>,
-    /// How many lines of context the hunks have; `None` where the forge stores the diff as it was
-    /// made.
+    /// Lines of context of the hunks; `None` where the forge stores the diff as it was made.
     pub context_lines: Option<u32>,
-    /// How many files changed.
+    /// The number of changed files.
     pub files_total: usize,
     /// Added lines of all files.
     pub additions: u64,
@@ -38,36 +37,36 @@ pub struct PackedDiff {
     pub deletions: u64,
     /// The budget, in bytes of hunks.
     pub max_bytes: usize,
-    /// Something was left out; each file says what and why.
+    /// Something was omitted; each file says what and why.
     pub truncated: bool,
-    /// How to read what is left out.
+    /// How to read the omitted parts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recovery: Option<Hint>,
-    /// Every file: code first, then tests, documentation, and what is derived.
+    /// Every file: code first, then tests, documentation, and derived files.
     pub files: Vec<PackedFile>,
 }
 
 /// A file of a packed diff.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PackedFile {
-    /// Its path at the head; at the base where it is deleted.
+    /// The path at the head; at the base for a deleted file.
     pub path: String,
-    /// Its path at the base, for a renamed or copied file.
+    /// The path at the base, for a renamed or copied file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub previous_path: Option<String>,
-    /// What happened.
+    /// Added, modified, deleted, renamed or copied.
     pub status: FileStatus,
-    /// What the file is for.
+    /// The class of the file.
     pub class: FileClass,
     /// Added lines; `None` for a binary file.
     pub additions: Option<u64>,
     /// Deleted lines; `None` for a binary file.
     pub deletions: Option<u64>,
-    /// How many hunks it has.
+    /// The number of hunks.
     pub hunks_total: usize,
-    /// Those that are shown, in order.
+    /// The shown hunks, in order.
     pub hunks: Vec<PackedHunk>,
-    /// What is left out.
+    /// The omitted parts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub omitted: Vec<Omission>,
 }
@@ -75,9 +74,9 @@ pub struct PackedFile {
 /// A hunk that is shown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PackedHunk {
-    /// Its `@@` line and its lines. Bytes that are not UTF-8 are replaced.
+    /// The `@@` line and the body. Bytes that are not UTF-8 are replaced.
     pub text: String,
-    /// How many lines are left out at its end.
+    /// How many lines are cut from the end.
     #[serde(skip_serializing_if = "is_zero")]
     pub lines_cut: usize,
 }
@@ -87,37 +86,37 @@ const fn is_zero(n: &usize) -> bool {
     *n == 0
 }
 
-/// Something that a packed diff does not show.
+/// Parts of a file that a packed diff omits, for one reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Omission {
-    /// Why.
+    /// The reason.
     pub reason: OmissionReason,
-    /// How many hunks are left out as a whole.
+    /// How many whole hunks are omitted.
     pub hunks: usize,
-    /// How many lines are left out, those of hunks that are cut among them.
+    /// How many lines are omitted, including those of cut hunks.
     pub lines: usize,
 }
 
-/// Why something is left out of a diff.
+/// Reason of an omission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OmissionReason {
-    /// The budget is spent on what ranks before it.
+    /// Higher-ranked hunks use up the budget.
     Budget,
-    /// The file has more lines than are shown of one.
+    /// The file exceeds the maximum number of shown lines.
     FileLines,
-    /// A program has written the file, and more than a few lines of it changed.
+    /// A program wrote the file, and more than a few lines of it changed.
     Generated,
-    /// It has no lines.
+    /// The file is binary.
     Binary,
     /// The forge does not send the lines of a file of this size.
     TooLarge,
-    /// The forge lists the file, and its diff does not have it.
+    /// The forge lists the file, but its diff lacks it.
     Unavailable,
 }
 
 impl Omission {
-    /// Whether there are lines that another call shows; a binary file has none.
+    /// Returns true if another call can show the lines; a binary file has none.
     fn can_be_read(&self) -> bool {
         self.reason != OmissionReason::Binary
     }
@@ -147,7 +146,7 @@ impl OmissionReason {
         }
     }
 
-    /// What it means, for the documentation.
+    /// The meaning, for the documentation.
     #[must_use]
     pub const fn meaning(self) -> &'static str {
         match self {
@@ -162,7 +161,7 @@ impl OmissionReason {
         }
     }
 
-    /// Whether reading the whole diff shows what is left out.
+    /// Returns true if reading the whole diff shows the omitted part.
     #[must_use]
     pub const fn is_in_whole_diff(self) -> bool {
         matches!(self, Self::Budget | Self::FileLines | Self::Generated)
@@ -172,9 +171,9 @@ impl OmissionReason {
 /// Packs `diff` into `max_bytes` bytes of hunks. A file of `listed` that the diff lacks is accounted
 /// for as [`OmissionReason::Unavailable`].
 ///
-/// Hunks are taken in this order, as long as they fit: code before tests before documentation before
-/// what is derived, additions before pure deletions, then as git orders them. Of a hunk that does not
-/// fit the first lines are taken.
+/// Hunks are taken in this order while they fit: code, tests, documentation, derived files;
+/// additions before pure deletions; then git's order. A hunk that does not fit is cut to its first
+/// lines.
 #[must_use]
 pub fn pack(diff: &[u8], listed: &[FileChange], max_bytes: usize) -> PackedDiff {
     let parsed = diff::files(diff);
@@ -253,7 +252,7 @@ impl PackedFile {
     }
 }
 
-/// Adds to what is left out for this reason.
+/// Adds to the omission with this reason.
 pub(crate) fn omit(
     omitted: &mut Vec<Omission>,
     reason: OmissionReason,
@@ -273,7 +272,7 @@ pub(crate) fn omit(
     }
 }
 
-/// A file without its hunks.
+/// Describes a file without its hunks.
 fn packed_file(file: &FileDiff<'_>) -> PackedFile {
     let header = &file.header;
     let path = header.path().to_owned();
@@ -317,7 +316,7 @@ fn missing(files: &[PackedFile], listed: &[FileChange]) -> Vec<PackedFile> {
     missing.map(of).collect()
 }
 
-/// How many lines a hunk has behind its `@@` line.
+/// The number of lines after the `@@` line.
 fn body_lines(raw: &[u8]) -> usize {
     raw.split_inclusive(|b| *b == b'\n')
         .count()
@@ -328,13 +327,13 @@ fn text_lines(text: &str) -> usize {
     text.split_inclusive('\n').count().saturating_sub(1)
 }
 
-/// Whether a hunk adds a line.
+/// Returns true if the hunk adds a line.
 fn adds(raw: &[u8]) -> bool {
     let mut lines = raw.split(|b| *b == b'\n').skip(1);
     lines.any(|line| line.first() == Some(&b'+'))
 }
 
-/// The first whole lines that fit, the `@@` line not counted among `max_lines`.
+/// The first whole lines that fit; `max_lines` does not count the `@@` line.
 fn first_lines(text: &str, max_bytes: usize, max_lines: usize) -> &str {
     let mut end = 0;
     for (n, line) in text.split_inclusive('\n').enumerate() {
@@ -353,7 +352,7 @@ mod tests {
     use super::*;
     use crate::sample::file;
 
-    /// A diff of files, each with hunks of so many added and deleted lines.
+    /// A diff of files; each hunk is given by its numbers of added and deleted lines.
     fn diff_of(files: &[(&str, &[(usize, usize)])]) -> String {
         let mut diff = String::new();
         for (path, hunks) in files {
@@ -410,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn packing_says_why_each_file_is_not_whole() {
+    fn packed_files_have_omission_reasons() {
         let mut diff = diff_of(&[
             ("web/yarn.lock", &[(30, 11)]),
             ("big.rs", &[(900, 0), (3, 0)]),
@@ -473,7 +472,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn packing_keeps_its_budget_and_accounts_for_every_file(
+        fn packing_keeps_the_budget_and_reports_every_file(
             files in any_files(),
             max in 0_usize..20_000,
         ) {

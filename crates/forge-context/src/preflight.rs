@@ -1,4 +1,4 @@
-//! The verdict alone, for a caller who is about to merge.
+//! The merge verdict alone, for a caller who is about to merge.
 
 use forge_core::{
     PrId, Repo, Timestamp,
@@ -10,7 +10,7 @@ use crate::{
     ContextSettings, Dependency, ForgeRules, Readiness, Requirement, RequirementStatus, Rule,
 };
 
-/// What a pull request has to be read with for [`readiness`].
+/// Fields of a pull request that [`readiness`] needs.
 pub const VERDICT_FIELDS: PrFields = PrFields::MERGEABILITY
     .with(PrFields::THREADS)
     .with(PrFields::CHECKS)
@@ -19,8 +19,8 @@ pub const VERDICT_FIELDS: PrFields = PrFields::MERGEABILITY
     .with(PrFields::INGESTION)
     .with(PrFields::RULES);
 
-/// The verdict on `pull`, which was read with [`VERDICT_FIELDS`]. Costs a request where it builds on
-/// another pull request, and one for the rules of its base branch where a forge has such rules.
+/// Judges `pull`, which was read with [`VERDICT_FIELDS`]. Costs a request if it builds on another
+/// pull request, and one for the rules of its base branch if the forge has such rules.
 pub async fn readiness(repo: &Repo, pull: &PullRequest, settings: &ContextSettings) -> Readiness {
     let (below, rules) = join!(dependency(repo, pull), base_rules(repo, pull));
     let forge = rules_of(repo, settings);
@@ -34,7 +34,7 @@ pub async fn readiness(repo: &Repo, pull: &PullRequest, settings: &ContextSettin
     }
 }
 
-/// What the base branch of an open pull request wants, where a forge has rules of branches.
+/// Rules of the base branch of an open pull request, where a forge has such rules.
 pub(crate) async fn base_rules(repo: &Repo, pull: &PullRequest) -> Option<BaseRules> {
     let mut seen = pull.base_rules.clone()?;
     if pull.state != PrState::Open {
@@ -46,7 +46,7 @@ pub(crate) async fn base_rules(repo: &Repo, pull: &PullRequest) -> Option<BaseRu
     })
 }
 
-/// The rules that hold for `repo`.
+/// The rules that the forge of `repo` can have.
 pub(crate) fn rules_of(repo: &Repo, settings: &ContextSettings) -> ForgeRules {
     ForgeRules {
         approval: settings.require_approval,
@@ -69,14 +69,13 @@ pub(crate) async fn dependency(repo: &Repo, pull: &PullRequest) -> Option<Depend
 }
 
 impl Readiness {
-    /// The requirements that a merge would pass over: those that are unmet, then those that nobody
-    /// can tell.
+    /// The requirements that a merge would ignore: unmet ones first, then unknown ones.
     pub fn open(&self) -> impl Iterator<Item = &Requirement> {
         let all = self.requirements.iter();
         all.filter(|r| r.status != RequirementStatus::Met)
     }
 
-    /// Whether all of `rules` are listed and met.
+    /// Returns true if all of `rules` are listed and met.
     #[must_use]
     pub fn are_met(&self, rules: &[Rule]) -> bool {
         rules.iter().all(|rule| {
@@ -114,7 +113,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn approval_of_our_own_is_a_setting() {
+    async fn approval_without_a_forge_rule_is_a_setting() {
         for wanted in [true, false] {
             let mut forge = forge();
             forge.pull.approvals = 0;

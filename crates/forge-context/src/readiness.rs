@@ -1,4 +1,4 @@
-//! Whether a pull request is ready to be merged: which rule is not met, and who can clear it.
+//! The merge verdict: which rules are unmet, and who can clear them.
 
 use forge_core::{
     Capabilities, Capability, PrKey, Timestamp,
@@ -17,18 +17,18 @@ pub(crate) use indexed::not_indexed;
 use judge::{Judge, WantedBy};
 pub use rule::{RULES, Rule, RuleInfo};
 
-/// How many names a text lists; the others are counted.
+/// Maximum number of names in a text; the others are counted.
 const MAX_NAMES: usize = 20;
 
-/// Whether a requirement is met.
+/// Status of a requirement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RequirementStatus {
-    /// It is not.
+    /// The requirement is unmet.
     Unmet,
-    /// Nobody can tell.
+    /// The status cannot be determined.
     Unknown,
-    /// It is.
+    /// The requirement is met.
     Met,
 }
 
@@ -44,7 +44,7 @@ impl RequirementStatus {
     }
 }
 
-/// Who makes a requirement one.
+/// Source of a requirement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RequirementSource {
@@ -56,14 +56,14 @@ pub enum RequirementSource {
     CodeOwners,
     /// The merge queue of the base branch.
     MergeQueue,
-    /// The forge: it merges nothing that does not meet it.
+    /// The forge itself refuses the merge otherwise.
     Forge,
-    /// This program alone: the forge would merge all the same.
+    /// This program alone: the forge would still merge.
     Own,
 }
 
 impl RequirementSource {
-    /// Every source, with what the documentation says of it.
+    /// Every source with its description for the documentation.
     pub const ALL: &'static [(Self, &'static str)] = &[
         (
             Self::Ruleset,
@@ -100,7 +100,7 @@ impl RequirementSource {
     }
 }
 
-/// Who can clear a requirement.
+/// Role that can clear a requirement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ClearedBy {
@@ -108,11 +108,11 @@ pub enum ClearedBy {
     Author,
     /// A reviewer.
     Reviewer,
-    /// Somebody with rights over the repository.
+    /// A person with administrative rights on the repository.
     Admin,
     /// Continuous integration.
     Ci,
-    /// Nobody: it passes.
+    /// No person: the requirement clears itself with time.
     Time,
 }
 
@@ -130,69 +130,67 @@ impl ClearedBy {
     }
 }
 
-/// Who can clear a requirement, by name where names are known.
+/// Role and names of those who can clear a requirement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Clearer {
-    /// In which role.
+    /// The role.
     pub who: ClearedBy,
     /// Logins, or `org/team`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<String>,
 }
 
-/// A rule that applies to a pull request, and how it stands.
+/// A rule that applies to a pull request, with its status.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Requirement {
     /// The rule.
     pub rule: Rule,
-    /// Whether it is met.
+    /// The status.
     pub status: RequirementStatus,
-    /// Who wants it.
+    /// The source of the rule.
     pub source: RequirementSource,
-    /// The name of the ruleset, as its author wrote it, and whose it is where that is not the
-    /// repository.
+    /// The ruleset's name as its author wrote it, and the ruleset's owner if not the repository.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source_name: Option<String>,
-    /// The facts that decide, as they were read.
+    /// The facts behind the status, as they were read.
     pub evidence: String,
-    /// What the evidence counts, such as `3 failed`, and all the names that it counts, which others
-    /// chose.
+    /// The counted evidence, such as `3 failed`, and all counted names, which are untrusted text.
     #[serde(skip)]
     pub counted: Option<(String, Vec<String>)>,
-    /// Who can clear it; empty where it is met, or nobody can.
+    /// Who can clear the requirement; empty if met, or if nobody can.
     pub cleared_by: Vec<Clearer>,
-    /// Its text among the blockers, while it is unmet and has one.
+    /// The text among the blockers, for an unmet requirement that has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blocker: Option<String>,
 }
 
-/// Whether a pull request is ready to be merged, at one moment.
+/// Merge verdict on a pull request at one moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Readiness {
     /// `false` where a requirement is unmet, else `None` where one is unknown.
     pub ready_to_merge: Option<bool>,
-    /// Unmet ones first, then unknown ones, and in each the order of [`RULES`].
+    /// Unmet requirements first, then unknown ones, each in the order of [`RULES`].
     pub requirements: Vec<Requirement>,
-    /// The texts of what is unmet; none for one that is not open.
+    /// The blocker texts of unmet requirements; empty for a pull request that is not open.
     pub blockers: Vec<String>,
     /// The head that was judged, as [`PullRequest::head_id`].
     pub head_sha: Option<String>,
-    /// The base commit that it was judged against.
+    /// The base commit of the verdict.
     pub base_sha: Option<String>,
-    /// When.
+    /// The moment of the verdict.
     pub checked_at: Timestamp,
 }
 
-/// Which rules a forge can have at all.
+/// Rules that a forge can have at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ForgeRules {
-    /// It has checks.
+    /// The forge has checks.
     pub checks: bool,
     /// Reviews approve and request changes.
     pub verdicts: bool,
     /// Threads are resolved.
     pub threads: bool,
-    /// Somebody has to approve, although the forge asks for no approval.
+    /// An approval is required even if the forge requires none.
     pub approval: bool,
 }
 
@@ -207,12 +205,12 @@ impl From<&Capabilities> for ForgeRules {
     }
 }
 
-/// The pull request that another one builds on; `state` is `None` where it could not be read.
+/// The pull request that another one builds on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dependency {
-    /// What names it.
+    /// The key of the pull request.
     pub key: PrKey,
-    /// Its state.
+    /// The state; `None` where it could not be read.
     pub state: Option<PrState>,
 }
 
@@ -253,7 +251,7 @@ impl Readiness {
         }
     }
 
-    /// Those that are unmet.
+    /// The unmet requirements.
     pub fn unmet(&self) -> impl Iterator<Item = &Requirement> {
         let unmet = |r: &&Requirement| r.status == RequirementStatus::Unmet;
         self.requirements.iter().filter(unmet)
@@ -281,15 +279,14 @@ fn requirement(
 }
 
 impl Requirement {
-    /// Who wants it, for people: `ruleset "main"`, `branch protection`. The name of a ruleset is
-    /// untrusted.
+    /// The source for display: `ruleset "main"`, `branch protection`. Ruleset names are untrusted.
     #[must_use]
     pub fn source_text(&self) -> String {
         let (source, name) = (self.source, self.source_name.clone());
         WantedBy { source, name }.text()
     }
 
-    /// Has evidence that begins with a count: however long the names are, they do not hide it.
+    /// Sets evidence that begins with the count, so that long names cannot hide the count.
     fn counting(mut self, what: String, names: Vec<String>) -> Self {
         self.evidence = match names.is_empty() {
             true => what.clone(),
@@ -309,7 +306,7 @@ fn cleared(who: ClearedBy, names: Vec<String>) -> Clearer {
     Clearer { who, names }
 }
 
-/// The first names, and how many there are besides.
+/// The first names, and the number of the others.
 fn listed<'a>(names: impl ExactSizeIterator<Item = &'a String>) -> String {
     let more = names.len().saturating_sub(MAX_NAMES);
     let first: Vec<&str> = names.take(MAX_NAMES).map(String::as_str).collect();

@@ -1,5 +1,5 @@
-//! Pull requests that have to do with another one: what it builds on, what builds on it, and what
-//! changes the same files, has the same issue or a branch with the same beginning.
+//! Related pull requests: dependencies and dependents, shared files, a shared issue, or branches
+//! with a common prefix.
 
 use std::collections::BTreeSet;
 
@@ -15,26 +15,26 @@ use crate::{
     linked::{Relationship, linked_items},
 };
 
-/// How many related pull requests are kept.
+/// Default maximum of related pull requests.
 pub const MAX_RELATED: usize = 5;
-/// Pull requests that nobody touched for so many days are left out.
+/// Default age limit: pull requests without an update for this many days are left out.
 pub const LOOKBACK_DAYS: i64 = 30;
-/// How many pull requests are looked at, the newest.
+/// Maximum number of candidates; the newest are examined.
 pub const MAX_CANDIDATES: usize = 50;
 
-/// How a pull request has to do with another one, strongest first.
+/// Relation to another pull request, strongest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RelatedBy {
-    /// The other one is below: this one builds on it.
+    /// This pull request builds on the other one.
     Dependency,
     /// The other one builds on this one.
     Dependent,
-    /// Both change the same files, files that programs write not counted.
+    /// Both change the same files, not counting derived files.
     SameFiles,
-    /// Both close or belong with the same issue.
+    /// Both close or relate to the same issue.
     LinkedIssue,
-    /// The names of their branches begin with the same ticket or the same path.
+    /// The branch names begin with the same ticket or the same path.
     SameBranchPrefix,
 }
 
@@ -60,7 +60,7 @@ impl RelatedBy {
         }
     }
 
-    /// What it means, for the documentation.
+    /// The meaning, for the documentation.
     #[must_use]
     pub const fn meaning(self) -> &'static str {
         match self {
@@ -76,27 +76,27 @@ impl RelatedBy {
     }
 }
 
-/// A pull request that has to do with another one.
+/// A related pull request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RelatedPull {
-    /// What names it.
+    /// The key of the pull request.
     pub key: PrKey,
-    /// Its title, where it is known.
+    /// The title, where known.
     pub title: Option<String>,
-    /// Its author, where that is known.
+    /// The author, where known.
     pub author: Option<String>,
-    /// Its state, where it is known.
+    /// The state, where known.
     pub state: Option<LinkState>,
-    /// The strongest of what relates them.
+    /// The strongest relation.
     pub relationship: RelatedBy,
     /// The files that both change.
     pub overlap_files: Vec<String>,
-    /// Its page, where it is known.
+    /// The web page, where known.
     pub url: Option<String>,
 }
 
-/// The pull requests of `candidates` and of `links` that have to do with `pull`, strongest first, as
-/// many as the settings of `req` say. `items` is what `pull` is linked with.
+/// Related pull requests among `candidates` and `links`, strongest first, limited by the settings
+/// of `req`. `items` are the linked items of `pull`.
 #[must_use]
 pub fn related_pulls(
     pull: &PullRequest,
@@ -162,7 +162,7 @@ pub fn related_pulls(
     found.into_iter().map(|(related, _)| related).collect()
 }
 
-/// What the forge knows of dependencies, beside or over what the candidates show.
+/// Adds the forge's dependency links; they override the relations of the candidates.
 fn add_chain(found: &mut Vec<(RelatedPull, Timestamp)>, links: &[Link], relationship: RelatedBy) {
     for link in links {
         match found.iter_mut().find(|(known, _)| known.key == link.key) {
@@ -183,7 +183,7 @@ fn add_chain(found: &mut Vec<(RelatedPull, Timestamp)>, links: &[Link], relation
     }
 }
 
-/// Whether `upper` builds on `lower`: its record says so, or its base branch is the open one's head.
+/// Returns true if `upper` builds on `lower`, by its record or by its base, the head of `lower`.
 fn is_below(lower: &PullRequest, upper: &PullRequest) -> bool {
     let of_fork = lower
         .head_repo
@@ -210,7 +210,7 @@ fn issue_keys(items: &[LinkedItem]) -> BTreeSet<&str> {
     items.iter().filter(firm).map(|i| i.key.as_str()).collect()
 }
 
-/// The ticket or number that a branch names, else the path before its last part.
+/// The ticket or number in a branch name, else the path before its last part.
 fn branch_prefix(branch: &str) -> Option<&str> {
     let last = branch.rsplit('/').next().unwrap_or(branch);
     if let Some(ticket) = ticket_key(last) {
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn related_pulls_have_what_the_forge_links() {
+    fn related_pulls_include_dependencies_of_the_forge() {
         let own = other(7, "work", &["src/a.rs"]);
         let repo = Some(RepoId::local("/r"));
         let kind = Some(SubjectKind::PullRequest);
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn r_002_18_lookback_leaves_out_old_ones() {
+    fn r_002_18_lookback_excludes_old_pulls() {
         let own = other(7, "work", &["src/a.rs"]);
         let mut old = other(2, "x", &["src/a.rs"]);
         old.updated_at = Timestamp::from_unix(NOW - 31 * 86_400);
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn branch_prefix_is_more_than_a_word() {
+    fn branch_prefix_needs_a_ticket_or_a_path() {
         for (branch, prefix) in [
             ("feature/PROJ-1-x", Some("PROJ-1")),
             ("fix/12-x", Some("12")),

@@ -1,9 +1,9 @@
-//! How risky a change is, by its size and by what it touches.
+//! Risk of a change, by its size and its paths.
 
 use forge_core::model::PullRequest;
 use serde::Serialize;
 
-/// How much care a change needs.
+/// Level of care that a change needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RiskLevel {
@@ -40,7 +40,7 @@ impl RiskLevel {
 pub struct Risk {
     /// The level.
     pub level: RiskLevel,
-    /// The points of [`Risk::reasons`] together.
+    /// The sum of the points of [`Risk::reasons`].
     pub score: u64,
     /// The rules that apply.
     pub reasons: Vec<RiskReason>,
@@ -51,9 +51,9 @@ pub struct Risk {
 pub struct RiskReason {
     /// The name of the rule, as in [`RISK_RULES`].
     pub rule: &'static str,
-    /// What it adds to the score.
+    /// The points added to the score.
     pub points: u64,
-    /// The figure or the path that it applies to.
+    /// The figure or path that matched.
     pub evidence: String,
 }
 
@@ -64,9 +64,9 @@ pub const MEDIUM_CHANGE_LINES: u64 = 200;
 /// More changed files than this are many.
 pub const MANY_FILES: u64 = 20;
 
-/// Directories and file names without extension in which a mistake costs much. A whole segment of a
-/// path has to be one of them, without regard to case: `auth/login.rs` and `src/auth.rs` are in, and
-/// `author.rs` is not.
+/// Directories and file names without extension in which a mistake is costly. Only whole segments
+/// of a path match, without regard to case: `auth/login.rs` and `src/auth.rs` do, `author.rs` does
+/// not.
 pub const CRITICAL_SEGMENTS: &[&str] = &[
     "migrations",
     "migration",
@@ -77,7 +77,7 @@ pub const CRITICAL_SEGMENTS: &[&str] = &[
     "secrets",
 ];
 
-/// The rules: name, points, and when each applies. Of the first two the larger one alone counts.
+/// The rules: name, points and condition. Of the first two only the larger one counts.
 pub const RISK_RULES: &[(&str, u64, &str)] = &[
     ("large_change", 2, "more than 500 changed lines"),
     ("medium_change", 1, "more than 200 changed lines"),
@@ -89,7 +89,7 @@ pub const RISK_RULES: &[(&str, u64, &str)] = &[
     ),
 ];
 
-/// When a change is large, and where a mistake costs much.
+/// Thresholds of a large change, and critical paths.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RiskLimits {
     /// More changed lines than this are a large change.
@@ -112,7 +112,7 @@ impl Default for RiskLimits {
 }
 
 impl Risk {
-    /// The risk of `pull`, by its statistics and its files. What was not read adds nothing.
+    /// Computes the risk of `pull` by its statistics and files. Unread parts add nothing.
     #[must_use]
     pub fn of(pull: &PullRequest, limits: &RiskLimits) -> Self {
         let lines = pull.additions.unwrap_or(0) + pull.deletions.unwrap_or(0);
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn r_002_14_risk_scores_are_those_of_the_set() {
+    fn r_002_14_risk_scores_follow_the_rules() {
         use RiskLevel::{High, Low, Medium};
         assert_eq!(risk(200, 20, "src/a.rs"), (Low, 0));
         assert_eq!(risk(201, 20, "src/a.rs"), (Medium, 1));
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn risk_level_name_is_its_serialized_form() {
+    fn risk_level_name_matches_the_serialized_form() {
         for level in [RiskLevel::Low, RiskLevel::Medium, RiskLevel::High] {
             assert_eq!(serde_json::to_value(level).unwrap(), level.name());
         }
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn risk_rules_say_the_thresholds_that_hold() {
+    fn risk_rule_texts_contain_the_thresholds() {
         for (rule, limit) in [
             ("large_change", LARGE_CHANGE_LINES),
             ("medium_change", MEDIUM_CHANGE_LINES),

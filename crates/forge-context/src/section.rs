@@ -1,4 +1,4 @@
-//! The sections that a bundle can have, and which of them a caller wants.
+//! Sections of a bundle, and the request that selects them.
 
 use std::{collections::BTreeSet, fmt, sync::Arc};
 
@@ -20,15 +20,15 @@ pub enum ContextSection {
     Ci,
     /// The ends of the logs of failed checks.
     CiLogs,
-    /// Issues that it closes, belongs with or names.
+    /// Linked issues: closed, related or mentioned.
     LinkedIssues,
-    /// Pull requests that have to do with it.
+    /// Related pull requests.
     RelatedPrs,
-    /// The diff under a budget.
+    /// The diff under its budget.
     Diff,
     /// The changed files.
     Files,
-    /// Who opened, edited, closed or merged it, and when.
+    /// Status events: opened, edited, closed, merged, each with actor and time.
     History,
     /// The text of the changed files at the head, around their hunks.
     Source,
@@ -49,7 +49,7 @@ impl ContextSection {
         Self::Source,
     ];
 
-    /// Those that a caller gets who does not choose.
+    /// Sections of a caller who does not choose.
     pub const DEFAULT: [Self; 5] = [
         Self::Comments,
         Self::Reviews,
@@ -58,7 +58,7 @@ impl ContextSection {
         Self::Diff,
     ];
 
-    /// Those that are left out, wholly or, of linked issues, their texts, when the rate limit is low.
+    /// Sections that are left out at a low rate limit; of linked issues only the texts.
     pub const OPTIONAL: [Self; 4] = [
         Self::CiLogs,
         Self::LinkedIssues,
@@ -83,7 +83,7 @@ impl ContextSection {
         }
     }
 
-    /// What it has, for the documentation.
+    /// The content, for the documentation.
     #[must_use]
     pub const fn content(self) -> &'static str {
         match self {
@@ -106,10 +106,9 @@ impl ContextSection {
         }
     }
 
-    /// From its name; `-` may stand for `_`.
+    /// Parses a name; `-` may stand for `_`.
     ///
-    /// # Errors
-    /// `invalid_input` (field `include`) for another name, with those that there are.
+    /// # Errors `invalid_input` (field `include`) for an unknown name; lists the known ones.
     pub fn parse(name: &str) -> Result<Self> {
         let wanted = name.trim().replace('-', "_");
         let found = Self::ALL.into_iter().find(|s| s.name() == wanted);
@@ -136,14 +135,14 @@ impl Serialize for ContextSection {
     }
 }
 
-/// The other repositories of the host whose issues are read; all of them by default.
+/// Other repositories of the host whose issues may be read; all of them by default.
 #[derive(Clone, Default)]
 pub struct OtherRepos(Option<Arc<RepoFilter>>);
 
 type RepoFilter = dyn Fn(&RepoId) -> bool + Send + Sync;
 
 impl OtherRepos {
-    /// The repositories that `filter` takes.
+    /// Allows the repositories that `filter` accepts.
     pub fn only(filter: impl Fn(&RepoId) -> bool + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(filter)))
     }
@@ -160,39 +159,38 @@ impl fmt::Debug for OtherRepos {
     }
 }
 
-/// What is wanted of a bundle.
+/// Request for a bundle.
 #[derive(Clone, Debug)]
 pub struct ContextReq {
-    /// The sections; they change what is shown, and never the verdict.
+    /// The sections: they change the content, never the verdict.
     pub include: BTreeSet<ContextSection>,
     /// The budget of the diff, in bytes of hunks.
     pub diff_bytes: usize,
-    /// Lines of context around changes. Where the forge cannot choose, a clone can; else a warning says
-    /// what was used.
+    /// Lines of context around changes. A clone provides them where the forge cannot; otherwise a
+    /// warning names the number used.
     pub context_lines: Option<u32>,
-    /// Also what changed since then: `review` for the viewer's latest review, the id of a review, or a
-    /// commit.
+    /// Also the changes since `review` (the viewer's latest), the id of a review, or a commit.
     pub since: Option<String>,
-    /// The commit that git has under the name in `since`; a review with that id comes first.
+    /// The commit to which git resolves `since`; a review with that id comes first.
     pub since_commit: Option<String>,
     /// A clone on this machine: for lines of context, large diffs, other heads and files.
     pub clone: Option<LocalClone>,
-    /// What is at which host: for the texts that name issues.
+    /// The known hosts, for resolving issue links in texts.
     pub hosts: Hosts,
-    /// The other repositories whose issues are read where a text names them.
+    /// Other repositories whose mentioned issues are read.
     pub other_repos: OtherRepos,
-    /// What is a ticket of an issue tracker, and who is asked for it.
+    /// Ticket keys and the issue tracker to ask.
     pub tickets: TicketSource,
-    /// What the user has chosen once.
+    /// The user's settings.
     pub settings: ContextSettings,
-    /// Who is told of the work.
+    /// The receiver of progress events.
     pub observer: ContextObserver,
     /// The moment of the verdict.
     pub checked_at: Timestamp,
 }
 
 impl ContextReq {
-    /// The default sections, now.
+    /// A request for the default sections at the current time.
     #[must_use]
     pub fn new(hosts: Hosts) -> Self {
         Self {
@@ -211,7 +209,7 @@ impl ContextReq {
         }
     }
 
-    /// Whether a section is wanted.
+    /// Returns true for a requested section.
     #[must_use]
     pub fn wants(&self, section: ContextSection) -> bool {
         self.include.contains(&section)
@@ -235,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn r_002_1_default_sections_are_those_of_the_set() {
+    fn r_002_1_default_sections_match_the_requirement() {
         let names = ContextSection::DEFAULT.map(ContextSection::name);
         let wanted = ["comments", "reviews", "ci", "linked_issues", "diff"];
         assert_eq!(names, wanted);

@@ -1,21 +1,20 @@
-//! What the user has chosen once for every bundle.
+//! The user's settings for every bundle.
 
 use crate::{LOOKBACK_DAYS, MAX_RELATED, RelatedBy, RiskLimits};
 
-/// What holds for every bundle of a user.
+/// Settings that apply to every bundle of a user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContextSettings {
-    /// So many requests of the forge's rate limit are kept in reserve: with fewer left, optional
-    /// sections are left out.
+    /// Requests of the rate limit kept in reserve: with fewer left, optional sections are left out.
     pub rate_limit_buffer: u64,
-    /// Whether somebody has to approve although the forge asks for no approval.
+    /// Requires an approval even if the forge requires none.
     pub require_approval: bool,
-    /// Lines of context around changes where the caller names no number: a preference, for which no
-    /// commit is fetched.
+    /// Lines of context where the caller names no number: a preference, no commit is fetched for
+    /// it.
     pub diff_context_lines: u32,
-    /// When a change is large, and where a mistake costs much.
+    /// Thresholds of a large change, and critical paths.
     pub risk: RiskLimits,
-    /// What relates two pull requests.
+    /// Settings for related pull requests.
     pub related: RelatedSettings,
 }
 
@@ -31,19 +30,19 @@ impl Default for ContextSettings {
     }
 }
 
-/// What relates two pull requests, and how many are shown.
+/// Settings for related pull requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RelatedSettings {
-    /// What is looked for beside dependencies.
+    /// The relations to search for, in addition to dependencies.
     pub strategies: Vec<RelatedBy>,
-    /// How many are shown.
+    /// Maximum number shown.
     pub max: usize,
-    /// Closed pull requests that nobody touched for so many days are left out.
+    /// Closed pull requests without an update for this many days are left out.
     pub lookback_days: i64,
 }
 
 impl RelatedSettings {
-    /// Whether that is looked for.
+    /// Returns true for a relation to search for.
     #[must_use]
     pub fn looks_for(&self, by: RelatedBy) -> bool {
         self.strategies.contains(&by)

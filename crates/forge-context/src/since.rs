@@ -1,4 +1,4 @@
-//! What changed since a review, or since a commit was the head.
+//! Changes since a review, or since an earlier head commit.
 
 use forge_core::{
     Action, Arg, Error, Hint, Noun, Param, Result,
@@ -12,33 +12,32 @@ use serde::Serialize;
 
 use crate::PackedDiff;
 
-/// The word for the viewer's latest review.
+/// The value of `since` for the viewer's latest review.
 pub const LATEST_REVIEW: &str = "review";
-/// How many reviews an error names.
+/// Maximum number of reviews that an error names.
 const NAMED_REVIEWS: usize = 5;
 
-/// What changed since then.
+/// Changes since a review or commit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SinceChanges {
-    /// The review that was asked for.
+    /// The requested review.
     pub review: Option<String>,
-    /// The round that it is about, where a pull request has rounds.
+    /// The round of the review, where a pull request has rounds.
     pub round: Option<usize>,
-    /// The commit that was the head; `None` where a round is a plain diff.
+    /// The head commit at that time; `None` where a round is a plain diff.
     pub from_sha: Option<String>,
     /// How the head moved.
     pub head_change: HeadChange,
-    /// The commits that are not the same as before, oldest first.
+    /// The commits that differ from before, oldest first.
     pub commits: Vec<ChangedCommit>,
-    /// The changes between, without those of the base branch.
+    /// The diff since then, without changes of the base branch.
     pub diff: PackedDiff,
 }
 
-/// `req` of what changed in `pull`, which has its reviews, since `asked`: [`LATEST_REVIEW`] of
+/// Narrows `req` to the changes of `pull` (with its reviews) since `asked`: [`LATEST_REVIEW`] of
 /// `viewer`, the id of a review, or a commit.
 ///
-/// # Errors
-/// `not_found` for a review that there is not; `invalid_input` (field `since`).
+/// # Errors `not_found` for an unknown review; `invalid_input` (field `since`).
 pub fn diff_since(
     asked: &str,
     pull: &PullRequest,
@@ -48,7 +47,7 @@ pub fn diff_since(
     Ok(SincePoint::resolve(asked, None, pull, viewer)?.narrow(pull, req))
 }
 
-/// From where on changes are wanted.
+/// Starting point of the changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SincePoint {
     pub review: Option<String>,
@@ -57,11 +56,10 @@ pub(crate) struct SincePoint {
 }
 
 impl SincePoint {
-    /// What `asked` names: `review`, the id of a review of `pull`, or a commit. `named` is the commit that
-    /// git has under that name.
+    /// Resolves `asked`: `review`, the id of a review of `pull`, or a commit. `named` is the commit
+    /// to which git resolves that name.
     ///
-    /// # Errors
-    /// `not_found` for a review that there is not; `invalid_input` (field `since`).
+    /// # Errors `not_found` for an unknown review; `invalid_input` (field `since`).
     pub fn resolve(
         asked: &str,
         named: Option<&str>,
@@ -97,10 +95,10 @@ impl SincePoint {
         Err(unknown(message, reviews))
     }
 
-    /// `req` of the changes since this point alone.
+    /// Narrows `req` to the changes since this point.
     pub fn narrow(&self, pull: &PullRequest, mut req: DiffReq) -> DiffReq {
         match (self.round, pull.rounds) {
-            // There is nothing since the newest round.
+            // The newest round has no later changes, so its commit is compared instead.
             (Some(round), Some(rounds)) if round + 1 < rounds => {
                 req.rounds = Some(Rounds {
                     round: None,
@@ -162,7 +160,7 @@ fn unknown(message: String, reviews: &[Review]) -> Error {
     Error::not_found(Noun::Other, message).with_hint(hint)
 }
 
-/// The call that failed, since something else.
+/// The same call with another `since`.
 const ANOTHER: Action = Action::again(&[(Param::Since, Arg::Choose)]);
 
 fn another() -> Hint {
@@ -224,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn since_unknown_review_names_those_there_are() {
+    fn since_unknown_review_lists_known_reviews() {
         for asked in ["r9", "abcdef", "--output=x"] {
             let e = commit_of(asked).unwrap_err();
             assert!(e.is_not_found(), "{e}");

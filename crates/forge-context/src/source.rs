@@ -1,4 +1,4 @@
-//! The text of changed files at the head, around their hunks, under a budget.
+//! The text of changed files at the head around their hunks, under a budget.
 
 use forge_core::{
     diff,
@@ -11,50 +11,50 @@ use crate::{
     pack::{MIN_CUT_LINES, omit},
 };
 
-/// How many lines are shown on each side of a hunk.
+/// Number of lines shown on each side of a hunk.
 pub const SOURCE_LINES: usize = 20;
-/// A file of no more lines is shown whole.
+/// A file with at most this many lines is shown whole.
 pub const SMALL_FILE_LINES: usize = 150;
-/// How many files are read.
+/// Maximum number of files that are read.
 pub const MAX_SOURCE_FILES: usize = 40;
 
 /// The changed files at the head, packed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PackedSource {
-    /// The commit that the files are of.
+    /// The head commit.
     pub head_sha: String,
-    /// How many files changed.
+    /// The number of changed files.
     pub files_total: usize,
-    /// The budget, in bytes of text. It is the budget of the diff once more.
+    /// The budget, in bytes of text; as large as the budget of the diff, and separate from it.
     pub max_bytes: usize,
-    /// Something was left out; each file says what and why.
+    /// Something was omitted; each file says what and why.
     pub truncated: bool,
-    /// Every changed file, in the order of the diff. A deleted one has no text.
+    /// Every changed file, in the order of the diff; deleted files have no text.
     pub files: Vec<SourceFile>,
 }
 
 /// A changed file at the head.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SourceFile {
-    /// Its path.
+    /// The path.
     pub path: String,
-    /// What happened to it.
+    /// Added, modified, renamed or copied.
     pub status: FileStatus,
-    /// What the file is for.
+    /// The class of the file.
     pub class: FileClass,
-    /// How many lines it has; `None` where it was not read.
+    /// The number of lines; `None` where the file was not read.
     pub lines_total: Option<usize>,
-    /// Its text around the hunks, in order.
+    /// The text around the hunks, in order.
     pub excerpts: Vec<SourceExcerpt>,
-    /// What is left out of that; hunks are excerpts here.
+    /// The omitted parts; `hunks` counts excerpts here.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub omitted: Vec<Omission>,
-    /// The lines of its hunks at the head: first and last, from 1.
+    /// The first and last line of each hunk at the head, from 1.
     #[serde(skip)]
     hunks: Vec<(usize, usize)>,
 }
 
-/// Lines of a file.
+/// Consecutive lines of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SourceExcerpt {
     /// The number of the first line, from 1.
@@ -63,14 +63,14 @@ pub struct SourceExcerpt {
     pub text: String,
 }
 
-/// The changed files, and which of them are to be read.
+/// The changed files, and which of them to read.
 #[derive(Clone, Debug)]
 pub(crate) struct SourcePlan {
     files: Vec<SourceFile>,
 }
 
 impl SourcePlan {
-    /// Of a diff, and of what the forge lists beside it.
+    /// Plans from a diff and the forge's list of files.
     pub fn new(diff: &[u8], listed: &[FileChange]) -> Self {
         let line = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
         let mut files = Vec::new();
@@ -108,13 +108,13 @@ impl SourcePlan {
         Self { files }
     }
 
-    /// The paths that are to be read, in order.
+    /// The paths to read, in order.
     pub fn paths(&self) -> Vec<String> {
         let readable = self.files.iter().filter(|f| f.is_readable());
         readable.map(|f| f.path.clone()).collect()
     }
 
-    /// Packs what the paths have into `max_bytes` bytes of text.
+    /// Packs the contents of the paths into `max_bytes` bytes of text.
     pub fn pack(
         mut self,
         head_sha: String,
@@ -160,7 +160,7 @@ impl SourceFile {
         self.status != FileStatus::Deleted && self.omitted.is_empty()
     }
 
-    /// The lines that are wanted of a file of so many: first and last, from 1.
+    /// First and last lines (from 1) to show of a file with `total` lines.
     fn wanted(&self, total: usize) -> Vec<(usize, usize)> {
         if total == 0 {
             return Vec::new();
@@ -188,7 +188,7 @@ impl SourceFile {
         self.lines_total = Some(lines.len());
         let wanted = self.wanted(lines.len());
         if wanted.is_empty() && !lines.is_empty() {
-            // Without a hunk there is no place to show.
+            // Without hunks there is no excerpt to show.
             omit(
                 &mut self.omitted,
                 OmissionReason::Unavailable,
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn source_says_why_each_file_is_not_shown() {
+    fn source_files_have_omission_reasons() {
         let mut diff = diff_of(&[
             ("Cargo.lock".into(), vec![1]),
             ("src/a.rs".into(), vec![1]),
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn excerpt_of_few_lines_is_left_out_as_a_whole() {
+    fn short_excerpt_is_omitted_whole() {
         // Lines of seven bytes.
         for (room, shown, omitted) in [
             (4 * 7, 0, [("budget", 1, 9)]),
@@ -367,7 +367,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn source_keeps_its_budget_and_accounts_for_every_file(
+        fn source_keeps_the_budget_and_reports_every_file(
             files in any_files(),
             max in 0_usize..20_000,
         ) {
@@ -393,7 +393,7 @@ mod tests {
                 let kept: usize = file.excerpts.iter().map(|e| e.text.lines().count()).sum();
                 let lost: usize = file.omitted.iter().map(|o| o.lines).sum();
                 prop_assert!(kept <= MAX_FILE_LINES);
-                // What is not shown has a reason; an empty file has nothing to show.
+                // Every file without text has a reason, except an empty one.
                 prop_assert!(kept > 0 || !file.omitted.is_empty() || file.lines_total == Some(0));
                 if file.lines_total.is_some() {
                     let wanted = file.wanted(*lines);

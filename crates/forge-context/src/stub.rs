@@ -1,4 +1,4 @@
-//! A forge in memory, for tests of what is asked of a forge and what becomes of the answers.
+//! A forge in memory that records requests and returns prepared answers.
 
 use std::{
     num::NonZeroUsize,
@@ -32,22 +32,22 @@ pub(crate) type MakeError = fn() -> Error;
 /// A forge with one pull request.
 #[derive(Debug)]
 pub(crate) struct StubForge {
-    /// All that there is of the pull request; who views it gets the sections that were asked for.
+    /// The whole pull request; a view returns the requested sections.
     pub pull: PullRequest,
     /// Other pull requests.
     pub others: Vec<PullRequest>,
     /// The mergeability at the second reading.
     pub settled: Option<Mergeability>,
-    /// The rules that take a request of their own.
+    /// The rules that need a separate request.
     pub rulesets: Vec<BaseRule>,
     pub issues: Vec<Issue>,
     pub links: Links,
     pub diff: String,
-    /// What a view says of the rate limit.
+    /// The rate limit that a view reports.
     pub quota: Option<Quota>,
     /// A view with comments is refused.
     pub is_costly: bool,
-    /// The operations that fail, by the first word of what is recorded.
+    /// The operations that fail, by the first word of the recorded request.
     pub failing: Vec<(&'static str, MakeError)>,
     pub capabilities: &'static Capabilities,
     pub info: ForgeInfo,
@@ -104,7 +104,7 @@ impl StubForge {
         (client.repo(forge.pull.id.repo.clone()), forge)
     }
 
-    /// What was asked for, sorted: much of it is asked at once.
+    /// The recorded requests, sorted: many run concurrently.
     pub fn asked_for(&self) -> Vec<String> {
         let record = self.record.lock().unwrap_or_else(PoisonError::into_inner);
         let mut record = record.clone();
@@ -145,7 +145,7 @@ fn only(mut pull: PullRequest, fields: PrFields) -> PullRequest {
     pull
 }
 
-/// What no bundle asks for.
+/// An operation that no bundle uses.
 fn unused<T>() -> Result<T> {
     Err(Error::new(
         ErrorKind::Internal,

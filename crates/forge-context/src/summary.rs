@@ -1,4 +1,4 @@
-//! What a change is, in a line and a few facts, by rules alone.
+//! One-line summary and key facts of a change, by rules alone.
 
 use forge_core::{
     mentions::ticket_key,
@@ -8,31 +8,31 @@ use serde::Serialize;
 
 use crate::FileClass;
 
-/// What kind of change it is.
+/// Kind of change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeType {
-    /// Something new.
+    /// A new feature.
     Feature,
-    /// A repair.
+    /// A bug fix.
     Bugfix,
     /// The same behaviour in another form.
     Refactor,
-    /// Documentation alone.
+    /// Documentation only.
     Docs,
-    /// Tests alone.
+    /// Tests only.
     Test,
     /// The same behaviour, faster.
     Perf,
     /// Continuous integration.
     Ci,
-    /// How it is built.
+    /// Build system.
     Build,
-    /// Other versions of what it is built on.
+    /// Versions of dependencies.
     Deps,
-    /// An earlier change taken back.
+    /// Reverts an earlier change.
     Revert,
-    /// Nothing that users see.
+    /// Maintenance without an effect on users.
     Chore,
 }
 
@@ -58,7 +58,7 @@ impl ChangeType {
 
 use ChangeType::{Bugfix, Build, Chore, Ci, Deps, Docs, Feature, Perf, Refactor, Revert, Test};
 
-/// Words that begin a title (`fix: …`, `feat(api)!: …`) or a branch (`fix/…`), and the type of each.
+/// Prefixes of a title (`fix: …`, `feat(api)!: …`) or a branch (`fix/…`), with their types.
 pub const PREFIX_TYPES: &[(&str, ChangeType)] = &[
     ("feat", Feature),
     ("feature", Feature),
@@ -82,8 +82,8 @@ pub const PREFIX_TYPES: &[(&str, ChangeType)] = &[
     ("chore", Chore),
 ];
 
-/// Labels, and the type that each stands for. Compared without regard to case, and also as the part
-/// behind a `kind/`, `type/`, `kind:` or `type:`.
+/// Labels and their types. Matched without regard to case, also after `kind/`, `type/`, `kind:` or
+/// `type:`.
 pub const LABEL_TYPES: &[(&str, ChangeType)] = &[
     ("bug", Bugfix),
     ("bugfix", Bugfix),
@@ -104,7 +104,7 @@ pub const LABEL_TYPES: &[(&str, ChangeType)] = &[
     ("chore", Chore),
 ];
 
-/// File classes that decide where all changed files are of one of them.
+/// File classes that decide the type if all changed files are in one class.
 pub const CLASS_TYPES: &[(FileClass, ChangeType)] = &[
     (FileClass::Docs, Docs),
     (FileClass::Test, Test),
@@ -112,11 +112,11 @@ pub const CLASS_TYPES: &[(FileClass, ChangeType)] = &[
     (FileClass::Lock, Deps),
 ];
 
-/// How many key changes are named.
+/// Maximum number of key changes.
 const KEY_CHANGES: usize = 5;
 
-/// The type of a change: by the prefix of the title, else a label, else the files, else the prefix of
-/// the branch, else `feature`.
+/// The type of a change: by the title's prefix, else a label, else the files, else the branch's
+/// prefix, else `feature`.
 #[must_use]
 pub fn change_type(pull: &PullRequest) -> ChangeType {
     by_title(&pull.title)
@@ -141,7 +141,7 @@ fn of_prefix(word: &str) -> Option<ChangeType> {
     found.map(|(_, kind)| *kind)
 }
 
-/// A title of the form `word(scope)!: rest` as its word and its rest.
+/// Splits a title of the form `word(scope)!: rest` into word and rest.
 fn conventional(title: &str) -> Option<(&str, &str)> {
     let (head, rest) = title.split_once(':')?;
     let head = head.trim_end().strip_suffix('!').unwrap_or(head.trim_end());
@@ -179,7 +179,7 @@ fn by_branch(branch: &str) -> Option<ChangeType> {
     of_prefix(branch.split(['/', '-', '_']).next()?)
 }
 
-/// The title without what names its type or its ticket: `fix(api): PROJ-12: stop` is `stop`.
+/// The title without type prefix and ticket: `fix(api): PROJ-12: stop` becomes `stop`.
 #[must_use]
 pub fn one_liner(title: &str) -> String {
     let mut rest = title.trim();
@@ -199,7 +199,7 @@ pub fn one_liner(title: &str) -> String {
     }
 }
 
-/// What follows a ticket's key at the beginning: `PROJ-12: x`, `[PROJ-12] x`.
+/// The text after a leading ticket key: `PROJ-12: x`, `[PROJ-12] x`.
 fn behind_ticket(text: &str) -> &str {
     let (inner, closing) = match text.strip_prefix('[') {
         Some(inner) => (inner, ']'),
@@ -211,8 +211,8 @@ fn behind_ticket(text: &str) -> &str {
     }
 }
 
-/// The changes that say most: code before tests before the rest, larger ones first, at most five, and
-/// how many files there are besides.
+/// The most important changes: code, then tests, then the rest, larger ones first; at most five,
+/// and the number of the others.
 #[must_use]
 pub fn key_changes(files: &[FileChange]) -> Vec<String> {
     let lines = |file: &FileChange| file.additions.unwrap_or(0) + file.deletions.unwrap_or(0);
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn c_002_15_one_liner_has_no_prefix_and_no_ticket() {
+    fn c_002_15_one_liner_drops_prefix_and_ticket() {
         for (title, line) in [
             ("fix(api): stop the leak", "stop the leak"),
             ("[PROJ-12] Stop", "Stop"),
@@ -350,7 +350,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn one_liner_of_any_title_is_its_end(title in "(?s).{0,80}") {
+        fn one_liner_of_any_title_is_a_suffix(title in "(?s).{0,80}") {
             prop_assert!(title.trim().ends_with(&one_liner(&title)));
         }
     }

@@ -1,4 +1,4 @@
-//! Tickets of an issue tracker: what a text may call one, and what the tracker says of it.
+//! Tickets of an issue tracker: their keys in texts, and their details.
 
 use std::{fmt, sync::Arc, time::Instant};
 
@@ -17,20 +17,20 @@ use crate::{
     linked::{LinkTarget, LinkedItem},
 };
 
-/// How many tickets are read.
+/// Maximum number of tickets that are read.
 const MAX_TICKETS: usize = 10;
-/// The longest key, in bytes.
+/// Maximum length of a key, in bytes.
 const MAX_KEY: usize = 64;
-/// The longest pattern, and the largest program that it may become, in bytes.
+/// Maximum length of a pattern, and maximum size of its compiled program, in bytes.
 const MAX_PATTERN: usize = 200;
 const MAX_PROGRAM: usize = 256 * 1024;
 
-/// A pattern of the user's for keys.
+/// A user's pattern for keys.
 #[derive(Clone, Debug)]
 pub struct TicketPattern(Regex);
 
 impl TicketPattern {
-    /// From a regular expression over ASCII; `None` for what is none, and for one that is too large.
+    /// Compiles a regular expression over ASCII; `None` if invalid or too large.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let regex = RegexBuilder::new(&format!("^(?:{text})"))
@@ -40,8 +40,8 @@ impl TicketPattern {
         regex.ok().filter(|_| text.len() <= MAX_PATTERN).map(Self)
     }
 
-    /// The key that a text begins with. Only letters, digits, `-` and `_` can be in a key, as it
-    /// becomes a part of an address.
+    /// The key at the beginning of a text. A key becomes part of a URL, so only letters, digits,
+    /// `-` and `_` are allowed.
     fn key_of<'a>(&self, text: &'a str) -> Option<&'a str> {
         let (key, behind) = text.split_at_checked(self.0.find(text)?.end())?;
         let is_plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_');
@@ -50,16 +50,16 @@ impl TicketPattern {
     }
 }
 
-/// What a text may call a ticket.
+/// Rules for recognizing ticket keys in a text.
 #[derive(Clone, Debug)]
 pub struct TicketKeys {
-    /// Whether tickets are looked for.
+    /// Tickets are recognized.
     pub enabled: bool,
-    /// Where the tracker is: its pages name tickets, and tickets get their pages there.
+    /// The tracker's URL: its pages in a text are tickets, and tickets link to them.
     pub base_url: Option<String>,
-    /// The only projects that count; empty for all but the names of standards.
+    /// The allowed projects; empty allows all but names of standards.
     pub projects: Vec<String>,
-    /// The patterns of keys; empty for the usual one.
+    /// The patterns of keys; empty for the default pattern.
     pub patterns: Vec<TicketPattern>,
 }
 
@@ -75,7 +75,7 @@ impl Default for TicketKeys {
 }
 
 impl TicketKeys {
-    /// The key of a ticket that a text begins with: the key itself, or the address of its page.
+    /// The ticket key at the beginning of a text: the key itself, or the URL of its page.
     #[must_use]
     pub fn key_of<'a>(&self, text: &'a str) -> Option<&'a str> {
         let base = self.base_url.as_deref();
@@ -103,47 +103,47 @@ impl TicketKeys {
     }
 }
 
-/// What a tracker says of a ticket.
+/// Details of a ticket from its tracker.
 #[derive(Clone, Debug)]
 pub struct TicketDetails {
-    /// Its summary.
+    /// The summary.
     pub title: String,
-    /// Its status in the tracker's words, such as `In Progress`.
+    /// The status in the tracker's terms, such as `In Progress`.
     pub status: String,
-    /// Whether that status ends the work.
+    /// The status means that the work is done.
     pub is_done: bool,
-    /// Its labels.
+    /// The labels.
     pub labels: Vec<String>,
-    /// Its description, as text.
+    /// The description, as text.
     pub body: String,
     /// The newest comments, oldest first.
     pub comments: Vec<Comment>,
 }
 
-/// Who knows tickets.
+/// An issue tracker that can be read.
 #[async_trait]
 pub trait Tickets: fmt::Debug + Send + Sync {
     /// Reads the ticket with this key.
     ///
-    /// # Errors
-    /// `not_found` where the tracker knows no such ticket; everything else says nothing of the key.
+    /// # Errors `not_found` if the tracker has no such ticket; other errors say nothing about the
+    /// key.
     async fn read(&self, key: &str) -> Result<TicketDetails>;
 }
 
-/// What is a ticket, and who is asked for it.
+/// Ticket keys, and the tracker to ask.
 #[derive(Clone, Debug, Default)]
 pub struct TicketSource {
-    /// What is one.
+    /// The rules for ticket keys.
     pub keys: TicketKeys,
-    /// Who is asked; `None` for nobody.
+    /// The tracker; `None` to read no tickets.
     pub tracker: Option<Arc<dyn Tickets>>,
 }
 
-/// A key, and what the tracker said.
+/// A key with its result.
 pub(crate) type ReadTicket = (String, Result<TicketDetails>);
 
 impl TicketSource {
-    /// Asks for the first tickets among `items`, at once.
+    /// Reads the first tickets among `items` concurrently.
     pub(crate) async fn read(
         &self,
         items: &[LinkedItem],
@@ -168,7 +168,7 @@ impl TicketSource {
         join_all(reads).await
     }
 
-    /// Fills in what was read; what the tracker does not know was no ticket. What failed.
+    /// Fills in read tickets, removes keys that the tracker does not know, returns the failures.
     pub(crate) fn fill(&self, items: &mut Vec<LinkedItem>, read: Vec<ReadTicket>) -> Vec<Error> {
         for item in items.iter_mut() {
             if let LinkTarget::Ticket(key) = &item.target {
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn page_of_the_tracker_names_its_ticket() {
+    fn tracker_page_url_names_a_ticket() {
         let usual = keys(&[], &[]);
         let page = "https://acme.example/jira/browse/PROJ-7?focusedCommentId=1";
         assert_eq!(usual.key_of(page), Some("PROJ-7"));

@@ -1,4 +1,4 @@
-//! Waits until something happens to a pull request: a look, a pause, another look.
+//! Waits for a change of a pull request by polling.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -23,22 +23,22 @@ use crate::{
     preflight::{base_rules, dependency, rules_of},
 };
 
-/// What a watch waits for.
+/// Condition that ends a watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WatchUntil {
     /// The checks have finished.
     Checks,
-    /// Somebody reviews.
+    /// A person reviews.
     Review,
     /// The state changes.
     State,
-    /// The verdict turns.
+    /// The verdict changes.
     Verdict,
 }
 
 impl WatchUntil {
-    /// Everything that can be waited for.
+    /// Every condition.
     pub const ALL: [Self; 4] = [Self::Checks, Self::Review, Self::State, Self::Verdict];
 
     /// The stable name.
@@ -52,7 +52,7 @@ impl WatchUntil {
         }
     }
 
-    /// When it has happened, and when that is a failure, for the documentation.
+    /// The meaning for the documentation: when it ends the watch, and when that is a failure.
     #[must_use]
     pub const fn meaning(self) -> [&'static str; 2] {
         match self {
@@ -75,10 +75,9 @@ impl WatchUntil {
         }
     }
 
-    /// From its name.
+    /// Parses a name.
     ///
-    /// # Errors
-    /// `invalid_input` (field `until`) for another name, with those that there are.
+    /// # Errors `invalid_input` (field `until`) for an unknown name; lists the known ones.
     pub fn parse(name: &str) -> Result<Self> {
         let wanted = name.trim();
         let found = Self::ALL.into_iter().find(|until| until.name() == wanted);
@@ -90,7 +89,7 @@ impl WatchUntil {
         })
     }
 
-    /// What a forge needs for it.
+    /// The capability that a forge needs for the condition.
     const fn capability(self) -> Option<Capability> {
         match self {
             Self::Checks => Some(Capability::Checks),
@@ -100,21 +99,21 @@ impl WatchUntil {
     }
 }
 
-/// What is watched, and how long.
+/// Request for a watch.
 #[derive(Clone, Debug)]
 pub struct WatchReq {
-    /// The first of these ends it.
+    /// The first of these conditions ends the watch.
     pub until: BTreeSet<WatchUntil>,
-    /// How often is looked.
+    /// Interval and timeout.
     pub pace: Pace,
-    /// Where an earlier watch began: what has happened since then ends this one at once.
+    /// The start of an earlier watch: a change since then ends this one at once.
     pub since: Option<WatchBaseline>,
-    /// What the verdict goes by.
+    /// Settings of the verdict.
     pub settings: ContextSettings,
 }
 
 impl WatchReq {
-    /// What is read at each look: what is watched, and no more.
+    /// Fields that each poll reads: only those of the conditions.
     fn fields(&self) -> PrFields {
         let has = |until| self.until.contains(&until);
         let checks = match has(WatchUntil::Checks) {
@@ -136,14 +135,14 @@ impl WatchReq {
     }
 }
 
-/// The state that a watch began with. The text form goes to a caller who goes on with the watch later.
+/// The state at the start of a watch. A caller keeps its text form to resume the watch later.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WatchBaseline {
     state: PrState,
     draft: bool,
-    /// Fingerprints of the ids of reviews.
+    /// Fingerprints of the review ids.
     reviews: BTreeSet<u64>,
-    /// The names of the rules that were unmet.
+    /// The names of the unmet rules.
     unmet: BTreeSet<String>,
 }
 
@@ -158,7 +157,7 @@ impl WatchBaseline {
         }
     }
 
-    /// The text of it, without blanks and quotes.
+    /// The text form, without blanks and quotes.
     #[must_use]
     pub fn to_text(&self) -> String {
         let reviews: Vec<String> = self.reviews.iter().map(|r| format!("{r:x}")).collect();
@@ -167,7 +166,7 @@ impl WatchBaseline {
         format!("{state}.{}.{}", reviews.join("-"), unmet.join("-"))
     }
 
-    /// From the text of one; `None` where it is none.
+    /// Parses the text form; `None` if invalid.
     #[must_use]
     pub fn from_text(text: &str) -> Option<Self> {
         let mut parts = text.split('.');
@@ -191,24 +190,24 @@ impl WatchBaseline {
     }
 }
 
-/// What a look saw.
+/// State of a pull request at one poll.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WatchSeen {
     /// The head commit.
     pub head_sha: Option<String>,
     /// The state.
     pub state: PrState,
-    /// It is a draft.
+    /// The pull request is a draft.
     pub draft: bool,
-    /// The checks by name, where they are watched and could be read; of two with one name the worse.
+    /// The checks by name, where watched and readable; of two with one name the worse status.
     pub checks: Option<BTreeMap<String, CheckStatus>>,
-    /// The status of each check, those with the same name too.
+    /// The status of each check, including checks of the same name.
     statuses: Vec<CheckStatus>,
-    /// There are checks that could not be read.
+    /// Some checks could not be read.
     pub checks_cut: bool,
-    /// Author and opinion of the latest reviews by id, where reviews are watched.
+    /// Author and opinion of the latest reviews by id, where watched.
     pub reviews: BTreeMap<String, (String, ReviewState)>,
-    /// The verdict, where it is watched.
+    /// The verdict, where watched.
     pub readiness: Option<Readiness>,
 }
 
@@ -222,7 +221,7 @@ impl WatchSeen {
         let checks = report.map(|report| {
             let mut checks = BTreeMap::new();
             for check in &report.checks {
-                // The report has the worst first.
+                // The report lists the worst status first.
                 checks.entry(name(check)).or_insert(check.status);
             }
             checks
@@ -247,15 +246,15 @@ impl WatchSeen {
         all.filter(|status| wanted.contains(status)).count()
     }
 
-    /// Whether the checks have finished, and whether none failed. None that has reported is not the
-    /// same as all green.
+    /// Returns whether none failed, once all checks have finished. A head without reported checks
+    /// is not finished.
     fn checks_ended(&self) -> Option<bool> {
         let checks = self.checks.as_ref()?;
         let is_over = !checks.is_empty() && self.count(&[CheckStatus::Pending]) == 0;
         (is_over && !self.checks_cut).then(|| self.count(&[CheckStatus::Failure]) == 0)
     }
 
-    /// Whether somebody has reviewed since, and whether nobody of them requests changes.
+    /// Returns whether no new review requests changes, once there is a new review.
     fn reviewed_since(&self, since: &WatchBaseline) -> Option<bool> {
         let mut new = self
             .reviews
@@ -267,13 +266,13 @@ impl WatchSeen {
         Some(new.all(|state| state != ReviewState::ChangesRequested))
     }
 
-    /// Whether the verdict has turned, and whether it is ready to merge now.
+    /// Returns whether the verdict is "ready", once it has changed.
     fn turned_since(&self, since: &WatchBaseline) -> Option<bool> {
         let readiness = self.readiness.as_ref()?;
         if readiness.ready_to_merge == Some(true) {
             return Some(true);
         }
-        // What continuous integration or time clears is waited for.
+        // A requirement that CI or time clears does not end the watch: it may still clear.
         let by_people = [ClearedBy::Author, ClearedBy::Reviewer, ClearedBy::Admin];
         let mut new = readiness
             .unmet()
@@ -282,7 +281,7 @@ impl WatchSeen {
             .then_some(false)
     }
 
-    /// What has ended the watch, and whether it is well.
+    /// The condition that ended the watch, and its outcome.
     fn ended(&self, until: &BTreeSet<WatchUntil>, since: &WatchBaseline) -> Option<WatchEnd> {
         let happened = until.iter().filter_map(|until| {
             let is_well = match until {
@@ -301,9 +300,10 @@ impl WatchSeen {
             let is_well = happened.iter().all(|(_, is_well)| *is_well);
             return Some(WatchEnd::new(is_well, Some(*first)));
         }
-        // Nothing is going to happen to it, but that checks which run finish.
+        // A merged or closed pull request does not change any more, except that running checks
+        // finish.
         let runs = until.contains(&WatchUntil::Checks) && self.count(&[CheckStatus::Pending]) > 0;
-        // A closed one can be reopened, which is worth waiting for where the state alone is watched.
+        // A closed pull request can be reopened, so a watch on the state alone goes on.
         let is_over = match self.state {
             PrState::Open => false,
             PrState::Closed => *until != [WatchUntil::State].into(),
@@ -312,7 +312,7 @@ impl WatchSeen {
         (is_over && !runs).then(|| WatchEnd::new(self.state == PrState::Merged, None))
     }
 
-    /// What differs from an earlier look.
+    /// The differences from an earlier poll.
     fn changes(&self, before: &Self) -> Vec<WatchChange> {
         let mut changes = Vec::new();
         let mut add = |what, name: &str, from: Option<String>, to: String| {
@@ -356,13 +356,13 @@ impl WatchSeen {
 
     fn short_head(&self) -> String {
         let head = self.head_sha.as_deref().unwrap_or("unknown");
-        // All CIDs of patches begin with the same seven letters.
+        // All CIDs of patches begin with the same seven characters.
         let length = if head.starts_with("bafkrei") { 14 } else { 7 };
         head.get(..length).unwrap_or(head).to_owned()
     }
 }
 
-/// One line.
+/// Formats the state as one line.
 impl fmt::Display for WatchSeen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = state_name(self.state, self.draft);
@@ -433,16 +433,16 @@ const fn ready_name(ready: Option<bool>) -> &'static str {
     }
 }
 
-/// What differs between two looks.
+/// A difference between two polls.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct WatchChange {
     /// `state`, `head`, `check`, `review`, `requirement` or `verdict`.
     pub what: &'static str,
-    /// The check, the reviewer or the rule; else empty.
+    /// The check, reviewer or rule; otherwise empty.
     pub name: String,
-    /// What it was; `None` for what is new.
+    /// The old value; `None` for a new entry.
     pub from: Option<String>,
-    /// What it is now.
+    /// The new value.
     pub to: String,
 }
 
@@ -450,11 +450,11 @@ pub struct WatchChange {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WatchOutcome {
-    /// What was waited for has happened, and all is well.
+    /// A condition was met with a good result.
     Passed,
-    /// It has happened, and not well.
+    /// A condition was met with a bad result.
     Failed,
-    /// It has not happened.
+    /// No condition was met.
     Pending,
 }
 
@@ -473,9 +473,9 @@ impl WatchOutcome {
 /// The end of a watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct WatchEnd {
-    /// How.
+    /// The outcome.
     pub outcome: WatchOutcome,
-    /// What has happened; `None` at the deadline, and where it was closed or merged before.
+    /// The met condition; `None` at the deadline or if the pull request was closed or merged first.
     pub by: Option<WatchUntil>,
 }
 
@@ -489,34 +489,35 @@ impl WatchEnd {
     }
 }
 
-/// What a watch tells.
+/// Event of a watch.
 #[derive(Debug)]
 pub enum WatchEvent {
-    /// The first look.
+    /// The first poll.
     Began,
-    /// A later look saw nothing new.
+    /// A later poll without news.
     Same,
-    /// A later look saw this.
+    /// A later poll found this change.
     Change(WatchChange),
-    /// A look failed, and is made again after a while.
+    /// A poll failed and will be repeated.
     Waits {
-        /// Why.
+        /// The reason.
         error: Error,
-        /// When; `None` where that is behind the deadline.
+        /// The time of the next poll; `None` if that is after the deadline.
         again: Option<Timestamp>,
     },
-    /// It is over.
+    /// The watch ended.
     Ended(WatchEnd),
 }
 
-/// A look: the pull request, and the verdict where it is watched.
+/// Result of a poll: the pull request, and the verdict where watched.
 type Look = (PullRequest, Option<Readiness>);
 
-/// Judges each look; the rulesets, which cost a request, are read once, and again unless it is a no.
+/// Judges each poll. Rulesets cost a request: they are cached, and read again unless the verdict is
+/// "not ready" with the cached ones.
 struct LookJudge<'a> {
     repo: &'a Repo,
     settings: ContextSettings,
-    /// The base branch, and what its rulesets want.
+    /// The base branch, and the rules of its rulesets.
     rulesets: Mutex<Option<(String, Vec<BaseRule>)>>,
 }
 
@@ -555,7 +556,7 @@ impl LookJudge<'_> {
     }
 }
 
-/// A watch under way.
+/// A running watch.
 pub struct Watch<'a> {
     look: Box<dyn FnMut() -> BoxFuture<'a, Result<Look>> + Send + 'a>,
     until: BTreeSet<WatchUntil>,
@@ -579,8 +580,7 @@ impl fmt::Debug for Watch<'_> {
 impl<'a> Watch<'a> {
     /// A watch over `pr`. Nothing is read yet.
     ///
-    /// # Errors
-    /// `unsupported` where the forge has nothing of what is to be waited for.
+    /// # Errors `unsupported` if the forge lacks a capability that every condition needs.
     pub fn new(repo: &'a Repo, pr: &'a PrId, req: WatchReq) -> Result<Self> {
         let capabilities = repo.client().forge().capabilities();
         for capability in req.until.iter().filter_map(|until| until.capability()) {
@@ -624,23 +624,22 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// What the last look saw.
+    /// The state at the last poll.
     #[must_use]
     pub fn seen(&self) -> Option<&WatchSeen> {
         self.seen.as_ref()
     }
 
-    /// Where it began: a later watch can go on from there.
+    /// The start of the watch, from which a later watch can resume.
     #[must_use]
     pub fn baseline(&self) -> Option<&WatchBaseline> {
         self.since.as_ref()
     }
 
-    /// The next event, after as many looks and pauses as that takes; `None` behind the end.
+    /// The next event, after as many polls and pauses as needed; `None` after the end.
     ///
-    /// # Errors
-    /// As [`Repo::view`], where looking again does not help or has not helped three times;
-    /// `not_found` where no check ever runs in this repository.
+    /// As [`Repo::view`], if a retry cannot help or has not helped three times; `not_found` if no
+    /// checks run in this repository.
     pub async fn next(&mut self) -> Result<Option<WatchEvent>> {
         loop {
             if let Some(event) = self.events.pop_front() {
@@ -673,7 +672,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Takes a look in, and says how long to pause behind it; `None` at the end.
+    /// Processes a poll and returns the pause after it; `None` at the end.
     fn take(
         &mut self,
         pull: &PullRequest,

@@ -1,4 +1,4 @@
-//! How requests reach GitHub and answers come back: token, headers, envelope, errors.
+//! Sends requests to GitHub and reads answers: token, headers, envelope, errors.
 
 use std::{
     borrow::Cow,
@@ -43,14 +43,14 @@ pub(crate) struct Api {
     pub endpoint: Endpoint,
     pub http: Http,
     account: TokenSlot,
-    /// Who asks for boards, where that is somebody else.
+    /// The token for project boards, if it differs from the account's.
     boards: Option<TokenSlot>,
-    /// GitHub has refused a document because this token may not ask for teams.
+    /// Set when GitHub refused a document because this token may not read teams.
     no_teams: AtomicBool,
     crab: OnceCell<Octocrab>,
 }
 
-/// Where a token comes from, and the one that came.
+/// A source of tokens, with the token that it returned last.
 struct TokenSlot {
     tokens: Arc<dyn TokenSource>,
     token: Mutex<Option<Secret>>,
@@ -65,18 +65,18 @@ impl TokenSlot {
     }
 }
 
-/// With whose token a request is sent.
+/// The token that a request is sent with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Access {
-    /// That of the account.
+    /// The account's token.
     #[default]
     Account,
-    /// That for boards, where there is one of its own.
+    /// The token for project boards, if there is one; otherwise the account's.
     Board,
 }
 
 impl Access {
-    /// That of a request that names a board, or names none.
+    /// Board access for a request that names a board, account access otherwise.
     pub fn of(board: Option<&BoardId>) -> Self {
         match board {
             Some(_) => Self::Board,
@@ -85,7 +85,7 @@ impl Access {
     }
 }
 
-/// A GraphQL answer: what came, and what did not.
+/// A GraphQL answer: the data, and the errors of parts that failed.
 #[derive(Debug)]
 pub(crate) struct Answer<T> {
     pub data: Option<T>,
@@ -111,7 +111,7 @@ pub(crate) struct Call<'a> {
     pub variables: &'a Value,
     pub write: bool,
     pub access: Access,
-    /// How often a gateway error is answered by the same request again; `None` for the usual.
+    /// How often a gateway error is retried; `None` for the default.
     pub retries: Option<u32>,
 }
 
@@ -128,12 +128,12 @@ impl Api {
         }
     }
 
-    /// Sends requests that name a board with another token.
+    /// Sets a separate token for requests that name a project board.
     pub fn set_board_tokens(&mut self, tokens: Arc<dyn TokenSource>) {
         self.boards = Some(TokenSlot::new(tokens));
     }
 
-    /// Whether boards have a token of their own.
+    /// Returns whether project boards have a token of their own.
     pub fn has_board_token(&self) -> bool {
         self.boards.is_some()
     }
@@ -145,7 +145,7 @@ impl Api {
         }
     }
 
-    /// What an error of this host is about.
+    /// The context for errors of this host.
     pub fn about(&self, write: bool) -> About<'_> {
         self.about_as(Access::Account, write)
     }
@@ -159,7 +159,7 @@ impl Api {
         }
     }
 
-    /// A query. A failure as a whole is an error; the answer may still have partial ones.
+    /// Sends a query; `Err` if it fails as a whole, else the answer with any partial errors.
     pub async fn query<T: DeserializeOwned>(
         &self,
         document: &str,
@@ -168,7 +168,7 @@ impl Api {
         self.query_as(Access::Account, document, variables).await
     }
 
-    /// As [`Self::query`], with the token that boards take or with that of the account.
+    /// As [`Self::query`], with the token of `access`.
     pub async fn query_as<T: DeserializeOwned>(
         &self,
         access: Access,
@@ -185,7 +185,7 @@ impl Api {
         .await
     }
 
-    /// A mutation: never sent twice, unless GitHub refused it before it ran.
+    /// Sends a mutation, never twice unless GitHub refused it before it ran.
     pub async fn mutate_as<T: DeserializeOwned>(
         &self,
         access: Access,
@@ -238,7 +238,7 @@ impl Api {
                 ));
             }
             let answer = self.open(&bytes, headers, call)?;
-            // A rate limit that is told in the body was met before anything ran.
+            // A rate limit reported in the body was hit before anything ran.
             if answer.errors.iter().any(GqlError::is_rate_limit) {
                 if call.write {
                     forge_core::call::write_refused();
@@ -253,7 +253,7 @@ impl Api {
                 }
                 return Err(self.first_error(&answer));
             }
-            // Refused as a whole, it has not run, a mutation neither.
+            // GitHub refused the whole document, so nothing ran, not even a mutation.
             if answer.data.is_none()
                 && answer.errors.iter().any(GqlError::is_about_teams)
                 && let Some(less) = without_teams(&document)
@@ -292,7 +292,7 @@ impl Api {
             }
             Err(e) => e.to_string(),
         };
-        // Where an error made a part null that is never null, the error says why.
+        // Where an error nulled a field that is never null, the error gives the reason.
         if let Ok(Envelope::<serde::de::IgnoredAny> { errors, .. }) = serde_json::from_slice(bytes)
             && !errors.is_empty()
         {
@@ -339,8 +339,8 @@ impl Api {
         )
     }
 
-    /// An error if the token lacks the scope that changes boards. Reading them takes less, so this
-    /// is looked at before anything is written.
+    /// Fails if the token lacks the scope for changing boards. Reading needs a smaller scope, so
+    /// the check runs before the first write.
     pub fn may_change_boards<T>(&self, answer: &Answer<T>) -> Result<()> {
         let what = "change project boards";
         match error::lacks_scope(
@@ -373,8 +373,8 @@ impl Api {
         }
     }
 
-    /// The errors of an answer as warnings of the sections that `part` finds in their paths: how a
-    /// sentence calls it, and the field of the model.
+    /// Turns the errors of an answer into warnings. `part` finds the section in an error's path:
+    /// its title and its field of the model.
     pub fn warnings<T>(
         &self,
         answer: &Answer<T>,
@@ -406,7 +406,7 @@ impl Api {
         warnings
     }
 
-    /// A REST request whose answer is held in memory.
+    /// Sends a REST request and buffers the answer.
     pub async fn rest(
         &self,
         method: Method,
@@ -417,7 +417,7 @@ impl Api {
         self.rest_of(API_VERSION, method, path, accept, body).await
     }
 
-    /// As [`Self::rest`], for a route of another version of the interface.
+    /// As [`Self::rest`], for a route of another API version.
     pub async fn rest_of(
         &self,
         version: &'static str,
@@ -441,7 +441,7 @@ impl Api {
         self.buffered(Access::Account, request, body, write).await
     }
 
-    /// Uploads to the host of attachments, which is asked once.
+    /// Uploads to the attachments host, without retries.
     pub async fn upload(&self, path: &str, body: Bytes) -> Result<(StatusCode, HeaderMap, Bytes)> {
         let base = self.endpoint.uploads.as_deref().unwrap_or_default();
         let request = Request::post(format!("{base}{path}"))
@@ -452,7 +452,7 @@ impl Api {
         self.buffered(Access::Account, request, body, true).await
     }
 
-    /// A REST read whose body is handed on while it arrives.
+    /// Sends a REST read and streams the body.
     pub async fn stream(&self, path: &str, accept: &str) -> Result<Response<Stream>> {
         let request = self
             .rest_request(Method::GET, path, accept)
@@ -490,7 +490,7 @@ impl Api {
         Ok((parts.status, parts.headers, bytes))
     }
 
-    /// Sends with the token; with another one if the first is refused and there is another.
+    /// Sends with the token; after a 401, once more with a renewed token if there is one.
     async fn authorised(
         &self,
         access: Access,
@@ -542,7 +542,7 @@ impl Api {
             })?;
         value.set_sensitive(true);
         request.headers_mut().insert(header::AUTHORIZATION, value);
-        // octocrab spawns a worker when it is built, so it is built inside the runtime.
+        // octocrab spawns a worker when it is built, which needs the async runtime.
         let crab = self
             .crab
             .get_or_init(|| async {
@@ -560,8 +560,8 @@ impl Api {
     }
 }
 
-/// The transport's error that octocrab has wrapped. Octocrab's own text is never shown: it may hold
-/// a backtrace.
+/// Unwraps the transport error inside an octocrab error. octocrab's own text is never shown: it may
+/// hold a backtrace.
 fn from_octocrab(error: octocrab::Error) -> Error {
     if let octocrab::Error::Service { source, .. } = error
         && let Ok(ours) = source.downcast::<Error>()
@@ -574,7 +574,7 @@ fn from_octocrab(error: octocrab::Error) -> Error {
     )
 }
 
-/// A body that arrives, as the workspace's stream of chunks.
+/// Converts a response body into the workspace's stream of chunks.
 pub(crate) fn chunks(body: Stream) -> forge_core::model::ByteStream {
     use futures::StreamExt;
     let frames = http_body_util::BodyStream::new(body);

@@ -1,8 +1,8 @@
 //! Attachments: images and videos that descriptions and comments show.
 //!
-//! GitHub takes them at a host of its own, `POST /user-attachments/assets` with the raw bytes and the
-//! repository's database id. The route is not in the public reference; its shape is what gh 2.103.3
-//! sends. A GitHub Enterprise Server has no such store.
+//! GitHub stores attachments on a separate host: `POST /user-attachments/assets` takes the raw
+//! bytes and the repository's database id. The route is undocumented; its shape is what gh 2.103.3
+//! sends. GitHub Enterprise Server has no such store.
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -18,7 +18,7 @@ use serde::Deserialize;
 
 use crate::{GitHub, api::JSON, error, owner_and_name};
 
-/// How many are on their way at once.
+/// How many uploads run at once.
 const IN_FLIGHT: usize = 4;
 
 #[derive(Deserialize)]
@@ -83,7 +83,7 @@ impl GitHub {
             .api
             .upload(&query, Bytes::from(file.bytes.clone()))
             .await?;
-        // So it answers to a token that may read the repository and not write to it.
+        // GitHub answers 404 to a token that may read the repository but not write to it.
         if status == StatusCode::NOT_FOUND {
             return Err(Error::new(
                 ErrorKind::PermissionDenied {
@@ -121,7 +121,7 @@ impl GitHub {
     }
 }
 
-/// A value within a path or a query.
+/// Percent-encodes a value within a path or a query.
 fn encoded(text: &str) -> String {
     utf8_percent_encode(text, NON_ALPHANUMERIC).to_string()
 }

@@ -34,7 +34,7 @@ pub(crate) struct Board {
     fields: Vec<wire::BoardField>,
 }
 
-/// The boards that were read in this process.
+/// Caches the boards read in this process.
 #[derive(Debug, Default)]
 pub(crate) struct BoardCache(Mutex<HashMap<BoardId, Arc<Board>>>);
 
@@ -61,7 +61,7 @@ impl BoardCache {
     }
 }
 
-/// Logins are the same without regard to case.
+/// Normalizes a board id: logins are case-insensitive.
 fn key(id: &BoardId) -> BoardId {
     BoardId {
         owner: id.owner.to_ascii_lowercase(),
@@ -69,12 +69,12 @@ fn key(id: &BoardId) -> BoardId {
     }
 }
 
-/// A field by its id, and one of its options, or none.
+/// A field, and optionally one of its options, by id.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FieldChoice<'a> {
     pub field: &'a str,
     pub field_name: &'a str,
-    /// Its id and its name.
+    /// Id and name of the option.
     pub option: Option<(&'a str, &'a str)>,
 }
 
@@ -83,10 +83,10 @@ impl Board {
         self.fields.iter().filter(|f| f.data_type == SINGLE_SELECT)
     }
 
-    /// A field, and its option `value`.
+    /// Finds a field and its option `value`.
     ///
     /// # Errors
-    /// `invalid_input` with the names that there are.
+    /// `invalid_input` with the existing names.
     pub fn ids(&self, id: &BoardId, field: &str, value: Option<&str>) -> Result<FieldChoice<'_>> {
         let found = named(self.selects(), field, |f| &f.name).ok_or_else(|| {
             let names = self.selects().map(|f| f.name.as_str());
@@ -110,7 +110,7 @@ impl Board {
     }
 }
 
-/// The one of that name: to the letter, else without regard to case.
+/// Finds an item by name: exact match first, then case-insensitive.
 fn named<'a, T>(
     mut all: impl Iterator<Item = &'a T> + Clone,
     name: &str,
@@ -132,7 +132,7 @@ fn unknown<'a>(
     Error::invalid("values", format!("{what} '{name}'; nothing was changed")).with_hint(hint)
 }
 
-/// The values that an item on `board` holds, if one of the items does.
+/// The values of the item on `board`, if `items` has one.
 pub(crate) fn values_on(
     board: &BoardId,
     items: &wire::Nodes<wire::BoardItem>,
@@ -159,7 +159,7 @@ pub(crate) fn values_on(
     (values, warning)
 }
 
-/// The item on `board`.
+/// Finds the item on `board`.
 pub(crate) fn item_on<'a>(
     board: &BoardId,
     items: &'a wire::Nodes<wire::BoardItem>,
@@ -171,7 +171,7 @@ pub(crate) fn item_on<'a>(
     })
 }
 
-/// There is no such board, as far as the token can see.
+/// The error for a board that does not exist or that the token cannot see.
 pub(crate) fn no_board(id: &BoardId) -> Error {
     Error::not_found(Noun::Other, format!("there is no board {id}")).with_hint(
         "look for its number in the address of the board, and whether the token may see it",
@@ -189,13 +189,13 @@ fn needs_board(board: Option<&BoardId>) -> Result<&BoardId> {
 struct FieldMade {}
 
 impl GitHub {
-    /// A board as it is now.
+    /// Reads a board from GitHub and caches it.
     pub(crate) async fn read_board(&self, id: &BoardId) -> Result<Arc<Board>> {
         let text = Document::query("Board").text();
         let variables = json!({ "owner": id.owner, "number": id.number });
         let mut answer: Answer<Map<String, Value>> =
             self.api.query_as(Access::Board, &text, &variables).await?;
-        // The owner is one of the two, and the other one is not found.
+        // The owner is a user or an organization; the lookup of the other kind fails.
         answer
             .errors
             .retain(|e| e.kind.as_deref() != Some("NOT_FOUND"));
@@ -256,7 +256,7 @@ impl GitHub {
                 ));
                 return Ok(Outcome::unchanged(field_of(known), warning));
             }
-            // What is not given is taken away, and an option without its id is a new one.
+            // GitHub deletes options that the update omits, and creates those without an id.
             Some(known) => {
                 let had = known.options.iter().map(|o| {
                     json!({ "id": o.id, "name": o.name, "color": o.color, "description": o.description })
@@ -319,7 +319,7 @@ fn field_of(field: &wire::BoardField) -> IssueField {
     }
 }
 
-/// The refusal to write values of an item that is in the board's archive.
+/// The error for writing values of an archived board item.
 pub(crate) fn archived(board: &BoardId, issue: &dyn std::fmt::Display) -> Error {
     Error::new(
         ErrorKind::Precondition(forge_core::Precondition::Rule),

@@ -1,4 +1,4 @@
-//! What GitHub can do, and what this backend does of it.
+//! Declares the capabilities and limits of the GitHub backend.
 
 use forge_core::{
     Action, Arg, Capabilities,
@@ -18,7 +18,7 @@ const fn no(
     (capability, Support::No { why, instead })
 }
 
-/// The refusal of what no GitHub can do.
+/// The error for a capability that no GitHub host has.
 pub(crate) fn refusal(capability: Capability) -> Error {
     match CAPABILITIES.get(capability) {
         Support::No { why, instead } => Error::unsupported(capability, why, instead),
@@ -29,13 +29,13 @@ pub(crate) fn refusal(capability: Capability) -> Error {
     }
 }
 
-/// What github.com and ghe.com can do.
+/// The capabilities of github.com and ghe.com.
 pub static CAPABILITIES: Capabilities = Capabilities {
     table: &CLOUD,
     limits: LIMITS,
 };
 
-/// What a GitHub Enterprise Server can do.
+/// The capabilities of GitHub Enterprise Server.
 pub static SERVER_CAPABILITIES: Capabilities = Capabilities {
     table: &SERVER,
     limits: LIMITS,
@@ -55,7 +55,7 @@ static APPLY_PATCH: Hint = Hint::fixed(
 static PUSH: Hint = Hint::new("push to the head branch");
 static RANGE_DIFF: Hint = Hint::new("compare two heads of the branch with `git range-diff`");
 
-/// The sizes are those of GitHub's interface.
+/// Limits of GitHub's API.
 pub(crate) const LIMITS: Limits = Limits {
     title_max: 256,
     body_max: 65_536,
@@ -74,7 +74,7 @@ const fn table(attachments: Support) -> [(Capability, Support); Capability::ALL.
             &APPLY_PATCH,
         ),
         yes(PrCreateEdits),
-        // By GitHub's stacks, a public preview since 2026-07-30: docs.github.com/en/rest/pulls/stacks.
+        // GitHub's stacks, a public preview since 2026-07-30: docs.github.com/en/rest/pulls/stacks.
         yes(PrCreateDependent),
         yes(PrCreateCloses),
         yes(PrList),

@@ -1,4 +1,4 @@
-//! Checks: check runs and commit statuses of the head, de-duplicated and added up.
+//! Checks: check runs and commit statuses of the head commit, deduplicated and summed up.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ use crate::{
 impl Checks for GitHub {
     async fn checks(&self, pr: &PrId) -> Result<ChecksReport> {
         let pull = self.fetch(pr, PrFields::CHECKS | PrFields::ROW).await?;
-        // A report that lacks checks must not pass for a whole one.
+        // A partial report must not pass for a complete one.
         if let Some(warning) = pull.warnings.first() {
             return Err(Error::new(
                 forge_core::ErrorKind::Upstream {
@@ -48,7 +48,7 @@ impl Checks for GitHub {
             .ok_or_else(|| Error::not_found(Noun::Commit, format!("{pr} has no head commit")))
     }
 
-    /// One request for all of them.
+    /// Reads the reasons of all checks in one request.
     async fn check_reasons(&self, pr: &PrId, checks: &[&Check]) -> Result<Vec<Option<String>>> {
         let ids = checks.iter().map(|check| check.id.as_str());
         let ids: Vec<&str> = ids.filter(|id| !id.is_empty()).collect();
@@ -69,8 +69,8 @@ impl Checks for GitHub {
         self.rerun_failed(pr).await
     }
 
-    /// The log is kept in a storage elsewhere, to which the route redirects (docs.github.com, REST,
-    /// "Download job logs for a workflow run").
+    /// Reads a job's log through the route's redirect to another storage host (docs.github.com,
+    /// REST, "Download job logs for a workflow run").
     async fn check_log(&self, pr: &PrId, check: &Check, most: usize) -> Result<Option<CheckLog>> {
         let job = check.workflow.as_ref().and(check.url.as_deref());
         let Some(job) = job.and_then(job_of) else {
@@ -81,7 +81,7 @@ impl Checks for GitHub {
         if parts.status.is_success() {
             return end_of(chunks(body), most).await.map(Some);
         }
-        // Logs are deleted after a while, and written when the job has ended.
+        // Logs exist only after the job has ended, and expire later.
         if matches!(parts.status.as_u16(), 404 | 410) {
             return Err(Error::not_found(
                 Noun::Other,
@@ -106,10 +106,10 @@ impl Checks for GitHub {
     }
 }
 
-/// The messages of a reason, and their length in bytes.
+/// How many messages a reason holds, and how many bytes each.
 const MAX_MESSAGES: usize = 10;
 const MAX_MESSAGE: usize = 500;
-/// What GitHub Actions says of every step that fails, whatever failed in it.
+/// GitHub Actions' message for every failed step, whatever failed.
 const EXIT_CODE: &str = "Process completed with exit code";
 
 #[derive(Deserialize)]
@@ -118,7 +118,7 @@ struct RunNodes {
 }
 
 impl wire::RunDetails {
-    /// The messages of level FAILURE, else the steps that failed.
+    /// The messages of level FAILURE, or the failed steps if there are none.
     fn reason(self) -> Option<String> {
         let notes = self.annotations.into_vec().into_iter().filter(|note| {
             note.annotation_level == "FAILURE" && !note.message.starts_with(EXIT_CODE)
@@ -143,7 +143,7 @@ impl wire::Annotation {
         let message = message.get(..end).unwrap_or_default();
         let path = one_line(&self.path);
         match self.location.start.line {
-            // GitHub Actions names this directory where a message belongs to no file.
+            // GitHub Actions uses this path for messages without a file.
             _ if path == ".github" => message.to_owned(),
             0 => format!("{path}: {message}"),
             line => format!("{path}:{line}: {message}"),
@@ -160,13 +160,13 @@ fn job_of(url: &str) -> Option<u64> {
     (digits(run) && digits(job)).then(|| job.parse().ok())?
 }
 
-/// Reads to the end, and keeps no more than is asked for.
+/// Reads the whole body and keeps the last `most` bytes.
 async fn end_of(mut body: ByteStream, most: usize) -> Result<CheckLog> {
     let mut kept: Vec<u8> = Vec::new();
     let mut cut = false;
     while let Some(chunk) = body.try_next().await? {
         kept.extend_from_slice(&chunk);
-        // One byte more than is wanted says whether a line begins there.
+        // The extra byte tells whether a line begins at the cut.
         if kept.len() > most.saturating_mul(2).max(64 * 1024) {
             kept.drain(..kept.len() - most - 1);
             cut = true;
@@ -175,8 +175,8 @@ async fn end_of(mut body: ByteStream, most: usize) -> Result<CheckLog> {
     Ok(CheckLog::end_of(&kept, most, cut))
 }
 
-/// The section of a pull request: the checks of its last commit. `unread` says that an error
-/// concerns them; it matters where it took all of them away.
+/// The checks section: checks of the last commit. `unread` marks an error in their part of the
+/// answer, which matters only if no checks arrived.
 pub(crate) fn section(
     head: Option<Nodes<wire::PullCommit>>,
     head_oid: Option<&str>,
@@ -187,14 +187,14 @@ pub(crate) fn section(
     let is_unnamed = commit.as_ref().is_some_and(|c| c.commit.oid.is_empty());
     let commit = commit.unwrap_or_default().commit;
     let oid = Some(commit.oid).filter(|o| !o.is_empty());
-    // The checks of another commit say nothing of the head: the head has moved, or the host lies.
+    // Checks of another commit do not apply: the head has moved, or the host answers wrongly.
     let is_other = oid
         .as_deref()
         .zip(head_oid)
         .is_some_and(|(of, head)| of != head);
     let rollup = commit.status_check_rollup.filter(|_| !is_other);
     let contexts = rollup.map(|r| r.contexts);
-    // A commit without checks has no rollup; one whose checks were hidden has gaps among them.
+    // A commit without checks has no rollup; hidden checks leave gaps in the rollup.
     let cut = match &contexts {
         None => unread || is_other || lacks_commit || is_unnamed,
         Some(all) => all.next().is_some() || all.has_gaps(),
@@ -208,8 +208,8 @@ pub(crate) fn section(
     if cut { report.cut() } else { report }
 }
 
-/// Where a check run stands. A run that could not start has failed: it will never finish. One that
-/// went stale has said nothing, as for gh.
+/// Maps a run's status. A run that could not start counts as failed, since it never finishes. A
+/// stale run counts as gh counts it: without a result.
 fn run_status(status: &str, conclusion: Option<&str>) -> CheckStatus {
     match (status, conclusion.unwrap_or_default()) {
         ("COMPLETED", "SUCCESS") => CheckStatus::Success,
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn checks_of_another_commit_are_not_those_of_the_head() {
+    fn checks_of_another_commit_are_ignored() {
         let success = run("build", "COMPLETED", Some("SUCCESS"));
         let head = json!({"nodes": [{"commit": {"oid": "abc", "statusCheckRollup": {"contexts": {"nodes": [success]}}}}]});
         let of = |oid| {
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn the_job_is_in_the_page_of_a_check_run() {
+    fn job_id_is_read_from_check_url() {
         let page = "https://github.com/o/r/actions/runs/12/job/345";
         for url in [
             page.to_owned(),
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn every_word_of_a_check_run_has_its_meaning() {
+    fn check_run_conclusions_map_to_status() {
         for (status, conclusion, wanted) in [
             ("COMPLETED", Some("SUCCESS"), CheckStatus::Success),
             ("COMPLETED", Some("NEUTRAL"), CheckStatus::Skipped),
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn every_word_of_a_status_has_its_meaning() {
+    fn commit_status_states_map_to_status() {
         for (state, wanted) in [
             ("SUCCESS", CheckStatus::Success),
             ("FAILURE", CheckStatus::Failure),
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_of_each_name_workflow_and_event_is_kept() {
+    fn newest_check_per_name_workflow_event_is_kept() {
         let run = |event: &str, at: &str, conclusion: &str| {
             json!({"__typename": "CheckRun", "name": "build", "status": "COMPLETED", "conclusion": conclusion,
                    "startedAt": at, "checkSuite": {"workflowRun": {"event": event, "workflow": {"name": "CI"}}}})
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn what_checks_add_up_to() {
+    fn checks_rollup_to_overall_status() {
         let (ok, bad) = (
             run("a", "COMPLETED", Some("SUCCESS")),
             run("b", "COMPLETED", Some("FAILURE")),

@@ -1,4 +1,4 @@
-//! Comments on the conversation and on lines.
+//! Comments on the conversation and on diff lines.
 
 use forge_core::{
     Action, Error, Hint, Noun, Op, Outcome, Page, PageReq, Param, PrId, Result,
@@ -67,8 +67,8 @@ struct ThreadsOf {
     pull_request: Option<wire::Pull>,
 }
 
-/// A node id that can belong to a comment on lines: such are edited and deleted otherwise than
-/// those of the conversation, and the id tells which it is.
+/// Whether a node id belongs to a line comment, which needs other mutations than a conversation
+/// comment.
 fn is_line_comment(key: &str) -> bool {
     key.starts_with("PRRC_")
 }
@@ -95,7 +95,7 @@ impl GitHub {
         self.say_after(pr, &before, body).await
     }
 
-    /// Comments; `before` has the id of the pull request and its newest comment.
+    /// Adds a comment; `before` has the id of the pull request and its newest comment.
     pub(crate) async fn say_after(
         &self,
         pr: &PrId,
@@ -114,7 +114,7 @@ impl GitHub {
         outcome(or_read_back(written, read_back).await?)
     }
 
-    /// Answers a comment on lines in its thread, and one of the conversation by quoting it.
+    /// Replies in the thread of a line comment; quotes a conversation comment.
     async fn answer(&self, pr: &PrId, body: &str, key: &str) -> Result<Outcome<Comment>> {
         let text = Document::query("ReplyPrepare").text();
         let mut after = Value::Null;
@@ -133,7 +133,7 @@ impl GitHub {
             else {
                 return Err(self.not_found(pr, &answer));
             };
-            // An id may lead to another pull request, and to text that those here may not see.
+            // An id may lead to another pull request, whose text readers here may not see.
             let Some(part) = node.filter(|part| part.is_of(&pull.id)) else {
                 return Err(no_comment(key, pr));
             };
@@ -166,7 +166,7 @@ impl GitHub {
             .send_one::<Made>(REPLY, input)
             .await
             .map(Made::into_comment);
-        // The thread says what is new in it: the last comment, if it is ours and says this.
+        // A lost reply is the thread's last comment, if the viewer wrote it with this body.
         let read_back = || async {
             let now: Option<wire::Thread> = self.node(thread, pr).await?;
             let last = now.and_then(|t| t.comments.into_vec().pop());
@@ -185,7 +185,7 @@ impl GitHub {
         }
     }
 
-    /// Whether a comment or a thread is of `pr`: its id may lead anywhere that the account can see.
+    /// Whether a comment or a thread is of `pr`: ids resolve to anything the account can see.
     pub(crate) async fn belongs(&self, pr: &PrId, key: &str) -> Result<bool> {
         let text = Document::query("Belongs").text();
         let mut variables = pr_variables(pr)?;
@@ -211,7 +211,7 @@ impl GitHub {
     }
 
     /// # Errors
-    /// `not_found` for a comment that is of another pull request than it is named with.
+    /// `not_found` for a comment of another pull request.
     async fn is_on(&self, comment: &CommentId) -> Result<()> {
         let CommentId { pr, key } = comment;
         if self.listed.has(pr, key) || self.belongs(pr, key).await? {
@@ -304,7 +304,7 @@ fn no_comment(key: &str, pr: &PrId) -> Error {
         ),
     )
     .with_hint(
-        Hint::new("look for its key among the comments and the review threads").with_action(
+        Hint::new("look for its id among the comments and the review threads").with_action(
             Action::op(Op::PrView)
                 .on(&pr.key)
                 .with(Param::Include, "comments"),

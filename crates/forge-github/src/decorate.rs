@@ -1,4 +1,4 @@
-//! Labels, people, milestones and boards: what is put onto a pull request by id.
+//! Labels, people, milestones and boards: what a pull request refers to by id.
 
 use forge_core::{
     Action, Op, Param,
@@ -14,7 +14,7 @@ use crate::gql::{
     },
 };
 
-/// What a new pull request is to have.
+/// The labels, people, milestone and boards of a new pull request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Decoration<'a> {
     pub labels: &'a [String],
@@ -25,7 +25,7 @@ pub(crate) struct Decoration<'a> {
 }
 
 impl Decoration<'_> {
-    /// The mutations: each part by itself, all in one request.
+    /// The mutations in one request, one for each part.
     pub fn batch(&self, pull: &str, found: &Found) -> Batch {
         let mut batch = Batch::default();
         if let Some(milestone) = &found.milestone {
@@ -61,13 +61,13 @@ impl Decoration<'_> {
         batch
     }
 
-    /// The board behind `alias`.
+    /// The title of the board behind `alias`.
     fn project(&self, alias: &str) -> Option<&str> {
         let index: usize = alias.strip_prefix(PROJECT)?.parse().ok()?;
         self.projects.get(index).map(String::as_str)
     }
 
-    /// What the part behind `alias` is called in a sentence.
+    /// The name of the part behind `alias` in messages.
     pub fn title(&self, alias: &str) -> String {
         match self.project(alias) {
             Some(title) => format!("project '{title}'"),
@@ -76,7 +76,7 @@ impl Decoration<'_> {
         }
     }
 
-    /// The call that finishes the part behind `alias`.
+    /// The call that retries the part behind `alias`.
     pub fn action(&self, alias: &str, pull: &PullRequest) -> Action {
         let (param, values): (Param, Vec<&str>) = match alias {
             "labels" => (Param::AddLabel, texts(self.labels)),
@@ -96,7 +96,7 @@ impl Decoration<'_> {
             .fold(edit, |edit, value| edit.with(param, value))
     }
 
-    /// Whether the part behind `alias` is on the pull request. `me` is the viewer's login.
+    /// Returns whether the pull request has the part behind `alias`. `me` is the viewer's login.
     pub fn is_on(&self, alias: &str, pull: &PullRequest, me: &str) -> bool {
         match alias {
             "labels" => self.labels.iter().all(|n| has_label(pull, n)),
@@ -117,7 +117,7 @@ impl Decoration<'_> {
     }
 }
 
-/// How the aliases of boards begin; their place in the list follows.
+/// Prefix of board aliases; the position in the list follows.
 const PROJECT: &str = "project";
 
 pub(crate) fn is_on_board(pull: &PullRequest, title: &str) -> bool {
@@ -127,10 +127,10 @@ pub(crate) fn is_on_board(pull: &PullRequest, title: &str) -> bool {
         .any(|item| item.title.to_lowercase() == title.to_lowercase())
 }
 
-/// The alias of bots that are asked for a review.
+/// The alias of bots whose review is requested.
 const BOTS: &str = "bots";
 
-/// Asks more people, teams and bots for a review, and takes nobody off.
+/// Requests reviews from more people, teams and bots, and removes nobody.
 pub(crate) fn add_reviewers(batch: &mut Batch, pull: &str, found: &Found, reviewers: &[Reviewer]) {
     let (users, teams) = found.reviewer_ids(reviewers);
     if !(users.is_empty() && teams.is_empty()) {
@@ -144,13 +144,13 @@ pub(crate) fn add_reviewers(batch: &mut Batch, pull: &str, found: &Found, review
     }
 }
 
-/// The login of a bot as requests for reviews name it.
+/// The login of a bot in review requests.
 pub(crate) fn bot_login(reviewer: &Reviewer) -> Option<String> {
     let login = lookups::bot(reviewer)?;
     Some(format!("{}[bot]", login.trim_end_matches("[bot]")))
 }
 
-/// Without repetitions, in order.
+/// Removes duplicates, preserving order.
 pub(crate) fn unique(ids: Vec<&str>) -> Vec<&str> {
     let mut seen = std::collections::HashSet::new();
     ids.into_iter().filter(|id| seen.insert(*id)).collect()

@@ -70,7 +70,7 @@ impl GitHub {
         Ok(outcome)
     }
 
-    /// A review of `pr`: its id may lead anywhere that the account can see.
+    /// Reads a review of `pr`: ids resolve to anything the account can see.
     async fn review_of(&self, pr: &PrId, key: &str) -> Result<wire::Review> {
         let text = Document::query("Review").text();
         let mut variables = pr_variables(pr)?;
@@ -106,7 +106,7 @@ fn no_review(pr: &PrId, key: &str) -> Error {
     let message = format!("there is no review '{}' on {pr}", one_line(key));
     let view = Action::op(Op::PrView).on(&pr.key);
     Error::not_found(Noun::Other, message).with_hint(
-        Hint::new("look for its key among the reviews")
+        Hint::new("look for its id among the reviews")
             .with_action(view.with(Param::Include, "reviews")),
     )
 }

@@ -1,4 +1,4 @@
-/// Where a GitHub host keeps its interfaces.
+/// The base addresses of a GitHub host's APIs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint {
     /// The base of REST routes, without a slash at the end.
@@ -7,18 +7,18 @@ pub struct Endpoint {
     pub graphql: String,
     /// The base of pages and of git, without a slash at the end.
     pub web: String,
-    /// The base where attachments are uploaded, without a slash at the end; a GitHub Enterprise
-    /// Server has none.
+    /// The base where attachments are uploaded, without a slash at the end; `None` on GitHub
+    /// Enterprise Server.
     pub uploads: Option<String>,
 }
 
 impl Endpoint {
-    /// The interfaces of `host`, which is `name` or `name:port` in lower case.
+    /// The addresses of `host`, which is `name` or `name:port` in lower case.
     ///
-    /// github.com and the tenants of ghe.com have a host of their own for them (`api.…`); a GitHub
-    /// Enterprise Server has paths (docs.github.com, "Getting started with the REST API" for
-    /// Enterprise Server). `github.localhost` is gh's name for a server under development: clear
-    /// text, through the proxy.
+    /// github.com and the tenants of ghe.com serve their APIs on another host (`api.…`); GitHub
+    /// Enterprise Server serves them under paths (docs.github.com, "Getting started with the REST
+    /// API" for Enterprise Server). `github.localhost` is gh's name for a development server: plain
+    /// HTTP, through the proxy.
     #[must_use]
     pub fn of_host(host: &str) -> Self {
         let scheme = if host == "github.localhost" {
@@ -43,7 +43,7 @@ impl Endpoint {
         }
     }
 
-    /// The interfaces of a server at `base`, laid out as those of github.com; for tests.
+    /// The addresses of a server at `base`, laid out as github.com's; for tests.
     #[must_use]
     pub fn at(base: &str) -> Self {
         let base = base.trim_end_matches('/').to_owned();
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_of_host_has_its_interfaces() {
+    fn endpoints_follow_kind_of_host() {
         for (host, rest, graphql, web) in [
             (
                 "github.com",

@@ -1,9 +1,8 @@
-//! GitHub's failures as the workspace's: by GraphQL type, by HTTP status, and by message where
-//! GitHub has nothing else.
+//! Maps GitHub's failures to the workspace's errors: by GraphQL type, by HTTP status, and by
+//! message where GitHub sends nothing else.
 //!
 //! Shapes and messages: docs.github.com ("Troubleshooting the GraphQL API"), public issue threads,
-//! and what GitHub's own client prints. A message that is not in the table is handed on in GitHub's
-//! words.
+//! and what GitHub's own client prints. A message missing from the table is passed through.
 
 use std::{error::Error as StdError, fmt};
 
@@ -21,10 +20,10 @@ use crate::{
     hints::{CHOOSE_BASE, CHOOSE_HEAD, END_PENDING, OPEN_ANOTHER, comment_instead},
 };
 
-/// One entry of `errors` in a GraphQL answer.
+/// An entry of `errors` in a GraphQL answer.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(crate) struct GqlError {
-    /// `NOT_FOUND`, `FORBIDDEN`, …; an open set, and absent on many.
+    /// `NOT_FOUND`, `FORBIDDEN`, …; an open set, absent on many errors.
     #[serde(default, rename = "type")]
     pub kind: Option<String>,
     #[serde(default)]
@@ -36,7 +35,7 @@ pub(crate) struct GqlError {
 }
 
 impl GqlError {
-    /// The names in the path, without positions in lists.
+    /// The field names in the path, without list indices.
     pub fn names(&self) -> Vec<&str> {
         self.path
             .iter()
@@ -50,13 +49,13 @@ impl GqlError {
         self.names().first().copied().unwrap_or_default()
     }
 
-    /// It is a refusal for a rate limit (two spellings are in use).
+    /// Returns whether this error is a rate limit (GitHub uses two spellings).
     pub fn is_rate_limit(&self) -> bool {
         matches!(self.kind.as_deref(), Some("RATE_LIMITED" | "RATE_LIMIT"))
     }
 
-    /// It is a refusal of a token that may not read teams. (GitHub names `read:org` first, and
-    /// `read:discussion` beside it.)
+    /// Whether this error refuses a token that may not read teams. (GitHub asks for `read:org` or
+    /// `read:discussion`.)
     pub fn is_about_teams(&self) -> bool {
         self.kind.as_deref() == Some("INSUFFICIENT_SCOPES")
             && scopes_in(&self.message).iter().any(|s| s == TEAM_SCOPE)
@@ -68,19 +67,19 @@ impl GqlError {
     }
 }
 
-/// What an error is about, beside the answer itself.
+/// The context of an error: host, transport, token and kind of request.
 #[derive(Clone, Copy)]
 pub(crate) struct About<'a> {
     pub host: &'a str,
     pub http: &'a Http,
-    /// Who knows where the token comes from.
+    /// Knows where the token comes from.
     pub tokens: &'a dyn TokenSource,
-    /// The request was a write.
+    /// Whether the request was a write.
     pub write: bool,
 }
 
 impl About<'_> {
-    /// The token as a sentence calls it.
+    /// The name of the token in messages.
     fn token(&self) -> String {
         match self.tokens.origin(self.host) {
             Some(origin) => format!("the token from {origin}"),
@@ -88,7 +87,7 @@ impl About<'_> {
         }
     }
 
-    /// GitHub's words, made safe: one line, no control characters, no credentials, not endless.
+    /// Sanitizes a GitHub message: one line, no control characters, no credentials, limited length.
     pub fn words(&self, message: &str) -> String {
         let clean = self.http.redact(message);
         let line = text::one_line(clean.trim()).into_owned();
@@ -97,8 +96,8 @@ impl About<'_> {
             .into_owned()
     }
 
-    /// The error of an answer that is not what was asked for. serde quotes the answer, so that its
-    /// own error is no source: the words are cleaned, and it is not.
+    /// The error for an answer of the wrong shape. serde's message quotes the answer, so its text
+    /// is sanitized and the serde error is not kept as source.
     pub fn misread(&self, what: &str, why: &serde_json::Error) -> Error {
         Error::new(
             ErrorKind::Protocol,
@@ -110,7 +109,7 @@ impl About<'_> {
     }
 }
 
-/// The body of a REST failure, and of a refused GraphQL request.
+/// The body of a failed REST request or a refused GraphQL request.
 #[derive(Debug, Default, Deserialize)]
 struct RestBody {
     #[serde(default)]
@@ -120,7 +119,7 @@ struct RestBody {
 }
 
 impl RestBody {
-    /// The messages of the parts, which say more than "Validation Failed".
+    /// The messages of the parts, which are more specific than "Validation Failed".
     fn sentence(&self) -> String {
         let parts: Vec<String> = self
             .errors
@@ -153,13 +152,13 @@ impl RestBody {
 /// The scope that lets a classic token read teams.
 const TEAM_SCOPE: &str = "read:org";
 
-/// A token that may not read the teams it would have to know.
+/// The error for a token that may not read the teams a request needs.
 pub(crate) fn no_teams(about: About<'_>) -> Error {
     let said = "a team that was asked for a review has no name for this token";
     forbidden(about, said, &[TEAM_SCOPE.to_owned()])
 }
 
-/// The failure that an HTTP answer is.
+/// Maps a failed HTTP answer to an error.
 pub(crate) fn from_http(
     about: About<'_>,
     status: StatusCode,
@@ -225,7 +224,7 @@ pub(crate) fn from_http(
     }
 }
 
-/// The failure that an entry of `errors` is.
+/// Maps an entry of `errors` to an error.
 pub(crate) fn from_graphql(about: About<'_>, error: &GqlError, headers: &HeaderMap) -> Error {
     let said = about.words(&error.message);
     let host = about.host;
@@ -236,15 +235,20 @@ pub(crate) fn from_graphql(about: About<'_>, error: &GqlError, headers: &HeaderM
         "NOT_FOUND" => {
             let noun = noun(error);
             let list = match noun {
-                Noun::PullRequest => Some(Op::PrList),
-                Noun::Issue => Some(Op::IssueList),
+                Noun::PullRequest => Some((
+                    Op::PrList,
+                    "look for its number in the list of pull requests, which has no issues",
+                )),
+                Noun::Issue => Some((
+                    Op::IssueList,
+                    "look for its number in the list of issues, which has no pull requests",
+                )),
                 _ => None,
             };
             let error = Error::not_found(noun, said);
             match list {
-                Some(list) => error.with_hint(
-                    Hint::new("look for its number in the list")
-                        .with_action(Action::op(list).with(Param::State, "all")),
+                Some((list, hint)) => error.with_hint(
+                    Hint::new(hint).with_action(Action::op(list).with(Param::State, "all")),
                 ),
                 None => error.with_hint("look at the name, and whether the account may see it"),
             }
@@ -306,14 +310,14 @@ fn upstream(about: About<'_>, status: u16, headers: &HeaderMap, said: &str) -> E
     }
 }
 
-/// Marks a write that may have happened.
+/// Marks an error of a write that may have happened.
 pub(crate) fn ambiguous(error: Error) -> Error {
     error
         .with_retry(Retry::Ambiguous)
         .with_hint("look whether it happened before trying again: it may have")
 }
 
-/// There is no such pull request, and GitHub did not say so itself.
+/// The error for a missing pull request, where GitHub returned no error.
 pub(crate) fn missing(pr: &PrId) -> Error {
     Error::not_found(Noun::PullRequest, format!("there is no pull request {pr}")).with_hint(
         Hint::new("look for its number in the list")
@@ -321,13 +325,13 @@ pub(crate) fn missing(pr: &PrId) -> Error {
     )
 }
 
-/// There is no such repository, as far as the account can see.
+/// The error for a repository that does not exist or that the account cannot see.
 pub(crate) fn no_repository(repo: &RepoId) -> Error {
     Error::not_found(Noun::Repo, format!("there is no repository {repo}"))
         .with_hint("look at the name, and whether the account may see it")
 }
 
-/// There is no account for the host.
+/// The error for a host without an account.
 pub(crate) fn no_token(host: &str) -> Error {
     Error::new(
         ErrorKind::Unauthenticated {
@@ -398,7 +402,7 @@ fn forbidden(about: About<'_>, said: &str, missing: &[String]) -> Error {
     }
 }
 
-/// What an account needs that may not do something.
+/// Recovery for an account without permission.
 const MORE_RIGHTS: &str = "give the account more rights in the repository, or its token more \
                            permissions (pull requests: read and write; contents: write to merge)";
 
@@ -413,14 +417,14 @@ fn scope_hint(about: About<'_>, missing: &[String]) -> Hint {
     Hint::from(text).with_action(login(host))
 }
 
-/// A token that is known to lack a scope.
+/// The error for a token that is known to lack a scope.
 pub(crate) fn lacks_scope(
     about: About<'_>,
     headers: &HeaderMap,
     scope: &str,
     what: &str,
 ) -> Option<Error> {
-    // Only classic tokens have scopes, and only for them GitHub names them.
+    // GitHub sends this header for classic tokens only; other tokens have no scopes.
     let has = headers.get("x-oauth-scopes")?.to_str().ok()?;
     if has.split(',').any(|s| s.trim() == scope) {
         return None;
@@ -440,16 +444,16 @@ pub(crate) fn lacks_scope(
     )
 }
 
-/// Scopes that pull requests take, each with those that include it: `repo` for changing them, and
+/// Scopes that pull requests need, each with those that satisfy it: `repo` for changing them, and
 /// `read:org` for teams as reviewers (docs.github.com, "Scopes for OAuth apps").
 const FOR_PULLS: [(&str, &[&str]); 2] = [
     ("repo", &["public_repo"]),
     ("read:org", &["write:org", "admin:org"]),
 ];
 
-/// Those of [`FOR_PULLS`] that a token is known to lack.
+/// The scopes of [`FOR_PULLS`] that a token is known to lack.
 pub(crate) fn missing_for_pulls(headers: &HeaderMap) -> Vec<String> {
-    // Only classic tokens have scopes, and only for them GitHub names them.
+    // GitHub sends this header for classic tokens only; other tokens have no scopes.
     let Some(has) = headers.get("x-oauth-scopes").and_then(|h| h.to_str().ok()) else {
         return Vec::new();
     };
@@ -461,7 +465,7 @@ pub(crate) fn missing_for_pulls(headers: &HeaderMap) -> Vec<String> {
     lacking.map(|(scope, _)| (*scope).to_owned()).collect()
 }
 
-/// The scopes that REST would have accepted, if the token has none of them.
+/// The scopes that the REST route accepts, if the token has none of them.
 fn missing_scopes(headers: &HeaderMap) -> Vec<String> {
     let list = |name: &str| -> Option<Vec<String>> {
         let text = headers.get(name)?.to_str().ok()?;
@@ -515,7 +519,7 @@ fn rate_limited(host: &str, headers: &HeaderMap, wait: std::time::Duration, said
     .with_hint(format!("try again in {seconds} s (at {reset})"))
 }
 
-/// What a NOT_FOUND looked for, by the type in its message.
+/// The noun that a NOT_FOUND is about, by the type in its message.
 fn noun(error: &GqlError) -> Noun {
     let what = error
         .message
@@ -541,7 +545,7 @@ fn noun(error: &GqlError) -> Noun {
     Noun::Other
 }
 
-/// What a message of GitHub's means. Each row: a part of the message, and what to make of it.
+/// A row of the message table: part of a GitHub message, and the error to make of it.
 type Row = (&'static str, fn(String) -> Error);
 
 const MESSAGES: &[Row] = &[
@@ -556,7 +560,7 @@ const MESSAGES: &[Row] = &[
     ("Head repository can't be blank", |m| bad_head(m)),
     ("Base sha can't be blank", |m| bad_base(m)),
     ("Base ref must be a branch", |m| bad_base(m)),
-    // GitHub says this as well when a branch is missing, so it comes after those.
+    // GitHub also sends this for a missing branch, so those rows come first.
     ("No commits between", |m| {
         Error::precondition(Precondition::NothingToMerge, m)
             .with_hint("commit and push something first")
@@ -698,7 +702,7 @@ fn conflicts(message: String) -> Error {
         .with_hint("merge the base branch into the head, solve the conflicts and push")
 }
 
-/// What to do about rules that a merge does not meet.
+/// Recovery for a merge whose rules are not met.
 pub(crate) const UNMET: &str = "look at the checks and the reviews, then merge when the rules are \
                                 met (auto-merge waits for that), or despite them as an admin";
 
@@ -707,7 +711,7 @@ fn unmet(message: String) -> Error {
         .with_hint(Hint::new(UNMET).with_action(Action::op(Op::Checks)))
 }
 
-/// A compare-and-swap that GitHub refused without its values.
+/// The error for a compare-and-swap that GitHub refused without current values.
 fn changed(what: Changed, message: String) -> Error {
     let kind = ErrorKind::Conflict {
         what,
@@ -769,7 +773,7 @@ fn denied(message: String) -> Error {
     .with_hint(MORE_RIGHTS)
 }
 
-/// What a refusal means that has nothing but words.
+/// Maps a refusal that carries only a message.
 fn from_message(about: About<'_>, said: &str) -> Error {
     let row = MESSAGES.iter().find(|(part, _)| said.contains(part));
     match row {
@@ -782,7 +786,7 @@ fn from_message(about: About<'_>, said: &str) -> Error {
     }
 }
 
-/// The source of an error: the host has no project boards.
+/// Error source: the host has no project boards.
 #[derive(Debug)]
 struct NoProjects;
 
@@ -794,7 +798,7 @@ impl fmt::Display for NoProjects {
 
 impl StdError for NoProjects {}
 
-/// A host that lacks a field of a query.
+/// Error source: the host lacks a field of a query.
 #[derive(Debug)]
 struct UnknownField;
 
@@ -806,15 +810,15 @@ impl fmt::Display for UnknownField {
 
 impl StdError for UnknownField {}
 
-/// Whether a query was refused for a field that an older Enterprise Server lacks.
+/// Returns whether a query was refused for a field that an older Enterprise Server lacks.
 pub(crate) fn is_unknown_field(error: &Error) -> bool {
     error
         .source()
         .is_some_and(|source| source.is::<UnknownField>())
 }
 
-/// Whether a query was refused for its project boards: they need a scope that most tokens lack, and
-/// an older Enterprise Server has none.
+/// Whether a query was refused for its project boards: most tokens lack the scope, and older
+/// Enterprise Servers have no boards.
 pub(crate) fn is_without_projects(error: &Error) -> bool {
     match error.kind() {
         ErrorKind::PermissionDenied { missing, .. } => {
@@ -826,7 +830,7 @@ pub(crate) fn is_without_projects(error: &Error) -> bool {
     }
 }
 
-/// A failed part of a write whose other parts, `done`, have happened.
+/// The error for a failed part of a write whose parts in `done` succeeded.
 pub(crate) fn half_done(error: Error, done: &[&str]) -> Error {
     let done = done.join(", ");
     let hint = error.hint().cloned();
@@ -836,7 +840,7 @@ pub(crate) fn half_done(error: Error, done: &[&str]) -> Error {
         .with_context("done", done)
 }
 
-/// A warning about an error, with its hint.
+/// Converts an error into a warning, keeping its hint.
 pub(crate) fn warning(message: String, error: &Error) -> Warning {
     Warning {
         hint: error.hint().cloned(),

@@ -1,4 +1,4 @@
-//! Compares the GraphQL schema and the REST routes of a host with what this crate asks for.
+//! Compares the GraphQL schema and the REST routes of a host with what this crate uses.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,11 +21,11 @@ use crate::{
 const SCHEMA: &str = "GraphQL schema";
 const RULES: &str = "GET /repos/{owner}/{repo}/rules/branches/{branch}";
 const PROTECTION: &str = "GET /repos/{owner}/{repo}/branches/{branch}/protection";
-/// What is asked of a type. Around the name of a field's type there are at most three others:
+/// The introspection selection for one type. A field's type is wrapped at most three times:
 /// `[X!]!`.
 const FIELDS: &str = "fields(includeDeprecated: true) { name type { name ofType { name ofType { name ofType { name } } } } }";
 
-/// The names of a type's fields, each with the type that it leads to.
+/// The names of a type's fields, each with its type.
 type Fields = BTreeMap<String, String>;
 
 impl GitHub {
@@ -47,10 +47,10 @@ impl GitHub {
                     let is_rule = |it: &Value| it.get("type").is_some_and(Value::is_string);
                     answer.as_array().is_some_and(|all| all.iter().all(is_rule))
                 };
-                // A private repository has no rulesets in a free plan.
+                // Private repositories on a free plan have no rulesets.
                 all.push(self.examine_route(RULES, &rules, &[403], are_rules).await);
                 let protection = format!("{route}/branches/{branch}/protection");
-                // Administrators alone see it, and most branches have none.
+                // Only administrators see the protection, and most branches have none.
                 let refusals = [403, 404];
                 all.push(
                     self.examine_route(PROTECTION, &protection, &refusals, Value::is_object)
@@ -81,8 +81,8 @@ impl GitHub {
         }
     }
 
-    /// How many fields are asked for, and those that the schema lacks. Each round asks for the types
-    /// that the fields known so far lead to.
+    /// Counts the fields in use and collects those that the schema lacks. Each round reads the
+    /// types reached by the fields known so far.
     async fn compare_schema(&self) -> Result<(usize, BTreeSet<String>)> {
         let asked = field_paths();
         let mut types: BTreeMap<String, Fields> = BTreeMap::new();
@@ -109,7 +109,7 @@ impl GitHub {
         }
     }
 
-    /// The fields of types by introspection; none for a type that the schema lacks.
+    /// Reads the fields of types by introspection; a type that the schema lacks has none.
     async fn fields_of_types(&self, names: BTreeSet<String>) -> Result<BTreeMap<String, Fields>> {
         let types = names.iter().enumerate().map(|(at, name)| {
             let name = json!(name);
@@ -135,8 +135,8 @@ impl GitHub {
         Ok(found.collect())
     }
 
-    /// Asks a REST route. `refusals` are the statuses, beside success, that say that there is nothing
-    /// to see for this account.
+    /// Probes a REST route. A status in `refusals` also counts as a normal answer: this account has
+    /// nothing to see there.
     async fn examine_route(
         &self,
         name: &str,
@@ -157,7 +157,7 @@ impl GitHub {
             };
         }
         let e = error::from_http(self.api.about(false), status, &headers, &bytes);
-        // A rate limit has the status of a refusal, too.
+        // A rate limit can have the same status as a refusal.
         let is_limited = Verdict::of_error(&e) == Verdict::Unreachable;
         match refusals.contains(&status.as_u16()) && !is_limited {
             true => Examined::new(name, Verdict::Ok, &shown),
@@ -166,7 +166,7 @@ impl GitHub {
     }
 }
 
-/// The name of the type inside of lists and of what is never null.
+/// The name of the innermost type, inside lists and non-null wrappers.
 fn inner_name(of: &Value) -> &str {
     match of.get("name").and_then(Value::as_str) {
         Some(name) => name,

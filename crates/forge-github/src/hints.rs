@@ -1,30 +1,30 @@
-//! Hints that several operations give.
+//! Hints that several operations share.
 
 use forge_core::{Action, Arg, Hint, Op, Param, PrId};
 
-/// The call that failed, with another base branch.
+/// Repeats the failed call with another base branch.
 pub(crate) const CHOOSE_BASE: Action = Action::again(&[(Param::Base, Arg::Choose)]);
-/// The call that failed, with another head branch.
+/// Repeats the failed call with another head branch.
 pub(crate) const CHOOSE_HEAD: Action = Action::again(&[(Param::Head, Arg::Choose)]);
-/// The call that failed, with another text.
+/// Repeats the failed call with another body.
 pub(crate) const CHOOSE_BODY: Action = Action::again(&[(Param::Body, Arg::Choose)]);
 
-/// What to do about a pull request that is merged.
+/// Recovery for a pull request that is already merged.
 pub(crate) static OPEN_ANOTHER: Hint = Hint::fixed(
     "open a new pull request for further changes",
     Action::op(Op::PrCreate),
 );
 
-/// What to do about a review of the viewer's that is not submitted.
+/// Recovery for a pending review of the viewer.
 pub(crate) static END_PENDING: Hint =
     Hint::new("submit or discard your pending review on the page of the pull request first");
 
-/// Commenting in place of a verdict.
+/// Recovery that comments instead of giving a verdict.
 pub(crate) fn comment_instead() -> Hint {
     Hint::new("comment instead").with_action(Action::again(&[]).with(Param::Verdict, "comment"))
 }
 
-/// What to do about a pull request that is closed.
+/// Recovery for a closed pull request.
 pub(crate) fn reopen(pr: &PrId) -> Hint {
     let action = Action::op(Op::PrReopen).on(&pr.key);
     Hint::from(format!("reopen #{} first", pr.key)).with_action(action)

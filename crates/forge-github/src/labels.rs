@@ -27,7 +27,7 @@ use crate::{
 const SCHEME: &str = "github-labels";
 /// The longest name of a label, in characters.
 const NAME_MAX: usize = 50;
-/// What GitHub's page offers for a label of no special colour.
+/// The colour that GitHub's page preselects for a label.
 const COLOR: &str = "ededed";
 
 #[derive(Deserialize)]
@@ -155,7 +155,7 @@ impl Labels for GitHub {
 }
 
 impl GitHub {
-    /// The repository's node id, and the label if it is there.
+    /// The repository's node id, and the label if it exists.
     async fn find_label(&self, repo: &RepoId, name: &str) -> Result<(String, Option<wire::Label>)> {
         let mut variables = repo_variables(repo)?;
         variables.insert("label".into(), json!(name));
@@ -206,7 +206,7 @@ fn input(label: &NewLabel, mut input: Value, old: Option<&wire::Label>) -> Value
     input
 }
 
-/// Whether `found` is what was to be written, and not merely what was there before.
+/// Returns whether `found` has the wanted values, and not merely those from before the write.
 fn is(found: &wire::Label, wanted: &NewLabel, old: Option<&wire::Label>) -> bool {
     let new = old.is_none_or(|o| o.name == wanted.name || found.name == wanted.name);
     new && wanted.color.as_ref().is_none_or(|c| *c == found.color)

@@ -1,7 +1,7 @@
 //! Pull requests on GitHub, GitHub Enterprise Cloud and GitHub Enterprise Server.
 //!
-//! GitHub's GraphQL interface does nearly everything, in the fewest requests; REST brings diffs and
-//! the names that files had before. octocrab is the client below, over the workspace's transport.
+//! Nearly everything uses GitHub's GraphQL API, in the fewest requests; REST provides diffs and the
+//! previous names of files. octocrab is the client, over the workspace's transport.
 //!
 //! ```no_run
 //! # use std::sync::Arc;
@@ -65,13 +65,13 @@ pub use token::{FixedToken, TokenSource};
 
 use api::Api;
 
-/// How fast GitHub takes writes: 80 a minute that make content (docs.github.com, REST, "Rate limits").
+/// GitHub's limit for writes: 80 a minute that make content (docs.github.com, REST, "Rate limits").
 pub const WRITE_PACE: WritePace = WritePace {
     free: 20,
     spacing: Duration::from_secs(1),
 };
 
-/// One GitHub host, with one account.
+/// A GitHub host, with one account.
 pub struct GitHub {
     api: Api,
     info: ForgeInfo,
@@ -82,15 +82,15 @@ pub struct GitHub {
 }
 
 impl GitHub {
-    /// The GitHub at `host` (`github.com`, `tenant.ghe.com`, a GitHub Enterprise Server). Nothing is
-    /// sent and no token is asked for yet. `http` is to keep [`WRITE_PACE`].
+    /// The GitHub at `host` (`github.com`, `tenant.ghe.com`, a GitHub Enterprise Server). Sends no
+    /// request and reads no token yet. `http` must keep [`WRITE_PACE`].
     #[must_use]
     pub fn new(host: &str, http: Http, tokens: Arc<dyn TokenSource>) -> Self {
         let host = host.to_ascii_lowercase();
         Self::at(&host, Endpoint::of_host(&host), http, tokens)
     }
 
-    /// As [`Self::new`], with its interfaces elsewhere; for tests.
+    /// As [`Self::new`], with other API addresses; for tests.
     #[must_use]
     pub fn at(host: &str, endpoint: Endpoint, http: Http, tokens: Arc<dyn TokenSource>) -> Self {
         let info = ForgeInfo {
@@ -107,21 +107,21 @@ impl GitHub {
         }
     }
 
-    /// Takes another token for requests that name a project board, and for nothing else.
+    /// Uses another token for requests that name a project board, and for nothing else.
     #[must_use]
     pub fn with_board_tokens(mut self, tokens: Arc<dyn TokenSource>) -> Self {
         self.api.set_board_tokens(tokens);
         self
     }
 
-    /// The ref that holds the head of a pull request in the repository that it wants to change: it
-    /// can be fetched by anybody who can read that, and survives the head branch.
+    /// The ref of a pull request's head in the base repository. Anyone who can read the repository
+    /// can fetch it, even after the head branch is deleted.
     #[must_use]
     pub fn head_ref(number: u64) -> String {
         format!("refs/pull/{number}/head")
     }
 
-    /// Where git clones and fetches a repository of this host over HTTP.
+    /// The address for cloning and fetching a repository of this host over HTTP.
     ///
     /// # Errors
     /// `invalid_input` for a repository that is not named by owner and name.
@@ -130,7 +130,7 @@ impl GitHub {
         Ok(format!("{}/{owner}/{name}.git", self.api.endpoint.web))
     }
 
-    /// What the host has said about its rate limits so far.
+    /// The rate limits that the host has reported so far.
     #[must_use]
     pub fn rate_limits(&self) -> Vec<RateLimit> {
         let url = &self.api.endpoint.graphql;
@@ -183,7 +183,7 @@ fn owner_and_name(repo: &RepoId) -> Result<(&str, &str)> {
 
 fn number(pr: &PrId) -> Result<u64> {
     match &pr.key {
-        // GraphQL's numbers have 31 bits.
+        // GraphQL's `Int` has 31 bits for a positive number.
         PrKey::Number(number) if i32::try_from(*number).is_ok() => Ok(*number),
         PrKey::Number(_) => Err(error::missing(pr)),
         PrKey::Record(uri) => Err(Error::invalid(

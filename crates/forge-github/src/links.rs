@@ -1,8 +1,8 @@
-//! How a pull request or an issue is linked with others: one request, and a second one for the
-//! numbers that its texts name, if they name any.
+//! Links of a pull request or an issue: one request, and a second one to look up the numbers that
+//! its texts mention.
 //!
-//! GitHub keeps what closes what, and who names something elsewhere (`CrossReferencedEvent`). What
-//! something names itself it does not tell, so the texts are read for that.
+//! GitHub stores closing references and mentions from elsewhere (`CrossReferencedEvent`). Outgoing
+//! mentions are not in the API, so the texts are parsed for them.
 
 use std::fmt::Write;
 
@@ -24,7 +24,7 @@ use crate::{
     issues, map, pr_variables, repo_variables,
 };
 
-/// More numbers are not looked up.
+/// The most numbers that are looked up.
 const NAMED: usize = 50;
 
 #[derive(Deserialize)]
@@ -105,16 +105,16 @@ impl GitHub {
         Ok(links.settled(subject))
     }
 
-    /// What texts name; numbers of `repo` are looked up, all in one request.
+    /// Adds what the texts mention; numbers of `repo` are looked up in one request.
     async fn named_in(&self, repo: &RepoId, texts: &[String], links: &mut Links) -> Result<()> {
         let hosts = Hosts::builtin().with_default_host(&self.info.host);
         let (mut numbers, mut others) = (Vec::new(), Vec::new());
         let read = |text: &String| mentions(text, &hosts, &mut links.warnings);
         for mention in texts.iter().flat_map(read) {
             match mention.named.number_in(repo) {
-                // A page of a pull request is that of the issue with its number, and the reverse.
+                // GitHub serves issue and pull request pages under either address.
                 Some((_, number)) => {
-                    // GraphQL's numbers have 31 bits.
+                    // GraphQL's `Int` has 31 bits for a positive number.
                     if i32::try_from(number).is_ok() && !numbers.contains(&number) {
                         numbers.push(number);
                     }
@@ -151,7 +151,7 @@ impl GitHub {
                 &repo_variables(repo)?.into(),
             )
             .await?;
-        // A number that nothing has is no mistake of the reader's.
+        // A text may mention a number that does not exist.
         answer
             .errors
             .retain(|e| e.kind.as_deref() != Some("NOT_FOUND"));
@@ -193,7 +193,7 @@ impl GitHub {
     }
 }
 
-/// The fields of a repository that look numbers up.
+/// The GraphQL selection that looks up numbers in a repository.
 pub(crate) fn selection(numbers: &[u64]) -> String {
     let mut selection = String::new();
     for number in numbers {
@@ -210,7 +210,7 @@ fn alias(number: u64) -> String {
     format!("n{number}")
 }
 
-/// The nodes of the first page, and a warning if there is another.
+/// The nodes of the first page, with a warning if there are more pages.
 fn cut<T>(nodes: Nodes<T>, what: &str, warnings: &mut Vec<Warning>) -> Vec<T> {
     let more = nodes.next().is_some();
     let nodes = nodes.into_vec();

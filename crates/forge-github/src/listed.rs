@@ -1,7 +1,7 @@
-//! The comments of the last pull request whose comments were listed.
+//! Caches the comment ids of the last pull request whose comments were listed.
 //!
-//! An id may lead anywhere, so who changes a comment asks first whether it is of the pull request
-//! that it is named with. Of a comment that was listed there it is known.
+//! Ids resolve to anything the account can see, so a change first verifies that the comment is of
+//! the named pull request. Comments listed there need no request for that.
 
 use std::{
     collections::HashSet,
@@ -11,10 +11,10 @@ use std::{
 
 use forge_core::PrId;
 
-/// A name can come to mean another repository while a server runs.
+/// A repository name can change its meaning while a server runs.
 const FRESH: Duration = Duration::from_secs(300);
 
-/// The ids that were listed.
+/// The cached ids.
 #[derive(Debug, Default)]
 pub(crate) struct Listed(Mutex<Option<Of>>);
 
@@ -26,7 +26,7 @@ struct Of {
 }
 
 impl Listed {
-    /// Keeps a page of what `pr` has, beside the pages before it; what another one has is forgotten.
+    /// Adds a page of ids of `pr`; drops the ids of another pull request.
     pub fn keep(&self, pr: &PrId, ids: impl Iterator<Item = String>) {
         let mut listed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match listed.as_mut().filter(|of| of.is_fresh(pr)) {
@@ -41,7 +41,7 @@ impl Listed {
         }
     }
 
-    /// Whether `pr` is known to have it.
+    /// Returns whether the comment is known to be of `pr`.
     pub fn has(&self, pr: &PrId, id: &str) -> bool {
         let listed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         listed
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_one_has_is_of_no_other() {
+    fn listed_comments_belong_to_one_pull_request() {
         let repo = RepoId {
             kind: ForgeKind::GITHUB,
             host: "github.com".to_owned(),

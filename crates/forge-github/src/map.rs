@@ -1,4 +1,4 @@
-//! Answers to the domain model.
+//! Maps GraphQL answers to the domain model.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +34,7 @@ pub(crate) fn repo_id(host: &str, name: &wire::RepoName) -> RepoId {
     }
 }
 
-/// The ids of a repository and its owner, where they were asked for.
+/// The ids of a repository and its owner, if they were requested.
 fn repo_node(name: &wire::RepoName) -> Option<RepoNode> {
     (!name.id.is_empty()).then(|| RepoNode {
         id: name.id.clone(),
@@ -43,7 +43,7 @@ fn repo_node(name: &wire::RepoName) -> Option<RepoNode> {
     })
 }
 
-/// An account; GitHub has no account for a deleted one, and shows `ghost`.
+/// Maps an account; GitHub shows deleted accounts as `ghost`.
 pub(crate) fn actor(account: Option<wire::Account>) -> Actor {
     let Some(account) = account else {
         return Actor::new("ghost");
@@ -80,12 +80,12 @@ pub(crate) fn reviewer(r: wire::Requested) -> Reviewer {
     }
 }
 
-/// Whether a team came without its name: the token may not read teams.
+/// Returns whether a team has no name in the answer: the token may not read teams.
 pub(crate) fn is_unnamed_team(r: &wire::Requested) -> bool {
     r.kind == "Team" && r.combined_slug.is_empty()
 }
 
-/// Reactions that somebody gave.
+/// Counts of reactions, without those that nobody gave.
 fn reactions(groups: Vec<wire::ReactionGroup>) -> BTreeMap<String, u64> {
     groups
         .into_iter()
@@ -114,7 +114,7 @@ pub(crate) fn comment(c: wire::Comment) -> Comment {
     }
 }
 
-/// A time that a partial failure took away.
+/// Placeholder for a time missing after a partial failure.
 fn epoch() -> Timestamp {
     Timestamp::from_unix(0)
 }
@@ -164,7 +164,7 @@ pub(crate) fn review(r: wire::Review) -> Review {
 }
 
 pub(crate) fn thread(t: wire::Thread) -> Thread {
-    // The lines of an outdated thread are those of the diff it was written on.
+    // An outdated thread has line numbers only in its original diff.
     let (line, start) = if t.is_outdated {
         (t.original_line, t.original_start_line)
     } else {
@@ -222,7 +222,7 @@ pub(crate) fn commit(c: wire::PullCommit) -> Commit {
 pub(crate) fn file(f: wire::File) -> FileChange {
     FileChange {
         path: f.path,
-        // GitHub's GraphQL interface does not tell the old name; `files` asks REST for it.
+        // GraphQL lacks the previous name; `files` reads it by REST.
         previous_path: None,
         status: match f.change_type.as_str() {
             "ADDED" => FileStatus::Added,
@@ -248,7 +248,7 @@ fn linked_issue(host: &str, i: wire::Issue) -> LinkedIssue {
     }
 }
 
-/// An issue of `repo`, without its comments, its relations, its values and its version.
+/// Maps an issue of `repo`, without comments, relations, board values and version.
 pub(crate) fn issue(host: &str, repo: &RepoId, i: wire::Issue) -> Result<Issue> {
     let (Some(created_at), Some(updated_at)) = (i.created_at, i.updated_at) else {
         return Err(lacks(host, "the times of an issue"));
@@ -360,8 +360,8 @@ fn list<T, U>(section: Option<Nodes<T>>, wanted: bool, each: impl FnMut(T) -> U)
     })
 }
 
-/// A pull request of `repo` with the sections of `fields`; `checks_unread` says that something went
-/// wrong with its checks, `rules_unread` the same of what the base branch wants.
+/// Maps a pull request of `repo` with the sections of `fields`. `checks_unread` and `rules_unread`
+/// mark errors in the checks and in the rules of the base branch.
 pub(crate) fn pull(
     host: &str,
     repo: &RepoId,
@@ -460,7 +460,7 @@ pub(crate) fn pull(
         head_branch: p.head_ref_name,
         head_oid,
         head_patch: None,
-        // It is there for forks, and after the branch is gone.
+        // GitHub keeps this ref for forks too, and after the branch is deleted.
         head_ref: Some(format!("refs/pull/{}/head", p.number)),
         head_repo,
         rounds: None,
@@ -523,7 +523,7 @@ pub(crate) fn pull(
         base_rules,
         head_is_default,
         reactions: wants(PrFields::REACTIONS).then(|| reactions(p.reaction_groups)),
-        // Boards that could not be read are not the same as none.
+        // Unread boards must not look like an empty list.
         projects: p
             .project_items
             .map(|items| items.into_vec().into_iter().map(project_item).collect()),
@@ -536,9 +536,9 @@ pub(crate) fn pull(
     Ok(pull)
 }
 
-/// What an open pull request of `repo` builds on: of the open pull requests whose head is its base
-/// branch, those of the repository. The default branch is the base of most, and the head of some that
-/// nothing builds on.
+/// Finds the pull requests that an open pull request of `repo` builds on: those of the same
+/// repository whose head is its base branch. None for the default branch: it is the base of most
+/// and sometimes a head by chance.
 pub(crate) fn below(
     host: &str,
     repo: &RepoId,
@@ -555,8 +555,8 @@ pub(crate) fn below(
     ends
 }
 
-/// A pull request after a change of its state, whose answer shows no more than the fragment
-/// `PullState`; the rest is as it was before.
+/// Merges the answer of a state change, which holds only the fragment `PullState`, with the pull
+/// request from before.
 pub(crate) fn after_change(before: PullRequest, now: PullRequest) -> PullRequest {
     let mut pull = PullRequest {
         description: before.description,
@@ -575,7 +575,7 @@ pub(crate) fn after_change(before: PullRequest, now: PullRequest) -> PullRequest
     pull
 }
 
-/// A pull request after an edit, whose answer shows no reviews and no merge.
+/// Merges the answer of an edit, which has no reviews and no merge, with the earlier pull request.
 pub(crate) fn after_edit(before: PullRequest, now: PullRequest) -> PullRequest {
     PullRequest {
         merged_by: before.merged_by,
@@ -589,7 +589,7 @@ pub(crate) fn after_edit(before: PullRequest, now: PullRequest) -> PullRequest {
     }
 }
 
-/// The warnings of two answers, each once.
+/// Combines the warnings of two answers without duplicates.
 pub(crate) fn both(mut before: Vec<Warning>, now: Vec<Warning>) -> Vec<Warning> {
     for warning in now {
         if before.iter().all(|w| w.message != warning.message) {
@@ -599,7 +599,7 @@ pub(crate) fn both(mut before: Vec<Warning>, now: Vec<Warning>) -> Vec<Warning> 
     before
 }
 
-/// A pull request after some were taken off its reviewers.
+/// Removes reviewers from a pull request and updates its version.
 pub(crate) fn without_reviewers(mut pull: PullRequest, gone: &[&Reviewer]) -> PullRequest {
     pull.pending_reviewers
         .retain(|r| !gone.iter().any(|g| g.handle() == r.handle()));
@@ -614,8 +614,8 @@ fn lacks(host: &str, what: &str) -> Error {
     )
 }
 
-/// A fingerprint of everything that an edit can change. GitHub has no version of a pull request,
-/// and its times count whole seconds and move with every comment.
+/// Fingerprint of everything that an edit can change. GitHub has no version of a pull request;
+/// `updatedAt` has a resolution of seconds and changes with every comment.
 fn version(p: &PullRequest) -> String {
     let mut labels: Vec<&str> = p.labels.iter().map(|l| l.name.as_str()).collect();
     let mut assignees: Vec<&str> = p.assignees.iter().map(|a| a.login.as_str()).collect();

@@ -1,4 +1,4 @@
-//! Sends mutations, and finds out what happened when the answer is lost.
+//! Sends mutations, and determines the result when the answer is lost.
 
 use std::{collections::BTreeMap, future::Future};
 
@@ -20,7 +20,7 @@ use crate::{
 /// The payloads of a batch, by alias.
 pub(crate) type Payloads<T> = BTreeMap<String, Option<T>>;
 
-/// The payload of a mutation that changes a pull request: it is under one of three names.
+/// The payload of a mutation that changes a pull request, under one of three names.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct PullPayload {
@@ -29,7 +29,7 @@ pub(crate) struct PullPayload {
     assignable: Option<wire::Pull>,
     pub merge_queue_entry: Option<QueueEntry>,
     pub comment_edge: Option<CommentEdge>,
-    /// A branch that was made.
+    /// The created branch.
     #[serde(rename = "ref")]
     pub branch: Option<wire::Id>,
 }
@@ -42,7 +42,7 @@ pub(crate) struct QueueEntry {
     pull_request: Option<wire::Pull>,
 }
 
-/// The edge of a comment that was made.
+/// The edge of a created comment.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct CommentEdge {
     pub node: Option<wire::Comment>,
@@ -59,8 +59,7 @@ impl PullPayload {
 }
 
 impl GitHub {
-    /// Sends a batch. An error of one part is in the answer; the others have happened or not by
-    /// themselves.
+    /// Sends a batch. Parts fail independently; the answer holds their errors.
     pub(crate) async fn send<T: DeserializeOwned>(
         &self,
         batch: &Batch,
@@ -68,7 +67,7 @@ impl GitHub {
         self.send_as(Access::Account, batch).await
     }
 
-    /// As [`Self::send`], with the token that boards take or with that of the account.
+    /// As [`Self::send`], with the token of `access`.
     pub(crate) async fn send_as<T: DeserializeOwned>(
         &self,
         access: Access,
@@ -78,7 +77,7 @@ impl GitHub {
         self.api.mutate_as(access, &text, &variables).await
     }
 
-    /// Sends one mutation and gives its payload.
+    /// Sends one mutation and returns its payload.
     pub(crate) async fn send_one<T: DeserializeOwned>(
         &self,
         mutation: Mutation,
@@ -87,7 +86,7 @@ impl GitHub {
         self.send_one_as(Access::Account, mutation, input).await
     }
 
-    /// As [`Self::send_one`], with the token that boards take or with that of the account.
+    /// As [`Self::send_one`], with the token of `access`.
     pub(crate) async fn send_one_as<T: DeserializeOwned>(
         &self,
         access: Access,
@@ -109,7 +108,7 @@ impl GitHub {
                 format!("{} sent no answer to {}", self.info.host, mutation.name),
             )));
         };
-        // It has happened. Where an error took away what it made, that must be read again.
+        // The mutation ran. If an error nulled the created object, the caller must read it again.
         if let Some(e) = answer.errors.iter().find(|e| takes_all(e, &payload)) {
             return Err(ambiguous(self.api.error(&answer, e)));
         }
@@ -127,7 +126,7 @@ impl GitHub {
         })
     }
 
-    /// What could not be read of the pull request after writes that have happened.
+    /// Warnings for parts of the pull request that could not be read after the writes.
     pub(crate) fn unread<T>(&self, answer: &Answer<Payloads<T>>) -> Vec<Warning> {
         let errors = answer.errors.iter().filter(|e| e.names().len() > 1);
         self.api.warnings_of(answer, errors, |e| {
@@ -139,11 +138,11 @@ impl GitHub {
     }
 }
 
-/// The alias of a mutation that is sent by itself.
+/// The alias of a single mutation.
 const ONE: &str = "m";
 
-/// Whether an error left nothing of the object that a mutation answers with. An edge holds it one
-/// level deeper.
+/// Whether an error nulled the object that a mutation returns. In an edge the object is one level
+/// deeper.
 fn takes_all(error: &GqlError, payload: &Value) -> bool {
     let names = error.names();
     let Some(made) = names.get(1) else {
@@ -155,7 +154,7 @@ fn takes_all(error: &GqlError, payload: &Value) -> bool {
     }
 }
 
-/// The newest state of the pull request that the payloads of a batch hold.
+/// The latest state of the pull request among the payloads of a batch.
 pub(crate) fn last_pull(
     batch: &Batch,
     payloads: Option<Payloads<PullPayload>>,
@@ -168,16 +167,16 @@ pub(crate) fn last_pull(
         .find_map(|alias| payloads.remove(alias).flatten()?.into_pull())
 }
 
-/// The error of a part that failed: it stands at the mutation itself, or there is no payload. An
-/// error inside the payload says that something could not be read after the mutation had run.
+/// The error of a failed part: its path ends at the mutation, or the payload is missing. A deeper
+/// error means that the mutation ran and a field of the result could not be read.
 pub(crate) fn failed<'a, T>(answer: &'a Answer<Payloads<T>>, alias: &str) -> Option<&'a GqlError> {
     let payload = answer.data.as_ref().and_then(|d| d.get(alias)?.as_ref());
     let mut errors = answer.errors.iter().filter(|e| e.root() == alias);
     errors.find(|e| payload.is_none() || e.names().len() == 1)
 }
 
-/// The outcome of a write whose answer may have been lost: in that case `read_back` looks whether it
-/// happened. It is never sent again. The second value is a warning that says what was done.
+/// Resolves a write whose answer may be lost: `read_back` checks whether it happened. The write is
+/// never sent again. The second value is a warning about that.
 pub(crate) async fn or_read_back<T, R>(
     written: Result<T>,
     read_back: impl FnOnce() -> R,
@@ -197,7 +196,7 @@ where
     }
 }
 
-/// What is said of a write that was found to have happened, although its answer was lost.
+/// The warning for a write that happened although its answer was lost.
 pub(crate) fn it_happened(error: &Error) -> Warning {
     Warning::new(format!("it happened, although {}", lower(error.message())))
 }

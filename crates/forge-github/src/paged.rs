@@ -1,4 +1,4 @@
-//! Pages of one section of a pull request.
+//! Reads one section of a pull request page by page.
 
 use forge_core::{Cursor, Page, PageReq, PrId, Result, Warning};
 use serde_json::json;
@@ -13,19 +13,19 @@ use crate::{
     pulls::view::RepositoryOf,
 };
 
-/// GitHub's longest page.
+/// GitHub's maximum page size.
 pub(crate) const LONGEST: usize = 100;
 
-/// A section that is read by page: its name in cursors, its selection, and where its nodes are.
+/// A paged section: its name in cursors, its selection, and the path to its nodes.
 pub(crate) struct Paged<T> {
     pub scheme: &'static str,
-    /// Has `$first` and `$after`.
+    /// Uses the variables `$first` and `$after`.
     pub selection: &'static str,
     pub take: fn(wire::Pull) -> Option<Nodes<T>>,
 }
 
 impl GitHub {
-    /// A page of a section, filled up to its limit.
+    /// Reads a page of a section, filled up to the limit.
     pub(crate) async fn section_page<T>(
         &self,
         pr: &PrId,
@@ -82,7 +82,7 @@ impl GitHub {
     }
 }
 
-/// Gives a page's items another type.
+/// Converts the items of a page.
 pub(crate) fn map<T, U>(page: Page<T>, each: impl FnMut(T) -> U) -> Page<U> {
     Page {
         items: page.items.into_iter().map(each).collect(),

@@ -1,12 +1,12 @@
-//! Answers to comments on the conversation, which GitHub does not have: a comment that quotes the
-//! other and names it in a line that is not shown.
+//! Replies to conversation comments, which GitHub lacks: a comment that quotes the other and names
+//! its id in a hidden line.
 
 const MARK: &str = "<!-- in-reply-to: ";
 const END: &str = " -->";
-/// How much of the other comment is quoted, in lines.
+/// How many lines of the other comment are quoted.
 const QUOTED: usize = 5;
 
-/// The body of an answer to `other`, whose key is `key`.
+/// The body of a reply to `other`, whose key is `key`.
 pub(crate) fn body(key: &str, other: &str, answer: &str) -> String {
     let text = other.split(MARK).next().unwrap_or_default();
     let lines: Vec<&str> = text
@@ -26,7 +26,7 @@ pub(crate) fn body(key: &str, other: &str, answer: &str) -> String {
     format!("{}\n\n{answer}\n\n{MARK}{key}{END}", quote.join("\n"))
 }
 
-/// The key of the comment that a body says it answers.
+/// The key of the comment that a body replies to.
 pub(crate) fn marked(body: &str) -> Option<String> {
     let key = body.trim_end().strip_suffix(END)?.rsplit_once(MARK)?.1;
     let plain = key
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_quotes_and_remembers_what_it_answers() {
+    fn reply_quotes_and_names_comment() {
         let made = body("IC_1", "Why?\n", "Because.");
         assert_eq!(made, "> Why?\n\nBecause.\n\n<!-- in-reply-to: IC_1 -->");
         assert_eq!(marked(&made).as_deref(), Some("IC_1"));
@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_comment_is_cut() {
+    fn reply_quote_of_long_comment_is_cut() {
         let made = body("IC_1", "1\n2\n3\n4\n5\n6\n", "x");
         assert!(
             made.starts_with("> 1\n> 2\n> 3\n> 4\n> 5\n> …\n\nx"),
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn other_bodies_answer_nothing() {
+    fn other_bodies_are_no_replies() {
         for text in [
             "",
             "x",

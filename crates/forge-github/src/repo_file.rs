@@ -1,4 +1,4 @@
-//! A file of a branch, a tag or a commit.
+//! Reads a file of a branch, a tag or a commit.
 
 use forge_core::{Error, Hint, Noun, RepoId, Result, limits::MAX_REPO_FILE, text::one_line};
 use serde::Deserialize;

@@ -55,7 +55,7 @@ struct Target {
     oid: String,
 }
 
-/// A fork, as GitHub's REST interface has it.
+/// A fork in GitHub's REST API.
 #[derive(Deserialize)]
 struct ForkedRepo {
     name: String,
@@ -67,7 +67,7 @@ struct ForkOwner {
     login: String,
 }
 
-/// The word of the cursors of branches.
+/// The prefix of branch cursors.
 const BRANCHES: &str = "github-branches";
 
 #[async_trait]
@@ -81,7 +81,7 @@ impl Repos for GitHub {
         Ok(map::actor(self.api.whole(answer)?.viewer))
     }
 
-    /// docs.github.com/en/rest/repos/forks: one that is there is answered as one that is new.
+    /// docs.github.com/en/rest/repos/forks: an existing fork is answered like a new one.
     async fn fork(&self, repo: &RepoId) -> Result<Outcome<RepoId>> {
         let path = format!("{}/forks", repo_route(repo)?);
         let body = json!({});

@@ -1,9 +1,9 @@
-//! Running the failed jobs of GitHub Actions again.
+//! Reruns failed jobs of GitHub Actions.
 
 use std::collections::BTreeMap;
 
 use forge_core::{
-    Checks, Error, Outcome, PrId, Precondition, Result, Warning,
+    Action, Checks, Error, Hint, Op, Outcome, PrId, Precondition, Result, Warning,
     model::{Check, CheckStatus},
     text::one_line,
 };
@@ -12,8 +12,8 @@ use http::Method;
 use crate::{GitHub, api::JSON, error, pulls::repo_route};
 
 impl GitHub {
-    /// One request for each workflow run: it has the failed jobs of a run and what depends on them run
-    /// again (docs.github.com, REST, "Re-run failed jobs from a workflow run").
+    /// Sends one request for each workflow run, which reruns its failed jobs and their dependents
+    /// (docs.github.com, REST, "Re-run failed jobs from a workflow run").
     pub(crate) async fn rerun_failed(&self, pr: &PrId) -> Result<Outcome<Vec<Check>>> {
         let mut runs: BTreeMap<u64, Vec<Check>> = BTreeMap::new();
         let mut others = Vec::new();
@@ -35,7 +35,10 @@ impl GitHub {
                 Precondition::Rule,
                 format!("the failed checks of {pr} are not run by GitHub Actions: {others}"),
             )
-            .with_hint("run them again on their own pages"));
+            .with_hint(
+                Hint::new("run them again on their own pages")
+                    .with_action(Action::op(Op::Checks).on(&pr.key)),
+            ));
         }
         let mut outcome = Outcome::immediate(Vec::new());
         let mut failure = None;
@@ -75,7 +78,7 @@ impl GitHub {
     }
 }
 
-/// The workflow run of a job of GitHub Actions, by its page: `…/actions/runs/<run>/job/<job>`.
+/// The workflow run of a GitHub Actions job, from its page: `…/actions/runs/<run>/job/<job>`.
 fn run_of(check: &Check) -> Option<u64> {
     check.workflow.as_ref()?;
     let (_, rest) = check.url.as_deref()?.split_once("/actions/runs/")?;

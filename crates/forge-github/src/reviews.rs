@@ -1,4 +1,4 @@
-//! Reviews: verdict, text and threads in one go.
+//! Reviews: verdict, text and threads in one submission.
 
 use async_trait::async_trait;
 use forge_core::{
@@ -158,9 +158,9 @@ impl GitHub {
         Ok(made.pull_request_review.unwrap_or_default())
     }
 
-    /// Submits a review with threads on whole files: `DraftPullRequestReviewThread` of GitHub's schema
-    /// has lines alone. So the review is begun, gets these threads and is submitted; one that cannot
-    /// be is discarded.
+    /// Submits a review with threads on whole files, which `DraftPullRequestReviewThread` does not
+    /// support. The review is created as pending, gets its threads and is submitted; a review that
+    /// cannot be submitted is discarded.
     async fn submit_in_parts(
         &self,
         pull: &str,
@@ -178,7 +178,7 @@ impl GitHub {
         let id = begun.pull_request_review.unwrap_or_default().id;
         let error = match self.finish_review(&id, review).await {
             Ok(made) => return Ok(made),
-            // It may be submitted, and such a review cannot be discarded.
+            // The review may be submitted already, and a submitted review cannot be discarded.
             Err(error) if error.retry() == Retry::Ambiguous => return Err(error),
             Err(error) => error,
         };
@@ -232,7 +232,7 @@ impl GitHub {
     }
 }
 
-/// The keys of the threads in the order in which they were asked for: those on lines are opened first.
+/// Orders the thread keys as given in the request; GitHub opens threads on lines first.
 fn as_given(opened: Vec<String>, given: &[NewThread]) -> Vec<String> {
     if opened.len() != given.len() {
         return opened;
@@ -280,7 +280,7 @@ fn thread(new: &NewThread) -> Value {
     input
 }
 
-/// What can be refused before anything is sent.
+/// Refuses invalid reviews before any request.
 fn check(review: &NewReview) -> Result<()> {
     LIMITS.check_text("body", &review.body)?;
     let silent = review.body.trim().is_empty();
@@ -306,7 +306,7 @@ fn check(review: &NewReview) -> Result<()> {
     Ok(())
 }
 
-/// GitHub does not say which of the lines it means.
+/// GitHub does not name the offending line.
 fn about_lines(error: Error, review: &NewReview) -> Error {
     let field = match error.kind() {
         ErrorKind::InvalidInput {

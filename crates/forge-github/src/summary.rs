@@ -2,10 +2,9 @@
 
 use forge_core::model::{Review, fold_review};
 
-/// Folds GitHub's two lists: the latest review of each reviewer, of any kind, and the latest opinion,
-/// which counts where there is one. A dismissed opinion is no approval any more. The reviews of the
-/// pull request's own author are left out. Sorted by time, and
-/// opinions first among those of one second.
+/// Folds GitHub's two lists: the latest review of each reviewer, and the latest opinion, which wins
+/// where there is one. A dismissed opinion is no longer an approval. Reviews of the pull request's
+/// author are left out. Sorted by time, opinions first within one second.
 pub(crate) fn latest_reviews(
     opinions: impl Iterator<Item = Review>,
     latest: impl Iterator<Item = Review>,

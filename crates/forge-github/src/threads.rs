@@ -65,8 +65,8 @@ struct NodeOf {
 }
 
 impl GitHub {
-    /// A page of the threads that pass `filter`; the filter runs here, so GitHub's pages are scanned
-    /// until this one is full.
+    /// A page of the threads that pass `filter`. The filter runs here, so GitHub's pages are read
+    /// until this page is full.
     pub(crate) async fn thread_page(
         &self,
         pr: &PrId,
@@ -87,7 +87,7 @@ impl GitHub {
         };
         let mut scanned = 0;
         loop {
-            // One more than there is room for shows whether there is a next page.
+            // An extra thread shows whether there is a next page.
             let first = match filter {
                 ThreadFilter::All => (page.limit - result.items.len() + 1).min(LONGEST),
                 _ => LONGEST,
@@ -141,15 +141,15 @@ impl GitHub {
         }
     }
 
-    /// A thread that is left out may be open, so no list without it is handed out.
+    /// A missing thread may be unresolved, so a list without it would mislead.
     fn thread_left_out(&self, pr: &PrId) -> Error {
         let message = format!("{} left out a review thread of {pr}", self.info.host);
         Error::new(ErrorKind::Protocol, message)
             .with_hint("try again; look at the page of the pull request if it stays away")
     }
 
-    /// Resolving what is resolved changes nothing on GitHub either, so all that is asked first is
-    /// whether the thread is of this pull request.
+    /// Resolving a resolved thread is a no-op on GitHub too, so the only check is that the thread
+    /// belongs to this pull request.
     pub(crate) async fn set_resolved(
         &self,
         id: &ThreadId,
@@ -188,7 +188,7 @@ fn no_thread(id: &ThreadId) -> Error {
         format!("there is no review thread '{key}' on {}", id.pr),
     )
     .with_hint(
-        Hint::new("look for its key in the list of review threads")
+        Hint::new("look for its id in the list of review threads")
             .with_action(Action::op(Op::ThreadList).on(&id.pr.key)),
     )
 }

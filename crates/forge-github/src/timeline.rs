@@ -1,10 +1,10 @@
-//! Pages of a history: GitHub's timeline, with the opening put before it.
+//! Pages of a history: GitHub's timeline, preceded by the opening.
 
 use forge_core::{Cursor, Page, PageReq, Result, Warning, model::StatusEvent};
 
 use crate::{map, paged::LONGEST};
 
-/// The position behind the opening, which is no item of GitHub's.
+/// The cursor position after the opening, which GitHub's timeline does not contain.
 const OPENED: &str = "opened";
 
 /// A page of GitHub's timeline.
@@ -15,8 +15,8 @@ pub(crate) struct Slice {
     pub warnings: Vec<Warning>,
 }
 
-/// A page of the history `key`, filled up to its limit; `read` gets the length and the position of a
-/// page of GitHub's.
+/// A page of the history `key`, filled up to its limit; `read` takes the length and the position of
+/// a page of GitHub's timeline.
 pub(crate) async fn events_page<R>(
     scheme: &'static str,
     key: String,
@@ -45,7 +45,7 @@ where
             result.items.push(slice.opened);
         }
         let next = slice.next.filter(|n| Some(n) != after.as_ref());
-        // A page of one has room for the opening alone.
+        // A page of one item has room for the opening only.
         if room == 0 {
             let more = !slice.events.is_empty() || next.is_some();
             result.next = more.then(|| Cursor::new(scheme, &key, OPENED));

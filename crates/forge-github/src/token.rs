@@ -4,40 +4,40 @@ use async_trait::async_trait;
 use forge_core::Result;
 use forge_core::Secret;
 
-/// Where the token of a host comes from: the environment, a store, gh's login.
+/// A source of tokens by host: the environment, a store, gh's login.
 #[async_trait]
 pub trait TokenSource: fmt::Debug + Send + Sync {
-    /// The token of `host`; `None` when there is no account.
+    /// The token of `host`; `None` if there is no account.
     ///
     /// # Errors
     /// `config` when a store cannot be read.
     async fn token(&self, host: &str) -> Result<Option<Secret>>;
 
-    /// Another token after `host` has refused `refused` with a 401; asked once for a token. `None`
-    /// when there is no other: tokens that `gh auth token` gives out may expire and be renewed, one
-    /// from the environment is what it is.
+    /// Another token after `host` answered 401 to `refused`; called once for each token. `None` if
+    /// there is no other: tokens of `gh auth token` may expire and be renewed, a token from the
+    /// environment does not.
     ///
     /// # Errors
     /// As [`Self::token`].
     async fn renewed(&self, host: &str, refused: &Secret) -> Result<Option<Secret>>;
 
-    /// Where the token that `host` was last given for comes from, for errors about it: a variable, a
-    /// file, a program. `None` where there is nothing to say.
+    /// The origin of the token last returned for `host`, for error messages: a variable, a file, a
+    /// program. `None` if unknown.
     fn origin(&self, host: &str) -> Option<String>;
 }
 
-/// One token for every host, or none; for tests and for callers that hold a token.
+/// The same token for every host, or none; for tests and for callers that hold a token.
 #[derive(Clone, Debug)]
 pub struct FixedToken(Option<Secret>);
 
 impl FixedToken {
-    /// This token.
+    /// Returns this token for every host.
     #[must_use]
     pub fn new(token: impl Into<String>) -> Self {
         Self(Some(Secret::new(token)))
     }
 
-    /// No account anywhere.
+    /// Returns no token for any host.
     #[must_use]
     pub fn none() -> Self {
         Self(None)

@@ -1,4 +1,4 @@
-//! Addresses of GitHub's pages, as `gh` opens them.
+//! URLs of GitHub's pages, as `gh` opens them.
 
 use forge_core::{
     RepoId, WebPage,
@@ -8,14 +8,14 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::{GitHub, issues::list, pulls::query};
 
-/// What stays as it is in the value of a form.
+/// Characters left unescaped in a form value.
 const FORM: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'_')
     .remove(b'.')
     .remove(b'~')
     .remove(b' ');
-/// What stays as it is in a segment of a path.
+/// Characters left unescaped in a path segment.
 const SEGMENT: &AsciiSet = &FORM.add(b' ').remove(b':').remove(b'@').remove(b'+');
 
 impl GitHub {
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_form_is_filled_in() {
+    fn compare_form_is_prefilled() {
         let mut req = CreatePull::new("fe/a b", "Ünï & x");
         req.base = Some("rel/1".into());
         assert_eq!(

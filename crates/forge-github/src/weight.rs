@@ -1,18 +1,18 @@
-//! Bounds what an answer takes in memory, before it is parsed.
+//! Bounds the memory that an answer takes, before it is parsed.
 
 use std::fmt;
 
 use forge_core::{Action, Arg, Error, ErrorKind, Hint, Param, Result, call};
 
-/// No page that is asked for has so many objects and elements of lists.
+/// Above the objects and list elements of the largest page that this crate requests.
 const MAX_ITEMS: usize = 65_536;
 const MAX_FIELDS: usize = 8 * MAX_ITEMS;
-/// What an item takes beside its text, in bytes.
+/// Memory of an item in addition to its text, in bytes.
 const ITEM: usize = 256;
-/// Deeper JSON is not parsed.
+/// The JSON parser's depth limit.
 const MAX_DEPTH: usize = 128;
 
-/// The source of the error about an answer of too many items.
+/// Error source: the answer has too many items.
 #[derive(Debug)]
 struct TooMany;
 
@@ -24,13 +24,13 @@ impl fmt::Display for TooMany {
 
 impl std::error::Error for TooMany {}
 
-/// Whether an answer was refused because of the number of its items.
+/// Returns whether an answer was refused because of the number of its items.
 pub(crate) fn is_too_many(error: &Error) -> bool {
     use std::error::Error as _;
     error.source().is_some_and(|source| source.is::<TooMany>())
 }
 
-/// Counts an answer of `host` as held in memory by the call that it belongs to.
+/// Charges an answer of `host` to the memory budget of the current call.
 ///
 /// # Errors
 /// `protocol` for JSON of too many items; as [`call::hold`].
@@ -60,10 +60,10 @@ struct Count {
 }
 
 impl Count {
-    /// Counts what `json` has, without parsing it.
+    /// Counts the items and fields of `json` without parsing it.
     fn of(json: &[u8]) -> Self {
         let mut count = Self::default();
-        // For each open bracket, whether it is that of a list.
+        // For each open bracket, whether it opened a list.
         let mut open: Vec<bool> = Vec::new();
         let (mut in_string, mut is_escaped, mut begins) = (false, false, false);
         for byte in json {

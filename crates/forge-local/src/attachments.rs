@@ -1,4 +1,4 @@
-//! Attachments: nothing would show them.
+//! Attachments: unsupported, since a git repository has no page to show them.
 
 use async_trait::async_trait;
 use forge_core::{

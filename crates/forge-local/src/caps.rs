@@ -1,4 +1,4 @@
-//! What pull requests inside a git repository can do.
+//! Declares the capabilities and limits of the local backend.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use forge_core::{
 
 use crate::Local;
 
-/// The sizes: GitHub's, so that what is written here can move there.
+/// GitHub's limits, so that local pull requests and issues can move there.
 pub(crate) const LIMITS: Limits = Limits {
     title_max: 256,
     body_max: 65_536,
@@ -17,7 +17,7 @@ pub(crate) const LIMITS: Limits = Limits {
     page_max: 100,
 };
 
-/// Where nothing runs checks, people do.
+/// Recovery for the missing checks: run tests by hand.
 static TEST_YOURSELF: Hint = Hint::fixed(
     "run the tests on the head yourself and say so in a review",
     Action::fixed(
@@ -29,7 +29,7 @@ static TEST_YOURSELF: Hint = Hint::fixed(
     ),
 );
 
-/// What it can do, each with the forge's own reason where it cannot.
+/// The capabilities, each unsupported one with this backend's reason.
 pub static CAPABILITIES: Capabilities = Capabilities {
     table: &[
         (C::PrCreate, Native),
@@ -261,7 +261,7 @@ pub static CAPABILITIES: Capabilities = Capabilities {
 };
 
 impl Local {
-    /// The error for what the table says no to.
+    /// The error for an unsupported capability.
     pub(crate) fn unsupported(capability: C) -> Error {
         match CAPABILITIES.get(capability) {
             No { why, instead } => Error::unsupported(capability, why, instead),

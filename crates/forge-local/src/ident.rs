@@ -1,26 +1,26 @@
-//! Who the viewer is, and what time it is.
+//! Determines the viewer and the current time.
 
 use forge_core::{Error, ErrorKind, Result, Timestamp, model::Actor};
 use forge_git::{Git, Signing, parse_signature};
 
 use crate::store::same_login;
 
-/// Who acts, and when.
+/// The acting person, and the time.
 #[derive(Clone, Debug)]
 pub(crate) struct Identity {
     pub actor: Actor,
     pub at: Timestamp,
-    /// How commits that land on a branch are signed; read by the process that reads the login.
+    /// How commits on a branch are signed; read by the same git process as the login.
     pub signing: Signing,
 }
 
 impl Identity {
-    /// Whether `login` names the viewer.
+    /// Returns whether `login` names the viewer.
     pub fn is(&self, login: &str) -> bool {
         same_login(&self.actor.login, login)
     }
 
-    /// `@me` as the viewer's login, other logins as they are.
+    /// Replaces `@me` by the viewer's login.
     pub fn resolve(&self, login: &str) -> String {
         if login == "@me" {
             self.actor.login.clone()
@@ -30,9 +30,9 @@ impl Identity {
     }
 }
 
-/// The viewer: the author that git would write, with the login of `forge.login` or else the part of
-/// the e-mail address before the `@`. The time is git's too, so `GIT_COMMITTER_DATE` and
-/// `GIT_AUTHOR_DATE` are respected.
+/// The viewer: the author that git would record, with the login of `forge.login` or the local part
+/// of the e-mail address. The time is git's too, so `GIT_COMMITTER_DATE` and `GIT_AUTHOR_DATE` are
+/// respected.
 pub(crate) async fn identity(git: &Git) -> Result<Identity> {
     let author = git.run(["-c", "user.useConfigOnly=true", "var", "GIT_AUTHOR_IDENT"]);
     let keys = format!(r"^(forge\.login|{})$", Signing::KEYS);
@@ -79,7 +79,7 @@ async fn committed_at(git: &Git) -> Result<Timestamp> {
 
 fn unknown(said: &str) -> Error {
     let says = |words: &str| said.contains(words);
-    // A name may be set and be empty, or hold nothing that git keeps.
+    // A configured name may be empty, or contain only characters that git strips.
     let no_name = says("no name was given") || says("empty ident name") || says("disallowed char");
     let (what, hint) = if no_name {
         ("user.name", "git config user.name \"Your Name\"")
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_git_misses_is_what_the_hint_sets() {
+    fn missing_identity_hint_sets_missing_key() {
         for (said, code, hint) in [
             (
                 "no name was given and auto-detection is disabled",

@@ -25,16 +25,16 @@ use crate::{
 
 /// Longest name, in characters.
 const NAME_MAX: usize = 50;
-/// What to do about a name that is taken.
+/// Recovery for an existing name.
 static OVERWRITE: Hint = Hint::fixed(
     "overwrite it, or choose another name",
     Action::again(&[(Param::Force, Arg::Set(Cow::Borrowed("true")))]),
 );
-/// The colours that take turns for labels that were given none.
+/// Colours for labels without one, in turn.
 const PALETTE: [&str; 8] = [
     "4f7cac", "c0504d", "6a994e", "b38cb4", "d4a017", "3d8b8b", "8d6e63", "7a7a7a",
 ];
-/// What a repository starts with: name, colour, description.
+/// The initial labels: name, colour, description.
 const STARTERS: [(&str, &str, &str); 9] = [
     ("bug", "c0392b", "It does not do what it should"),
     ("documentation", "2c6fbb", "The words need work"),
@@ -59,12 +59,12 @@ const STARTERS: [(&str, &str, &str); 9] = [
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Book {
     format: u32,
-    /// The id that the next new label gets.
+    /// The id of the next new label.
     next: u64,
     labels: Vec<Label>,
 }
 
-/// The labels and the commit that holds them.
+/// The labels, and the commit they were read from.
 pub(crate) struct LoadedBook {
     pub book: Book,
     old: Option<String>,
@@ -102,7 +102,7 @@ impl Book {
     /// The label called `name`.
     ///
     /// # Errors
-    /// `invalid_input` that names those near it.
+    /// `invalid_input` with similar names.
     pub fn resolve(&self, name: &str) -> Result<LabelRef> {
         let found = self.find(name.trim()).ok_or_else(|| {
             let shown = text::one_line(name).into_owned();
@@ -120,10 +120,10 @@ impl Book {
 }
 
 impl Store {
-    /// The labels, or the starters when none was ever defined.
+    /// Reads the labels, or the initial ones if none was ever defined.
     ///
     /// # Errors
-    /// `protocol` when what is stored cannot be read.
+    /// `protocol` if the stored labels cannot be read.
     pub async fn labels(&self, cat: &mut CatFile) -> Result<LoadedBook> {
         let Some(tip) = cat.info(LABELS).await? else {
             return Ok(LoadedBook {
@@ -137,7 +137,7 @@ impl Store {
         };
         let object = cat.get(&format!("{}:{LABELS_FILE}", tip.oid)).await;
         let object = object.map_err(|e| match e.kind() {
-            // git itself failed, and the labels may be whole.
+            // git itself failed; the labels may be intact.
             forge_core::ErrorKind::Git { .. } => e,
             _ => bad(e.message().into()).with_source(e),
         })?;
@@ -275,7 +275,7 @@ impl Local {
     }
 }
 
-/// A name that a list of names separated by commas can hold.
+/// Validates a name: no commas, since lists of names are comma-separated.
 fn label_name(name: &str) -> Result<String> {
     let name = check_label_name(name, NAME_MAX)?;
     if name.contains(',') {
@@ -296,7 +296,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_found_without_regard_to_case_and_near_ones_are_named() {
+    fn label_lookup_ignores_case_and_suggests_names() {
         let book = Book::default();
         assert_eq!(book.resolve(" Good First Issue ").unwrap().id, "5");
         let e = book.resolve("bugg").unwrap_err();

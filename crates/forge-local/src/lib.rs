@@ -1,13 +1,12 @@
 //! Pull requests and issues kept inside a git repository, under `refs/forge/`.
 //!
-//! [`Local::open`] finds the repository; what it gives is a [`Forge`] like any other. The history of
-//! a pull request is the history of its ref (`git log --first-parent refs/forge/pulls/7`), every
-//! write is a compare-and-swap on that ref. A work tree is touched in one case: its files follow a
-//! merge into the branch that it has checked out. `docs/local.md` has the
-//! format.
+//! [`Local::open`] finds the repository and returns a [`Forge`]. The history of a pull request is
+//! the history of its ref (`git log --first-parent refs/forge/pulls/7`), and every write is a
+//! compare-and-swap on that ref. Work trees change in one case: their files follow a merge into the
+//! branch that is checked out. `docs/local.md` describes the format.
 //!
-//! A plain repository has no accounts and no permissions: whoever can write to it can write as
-//! anybody. The viewer is whom git's own configuration names.
+//! A plain repository has no accounts and no permissions: anyone who can write to it can write
+//! under any name. The viewer is the user of git's configuration.
 
 use std::{
     num::NonZeroUsize,
@@ -55,18 +54,18 @@ pub struct Local {
 }
 
 impl Local {
-    /// The repository at `path`: a work tree or a directory in it, a linked work tree, a bare
+    /// Opens the repository at `path`: a work tree or a directory in it, a linked work tree, a bare
     /// repository, or a `.git` directory. `trust` says who chose the path.
     ///
     /// # Errors
-    /// `not_found` when there is none; `config` when git is older than 2.38; `git` when git refuses
-    /// it, as it does with a repository that belongs to somebody else, and with a bare one that
-    /// nobody named by its own path.
+    /// `not_found` if there is no repository; `config` if git is older than 2.38; `git` if git
+    /// refuses the repository, as for one of another owner, and for a bare one that was not named
+    /// by its own path.
     pub async fn open(path: &Path, trust: Trust) -> Result<Arc<Self>> {
         Self::open_with(path, trust, None).await
     }
 
-    /// As [`Local::open`], with what earlier ones have left for later ones.
+    /// As [`Local::open`], with a cache shared between calls.
     ///
     /// # Errors
     /// As [`Local::open`].
@@ -97,13 +96,13 @@ impl Local {
         }))
     }
 
-    /// What names the repository: its main work tree, or itself when it is bare.
+    /// The id of the repository: the path of its main work tree, or of the bare repository.
     #[must_use]
     pub fn id(&self) -> &RepoId {
         &self.repository.id
     }
 
-    /// That directory.
+    /// The directory of the main work tree, or of the bare repository.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.repository.root
@@ -113,8 +112,7 @@ impl Local {
         &self.repository.git
     }
 
-    /// Git in the work tree that was named or that the process stands in: for who somebody is and how
-    /// commits are signed.
+    /// Git in the named or current work tree: for the viewer's identity, and for signing commits.
     pub(crate) fn here(&self) -> &Git {
         &self.repository.here
     }
@@ -141,7 +139,7 @@ impl Local {
         .with_hint("open the repository that you mean"))
     }
 
-    /// The number of one of our pull requests.
+    /// The number of a pull request of this repository.
     pub(crate) fn number(&self, pr: &PrId) -> Result<u64> {
         self.check(&pr.repo)?;
         match &pr.key {
@@ -154,7 +152,7 @@ impl Local {
         }
     }
 
-    /// The number of one of our issues.
+    /// The number of an issue of this repository.
     pub(crate) fn issue_number(&self, issue: &IssueId) -> Result<u64> {
         self.check(&issue.repo)?;
         match &issue.key {
@@ -186,7 +184,7 @@ impl Forge for Local {
     }
 
     fn concurrency(&self) -> NonZeroUsize {
-        // Each call runs git processes; more at once than this is slower, not faster.
+        // Each call runs git processes; more of them at once are slower.
         NonZeroUsize::MIN.saturating_add(3)
     }
 

@@ -1,4 +1,4 @@
-//! How pull requests and issues refer to each other. Nothing of it is stored: a text decides.
+//! Links between pull requests and issues. Links are never stored, but read from the texts.
 
 use forge_core::{
     PrKey, Result, Warning,
@@ -15,17 +15,17 @@ use crate::{
     store::{Pull, Read, Snapshot, StoredIssue},
 };
 
-/// More of what one text names is not looked up.
+/// How many mentions in a text are looked up.
 const NAMED: usize = 50;
-/// More of what may name it is not read.
+/// How many texts that may mention the subject are read.
 const NAMING: usize = 100;
 
-/// One of ours, with everything that is written on it.
+/// A pull request or an issue, with all its texts.
 struct Written {
     link: Link,
     description: String,
     said: Vec<String>,
-    /// It is a pull request.
+    /// The pull request, unless this is an issue.
     pull: Option<Pull>,
 }
 
@@ -83,7 +83,7 @@ impl Local {
         }
     }
 
-    /// What is written on one of ours. What was said below it is a warning when it cannot be read.
+    /// Reads a subject with its texts. Unreadable comments become a warning.
     async fn written(
         &self,
         cat: &mut CatFile,
@@ -145,14 +145,14 @@ impl Local {
         Link::bare(Some(kind), Some(self.id().clone()), PrKey::Number(number))
     }
 
-    /// Which of ours is named. What is closed is an issue.
+    /// The kind and number of a mention of this repository. Closing words refer to an issue.
     fn number_of(&self, mention: &Mention) -> Option<(Option<SubjectKind>, u64)> {
         let (kind, number) = mention.named.number_in(self.id())?;
         let closed = mention.closes.then_some(SubjectKind::Issue);
         Some((kind.or(closed), number))
     }
 
-    /// What the texts of `own` name. A number names the pull request and the issue that have it.
+    /// Adds what the texts of `own` mention. A number means both the pull request and the issue.
     async fn named_in(
         &self,
         cat: &mut CatFile,
@@ -204,7 +204,7 @@ impl Local {
         Ok(found)
     }
 
-    /// The open pull requests whose head branch is the base of `pull`, and the reverse.
+    /// Adds open pull requests whose head branch is the base of `pull`, and the reverse.
     async fn stacked(&self, cat: &mut CatFile, pull: &Pull, links: &mut Links) -> Result<()> {
         if !pull.is_open() {
             return Ok(());
@@ -231,8 +231,8 @@ impl Local {
         Ok(())
     }
 
-    /// What closes it or names it. git looks for the number in all events, and what is written now
-    /// decides.
+    /// Adds whatever closes or mentions the subject. git finds the number in all events, but only
+    /// current texts count.
     async fn naming(
         &self,
         cat: &mut CatFile,

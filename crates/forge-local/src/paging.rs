@@ -1,4 +1,4 @@
-//! Pages of lists that are in memory.
+//! Pages of lists in memory.
 
 use std::hash::Hash;
 
@@ -6,11 +6,11 @@ use forge_core::{Cursor, Error, Page, PageReq, Result};
 
 use crate::caps::LIMITS;
 
-/// The word of our cursors.
+/// The prefix of this backend's cursors.
 pub(crate) const SCHEME: &str = "local";
 
-/// The longest page of a list that is worked out as a whole whatever its pages: short pages would
-/// only repeat the work.
+/// The page limit of lists that are always computed in full, where short pages would only repeat
+/// the work.
 const WHOLE_MAX: usize = 10_000;
 
 /// How many pull requests a page may hold.
@@ -18,7 +18,7 @@ pub(crate) fn limit(page: &PageReq) -> usize {
     page.limit.clamp(1, LIMITS.page_max)
 }
 
-/// The position of the page, a number; `None` on the first.
+/// The position in the cursor; `None` for the first page.
 pub(crate) fn position(page: &PageReq, query: &impl Hash) -> Result<Option<u64>> {
     let Some(cursor) = &page.cursor else {
         return Ok(None);
@@ -33,7 +33,7 @@ pub(crate) fn position(page: &PageReq, query: &impl Hash) -> Result<Option<u64>>
     })
 }
 
-/// The page of `all` that was asked for; `query` says which list it is.
+/// Cuts the requested page out of `all`; `query` identifies the list.
 pub(crate) fn slice<T>(all: Vec<T>, page: &PageReq, query: &impl Hash) -> Result<Page<T>> {
     let begin = usize::try_from(position(page, query)?.unwrap_or(0)).unwrap_or(usize::MAX);
     let limit = page.limit.clamp(1, WHOLE_MAX);

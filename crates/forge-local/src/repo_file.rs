@@ -1,15 +1,15 @@
-//! One file of a branch, a tag or a commit.
+//! Reads a file of a branch, a tag or a commit.
 
 use forge_core::{Error, ErrorKind, Noun, Result, limits::MAX_REPO_FILE, text};
 use forge_git::{CatFile, refname_problem};
 
 use crate::{Local, store::branch_ref};
 
-/// What `git ls-tree` calls a symbolic link.
+/// git's mode for symbolic links.
 const SYMLINK: &str = "120000";
 
 impl Local {
-    /// The bytes of `path` as they are stored: nothing is converted, and no link is followed.
+    /// Reads the stored bytes of `path`, without conversion and without following links.
     pub(crate) async fn read_repo_file(
         &self,
         path: &str,
@@ -77,11 +77,11 @@ impl Local {
         }
     }
 
-    /// The commit of a branch, of a tag, or of an id of which the first digits may be given.
+    /// Resolves a branch, a tag, or a full or abbreviated commit id.
     async fn commit_at(&self, cat: &mut CatFile, at: &str) -> Result<String> {
         let mut names: Vec<String> = [branch_ref(at), format!("refs/tags/{at}")]
             .into_iter()
-            // What git refuses as a name could be an expression.
+            // An invalid ref name could be a revision expression.
             .filter(|name| refname_problem(name).is_none())
             .chain([at.to_owned()].into_iter().filter(|id| is_id(id)))
             .collect();
@@ -103,7 +103,7 @@ fn is_id(text: &str) -> bool {
     (7..=64).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
-/// Refuses a path that could lead out of the tree, or to more than one place in it.
+/// Refuses a path that could leave the tree or be ambiguous.
 fn check_path(path: &str) -> Result<()> {
     let odd = |part: &str| matches!(part, "" | "." | "..");
     let why = if path.is_empty() {
@@ -122,7 +122,7 @@ fn check_path(path: &str) -> Result<()> {
         .with_hint("write it from the top of the repository, such as docs/plan.md"))
 }
 
-/// Mode and object of the one entry that is `path`.
+/// Mode and object id of the only entry, if it is `path`.
 fn entry(listed: &[u8], path: &str) -> Option<(String, String)> {
     let line = std::str::from_utf8(listed.strip_suffix(b"\0")?).ok()?;
     let (header, found) = line.split_once('\t')?;

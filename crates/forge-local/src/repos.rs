@@ -8,7 +8,7 @@ use forge_core::{
 
 use crate::{Local, ident::identity, paging, repository::state_file, store::branch_ref};
 
-/// Where a repository usually has its main line, when nothing says where.
+/// Common names of the main branch, used if nothing configures one.
 const USUAL: [&str; 3] = ["main", "master", "trunk"];
 
 #[async_trait]
@@ -69,16 +69,16 @@ impl Repos for Local {
         self.commit_on_branch(req).await
     }
 
-    /// A git repository has no service.
+    /// A git repository has no service to examine.
     async fn examine(&self, _: &RepoId, _: bool) -> Vec<Examined> {
         Vec::new()
     }
 }
 
 impl Local {
-    /// The branch that pull requests go to: `forge.defaultBranch`, else `HEAD` of a bare repository,
-    /// else what `origin/HEAD` or `init.defaultBranch` names, else a usual name, else `HEAD` (which
-    /// in a work tree is only the branch that somebody works on). The first that exists.
+    /// The default base branch, the first that exists of: `forge.defaultBranch`; `HEAD` of a bare
+    /// repository; the branch named by `origin/HEAD` or `init.defaultBranch`; a common name;
+    /// `HEAD`, which in a work tree is only the branch of current work.
     pub(crate) async fn default_branch(&self) -> Result<Option<String>> {
         let git = self.git();
         let (head, origin, config) = tokio::join!(
@@ -128,7 +128,7 @@ impl Local {
             .map(|(c, _)| c))
     }
 
-    /// The text of the `description` file, unless it is the one that git puts there.
+    /// The text of the `description` file, unless it is git's template.
     fn description(&self) -> Option<String> {
         let file = self.repository.common_dir.join("description");
         let text = state_file(&file)?;

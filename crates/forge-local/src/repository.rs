@@ -1,4 +1,4 @@
-//! Which repository a path names.
+//! Finds the repository at a path.
 
 use std::{
     fs,
@@ -9,7 +9,7 @@ use std::{
 use forge_core::{Error, ErrorKind, Noun, RepoId, Result, Trust, text};
 use forge_git::{Git, Output, path_of};
 
-/// Asks for the directory that all work trees share, for the work tree's own, and for its top.
+/// Queries the common directory, the work tree's own git directory, and the top of the work tree.
 const DIRECTORIES: [&str; 5] = [
     "rev-parse",
     "--path-format=absolute",
@@ -17,33 +17,32 @@ const DIRECTORIES: [&str; 5] = [
     "--git-dir",
     "--show-cdup",
 ];
-/// How much of a file of git's own state is read, in bytes.
+/// The most bytes that are read of a git state file.
 pub(crate) const MAX_STATE_FILE: u64 = 64 * 1024;
 
-/// A repository that was found, ready to run git in.
+/// An opened repository, ready to run git in.
 #[derive(Clone, Debug)]
 pub(crate) struct Repository {
     /// Git in the main work tree, or in the bare repository.
     pub git: Git,
-    /// That directory, absolute and without links.
+    /// The directory of `git`, absolute and without links.
     pub root: PathBuf,
     /// The directory that all work trees share (`.git`).
     pub common_dir: PathBuf,
-    /// Git in the work tree that was named or that the process stands in: a linked one can have
-    /// configuration of its own.
+    /// Git in the named or current work tree: a linked one can have its own configuration.
     pub here: Git,
-    /// The main work tree as git gives it, where it was the one that was opened.
+    /// The main work tree as git reports it, if it was the one opened.
     pub main_tree: Option<PathBuf>,
-    /// What names it.
+    /// The id of the repository.
     pub id: RepoId,
 }
 
 impl Repository {
-    /// The repository at `path`: a work tree or a directory in one, a linked work tree, a bare
-    /// repository, or a `.git` directory itself. git's processes start what `trust` allows.
+    /// Finds the repository at `path`: a main or linked work tree, a directory in one, a bare
+    /// repository, or a `.git` directory. Git may run only programs that `trust` allows.
     ///
-    /// A bare repository opens where `path` is its own, or that of a work tree of it, and a person
-    /// named it: one that is committed as files in a clone would otherwise bring its own hooks.
+    /// A bare repository opens only if a person named it, by its own path or by one of its work
+    /// trees. Otherwise a bare repository committed as files in a clone would bring its own hooks.
     pub async fn find(path: &Path, trust: Trust) -> Result<Self> {
         let path = expand(path)?;
         let git = Git::at(&path).with_trust(trust);
@@ -76,7 +75,7 @@ impl Repository {
                     "neither it nor a directory above it has a .git",
                 ));
             }
-            // Such as a repository that belongs to somebody else: git's own words say what to do.
+            // For example a repository of another owner: git's message says what to do.
             return Err(found.error("rev-parse"));
         }
         let Directories {
@@ -97,7 +96,7 @@ impl Repository {
         }
         let mut git = Git::at(&root).with_trust(trust);
         if root == common_dir {
-            // Its path or a work tree of it was named.
+            // The user named the bare repository itself, or a work tree of it.
             git = git.opening_bare();
         }
         let mut repository = Self {
@@ -117,8 +116,8 @@ impl Repository {
         {
             repository.here = Git::at(top).with_trust(trust);
         }
-        // Only the clone that a person stands in fetches what it has left out: one that was named may
-        // be a stranger's, with a remote that is a program.
+        // Only the clone of the current directory fetches missing objects: a named one may be a
+        // stranger's, with a program as its remote.
         if repository.stands_in().is_none() {
             repository.git = repository.git.without_lazy_fetch();
             repository.here = repository.here.without_lazy_fetch();
@@ -126,13 +125,13 @@ impl Repository {
         Ok(repository)
     }
 
-    /// Whether the repository is called by this directory, whichever work tree is meant.
+    /// Returns whether this directory names the repository, but no particular work tree.
     fn is_named(&self, dir: &Path) -> bool {
         dir == self.root || dir == self.common_dir
     }
 
-    /// The work tree that the process stands in, where it is one of this repository; and whether that
-    /// is the main one.
+    /// The work tree of the current directory, if it belongs to this repository, and whether it is
+    /// the main one.
     pub fn stands_in(&self) -> Option<(PathBuf, bool)> {
         let cwd = std::env::current_dir().ok()?.canonicalize().ok()?;
         let top = cwd.ancestors().find(|dir| dir.join(".git").exists())?;
@@ -142,8 +141,8 @@ impl Repository {
         (is_main || is_linked).then(|| (top.to_owned(), is_main))
     }
 
-    /// Whether `dir` is the main work tree, or a linked one, as the directory itself says and git's
-    /// state of it.
+    /// Whether `dir` is a work tree of this repository, main or linked, according to both the
+    /// directory and git's state.
     pub fn owns(&self, dir: &Path, is_main: bool) -> bool {
         let Some(state) = state_of(dir) else {
             return false;
@@ -164,22 +163,22 @@ impl Repository {
     }
 }
 
-/// What git printed for [`DIRECTORIES`].
+/// The parsed output of [`DIRECTORIES`].
 #[derive(Debug, PartialEq, Eq)]
 struct Directories {
-    /// The directory that all work trees share, without links.
+    /// The common directory of all work trees, without links.
     common: PathBuf,
-    /// Whether a linked work tree was asked.
+    /// Whether `path` is in a linked work tree.
     is_linked: bool,
-    /// The top of the work tree; `None` outside of one.
+    /// The top of the work tree; `None` outside a work tree.
     top: Option<PathBuf>,
 }
 
 impl Directories {
-    /// Reads it; `path` is what was asked about.
+    /// Parses git's output for `path`.
     fn of(output: &Output, path: &Path) -> Result<Self> {
         let printed = &output.stdout;
-        // Else the work tree's own directory is outside of the common one.
+        // If the split fails, the work tree's own directory is outside the common one.
         let first = printed.split(|b| *b == b'\n').next().unwrap_or_default();
         let parts = split_directories(printed).unwrap_or([first, b"elsewhere", b""]);
         let [common, own, top] = parts;
@@ -187,7 +186,7 @@ impl Directories {
         Ok(Self {
             common: common.canonicalize().unwrap_or(common),
             is_linked: !own.is_empty(),
-            // Outside of a work tree git prints no line.
+            // Outside a work tree git prints no line.
             top: top.strip_suffix(b"\n").map(|up| {
                 let top = path.join(path_of(up));
                 top.canonicalize().unwrap_or(top)
@@ -196,8 +195,8 @@ impl Directories {
     }
 }
 
-/// The parts of `<common>`, newline, `<common><own>`, newline, `<top>` (with its newline, or nothing). A
-/// path may have a newline in it.
+/// Splits `<common>`, newline, `<common><own>`, newline, `<top>` (with a newline, or empty). Paths
+/// may contain newlines.
 fn split_directories(printed: &[u8]) -> Option<[&[u8]; 3]> {
     let newlines = printed.iter().enumerate().filter(|(_, b)| **b == b'\n');
     newlines.map(|(at, _)| at).find_map(|at| {
@@ -208,7 +207,7 @@ fn split_directories(printed: &[u8]) -> Option<[&[u8]; 3]> {
     })
 }
 
-/// The state directory that the `.git` of a work tree leads to, without links.
+/// The state directory that a work tree's `.git` points to, without links.
 fn state_of(top: &Path) -> Option<PathBuf> {
     let dot_git = top.join(".git");
     let state = match state_file(&dot_git) {
@@ -218,7 +217,7 @@ fn state_of(top: &Path) -> Option<PathBuf> {
     state.canonicalize().ok()
 }
 
-/// A small regular file of git's own; `None` for anything else.
+/// Reads a small regular state file of git; `None` for anything else.
 pub(crate) fn state_file(path: &Path) -> Option<Vec<u8>> {
     if !fs::metadata(path).ok()?.is_file() {
         return None;
@@ -229,15 +228,15 @@ pub(crate) fn state_file(path: &Path) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// A line of such a file without its end.
+/// The line of a state file, without its line end.
 pub(crate) fn line(bytes: &[u8]) -> &[u8] {
     let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
     bytes.strip_suffix(b"\r").unwrap_or(bytes)
 }
 
-/// Refuses a repository of which a part is a link to somewhere else: who allowed its path did not allow
-/// that. Hooks do not count, because none runs, and neither does what `objects/info/alternates` names:
-/// a clone with `--reference` has objects elsewhere, and no branch leads to them.
+/// Refuses a repository with parts that link elsewhere: the permission for its path does not cover
+/// those. Hooks are exempt, because none runs, and so is `objects/info/alternates`: a clone with
+/// `--reference` borrows objects, but no branches.
 fn refuse_links_outwards(common: &Path) -> Result<()> {
     let parts = ["objects", "refs", "logs", "reftable", "worktrees", "info"];
     let mut dirs = vec![common.to_owned()];
@@ -276,13 +275,13 @@ fn leads_outwards(link: &Path) -> Error {
     )
 }
 
-/// Whether git keeps away because every process has `safe.bareRepository=explicit`.
+/// Returns whether git refuses because all processes have `safe.bareRepository=explicit`.
 fn is_refused_as_bare(output: &Output) -> bool {
     output.status != 0
         && String::from_utf8_lossy(&output.stderr).contains("cannot use bare repository")
 }
 
-/// A bare repository, or a directory in one, that no person named.
+/// The error for a bare repository, or a directory in one, that no person named.
 fn bare(path: &Path) -> Error {
     Error::new(
         ErrorKind::PermissionDenied {
@@ -299,7 +298,7 @@ fn bare(path: &Path) -> Error {
     )
 }
 
-/// The absolute path of what a user typed.
+/// Expands a user's path to an absolute one.
 fn expand(path: &Path) -> Result<PathBuf> {
     let path = match path.strip_prefix("~") {
         Ok(rest) => {

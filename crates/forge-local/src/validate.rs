@@ -1,14 +1,14 @@
-//! What is checked before anything is written.
+//! Checks before any write.
 
 use forge_core::{Action, Arg, Error, Hint, Param, Result, model::Reviewer, near, text};
 use forge_git::{CatFile, refname_problem};
 
 use crate::{Local, store::branch_ref};
 
-/// The same call with a body.
+/// Repeats the failed call with another body.
 pub(crate) const CHOOSE_BODY: Action = Action::again(&[(Param::Body, Arg::Choose)]);
 
-/// A login that somebody typed.
+/// Validates a login from user input.
 pub(crate) fn login(field: &'static str, login: &str) -> Result<()> {
     let bad = login.is_empty()
         || login.chars().count() > 100
@@ -24,7 +24,7 @@ pub(crate) fn login(field: &'static str, login: &str) -> Result<()> {
     Ok(())
 }
 
-/// Reviewers: people alone, because a repository knows no teams.
+/// Validates reviewers: only people, because a repository has no teams.
 pub(crate) fn reviewers(list: &[Reviewer]) -> Result<()> {
     for reviewer in list {
         match reviewer {

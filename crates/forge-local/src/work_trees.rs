@@ -1,9 +1,9 @@
 //! The work trees of the repository: which branches they use, and how their files follow a branch.
 //!
-//! A branch that moves under a work tree leaves its files behind, and the user's next `git commit -a`
-//! would take the difference back. So the files go along, as with git's
-//! `receive.denyCurrentBranch=updateInstead`, and like there they go first: a process that is killed
-//! in between leaves the merge staged on the old commit, which no later commit reverts.
+//! A branch that moves under a work tree leaves its files behind, and the user's next commit of all
+//! files would revert the move. So the files are updated too, as with git's
+//! `receive.denyCurrentBranch=updateInstead`. As in git, the files come first: a process killed in
+//! between leaves the merge staged on the old commit, and committing that reverts nothing.
 
 use std::{
     borrow::Cow,
@@ -21,11 +21,11 @@ use crate::{
     repository::{MAX_STATE_FILE, line, show, state_file},
 };
 
-/// How many commits of a branch are looked through for the one that a work tree shows.
+/// How many commits of a branch are searched for the one that the index of a work tree matches.
 const MAX_COMMITS_BEHIND: &str = "20";
 /// How many files a message names; the error itself has all of them.
 const MAX_NAMED_FILES: usize = 5;
-/// The same call, whatever is in a work tree.
+/// Repeats the failed call without updating work trees.
 const LEAVE_CHECKOUT: Action =
     Action::again(&[(Param::LeaveCheckout, Arg::Set(Cow::Borrowed("true")))]);
 
@@ -34,16 +34,16 @@ const LEAVE_CHECKOUT: Action =
 pub(crate) enum BranchUse {
     /// The branch is checked out.
     CheckedOut,
-    /// An operation of git that goes back to the branch, or moves it, has not ended.
+    /// An unfinished git operation will return to the branch, or move it.
     Busy(&'static str),
 }
 
 /// A work tree that uses a branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct WorkTree {
-    /// Its directory.
+    /// The directory of the work tree.
     pub path: PathBuf,
-    /// How it uses the branch.
+    /// How the work tree uses the branch.
     pub usage: BranchUse,
     /// Whether it is the main work tree.
     is_main: bool,
@@ -51,39 +51,39 @@ pub(crate) struct WorkTree {
     is_locked: bool,
 }
 
-/// What is known of the directory of a work tree that has a branch checked out.
+/// Whether the directory of a work tree can be trusted to be that work tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Directory {
-    /// It is the work tree.
+    /// The directory is verified to be the work tree.
     Proved,
-    /// A linked work tree is not there any more.
+    /// A linked work tree is missing.
     Gone,
-    /// A linked work tree is not there, and `git worktree lock` says that it comes back.
+    /// A linked work tree is missing, but locked by `git worktree lock`, so it will come back.
     Away,
-    /// It does not lead to the repository, or not back.
+    /// The directory does not point to the repository, or not the reverse.
     Unproved,
 }
 
-/// A move of a branch, and the work trees that go along.
+/// A move of a branch, and the work trees to update.
 #[derive(Debug)]
 pub(crate) struct BranchMove {
     branch: String,
     from: String,
     to: String,
-    /// Files are left as they are.
+    /// Leaves the files of work trees unchanged.
     leave: bool,
     checkouts: Vec<Checkout>,
     warnings: Vec<Warning>,
 }
 
-/// What became of the work trees.
+/// The result of updating the work trees.
 #[derive(Debug, Default)]
 pub(crate) struct BroughtAlong {
     pub steps: Vec<Step>,
     pub warnings: Vec<Warning>,
 }
 
-/// A work tree whose files go along with a branch, once it is proved that they can.
+/// A work tree whose files will follow the branch, if `prove` succeeds.
 #[derive(Debug)]
 struct Checkout {
     git: Git,
@@ -92,9 +92,9 @@ struct Checkout {
     from: String,
     to: String,
     coming: Vec<Touched>,
-    /// An older commit of the branch whose files the index has.
+    /// An older commit of the branch that the index is based on.
     older: Option<String>,
-    /// The index has changes of its own.
+    /// Whether the index has staged changes.
     has_staged: bool,
 }
 
@@ -102,17 +102,17 @@ struct Checkout {
 #[derive(Debug)]
 struct Touched {
     path: Vec<u8>,
-    /// Whether it is new.
+    /// Whether the path is new.
     added: bool,
-    /// Whether it goes.
+    /// Whether the path is removed.
     removed: bool,
-    /// Whether it is a submodule in one of them.
+    /// Whether the path is a submodule in either commit.
     submodule: bool,
 }
 
 impl WorkTree {
-    /// What the work tree does with the branch, as the end of a sentence, and how to end that; a work
-    /// tree leaves the branch by `git switch` with `leave`.
+    /// The use of the branch, as the end of a sentence, and the command that ends it; `leave` is
+    /// the argument of `git switch` for leaving the branch.
     pub fn explain(&self, leave: &str) -> (String, String) {
         let (shown, dir) = (show(&self.path), quote(&self.path));
         match self.usage {
@@ -177,7 +177,7 @@ impl Local {
             } else if line == wanted.as_bytes()
                 && let Some(listed) = trees.last()
             {
-                // The main one is the first of the list.
+                // git lists the main work tree first.
                 let is_main = trees.len() == 1;
                 let path = match is_main {
                     true => self.main_tree(listed).await,
@@ -194,8 +194,8 @@ impl Local {
         Ok(found)
     }
 
-    /// The main work tree. git lists the repository itself where that is not called `.git`, and knows
-    /// the work tree by its link alone.
+    /// The main work tree. If the repository is not called `.git`, git lists the repository in its
+    /// place and only the work tree's own link leads to it.
     async fn main_tree(&self, listed: &Path) -> PathBuf {
         if let Some(top) = &self.repository.main_tree {
             return top.clone();
@@ -209,7 +209,7 @@ impl Local {
         }
     }
 
-    /// Refuses a branch that is another name of a branch: whoever uses that one would not be seen.
+    /// Refuses a branch that is an alias of another one, whose users would be missed.
     async fn is_direct(&self, branch: &str) -> Result<()> {
         let full = format!("refs/heads/{branch}");
         let asked = self.git().run(["symbolic-ref", "--quiet", &full]).await?;
@@ -227,7 +227,7 @@ impl Local {
         Err(Error::precondition(Precondition::Rule, message).with_hint(hint))
     }
 
-    /// The directories in which git keeps the state of each work tree, with the work tree's own.
+    /// Git's state directory of each work tree, with the work tree's path.
     fn state_dirs(&self) -> Vec<(PathBuf, PathBuf)> {
         let common = &self.repository.common_dir;
         let main = self.repository.main_tree.as_ref();
@@ -252,7 +252,7 @@ impl Local {
             return Directory::Proved;
         }
         let is_there = tree.path.join(".git").symlink_metadata().is_ok();
-        // The command runs in a linked work tree that was moved, and it can be this one.
+        // The command may run in a moved linked work tree, and that may be this one.
         let is_here = || {
             let stands_in = self.repository.stands_in();
             stands_in.is_some_and(|(top, is_main)| !is_main && !self.repository.owns(&top, false))
@@ -264,13 +264,13 @@ impl Local {
         }
     }
 
-    /// Prepares the move of `branch` from `from` to `to`: proves that the files of every work tree that
-    /// has it checked out can go along. Nothing is changed.
+    /// Prepares moving `branch` from `from` to `to`: verifies that all work trees with the branch
+    /// checked out can follow. Changes nothing.
     ///
     /// # Errors
-    /// `precondition_failed` with the files that are in the way, where the directory of a work tree is
-    /// not known or a locked work tree is away, or where git has not finished with the branch; with
-    /// `leave`, in the last case alone.
+    /// `precondition_failed` with the blocking files, if the directory of a work tree is unknown, a
+    /// locked work tree is missing, or a git operation on the branch is unfinished. With `leave`,
+    /// only the last applies.
     pub(crate) async fn prepare_move(
         &self,
         branch: &str,
@@ -306,7 +306,7 @@ impl Local {
         Ok(the_move)
     }
 
-    /// The work tree at `path`, of which it is proved that its files can go along.
+    /// Prepares the work tree at `path`, and verifies that its files can follow.
     async fn checkout(&self, the_move: &BranchMove, path: PathBuf) -> Result<Checkout> {
         let BranchMove {
             branch, from, to, ..
@@ -327,9 +327,9 @@ impl Local {
         Ok(checkout)
     }
 
-    /// Looks again once the branch has moved: a work tree that took the branch meanwhile is brought
-    /// along, and one that left it gets the files of what it has now. The branch stays moved, so what
-    /// fails is a warning.
+    /// Checks the work trees again after the move: one that checked out the branch since then is
+    /// updated, and one that left it gets the files of its current commit. Failures become
+    /// warnings, because the branch has moved.
     pub(crate) async fn finish_move(&self, the_move: BranchMove) -> BroughtAlong {
         let mut brought = BroughtAlong {
             warnings: the_move.warnings.clone(),
@@ -360,7 +360,7 @@ impl Local {
                 continue;
             }
             if !the_move.leave && directory == Directory::Proved {
-                // The warning below has the command for what cannot follow.
+                // If this fails, the warning below has the command.
                 if let Ok(step) = self.follow(&the_move, tree.path.clone()).await {
                     brought.steps.extend(step);
                     continue;
@@ -373,18 +373,18 @@ impl Local {
         brought
     }
 
-    /// Brings a work tree along that took the branch while it moved.
+    /// Updates a work tree that checked out the branch during the move.
     async fn follow(&self, the_move: &BranchMove, path: PathBuf) -> Result<Option<Step>> {
         let git = self.git().in_dir(&path);
         if staged(&git, &the_move.to).await?.is_empty() {
-            // It took the branch after the move.
+            // The work tree checked out the branch after the move.
             return Ok(None);
         }
         let checkout = self.checkout(the_move, path).await?;
         checkout.forward().await.map(Some)
     }
 
-    /// The warning about a work tree that stays behind although it has the branch checked out.
+    /// The warning about a work tree that has the branch checked out but keeps its old files.
     async fn files_left(&self, the_move: &BranchMove, tree: &WorkTree) -> Warning {
         let shown = shown_in(&self.git().in_dir(&tree.path), &the_move.from).await;
         let from = shown.as_deref().unwrap_or(&the_move.from);
@@ -409,7 +409,7 @@ impl Local {
         .with_hint(hint)
     }
 
-    /// The refusal where the directory of a work tree cannot be shown to be that.
+    /// The error for a directory that cannot be verified as the work tree.
     fn unproved(&self, branch: &str, tree: &WorkTree) -> Error {
         let branch = text::one_line(branch);
         let (message, hint) = match tree.is_main {
@@ -443,10 +443,10 @@ impl Local {
 }
 
 impl BranchMove {
-    /// Brings the files of all work trees along, or of none.
+    /// Updates the files of all work trees, or of none.
     ///
     /// # Errors
-    /// `git` when that fails half-way.
+    /// `git` if an update fails halfway.
     pub async fn forward(&self) -> Result<Vec<Step>> {
         let mut steps = Vec::new();
         for (done, checkout) in self.checkouts.iter().enumerate() {
@@ -466,16 +466,16 @@ impl BranchMove {
         Ok(steps)
     }
 
-    /// Gives all work trees the files of the commit that they have now: the branch did not move, or
-    /// somebody else moved it.
+    /// Resets all work trees to the files of their current commits, after the branch did not move
+    /// or someone else moved it.
     ///
     /// # Errors
-    /// `git` when a work tree was changed meanwhile, with the command that does it.
+    /// `git` if a work tree was changed in the meantime, with the command that resets it.
     pub async fn back(&self) -> Result<()> {
         back_all(&self.checkouts).await
     }
 
-    /// As [`Self::back`], because of `e`: the error to end with.
+    /// As [`Self::back`], after the failure `e`; returns the error to report.
     pub async fn back_after(&self, e: Error) -> Error {
         match self.back().await {
             Ok(()) => e,
@@ -503,8 +503,8 @@ impl Checkout {
         })
     }
 
-    /// Gives the work tree the files of its `HEAD`, the changes of the user kept. git reads `HEAD` once
-    /// it has locked the index, and a commit of the user's holds that lock until `HEAD` has moved.
+    /// Resets the work tree to the files of its `HEAD`, keeping the user's changes. git reads
+    /// `HEAD` under the index lock, which a concurrent commit holds until `HEAD` has moved.
     async fn back(&self) -> Result<()> {
         let Self { to, path, .. } = self;
         self.read_tree(&["-u"], to, "HEAD").await.map_err(|e| {
@@ -523,9 +523,9 @@ impl Checkout {
         })
     }
 
-    /// A merge of two trees into the index, and with `-u` into the files.
+    /// Merges two trees into the index, and with `-u` into the files.
     async fn read_tree(&self, options: &[&str], from: &str, to: &str) -> Result<()> {
-        // The files of another work tree can have been configuration that is included.
+        // Configuration can include files of another work tree.
         self.git
             .in_dir(&self.path)
             .refuse_programs(&self.operation(), is_filter)
@@ -536,7 +536,7 @@ impl Checkout {
         if let Ok(cwd) = cwd
             && cwd.starts_with(&self.path)
         {
-            // git keeps the directory that it was started in.
+            // git keeps its start directory.
             git = git.in_dir(cwd);
             args.extend(["-C".into(), self.path.clone().into()]);
         }
@@ -547,13 +547,13 @@ impl Checkout {
         output.ok("read-tree").map(|_| ())
     }
 
-    /// What a refusal of programs is about.
+    /// The name of the operation in a refusal of programs.
     fn operation(&self) -> String {
         format!("changing the files of {}", show(&self.path))
     }
 
-    /// The submodules that are checked out here and change. git would leave them where they are, or
-    /// overwrite the untracked files in them.
+    /// The checked-out submodules that change. git would not move them, or overwrite untracked
+    /// files in them.
     fn submodules(&self) -> BTreeSet<String> {
         let is_there = |file: &&Touched| {
             let dir = self.path.join(path_of(&file.path));
@@ -566,7 +566,7 @@ impl Checkout {
             .collect()
     }
 
-    /// Fails where a change or a file of the user would be lost or overwritten.
+    /// Fails if the update would lose or overwrite a user's change or file.
     async fn prove(&self) -> Result<()> {
         self.git
             .refuse_programs(&self.operation(), is_filter)
@@ -575,7 +575,7 @@ impl Checkout {
         if !submodules.is_empty() {
             return Err(self.refusal(&submodules, "is a submodule, which only git itself moves"));
         }
-        // A file that was touched and not changed is no change.
+        // A file with a new time but the same content is unchanged.
         let refresh = ["update-index", "-q", "--ignore-submodules", "--refresh"];
         self.git.run_with_locks(refresh, b"").await?;
         if let Some(older) = &self.older {
@@ -612,7 +612,7 @@ impl Checkout {
         Err(self.refusal(&in_the_way, "would be overwritten"))
     }
 
-    /// The refusal because of `files`, of which `why` is true.
+    /// The error about `files`, with the reason `why`.
     fn refusal(&self, files: &BTreeSet<String>, why: &str) -> Error {
         let shown: Vec<_> = files
             .iter()
@@ -633,8 +633,8 @@ impl Checkout {
         Error::precondition(Precondition::WorkTree(files), message).with_hint(self.recovery())
     }
 
-    /// The refusal where the index is built on an older commit: either the files of an earlier merge
-    /// were left behind, or the user takes that merge back.
+    /// The error for an index based on an older commit: either the files of an earlier merge were
+    /// left behind, or the user is reverting that merge.
     fn ambiguous(&self, older: &str) -> Error {
         let dir = quote(&self.path);
         let message = format!(
@@ -659,8 +659,8 @@ impl Checkout {
         .with_action(LEAVE_CHECKOUT)
     }
 
-    /// The files that git does not track and the new commit has: untracked and ignored ones. git
-    /// itself would overwrite the ignored ones.
+    /// The untracked and ignored files that the new commit would overwrite. git itself overwrites
+    /// ignored ones.
     async fn overwritten(&self) -> Result<BTreeSet<String>> {
         let mut there = BTreeSet::new();
         for file in self.coming.iter().filter(|file| file.added) {
@@ -685,8 +685,8 @@ impl Checkout {
             .collect())
     }
 
-    /// The files that the user deleted without staging that, and that the new commit has changed: git
-    /// would bring them back. Those outside of a sparse checkout are not among them.
+    /// The files with an unstaged deletion that the new commit changes: git would restore them.
+    /// Files outside a sparse checkout do not count.
     async fn deleted(&self) -> Result<BTreeSet<String>> {
         let is_missing = |file: &&Touched| {
             let file_path = self.path.join(path_of(&file.path));
@@ -702,9 +702,9 @@ impl Checkout {
         Ok(&missing & &fields(&listed).map(lossy).collect())
     }
 
-    /// The files that the merge changes and that differ from an index with changes of its own. Where the
-    /// index has the new content already, as after a checkout that a full disk stopped, git would let
-    /// such a file be, and the next commit of all files would take the merge back.
+    /// The changing files with unstaged changes, if the index has changes of its own. If the index
+    /// already has the new content, as after a checkout stopped by a full disk, git keeps the old
+    /// file, and the next commit of all files would revert the merge.
     async fn half_staged(&self) -> Result<BTreeSet<String>> {
         if !self.has_staged {
             return Ok(BTreeSet::new());
@@ -721,7 +721,7 @@ impl Checkout {
         Ok(coming.filter(|file| unstaged.contains(file)).collect())
     }
 
-    /// The files that were changed here, staged or not, and change between the two commits as well.
+    /// The files with local changes, staged or not, that also differ between the two commits.
     async fn changed_here(&self) -> Result<BTreeSet<String>> {
         let diff = async |args: &[&str]| {
             let options = [
@@ -765,8 +765,8 @@ async fn touched(git: &Git, from: &str, to: &str) -> Result<Vec<Touched>> {
     Ok(touched)
 }
 
-/// The paths in which the index of a work tree differs from a commit. The index is compared and never
-/// written: `git write-tree` would lock it.
+/// The paths in which the index differs from a commit. Only reads the index: `git write-tree` would
+/// lock it.
 async fn staged(git: &Git, commit: &str) -> Result<BTreeSet<Vec<u8>>> {
     let args = [
         "diff-index",
@@ -781,12 +781,12 @@ async fn staged(git: &Git, commit: &str) -> Result<BTreeSet<Vec<u8>>> {
     Ok(fields(&listed).map(<[u8]>::to_owned).collect())
 }
 
-/// The commit that the index of a work tree is built on: `onto`, or an older one when the files of an
-/// earlier merge were left behind. git would take their absence for a change to keep, if it were told to
-/// go on from `onto`.
+/// The commit that the index is based on: `onto`, or an older one if the files of an earlier merge
+/// were left behind. Updating such an index from `onto` would keep the difference as a change of
+/// the user.
 ///
-/// An index with changes of the user's is built on an older commit when it differs from that one in
-/// fewer paths, and in no other than it differs from `onto`.
+/// An index with staged changes is based on an older commit if it differs from that commit in fewer
+/// paths than from `onto`, all of them among those.
 async fn shown_in(git: &Git, onto: &str) -> Option<String> {
     let from_onto = staged(git, onto).await.ok()?;
     if from_onto.is_empty() {
@@ -817,7 +817,7 @@ async fn shown_in(git: &Git, onto: &str) -> Option<String> {
     shown
 }
 
-/// The warning about a linked work tree that has the branch checked out and is not there.
+/// The warning about a missing linked work tree that has the branch checked out.
 fn gone(the_move: &BranchMove, path: &Path) -> Warning {
     let message = format!(
         "'{}' is checked out in {}, which is gone; its files were not brought along",
@@ -831,7 +831,7 @@ fn gone(the_move: &BranchMove, path: &Path) -> Warning {
     ))
 }
 
-/// The refusal where a linked work tree that has the branch checked out is away, and comes back.
+/// The error for a missing but locked work tree that has the branch checked out.
 fn away(branch: &str, path: &Path) -> Error {
     let shown = show(path);
     let message = format!(
@@ -848,17 +848,17 @@ fn away(branch: &str, path: &Path) -> Error {
         .with_hint(Hint::from(hint).with_action(LEAVE_CHECKOUT))
 }
 
-/// Whether a key names a program that a checkout runs, or another work tree.
+/// Returns whether a key names a program that a checkout runs, or another work tree.
 fn is_filter(key: &str) -> bool {
     key.starts_with("filter.") || key == "core.worktree"
 }
 
-/// A path as a word of a command.
+/// Quotes a path for a shell command.
 fn quote(path: &Path) -> String {
     quoted(&path.to_string_lossy())
 }
 
-/// The refusal to move a branch that git has not finished with.
+/// The error for moving a branch with an unfinished git operation.
 pub(crate) fn in_use(branch: &str, tree: &WorkTree) -> Error {
     let (why, recovery) = tree.explain("--detach");
     let message = format!("'{}' cannot be moved: {why}", text::one_line(branch));
@@ -866,7 +866,7 @@ pub(crate) fn in_use(branch: &str, tree: &WorkTree) -> Error {
         .with_hint(format!("{recovery}, then try again"))
 }
 
-/// The operation of git with `branch` that has not ended, by the files in `state`.
+/// The unfinished git operation on `branch`, according to the files in `state`.
 ///
 /// Source: git's `branch.c`, which refuses to move or delete these branches.
 fn unfinished(state: &Path, branch: &str) -> Option<&'static str> {
@@ -874,7 +874,7 @@ fn unfinished(state: &Path, branch: &str) -> Option<&'static str> {
     let has = |file: &str, wanted: &str| {
         let file = state.join(file);
         let text = state_file(&file).unwrap_or_default();
-        // A larger file counts as naming any branch.
+        // A file above the size limit counts as naming any branch.
         let is_cut = fs::metadata(&file).is_ok_and(|found| found.len() > MAX_STATE_FILE);
         is_cut
             || text
@@ -892,8 +892,8 @@ fn unfinished(state: &Path, branch: &str) -> Option<&'static str> {
     has("BISECT_START", branch).then_some("bisect")
 }
 
-/// Adds what there is at `path` below `root`: the file, or all files of the directory. A directory
-/// above it that is a link or a file has nothing there of its own.
+/// Collects the file at `path` below `root`, or all files of that directory. A parent that is a
+/// link or a file is collected instead.
 fn collect_files(root: &Path, path: &Path, into: &mut BTreeSet<PathBuf>) {
     let mut walked = PathBuf::new();
     for part in path.components() {
@@ -915,7 +915,7 @@ fn collect_files(root: &Path, path: &Path, into: &mut BTreeSet<PathBuf>) {
     }
 }
 
-/// The fields of what git ended by NUL each.
+/// Splits git's NUL-terminated output.
 fn fields(listed: &[u8]) -> impl Iterator<Item = &[u8]> {
     listed.split(|b| *b == 0).filter(|field| !field.is_empty())
 }

@@ -1,13 +1,13 @@
-//! What a client's configuration needs to start this server.
+//! Configuration snippets that let MCP clients start this server.
 
 use serde_json::{Value, json};
 
-/// A client that is known by name.
+/// A client known by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Client {
-    /// Its name on the command line.
+    /// The name on the command line.
     pub name: &'static str,
-    /// Where its configuration is.
+    /// The place of its configuration.
     pub place: &'static str,
     form: Form,
 }
@@ -24,7 +24,7 @@ enum Form {
     Toml,
 }
 
-/// The clients that are known.
+/// The known clients.
 pub const CLIENTS: &[Client] = &[
     Client {
         name: "claude-code",
@@ -64,13 +64,13 @@ pub const CLIENTS: &[Client] = &[
 ];
 
 impl Client {
-    /// The client of a name.
+    /// Finds a client by name.
     #[must_use]
     pub fn named(name: &str) -> Option<&'static Self> {
         CLIENTS.iter().find(|client| client.name == name)
     }
 
-    /// The text to put there, for a program and its arguments.
+    /// The snippet for a program and its arguments.
     #[must_use]
     pub fn snippet(&self, program: &str, args: &[String]) -> String {
         let json = |key: &str, server: Value| {
@@ -91,7 +91,7 @@ impl Client {
                 json!({ "type": "stdio", "command": program, "args": args }),
             ),
             Form::Toml => {
-                // A JSON text without escapes beyond those of both is a TOML one.
+                // JSON strings here need only escapes that TOML shares.
                 let list: Vec<String> = args.iter().map(|a| json!(a).to_string()).collect();
                 format!(
                     "[mcp_servers.forge]\ncommand = {}\nargs = [{}]\n",
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_client_has_a_snippet_that_names_program_and_arguments() {
+    fn every_client_snippet_names_program_and_arguments() {
         let args = [
             "mcp".to_owned(),
             "--allow-repo".to_owned(),

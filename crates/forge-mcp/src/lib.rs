@@ -1,13 +1,13 @@
 //! The MCP server: pull requests of any forge as tools for agents.
 //!
 //! [`Server`] is one handler for both eras of the protocol, 2025-11-25 (a handshake, sessions) and
-//! 2026-07-28 (every request on its own); [`serve_stdio`] and [`http::serve`] put it on a wire. What
-//! it may do is in [`Options`]: without `write` it only reads, and the lists of [`Options::repos`]
-//! say where.
+//! 2026-07-28 (independent requests); [`serve_stdio`] and [`http::serve`] connect it. [`Options`]
+//! limit the server: without `write` it only reads, and [`Options::repos`] lists the accessible
+//! repositories.
 //!
 //! A tool is one file under `tools/`: its name, its arguments, its result and one function. `calls`
-//! adds the rest: the schemas, forgiving arguments, the checks of what is allowed, the bound on work
-//! in flight, cancellation, and errors as results. The handler of the protocol is on top, in `server`.
+//! adds the rest: schemas, lenient arguments, permission checks, a limit on concurrent work,
+//! cancellation, and errors as results. The protocol handler is in `server`, above both.
 
 mod budget;
 mod calls;
@@ -28,7 +28,7 @@ pub use server::{Extension, Server, serve_stdio};
 mod tests {
     use std::{fs, path::Path};
 
-    /// The modules from the bottom to the top.
+    /// The modules from bottom to top.
     const LAYERS: &[&str] = &[
         "clients",
         "content",
@@ -43,7 +43,7 @@ mod tests {
         "http",
     ];
 
-    /// The modules that a source names behind `crate::`, alone or in a list.
+    /// The modules that a source imports from `crate::`, alone or in a list.
     fn imported(source: &str) -> Vec<String> {
         let code = source
             .split("#[cfg(test)]\nmod tests {")
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn modules_import_lower_ones_alone() {
+    fn modules_import_only_lower_layers() {
         fn visit(path: &Path, layer: usize, seen: &mut usize) {
             if path.is_dir() {
                 for entry in fs::read_dir(path).unwrap() {

@@ -1,5 +1,6 @@
 use std::{
     fmt::Write as _,
+    fs,
     path::{Path, PathBuf},
     sync::atomic::{AtomicI64, Ordering},
 };
@@ -80,6 +81,14 @@ impl GitDir {
             .arg("--")
             .arg(path)
             .ok();
+        // Of git's template the tests need these two.
+        let git_dir = match path.join(".git") {
+            dir if dir.is_dir() => dir,
+            _ => path.to_path_buf(),
+        };
+        for name in ["hooks", "info"] {
+            fs::create_dir_all(git_dir.join(name)).expect("a directory in the git directory");
+        }
         let numbered = (1..=20).fold(String::new(), |mut text, n| {
             let _ = writeln!(text, "line {n}");
             text

@@ -1,38 +1,37 @@
-//! Which children of an issue go along when it moves.
+//! Selects the children of an issue that move along with it.
 
 use forge_core::{Result, model::IssueId};
 use serde::Serialize;
 
 use crate::{Definition, Member, State, convergence::ordered_state};
 
-/// What happens to the children of an issue.
+/// Plan for the children of an issue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct AdvancePlan<'d> {
-    /// The state that they go to.
+    /// The target state.
     #[serde(skip)]
     pub target: &'d State,
-    /// Those that move, with the name of the state that they leave; `None` without one.
+    /// The children that move, with the name of their old state; `None` without one.
     pub moves: Vec<(IssueId, Option<String>)>,
-    /// Those that stay, and why.
+    /// The children that stay, with reasons.
     pub skipped: Vec<SkippedMember>,
 }
 
-/// A child that stays where it is.
+/// A child that stays in its state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SkippedMember {
-    /// What names it.
+    /// The issue.
     pub id: IssueId,
     /// The name of its state; `None` without one.
     pub current_state: Option<String>,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
-/// Which of `children` move to `target`: those behind it. One that somebody works on stays, unless
-/// `locks` are to be passed.
+/// Plans which of `children` move to `target`: those behind it in the state order. An issue in a
+/// lock state stays, unless `locks` are overridden.
 ///
-/// # Errors
-/// `invalid_input` (field `target_state`) for a state that is none of the order of work.
+/// # Errors `invalid_input` (field `target_state`) for a state outside the state order.
 pub fn advance_plan<'d>(
     definition: &'d Definition,
     children: &[Member],
@@ -78,7 +77,7 @@ mod tests {
     use crate::member::tests::{member, members, numbers};
 
     #[test]
-    fn r_001_7_earlier_children_move_and_others_say_why() {
+    fn r_001_7_earlier_children_move_and_others_have_reasons() {
         let ralph = Definition::preset("ralph").unwrap();
         let states = [
             "",
@@ -109,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn advance_twice_is_advance_once_and_never_goes_back() {
+    fn advance_plan_is_idempotent_and_never_moves_backwards() {
         let ralph = Definition::preset("ralph").unwrap();
         for target in ralph.states.iter().filter(|s| !s.aside) {
             for from in ralph.states.iter().map(|s| s.name.as_str()).chain([""]) {

@@ -1,56 +1,55 @@
-//! Whether the issues of a group stand together at a state.
+//! Checks whether all issues of a group have reached a state.
 
 use forge_core::{Error, Result, model::IssueId, near, text::one_line};
 use serde::Serialize;
 
 use crate::{Definition, Member, State};
 
-/// What to do.
+/// Recommended next step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Recommendation {
-    /// Go on.
+    /// Continue.
     Proceed,
-    /// Wait for the others.
+    /// Wait for the other members.
     Wait,
     /// Ask a person.
     Escalate,
 }
 
-/// Whether the members of a group are at a state, or past it.
+/// Progress of a group towards a state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Convergence {
-    /// All are.
+    /// All members have reached the state.
     pub converged: bool,
     /// The state.
     pub target_state: String,
-    /// How many members there are whose work was not given up.
+    /// The number of members, without abandoned ones.
     pub total: usize,
-    /// How many of them are there, or past it.
+    /// The number of members at the state or past it.
     pub ready: usize,
-    /// Those that are not.
+    /// The members that have not reached the state.
     pub blocking: Vec<Blocker>,
-    /// What to do.
+    /// The recommended next step.
     pub recommendation: Recommendation,
 }
 
-/// A member that others wait for.
+/// A member that the others wait for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Blocker {
-    /// What names it.
+    /// The issue.
     pub id: IssueId,
-    /// One line.
+    /// The title as one line.
     pub title: String,
     /// The name of its state; `None` without one.
     pub current_state: Option<String>,
-    /// How many states it is behind, at least 1; `None` beside the order of work or without a state.
+    /// The distance in states, at least 1; `None` without a state or outside the state order.
     pub distance_to_target: Option<usize>,
 }
 
-/// Whether `members` stand together at the state `target`, which is one of the order of work.
+/// Checks whether `members` have all reached `target`, a state of the state order.
 ///
-/// # Errors
-/// `invalid_input` (field `target_state`) for another, with those that there are.
+/// # Errors `invalid_input` (field `target_state`) for another state; lists the valid ones.
 pub fn convergence(
     definition: &Definition,
     members: &[Member],
@@ -90,7 +89,7 @@ pub(crate) const fn recommend(met: bool, needs_human: bool) -> Recommendation {
     }
 }
 
-/// Whether a member is not at `target`, nor past it.
+/// Returns true for a member that has not reached `target`.
 pub(crate) fn is_behind(definition: &Definition, member: &Member, target: &State) -> bool {
     let at = member
         .state_in(definition)
@@ -107,7 +106,7 @@ fn distance(definition: &Definition, member: &Member, target: &State) -> Option<
     definition.order_of(target)?.checked_sub(at)
 }
 
-/// A state of the order of work.
+/// Finds a state of the state order by name.
 pub(crate) fn ordered_state<'d>(definition: &'d Definition, name: &str) -> Result<&'d State> {
     let state = definition.state(name).filter(|s| !s.aside);
     state.ok_or_else(|| {
@@ -170,11 +169,11 @@ mod tests {
     }
 
     #[test]
-    fn c_001_10_single_issue_converges_at_its_target() {
+    fn c_001_10_single_issue_converges_at_the_target() {
         let found = of(&["In Review"], "In Review");
         assert_eq!((found.converged, found.total, found.ready), (true, 1, 1));
         assert_eq!(found.recommendation, Recommendation::Proceed);
-        // C-001-11: past it counts.
+        // C-001-11: a state past the target counts.
         assert!(of(&["Done"], "In Review").converged);
         let found = of(&["In Progress"], "In Review");
         assert_eq!(

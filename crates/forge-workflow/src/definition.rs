@@ -1,104 +1,104 @@
-//! The file that says what a workflow is.
+//! The definition file of a workflow.
 
 use std::collections::BTreeMap;
 
 use forge_core::{Error, ErrorKind, Result, text::one_line};
 use serde::{Deserialize, Serialize};
 
-/// The definitions that come with the program, by name.
+/// The built-in definitions, by name.
 pub const PRESETS: [(&str, &str); 2] = [
     ("ralph", include_str!("../presets/ralph.toml")),
     ("small", include_str!("../presets/small.toml")),
 ];
 
-/// How work ends.
+/// How a terminal state ends the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Terminal {
     /// The work is done.
     Completed,
-    /// Nobody is going to do it.
+    /// The work will not be done.
     Abandoned,
 }
 
-/// A state that an issue can be in.
+/// A state of an issue.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    /// Its name, unique without regard to case.
+    /// The name, unique without regard to case.
     pub name: String,
-    /// Set for a state that ends the work: its issue is closed.
+    /// Marks a state that ends the work and closes the issue.
     pub terminal: Option<Terminal>,
-    /// Whether a person is to act.
+    /// A person has to act.
     #[serde(default)]
     pub human: bool,
-    /// Whether somebody works on an issue in it.
+    /// A worker is active: entering the state needs a claim.
     #[serde(default)]
     pub lock: bool,
-    /// Whether a parent waits for all of its children here.
+    /// A gate: the parent may advance to it once all of its children have.
     #[serde(default)]
     pub gate: bool,
-    /// Whether it stands beside the order of work.
+    /// The state is outside the state order.
     #[serde(default)]
     pub aside: bool,
-    /// The states that may follow, where transitions are strict.
+    /// The allowed next states, with strict transitions.
     #[serde(default)]
     pub next: Vec<String>,
-    /// Its value in the built-in field of a project board.
+    /// The value in the built-in status field of a project board.
     pub status: Option<String>,
 }
 
-/// What a caller can want instead of naming a state.
+/// An intent: a goal that a caller names instead of a state.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Intent {
-    /// In two words.
+    /// A short explanation.
     pub gloss: String,
-    /// The state that it means for every command, whatever the command's outputs are.
+    /// The state for every command, regardless of the command's outputs.
     pub state: Option<String>,
-    /// Whether it means the lock of the command.
+    /// The intent stands for the command's lock state.
     #[serde(default)]
     pub lock: bool,
 }
 
-/// Who moves an issue, and where it may.
+/// A command: who moves issues, and between which states.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Command {
-    /// Who runs it, in the plural.
+    /// The role that runs the command, in the plural.
     pub role: Option<String>,
-    /// The states that it takes issues from.
+    /// The states from which the command takes issues.
     #[serde(default)]
     pub inputs: Vec<String>,
-    /// The states that it may name.
+    /// The states to which the command may move issues.
     pub outputs: Vec<String>,
-    /// The state of an issue that it works on, which it may name as well.
+    /// The state of an issue while the command works on it; the command may also move issues to it.
     pub lock: Option<String>,
-    /// The state after a claim was given up; the state before the claim, where there is no such key.
+    /// The state after a claim is released; by default the state before the claim.
     pub release: Option<String>,
-    /// The estimates that are picked for it; empty: those up to [`EstimateScale::max_pick`].
+    /// The estimates that may be picked; empty for those up to [`EstimateScale::max_pick`].
     #[serde(default)]
     pub estimates: Vec<String>,
-    /// What intents mean for it.
+    /// The states of intents for this command.
     #[serde(default, rename = "intent")]
     pub intents: BTreeMap<String, String>,
-    /// Intents that mean no single state for it, and why.
+    /// Intents without a single state for this command, with the reason.
     #[serde(default)]
     pub ambiguous: BTreeMap<String, String>,
 }
 
-/// What a merge does with the issues of its pull request.
+/// Effect of a merge on the issues of its pull request.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct OnMerge {
-    /// As which command.
+    /// The command that the merge acts as.
     pub command: String,
-    /// The state or intent that it asks for.
+    /// The target state or intent.
     pub to: String,
-    /// The state or intent by the state of an issue; empty: `to` for every state.
+    /// The target by the current state of an issue; empty to use `to` for every state.
     #[serde(default)]
     pub from: BTreeMap<String, String>,
-    /// Whether only a merge into the default branch counts.
+    /// Only a merge into the default branch has an effect.
     #[serde(default)]
     pub only_default_branch: bool,
 }
@@ -107,92 +107,92 @@ pub struct OnMerge {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct EstimateScale {
-    /// The values.
+    /// The values, smallest first.
     pub scale: Vec<String>,
-    /// The largest that is picked unless a caller or [`Command::estimates`] says otherwise.
+    /// The largest estimate that is picked, unless a caller or [`Command::estimates`] overrides it.
     pub max_pick: Option<String>,
-    /// The values of an issue that is to be split.
+    /// The values of an issue that should be split.
     #[serde(default)]
     pub oversized: Vec<String>,
 }
 
-/// A scale of priorities, from urgent to not.
+/// A scale of priorities, most urgent first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct PriorityScale {
-    /// The values.
+    /// The values, most urgent first.
     pub scale: Vec<String>,
 }
 
-/// The names of the fields of a project board.
+/// Names of the fields of a project board.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct FieldNames {
-    /// That of the state.
+    /// The field of the state.
     pub state: String,
-    /// That of the estimate.
+    /// The field of the estimate.
     pub estimate: String,
-    /// That of the priority.
+    /// The field of the priority.
     pub priority: String,
-    /// The built-in one.
+    /// The board's built-in status field.
     pub status: String,
 }
 
-/// Whether a group has to stand together before one of it is claimed.
+/// Effect of an unconverged group on a claim of one of its members.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ConvergenceGate {
-    /// Nobody asks.
+    /// No check.
     Off,
-    /// A claim says who is missing.
+    /// The claim gets a warning that lists the missing members.
     #[default]
     Warn,
-    /// A claim is refused.
+    /// The claim is refused.
     Block,
 }
 
-/// Which of the live members have to match.
+/// How many of the live members have to match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Quantifier {
-    /// One at least.
+    /// At least one.
     Any,
-    /// Each, and there is one.
+    /// Every live member, of which there is at least one.
     All,
-    /// None.
+    /// No member.
     None,
 }
 
-/// Whom a group waits for.
+/// Members that a group waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Blocking {
-    /// The members that the rule matches.
+    /// The members that match the rule.
     Matching,
-    /// The members behind [`PhaseRule::at`], or beside the order of work.
+    /// The members behind [`PhaseRule::at`] or outside the state order.
     Behind,
 }
 
-/// A phase of a group, and when the group is in it.
+/// A phase of a group, with its condition.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct PhaseRule {
-    /// The phase.
+    /// The name of the phase.
     pub name: String,
-    /// Which of the live members have to match.
+    /// How many of the live members have to match.
     pub when: Quantifier,
-    /// The states that match; `""` is an issue without one. All, where there is no such key.
+    /// The matching states; `""` matches a missing state. Without this key all states match.
     pub states: Option<Vec<String>>,
-    /// Whether only an oversized issue without sub-issues matches.
+    /// Only oversized issues without sub-issues match.
     #[serde(default)]
     pub oversized: bool,
-    /// Whom the group waits for; nobody, where there is no such key.
+    /// The members that the group waits for; none without this key.
     pub blocking: Option<Blocking>,
-    /// The state that [`Blocking::Behind`] means.
+    /// The target state of [`Blocking::Behind`].
     pub at: Option<String>,
-    /// Why, with `{issues}` and `{states}` for the members that match.
+    /// The reason; `{issues}` and `{states}` stand for the matching members.
     pub reason: String,
-    /// The phases that are left.
+    /// The remaining phases.
     #[serde(default)]
     pub remaining: Vec<String>,
 }
@@ -202,59 +202,57 @@ pub(crate) fn default_bots() -> Vec<String> {
     vec!["github-actions".to_owned()]
 }
 
-/// A workflow.
+/// The definition of a workflow.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Definition {
-    /// What may stand in front of the name of a command.
+    /// An optional prefix of command names.
     #[serde(default)]
     pub command_prefix: String,
-    /// Whether a group has to stand together before one of it is claimed.
+    /// Effect of an unconverged group on a claim of one of its members.
     #[serde(default)]
     pub convergence_gate: ConvergenceGate,
-    /// Whether an issue moves along [`State::next`] alone.
+    /// Issues may move along [`State::next`] only.
     #[serde(default)]
     pub strict_transitions: bool,
-    /// The logins of apps whose audit entries count as those of the team do.
+    /// Logins of apps whose audit entries count like those of team members.
     #[serde(default = "default_bots")]
     pub bots: Vec<String>,
-    /// In the order of work.
+    /// The states, in the state order.
     #[serde(rename = "state")]
     pub states: Vec<State>,
-    /// Estimates.
+    /// The scale of estimates.
     #[serde(default)]
     pub estimate: EstimateScale,
-    /// Priorities.
+    /// The scale of priorities.
     #[serde(default)]
     pub priority: PriorityScale,
-    /// Fields of a project board.
+    /// The fields of a project board.
     pub field: FieldNames,
-    /// By name.
+    /// The intents by name.
     #[serde(rename = "intent")]
     pub intents: BTreeMap<String, Intent>,
-    /// By name, without the prefix.
+    /// The commands by name, without the prefix.
     #[serde(rename = "command")]
     pub commands: BTreeMap<String, Command>,
-    /// The first whose rule holds counts.
+    /// The phases; the first whose rule holds applies.
     #[serde(rename = "phase")]
     pub phases: Vec<PhaseRule>,
-    /// What a merge does.
+    /// Effect of a merge.
     pub on_merge: OnMerge,
 }
 
 impl Definition {
-    /// The definition of that name.
+    /// Loads a built-in definition by name.
     ///
-    /// # Errors
-    /// `config` with the names that there are; never for one of those.
+    /// `config` for an unknown name, listing the known ones; never for a known one.
     pub fn preset(name: &str) -> Result<Self> {
         Self::parse(Self::preset_text(name)?)
     }
 
-    /// The text of the definition of that name, to start another one from.
+    /// The text of a built-in definition, as a template for another one.
     ///
-    /// # Errors
-    /// `config` with the names that there are.
+    /// `config` for an unknown name, listing the known ones.
     pub fn preset_text(name: &str) -> Result<&'static str> {
         let Some((_, text)) = PRESETS.iter().find(|(known, _)| *known == name) else {
             let known = PRESETS.map(|(known, _)| known).join(", ");
@@ -270,8 +268,7 @@ impl Definition {
         Ok(text)
     }
 
-    /// Reads a definition in TOML, or in JSON where it begins with `{`, and checks that all that it
-    /// names is there.
+    /// Parses TOML, or JSON if the text begins with `{`, and checks that all references resolve.
     ///
     /// # Errors
     /// `config` with every mistake that [`lint`](crate::lint()) finds.
@@ -289,41 +286,40 @@ impl Definition {
         })
     }
 
-    /// The states, in the order of work.
+    /// The states, in the state order.
     #[must_use]
     pub fn states(&self) -> &[State] {
         &self.states
     }
 
-    /// The state of that name, without regard to case.
+    /// Finds a state by name, without regard to case.
     #[must_use]
     pub fn state(&self, name: &str) -> Option<&State> {
         let name = name.trim().to_lowercase();
         self.states.iter().find(|s| s.name.to_lowercase() == name)
     }
 
-    /// The place of a state in the order of work, from 0; `None` for one beside it.
+    /// The position in the state order, from 0; `None` for a state outside it.
     #[must_use]
     pub fn order_of(&self, state: &State) -> Option<usize> {
         let mut ordered = self.states.iter().filter(|s| !s.aside);
         ordered.position(|s| s == state)
     }
 
-    /// The command of that name, with or without the prefix.
+    /// Finds a command by name, with or without the prefix.
     #[must_use]
     pub fn command(&self, name: &str) -> Option<&Command> {
         self.commands.get(self.bare_name(name))
     }
 
-    /// The command of that name, with or without the prefix.
+    /// Finds a command by name, with or without the prefix.
     ///
-    /// # Errors
-    /// `invalid_input` (field `command`) with those that there are.
+    /// # Errors `invalid_input` (field `command`) for an unknown name; lists the known ones.
     pub fn command_named(&self, name: &str) -> Result<&Command> {
         crate::resolve::command_of(self, name).map(|(_, command)| command)
     }
 
-    /// The command of that name, or the first whose role has that name.
+    /// Finds a command by name, or the first command with that role.
     ///
     /// # Errors
     /// As [`Self::command_named`].
@@ -341,7 +337,7 @@ impl Definition {
         }
     }
 
-    /// The name of a command with the prefix.
+    /// The command name with the prefix.
     #[must_use]
     pub fn full_name(&self, command: &str) -> String {
         format!("{}{}", self.command_prefix, self.bare_name(command))
@@ -359,12 +355,12 @@ impl Definition {
         names.join(", ")
     }
 
-    /// The place of an estimate in the scale; `None` for another one.
+    /// The position of an estimate in the scale; `None` if unknown.
     pub(crate) fn estimate_rank(&self, estimate: &str) -> Option<usize> {
         rank(&self.estimate.scale, estimate)
     }
 
-    /// The place of a priority in the scale; `None` for another one.
+    /// The position of a priority in the scale; `None` if unknown.
     pub(crate) fn priority_rank(&self, priority: &str) -> Option<usize> {
         rank(&self.priority.scale, priority)
     }

@@ -1,4 +1,4 @@
-//! The form of a definition: its values, the place of each in the text, and those of a wrong type.
+//! The syntax of a definition: values, their positions in the text, and values of a wrong type.
 
 use std::{collections::BTreeMap, ops::Range};
 
@@ -9,20 +9,20 @@ use toml_edit::{Document, Item};
 
 use crate::{Definition, Mistake};
 
-/// The keys and numbers that lead to a value.
+/// Path of a value: keys and array positions.
 pub(crate) type KeyPath = Vec<String>;
 
-/// After this many repairs the check of a definition ends.
+/// Maximum number of repairs; the check of a definition stops there.
 const MAX_REPAIRS: usize = 200;
 
-/// A definition as it is written: in TOML with its document, or in JSON.
+/// The text of a definition: TOML with its document, or JSON.
 pub(crate) struct DefinitionText<'t> {
     text: &'t str,
     document: Option<Document<String>>,
 }
 
 impl<'t> DefinitionText<'t> {
-    /// Reads JSON where the text begins with `{`, else TOML; gives the values too.
+    /// Parses JSON if the text begins with `{`, else TOML; also returns the values.
     pub fn parse(text: &'t str) -> Result<(Self, Value), Mistake> {
         if text.trim_start().starts_with('{') {
             let value = serde_json::from_str(text).map_err(|e| json_mistake(&e))?;
@@ -45,7 +45,7 @@ impl<'t> DefinitionText<'t> {
         Ok((Self { text, document }, value))
     }
 
-    /// Line and column of a value; those of the longest part of the path that is there.
+    /// Line and column of a value, or of the deepest existing part of its path.
     pub fn place(&self, path: &[String]) -> (usize, usize) {
         let at = match &self.document {
             Some(document) => span_of(document, path).map_or(0, |span| span.start),
@@ -54,7 +54,7 @@ impl<'t> DefinitionText<'t> {
         place_of(self.text, at)
     }
 
-    /// A key that is in the text twice: of such a key the values show the last.
+    /// A duplicate key in JSON, of which the values show the last only.
     pub fn twin(&self) -> Option<Mistake> {
         match &self.document {
             Some(_) => None,
@@ -74,7 +74,7 @@ fn json_mistake(e: &serde_json::Error) -> Mistake {
     }
 }
 
-/// Where a key's value stands; that of the longest part of the path that is there.
+/// The span of a key's value, or of the deepest existing part of its path.
 fn span_of(document: &Document<String>, path: &[String]) -> Option<Range<usize>> {
     let mut item: &Item = document.as_item();
     let mut span = None;
@@ -83,7 +83,7 @@ fn span_of(document: &Document<String>, path: &[String]) -> Option<Range<usize>>
             (Item::ArrayOfTables(tables), Ok(at)) => {
                 let table = tables.get(at)?;
                 span = table.span().or(span);
-                // A table of an array is no item: its keys are looked up right here.
+                // A table in an array is not an `Item`, so its keys are looked up here.
                 return span_in(table, path.get(path.iter().position(|s| s == step)? + 1..)?)
                     .or(span);
             }
@@ -106,7 +106,7 @@ fn span_in(table: &toml_edit::Table, path: &[String]) -> Option<Range<usize>> {
     element.or_else(|| item.span())
 }
 
-/// The byte of JSON at which a value stands; that of the longest part of the path that is there.
+/// The byte offset of a JSON value, or of the deepest existing part of its path.
 fn json_offset(text: &str, path: &[String]) -> usize {
     let mut at = text.trim_start();
     for step in path {
@@ -121,7 +121,7 @@ fn json_offset(text: &str, path: &[String]) -> usize {
             }
         };
         let Some(next) = next else { break };
-        // A raw value is a part of the text that it was read from.
+        // A raw value borrows from the text, so its address gives the offset.
         at = next.get();
     }
     at.as_ptr().addr().saturating_sub(text.as_ptr().addr())
@@ -136,17 +136,17 @@ fn place_of(text: &str, at: usize) -> (usize, usize) {
     (line, column)
 }
 
-/// The mistakes of form. Each is put right in the values, so that the rest of a definition is read.
+/// Checks the syntax. Each mistake is repaired in the values, so that the rest can be checked.
 #[derive(Default)]
 pub(crate) struct FormCheck {
-    /// Where and what they are.
+    /// The mistakes with their paths.
     pub mistakes: Vec<(KeyPath, String)>,
-    /// The values that are not those of the text, with how often each was replaced.
+    /// The values that were replaced, with the number of replacements.
     replaced: BTreeMap<KeyPath, usize>,
 }
 
 impl FormCheck {
-    /// The definition in `value`; `None` where its mistakes cannot be put right.
+    /// The definition in `value`; `None` if its mistakes cannot be repaired.
     pub fn definition(&mut self, value: &mut Value) -> Option<Definition> {
         for _ in 0..MAX_REPAIRS {
             match serde_path_to_error::deserialize::<_, Definition>(&*value) {
@@ -157,7 +157,7 @@ impl FormCheck {
         None
     }
 
-    /// Notes a mistake that serde tells of, and changes the value so that the next one is told.
+    /// Records a mistake that serde reports and repairs the value, so that serde reports the next.
     fn put_right(&mut self, value: &mut Value, mut path: KeyPath, message: &str) -> Option<()> {
         let missing = message.strip_prefix("missing field `");
         path.extend(missing.and_then(|rest| Some(rest.split_once('`')?.0.to_owned())));
@@ -176,7 +176,7 @@ impl FormCheck {
         let tried = self.replaced.entry(path.clone()).or_default();
         *tried += 1;
         match parent {
-            // A key that need not be there is left out.
+            // An optional key is removed.
             Value::Object(map) if *tried == 1 => drop(map.remove(last)),
             Value::Object(map) => drop(map.insert(last.clone(), substitute(*tried - 2)?)),
             Value::Array(list) => {
@@ -187,18 +187,18 @@ impl FormCheck {
         Some(())
     }
 
-    /// Whether what stands there is not what the text says.
+    /// Returns true if the value at `path` was replaced.
     pub fn is_replaced(&self, path: &[String]) -> bool {
         self.replaced.keys().any(|start| path.starts_with(start))
     }
 
-    /// Whether a value of a section is not what the text says.
+    /// Returns true if a value of a section was replaced.
     pub fn touches(&self, section: &str) -> bool {
         let mut all = self.replaced.keys();
         all.any(|path| path.first().is_some_and(|first| first == section))
     }
 
-    /// Whether a name that a section defines may be missing.
+    /// Returns true if names that a section defines may be missing.
     pub fn lacks_names(&self, section: &str) -> bool {
         let mut all = self.replaced.keys();
         all.any(|path| match path.as_slice() {
@@ -210,7 +210,7 @@ impl FormCheck {
     }
 }
 
-/// The replacements of a value of a wrong type, in turn: each key of a definition takes one of these.
+/// Replacement values for a value of a wrong type: every key of a definition accepts one of them.
 fn substitute(n: usize) -> Option<Value> {
     [json!(""), json!([]), json!({}), json!("any")]
         .into_iter()

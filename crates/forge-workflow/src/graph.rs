@@ -1,10 +1,10 @@
-//! A workflow as a picture.
+//! Renders a workflow as a diagram.
 
 use std::fmt::Write;
 
 use crate::{Definition, Terminal};
 
-/// The states and what may follow each, as a Mermaid state diagram.
+/// Renders states and transitions as a Mermaid state diagram.
 #[must_use]
 pub fn mermaid(definition: &Definition) -> String {
     let name = |at: usize| format!("s{at}");

@@ -1,4 +1,4 @@
-//! Which issues belong together, and in which order.
+//! Finds the issues that belong together, and orders them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,56 +7,56 @@ use serde::Serialize;
 
 use crate::member::order;
 
-/// A group has at most this many members; more are left out, and said so.
+/// Maximum number of members; a larger group is cut and marked as truncated.
 pub const MAX_GROUP: usize = 200;
 
-/// How an issue is linked with others.
+/// Links of an issue.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IssueLinks {
-    /// The issue that it is a part of.
+    /// The parent issue.
     pub parent: Option<IssueId>,
-    /// Its parts.
+    /// The sub-issues.
     pub children: Vec<IssueId>,
-    /// What it waits for.
+    /// The issues that block this one.
     pub blocked_by: Vec<IssueId>,
-    /// What waits for it.
+    /// The issues that this one blocks.
     pub blocking: Vec<IssueId>,
-    /// Whether it is open.
+    /// The issue is open.
     pub open: bool,
-    /// Whether it has more links than are listed.
+    /// Not all links are listed.
     pub truncated: bool,
 }
 
-/// Issues that belong together.
+/// A group of linked issues.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Group {
-    /// The members, in an order in which each comes after what it waits for.
+    /// The members; each comes after the issues that block it.
     pub members: Vec<IssueId>,
-    /// The first of them.
+    /// The first member.
     pub primary: Option<IssueId>,
-    /// Members that wait for each other; the order goes through them by number.
+    /// Members that block each other; within a cycle, members are ordered by number.
     pub cycles: Vec<Vec<IssueId>>,
-    /// There are more than [`MAX_GROUP`], or links that could not be read.
+    /// Members over [`MAX_GROUP`] or unreadable links are missing.
     pub truncated: bool,
 }
 
-/// The sort key of an issue, by which maps are keyed.
+/// The sort key of an issue.
 type Key = (String, u64, String);
 
-/// The links of issues as far as they are known.
+/// The known links of issues.
 #[derive(Clone, Debug, Default)]
 pub struct LinkMap {
     known: BTreeMap<Key, (IssueId, IssueLinks)>,
 }
 
 impl LinkMap {
-    /// Keeps what is known of an issue.
+    /// Adds an issue with its links.
     pub fn insert(&mut self, id: IssueId, links: IssueLinks) {
         self.known.insert(order(&id), (id, links));
     }
 
-    /// The issues that the known ones are linked with and that are not known themselves, by number:
-    /// the next layer to be read. None of them, once there are [`MAX_GROUP`].
+    /// The next layer to read: linked issues that are not known yet, by number. Empty once there
+    /// are [`MAX_GROUP`] issues.
     #[must_use]
     pub fn unknown(&self) -> Vec<IssueId> {
         if self.known.len() >= MAX_GROUP {
@@ -72,8 +72,8 @@ impl LinkMap {
 
     /// The group of `seed`; the same for every member of it.
     ///
-    /// Members are what can be reached by links in either direction. An issue whose parts are members is
-    /// none itself while one of the parts is open: it is what the group is about.
+    /// Members are all issues reachable by links in either direction. A parent with an open
+    /// sub-issue in the group is a container, not a member.
     #[must_use]
     pub fn group_of(&self, seed: &IssueId) -> Group {
         let reached = self.reach(seed);
@@ -111,7 +111,7 @@ impl LinkMap {
     }
 
     fn reach(&self, seed: &IssueId) -> BTreeSet<Key> {
-        // A link that one side alone tells of counts for both.
+        // A link that only one side lists counts for both.
         let mut linked: BTreeMap<Key, BTreeSet<Key>> = BTreeMap::new();
         for (key, (_, links)) in &self.known {
             for other in neighbours(links).map(order) {
@@ -131,7 +131,7 @@ impl LinkMap {
         reached
     }
 
-    /// Kahn's algorithm with the smallest key first; where a cycle leaves none, its smallest member.
+    /// Kahn's algorithm, smallest key first; a cycle is entered at its smallest member.
     fn sort(&self, all: &BTreeSet<Key>) -> (Vec<Key>, Vec<Vec<Key>>) {
         let mut waits: BTreeMap<&Key, BTreeSet<Key>> = BTreeMap::new();
         for key in all {
@@ -182,7 +182,7 @@ fn neighbours(links: &IssueLinks) -> impl Iterator<Item = &IssueId> {
     family.chain(&links.blocked_by).chain(&links.blocking)
 }
 
-/// The sets of keys that wait for each other, each by key.
+/// The sets of keys that block each other, each sorted.
 fn cycles(waits: &BTreeMap<&Key, BTreeSet<Key>>) -> Vec<Vec<Key>> {
     let reach = |from: &Key| {
         let mut reached = BTreeSet::new();
@@ -214,7 +214,7 @@ mod tests {
     use super::*;
     use crate::member::tests::{id, numbers};
 
-    /// `1<2` is "2 waits for 1", `1/2` is "2 is a part of 1". Each link is told by one side alone.
+    /// `1<2` is "1 blocks 2", `1/2` is "1 is the parent of 2". Only one side lists each link.
     fn map(links: &[&str]) -> LinkMap {
         let mut all: BTreeMap<u64, IssueLinks> = BTreeMap::new();
         for link in links {
@@ -259,12 +259,12 @@ mod tests {
                 assert_eq!(group(links, *seed), wanted, "{links:?} from {seed}");
             }
         }
-        // The whole is another seed of the same group.
+        // The container gives the same group as its members.
         assert_eq!(group(&["1/2", "1/3", "3<2"], 1), [3, 2]);
     }
 
     #[test]
-    fn cycle_is_data_and_keeps_an_order() {
+    fn cycle_is_reported_and_members_stay_ordered() {
         let found = map(&["1<2", "2<1", "2<3"]).group_of(&id(3));
         assert_eq!(numbers(&found.members), [1, 2, 3]);
         assert_eq!(found.cycles.len(), 1);
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn issue_without_links_is_its_own_group() {
+    fn issue_without_links_is_a_single_group() {
         let mut map = LinkMap::default();
         map.insert(id(7), IssueLinks::default());
         let found = map.group_of(&id(7));
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn next_layer_is_what_is_linked_and_unknown() {
+    fn next_layer_has_linked_unknown_issues() {
         let mut map = LinkMap::default();
         let links = IssueLinks {
             blocked_by: vec![id(3), id(2)],

@@ -1,4 +1,4 @@
-//! Where the audit trail of an issue is kept, and how an entry gets into it.
+//! Storage of audit trails: reading a trail and appending entries to it.
 
 use std::fmt;
 
@@ -12,68 +12,66 @@ use serde::Serialize;
 
 use crate::{Entry, Trail, definition::default_bots, member::short, trail::is_trusted};
 
-/// What a ledger promises of claims.
+/// Guarantee that a ledger gives for claims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Promise {
-    /// One holder: an entry is written only if nothing has changed since the trail was read.
+    /// One holder: an entry is written only if the trail is unchanged since it was read.
     Exclusive,
-    /// One holder once the trail was read back: the server's order decides.
+    /// One holder after the trail was read back: the server's order decides.
     Ordered,
-    /// The order is what authors say of themselves; a race is reported.
+    /// Authors choose the order (their timestamps); a race is reported.
     Advisory,
 }
 
-/// An issue with its trail, as it was read.
+/// An issue and its trail at the time of reading.
 #[derive(Clone, Debug)]
 pub struct Sheet {
     /// The issue, with its comments.
     pub issue: Issue,
-    /// What the comments come to.
+    /// The trail in the comments.
     pub trail: Trail,
 }
 
-/// What became of an entry.
+/// Result of appending an entry.
 #[derive(Debug)]
 #[allow(
     clippy::large_enum_variant,
     reason = "one is made for a write, and moved once"
 )]
 pub enum Swap {
-    /// It is written, and so are the changes that came with it.
+    /// The entry and its edit are written.
     Written(Outcome<Issue>),
-    /// Something was written since the trail was read, and nothing by this call.
+    /// The trail has changed since it was read; nothing was written.
     Stale,
 }
 
-/// Where the audit trail of issues is kept.
+/// Storage of the audit trails of issues.
 ///
-/// Its only write is a compare-and-swap: an entry, and changes of the issue with it, on condition that
-/// the trail is as it was read.
+/// The only write is a compare-and-swap: an entry with an edit of the issue, on condition that the
+/// trail is unchanged since it was read.
 #[async_trait]
 pub trait Ledger: fmt::Debug + Send + Sync {
-    /// What it promises.
+    /// The guarantee for claims.
     fn promise(&self) -> Promise;
 
-    /// The issue with its trail.
+    /// Reads the issue with its trail.
     ///
     /// # Errors
     /// `not_found`.
     async fn read(&self, issue: &IssueId) -> Result<Sheet>;
 
-    /// Writes `entry` and `edit` if the trail is still as `sheet` has it.
+    /// Writes `entry` and `edit` if the trail is unchanged since `sheet` was read.
     ///
-    /// Where the forge has no compare-and-swap, the entry is written, and the reader of the trail
-    /// decides: see [`Promise`].
+    /// On a forge without compare-and-swap the entry is written, and readers of the trail decide:
+    /// see [`Promise`].
     ///
-    /// # Errors
-    /// Those of the edit. An answer that was lost is read back.
+    /// # Errors As the edit. After a lost answer the trail is read back.
     async fn swap(&self, sheet: &Sheet, edit: EditIssue, entry: &Entry) -> Result<Swap>;
 
-    /// Writes several entries, each as [`Ledger::swap`] does. One that fails stops no other one.
+    /// Writes several entries, each as [`Ledger::swap`] does. A failure does not stop the others.
     ///
-    /// # Errors
-    /// When none can be sent.
+    /// If no entry can be sent.
     async fn swap_all(&self, writes: &[(Sheet, EditIssue, Entry)]) -> Result<Vec<Result<Swap>>> {
         let mut written = Vec::new();
         for (sheet, edit, entry) in writes {
@@ -82,22 +80,22 @@ pub trait Ledger: fmt::Debug + Send + Sync {
         Ok(written)
     }
 
-    /// The sheet of an issue from a list or a layer; `None` where its trail has to be read.
+    /// The sheet of an issue that came with a list; `None` if its trail has to be read.
     fn sheet_of(&self, _: &Issue) -> Option<Sheet> {
         None
     }
 
-    /// Replaces the entry of a claim by `entry`, which renews its lease.
+    /// Replaces the entry of a claim by `entry`, which renews the lease.
     ///
     /// # Errors
     /// As [`Ledger::swap`].
     async fn renew(&self, sheet: &Sheet, comment: &str, entry: &Entry) -> Result<Swap>;
 
-    /// Takes back an entry that lost, and says whether it is gone.
+    /// Withdraws an entry that lost; succeeds once the entry is gone.
     async fn withdraw(&self, sheet: &Sheet, entry: &Entry) -> Result<()>;
 }
 
-/// The trail in the comments of the issues of a forge.
+/// A ledger in the comments of a forge's issues.
 #[derive(Debug)]
 pub struct CommentLedger {
     repo: Repo,
@@ -106,7 +104,7 @@ pub struct CommentLedger {
 }
 
 impl CommentLedger {
-    /// The comments of the issues of `repo`; issues are read with the fields of `board`.
+    /// Uses the comments of the issues of `repo`; issues are read with the fields of `board`.
     #[must_use]
     pub fn new(repo: Repo, board: Option<BoardId>) -> Self {
         Self {
@@ -116,7 +114,7 @@ impl CommentLedger {
         }
     }
 
-    /// The same, with the entries of these apps.
+    /// Also accepts the entries of these apps.
     #[must_use]
     pub fn with_bots(mut self, bots: Vec<String>) -> Self {
         self.bots = bots;
@@ -127,8 +125,8 @@ impl CommentLedger {
         self.repo.client().forge().capabilities().has(capability)
     }
 
-    /// Refuses to write where an earlier entry of the viewer does not count: nor would this one, and
-    /// what it tells of would be done again and again.
+    /// Refuses to write if an earlier entry of the viewer does not count: a new entry would not
+    /// count either, and its move would be repeated forever.
     fn check_counts(&self, issue: &Issue) -> Result<()> {
         let mut comments = issue.comments.iter().flatten();
         let is_void = |c: &&Comment| {
@@ -139,8 +137,8 @@ impl CommentLedger {
             .map_or(Ok(()), |comment| Err(void(issue, comment)))
     }
 
-    /// What became of a write whose answer was lost, or a part of which failed: done, or nothing, for
-    /// an entry of the trail must not say what did not happen.
+    /// Settles a write with a lost answer or a partial failure: either all of it is done, or the
+    /// entry is withdrawn, because the trail must not record a move that did not happen.
     async fn settle(
         &self,
         sheet: &Sheet,
@@ -170,14 +168,14 @@ impl CommentLedger {
     }
 }
 
-/// Refuses an issue whose comments do not say for certain who holds it: a part of a trail may lack
-/// a claim, or the move of a merge.
+/// Refuses an issue with unread comments or unknown roles: a missing comment may be a claim or the
+/// move of a merge.
 fn check_whole(issue: &Issue, promise: Promise) -> Result<()> {
     let cut = |warning: &Warning| warning.section == Some("comments");
     if issue.comments.is_none() || issue.warnings.iter().any(cut) {
         return Err(untold(issue, "its comments could not be read in full"));
     }
-    // A forge with roles that does not say one of them could not read it.
+    // A missing role on a forge with roles means that the role could not be read.
     let without_role = (issue.comments.iter().flatten()).find(|c| {
         let unknown = c.author_association.is_none() && !c.author.bot;
         unknown && Entry::parse(&c.body).is_some()
@@ -192,7 +190,7 @@ fn check_whole(issue: &Issue, promise: Promise) -> Result<()> {
     }
 }
 
-/// The refusal of an issue whose trail cannot be told.
+/// The refusal of an issue whose holder is unknown.
 fn untold(issue: &Issue, why: &str) -> Error {
     let message = format!("cannot tell who holds {}: {why}", short(&issue.id));
     Error::new(ErrorKind::Protocol, message)
@@ -200,7 +198,7 @@ fn untold(issue: &Issue, why: &str) -> Error {
         .with_retry(Retry::Transient)
 }
 
-/// The refusal of a writer whose entries count for nobody.
+/// The refusal of a writer whose entries do not count.
 pub(crate) fn void(issue: &Issue, comment: &Comment) -> Error {
     let author = &comment.author;
     let (why, hint) = match author.bot {
@@ -221,13 +219,13 @@ pub(crate) fn void(issue: &Issue, comment: &Comment) -> Error {
     Error::precondition(Precondition::Rule, message).with_hint(hint)
 }
 
-/// Whether a part of a write that has failed was done, or may have been.
+/// Returns true if part of a failed write was done, or may have been.
 pub(crate) fn is_partial(error: &Error) -> bool {
     let mut context = error.context().iter();
     error.retry() == Retry::Ambiguous || context.any(|(key, _)| *key == "done")
 }
 
-/// Whether a part of a failed write may have happened.
+/// Returns true if part of a failed write may have reached the forge.
 pub(crate) fn was_sent(error: &Error) -> bool {
     is_partial(error)
         || !matches!(
@@ -240,11 +238,11 @@ pub(crate) fn was_sent(error: &Error) -> bool {
         )
 }
 
-/// Whether an issue is as `edit` wants its fields, labels and state.
+/// Returns true if fields, labels and state of the issue match `edit`.
 pub(crate) fn is_done(issue: &Issue, edit: &EditIssue) -> bool {
     let is = |a: &str, b: &str| a.to_lowercase() == b.to_lowercase();
     let has = |name: &String| issue.labels.iter().any(|label| is(&label.name, name));
-    // A board has spellings of its own.
+    // A board may spell names in another case.
     let value_of = |field: &String| issue.values.iter().find(|(name, _)| is(name, field));
     edit.values
         .iter()
@@ -332,7 +330,7 @@ impl Ledger for CommentLedger {
     fn sheet_of(&self, issue: &Issue) -> Option<Sheet> {
         let promise = self.promise();
         let is_whole = issue.comments_count == 0 || check_whole(issue, promise).is_ok();
-        // On tangled an index counts the comments, and may be behind.
+        // On tangled the comment count comes from an index, which may lag.
         (is_whole && promise != Promise::Advisory).then(|| Sheet {
             issue: issue.clone(),
             trail: Trail::of(issue, &self.bots),
@@ -369,7 +367,7 @@ impl Ledger for CommentLedger {
     }
 
     async fn withdraw(&self, sheet: &Sheet, entry: &Entry) -> Result<()> {
-        // Who repeats the id of an entry is not the one to be deleted.
+        // Another author may repeat the entry's id; that comment must stay.
         let mine = |c: &&Comment| {
             c.viewer_did_author && Entry::parse(&c.body).is_some_and(|e| e.id == entry.id)
         };
@@ -387,7 +385,7 @@ impl Ledger for CommentLedger {
     }
 }
 
-/// Whether a write of this ingestion counts as done: what nothing shows has not moved an issue.
+/// Returns true if a write with this ingestion takes effect: an unindexed move does not.
 #[must_use]
 pub fn took_effect(ingestion: &Ingestion) -> bool {
     !matches!(

@@ -1,4 +1,4 @@
-//! All mistakes of a definition, with the place of each.
+//! Finds all mistakes of a definition, with their positions in the text.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ use crate::{
 pub struct Mistake {
     /// The key, such as `command.pr.outputs`.
     pub key: String,
-    /// What is wrong, and what would be right.
+    /// The mistake and its correction.
     pub message: String,
     /// The line, from 1.
     pub line: usize,
@@ -34,16 +34,15 @@ impl fmt::Display for Mistake {
     }
 }
 
-/// Every mistake of the definition in `text`, in the order of the text; none where it is right.
+/// Finds every mistake in `text`, in the order of the text; empty if valid.
 #[must_use]
 pub fn lint(text: &str) -> Vec<Mistake> {
     read(text).err().unwrap_or_default()
 }
 
-/// The definition in `text`.
+/// Parses the definition in `text`.
 ///
-/// # Errors
-/// Its mistakes; one alone where the text is neither TOML nor JSON.
+/// All mistakes; only one if the text is neither TOML nor JSON.
 pub(crate) fn read(text: &str) -> Result<Definition, Vec<Mistake>> {
     let (source, mut value) = DefinitionText::parse(text).map_err(|mistake| vec![mistake])?;
     let mut form = FormCheck::default();
@@ -57,7 +56,7 @@ pub(crate) fn read(text: &str) -> Result<Definition, Vec<Mistake>> {
         };
         checks.look();
         found = checks.found;
-        // Values that replace a mistake of form are not the text's.
+        // Repaired values are not in the text, so mistakes about them are dropped.
         found.retain(|(path, _)| !form.is_replaced(path));
     }
     found.extend(form.mistakes);
@@ -83,8 +82,8 @@ pub(crate) fn read(text: &str) -> Result<Definition, Vec<Mistake>> {
     }
 }
 
-/// The checks of what a definition means. A check says nothing about names that a mistake of form took
-/// away.
+/// Checks the meaning of a definition. Names that a syntax mistake removed are not reported as
+/// missing.
 struct Mistakes<'d> {
     definition: &'d Definition,
     form: &'d FormCheck,
@@ -338,7 +337,7 @@ mod tests {
     const RALPH: &str = include_str!("../presets/ralph.toml");
 
     #[test]
-    fn every_mistake_has_its_place() {
+    fn mistakes_have_line_and_column() {
         for (from, to, key, why) in [
             (
                 "state = \"Done\"",
@@ -493,7 +492,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_key_has_its_line() {
+    fn unknown_key_reports_the_line() {
         let found = lint(&RALPH.replacen("human = true", "humane = true", 1));
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(found[0].message.contains("humane"), "{found:?}");
@@ -514,7 +513,7 @@ mod tests {
         let keys: Vec<&str> = found.iter().map(|m| m.key.as_str()).collect();
         let human = found[0].key.as_str();
         assert!(human.starts_with("state.") && human.ends_with(".humane"));
-        // The table of an intent begins before its lock.
+        // The table of an intent begins before its `lock` key.
         assert_eq!(
             &keys[1..],
             [
@@ -556,7 +555,7 @@ mod tests {
             ("estimate.scale.1", 3, 31),
             ("state.0.next.0", 5, 31),
             ("state.1.terminal", 6, 34),
-            // What is missing has the place of what lacks it.
+            // A missing key has the position of the table that lacks it.
             ("on_merge", 1, 1),
             ("field", 1, 1),
         ] {
@@ -584,15 +583,15 @@ mod tests {
         }
     }
 
-    /// A value of a wrong type is one mistake of form, and hides no other mistake.
+    /// A value of a wrong type is one mistake, and hides no other mistake.
     #[test]
-    fn every_wrong_value_is_found_beside_another_mistake() {
+    fn wrong_value_hides_no_other_mistake() {
         let ralph: Value = toml_edit::de::from_str(RALPH).unwrap();
         let mut all = Vec::new();
         paths(&ralph, &[], &mut all);
         assert!(all.len() > 200, "{}", all.len());
         for path in all {
-            // An estimate is the other mistake, or a name that is empty.
+            // The second mistake is an estimate, or else an empty name.
             let (other, wrong) = match path[0].as_str() {
                 "estimate" => (["field", "status"], ""),
                 _ => (["estimate", "max_pick"], "Q"),
@@ -603,7 +602,7 @@ mod tests {
                 Value::Array(list) => &mut list[step.parse::<usize>().unwrap()],
                 other => &mut other[step.as_str()],
             });
-            // No key takes a fraction.
+            // No key accepts a fraction.
             *at = Value::from(2.5);
             let text = serde_json::to_string_pretty(&value).unwrap();
             let found = lint(&text);

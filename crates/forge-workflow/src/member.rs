@@ -1,32 +1,32 @@
-//! An issue as the decisions see it.
+//! An issue from the workflow's point of view.
 
 use forge_core::{PrKey, model::IssueId};
 use serde::Serialize;
 
 use crate::{Definition, State, Terminal};
 
-/// An issue of a group, with what the store of a workflow knows of it.
+/// An issue of a group with its workflow values.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Member {
-    /// What names it.
+    /// The issue.
     pub id: IssueId,
-    /// One line.
+    /// The title as one line.
     pub title: String,
-    /// The name of its state, as the store has it; `None` without one.
+    /// The name of the state in the store; `None` without one.
     pub state: Option<String>,
-    /// Its estimate.
+    /// The estimate.
     pub estimate: Option<String>,
-    /// Its priority.
+    /// The priority.
     pub priority: Option<String>,
-    /// Whether it has sub-issues.
+    /// The issue has sub-issues.
     pub has_children: bool,
-    /// How its work ended, where the issue is closed.
+    /// How the work ended, for a closed issue.
     pub closed: Option<Terminal>,
 }
 
 impl Member {
-    /// Its state; `None` without one, and for a name that the definition does not know. A closed
-    /// issue has ended, whatever its state says.
+    /// The state; `None` without one, or for a name unknown to the definition. A closed issue is in
+    /// a terminal state, whatever the store has.
     #[must_use]
     pub fn state_in<'d>(&self, definition: &'d Definition) -> Option<&'d State> {
         let named = definition.state(self.state.as_deref().unwrap_or_default());
@@ -37,13 +37,13 @@ impl Member {
         }
     }
 
-    /// Whether its work has not ended.
+    /// Returns true if the work has not ended.
     pub(crate) fn is_live(&self, definition: &Definition) -> bool {
         let state = self.state_in(definition);
         self.closed.is_none() && state.is_none_or(|s| s.terminal.is_none())
     }
 
-    /// Whether it waits for a person, beside the order of work.
+    /// Returns true for an issue outside the state order that waits for a person.
     pub(crate) fn needs_human(&self, definition: &Definition) -> bool {
         let state = self.state_in(definition);
         state.is_some_and(|s| s.human && s.aside)
@@ -64,7 +64,7 @@ pub(crate) fn short(id: &IssueId) -> String {
     }
 }
 
-/// By repository, then by number.
+/// The sort key: repository, then number.
 pub(crate) fn order(id: &IssueId) -> (String, u64, String) {
     match &id.key {
         PrKey::Number(n) => (id.repo.to_string(), *n, String::new()),
@@ -72,12 +72,12 @@ pub(crate) fn order(id: &IssueId) -> (String, u64, String) {
     }
 }
 
-/// An issue that a decision names, and the state that it is in.
+/// An issue in a decision, with its state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct MemberState {
-    /// What names it.
+    /// The issue.
     pub id: IssueId,
-    /// One line.
+    /// The title as one line.
     pub title: String,
     /// The name of its state; `None` without one.
     pub state: Option<String>,
@@ -105,11 +105,11 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn closed_issue_is_in_the_state_of_its_end() {
+    fn closed_issue_gets_a_terminal_state() {
         let ralph = Definition::preset("ralph").unwrap();
         for (state, closed, wanted) in [
             ("Done", Some(Terminal::Completed), Some("Done")),
-            // A terminal state stands, whatever the reason of the closing.
+            // A terminal state stays, whatever the closing reason.
             ("Canceled", Some(Terminal::Completed), Some("Canceled")),
             ("In Review", Some(Terminal::Completed), Some("Done")),
             ("", Some(Terminal::Abandoned), Some("Canceled")),

@@ -1,11 +1,10 @@
-//! Where a merge takes an issue.
+//! Target state of an issue after a merge.
 
 use crate::{Definition, State, resolve};
 
-/// The state that a merge takes an issue to from the state of that name.
+/// The state to which a merge moves an issue that is in state `from`.
 ///
-/// # Errors
-/// With the reason, where a merge leaves the issue as it is.
+/// The reason, if the merge does not move the issue.
 pub fn merge_goal<'d>(
     definition: &'d Definition,
     from: Option<&str>,
@@ -20,7 +19,7 @@ pub fn merge_goal<'d>(
         (false, None) => None,
     };
     let resolved = said.and_then(|to| resolve(definition, to, &rule.command).ok());
-    // The definition was checked when it was read; an issue without a rule stays.
+    // `lint` has checked the table already; an issue without a rule does not move.
     resolved.map(|to| to.state).ok_or_else(|| {
         let from = from.unwrap_or("no state");
         format!(

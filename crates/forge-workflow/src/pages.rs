@@ -1,11 +1,11 @@
-//! All pages of a list.
+//! Reads all pages of a list.
 
 use forge_core::{Page, PageReq, Result};
 
-/// How many pages are read at most.
+/// Maximum number of pages.
 const MAX_PAGES: usize = 50;
 
-/// The items of all pages.
+/// Reads the items of all pages.
 pub(crate) async fn all<T>(read: impl AsyncFn(PageReq) -> Result<Page<T>>) -> Result<Vec<T>> {
     let mut items = Vec::new();
     let mut page = PageReq::first(100);

@@ -1,47 +1,45 @@
-//! Which issue to work on next.
+//! Chooses the next issue to work on.
 
 use forge_core::{Error, Result, Timestamp, model::IssueId, near, text::one_line};
 use serde::Serialize;
 
 use crate::{Command, Definition, Member, State, member::order};
 
-/// An open issue that could be picked.
+/// An open issue to choose from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Candidate {
     /// The issue.
     pub member: Member,
-    /// Open issues that it waits for.
+    /// Open issues that block this one.
     pub blocked_by: Vec<IssueId>,
-    /// Whether it may wait for others, which could not be read.
+    /// Blockers may exist that could not be read.
     #[serde(skip)]
     pub blockers_unread: bool,
-    /// Who works on it; `None` where nobody does.
+    /// The holder; `None` without a claim.
     pub held_by: Option<String>,
     /// When it was opened.
     pub created_at: Timestamp,
 }
 
-/// What is picked.
+/// Result of a pick.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Pick {
-    /// The issue; `None` where none can be worked on.
+    /// The issue; `None` if no issue can be worked on.
     pub issue: Option<Candidate>,
-    /// How many others could be.
+    /// The number of other eligible issues.
     pub alternatives: usize,
-    /// Why this one, or why none.
+    /// The reason for this issue, or for none.
     pub reason: String,
-    /// Those in the state that cannot be worked on, and why.
+    /// Issues in the state that cannot be worked on, with reasons.
     pub skipped: Vec<(IssueId, String)>,
 }
 
-/// The issue in `state` to work on next: the most urgent, then the smallest, then the oldest.
+/// Picks the next issue in `state`: by priority, then smallest estimate, then age.
 ///
-/// Without `max_estimate` the estimates of `command` pass, and where it names none, those up to
-/// [`EstimateScale::max_pick`](crate::EstimateScale::max_pick). An issue without an estimate passes.
+/// Without `max_estimate`, the estimates of `command` are allowed, by default those up to
+/// [`EstimateScale::max_pick`](crate::EstimateScale::max_pick). A missing estimate is allowed.
 ///
-/// # Errors
-/// `invalid_input` (field `state` or `max_estimate`) for one that there is not, and for the state of
-/// an issue that somebody works on.
+/// `invalid_input` (field `state` or `max_estimate`) for an unknown value or a lock state.
 pub fn pick(
     definition: &Definition,
     candidates: &[Candidate],
@@ -135,7 +133,7 @@ fn obstacle(
     (!fits).then(|| format!("its estimate is {}", one_line(estimate)))
 }
 
-/// The places in the scale of the estimates that are picked; `None`: all.
+/// Scale positions of the allowed estimates; `None` allows all.
 pub(crate) fn pickable_ranks(
     definition: &Definition,
     command: Option<&Command>,
@@ -303,7 +301,7 @@ mod tests {
             (found.issue.unwrap().member.id, found.alternatives),
             (id(2), 1)
         );
-        // A command without estimates, and a bound of the caller.
+        // A command without estimates, and a limit by the caller.
         for found in [by("triage", None), by("split", Some("S"))] {
             assert_eq!(found.skipped, [(id(2), "its estimate is L".to_owned())]);
             assert_eq!(found.issue.unwrap().member.id, id(1));
@@ -311,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn r_001_10_refusals_list_what_can_be_picked() {
+    fn r_001_10_refusals_list_the_valid_values() {
         let ralph = Definition::preset("ralph").unwrap();
         for (state, max, why, retry) in [
             (

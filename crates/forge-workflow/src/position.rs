@@ -1,4 +1,4 @@
-//! In which phase a group of issues is.
+//! Determines the phase of a group of issues.
 
 use std::collections::BTreeMap;
 
@@ -10,39 +10,39 @@ use crate::{
     convergence::{is_behind, recommend},
 };
 
-/// In which phase a group is, and whom it waits for.
+/// Phase of a group, with the members that block it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Position {
     /// The phase.
     pub phase: String,
-    /// Why, with counts.
+    /// The reason, with counts.
     pub reason: String,
-    /// The phases that are left, this one first.
+    /// The remaining phases, current one first.
     pub remaining_phases: Vec<String>,
-    /// Whether the members have to stand together.
+    /// The convergence that the phase requires.
     pub convergence: PhaseConvergence,
-    /// Whether there is more than one member.
+    /// The group has more than one member.
     pub is_group: bool,
-    /// Members that wait for a person, beside the order of work.
+    /// Members outside the state order that wait for a person.
     pub needs_human: Vec<IssueId>,
-    /// States that the definition does not know; their issues count as having none.
+    /// States unknown to the definition; their issues count as having no state.
     pub unknown_states: Vec<String>,
-    /// What to do.
+    /// The recommended next step.
     pub recommendation: Recommendation,
 }
 
-/// Whether a phase wants the members to stand together.
+/// Convergence of a group in a phase.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PhaseConvergence {
-    /// It does, and there is more than one.
+    /// The phase requires convergence, and the group has more than one member.
     pub required: bool,
-    /// They do.
+    /// The group has converged.
     pub met: bool,
-    /// Those that it waits for.
+    /// The blocking members.
     pub blocking: Vec<MemberState>,
 }
 
-/// The phase of a group: the first whose rule holds for the members whose work has not ended.
+/// Determines the phase: the first rule that holds for the members whose work has not ended.
 #[must_use]
 pub fn position(definition: &Definition, members: &[Member]) -> Position {
     let live: Vec<&Member> = members.iter().filter(|m| m.is_live(definition)).collect();
@@ -55,7 +55,7 @@ pub fn position(definition: &Definition, members: &[Member]) -> Position {
         .copied()
         .filter(|m| m.needs_human(definition))
         .collect();
-    // A person has to act first, even where no member blocks the phase.
+    // If all members wait for a person, a person has to act even without blocking members.
     let in_human_state = |m: &&Member| m.state_in(definition).is_some_and(|s| s.human);
     let all_wait = !live.is_empty() && live.iter().all(in_human_state);
     let escalates = all_wait || !needs_human.is_empty();
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn r_001_1_convergence_is_required_of_groups_that_wait() {
+    fn r_001_1_waiting_groups_require_convergence() {
         let found = at(&["Ready for Plan", "Plan in Review", "Research Needed"]);
         assert_eq!((found.phase.as_str(), found.is_group), ("RESEARCH", true));
         assert!(found.convergence.required && !found.convergence.met);
@@ -185,10 +185,10 @@ mod tests {
             numbers(found.convergence.blocking.iter().map(|m| &m.id))
         };
         assert_eq!(blocking(&found), [3]);
-        // Those that are behind the state of the phase block it, and those past it do not.
+        // Members behind the state of the phase block it; members past it do not.
         let found = at(&["Ready for Plan", "Human Needed"]);
         assert_eq!((found.phase.as_str(), blocking(&found)), ("PLAN", vec![2]));
-        // Nobody waits for one issue, or in a phase without a target.
+        // A single issue and a phase without a target need no convergence.
         assert!(!at(&["Research Needed"]).convergence.required);
         assert!(!at(&["In Progress", "In Progress"]).convergence.required);
     }
@@ -210,7 +210,7 @@ mod tests {
             (&["Canceled"], "TERMINAL"),
             (&["Human Needed"], "TERMINAL"),
             (&["Nonsense"], "TRIAGE"),
-            // C-001-1, C-001-5: members that have ended count for nothing.
+            // C-001-1, C-001-5: members that have ended do not count.
             (&["Plan in Review", "Done"], "HUMAN_GATE"),
             (&["Ready for Plan", "Canceled"], "PLAN"),
             (&["Plan in Review", "Ready for Plan"], "REVIEW"),
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn c_001_6_large_issue_is_split_before_work_alone() {
+    fn c_001_6_large_issue_is_split_only_before_work() {
         let ralph = Definition::preset("ralph").unwrap();
         for (state, estimate, has_children, phase) in [
             ("Backlog", "M", false, "SPLIT"),
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn c_001_7_human_needed_is_told_and_escalated() {
+    fn c_001_7_human_needed_is_listed_and_escalated() {
         let found = at(&["In Progress", "Human Needed"]);
         assert_eq!(found.phase, "IMPLEMENT");
         assert_eq!(numbers(&found.needs_human), [2]);
@@ -292,7 +292,7 @@ mod tests {
             &["Research Needed", "Human Needed"],
             &["In Review", "Human Needed"],
             &["Human Needed"],
-            // All wait for a person in the order of work.
+            // All members wait for a person within the state order.
             &["Plan in Review", "Plan in Review"],
             &["Plan in Review", "In Review", "Done"],
         ] {

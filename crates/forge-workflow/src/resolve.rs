@@ -1,28 +1,26 @@
-//! From what a caller says to a state: an intent (`__CLOSE__`) or the name of a state, as a command.
+//! Resolves the intent (`__CLOSE__`) or state name of a caller to a state, for a command.
 
 use forge_core::{Error, Precondition, Result, near, text::one_line};
 
 use crate::{Command, Definition, Intent, State};
 
-/// What was meant.
+/// Resolved target state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resolved<'d> {
     /// The state.
     pub state: &'d State,
-    /// Whether an intent was named, and not the state itself.
+    /// The caller named an intent, not the state.
     pub was_intent: bool,
-    /// Whether that intent means the same for every command.
+    /// The intent is the same for every command.
     pub is_global: bool,
 }
 
-/// The state that `state_or_intent` means for `command`.
+/// Resolves `state_or_intent` for `command`.
 ///
-/// A global intent means the same for every command, and may lead to a state that is none of the
-/// command's outputs; a state that is named has to be one of them. The prefix of commands may be
-/// left out.
+/// A global intent may lead to a state outside the command's outputs; a state by name has to be one
+/// of them. The prefix of commands is optional.
 ///
-/// # Errors
-/// `invalid_input` (field `command` or `state`) with the values that are right.
+/// # Errors `invalid_input` (field `command` or `state`) with the valid values.
 pub fn resolve<'d>(
     definition: &'d Definition,
     state_or_intent: &str,
@@ -34,7 +32,7 @@ pub fn resolve<'d>(
         Some(intent) => by_intent(definition, intent, &name, of)?,
         None => by_name(definition, said, &name, of)?,
     };
-    // The definition is checked when it is read; this is for one that is being checked.
+    // A checked definition has the state; this error is for `lint`, which calls it before.
     let state = definition.state(state).ok_or_else(|| {
         Error::invalid("state", format!("there is no state '{}'", one_line(state))).with_hint(
             format!("name one of the states: {}", definition.state_names()),
@@ -49,12 +47,12 @@ pub fn resolve<'d>(
     })
 }
 
-/// The bare name of an intent: `CLOSE` for `__CLOSE__`.
+/// The name of an intent: `CLOSE` for `__CLOSE__`.
 fn intent_in(said: &str) -> Option<&str> {
     said.strip_prefix("__")?.strip_suffix("__")
 }
 
-/// A command with its full name.
+/// Finds a command and its full name.
 pub(crate) fn command_of<'d>(
     definition: &'d Definition,
     said: &str,
@@ -121,7 +119,7 @@ fn by_intent<'d>(
     Err(Error::invalid("state", message).with_hint(retry(definition, of)))
 }
 
-/// The state that an intent means for a command.
+/// The state of an intent for a command.
 fn meaning<'d>(name: &str, intent: &'d Intent, of: &'d Command) -> Option<&'d str> {
     match (&intent.state, intent.lock) {
         (Some(everywhere), _) => Some(everywhere),
@@ -162,18 +160,17 @@ fn by_name<'d>(
     .with_hint(retry(definition, of)))
 }
 
-/// The states that a command may name: its outputs, and its lock.
+/// The states that a command may name: its outputs and its lock state.
 fn direct_states(of: &Command) -> impl Iterator<Item = &str> {
     let outputs = of.outputs.iter().map(String::as_str);
     let lock = of.lock.as_deref();
     outputs.chain(lock.filter(|lock| !of.outputs.iter().any(|o| o == lock)))
 }
 
-/// Checks that an issue in `from` may go to what was [`resolve()`]d, where transitions are strict: along
-/// [`State::next`], and by a global intent from every state that does not end the work.
+/// Checks the move of an issue from `from` under strict transitions: along [`State::next`], or by a
+/// global intent from any state that is not terminal.
 ///
-/// # Errors
-/// `precondition_failed` with the states that may follow.
+/// # Errors `precondition_failed` with the states that are allowed next.
 pub fn check_transition(definition: &Definition, from: &State, to: &Resolved<'_>) -> Result<()> {
     let follows = from
         .next
@@ -195,7 +192,7 @@ pub fn check_transition(definition: &Definition, from: &State, to: &Resolved<'_>
         .with_hint(format!("move the issue to one of: {next}")))
 }
 
-/// What a command may be given.
+/// The states and intents that a command accepts.
 fn retry(definition: &Definition, of: &Command) -> String {
     let here = |(name, intent): &(&String, &Intent)| meaning(name, intent, of).is_some();
     let intents = definition.intents.iter().filter(here);
@@ -215,7 +212,7 @@ mod tests {
         Definition::preset("ralph").unwrap()
     }
 
-    /// The message and the hint of a refusal.
+    /// The message and hint of a refusal.
     fn refused(said: &str, command: &str) -> (String, String) {
         let e = resolve(&ralph(), said, command).unwrap_err();
         assert_eq!(e.code(), "invalid_input");
@@ -223,15 +220,14 @@ mod tests {
         (e.message().to_owned(), hint)
     }
 
-    /// What each intent means for each command, and which states each may name: written from the
-    /// requirements, and not from the preset.
+    /// Expected states of intents and commands, written from the requirements, not from the preset.
     const TABLE: &str = include_str!("../tests/resolve.tsv");
     const SMALL: &str = include_str!("../tests/resolve-small.tsv");
-    /// Which states follow each.
+    /// The allowed next states of each state.
     const TRANSITIONS: &str = include_str!("../tests/transitions.tsv");
     const SMALL_TRANSITIONS: &str = include_str!("../tests/transitions-small.tsv");
 
-    /// The names of the columns of a table, and its rows.
+    /// The column names of a table, and its rows.
     fn rows(table: &str) -> (Vec<&str>, Vec<(&str, Vec<&str>)>) {
         let mut lines = table.lines().filter(|line| !line.starts_with('#'));
         let mut split = || {
@@ -329,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn r_001_14_refusal_is_one_line_with_its_retry() {
+    fn r_001_14_refusal_is_one_line_with_a_retry() {
         let ralph = ralph();
         let mut refusals = 0;
         for command in ralph.commands.keys() {

@@ -1,4 +1,4 @@
-//! Where the state, the estimate and the priority of an issue are kept.
+//! Storage of an issue's state, estimate and priority.
 
 use std::fmt;
 
@@ -10,11 +10,11 @@ use serde::Serialize;
 
 use crate::{Definition, Member, State, Terminal};
 
-/// The fields of a parent and of blockers, where the fields of issues are no board's: such a forge
-/// keeps the relations of issues in fields as well, and has none that nobody has defined.
+/// The fields of parent and blockers. A forge that keeps fields without a board keeps relations in
+/// fields, too, and these have to be defined first.
 const RELATION_FIELDS: [&str; 2] = ["parent", "blocked-by"];
 
-/// What a workflow keeps of an issue, apart from its state.
+/// A workflow value of an issue other than its state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
     /// The estimate.
@@ -39,36 +39,36 @@ impl Size {
     }
 }
 
-/// A field or a label that [`Store::wanted`] names, or that [`crate::Workflow::init`] made.
+/// A field or label that [`Store::wanted`] names or [`crate::Workflow::init`] creates.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Setup {
     /// `field` or `label`.
     pub kind: &'static str,
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// The values that a field lacks; empty for a label.
+    /// The missing values of a field; empty for a label.
     pub options: Vec<String>,
 }
 
-/// Where the state, the estimate and the priority of an issue are kept.
+/// Storage of an issue's state, estimate and priority.
 ///
-/// A store reads them from an [`Issue`] and writes them into an [`EditIssue`]; it sends nothing
-/// itself, so that a move is one edit together with whatever else belongs to it.
+/// A store reads from an [`Issue`] and writes to an [`EditIssue`]. It sends nothing itself, so that
+/// a move is one edit together with its other changes.
 pub trait Store: fmt::Debug + Send + Sync {
-    /// The board whose fields it uses.
+    /// The board whose fields the store uses.
     fn board(&self) -> Option<&BoardId>;
 
-    /// The label that narrows a list to the issues in a state, where there is one.
+    /// The label that filters a list to the issues in a state, if there is one.
     fn label_of(&self, state: &State) -> Option<String>;
 
-    /// The names of the states of an issue: none, one, or several where people have contradicted
-    /// each other. A name need not be one of the definition.
+    /// The names of all states of an issue: several if people have contradicted each other. A name
+    /// may be unknown to the definition.
     fn states(&self, definition: &Definition, issue: &Issue) -> Vec<String>;
 
-    /// The estimate or the priority of an issue.
+    /// Reads the estimate or the priority of an issue.
     fn size(&self, definition: &Definition, issue: &Issue, size: Size) -> Option<String>;
 
-    /// Changes `edit` so that it moves `issue` to `state`.
+    /// Changes `edit` to move `issue` to `state`.
     fn put_state(
         &self,
         definition: &Definition,
@@ -77,7 +77,7 @@ pub trait Store: fmt::Debug + Send + Sync {
         edit: &mut EditIssue,
     );
 
-    /// Changes `edit` so that it gives `issue` an estimate or a priority; `None` takes it away.
+    /// Changes `edit` to set an estimate or a priority; `None` removes it.
     fn put_size(
         &self,
         definition: &Definition,
@@ -87,18 +87,18 @@ pub trait Store: fmt::Debug + Send + Sync {
         edit: &mut EditIssue,
     );
 
-    /// All that the store needs of a repository.
+    /// All fields and labels that the store needs in a repository.
     fn wanted(&self, definition: &Definition) -> Vec<Setup>;
 }
 
-/// The name of the state of an issue: `None` without one, and all names where there are several, so
-/// that no definition knows it.
+/// The state name of an issue: `None` without one; several names are joined, so that no definition
+/// knows the result.
 pub fn state_name(store: &dyn Store, definition: &Definition, issue: &Issue) -> Option<String> {
     let states = store.states(definition, issue);
     (!states.is_empty()).then(|| states.join(" and "))
 }
 
-/// An issue as the decisions see it.
+/// Converts an issue to a [`Member`].
 pub fn member_of(store: &dyn Store, definition: &Definition, issue: &Issue) -> Member {
     Member {
         id: issue.id.clone(),
@@ -114,15 +114,15 @@ pub fn member_of(store: &dyn Store, definition: &Definition, issue: &Issue) -> M
     }
 }
 
-/// Fields of issues: those of a board on GitHub, those of the issue itself in a git repository,
-/// labels with values on tangled.
+/// A store in fields: of a board on GitHub, of the issue itself in a git repository, of labels with
+/// values on tangled.
 #[derive(Clone, Debug)]
 pub struct FieldStore {
     board: Option<BoardId>,
 }
 
 impl FieldStore {
-    /// Fields of this board; `None` where the forge keeps them without one.
+    /// Uses the fields of this board; `None` where the forge needs no board.
     #[must_use]
     pub fn new(board: Option<BoardId>) -> Self {
         Self { board }
@@ -161,8 +161,8 @@ impl Store for FieldStore {
         edit.board.clone_from(&self.board);
         let field = field_of(Some(issue), &definition.field.state);
         edit.values.insert(field, Some(state.name.clone()));
-        // The built-in field of a board is shown by GitHub's own views, and has the options that its
-        // owner likes.
+        // GitHub's own views show the built-in field of a board; its options are the owner's
+        // choice.
         if let (Some(status), Some(_)) = (&state.status, &self.board) {
             let field = definition.field.status.clone();
             edit.values_if_known.insert(field, Some(status.clone()));
@@ -199,7 +199,7 @@ impl Store for FieldStore {
     }
 }
 
-/// The value of a field, whose name counts without regard to case.
+/// The value of a field, whose name matches without regard to case.
 fn value_of(issue: &Issue, field: &str) -> Option<String> {
     let wanted = field.to_lowercase();
     let mut values = issue.values.iter();
@@ -207,7 +207,7 @@ fn value_of(issue: &Issue, field: &str) -> Option<String> {
     found.map(|(_, value)| value.clone())
 }
 
-/// The name of a field as the issue has it: a second one of another spelling would hide the first.
+/// The field name as the issue spells it: a second spelling would hide the first.
 fn field_of(issue: Option<&Issue>, field: &str) -> String {
     let wanted = field.to_lowercase();
     let mut names = issue.into_iter().flat_map(|issue| issue.values.keys());
@@ -215,14 +215,14 @@ fn field_of(issue: Option<&Issue>, field: &str) -> String {
     found.map_or(field, String::as_str).to_owned()
 }
 
-/// Labels: a prefix and the name of the state, or the name of the field and the value.
+/// A store in labels: a prefix and the state's name, or a field's name and the value.
 #[derive(Clone, Debug)]
 pub struct LabelStore {
     prefix: String,
 }
 
 impl LabelStore {
-    /// States whose labels begin with `prefix`, to the letter: `state: ` has a space at its end.
+    /// Uses labels that begin with exactly `prefix`: `state: ` ends with a space.
     #[must_use]
     pub fn new(prefix: String) -> Self {
         Self { prefix }
@@ -237,9 +237,9 @@ impl LabelStore {
     }
 }
 
-/// The labels of an issue that begin with `prefix`: the label, and what follows.
+/// The labels that begin with `prefix`, each with its remainder.
 fn labels_with<'i>(issue: &'i Issue, prefix: &str) -> impl Iterator<Item = (&'i str, &'i str)> {
-    // Small letters have other lengths in bytes.
+    // Lower case may change the length in bytes, so characters are counted.
     let length = prefix.chars().count();
     let prefix = prefix.to_lowercase();
     issue.labels.iter().filter_map(move |label| {
@@ -251,7 +251,7 @@ fn labels_with<'i>(issue: &'i Issue, prefix: &str) -> impl Iterator<Item = (&'i 
     })
 }
 
-/// Puts `wanted` among the labels to add, and the others with `prefix` among those to remove.
+/// Adds `wanted` and removes the other labels with `prefix`.
 fn swap_label(issue: Option<&Issue>, prefix: &str, wanted: Option<String>, edit: &mut EditIssue) {
     let is =
         |name: &str| (wanted.as_ref()).is_some_and(|w| w.to_lowercase() == name.to_lowercase());
@@ -331,10 +331,9 @@ impl Store for LabelStore {
     }
 }
 
-/// What of [`Store::wanted`] the repository lacks.
+/// The items of [`Store::wanted`] that the repository lacks.
 ///
-/// # Errors
-/// Those of the lists that are read.
+/// Those of reading the lists.
 pub async fn missing(
     store: &dyn Store,
     repo: &Repo,
@@ -356,7 +355,7 @@ pub async fn missing(
         && capabilities.has(Capability::IssueRelations)
         && !capabilities.has(Capability::IssueBoard)
     {
-        // Groups need them as much as states.
+        // Groups need the relation fields as much as the state fields.
         wanted.extend(RELATION_FIELDS.map(|name| Setup {
             kind: "field",
             name: name.to_owned(),
@@ -383,10 +382,9 @@ pub async fn missing(
     Ok(wanted)
 }
 
-/// Makes one of [`missing`].
+/// Creates one item of [`missing`].
 ///
-/// # Errors
-/// Those of the definition of a label or a field.
+/// Those of defining a label or a field.
 pub async fn define(store: &dyn Store, repo: &Repo, setup: &Setup) -> Result<()> {
     if setup.kind == "field" {
         let field = IssueField {
@@ -408,8 +406,8 @@ pub async fn define(store: &dyn Store, repo: &Repo, setup: &Setup) -> Result<()>
     }
 }
 
-/// Checks the estimate and the priority among the values of `edit`, and puts them where `store` keeps
-/// them; `issue` is what they are of, if it is there.
+/// Checks the estimate and the priority in `edit` and moves them to where `store` keeps them;
+/// `issue` is the edited issue, if it exists.
 ///
 /// # Errors
 /// As [`check_size`].

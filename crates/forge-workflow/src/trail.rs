@@ -1,8 +1,8 @@
-//! The audit trail of an issue: comments that a person and a program can read, and what follows from
-//! them.
+//! The audit trail of an issue: comments for people and programs, and the claim and moves in them.
 //!
-//! An entry is a comment of three lines: a sentence, an empty line, and the entry as JSON in an HTML
-//! comment. A comment with more than that, such as one that quotes an entry, is none. Who holds an issue is a pure function of the entries in their order, so all readers agree on it.
+//! An entry is a comment of three lines: a sentence, an empty line, and the entry as JSON in an
+//! HTML comment. A longer comment, such as a quotation, is none. The holder is a pure function of
+//! the ordered entries, so all readers agree.
 
 use std::collections::BTreeSet;
 
@@ -13,18 +13,18 @@ use forge_core::{
 };
 use serde::{Deserialize, Serialize};
 
-/// What the last line of an entry begins with.
+/// Prefix of the last line of an entry.
 const MARK: &str = "<!-- forge-workflow: ";
 const MARK_END: &str = " -->";
-/// What the sentence of an entry begins with; a quotation or a block of code does not.
+/// Prefixes of the sentence of an entry; quotations and code blocks begin otherwise.
 const SENTENCES: [&str; 2] = ["**", "Claimed by **"];
-/// The longest lease, in seconds: an entry that names a longer one holds for this long.
+/// Maximum lease in seconds; a longer lease in an entry is shortened to it.
 pub(crate) const MAX_LEASE_S: u64 = 7 * 24 * 3600;
-/// 9999-12-31T23:59:59Z, after which RFC 3339 has no instant.
+/// 9999-12-31T23:59:59Z, the last instant of RFC 3339.
 const LAST_INSTANT: i64 = 253_402_300_799;
-/// Roles whose entries count. A stranger may comment on an issue, and claim nothing by it.
+/// Roles whose entries count. Anybody may comment, so entries of strangers are ignored.
 const TRUSTED: [&str; 3] = ["OWNER", "MEMBER", "COLLABORATOR"];
-/// What GitHub's REST API appends to the login of an app, and GraphQL does not.
+/// GitHub's REST API appends this to the login of an app; GraphQL does not.
 const APP_SUFFIX: &str = "[bot]";
 
 /// The merge that moved an issue.
@@ -32,14 +32,14 @@ const APP_SUFFIX: &str = "[bot]";
 pub struct MergeRef {
     /// The locator of the pull request.
     pub pull: String,
-    /// The merge commit; empty where the forge does not name it.
+    /// The merge commit; empty if the forge does not name it.
     #[serde(default)]
     pub commit: String,
 }
 
 impl MergeRef {
-    /// Whether both are one merge. Where both name the merge commit, the repository's name is no
-    /// difference: it has several spellings, and may be changed.
+    /// Returns true if both are the same merge. If both name the merge commit, the repository's
+    /// name may differ: it has several spellings and can change.
     fn is_same(&self, other: &Self) -> bool {
         let key = |pull: &str| pull.rsplit('#').next().unwrap_or_default().to_owned();
         match self.commit.is_empty() || other.commit.is_empty() {
@@ -49,59 +49,59 @@ impl MergeRef {
     }
 }
 
-/// A claim that had expired when another one took its place.
+/// An expired claim that another claim replaced.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Expired {
-    /// Its id.
+    /// The id of the expired claim.
     pub claim: String,
-    /// When it was last renewed, as the one who took its place read it.
+    /// The last renewal, as the replacing holder read it.
     pub renewed_at: Timestamp,
 }
 
-/// What happened to an issue.
+/// Event of an issue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
-    /// It went from one state to another.
+    /// The issue moved to another state.
     Moved {
         /// The state before; `None` without one.
         from: Option<String>,
         /// The state after.
         to: String,
-        /// Who moved it, as a command of the workflow.
+        /// The command of the workflow that moved it.
         command: String,
-        /// What was asked for, where that was an intent.
+        /// The intent, if the caller named one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         intent: Option<String>,
-        /// The claim that ends with it.
+        /// The claim that the move ends.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ends: Option<String>,
-        /// The merge that moved it.
+        /// The merge that caused the move.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         merge: Option<MergeRef>,
     },
-    /// Somebody took it.
+    /// A holder claimed the issue.
     Claimed {
-        /// Who.
+        /// The holder.
         holder: String,
-        /// For how long without being renewed, in seconds.
+        /// The lease, in seconds.
         lease_s: u64,
         /// The command of the workflow.
         command: String,
         /// The state before; `None` without one.
         from: Option<String>,
-        /// When it was renewed before the last time, which the forge knows. The last renewal counts
-        /// if the lease was running by then.
+        /// The renewal before the last, by the forge's clock. The last renewal counts only if the
+        /// lease was still running after this one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         renewed: Option<Timestamp>,
-        /// When it was renewed the last time, by the clock of its holder. Counts where the forge does
-        /// not say when a comment was changed.
+        /// The last renewal, by the holder's clock. Used if the forge does not tell when a comment
+        /// was changed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         renewing: Option<Timestamp>,
-        /// The claim whose lease was over.
+        /// The expired claim that this one replaces.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         over: Option<Expired>,
-        /// The claim that was taken away from somebody.
+        /// The claim that this one took over by force.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         forced: Option<String>,
     },
@@ -110,12 +110,12 @@ pub enum Event {
 /// An entry of the trail.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
-    /// Chosen by the writer, so that an entry whose answer was lost is found again. The id of a claim.
+    /// An id chosen by the writer, to find the entry after a lost answer; also the id of a claim.
     pub id: String,
-    /// Why; one line.
+    /// The reason, as one line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// What happened.
+    /// The event.
     #[serde(flatten)]
     pub event: Event,
 }
@@ -131,7 +131,7 @@ impl Entry {
         }
     }
 
-    /// The comment that keeps the entry.
+    /// The comment text of the entry.
     #[must_use]
     pub fn to_comment(&self) -> String {
         let said = match &self.event {
@@ -174,7 +174,7 @@ impl Entry {
         format!("{said}{why}\n\n{MARK}{json}{MARK_END}")
     }
 
-    /// The entry that a comment keeps.
+    /// Parses the entry in a comment.
     #[must_use]
     pub fn parse(body: &str) -> Option<Self> {
         let mut lines = body.trim_end().lines();
@@ -188,7 +188,7 @@ impl Entry {
     }
 }
 
-/// Text of a name or a reason, which names nobody and is no markup.
+/// Escapes a name or reason: no mentions, no markup.
 fn plain(text: &str) -> String {
     let line = one_line(text);
     line.chars()
@@ -199,7 +199,7 @@ fn plain(text: &str) -> String {
 /// 64 random bits.
 fn new_id() -> String {
     let mut bytes = [0_u8; 8];
-    // Without randomness of the system the time tells entries apart.
+    // Without system randomness, the time makes ids unique.
     if getrandom::fill(&mut bytes).is_err() {
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         bytes = now.map_or(0, |d| d.as_nanos() as u64).to_be_bytes();
@@ -210,30 +210,30 @@ fn new_id() -> String {
 /// A claim on an issue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Claim {
-    /// What its holder shows to prove it.
+    /// The id, which the holder passes to later calls.
     pub id: String,
-    /// Who holds it.
+    /// The holder.
     pub holder: String,
     /// The command of the workflow.
     pub command: String,
-    /// The state before it; `None` without one.
+    /// The state before the claim; `None` without one.
     pub from: Option<String>,
-    /// When it was made.
+    /// When the claim was made.
     pub since: Timestamp,
-    /// When it was last renewed.
+    /// When the claim was last renewed.
     pub renewed_at: Timestamp,
-    /// For how long without being renewed, in seconds.
+    /// The lease, in seconds.
     pub lease_s: u64,
-    /// The key of its comment.
+    /// The key of the claim's comment.
     #[serde(skip)]
     pub comment: String,
-    /// Whether its comment was changed after the lease, which renews nothing.
+    /// The comment was changed after the lease had expired, which renews nothing.
     #[serde(skip)]
     pub is_late: bool,
 }
 
 impl Claim {
-    /// The claim that `entry` makes, written at `at`; `None` for another entry.
+    /// The claim of `entry`, written at `at`; `None` for another event.
     #[must_use]
     pub fn made_by(entry: &Entry, at: Timestamp) -> Option<Self> {
         let Event::Claimed {
@@ -259,20 +259,20 @@ impl Claim {
         })
     }
 
-    /// When somebody else may take it.
+    /// When other holders may take the issue.
     #[must_use]
     pub fn expires_at(&self) -> Timestamp {
         expiry(self.renewed_at, self.lease_s)
     }
 
-    /// Whether the lease is over at `now`.
+    /// Returns true if the lease has expired at `now`.
     #[must_use]
     pub fn is_expired(&self, now: Timestamp) -> bool {
         now >= self.expires_at()
     }
 
-    /// Counts a renewal at `at`, unless the lease was over. By that alone a claim and a renewal of the
-    /// same second have an order, and no later renewal changes who held an issue before.
+    /// Applies a renewal at `at`, unless the lease had expired. This rule alone orders a claim and
+    /// a renewal of the same second, and keeps later renewals from changing past holders.
     fn renew(&mut self, at: Timestamp) {
         match at < self.expires_at() {
             true => self.renewed_at = self.renewed_at.max(at),
@@ -281,29 +281,29 @@ impl Claim {
     }
 }
 
-/// The end of a lease. No entry makes it longer than [`MAX_LEASE_S`], or lets it wrap.
+/// The end of a lease, at most [`MAX_LEASE_S`] after the renewal and without overflow.
 fn expiry(renewed_at: Timestamp, lease_s: u64) -> Timestamp {
     let lease = i64::try_from(lease_s.min(MAX_LEASE_S)).unwrap_or_default();
     let end = renewed_at.unix().saturating_add(lease);
     Timestamp::from_unix(end.min(LAST_INSTANT)).max(renewed_at)
 }
 
-/// What the entries of an issue come to.
+/// Result of an issue's entries.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trail {
-    /// The claim that holds, expired or not.
+    /// The current claim, expired or not.
     pub claim: Option<Claim>,
-    /// Claims that came while another one held.
+    /// Claims made while another one was current.
     pub lost: Vec<Claim>,
     /// The moves, oldest first.
     pub moves: Vec<Entry>,
-    /// The ids of all entries that count.
+    /// The ids of all counted entries.
     pub ids: BTreeSet<String>,
 }
 
 impl Trail {
-    /// The trail in the comments of `issue`, which has them in the forge's order. The entries of
-    /// `bots` count as those of the team do.
+    /// Reads the trail from the comments of `issue`, in the forge's order. The entries of `bots`
+    /// count like those of team members.
     #[must_use]
     pub fn of(issue: &Issue, bots: &[String]) -> Self {
         let mut trail = Self::default();
@@ -316,7 +316,7 @@ impl Trail {
         trail
     }
 
-    /// The move that a merge made, if it was made.
+    /// The move of a merge, if it was made.
     #[must_use]
     pub fn moved_by(&self, merge: &MergeRef) -> Option<&Entry> {
         let is = |entry: &&Entry| matches!(&entry.event, Event::Moved { merge: Some(of), .. } if of.is_same(merge));
@@ -324,7 +324,7 @@ impl Trail {
     }
 
     fn add(&mut self, comment: &Comment, entry: Entry) {
-        // An id names one entry: who repeats another's takes nothing over.
+        // An id names the first entry only: repeating it has no effect.
         if !self.ids.insert(entry.id.clone()) {
             return;
         }
@@ -370,11 +370,11 @@ impl Trail {
     }
 }
 
-/// Whether the author of a comment may move issues. Who the forge gives no role writes into a git
-/// repository, which everybody who can may do.
+/// Returns true if the author of a comment may move issues. A comment without a role is from a git
+/// repository, where everybody with write access may.
 ///
-/// A viewer without a role is a stranger to every other reader, and so to this one. An app has no
-/// role, and may repeat the text of a stranger: it counts where the workflow names it.
+/// The viewer gets no exception: without a role, other readers would ignore the entry, too. An app
+/// has no role and may repeat a stranger's text, so the workflow has to name it.
 pub(crate) fn is_trusted(comment: &Comment, bots: &[String]) -> bool {
     let role = comment.author_association.as_deref();
     match comment.author.bot {

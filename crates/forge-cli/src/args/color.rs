@@ -5,13 +5,13 @@ use clap::{
 
 /// The value of `--color`.
 ///
-/// Every command has the flag for its output, and `label create` has gh's flag of the same name for
-/// the colour of the label. clap keeps one value for both, so they have one type.
+/// Every command has this flag for its output, and `label create` has gh's flag of the same name
+/// for the label's colour. clap keeps one value for both, so they share a type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ColorArg {
     /// When to use colour.
     When(ColorChoice),
-    /// The colour of a label, as it was typed.
+    /// The colour of a label, as typed.
     Label(String),
 }
 
@@ -34,17 +34,17 @@ impl Default for ColorArg {
 }
 
 impl ColorArg {
-    /// Reads the flag of every command.
+    /// Parses the output flag of every command.
     pub(super) fn when_parser() -> impl TypedValueParser<Value = Self> {
         EnumValueParser::<ColorChoice>::new().map(Self::When)
     }
 
-    /// Reads the flag of `label create`.
+    /// Parses the flag of `label create`.
     pub(crate) fn label_parser() -> impl TypedValueParser<Value = Self> {
         StringValueParser::new().map(Self::Label)
     }
 
-    /// When to use colour; where the flag is a label's, as if it were not given.
+    /// When to use colour; the default if the flag is a label's colour.
     #[must_use]
     pub fn when(&self) -> ColorChoice {
         match self {
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn the_two_flags_do_not_meet() {
+    fn color_flags_do_not_interfere() {
         let red = Some("ff0000".to_owned());
         let auto = ColorChoice::Auto;
         assert_eq!(label_color(&["label", "create", "x"]), (auto, None));

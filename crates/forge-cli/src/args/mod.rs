@@ -1,5 +1,5 @@
-//! What several commands can be given: clap structs and nothing else. No I/O, no environment, no
-//! defaults that depend on a repository. A command's own arguments stand beside its code.
+//! Arguments shared by several commands: clap structs only. No I/O, no environment, no defaults
+//! that depend on a repository. A command's own arguments are next to its code.
 
 mod color;
 mod named;

@@ -2,7 +2,7 @@ use std::sync::OnceLock;
 
 use clap::{ArgMatches, Command};
 
-/// What a command line is about: hints name it again.
+/// Names on the command line, which hints repeat.
 #[derive(Clone, Debug, Default)]
 pub struct Named {
     /// The names of the subcommands.
@@ -11,15 +11,15 @@ pub struct Named {
     pub repo: Option<String>,
     /// The pull request, issue or record.
     pub target: Option<String>,
-    /// The names that were typed, by the arguments that take names.
+    /// The typed names, by the arguments that take names.
     pub names: Vec<(&'static str, Vec<String>)>,
-    /// The repository that the target brings along, once the hosts are known.
+    /// The repository of the target's locator, once the hosts are known.
     pub repo_of_target: OnceLock<String>,
-    /// All commands and flags that there are.
+    /// The definition of all commands and flags.
     pub definition: Command,
 }
 
-/// The arguments that take names, in which a hint corrects a typing error.
+/// Arguments that take names, in which a hint can correct a typing error.
 const NAMES: &[&str] = &[
     "account",
     "add_assignee",
@@ -39,7 +39,7 @@ const NAMES: &[&str] = &[
 ];
 
 impl Named {
-    /// From what clap has read, without the definition.
+    /// Collects the names from clap's matches, without the definition.
     #[must_use]
     pub fn of(matches: &ArgMatches) -> Self {
         let mut path = Vec::new();
@@ -54,7 +54,7 @@ impl Named {
             Some((id, values.collect()))
         };
         let text = |id| last.try_get_one::<String>(id).ok().flatten().cloned();
-        // Some commands take several: the last one counts where one is meant.
+        // Some commands take several repositories; elsewhere the last one counts.
         let repo = last.try_get_many::<String>("repo").ok().flatten();
         Self {
             path,

@@ -1,4 +1,4 @@
-//! Flags that say in which form something is printed or written.
+//! Flags for the format of output.
 
 use clap::Args;
 
@@ -17,8 +17,7 @@ pub struct JsonArgs {
 }
 
 impl JsonArgs {
-    /// The same, where `--json` without a value asks for every field: for tables of ours, which gh
-    /// does not have.
+    /// `--json` without a value selects every field: for tables that gh does not have.
     #[must_use]
     pub fn or_all(&self, fields: impl Iterator<Item = &'static str>) -> Self {
         let mut args = self.clone();

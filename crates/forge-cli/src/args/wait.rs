@@ -18,7 +18,7 @@ pub struct WaitArgs {
 }
 
 impl WaitArgs {
-    /// How long, where the command line says so.
+    /// The duration, if the command line sets one.
     #[must_use]
     pub fn duration(&self) -> Option<Duration> {
         if self.no_wait {
@@ -32,7 +32,7 @@ impl WaitArgs {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wait(pub Duration);
 
-/// The longest wait: an hour.
+/// The maximum wait: an hour.
 const MOST: Duration = Duration::from_secs(3600);
 
 impl FromStr for Wait {
@@ -46,10 +46,9 @@ impl FromStr for Wait {
     }
 }
 
-/// A duration: a number with ms, s, m or h, seconds where there is no unit.
+/// Parses a duration: a number with ms, s, m or h; seconds without a unit.
 ///
-/// # Errors
-/// What is expected.
+/// A text that describes the expected format.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = text.split_at(digits);

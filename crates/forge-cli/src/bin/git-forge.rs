@@ -1,4 +1,4 @@
-//! The same program as `forge`, under the name by which git finds it: `git forge …`.
+//! `forge` under the name that git looks for: `git forge …`.
 
 use std::process::ExitCode;
 

@@ -156,13 +156,12 @@ const FIELDS: &[Field<AccountStatus>] = &[
     },
 ];
 
-/// More than any token has; what is longer was piped in by mistake.
+/// Maximum length of a token; longer input was piped in by mistake.
 const TOKEN_MAX: u64 = 16 * 1024;
 
 /// Runs one of the commands.
 ///
-/// # Errors
-/// `invalid_input`, `not_found` and `config`, as [`Accounts`] says; `unauthenticated` when there is
+/// `invalid_input`, `not_found` and `config`, as [`Accounts`] says; `unauthenticated` if there is
 /// no token to print.
 pub async fn run(ctx: &Ctx, args: &AuthArgs) -> Result<Exit> {
     let forges = ctx.forges()?;
@@ -199,7 +198,7 @@ pub async fn run(ctx: &Ctx, args: &AuthArgs) -> Result<Exit> {
 async fn login(ctx: &Ctx, forges: &Forges, host: &str, args: &LoginArgs) -> Result<Exit> {
     let accounts = forges.accounts();
     let kind = args.kind.as_deref().and_then(ForgeKind::new);
-    // Before anything is asked: a host that cannot be used should not cost a password.
+    // An unusable host is refused before the user enters a password.
     let shape = account_shape(&accounts.kind_for_login(host, kind.as_ref())?);
     let label = |of: fn(&AccountShape) -> &'static str, other| shape.map_or(other, of);
     let asks = ctx.ui.can_prompt() && !args.with_token;
@@ -265,7 +264,7 @@ fn warn_of_shadow(ctx: &Ctx, variable: &str) {
     );
 }
 
-/// The secret from standard input, or asked for on a terminal.
+/// Reads the secret from standard input, or asks for it on a terminal.
 fn read_secret(ctx: &Ctx, args: &LoginArgs, question: &str) -> Result<String> {
     if args.with_token {
         return secret_from_stdin();
@@ -279,7 +278,7 @@ fn read_secret(ctx: &Ctx, args: &LoginArgs, question: &str) -> Result<String> {
     )
 }
 
-/// Asks without showing what is typed.
+/// Asks with hidden input.
 fn ask_secret(question: &str) -> Result<String> {
     let dialoguer::Error::IO(e) = match Password::with_theme(&ColorfulTheme::default())
         .with_prompt(question)
@@ -303,7 +302,7 @@ fn secret_from_stdin() -> Result<String> {
         .read_to_end(&mut bytes)
         .map_err(io_error)?;
     String::from_utf8(bytes).map_err(|_| {
-        // The conversion's error has the bytes in it.
+        // The conversion's error contains the bytes.
         Error::invalid("token", "standard input is not text")
             .with_hint("pass the token alone on standard input")
     })
@@ -363,13 +362,12 @@ async fn status(ctx: &Ctx, forges: &Forges, args: &AuthStatusArgs) -> Result<Exi
     Ok(exit)
 }
 
-/// Who the host says the account is; `None` for one that is not used, and where nothing but a ticket
-/// is asked for.
+/// The account's identity at the host; `None` for an inactive account.
 async fn ask_host(ctx: &Ctx, forges: &Forges, line: &AccountStatus) -> Option<Result<Actor>> {
     if !line.active {
         return None;
     }
-    // Who somebody is does not depend on the repository.
+    // The identity does not depend on the repository.
     let name = || "viewer".to_owned();
     let id = RepoId {
         kind: line.kind.clone(),

@@ -1,4 +1,4 @@
-//! `forge capabilities`: what the forge of a repository can do, and why not.
+//! `forge capabilities`: what a repository's forge can do, with reasons for what it cannot.
 
 use clap::Args;
 use forge_core::{Capability, Hint, Result, Support};
@@ -80,7 +80,7 @@ const COLUMNS: &[Column] = &[
     },
 ];
 
-/// Shows the table.
+/// Prints the table.
 ///
 /// # Errors
 /// As opening the repository does.
@@ -133,7 +133,7 @@ pub async fn run(ctx: &Ctx, args: &CapabilitiesArgs) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// The word of the JSON form of [`Support`].
+/// The name of the support in JSON.
 fn word(support: &Support) -> &'static str {
     match support {
         Support::Native => "native",

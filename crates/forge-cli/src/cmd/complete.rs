@@ -1,4 +1,4 @@
-//! `forge __complete`: what the scripts of `forge completion` ask for while somebody types.
+//! `forge __complete`: candidates for the scripts of `forge completion`.
 
 use std::time::Duration;
 
@@ -12,9 +12,9 @@ use tokio::time::timeout;
 
 use crate::{ctx::Ctx, exit::Exit};
 
-/// Whoever types does not wait longer.
+/// A user who is typing does not wait longer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
-/// More are not offered.
+/// Maximum number of candidates.
 const MAX_ROWS: usize = 50;
 
 /// `forge __complete`
@@ -36,17 +36,16 @@ pub enum Completed {
     Branches,
 }
 
-/// Prints a candidate a line, and behind a tab what it is.
+/// Prints one candidate per line, with a description after a tab.
 ///
-/// # Errors
-/// When the repository cannot be read; the scripts then complete nothing.
+/// If the repository cannot be read; the scripts then complete nothing.
 pub async fn run(ctx: &Ctx, args: &CompleteArgs) -> Result<Exit> {
     let rows = match args.what {
         Completed::Pulls => timeout(ANSWER_TIMEOUT, pulls(ctx)).await,
         Completed::Issues => timeout(ANSWER_TIMEOUT, issues(ctx)).await,
         Completed::Branches => timeout(ANSWER_TIMEOUT, branches(ctx)).await,
     };
-    // A candidate that a terminal would not show as it is cannot be chosen by its looks.
+    // A candidate that a terminal displays differently would be misleading.
     let is_plain = |word: &str| text::one_line(word) == word && !word.contains(char::is_whitespace);
     for (word, about) in rows.unwrap_or_else(|_| Ok(Vec::new()))? {
         if is_plain(&word) {
@@ -78,7 +77,7 @@ async fn issues(ctx: &Ctx) -> Result<Vec<(String, String)>> {
     Ok(rows.collect())
 }
 
-/// The branches of the clone, and those that its remotes had when it last looked.
+/// The branches of the clone, and the remote branches as of the last fetch.
 async fn branches(ctx: &Ctx) -> Result<Vec<(String, String)>> {
     let list = |args: [&'static str; 3]| ctx.git().run_ok(args);
     let own = list([

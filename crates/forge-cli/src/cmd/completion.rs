@@ -1,4 +1,4 @@
-//! `forge completion`: the script that completes commands, flags, numbers and branches in a shell.
+//! `forge completion`: a shell script that completes commands, flags, numbers and branches.
 
 use clap::{Args, Command};
 use clap_complete::Shell;
@@ -23,10 +23,9 @@ pub struct CompletionArgs {
     pub named_shell: Option<Shell>,
 }
 
-/// Prints it.
+/// Prints the script.
 ///
-/// # Errors
-/// `invalid_input` (field `shell`) on a terminal without one; when stdout cannot be written.
+/// # Errors `invalid_input` (field `shell`) on a terminal without one; if stdout cannot be written.
 pub async fn run(ctx: &Ctx, args: &CompletionArgs) -> Result<Exit> {
     let shell = match args.shell.or(args.named_shell) {
         Some(shell) => shell,
@@ -44,7 +43,7 @@ pub async fn run(ctx: &Ctx, args: &CompletionArgs) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// The script that also asks `forge __complete`. Names come from others: no shell evaluates them.
+/// The script with calls of `forge __complete`. Candidates are foreign: no shell evaluates them.
 fn with_candidates(shell: Shell, script: &str, definition: &Command) -> String {
     let pulls = with_selector(definition, "pr");
     let issues = with_selector(definition, "issue");

@@ -1,6 +1,6 @@
 //! `forge config`: the configuration, key by key.
 //!
-//! These commands work with a broken configuration as well: they are what mends it.
+//! These commands also work with a broken configuration, because they repair it.
 
 use clap::{Args, Subcommand};
 use forge::{
@@ -118,8 +118,7 @@ const COLUMNS: &[Column] = &[
 
 /// Runs one of the commands.
 ///
-/// # Errors
-/// `invalid_input` for an unknown key or a value that does not fit; `config` when a file cannot be
+/// # Errors `invalid_input` for an unknown key or an invalid value; `config` if a file cannot be
 /// read or written.
 pub async fn run(ctx: &Ctx, args: &ConfigArgs) -> Result<Exit> {
     let config = Config::read(Env::process(), &ctx.cwd)?;
@@ -169,7 +168,7 @@ fn get(ctx: &Ctx, config: &Config, key: &str) -> Result<Exit> {
     }
 }
 
-/// Says so when what was just written does not count, because something stronger is set.
+/// Warns if the value just written has no effect, because another source overrides it.
 fn overridden(ctx: &Ctx, key: &str) -> Result<()> {
     let entry = Config::read(Env::process(), &ctx.cwd)?.get(key)?;
     if let Source::Env(_) = entry.source {
@@ -243,7 +242,7 @@ fn validate(ctx: &Ctx, config: &Config) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// Problems do not stop these commands, but their reader should know.
+/// Prints warnings: problems do not stop these commands.
 fn problems(ctx: &Ctx, config: &Config) {
     for problem in config.problems() {
         let skipped = match problem.level {

@@ -1,8 +1,8 @@
-//! `forge demo`: a pull request from its first commit to its merge, in a repository made for it.
+//! `forge demo`: a pull request from first commit to merge, in a temporary repository.
 //!
-//! Each step is a line of shell that a user could type, printed before it runs. A test runs the
-//! printed lines again in an empty directory and compares the refs, so nothing here may depend on
-//! anything that is not printed.
+//! Each step is a shell line that a user could type, printed before it runs. A test runs the
+//! printed lines in an empty directory and compares the refs, so steps must not depend on anything
+//! that is not printed.
 
 use std::{
     path::Path,
@@ -23,17 +23,17 @@ pub struct DemoArgs {
     pub keep: bool,
 }
 
-/// One line of the demo.
+/// A step of the demo.
 struct Step {
-    /// What a narrator says before it.
+    /// The narrator's text before the step.
     say: &'static str,
-    /// What is typed.
+    /// The typed line.
     line: &'static str,
-    /// It is meant to fail: the demo shows what a refusal looks like.
+    /// The step fails on purpose, to show a refusal.
     refused: bool,
 }
 
-/// What a user's environment could change in the outcome.
+/// Environment variables that could change the outcome.
 const HIDDEN: &[&str] = &[
     "FORGE_REPO",
     "GH_REPO",
@@ -118,11 +118,9 @@ const STEPS: &[Step] = &[
     ),
 ];
 
-/// Runs the demo; with `--keep` the repository stays, and the last line says where.
+/// Runs the demo; with `--keep` the repository stays, and the last line prints its path.
 ///
-/// # Errors
-/// When the temporary directory cannot be made, there is no `sh`, or a step does not end as it is
-/// meant to.
+/// If the temporary directory cannot be made, there is no `sh`, or a step does not end as intended.
 pub async fn run(ctx: &Ctx, args: &DemoArgs) -> Result<Exit> {
     let dir = tempfile::Builder::new()
         .prefix("forge-demo-")
@@ -146,7 +144,7 @@ fn play(dir: &Path, ui: &Ui) -> Result<()> {
         }
         ui.line(&colors.bold(&format!("$ {}", step.line)))?;
         ui.flush()?;
-        // Stderr joins stdout in the shell, so that messages stand where a terminal shows them.
+        // The shell merges stderr into stdout, so that messages appear in order.
         let mut shell = Command::new("sh");
         shell
             .args(["-c", &format!("{{ {}\n}} 2>&1", step.line)])
@@ -157,7 +155,7 @@ fn play(dir: &Path, ui: &Ui) -> Result<()> {
                 if cfg!(windows) { "NUL" } else { "/dev/null" },
             )
             .env("GIT_CONFIG_NOSYSTEM", "1")
-            // A place where no configuration is.
+            // A directory without configuration.
             .env("FORGE_CONFIG_DIR", dir.join(".git"))
             .stdin(Stdio::null())
             .stdout(Stdio::piped());
@@ -181,7 +179,7 @@ fn play(dir: &Path, ui: &Ui) -> Result<()> {
     Ok(())
 }
 
-/// `PATH` with this binary's directory in front, so that the printed `forge` is this one.
+/// `PATH` starting with this binary's directory, so that `forge` is this program.
 fn search_path() -> Result<std::ffi::OsString> {
     let me = std::env::current_exe()
         .map_err(|e| failed(format!("the path of this program is unknown: {e}")).with_source(e))?;

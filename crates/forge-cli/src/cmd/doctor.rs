@@ -1,4 +1,4 @@
-//! `forge doctor`: a report on the configuration, and on what the services really answer.
+//! `forge doctor`: a report on the configuration and the real answers of the services.
 
 use clap::Args;
 use forge::{Forges, auth::AccountStatus};
@@ -38,7 +38,7 @@ struct Report {
     git: String,
     config_files: Vec<String>,
     accounts: Vec<AccountStatus>,
-    /// The repository, or why there is none.
+    /// The repository, or the reason for its absence.
     repository: Result<String, String>,
     checks: Vec<Examined>,
 }
@@ -92,7 +92,7 @@ const COLUMNS: &[Column] = &[
     },
 ];
 
-/// Operations that are the same on every forge; each costs one request or a few.
+/// Operations common to all forges; each costs one request or a few.
 const READS: &[Op] = &[
     Op::Viewer,
     Op::RepoView,
@@ -103,7 +103,7 @@ const READS: &[Op] = &[
     Op::LabelList,
 ];
 
-/// The sections of the pull request that is read.
+/// The sections to read of a pull request.
 const SECTIONS: PrFields = PrFields::STATS
     .with(PrFields::COMMENTS)
     .with(PrFields::REVIEWS)
@@ -115,7 +115,7 @@ const SECTIONS: PrFields = PrFields::STATS
     .with(PrFields::AUTO_MERGE)
     .with(PrFields::RULES);
 
-/// Prints the report. Exits with 1 where a service differs or is unreachable.
+/// Prints the report. Exits with 1 if a service differs or is unreachable.
 ///
 /// # Errors
 /// `config` for a broken configuration or store; with `--live` or `-R`, as opening the repository
@@ -150,7 +150,7 @@ pub async fn run(ctx: &Ctx, args: &DoctorArgs) -> Result<Exit> {
     Ok(exit)
 }
 
-/// The repository, as a handle that refuses to write.
+/// Opens the repository as a handle that refuses to write.
 async fn open(ctx: &Ctx, forges: &Forges, args: &DoctorArgs) -> Result<Repo> {
     if let (Some(text), false) = (&args.repo, args.live)
         && let Locator::Record(_) = locator::parse(text, forges.hosts())?.locator
@@ -181,7 +181,7 @@ fn config_files(forges: &Forges) -> Vec<String> {
     files.map(|path| path.display().to_string()).collect()
 }
 
-/// The operations of every forge, then what the backend compares by itself.
+/// Runs the common operations, then the backend's own comparisons.
 async fn examine(repo: &Repo, live: bool) -> Vec<Examined> {
     let mut checks = match live {
         true => read(repo).await,
@@ -245,7 +245,7 @@ fn page_warnings<T>(page: Page<T>) -> Vec<Warning> {
     page.warnings
 }
 
-/// An operation that warns could not read all that it should.
+/// An operation with warnings could not read everything.
 fn outcome(op: Op, result: Result<Vec<Warning>>) -> Examined {
     match result {
         Ok(warnings) if warnings.is_empty() => Examined::new(op.name(), Verdict::Ok, "answered"),

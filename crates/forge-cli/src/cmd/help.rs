@@ -1,6 +1,6 @@
 //! `forge help`.
 
-use clap::Args;
+use clap::{Args, error::ErrorKind};
 use forge_core::{Error, Result};
 
 use crate::{ctx::Ctx, exit::Exit};
@@ -13,27 +13,23 @@ pub struct HelpArgs {
     pub command: Vec<String>,
 }
 
-/// Prints what `--help` of the command prints.
+/// Prints the same as `--help` of the command.
 ///
-/// # Errors
-/// `invalid_input` (field `command`) for a command that there is not.
+/// # Errors `invalid_input` (field `command`) for an unknown command.
 pub fn run(ctx: &Ctx, args: &HelpArgs) -> Result<Exit> {
-    let mut root = ctx.ui.named().definition.clone();
-    root.build();
-    let mut found = &mut root;
-    for word in args.command.iter().flat_map(|words| words.split(' ')) {
-        found = match found.find_subcommand_mut(word) {
-            Some(below) => below,
-            None => {
-                let typed = args.command.join(" ");
-                return Err(
-                    Error::invalid("command", format!("there is no command '{typed}'"))
-                        .with_hint("list the commands with `forge help`"),
-                );
-            }
-        };
-    }
-    let help = found.render_long_help();
+    let words = args.command.iter().flat_map(|words| words.split(' '));
+    let asked = ["forge"].into_iter().chain(words).chain(["--help"]);
+    let definition = ctx.ui.named().definition.clone();
+    let help = match definition.try_get_matches_from(asked) {
+        Err(e) if e.kind() == ErrorKind::DisplayHelp => e.render(),
+        _ => {
+            let typed = args.command.join(" ");
+            return Err(
+                Error::invalid("command", format!("there is no command '{typed}'"))
+                    .with_hint("list the commands with `forge help`"),
+            );
+        }
+    };
     let text = match ctx.ui.palette().on {
         true => help.ansi().to_string(),
         false => help.to_string(),

@@ -43,7 +43,7 @@ pub enum LabelCommand {
 }
 
 impl LabelCommand {
-    /// The flags that say how long to wait; `None` for a command that only reads.
+    /// The wait flags; `None` for a command that only reads.
     #[must_use]
     pub fn wait(&self) -> Option<&WaitArgs> {
         match self {
@@ -142,12 +142,11 @@ const COLUMNS: &[Column] = &[
     },
 ];
 
-/// How many are asked for at once.
+/// Number of labels per request.
 const PAGE: usize = 100;
 
 /// Runs one of the commands.
 ///
-/// # Errors
 /// As the operations of the repository.
 pub async fn run(ctx: &Ctx, args: &LabelArgs) -> Result<Exit> {
     let repo = args.repo.as_deref();
@@ -204,7 +203,7 @@ async fn list(ctx: &Ctx, repo: Option<&str>, args: &LabelListArgs) -> Result<Exi
     Ok(Exit::Ok)
 }
 
-/// The labels of the repository, those with `search` in name or description.
+/// The labels of the repository with `search` in name or description.
 async fn matching(ctx: &Ctx, repo: &Repo, search: Option<&str>) -> Result<Vec<Label>> {
     let search = search.map(str::to_lowercase);
     let mut found = Vec::new();

@@ -90,8 +90,7 @@ pub struct McpConfigArgs {
 
 /// Serves, or prints a client's configuration.
 ///
-/// # Errors
-/// `invalid_input` for a pattern that names no repository, `config` for an address that is taken.
+/// # Errors `invalid_input` for a pattern that names no repository, `config` for an address in use.
 pub async fn run(ctx: &Ctx, args: &McpArgs) -> Result<Exit> {
     if let Some(McpCommand::Config(args)) = &args.command {
         return config(ctx, args);
@@ -116,7 +115,7 @@ pub async fn run(ctx: &Ctx, args: &McpArgs) -> Result<Exit> {
     };
     let listening = http::serve(server, options).await?;
     ctx.ui.line(&format!("listening on {}", listening.url()))?;
-    // It is of this server alone, and whoever started it has to know it.
+    // A generated token is printed: it belongs to this process, and clients need it.
     if let Some(token) = shown {
         ctx.ui.line(&format!("Authorization: Bearer {token}"))?;
     }
@@ -155,7 +154,7 @@ fn config(ctx: &Ctx, args: &McpConfigArgs) -> Result<Exit> {
     let client = Client::named(&args.client)
         .ok_or_else(|| Error::invalid("client", format!("there is no client '{}'", args.client)))?;
     let program = env::current_exe().map_err(crate::ui::io_error)?;
-    // What the client would start must start.
+    // Checks that the client will be able to start the server.
     Server::new(ctx.forges()?.clone(), options(ctx, &args.allow)?)?;
     let arguments = arguments(ctx.forges()?, &args.allow)?;
     let text = client.snippet(&program.display().to_string(), &arguments);
@@ -174,7 +173,7 @@ fn paths(forges: &Forges, patterns: &[String]) -> Result<AllowList> {
     AllowList::of_paths(patterns, |id| forges.absolute(id))
 }
 
-/// What starts a server like this one. The client starts it in another directory.
+/// The arguments that start a server like this one, from any directory.
 fn arguments(forges: &Forges, allow: &AllowArgs) -> Result<Vec<String>> {
     let mut args = vec!["mcp".to_owned()];
     for (flag, given) in [

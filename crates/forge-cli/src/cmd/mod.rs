@@ -1,4 +1,4 @@
-//! The commands: one file each.
+//! The commands, one file each.
 
 mod auth;
 mod capabilities;
@@ -68,7 +68,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// How long its writes wait for an index to show them, where the command line says so.
+    /// How long the command's writes wait for an index, if the command line says so.
     #[must_use]
     pub fn wait(&self) -> Option<Duration> {
         match self {
@@ -87,10 +87,9 @@ impl Command {
 
 /// Runs a command.
 ///
-/// # Errors
-/// Whatever stops it.
+/// As the command.
 pub async fn run(ctx: &Ctx, command: Command) -> Result<Exit> {
-    // Boxed: the futures of the commands are large, and one at a time is needed.
+    // Boxed: the futures of the commands are large, and only one is needed.
     match command {
         Command::Pr(args) => Box::pin(pr::run(ctx, args)).await,
         Command::Co(args) => Box::pin(pr::run(ctx, args.into())).await,

@@ -1,26 +1,26 @@
-//! Lists that come in pages.
+//! Reads paged lists.
 
 use forge_core::{Page, PageReq, Repo, Result, Warning, call, text};
 
 use crate::ctx::Ctx;
 
-/// What a list has.
+/// The items of a list, with what the pages said about it.
 pub(super) struct Found<T> {
     pub items: Vec<T>,
-    /// How many there are in all, where the forge says so.
+    /// The total, if the forge reports it.
     pub total: Option<u64>,
-    /// There are more than these.
+    /// More items exist.
     more: bool,
-    /// How many were looked at, where filters run on our side.
+    /// The number of items read, if filters run on our side.
     scanned: u64,
-    /// Who answered, where several can.
+    /// The service that answered, if several can.
     source: Option<String>,
-    /// What the pages warned of. It has been told.
+    /// The warnings of the pages, already printed.
     warnings: Vec<Warning>,
 }
 
-/// Up to `limit` items, page by page. The warnings of the pages are told, each once. What the pages
-/// have in all is bounded: then the list ends with a warning.
+/// Reads up to `limit` items page by page, and prints each warning of the pages once. A size limit
+/// over all pages ends the list with a warning.
 ///
 /// # Errors
 /// As `fetch`.
@@ -62,7 +62,7 @@ async fn pages<T>(
         found.tell(ctx, page.warnings);
         let scanned = page.scanned.unwrap_or_default();
         found.scanned = match page.total {
-            // Each page of a list that was read as a whole says how long that is.
+            // Pages of a list that was read as a whole repeat its length.
             Some(_) => found.scanned.max(scanned),
             None => found.scanned.saturating_add(scanned),
         };
@@ -82,7 +82,7 @@ async fn pages<T>(
 }
 
 impl<T> Found<T> {
-    /// Tells the warnings of a page that no page before had.
+    /// Prints the new warnings of a page.
     fn tell(&mut self, ctx: &Ctx, warnings: Vec<Warning>) {
         for warning in warnings {
             if !self.warnings.contains(&warning) {
@@ -92,15 +92,15 @@ impl<T> Found<T> {
         }
     }
 
-    /// Tells the warnings of the rows, each once, and none that a page had. `row` is the name of
-    /// one and its warnings.
+    /// Prints the warnings of the rows, once each, except those of a page. `row` gives a row's name
+    /// and warnings.
     pub fn tell_of_rows(&self, ctx: &Ctx, row: impl Fn(&T) -> (String, &[Warning])) {
         for warning in Warning::of_rows(self.items.iter().map(row), &self.warnings) {
             ctx.ui.warning(&warning);
         }
     }
 
-    /// Tells how many had to be looked at because a filter runs on our side, and who was asked.
+    /// Prints how many items were read for a filter on our side, and from which service.
     pub fn tell_of_looks(&self, ctx: &Ctx, many: &str) {
         let matching = self.total.unwrap_or(self.items.len() as u64);
         if let Some(source) = &self.source
@@ -111,8 +111,8 @@ impl<T> Found<T> {
         }
     }
 
-    /// gh's line above a list. `nouns` are one and several of them; `state` ends with a blank, or
-    /// is empty. Where nobody knows how many there are, it does not say that these are all.
+    /// gh's line above a list. `nouns` are singular and plural; `state` ends with a blank, or is
+    /// empty. Without a known total, the line does not claim that the list is complete.
     pub fn heading(&self, nouns: [&str; 2], state: &str, filtered: bool, place: &str) -> String {
         let count = self.items.len() as u64;
         let (total, shown) = match self.total {
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_heading_claims_no_number_that_nobody_knows() {
+    fn heading_without_a_known_total_claims_none() {
         let found = |total, more| Found {
             items: vec![(), ()],
             total,

@@ -1,4 +1,4 @@
-//! `forge tangled …`: what is about records and not about pull requests.
+//! `forge tangled …`: commands on atproto records.
 
 use clap::{Args, Subcommand};
 use forge::{IndexShows, IngestionReport};
@@ -45,10 +45,9 @@ pub struct IngestionArgs {
     pub json: JsonArgs,
 }
 
-/// Runs it.
+/// Runs a command on records.
 ///
-/// # Errors
-/// Whatever stops it.
+/// As the command.
 pub async fn run(ctx: &Ctx, args: &TangledArgs) -> Result<Exit> {
     match &args.command {
         TangledCommand::Ingestion(args) => ingestion(ctx, args).await,

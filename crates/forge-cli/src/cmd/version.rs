@@ -4,10 +4,9 @@ use forge_core::Result;
 
 use crate::{ctx::Ctx, exit::Exit};
 
-/// Prints what `--version` prints.
+/// Prints the same as `--version`.
 ///
-/// # Errors
-/// When stdout cannot be written.
+/// If stdout cannot be written.
 pub fn run(ctx: &Ctx) -> Result<Exit> {
     let version = ctx.ui.named().definition.render_version();
     ctx.ui.line(version.trim_end())?;

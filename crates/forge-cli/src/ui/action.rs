@@ -1,8 +1,8 @@
-//! What a hint is on the command line: its sentence, and the command that does what it says.
+//! Renders hints on the command line: a sentence, and the command that carries it out.
 //!
-//! Two tables render an [`Action`]: one from calls to subcommands, one from parameters to the
-//! arguments that clap knows. The definitions of the arguments have the rest: the flag, whether it
-//! takes a value, and what that is called. An action that a subcommand cannot carry out is left out.
+//! Two tables render an [`Action`]: calls to subcommands, and parameters to clap arguments. The
+//! clap definitions provide flags, value names, and whether a flag takes a value. An action that
+//! the subcommand cannot carry out is left out.
 
 use clap::{ArgAction, Command};
 use forge_core::{Action, Arg, Call, Hint, Op, Param, text};
@@ -10,7 +10,7 @@ use forge_git::quoted;
 
 use crate::args::Named;
 
-/// The subcommand of each call, and the flags that it always has.
+/// The subcommand for each call, with fixed flags.
 const COMMANDS: &[(Call, &str, &str)] = &[
     (Call::Login, "auth login", ""),
     (Call::AuthStatus, "auth status", ""),
@@ -66,7 +66,7 @@ const COMMANDS: &[(Call, &str, &str)] = &[
     (Call::Op(Op::LabelList), "label list", ""),
 ];
 
-/// The arguments that a parameter is, by their ids: the first that the subcommand has.
+/// The argument ids for each parameter: the first that the subcommand has.
 const PARAMS: &[(Param, &[&str])] = &[
     (Param::Account, &["account"]),
     (Param::AddAssignee, &["add_assignee", "assignee"]),
@@ -107,7 +107,7 @@ const PARAMS: &[(Param, &[&str])] = &[
     (Param::WithToken, &["with_token"]),
 ];
 
-/// The switches of parameters that have one for each value.
+/// Parameters with one switch per value.
 const VALUES: &[(Param, &str, &str)] = &[
     (Param::Include, "comments", "comments"),
     (Param::Include, "history", "history"),
@@ -121,7 +121,7 @@ const VALUES: &[(Param, &str, &str)] = &[
     (Param::Verdict, "request_changes", "request_changes"),
 ];
 
-/// The sentence, and behind it the command that can be pasted, or the arguments to change.
+/// The sentence, followed by a command that can be pasted, or by arguments to change.
 pub(super) fn advice(hint: &Hint, named: &Named) -> String {
     let mut cli = named.definition.clone();
     cli.build();
@@ -135,7 +135,7 @@ pub(super) fn advice(hint: &Hint, named: &Named) -> String {
     }
 }
 
-/// The whole command of an action.
+/// The complete command of an action.
 fn command(cli: &Command, action: &Action, named: &Named) -> Option<String> {
     let args = action.args();
     let has = |wanted| args.iter().find(|(param, _)| *param == wanted);
@@ -156,7 +156,7 @@ fn command(cli: &Command, action: &Action, named: &Named) -> Option<String> {
             None => {}
         }
     }
-    // What the user typed may have its repository with it.
+    // A typed selector may contain its repository.
     let repo = match (target, action.target()) {
         (Some(_), None) if named.target.is_some() => named.repo.as_deref(),
         _ => named
@@ -165,7 +165,7 @@ fn command(cli: &Command, action: &Action, named: &Named) -> Option<String> {
             .or(named.repo.as_ref())
             .map(String::as_str),
     };
-    // That of `config set` is a switch.
+    // The `--repo` of `config set` is a switch.
     let takes_repo = argument(command, &["repo"]).is_some_and(|a| a.get_action().takes_values());
     if let (Some(repo), None, true) = (repo, has(Param::Repo), takes_repo) {
         words.extend(["-R".to_owned(), exact(repo)?]);
@@ -180,7 +180,7 @@ fn command(cli: &Command, action: &Action, named: &Named) -> Option<String> {
     Some(words.join(" "))
 }
 
-/// The arguments that the command which failed is to have, and those that it is to lack.
+/// The arguments to add to the failed command, and those to remove.
 fn changes(cli: &Command, action: &Action, named: &Named) -> Option<String> {
     let command = subcommand(cli, named.path.iter().map(String::as_str))?;
     let mut words: Vec<String> = action
@@ -206,7 +206,7 @@ fn changes(cli: &Command, action: &Action, named: &Named) -> Option<String> {
     (!all.is_empty()).then(|| all.join(", "))
 }
 
-/// The flag whose value was typed wrong, with the right one; the other values of a list stay.
+/// The flag with a misspelled value corrected; other values of a list stay.
 fn corrected(
     command: &Command,
     param: Param,
@@ -235,7 +235,7 @@ fn subcommand<'p>(cli: &Command, mut path: impl Iterator<Item = &'p str>) -> Opt
 /// A parameter with its value; empty for a switch that is off.
 fn given(command: &Command, param: Param, arg: &Arg) -> Option<Vec<String>> {
     let Some(known) = definition(command, param, arg) else {
-        // Other sections are shown without being asked for.
+        // Sections without a flag are shown by default.
         return (param == Param::Include).then(Vec::new);
     };
     let is_switch = matches!(known.get_action(), ArgAction::SetTrue);
@@ -249,7 +249,7 @@ fn given(command: &Command, param: Param, arg: &Arg) -> Option<Vec<String>> {
     Some(flag.into_iter().chain(value).collect())
 }
 
-/// The argument of `command` that a parameter is.
+/// The argument of `command` for a parameter.
 fn definition<'c>(command: &'c Command, param: Param, arg: &Arg) -> Option<&'c clap::Arg> {
     let mut switches = VALUES.iter().filter(|(of, ..)| *of == param).peekable();
     if let (Arg::Set(value), Some(_)) = (arg, switches.peek()) {
@@ -265,7 +265,7 @@ fn argument<'c>(command: &'c Command, ids: &[&str]) -> Option<&'c clap::Arg> {
     ids.iter().find_map(known)
 }
 
-/// The flag, as gh's users type it.
+/// The flag in the form that gh's users type.
 fn flag(of: &clap::Arg) -> String {
     match (of.get_short(), of.get_long()) {
         (Some('R'), _) | (_, None) => format!("-{}", of.get_short().unwrap_or_default()),
@@ -279,7 +279,7 @@ fn placeholder(of: &clap::Arg) -> String {
     name.to_uppercase().replace(' ', "-")
 }
 
-/// A word for the shell; `None` for one that cannot be shown on one line as it is.
+/// A shell word; `None` if it cannot be displayed exactly on one line.
 fn exact(word: &str) -> Option<String> {
     (text::one_line(word) == word).then(|| quoted(word))
 }
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn action_keeps_the_repository_of_what_was_typed() {
+    fn action_keeps_the_typed_repository() {
         let named = typed("pr merge o/r#8");
         named.repo_of_target.set("o/r".to_owned()).unwrap();
         let of = |action| advice(&Hint::new("do").with_action(action), &named);
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn value_that_hides_something_is_no_part_of_a_command() {
+    fn value_with_hidden_characters_is_left_out() {
         for body in ["two\nlines", "a\u{202e}b", "a  b"] {
             let comment = Action::op(Op::Comment).on(7).with(Param::Body, body);
             let wanted = "do: forge pr comment 7 --body TEXT";

@@ -1,4 +1,4 @@
-//! The browser of `--web`.
+//! Opens pages for `--web`.
 
 use std::process::{Command, Stdio};
 
@@ -9,9 +9,8 @@ use super::{Ui, words};
 
 /// Opens a page.
 ///
-/// # Errors
-/// `invalid_input` when the address is no web page, as that of a repository on this machine;
-/// `config` when the browser cannot be started.
+/// # Errors `invalid_input` if the URL is no web page, such as that of a local repository; `config`
+/// if the browser cannot be started.
 pub fn open(ui: &Ui, browser: Option<&str>, url: &str) -> Result<()> {
     if !(url.starts_with("https://") || url.starts_with("http://")) {
         return Err(Error::invalid(

@@ -2,10 +2,10 @@
 
 use anstyle::{AnsiColor, Style};
 
-/// Colours that are on or off for one stream.
+/// A colour switch for one stream.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Palette {
-    /// They are on.
+    /// Colours are on.
     pub on: bool,
 }
 
@@ -45,7 +45,7 @@ colors! {
 }
 
 impl Palette {
-    /// `text` in `style`, or plain.
+    /// `text` in `style` if colours are on.
     #[must_use]
     pub fn paint(self, style: Style, text: &str) -> String {
         if self.on && !text.is_empty() {

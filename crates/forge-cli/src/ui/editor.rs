@@ -1,4 +1,4 @@
-//! Texts written in an editor.
+//! Text input with an editor.
 
 use std::{
     fs,
@@ -11,11 +11,10 @@ use forge_git::without_secrets;
 
 use super::{io_error, words};
 
-/// Opens `initial` in the editor, and gives what was saved.
+/// Opens `initial` in the editor, and returns the saved text.
 ///
-/// # Errors
-/// `config` when the editor cannot be started, `cancelled` when it ends with a failure,
-/// `invalid_input` when what was saved is not UTF-8.
+/// `config` if the editor cannot be started, `cancelled` if it exits with a failure,
+/// `invalid_input` if the saved text is not UTF-8.
 pub fn edit(editor: Option<&str>, initial: &str) -> Result<String> {
     let command = editor.unwrap_or(if cfg!(windows) { "notepad" } else { "vi" });
     let words = words::split(command).unwrap_or_default();
@@ -33,7 +32,7 @@ pub fn edit(editor: Option<&str>, initial: &str) -> Result<String> {
     file.write_all(initial.as_bytes())
         .and_then(|()| file.flush())
         .map_err(io_error)?;
-    // Editors replace files: the path is read again, not the handle.
+    // Editors replace files, so the path is read again, not the handle.
     let path = file.into_temp_path();
     let mut editor = Command::new(program);
     editor.args(args).arg(&path);

@@ -1,4 +1,4 @@
-//! `--jq`: the jq language by jaq, without anything that reaches outside of its input.
+//! `--jq`: the jq language of jaq, without access to anything but its input.
 
 use std::io::Write;
 
@@ -12,14 +12,14 @@ use jaq_json::{Map, Num, Val, read, write};
 
 use super::{Ui, io_error, value::Json};
 
-/// More output than this is a mistake in the expression, such as `repeat(1)`.
+/// Maximum output; more is a mistake in the expression, such as `repeat(1)`.
 const OUTPUT_MAX: usize = 64 * 1024 * 1024;
-/// Below it every whole number has a float of its own.
+/// Up to this value, every integer has an exact float.
 const EXACT: f64 = 9_007_199_254_740_992.0;
-/// `env` reads the environment and `halt` ends the process.
+/// Withheld: `env` reads the environment, and `halt` ends the process.
 const WITHHELD: [&str; 4] = ["env", "halt", "halt_error", "input_filename"];
 
-/// What jq has and jaq's library lacks.
+/// Functions of jq that jaq's library lacks.
 const MORE: &str = r#"
 def @csv: def cell: if isnumber and . > -1e15 and . < 1e15 and . == floor then floor else . end | tojson;
     [.[] | if . == null then "" elif isstring then "\"" + gsub("\""; "\"\"") + "\""
@@ -45,10 +45,9 @@ def tostream: path(def r: (.[]? | r), .; r) as $p | getpath($p)
 pub struct Filter(jaq_core::Filter<data::JustLut<Val>>);
 
 impl Filter {
-    /// Compiles it.
+    /// Compiles an expression.
     ///
-    /// # Errors
-    /// `invalid_input` with the place of the mistake.
+    /// # Errors `invalid_input` with the position of the mistake.
     pub fn new(expression: &str) -> Result<Self> {
         let kept = |name: &str| !WITHHELD.contains(&name);
         let defs = jaq_core::defs()
@@ -87,11 +86,11 @@ impl Filter {
         Ok(Self(filter))
     }
 
-    /// Runs it, and prints each result on a line: texts as they are, `null` as an empty line, the
-    /// rest as JSON with sorted keys (as gh does).
+    /// Runs the filter, and prints each result on a line: strings unquoted, `null` as an empty
+    /// line, other values as JSON with sorted keys (as in gh).
     ///
-    /// # Errors
-    /// `invalid_input` when the expression fails or makes too much; when stdout cannot be written.
+    /// # Errors `invalid_input` if the expression fails or its output is too large; if stdout
+    /// cannot be written.
     pub fn print(&self, ui: &Ui, value: &Json) -> Result<()> {
         self.each(value, |result| {
             if ui.is_tty() {
@@ -135,8 +134,8 @@ impl Filter {
     }
 }
 
-/// A float that is a whole number is printed as one, as jq and gh do: half of ten is `5`. jaq writes
-/// `5.0`, which is no number to a shell.
+/// Prints an integral float as an integer, as jq and gh do: half of ten is `5`. jaq writes `5.0`,
+/// which is no integer for a shell.
 fn whole(value: Val) -> Val {
     match value {
         Val::Num(Num::Float(x)) => Val::Num(integral(x).unwrap_or(Num::Float(x))),
@@ -161,7 +160,7 @@ fn integral(x: f64) -> Option<Num> {
     (x.fract() == 0.0 && x.abs() < EXACT).then_some(Num::Int(x as isize))
 }
 
-/// Refuses to grow past the cap, so that one huge result cannot take all memory either.
+/// A buffer with a maximum size, so that one huge result cannot exhaust memory.
 struct Capped(Vec<u8>);
 
 impl Write for Capped {
@@ -233,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn prints_as_gh_does() {
+    fn jq_results_print_as_in_gh() {
         assert_eq!(run(".[].title").unwrap(), ["b", "a"]);
         assert_eq!(run("map(.number) | add").unwrap(), ["3"]);
         assert_eq!(run(".[0]").unwrap(), [r#"{"number":2,"title":"b"}"#]);
@@ -266,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_for_other_programs() {
+    fn jq_formats_csv_and_tsv_rows() {
         let row = r#"["a\"b", 1, null, true, "t\tn\nr\rs\\"]"#;
         assert_eq!(
             run(&format!("{row} | @csv")).unwrap(),
@@ -286,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_jaq_lacks_is_there() {
+    fn functions_missing_in_jaq_are_defined() {
         for (expression, wanted) in [
             ("[.[] | select(.title | IN(\"a\", \"c\")) | .number]", "[1]"),
             (".[0].title | IN(\"a\", \"c\")", "false"),
@@ -306,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_found_before_it_runs() {
+    fn invalid_expressions_are_refused_before_running() {
         for bad in [
             ".[",
             "map(",
@@ -324,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_and_floods_end_it() {
+    fn failing_or_endless_expressions_are_refused() {
         assert!(
             run(".[0] | .title | keys")
                 .unwrap_err()

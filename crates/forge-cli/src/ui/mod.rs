@@ -1,7 +1,7 @@
-//! The one place that writes to the terminal or a pipe, and the one that knows which it is.
+//! Output and prompts. Only this module writes to the terminal or a pipe and knows which it is.
 //!
-//! Commands never ask about colour, width or a pager: they hand text over, and the [`Ui`] shows it
-//! as the stream wants it. Text that a forge stored passes `forge_core::text` first.
+//! Commands do not handle colour, width or a pager: they pass text, and the [`Ui`] adapts it to the
+//! stream. Stored text of a forge passes `forge_core::text` first.
 
 mod action;
 pub mod browser;
@@ -37,7 +37,7 @@ use forge_core::{
 use self::{color::Palette, pager::Pager, progress::Writes, term::Term};
 use crate::args::{ColorChoice, Named};
 
-/// Streams and what they can show. Cheap to clone.
+/// The output streams and their abilities. Cheap to clone.
 #[derive(Clone)]
 pub struct Ui {
     term: Term,
@@ -56,7 +56,7 @@ impl fmt::Debug for Ui {
     }
 }
 
-/// A failure to read or write, as our error; a broken pipe stays recognisable.
+/// Converts an I/O failure; a broken pipe stays recognisable.
 #[must_use]
 pub fn io_error(e: io::Error) -> Error {
     Error::new(
@@ -66,10 +66,10 @@ pub fn io_error(e: io::Error) -> Error {
     .with_source(e)
 }
 
-/// The context key of a failure to show a result.
+/// The context key of a failure to print a result.
 const UNPRINTED: &str = "unprinted";
 
-/// Marks a failure to show a result: what a write of the same command did is then said elsewhere.
+/// Marks a failure to print a result, so that completed writes are reported elsewhere.
 fn unprinted(e: Error) -> Error {
     e.with_context(UNPRINTED, "stdout")
 }
@@ -81,7 +81,7 @@ fn stdout_error(e: io::Error) -> Error {
 }
 
 impl Ui {
-    /// From the process's streams, environment and arguments.
+    /// Creates the output of the process from its streams, environment and arguments.
     #[must_use]
     pub fn from_env(color: ColorChoice, named: Named) -> Self {
         Self {
@@ -97,19 +97,19 @@ impl Ui {
         }
     }
 
-    /// What the command line is about.
+    /// The names on the command line.
     #[must_use]
     pub fn named(&self) -> &Named {
         &self.named
     }
 
-    /// Takes over what the configuration says about output.
+    /// Applies the output settings of the configuration.
     pub fn configure(&mut self, config: &Config) {
         self.term.configure(config);
         self.pager = config.pager();
     }
 
-    /// Starts the pager, where stdout is a terminal and somebody has chosen one.
+    /// Starts the pager, if stdout is a terminal and a pager is configured.
     ///
     /// # Errors
     /// As [`Pager::start`].
@@ -123,19 +123,19 @@ impl Ui {
         }
     }
 
-    /// Stdout is a terminal, or is treated as one (`FORGE_FORCE_TTY`, `GH_FORCE_TTY`).
+    /// Returns true if stdout is a terminal, or treated as one (`FORGE_FORCE_TTY`, `GH_FORCE_TTY`).
     #[must_use]
     pub fn is_tty(&self) -> bool {
         self.term.out_tty
     }
 
-    /// Stderr is a terminal.
+    /// Returns true if stderr is a terminal.
     #[must_use]
     pub fn err_is_tty(&self) -> bool {
         self.term.err_tty
     }
 
-    /// Somebody is there to answer a question.
+    /// Returns true if a user can answer questions.
     #[must_use]
     pub fn can_prompt(&self) -> bool {
         self.term.can_prompt
@@ -147,7 +147,7 @@ impl Ui {
         self.term.width
     }
 
-    /// The width that a table is fitted to: no limit outside of a terminal.
+    /// The width limit of a table: none outside of a terminal.
     #[must_use]
     pub fn table_width(&self) -> usize {
         match self.is_tty() {
@@ -172,22 +172,21 @@ impl Ui {
         }
     }
 
-    /// The time against which relative times are told.
+    /// The reference time of relative times.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         self.now
     }
 
-    /// `2 hours ago` and the like, on this clock.
+    /// A relative time such as `2 hours ago`.
     #[must_use]
     pub fn ago(&self, at: Timestamp) -> String {
         time::ago(self.now, at)
     }
 
-    /// Writes bytes to stdout as they are.
+    /// Writes bytes to stdout unchanged.
     ///
-    /// # Errors
-    /// When stdout cannot be written.
+    /// If stdout cannot be written.
     pub fn write(&self, bytes: &[u8]) -> Result<()> {
         self.out
             .lock()
@@ -198,25 +197,22 @@ impl Ui {
 
     /// Writes a line to stdout.
     ///
-    /// # Errors
-    /// When stdout cannot be written.
+    /// If stdout cannot be written.
     pub fn line(&self, line: &str) -> Result<()> {
         self.write(line.as_bytes())?;
         self.write(b"\n")
     }
 
-    /// Writes a URL to stdout as a line. The forge made it, so it is untrusted.
+    /// Writes a URL of the forge, which is untrusted, to stdout as a line.
     ///
-    /// # Errors
-    /// When stdout cannot be written.
+    /// If stdout cannot be written.
     pub fn url(&self, url: &str) -> Result<()> {
         self.line(&text::one_line(url))
     }
 
-    /// Sends on what is buffered.
+    /// Flushes buffered output.
     ///
-    /// # Errors
-    /// When stdout cannot be written.
+    /// If stdout cannot be written.
     pub fn flush(&self) -> Result<()> {
         self.out
             .lock()
@@ -225,10 +221,9 @@ impl Ui {
             .map_err(stdout_error)
     }
 
-    /// Shows a text on stdout, through the pager where it is longer than the terminal.
+    /// Prints a text on stdout, through the pager if longer than the terminal.
     ///
-    /// # Errors
-    /// When neither the pager nor stdout takes it.
+    /// If neither the pager nor stdout accepts the text.
     pub fn page(&self, shown: &str) -> Result<()> {
         let rows = self.term.height.saturating_sub(1);
         if self.term.out_tty && shown.lines().count() > rows && self.page_with_pager(shown)? {
@@ -241,13 +236,13 @@ impl Ui {
         let Some(mut pager) = self.start_pager()? else {
             return Ok(false);
         };
-        // The reader may leave early: that is what pagers are for.
+        // Leaving the pager early is normal.
         pager.write(shown.as_bytes())?;
         pager.finish()?;
         Ok(true)
     }
 
-    /// Writes a line to stderr. It never fails: there is nobody left to tell.
+    /// Writes a line to stderr. A failure is ignored, because it could not be reported.
     pub fn note(&self, line: &str) {
         let _ = self.flush();
         let _ = writeln!(io::stderr().lock(), "{line}");
@@ -271,8 +266,8 @@ impl Ui {
         ));
     }
 
-    /// As [`Self::outcome`], of what was so already: `line` says that in the place of the first
-    /// warning. Who can see it is told as of a write: what was found need not be shown.
+    /// As [`Self::outcome`], for an unchanged outcome: `line` replaces the first warning. The
+    /// ingestion is reported as for a write, because an index may not show the existing state.
     ///
     /// # Errors
     /// As [`Self::outcome`].
@@ -282,7 +277,7 @@ impl Ui {
         self.outcome(outcome)
     }
 
-    /// A warning on stderr, with what to do about it.
+    /// Prints a warning with its recovery on stderr.
     pub fn warning(&self, warning: &Warning) {
         let label = self.err_palette().yellow("warning:");
         self.note(&format!("{label} {}", text::neutralise(&warning.message)));
@@ -291,7 +286,7 @@ impl Ui {
         }
     }
 
-    /// A failure on stderr, with what to do next.
+    /// Prints an error with its recovery on stderr.
     pub fn error(&self, e: &Error) {
         let label = self.err_palette().red("error:");
         self.note(&format!("{label} {}", text::neutralise(e.message())));
@@ -305,7 +300,7 @@ impl Ui {
         self.note(&format!("Recovery: {}", self.advice(hint)));
     }
 
-    /// What to do, with the command that does it.
+    /// The hint with the command that carries it out.
     #[must_use]
     pub fn advice(&self, hint: &Hint) -> String {
         text::neutralise(&action::advice(hint, &self.named)).into_owned()
@@ -317,8 +312,8 @@ impl Ui {
         Arc::clone(&self.writes)
     }
 
-    /// What the command has written, and the part of its result that stdout did not take, where `e`
-    /// is a failure to show that result.
+    /// If `e` is a failure to print a result: the command's writes, and the unprinted part of the
+    /// result.
     #[must_use]
     pub fn unseen_writes(&self, e: &Error) -> Option<String> {
         let writes = self.writes.lock().unwrap_or_else(PoisonError::into_inner);
@@ -340,7 +335,7 @@ impl Ui {
         self.recovery(&Hint::new("look again").with_action(look));
     }
 
-    /// As [`Self::outcome`], of what was deleted: an index may show it for a while.
+    /// As [`Self::outcome`], for a deletion: an index may show the item for a while.
     ///
     /// # Errors
     /// As [`Self::outcome`].
@@ -379,15 +374,14 @@ impl Ui {
         Ok(())
     }
 
-    /// Takes the value out of an outcome, and says on stderr what its reader should know.
+    /// Returns the value of an outcome, and prints its warnings and ingestion on stderr.
     ///
-    /// # Errors
-    /// When the write is stored and will have no effect ([`Ingestion::Ineffective`]).
+    /// If the write is stored and will have no effect ([`Ingestion::Ineffective`]).
     pub fn outcome<T>(&self, outcome: Outcome<T>) -> Result<T> {
         for warning in &outcome.warnings {
             self.warning(warning);
         }
-        // A warning says more about what was not done than the step's name.
+        // A warning says more about an undone step than the step's name.
         if outcome.warnings.is_empty() {
             for step in outcome.steps.iter().filter(|s| !s.done) {
                 self.caution(&format!("not done: {}", step.name));
@@ -403,7 +397,7 @@ impl Ui {
                 text::one_line(by),
                 after.as_secs_f32()
             )),
-            // The warning above says how to write it.
+            // The warning above contains the recovery.
             Ingestion::Pending { uri: None, .. } => self.caution(
                 "pending: no record of it is known to be written, so that nothing can show it",
             ),

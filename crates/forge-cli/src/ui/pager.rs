@@ -15,15 +15,14 @@ use super::{io_error, words};
 #[derive(Debug)]
 pub struct Pager {
     child: Child,
-    /// The reader has left.
+    /// The reader has closed the pager.
     closed: bool,
 }
 
 impl Pager {
-    /// Starts `command`; `None` when it is empty or `cat`, which mean no pager.
+    /// Starts `command`; `None` for an empty command or `cat`, which mean no pager.
     ///
-    /// # Errors
-    /// `config` when it cannot be started.
+    /// # Errors `config` if the command cannot be started.
     pub fn start(command: &str) -> Result<Option<Self>> {
         let words = words::split(command).unwrap_or_default();
         let Some((program, args)) = words.split_first().filter(|(p, _)| *p != "cat") else {
@@ -32,7 +31,7 @@ impl Pager {
         let mut process = Command::new(program);
         process.args(args).stdin(Stdio::piped());
         without_secrets(&mut process);
-        // Quit when it fits, pass colours through, leave the text on the screen: as git and gh do.
+        // Quit if the text fits, pass colours, keep the text on the screen: as git and gh do.
         let env = Env::process();
         for (var, value) in [(Var::Less, "FRX"), (Var::Lv, "-c")] {
             if env.raw(var).is_none() {
@@ -53,10 +52,9 @@ impl Pager {
         }
     }
 
-    /// Gives it bytes; `false` once its reader has left, which is no failure.
+    /// Writes to the pager; `false` once the reader has closed it, which is no failure.
     ///
-    /// # Errors
-    /// When the pipe fails in another way.
+    /// If the pipe fails in another way.
     pub fn write(&mut self, bytes: &[u8]) -> Result<bool> {
         if self.closed {
             return Ok(false);
@@ -74,10 +72,9 @@ impl Pager {
         }
     }
 
-    /// Waits until its reader is done.
+    /// Waits until the reader is done.
     ///
-    /// # Errors
-    /// When it cannot be waited for.
+    /// If waiting fails.
     pub fn finish(mut self) -> Result<()> {
         drop(self.child.stdin.take());
         self.child.wait().map_err(io_error)?;

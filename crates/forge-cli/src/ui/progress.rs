@@ -1,4 +1,4 @@
-//! A spinner for what takes longer than half a second, and the lines of `--verbose`.
+//! A spinner for waits of more than half a second, and the lines of `--verbose`.
 
 use std::{
     io::{Write as _, stderr},
@@ -12,19 +12,19 @@ use std::{
 
 use forge_core::{Effect, Observer, Op, text};
 
-/// So long a command is silent.
+/// The delay before the spinner appears.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// And so long each further call of it: many short ones must not flicker.
+/// The minimum delay for each further call: many short calls must not flicker.
 const PATIENCE_LEAST: Duration = Duration::from_millis(100);
 const FRAME: Duration = Duration::from_millis(100);
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
-/// The writes that a command has made, in words.
+/// Descriptions of the writes that a command has made.
 pub type Writes = Arc<Mutex<Vec<String>>>;
 
-/// Watches the calls of a repository handle.
+/// Observes the calls of a repository handle.
 ///
-/// The spinner has a thread of its own, because a call may keep the only other one busy.
+/// The spinner has its own thread, because a call may keep the other one busy.
 #[derive(Debug)]
 pub struct Progress {
     spin: bool,
@@ -35,7 +35,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// `spin` where stderr is a terminal; `verbose` with `-v`; `writes` gets those that succeed.
+    /// `spin` if stderr is a terminal; `verbose` with `-v`; `writes` collects successful writes.
     #[must_use]
     pub fn new(spin: bool, verbose: bool, writes: Writes) -> Self {
         Self {
@@ -55,7 +55,7 @@ impl Progress {
             .take();
         if let Some((stop, thread)) = running {
             drop(stop);
-            // The thread only draws; how it ended changes nothing.
+            // The thread only draws, so its result does not matter.
             let _ = thread.join();
         }
     }
@@ -87,7 +87,7 @@ impl Observer for Progress {
         } else {
             "Writing"
         };
-        // Several calls of less than half a second each are a long wait together.
+        // The delay counts over all calls: several short ones add up to a long wait.
         let patience = PATIENCE
             .saturating_sub(self.since.elapsed())
             .max(PATIENCE_LEAST);
@@ -126,7 +126,7 @@ impl Observer for Progress {
     }
 
     fn rate_limited(&self, host: &str, wait: Duration) {
-        // The line takes the place of the spinner.
+        // The line replaces the spinner.
         self.stop();
         let (host, seconds) = (text::one_line(host), wait.as_secs_f32().ceil());
         let _ = writeln!(

@@ -15,8 +15,8 @@ use forge_core::{Error, ErrorKind, Result};
 use super::io_error;
 use crate::exit::Exit;
 
-/// Ctrl+C while a question is open is an answer: exit code 2, as gh has it, and a cursor that is
-/// visible again. The question keeps the main thread busy, so another one waits for the signal.
+/// Makes Ctrl+C at a prompt an answer: exit code 2, as in gh, with a visible cursor. The prompt
+/// blocks the main thread, so another thread waits for the signal.
 fn interruptible() {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {
@@ -29,7 +29,7 @@ fn interruptible() {
             let interrupted = runtime.block_on(async {
                 let mut interrupt = pin!(tokio::signal::ctrl_c());
                 poll_fn(|cx| {
-                    // The first poll takes the signal over.
+                    // The first poll installs the signal handler.
                     let state = interrupt.as_mut().poll(cx);
                     let _ = listens.send(());
                     state
@@ -41,8 +41,8 @@ fn interruptible() {
                 process::exit(i32::from(Exit::Cancelled.code()));
             }
         });
-        // Nothing is asked before somebody listens: until then the signal would just kill. An error
-        // means that nobody will, and then it does.
+        // Waits for the signal handler; before that, the signal would kill the process. An error
+        // means that there will be no handler.
         let _ = listening.recv();
     });
 }
@@ -54,16 +54,15 @@ fn failed(e: dialoguer::Error) -> Error {
     }
 }
 
-/// The user does not want to go on.
+/// The error for a cancelled prompt.
 #[must_use]
 pub fn cancelled() -> Error {
     Error::new(ErrorKind::Cancelled, "cancelled; nothing was changed")
 }
 
-/// A line of text.
+/// Asks for a line of text.
 ///
-/// # Errors
-/// `cancelled`; when the terminal cannot be used.
+/// `cancelled`; if the terminal is not usable.
 pub fn line(question: &str, default: &str) -> Result<String> {
     interruptible();
     let theme = ColorfulTheme::default();
@@ -78,7 +77,7 @@ pub fn line(question: &str, default: &str) -> Result<String> {
     input.interact_text().map_err(failed)
 }
 
-/// A line of text that stands there already, to be changed.
+/// Asks for a line of text that starts as `text`.
 ///
 /// # Errors
 /// As [`line`].
@@ -92,15 +91,14 @@ pub fn edit_line(question: &str, text: &str) -> Result<String> {
         .map_err(failed)
 }
 
-/// One of several; its position.
+/// Asks for one of several items; returns its position.
 ///
-/// # Errors
-/// `cancelled` with Escape; when the terminal cannot be used.
+/// `cancelled` with Escape; if the terminal is not usable.
 pub fn choose(question: &str, items: &[&str]) -> Result<usize> {
     choose_from(question, items, 0)
 }
 
-/// As [`choose`], where Enter takes the item at `default`.
+/// As [`choose`], with a default item.
 ///
 /// # Errors
 /// As [`choose`].
@@ -115,7 +113,7 @@ pub fn choose_from(question: &str, items: &[&str], default: usize) -> Result<usi
         .ok_or_else(cancelled)
 }
 
-/// Any of several, each with whether it is chosen already; the positions of those chosen.
+/// Asks for any of several items, each with its preselection; returns the chosen positions.
 ///
 /// # Errors
 /// As [`choose`].
@@ -129,7 +127,7 @@ pub fn choose_many(question: &str, items: &[(&str, bool)]) -> Result<Vec<usize>>
         .ok_or_else(cancelled)
 }
 
-/// Yes or no; Enter alone is no.
+/// Asks yes or no; the default is no.
 ///
 /// # Errors
 /// As [`choose`].
@@ -137,10 +135,9 @@ pub fn confirm(question: &str) -> Result<bool> {
     yes_or_no(question, false)
 }
 
-/// The last question before something is published; Enter alone is yes, as for gh.
+/// Asks before publishing; the default is yes, as in gh.
 ///
-/// # Errors
-/// As [`choose`]; `cancelled` with no.
+/// As [`choose`]; `cancelled` for no.
 pub fn submit() -> Result<()> {
     match yes_or_no("Submit?", true)? {
         true => Ok(()),
@@ -153,17 +150,16 @@ fn yes_or_no(question: &str, default: bool) -> Result<bool> {
     Confirm::with_theme(&ColorfulTheme::default())
         .with_prompt(question)
         .default(default)
-        // Whoever types `y` and Enter must not answer the next question with the Enter.
+        // Typing `y` and Enter must not answer the next question with the Enter.
         .wait_for_newline(true)
         .interact_opt()
         .map_err(failed)?
         .ok_or_else(cancelled)
 }
 
-/// Waits for Enter behind `words`.
+/// Waits for Enter after `words`.
 ///
-/// # Errors
-/// `cancelled` where the input ends; when the terminal cannot be used.
+/// `cancelled` if the input ends; if the terminal is not usable.
 pub fn press_enter(words: &str) -> Result<()> {
     interruptible();
     let mut err = stderr().lock();

@@ -1,4 +1,4 @@
-//! Writes a file that a user named.
+//! Writes a file chosen by the user.
 
 use std::{
     fs, io,
@@ -8,11 +8,10 @@ use std::{
 
 use forge_core::{Error, ErrorKind, Result};
 
-/// Writes `text` to `path`: a reader sees the old file or the whole new one. A symbolic link stays,
-/// and so do the permissions of a file; a device or a pipe is written to.
+/// Writes `text` to `path` atomically. A symbolic link and a file's permissions are kept; a device
+/// or pipe is written directly.
 ///
-/// # Errors
-/// `internal` with the name of the file; the old content is still there.
+/// # Errors `internal` with the name of the file; the old content is kept.
 pub fn save(path: &Path, text: &str) -> Result<()> {
     write(path, text.as_bytes()).map_err(|e| {
         let message = format!("cannot write {}: {e}", path.display());
@@ -36,7 +35,7 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt as _;
-        // The umask takes away from it.
+        // The umask applies to this mode.
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
     let mut new = builder.tempfile_in(dir)?;
@@ -53,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn failing_save_names_the_file_and_leaves_nothing() {
+    fn failed_save_names_the_file_without_leftovers() {
         let dir = tempfile::tempdir().unwrap();
         let error = save(&dir.path().join("no/page.html"), "x").unwrap_err();
         assert!(error.message().contains("no/page.html"), "{error}");

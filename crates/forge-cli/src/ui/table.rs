@@ -4,10 +4,10 @@ use unicode_width::UnicodeWidthStr as _;
 
 use super::color::Palette;
 
-/// What colours a cell.
+/// Colours the text of a cell.
 pub type Paint = fn(Palette, &str) -> String;
 
-/// A cell: plain text, and its colour.
+/// A cell: plain text with an optional colour.
 #[derive(Clone, Debug)]
 pub struct Cell {
     text: String,
@@ -15,7 +15,7 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// Without colour.
+    /// A cell without colour.
     pub fn plain(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
@@ -23,7 +23,7 @@ impl Cell {
         }
     }
 
-    /// With one.
+    /// A cell with a colour.
     pub fn painted(text: impl Into<String>, paint: Paint) -> Self {
         Self {
             text: text.into(),
@@ -35,14 +35,14 @@ impl Cell {
 /// A column.
 #[derive(Clone, Copy, Debug)]
 pub struct Column {
-    /// Its heading, where the table has one.
+    /// The heading; empty for none.
     pub title: &'static str,
-    /// It gives way when the table is too wide.
+    /// The column shrinks if the table is too wide.
     pub shrinks: bool,
 }
 
 const GAP: usize = 2;
-/// A column that gives way keeps this much.
+/// Minimum width of a shrinking column.
 const LEAST: usize = 8;
 
 /// Renders the rows, with a heading if any column has a title. Ends with a newline.
@@ -74,15 +74,15 @@ pub fn render(columns: &[Column], rows: &[Vec<Cell>], width: usize, palette: Pal
                 out.extend(std::iter::repeat_n(' ', room.saturating_sub(used) + GAP));
             }
         }
-        // A heading or a cell may be empty: no line ends in spaces.
+        // Empty headings and cells must not leave trailing spaces.
         out.truncate(out.trim_end_matches(' ').len());
         out.push('\n');
     }
     out
 }
 
-/// The width of each column: what it needs, or for those that shrink an equal share of what the
-/// others leave. Where even that is too wide, every column shrinks.
+/// The width of each column: its need, or for shrinking columns an equal share of the rest. If that
+/// is still too wide, every column shrinks.
 fn fit(columns: &[Column], lines: &[Vec<Cell>], width: usize) -> Vec<usize> {
     let need: Vec<usize> = (0..columns.len())
         .map(|i| {
@@ -120,7 +120,7 @@ fn fit(columns: &[Column], lines: &[Vec<Cell>], width: usize) -> Vec<usize> {
 
 /// Gives each of `columns` (position and need) an equal share of `room`, and at least `least`.
 fn share(widths: &mut [usize], mut columns: Vec<(usize, usize)>, mut room: usize, least: usize) {
-    // Narrow ones first: what they do not need, the wide ones get.
+    // Narrow columns first: wide ones get the space that they leave.
     columns.sort_by_key(|(_, need)| *need);
     let mut left = columns.len();
     for (at, need) in columns {
@@ -134,8 +134,8 @@ fn share(widths: &mut [usize], mut columns: Vec<(usize, usize)>, mut room: usize
     }
 }
 
-/// The text in at most `room` columns; what is cut ends in `…`. Wide characters count as two, and
-/// joined emoji as what the terminal shows.
+/// Truncates text to `room` columns with `…`. Wide characters count as two, and joined emoji as the
+/// terminal displays them.
 #[must_use]
 pub fn truncate(text: &str, room: usize) -> String {
     if text.width() <= room {
@@ -158,7 +158,7 @@ pub fn truncate(text: &str, room: usize) -> String {
     }
 }
 
-/// As gh cuts text: three dots where two letters fit before them, and filled up to the width.
+/// Truncates as gh does: with three dots if two letters fit before them, and padded to the width.
 pub fn truncate_as_gh(text: &str, room: usize) -> String {
     if text.width() <= room {
         return text.to_owned();
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn truncation_never_exceeds_its_room() {
+    fn truncation_never_exceeds_the_room() {
         for room in 0..12 {
             assert!(truncate("aé漢👩‍💻zzzz漢漢", room).width() <= room);
         }

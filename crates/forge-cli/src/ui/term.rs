@@ -4,15 +4,15 @@ use forge::config::{self, Config, Env, Var};
 
 use crate::args::ColorChoice;
 
-/// What the three streams are.
+/// Properties of the three streams.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Term {
     pub(super) out_tty: bool,
     pub(super) err_tty: bool,
     pub(super) can_prompt: bool,
-    /// Columns.
+    /// The width in columns.
     pub(super) width: usize,
-    /// Rows.
+    /// The height in rows.
     pub(super) height: usize,
     pub(super) color_out: bool,
     pub(super) color_err: bool,
@@ -20,7 +20,7 @@ pub(super) struct Term {
 }
 
 impl Term {
-    /// Before the configuration is read: a broken one must be reported in the right form too.
+    /// Used before the configuration is read, whose errors need the right form, too.
     pub(super) fn from_env(choice: ColorChoice) -> Self {
         let env = Env::process();
         let forced = env
@@ -45,7 +45,7 @@ impl Term {
         }
     }
 
-    /// What the configuration says; a flag wins over it.
+    /// Applies the configuration; flags take precedence.
     pub(super) fn configure(&mut self, config: &Config) {
         self.can_prompt &= config.prompt();
         if self.choice == ColorChoice::Auto {
@@ -60,7 +60,7 @@ impl Term {
     }
 }
 
-/// `120` is a width, `50%` a share of the real one, anything else says nothing about it.
+/// `120` is a width, `50%` a share of the real one; anything else is ignored.
 fn forced_width(text: &str, real: usize) -> Option<usize> {
     match text.strip_suffix('%') {
         Some(share) => share
@@ -71,8 +71,8 @@ fn forced_width(text: &str, real: usize) -> Option<usize> {
     }
 }
 
-/// The flag, then `CLICOLOR_FORCE`, then `NO_COLOR` and `CLICOLOR=0`, then whether somebody sees
-/// it (the order of gh).
+/// The flag, then `CLICOLOR_FORCE`, then `NO_COLOR` and `CLICOLOR=0`, then whether the stream is a
+/// terminal (gh's order).
 fn use_color(choice: ColorChoice, tty: bool, env: &Env) -> bool {
     match choice {
         ColorChoice::Always => true,
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn colour_rules() {
+    fn color_follows_flag_then_environment() {
         use ColorChoice::{Always, Auto, Never};
         assert!(color(Auto, true, &[]) && !color(Auto, false, &[]));
         assert!(!color(Auto, true, &[("NO_COLOR", "1")]) && color(Auto, true, &[("NO_COLOR", "")]));
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn forced_widths() {
+    fn forced_width_is_columns_or_a_share() {
         assert_eq!(forced_width("120", 80), Some(120));
         assert_eq!(forced_width("50%", 80), Some(40));
         assert_eq!(forced_width("true", 80), None);

@@ -3,7 +3,7 @@
 use forge::config::{Env, Var};
 use forge_core::Timestamp;
 
-/// Now; `FORGE_NOW` (RFC 3339) sets it, so that output with relative times can be compared.
+/// The current time; `FORGE_NOW` (RFC 3339) overrides it, for reproducible output.
 #[must_use]
 pub fn now() -> Timestamp {
     Env::process()
@@ -12,7 +12,7 @@ pub fn now() -> Timestamp {
         .unwrap_or_else(Timestamp::now)
 }
 
-/// How long before `now` it was, in gh's words: `about 2 hours ago`.
+/// The time before `now` in gh's words: `about 2 hours ago`.
 #[must_use]
 pub fn ago(now: Timestamp, at: Timestamp) -> String {
     match span(now, at) {
@@ -21,7 +21,7 @@ pub fn ago(now: Timestamp, at: Timestamp) -> String {
     }
 }
 
-/// The same in the words of `timeago` in gh's templates: `2 hours ago`.
+/// The same in the words of gh's template function `timeago`: `2 hours ago`.
 #[must_use]
 pub fn ago_in_templates(now: Timestamp, at: Timestamp) -> String {
     match span(now, at) {
@@ -30,7 +30,7 @@ pub fn ago_in_templates(now: Timestamp, at: Timestamp) -> String {
     }
 }
 
-/// `2 hours`, in the largest unit; none for less than a minute.
+/// `2 hours`, in the largest unit; `None` for less than a minute.
 fn span(now: Timestamp, at: Timestamp) -> Option<String> {
     let seconds = now.unix().saturating_sub(at.unix());
     let (minutes, hours, days) = (seconds / 60, seconds / 3_600, seconds / 86_400);
@@ -55,7 +55,7 @@ pub fn plural(count: i64, unit: &str) -> String {
     }
 }
 
-/// A span of seconds as Go prints it, which scripts know: `1m26s`, `2h0m5s`, `0` for none.
+/// A duration in seconds in Go's format, which scripts know: `1m26s`, `2h0m5s`, `0` for none.
 #[must_use]
 pub fn elapsed(seconds: i64) -> String {
     let (h, m, s) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_for_spans() {
+    fn spans_are_printed_in_words() {
         let now = Timestamp::from_unix(1_000_000_000);
         let at = |back: i64| ago(now, Timestamp::from_unix(1_000_000_000 - back));
         assert_eq!(at(-5), "less than a minute ago");
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn go_durations() {
+    fn durations_are_printed_as_in_go() {
         assert_eq!(elapsed(0), "0");
         assert_eq!(elapsed(86), "1m26s");
         assert_eq!(elapsed(7205), "2h0m5s");

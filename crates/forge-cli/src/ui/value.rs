@@ -1,4 +1,4 @@
-//! A JSON value, as the fields of `--json` make it.
+//! JSON values for the fields of `--json`.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer, ser::SerializeMap as _};
 
 use crate::ui::color::Palette;
 
-/// A JSON value that keeps its members in the order in which they were put in, as gh does.
+/// A JSON value that keeps the order of its members, as gh does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Json {
     /// `null`
@@ -22,7 +22,7 @@ pub enum Json {
     Array(Vec<Json>),
     /// Members in order.
     Object(Vec<(&'static str, Json)>),
-    /// Members whose names are data too.
+    /// Members with dynamic names.
     Map(Vec<(String, Json)>),
 }
 
@@ -32,24 +32,24 @@ impl Json {
         Self::Text(value.into())
     }
 
-    /// A list of what `each` makes.
+    /// A list of the results of `each`.
     pub fn list<T>(items: &[T], each: impl Fn(&T) -> Self) -> Self {
         Self::Array(items.iter().map(each).collect())
     }
 
-    /// What `each` makes, or `null`.
+    /// The result of `each`, or `null`.
     pub fn maybe<T>(item: Option<&T>, each: impl Fn(&T) -> Self) -> Self {
         item.map_or(Self::Null, each)
     }
 
-    /// On one line. What would be obeyed by a terminal is escaped, as in [`Self::pretty`].
+    /// Serializes on one line. Terminal escapes are escaped, as in [`Self::pretty`].
     #[must_use]
     pub fn compact(&self) -> String {
         // Texts, numbers and string keys cannot fail to serialise.
         safe(serde_json::to_string(self).unwrap_or_default())
     }
 
-    /// Over several lines, in jq's colours. What would be obeyed by a terminal is escaped.
+    /// Serializes on several lines, in jq's colours. Terminal escapes are escaped.
     #[must_use]
     pub fn pretty(&self, palette: Palette) -> String {
         let mut out = String::new();
@@ -57,7 +57,7 @@ impl Json {
         out
     }
 
-    /// The members of an object, by name.
+    /// The members of an object.
     pub(super) fn members(&self) -> Vec<(&str, &Self)> {
         match self {
             Self::Object(members) => members.iter().map(|(name, m)| (*name, m)).collect(),
@@ -105,10 +105,9 @@ impl Json {
     }
 }
 
-/// JSON escapes C0 controls by itself; the rest that a terminal obeys or hides (DEL, C1, controls of
-/// the writing direction, characters without a width) is escaped here, which leaves the value the
-/// same. Joiners and variation selectors stay: emoji are full of them.
-/// JSON in which what a terminal would obey is escaped.
+/// Escapes terminal controls in JSON without changing its value: DEL, C1, direction controls and
+/// invisible characters. JSON itself escapes C0. Joiners and variation selectors stay, because
+/// emoji use them.
 #[must_use]
 pub fn safe(json: String) -> String {
     let suspect = |c: char| {
@@ -167,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn order_and_escapes() {
+    fn json_keeps_order_and_escapes_controls() {
         let v = Json::Object(vec![
             ("z", Json::text("<a> \u{1b}[0m \u{202e}")),
             ("a", Json::Array(vec![Json::Number(1), Json::Null])),

@@ -1,7 +1,6 @@
-//! Command lines from settings: `code --wait`, `'my pager' -R`.
+//! Splits command lines from settings: `code --wait`, `'my pager' -R`.
 
-/// Splits a command into words; quotes and a backslash keep spaces. `None` when a quote is left
-/// open.
+/// Splits a command into words; quotes and backslashes keep spaces. `None` for an unclosed quote.
 #[must_use]
 pub fn split(command: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();

@@ -1,4 +1,4 @@
-//! What a bundle asks of a forge, and what becomes of the answers.
+//! Requests and results of gathering a bundle.
 
 use std::{
     collections::BTreeSet,
@@ -42,7 +42,7 @@ fn run<T>(work: impl Future<Output = T>) -> T {
     runtime.unwrap().block_on(work)
 }
 
-/// The bundle, and what was asked for it.
+/// Gathers a bundle; returns it with the recorded requests.
 fn read(forge: StubForge, req: &ContextReq) -> (PullContext, Vec<String>) {
     let (repo, forge) = forge.repo();
     let found = run(context(&repo, &forge.pull.id, req)).unwrap();
@@ -62,7 +62,7 @@ fn failed(found: &PullContext) -> Vec<(&'static str, &'static str)> {
 }
 
 #[test]
-fn sections_ask_for_what_they_need_alone() {
+fn requests_follow_the_included_sections() {
     let asked = |include: &[ContextSection]| {
         let forge = StubForge {
             diff: DIFF.to_owned(),
@@ -98,7 +98,7 @@ fn forge_without_links_is_not_asked_for_them() {
 }
 
 #[test]
-fn context_lines_that_are_asked_for_are_no_preference() {
+fn requested_context_lines_are_not_a_preference() {
     let mut wanted = req(&[ContextSection::Diff]);
     wanted.context_lines = Some(9);
     wanted.clone = Some(LocalClone {
@@ -123,7 +123,7 @@ fn context_lines_that_are_asked_for_are_no_preference() {
 }
 
 #[test]
-fn diff_that_is_cut_says_how_to_read_the_whole() {
+fn truncated_diff_names_how_to_read_all() {
     let recovery = |max_bytes| {
         let wanted = ContextReq {
             diff_bytes: max_bytes,
@@ -141,7 +141,7 @@ fn diff_that_is_cut_says_how_to_read_the_whole() {
 }
 
 #[test]
-fn tail_of_a_log_is_its_last_200_lines() {
+fn log_tail_has_the_last_200_lines() {
     let log = |lines: usize| -> String { (1..=lines).map(|n| format!("line {n}\n")).collect() };
     let tail = |lines, cut| log_tail("build", &log(lines), cut);
     assert_eq!(tail(200, false).text.lines().next(), Some("line 1"));
@@ -151,7 +151,7 @@ fn tail_of_a_log_is_its_last_200_lines() {
 }
 
 #[test]
-fn since_asks_for_the_viewer_only_by_that_word() {
+fn since_reads_the_viewer_only_for_latest_review() {
     let mut seen = review("grace", ReviewState::Commented);
     seen.commit = Some("c".repeat(40));
     let asked = |since: &str| {
@@ -177,7 +177,7 @@ fn since_asks_for_the_viewer_only_by_that_word() {
     assert_eq!(by_word.2, [&diff, "view 7", "viewer"]);
     let by_id = asked("grace");
     assert_eq!(by_id.2, [&diff, "view 7"]);
-    // Reviews are read for it, and shown only where they are included.
+    // `since` reads reviews; the bundle shows them only where they are included.
     assert_eq!((by_word.0, by_word.1), (from.clone(), false));
     assert_eq!((by_id.0, by_id.1), (from, false));
 }
@@ -204,7 +204,7 @@ fn since_an_earlier_round_reads_the_rounds() {
 }
 
 #[test]
-fn since_that_fails_is_an_error_of_its_own_name() {
+fn failed_since_is_a_separate_section_error() {
     let forge = StubForge {
         failing: vec![("diff", network)],
         ..StubForge::default()
@@ -219,7 +219,7 @@ fn since_that_fails_is_an_error_of_its_own_name() {
 }
 
 #[test]
-fn view_that_is_too_costly_is_read_without_long_sections() {
+fn costly_view_is_repeated_without_long_sections() {
     let forge = StubForge {
         is_costly: true,
         ..StubForge::default()
@@ -249,7 +249,7 @@ fn view_of_a_missing_pull_is_not_repeated() {
 }
 
 #[test]
-fn numbers_that_are_no_issue_stay_unless_a_branch_names_them() {
+fn unknown_issue_number_is_dropped_for_branches_only() {
     let mut forge = StubForge::default();
     forge.pull.head_branch = "12-work".to_owned();
     forge.pull.description = "See #13 and #14.".to_owned();
@@ -306,7 +306,7 @@ fn issues_of_other_repositories_are_read_or_named() {
 }
 
 #[test]
-fn issues_that_fail_alike_are_one_error() {
+fn equal_issue_failures_are_one_error() {
     let forge = || {
         let mut forge = StubForge::default();
         forge.pull.description = "See #13 and #14.".to_owned();
@@ -341,7 +341,7 @@ impl Tickets for StubTracker {
 }
 
 #[test]
-fn tickets_that_fail_alike_are_one_error() {
+fn equal_ticket_failures_are_one_error() {
     let mut forge = StubForge::default();
     forge.pull.description = "PROJ-1 PROJ-2 PROJ-3 PROJ-4".to_owned();
     let mut wanted = req(&[ContextSection::LinkedIssues]);
@@ -350,7 +350,7 @@ fn tickets_that_fail_alike_are_one_error() {
     assert_eq!(failed(&found), [("linked_issues", "network")]);
     let items = found.linked_issues.unwrap();
     let shown: Vec<_> = items.iter().map(|i| (&*i.key, i.state)).collect();
-    // A key that the tracker does not know was none.
+    // `PROJ-2` is dropped: the tracker does not know the key.
     assert_eq!(
         shown,
         [
@@ -362,7 +362,7 @@ fn tickets_that_fail_alike_are_one_error() {
 }
 
 #[test]
-fn warning_that_two_answers_have_is_there_once() {
+fn duplicate_warnings_are_merged() {
     let mut forge = StubForge::default();
     forge.links.warnings = vec![Warning::new("a"), Warning::new("b")];
     forge.pull.warnings = vec![Warning::new("a")];
@@ -392,7 +392,7 @@ fn quota(remaining: u64) -> Quota {
 }
 
 #[test]
-fn requests_are_told_to_both_observers() {
+fn requests_reach_both_observers() {
     let outer = Arc::new(Began::default());
     let policy = Policy {
         observer: Some(outer.clone()),
@@ -469,8 +469,7 @@ const OPERATIONS: [&str; 9] = [
     "list",
 ];
 
-/// How a forge answers: everything that can be in a verdict, and everything that can go wrong beside
-/// it.
+/// Answers of a forge: everything that can be in a verdict, and every error next to it.
 #[derive(Clone, Debug)]
 struct Answers {
     state: PrState,
@@ -687,7 +686,7 @@ proptest! {
         prop_assert_eq!(&found.readiness, &bare.readiness);
         let summary = |found: &PullContext| serde_json::to_value(&found.summary).unwrap();
         prop_assert_eq!(summary(&found), summary(&bare));
-        // A section that was not asked for is not there.
+        // Sections that were not requested are absent.
         let wants = |section| include.contains(&section);
         prop_assert!(wants(ContextSection::Comments) || found.comments.is_none());
         prop_assert!(wants(ContextSection::Comments) || found.threads.is_none());

@@ -1,4 +1,4 @@
-//! What the base branch wants beside reviews and checks.
+//! Requirements of the base branch beyond reviews and checks.
 
 use forge_core::model::{BaseRuleKind, MergeMethod, UnreadRules};
 
@@ -65,7 +65,7 @@ impl Judge<'_> {
         Some(locked.blocking(format!("{base} is locked")))
     }
 
-    /// Not where a queue merges, whose own settings choose the method.
+    /// `None` with a merge queue: the queue's own settings choose the method.
     fn method_allowed(&self) -> Option<Requirement> {
         let of_repo = &self.rules()?.repository_methods;
         if of_repo.is_empty() || self.wants(&BaseRuleKind::MergeQueue).is_some() {
@@ -158,7 +158,7 @@ impl Judge<'_> {
                 let status = RequirementStatus::Unknown;
                 Some(requirement(rule, status, source, &evidence, by()))
             }
-            // The same is said of a branch that takes pull requests alone.
+            // GitHub reports the same for a branch that takes pull requests alone.
             (None, Some(false)) => {
                 let evidence = format!("{base} takes no push of yours; a merge may be none");
                 let source = RequirementSource::BranchProtection;
@@ -215,7 +215,7 @@ impl Judge<'_> {
         Some(queued.blocking(blocker))
     }
 
-    /// The forge's own word, where nothing else explains it.
+    /// The forge's own state, where no other requirement explains it.
     pub fn not_blocked(&self, others: &[Requirement]) -> Option<Requirement> {
         let (rule, source) = (Rule::NotBlocked, RequirementSource::Forge);
         if self.is_let_through() {
@@ -239,7 +239,7 @@ impl Judge<'_> {
         let is_reason = |r: &Requirement| {
             r.status == RequirementStatus::Unmet && r.source != RequirementSource::Own
         };
-        // With a queue GitHub says BLOCKED of what the queue would take.
+        // With a merge queue, GitHub reports BLOCKED for pull requests that the queue accepts.
         let is_queued = self.wants(&BaseRuleKind::MergeQueue).is_some();
         if self.word() != "BLOCKED" || is_queued || others.iter().any(is_reason) {
             return None;
@@ -254,7 +254,7 @@ impl Judge<'_> {
         Some(requirement(rule, status, source, &evidence, by()))
     }
 
-    /// Which rules of the base branch could not be read, any of which may be what blocks.
+    /// Rules of the base branch that could not be read; any of them may block.
     fn unread_lists(&self) -> Vec<&'static str> {
         let unread = self.rules().map(|rules| rules.unread.as_slice());
         let names = unread.unwrap_or_default().iter().map(|what| match what {

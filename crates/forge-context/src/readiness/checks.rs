@@ -1,4 +1,4 @@
-//! What the checks of the head say, and which of them the base branch wants.
+//! Requirements about the checks of the head commit.
 
 use forge_core::model::{BaseRuleKind, Check, CheckStatus, ChecksReport};
 
@@ -8,11 +8,10 @@ use super::{
     listed, requirement,
 };
 
-/// How long after a change a commit without checks may still get some. GitHub registers them within
-/// seconds.
+/// How long a commit without checks may still get some. GitHub registers checks within seconds.
 const REGISTERS_WITHIN_SECS: i64 = 120;
 
-/// A check that the base branch wants.
+/// A check that the base branch requires.
 struct WantedCheck<'a> {
     name: &'a str,
     app: Option<u64>,
@@ -20,33 +19,33 @@ struct WantedCheck<'a> {
 }
 
 impl WantedCheck<'_> {
-    /// Whether `check`, which has the name, comes from the app, as far as that is known.
+    /// Returns true if `check`, which has the name, may come from the required app.
     fn may_be(&self, check: &Check) -> bool {
         self.app.is_none() || check.app.is_none() || check.app == self.app
     }
 
-    /// Whether `check`, which has the name, is what is wanted. Of a commit status nobody says which
-    /// app has set it, and anybody who may push can.
+    /// Returns true if `check`, which has the name, is the required one. A commit status names no
+    /// app, and anybody with push access can set one.
     fn is(&self, check: &Check) -> bool {
         self.may_be(check) && (self.app.is_none() || check.progress.is_some())
     }
 }
 
-/// What a rule about checks finds, and says.
+/// Findings of a rule about checks.
 struct Finding<'a> {
     rule: Rule,
     names: Vec<String>,
     source: WantedBy,
-    /// What has happened to the names.
+    /// What happened to the named checks, such as `failed`.
     what: &'a str,
-    /// The evidence where there are none.
+    /// The evidence if there are none.
     met: String,
     by: &'a [ClearedBy],
     blocker: &'a str,
 }
 
 impl Judge<'_> {
-    /// Nothing where the forge has checks, and this repository has none that run at all.
+    /// Returns no requirement for a repository without any checks on a forge that has checks.
     pub fn checks(&self) -> Vec<Requirement> {
         let Some(report) = &self.pull.checks else {
             let mut unread = self.pull.warnings.iter();
@@ -99,13 +98,13 @@ impl Judge<'_> {
         all.map(|((name, app), by)| WantedCheck { name, app, by })
     }
 
-    /// Who wants the first of `checks` that somebody wants.
+    /// The source that requires the first required check among `checks`.
     fn source_of(&self, checks: &[&Check]) -> WantedBy {
         let mut sources = checks.iter().filter_map(|check| {
             let mut named = self.wanted_checks().filter(|w| w.name == check.name);
             match named.find(|wanted| wanted.may_be(check)) {
                 Some(wanted) => Some(wanted.by),
-                // Another app's check of a name that is wanted.
+                // The name is required, but of another app.
                 None if self.wanted_checks().any(|w| w.name == check.name) => None,
                 None => (check.required == Some(true)).then(|| RequirementSource::Forge.into()),
             }
@@ -119,7 +118,7 @@ impl Judge<'_> {
         let mut source = self.source_of(&expected);
         let mut missing = names(&expected);
         let mut unsure: Vec<(String, WantedBy)> = Vec::new();
-        // What could not be read may be there.
+        // A truncated report may hide a check that has reported.
         let wanted = self.wanted_checks().filter(|_| !report.truncated);
         for check in wanted {
             let all = report.checks.iter();
@@ -181,10 +180,10 @@ impl Judge<'_> {
         reported
     }
 
-    /// Why it is unknown that no check of `sha` has reported; else the evidence that none will.
+    /// Why it is unknown whether checks of `sha` will report; else `evidence` says that none will.
     fn unreported(&self, sha: &str, evidence: &mut String) -> Option<String> {
         let is_known = self.rules().is_some_and(|rules| rules.knows_every_check());
-        // Workflows, code scanning and the like come as checks.
+        // Workflow and code scanning rules also report as checks.
         let mut others =
             self.wanting(|kind| matches!(kind, BaseRuleKind::Other { .. }).then_some(()));
         if !is_known || others.next().is_some() {
@@ -225,12 +224,12 @@ fn of(report: &ChecksReport, wanted: impl Fn(&Check) -> bool) -> Vec<&Check> {
     report.checks.iter().filter(|c| wanted(c)).collect()
 }
 
-/// The forge itself waits for it.
+/// Returns true if the forge itself waits for the check.
 fn is_expected(check: &Check) -> bool {
     check.conclusion.as_deref() == Some("EXPECTED")
 }
 
-/// Each name once: a check appears once for each of its triggers.
+/// The names without duplicates: a check appears once for each of its triggers.
 fn names(checks: &[&Check]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for check in checks {

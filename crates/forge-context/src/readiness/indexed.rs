@@ -1,4 +1,4 @@
-//! Whether the place that shows a pull request has its record.
+//! Requirement that the appview has indexed the pull request's record.
 
 use forge_core::{
     Ingestion, Warning,
@@ -10,7 +10,7 @@ use super::{
     requirement,
 };
 
-/// The requirement of [`Rule::Indexed`]; `None` where a forge stores and shows in one place.
+/// The requirement of [`Rule::Indexed`]; `None` for a forge without a separate appview.
 pub(super) fn indexed(pull: &PullRequest) -> Option<Requirement> {
     let found = pull.ingestion.as_ref()?;
     let author = || cleared(ClearedBy::Author, vec![pull.author.login.clone()]);
@@ -35,7 +35,7 @@ pub(super) fn indexed(pull: &PullRequest) -> Option<Requirement> {
     })
 }
 
-/// The warning of a record that is not known to be shown, with what can be done.
+/// The warning for a record that is not known to be indexed, with a recovery.
 pub(crate) fn not_indexed(pull: &PullRequest) -> Option<Warning> {
     let RecordIngestion {
         verdict,
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn record_that_is_not_shown_is_warned_of_while_the_pull_request_is_open() {
+    fn unindexed_record_warns_while_the_pull_is_open() {
         let mut pull = pull();
         pull.ingestion = Some(RecordIngestion {
             uri: "at://did:plc:a/sh.tangled.repo.pull/3a".to_owned(),

@@ -16,7 +16,7 @@ pub(super) struct Judge<'a> {
     forge: ForgeRules,
 }
 
-/// Who wants something.
+/// Source of a rule, with the name of its ruleset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct WantedBy {
     pub source: RequirementSource,
@@ -25,7 +25,7 @@ pub(super) struct WantedBy {
 }
 
 impl WantedBy {
-    /// For people. The name of a ruleset is untrusted.
+    /// The source for display. The name of a ruleset is untrusted.
     pub fn text(&self) -> String {
         let word = self.source.name().replace('_', " ");
         match &self.name {
@@ -57,8 +57,8 @@ impl<'a> Judge<'a> {
         }
         let mut all = vec![open, self.no_conflicts(), self.not_draft()];
         all.extend(super::indexed::indexed(self.pull));
-        // A plain repository says BLOCKED of it and merges nothing out of turn; GitHub merges a stack
-        // from the bottom in one go.
+        // In a plain repository GitHub reports BLOCKED and refuses to merge out of order; a GitHub
+        // stack merges from the bottom in one go.
         let source = match self.word() {
             "BLOCKED" => RequirementSource::Forge,
             _ => RequirementSource::Own,
@@ -85,7 +85,7 @@ impl<'a> Judge<'a> {
         self.pull.base_rules.as_ref()
     }
 
-    /// The rules of the base branch that want something of a kind.
+    /// Rules of the base branch of one kind, with their sources.
     pub fn wanting<T>(
         &self,
         of: impl Fn(&'a BaseRuleKind) -> Option<T>,
@@ -95,7 +95,7 @@ impl<'a> Judge<'a> {
         all.filter_map(move |rule| Some((of(&rule.wants)?, self.wanted_by(rule))))
     }
 
-    /// Who wants it, where the base branch does.
+    /// The source of a base branch rule of this kind, where there is one.
     pub fn wants(&self, kind: &BaseRuleKind) -> Option<WantedBy> {
         let mut all = self.wanting(|wants| (wants == kind).then_some(()));
         all.next().map(|(_, by)| by)
@@ -123,18 +123,18 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// The forge's word for what a merge would meet, such as `CLEAN`.
+    /// The forge's merge state, such as `CLEAN`.
     pub fn word(&self) -> &str {
         let found = self.pull.mergeability.as_ref();
         found.map_or("", |mergeability| &mergeability.status)
     }
 
-    /// The forge would merge now, as far as its own rules go.
+    /// Returns true if the forge's own rules allow the merge now.
     pub fn is_let_through(&self) -> bool {
         matches!(self.word(), "CLEAN" | "UNSTABLE" | "HAS_HOOKS")
     }
 
-    /// Whether a part of a section could not be read.
+    /// Returns true if part of a section could not be read.
     pub fn is_cut(&self, section: &str) -> bool {
         let mut unread = self.pull.warnings.iter();
         unread.any(|warning| warning.section == Some(section))

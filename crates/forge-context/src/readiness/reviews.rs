@@ -1,4 +1,4 @@
-//! What people have to say: approvals, code owners, requested changes and threads.
+//! Requirements about approvals, code owners, requested changes and threads.
 
 use forge_core::model::{BaseRuleKind, Review, ReviewDecision, ReviewState, Reviewer};
 
@@ -8,7 +8,7 @@ use super::{
     listed, requirement,
 };
 
-/// The section that the opinions of reviewers are in.
+/// The section with the latest opinion of each reviewer.
 const LATEST_REVIEWS: &str = "latest_reviews";
 
 impl Judge<'_> {
@@ -40,7 +40,7 @@ impl Judge<'_> {
             .blocking(format!("{count} reviewer(s) requested changes"))
     }
 
-    /// The largest number of approvals that a rule wants, where one wants any.
+    /// The largest number of approvals that a rule requires, if any does.
     fn approvals_wanted(&self) -> Option<(u64, WantedBy)> {
         let all = self.wanting(|kind| match kind {
             BaseRuleKind::Approvals { count } if *count > 0 => Some(*count),
@@ -49,14 +49,13 @@ impl Judge<'_> {
         all.reduce(|most, other| if other.0 > most.0 { other } else { most })
     }
 
-    /// Whether something besides the number of approvals can be what the forge still wants.
+    /// Returns true if a rule restricts who has to approve.
     fn wants_certain_approvals(&self) -> bool {
         self.wants(&BaseRuleKind::CodeOwnerReview).is_some()
             || self.wants(&BaseRuleKind::LastPushApproval).is_some()
     }
 
-    /// How many approve, without those of whom the forge says that they may not push: it counts
-    /// theirs for nothing.
+    /// The number of approvals that count: the forge ignores reviewers without push access.
     fn approvals(&self) -> u64 {
         let all = self.pull.latest_reviews.iter();
         let barred = all
@@ -132,7 +131,7 @@ impl Judge<'_> {
         )]
     }
 
-    /// Whether the forge wants no further approval.
+    /// Returns true if the forge requires no further approval.
     fn has_every_approval(&self) -> bool {
         self.pull.review_decision == Some(ReviewDecision::Approved) || self.is_let_through()
     }
@@ -158,7 +157,7 @@ impl Judge<'_> {
         }
         let evidence = format!("asked and not reviewed by {names}");
         let by = vec![cleared(ClearedBy::Reviewer, owners)];
-        // One approval of several owners is enough, and the others stay asked.
+        // One approval of several owners is enough; the other owners stay requested.
         let is_certain = self.approvals() == 0 && !self.is_cut(LATEST_REVIEWS)
             || self.pull.review_decision == Some(ReviewDecision::ReviewRequired)
                 && self.has_enough_approvals()
@@ -238,8 +237,8 @@ impl Judge<'_> {
     }
 }
 
-/// Whether the author of a review may not push, by the word of the forge; where that is missing, by an
-/// association that gives no right to push.
+/// Returns true if the author of a review has no push access, as the forge reports; otherwise by an
+/// association that implies none.
 fn is_barred(review: &Review) -> bool {
     match (review.author_can_push, review.author_association.as_deref()) {
         (Some(can_push), _) => !can_push,

@@ -2,70 +2,70 @@
 
 use serde::{Serialize, Serializer};
 
-/// A rule that a pull request has to meet, in the order of what matters most: what ends all further
-/// work first, then what people have to do, then what passes with time.
+/// A rule that a pull request has to meet, most important first: final states, then tasks for
+/// people, then conditions that pass with time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Rule {
-    /// It is open.
+    /// The pull request is open.
     Open,
-    /// The place that shows it has its record.
+    /// The appview has indexed its record.
     Indexed,
     /// Head and base merge without conflicts.
     NoConflicts,
     /// The base branch is not locked.
     BranchUnlocked,
-    /// Repository and base branch have a merge method in common.
+    /// Repository and base branch allow a common merge method.
     MethodAllowed,
-    /// It is no draft.
+    /// The pull request is no draft.
     NotDraft,
-    /// What it builds on is merged.
+    /// The pull request below is merged.
     DependencyMerged,
     /// No reviewer's latest opinion requests changes.
     NoChangesRequested,
-    /// It is approved.
+    /// Enough reviewers approve.
     Approved,
-    /// An owner of the changed code has approved, where the base branch wants that.
+    /// An owner of the changed code has approved, where the base branch requires that.
     CodeOwnersApproved,
-    /// Somebody has approved the last push, where the base branch wants that.
+    /// A reviewer has approved the last push, where the base branch requires that.
     LastPushApproved,
     /// No check has failed.
     ChecksPassed,
     /// Every thread is resolved.
     ThreadsResolved,
-    /// Its commits are signed, where the base branch wants that.
+    /// All commits are signed, where the base branch requires that.
     CommitsSigned,
-    /// The head has the newest commits of the base, where the base branch wants that.
+    /// The head has the newest commits of the base, where the base branch requires that.
     UpToDate,
-    /// The viewer may change the base branch.
+    /// The viewer has push access to the base branch.
     PushAllowed,
-    /// The rules of the base branch that this program does not judge.
+    /// Rules of the base branch that this program does not judge.
     OtherRules,
-    /// The forge names no obstacle of its own.
+    /// The forge reports no other obstacle.
     NotBlocked,
-    /// The head is deployed, where the base branch wants that.
+    /// The head is deployed, where the base branch requires that.
     Deployed,
-    /// Every check that is expected has reported.
+    /// Every expected check has reported.
     ChecksReported,
     /// Every check has finished.
     ChecksFinished,
-    /// No merge queue is about to merge it.
+    /// The pull request is in no merge queue.
     OutOfQueue,
 }
 
-/// What the documentation says of a [`Rule`].
+/// Description of a [`Rule`] for the documentation.
 #[derive(Clone, Copy, Debug)]
 pub struct RuleInfo {
     /// The rule.
     pub rule: Rule,
     /// The stable name.
     pub name: &'static str,
-    /// When it is met.
+    /// The condition for met.
     pub met: &'static str,
-    /// When that is not known; empty where it always is.
+    /// The condition for unknown; empty where the status is always known.
     pub unknown: &'static str,
     /// The text of its blocker; empty where it has none.
     pub blocker: &'static str,
-    /// The place of its blocker, from 1.
+    /// The position of its blocker, from 1.
     pub place: u8,
 }
 
@@ -86,8 +86,8 @@ const fn info(
     }
 }
 
-/// Every rule, in the order in which requirements are listed. Blockers 1 to 5 have the texts and the
-/// order of requirement R-002-13.
+/// Every rule, in the order of the requirements. Blockers 1 to 5 have the texts and the order of
+/// requirement R-002-13.
 pub const RULES: &[RuleInfo] = &[
     info(Rule::Open, "open", "the pull request is open", "", (0, "")),
     info(

@@ -30,7 +30,7 @@ fn readiness_of_green_pull_is_true() {
     let ready = judge(&pull());
     assert_eq!(ready.ready_to_merge, Some(true));
     assert!(ready.blockers.is_empty());
-    // It builds on nothing, is stored where it is shown, and its base branch wants nothing.
+    // No pull request below, no separate appview, and no rules of the base branch.
     let names: Vec<&str> = ready.requirements.iter().map(|r| r.rule.name()).collect();
     assert_eq!(
         names,
@@ -103,7 +103,7 @@ fn r_002_13_blockers_have_exact_texts_in_order() {
 }
 
 #[test]
-fn c_002_7_pull_that_is_not_open_has_no_blockers() {
+fn c_002_7_closed_or_merged_pull_has_no_blockers() {
     for (state, by) in [(PrState::Closed, 1), (PrState::Merged, 0)] {
         let mut pull = pull();
         pull.state = state;
@@ -125,14 +125,14 @@ fn readiness_without_checks_is_unknown() {
     let reported = found(&ready, Rule::ChecksReported);
     assert_eq!(reported.status, RequirementStatus::Unknown);
     assert_eq!(ready.requirements[0].rule, Rule::ChecksReported);
-    // A forge without checks has no such rule.
+    // On a forge without checks the rule does not apply.
     let none = ForgeRules {
         checks: false,
         ..ALL
     };
     let ready = Readiness::of(&pull, none, None, Timestamp::from_unix(0));
     assert_eq!(ready.ready_to_merge, Some(true));
-    // A failure to read them is unknown, and no checks at all in this repository are no rule.
+    // Checks that cannot be read are unknown; a repository without any checks has no rule.
     pull.checks = None;
     assert_eq!(judge(&pull).ready_to_merge, Some(true));
     pull.warnings = vec![Warning::new("no").of_section("checks")];
@@ -156,7 +156,7 @@ fn readiness_of_unread_sections_is_unknown() {
     assert_eq!(ready.ready_to_merge, None);
     let by = &found(&ready, Rule::NoConflicts).cleared_by[0];
     assert_eq!(by.who, ClearedBy::Time);
-    // What is unmet is false, whatever else is unknown.
+    // An unmet rule gives `false` even if others are unknown.
     unread.draft = true;
     assert_eq!(judge(&unread).ready_to_merge, Some(false));
 }
@@ -203,7 +203,7 @@ fn c_002_17_approval_follows_the_forges_decision() {
 }
 
 #[test]
-fn blocked_word_is_unknown_unless_a_rule_explains_it() {
+fn blocked_state_is_unknown_unless_a_rule_explains() {
     let mut pull = pull();
     pull.mergeability = Some(mergeability(MergeState::Mergeable, "BLOCKED"));
     let ready = judge(&pull);
@@ -222,7 +222,7 @@ fn blocked_word_is_unknown_unless_a_rule_explains_it() {
 }
 
 #[test]
-fn threads_behind_a_cut_page_are_unknown() {
+fn threads_after_a_truncated_page_are_unknown() {
     let mut pull = pull();
     pull.threads = Some(vec![thread(true)]);
     pull.warnings = vec![Warning::new("no").of_section("threads")];
@@ -230,13 +230,13 @@ fn threads_behind_a_cut_page_are_unknown() {
     let threads = found(&ready, Rule::ThreadsResolved);
     assert_eq!(threads.status, RequirementStatus::Unknown);
     assert_eq!(ready.ready_to_merge, None);
-    // One that is open is known to be.
+    // An open thread that was read is certain.
     pull.threads = Some(vec![thread(true), thread(false)]);
     assert_eq!(judge(&pull).ready_to_merge, Some(false));
 }
 
 #[test]
-fn opinions_behind_a_cut_page_are_unknown() {
+fn opinions_after_a_truncated_page_are_unknown() {
     use RequirementStatus::{Met, Unknown, Unmet};
     use ReviewDecision::{Approved, ChangesRequested, ReviewRequired};
     for (decision, approvals, changes, wanted) in [
@@ -291,7 +291,7 @@ fn approval_without_right_to_push_does_not_count() {
 }
 
 #[test]
-fn approval_of_stranger_counts_for_nothing_without_decision() {
+fn approval_of_a_stranger_does_not_count_without_decision() {
     use RequirementStatus::{Met, Unmet};
     for (association, can_push, decision, wanted) in [
         (Some("NONE"), Some(false), None, Unmet),
@@ -299,7 +299,7 @@ fn approval_of_stranger_counts_for_nothing_without_decision() {
         (Some("CONTRIBUTOR"), None, None, Unmet),
         (Some("MEMBER"), None, None, Met),
         (None, None, None, Met),
-        // A bot may push.
+        // A bot may have push access.
         (Some("NONE"), Some(true), None, Met),
         (Some("NONE"), None, Some(ReviewDecision::Approved), Met),
     ] {

@@ -1,4 +1,4 @@
-//! Watches over looks that a test has written down, on a clock that nobody waits for.
+//! Watches over prepared polls, on a paused clock.
 
 use std::time::Duration;
 
@@ -36,8 +36,7 @@ fn of_state(state: PrState) -> PullRequest {
     PullRequest { state, ..pull() }
 }
 
-/// Runs a watch over `looks`, the last of which is seen again and again: its lines, and how long it
-/// took.
+/// Runs a watch over `looks`, repeating the last one; returns its lines and its duration.
 async fn run(
     until: &[WatchUntil],
     since: Option<WatchBaseline>,
@@ -101,7 +100,7 @@ fn plain(pull: PullRequest) -> Result<Look> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn checks_that_have_not_registered_are_waited_for() {
+async fn unregistered_checks_are_awaited() {
     let looks = vec![
         plain(with_checks(&[])),
         plain(with_checks(&[])),
@@ -122,14 +121,14 @@ async fn checks_that_have_not_registered_are_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn checks_that_never_register_are_pending_at_the_deadline() {
+async fn unregistered_checks_are_pending_at_the_deadline() {
     let (lines, took) = run(CHECKS, None, vec![plain(with_checks(&[]))]).await;
     assert_eq!(lines.last().unwrap(), "pending -");
     assert_eq!(took, 600);
 }
 
 #[tokio::test(start_paused = true)]
-async fn checks_end_well_without_a_failure_alone() {
+async fn checks_pass_only_without_a_failure() {
     use CheckStatus::{Cancelled, Failure, Pending, Skipped, Success};
     for (all, end) in [
         (&[("a", Success), ("b", Skipped)][..], "passed checks"),
@@ -153,7 +152,7 @@ async fn checks_end_well_without_a_failure_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn failure_is_not_hidden_by_a_namesake() {
+async fn failed_check_is_not_hidden_by_an_equal_name() {
     use CheckStatus::{Failure, Pending, Success};
     for (status, counts, end) in [
         (Failure, "1 passed, 1 failed, 0 pending", "failed checks"),
@@ -179,7 +178,7 @@ async fn failure_is_not_hidden_by_a_namesake() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn review_that_arrives_ends_the_watch() {
+async fn new_review_ends_the_watch() {
     for (state, end) in [
         (ReviewState::Approved, "passed review"),
         (ReviewState::Commented, "passed review"),
@@ -196,7 +195,7 @@ async fn review_that_arrives_ends_the_watch() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn state_that_changes_ends_the_watch() {
+async fn changed_state_ends_the_watch() {
     let draft = PullRequest {
         draft: true,
         ..pull()
@@ -217,7 +216,7 @@ async fn state_that_changes_ends_the_watch() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn verdict_turns_when_it_is_ready() {
+async fn verdict_ready_ends_the_watch() {
     let looks = vec![
         judged(with_checks(&[("build", CheckStatus::Pending)])),
         judged(pull()),
@@ -235,7 +234,7 @@ async fn verdict_turns_when_it_is_ready() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn verdict_turns_when_people_have_to_act() {
+async fn verdict_needing_people_ends_the_watch() {
     let conflicting = PullRequest {
         mergeability: Some(mergeability(MergeState::Conflicting, "DIRTY")),
         ..pull()
@@ -249,7 +248,7 @@ async fn verdict_turns_when_people_have_to_act() {
     let looks = vec![waits(), judged(conflicting.clone())];
     let (lines, _) = run(VERDICT, None, looks).await;
     assert_eq!(lines.last().unwrap(), "failed verdict");
-    // What was missing at the beginning is what is waited for.
+    // An approval missing at the start is awaited.
     let looks = vec![judged(unapproved), judged(pull())];
     let (lines, _) = run(VERDICT, None, looks).await;
     assert_eq!(lines.last().unwrap(), "passed verdict");
@@ -286,7 +285,7 @@ async fn first_of_several_ends_the_watch() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn earlier_baseline_sees_what_happened_between() {
+async fn earlier_baseline_detects_changes_in_between() {
     let before = WatchSeen::of(&pull(), None);
     let since = WatchBaseline::from_text(&WatchBaseline::of(&before).to_text());
     assert!(since.is_some());
@@ -324,7 +323,7 @@ fn baseline_text_is_read_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn failed_looks_are_repeated_and_told() {
+async fn failed_polls_are_repeated_and_reported() {
     let limited = Error::new(
         ErrorKind::RateLimited {
             bucket: "graphql".to_owned(),
@@ -344,7 +343,7 @@ async fn failed_looks_are_repeated_and_told() {
 }
 
 #[test]
-fn look_reads_what_is_watched_and_no_more() {
+fn poll_reads_only_the_watched_fields() {
     let fields = |until: &[WatchUntil]| {
         let req = WatchReq {
             until: until.iter().copied().collect(),

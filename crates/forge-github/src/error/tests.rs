@@ -42,9 +42,9 @@ fn line(out: &mut String, what: &str, error: &Error) {
     .unwrap();
 }
 
-/// Every message that GitHub is known to send, and what becomes of it.
+/// Maps every message that GitHub is known to send.
 #[test]
-fn the_messages_of_graphql() {
+fn graphql_messages_map_to_errors() {
     let http = http();
     let about = About {
         host: "github.com",
@@ -219,9 +219,9 @@ fn the_messages_of_graphql() {
     insta::assert_snapshot!("messages_of_graphql", out);
 }
 
-/// Every kind of HTTP refusal, and what becomes of it.
+/// Maps every kind of HTTP refusal.
 #[test]
-fn the_answers_of_rest() {
+fn rest_answers_map_to_errors() {
     let http = http();
     let mut out = String::new();
     let scopes = [
@@ -317,7 +317,7 @@ fn the_answers_of_rest() {
 }
 
 #[test]
-fn no_account_says_how_to_log_in() {
+fn missing_account_error_hints_at_login() {
     for (host, variable) in [
         ("github.com", "GH_TOKEN"),
         ("git.example", "GH_ENTERPRISE_TOKEN"),
@@ -346,7 +346,7 @@ fn refusal(message: &str) -> Error {
 }
 
 #[test]
-fn refused_compare_and_swap_names_what_changed() {
+fn refused_compare_and_swap_names_change() {
     for (message, wanted) in [
         ("Head branch was modified. Review it.", Changed::Head),
         ("expected head sha didn't match", Changed::Head),
@@ -368,7 +368,7 @@ fn refused_part_of_stack_is_stacked() {
         *refusal(message).kind() == stacked
     };
     assert!(stacked("This pull request is part of a stack and must be"));
-    // A base branch that cannot be changed has another way out.
+    // A base branch that cannot be changed needs another recovery.
     assert!(!stacked(
         "Cannot change the base branch because the pull request is part of a stack."
     ));

@@ -1,4 +1,4 @@
-//! Puts a document together from files.
+//! Composes a GraphQL document from files.
 
 use std::fmt::Write;
 
@@ -36,7 +36,7 @@ pub(crate) struct Document {
 }
 
 impl Document {
-    /// The operation of that name, from its file.
+    /// Starts a document with the operation of that name, from its file.
     pub fn query(name: &'static str) -> Self {
         let text = QUERIES
             .iter()
@@ -49,7 +49,7 @@ impl Document {
         }
     }
 
-    /// An operation that is generated whole: `query Name` or `mutation Name`, and its selection.
+    /// Starts a document with a generated operation; `head` is `query Name` or `mutation Name`.
     pub fn generated(head: &str, selection: &str) -> Self {
         Self {
             operation: format!("{head} {{ {selection} }}"),
@@ -63,7 +63,7 @@ impl Document {
         let _ = write!(self.variables, "${name}: {ty} ");
     }
 
-    /// Adds a generated fragment. An empty selection becomes the one field that every type has.
+    /// Adds a generated fragment. An empty selection becomes `__typename`.
     pub fn fragment(&mut self, name: &str, on: &str, selection: &str) {
         let selection = if selection.is_empty() {
             "__typename"
@@ -73,11 +73,11 @@ impl Document {
         let _ = write!(self.generated, " fragment {name} on {on} {{ {selection} }}");
     }
 
-    /// The text to send: the operation with its variables, and every fragment that is used.
+    /// The text to send: the operation with its variables, and all fragments in use.
     pub fn text(&self) -> String {
         let mut text = match (self.variables.trim_end(), self.operation.split_once('(')) {
             ("", _) => self.operation.clone(),
-            // The first parenthesis is that of the variables, unless a selection came before it.
+            // The first parenthesis opens the variables, unless a selection came before it.
             (more, Some((head, rest))) if !head.contains('{') => format!("{head}({more} {rest}"),
             (more, _) => {
                 let (head, rest) = self
@@ -106,17 +106,17 @@ impl Document {
     }
 }
 
-/// What `Requested` asks of a team. A classic token without the scope `read:org` may not so much as
-/// ask for it, whether a team was requested or not: GitHub refuses the document as a whole
-/// (cli/cli#812, raycast/extensions#3881).
+/// The selection for teams in `Requested`. GitHub refuses the whole document for a classic token
+/// without the scope `read:org`, even if no team was requested (cli/cli#812,
+/// raycast/extensions#3881).
 const TEAM: &str = " ... on Team { teamName: name combinedSlug }";
 
-/// A document that asks nothing of teams that were requested; `None` where it does not anyway.
+/// Removes the selection for teams from a document; `None` if it has none.
 pub(crate) fn without_teams(text: &str) -> Option<String> {
     text.contains(TEAM).then(|| text.replace(TEAM, ""))
 }
 
-/// Without comments, indentation and line ends.
+/// Removes comments, indentation and line ends.
 pub(super) fn compact(text: &str) -> String {
     let lines = text
         .lines()

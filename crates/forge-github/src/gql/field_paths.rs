@@ -1,4 +1,4 @@
-//! The fields that the documents of this crate ask for, as a schema names them.
+//! Lists the schema fields that this crate's documents use.
 
 use std::collections::BTreeSet;
 
@@ -10,11 +10,11 @@ use super::{
     mutation,
 };
 
-/// A type, and the names of the fields that lead from it to the last one.
+/// A type, and the field names on the path from it.
 pub(crate) type FieldPath = (String, Vec<String>);
 
 /// Every field of the queries, the fragments, the sections of a pull request and the mutations.
-/// Lookups by name, which are generated from what a user types, are left out.
+/// Lookups by name are generated from user input and left out.
 pub(crate) fn field_paths() -> BTreeSet<FieldPath> {
     let plain = fields::PLAIN.iter().map(|(field, _)| *field);
     let lists = Section::ALL.iter().filter_map(|section| section.field());
@@ -40,7 +40,7 @@ pub(crate) fn field_paths() -> BTreeSet<FieldPath> {
 fn add_paths(text: &str, found: &mut BTreeSet<FieldPath>) {
     let text = without_arguments(&compact(text));
     let mut words = text.split_whitespace();
-    // The type and the path of each selection that is open, and of the one that opens next.
+    // The type and path of each open selection, and of the next one to open.
     let mut open: Vec<(&str, Vec<&str>)> = Vec::new();
     let mut next = ("Query", Vec::new());
     while let Some(word) = words.next() {
@@ -53,7 +53,7 @@ fn add_paths(text: &str, found: &mut BTreeSet<FieldPath>) {
             "}" => {
                 open.pop();
             }
-            // A spread, an alias, a directive.
+            // Skips spreads, directives and aliases.
             _ if word.starts_with(['.', '@']) || word.ends_with(':') => {}
             field => {
                 let Some((on, path)) = open.last() else {

@@ -1,26 +1,26 @@
-//! The table of what a section of a pull request costs to ask for.
+//! Table of the GraphQL selections for the sections of a pull request.
 
 use std::fmt::Write;
 
 use forge_core::model::PrFields;
 
-/// How much of a pull request comes before its sections.
+/// The fields of a pull request outside its sections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Base {
-    /// What a row of a list shows.
+    /// The fields that a row of a list shows.
     Row,
-    /// All of it.
+    /// All fields.
     Core,
 }
 
-/// Which checks are required can be asked of one pull request, by a variable that names it.
+/// How to name the pull request whose required checks are queried, if at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Required {
-    /// It is not asked.
+    /// Not queried.
     No,
-    /// `$number` names it.
+    /// By the variable `$number`.
     Number,
-    /// `$id` names it.
+    /// By the variable `$id`.
     Id,
 }
 
@@ -39,14 +39,14 @@ pub(crate) enum Section {
     LatestOpinions,
 }
 
-/// Which part of a section is asked for.
+/// The requested part of a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part<'a> {
     /// The first page.
     First,
-    /// The page behind the position in this variable.
+    /// The page after the position in this variable.
     After(&'a str),
-    /// The last page, and how many there are.
+    /// The last page, and the total.
     Newest,
 }
 
@@ -64,7 +64,7 @@ impl Section {
         Self::LatestOpinions,
     ];
 
-    /// The bit that asks for it; the latest reviews come unasked, by the fragment `PullReviews`.
+    /// The bit that requests this section; the latest reviews come with `PullReviews` instead.
     pub const fn field(self) -> Option<PrFields> {
         Some(match self {
             Self::Comments => PrFields::COMMENTS,
@@ -79,12 +79,12 @@ impl Section {
         })
     }
 
-    /// Whether `fields` ask for it.
+    /// Returns whether `fields` request this section.
     fn is_in(self, fields: PrFields) -> bool {
         self.field().is_some_and(|field| fields.contains(field))
     }
 
-    /// Its key in the answer.
+    /// The section's key in the answer.
     pub const fn key(self) -> &'static str {
         match self {
             Self::Comments => "allComments",
@@ -100,7 +100,7 @@ impl Section {
         }
     }
 
-    /// What it is called in a sentence.
+    /// The section's name in messages.
     pub const fn title(self) -> &'static str {
         match self {
             Self::Comments => "comments",
@@ -115,7 +115,7 @@ impl Section {
         }
     }
 
-    /// Its field of the model.
+    /// The section's field in the model.
     pub const fn model_field(self) -> &'static str {
         match self {
             Self::Threads => "threads",
@@ -130,12 +130,12 @@ impl Section {
         Self::ALL.iter().copied().find(|s| s.key() == key)
     }
 
-    /// Whether the newest of it are enough for who asks for [`PrFields::NEWEST`].
+    /// Returns whether the newest page is enough for [`PrFields::NEWEST`].
     const fn can_be_newest(self) -> bool {
         matches!(self, Self::Comments | Self::Reviews | Self::Commits)
     }
 
-    /// Its selection.
+    /// The section's GraphQL selection.
     fn selection(self, part: Part<'_>, required: Required) -> String {
         let first = match part {
             Part::After(variable) => format!("first: 100, after: ${variable}"),
@@ -154,20 +154,20 @@ impl Section {
             Self::LatestOpinions => "ReviewNode authorCanPushToRepository",
             Self::Checks => return checks(&first, required),
         };
-        // Of the reviews, those that are not submitted are for their authors alone.
+        // Pending reviews are visible to their authors only.
         let submitted = if self == Self::Reviews {
             ", states: [APPROVED, CHANGES_REQUESTED, COMMENTED, DISMISSED]"
         } else {
             ""
         };
-        // Their number is always wanted, and one field cannot be asked for in two ways.
+        // The comment count is always queried, and one field cannot have two sets of arguments.
         let field = if self == Self::Comments {
             "allComments: comments"
         } else {
             self.key()
         };
         let end = match part {
-            // There is nothing to go on with.
+            // The newest page has no next page.
             Part::Newest => "totalCount",
             _ => "pageInfo { ...PageEnd }",
         };
@@ -194,7 +194,7 @@ fn checks(first: &str, required: Required) -> String {
     )
 }
 
-/// The sections that are no lists.
+/// The sections that are not lists.
 pub(super) const PLAIN: &[(PrFields, &str)] = &[
     (PrFields::STATS, "additions deletions changedFiles"),
     (PrFields::MERGEABILITY, "mergeable mergeStateStatus"),
@@ -224,7 +224,7 @@ pub(super) const PLAIN: &[(PrFields, &str)] = &[
     ),
 ];
 
-/// What is a part of a pull request unless nobody looks at it.
+/// Parts that are included unless the caller excludes them.
 pub(super) const USUAL: &[(PrFields, &str)] = &[
     (PrFields::NO_DESCRIPTION, "body"),
     (PrFields::NO_MILESTONE, "...PullMilestone"),
@@ -234,7 +234,7 @@ pub(super) const USUAL: &[(PrFields, &str)] = &[
     (PrFields::NO_LATEST_REVIEWS, "...PullReviews"),
 ];
 
-/// Whether something is left out that a whole pull request has, and its version is made of.
+/// Returns whether `fields` exclude a part that the version is computed from.
 pub(crate) fn is_less(fields: PrFields) -> bool {
     fields.contains(PrFields::ROW) || USUAL.iter().any(|(without, _)| fields.contains(*without))
 }
@@ -266,7 +266,7 @@ pub(crate) fn selection(base: Base, fields: PrFields, required: Required) -> Str
     text
 }
 
-/// The selection of further pages, each with the variable that holds its position.
+/// The selection of further pages, each with the variable of its position.
 pub(crate) fn continuation(sections: &[(Section, String)]) -> String {
     let mut text = "id".to_owned();
     for (section, variable) in sections {
@@ -279,13 +279,12 @@ pub(crate) fn continuation(sections: &[(Section, String)]) -> String {
     text
 }
 
-/// Whether sections are asked for whose entries have long lists of their own.
+/// Returns whether a requested section has entries with long lists of their own.
 pub(crate) fn is_deep(fields: PrFields) -> bool {
     fields.contains(PrFields::REVIEWS) || fields.contains(PrFields::THREADS)
 }
 
-/// Whether a list of pull requests with these sections is heavy work for GitHub, which gives up
-/// after ten seconds.
+/// Whether a list with these sections is heavy for GitHub, which times out after ten seconds.
 pub(crate) fn is_heavy(fields: PrFields) -> bool {
     fields.contains(PrFields::MERGEABILITY)
         || fields.contains(PrFields::TO_MERGE)

@@ -1,4 +1,4 @@
-//! Names to ids: labels, people, teams, a milestone and boards, looked up inside another query.
+//! Resolves names to ids inside another query: labels, people, teams, a milestone and boards.
 
 use std::{collections::BTreeMap, fmt::Write};
 
@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use super::{Document, types};
 use crate::error::GqlError;
 
-/// What is to be looked up.
+/// The names to look up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Lookups {
     labels: Vec<String>,
@@ -32,23 +32,23 @@ pub(crate) struct Lookups {
     numbered: Vec<BoardId>,
 }
 
-/// The open boards of a repository, an organisation or a person: the hundred that changed last.
+/// The open boards of a repository, an organization or a person: the hundred updated last.
 const BOARDS: &str = "projectsV2(first: 100, query: \"is:open\", orderBy: { field: UPDATED_AT, \
                       direction: DESC }) { ...Boards }";
 /// The alias of the branch whose files are looked up.
 const ONTO: &str = "onto";
-/// The alias of the pull request that a new one is put on top of, and its variable.
+/// The alias and variable of the pull request that a new one builds on.
 const BELOW: &str = "below";
-/// The beginning of the aliases of issues.
+/// The prefix of issue aliases.
 const TARGET: &str = "target";
-/// The beginnings of the aliases of boards: whether an owner is a person is not known.
+/// The prefixes of board aliases: the owner may be a user or an organization.
 const BOARD_OF_USER: &str = "boardOfUser";
 const BOARD_OF_ORGANIZATION: &str = "boardOfOrg";
 /// The alias of the head's repository.
 pub(crate) const FORK: &str = "fork";
 /// `@me`.
 const ME: &str = "@me";
-/// What users call Copilot, as gh does.
+/// The name of Copilot for users, as in gh.
 const COPILOT: &str = "@copilot";
 /// The bot that reviews when Copilot is asked to.
 pub(crate) const COPILOT_REVIEWER: &str = "copilot-pull-request-reviewer";
@@ -59,7 +59,7 @@ pub(crate) fn is_copilot(login: &str) -> bool {
     login.eq_ignore_ascii_case(COPILOT)
 }
 
-/// The bot among reviewers that this one is.
+/// The login of the bot that `reviewer` stands for.
 pub(crate) fn bot(reviewer: &Reviewer) -> Option<&str> {
     match reviewer {
         Reviewer::User { login, .. } if is_copilot(login) => Some(COPILOT_REVIEWER),
@@ -85,7 +85,7 @@ impl Lookups {
     }
 
     pub fn reviewers<'a>(&mut self, reviewers: impl IntoIterator<Item = &'a Reviewer>) {
-        // Bots are asked by their login.
+        // Bots are requested by login, without an id.
         for reviewer in reviewers.into_iter().filter(|r| bot(r).is_none()) {
             match reviewer {
                 Reviewer::User { login, .. } | Reviewer::Bot { login } => {
@@ -109,13 +109,12 @@ impl Lookups {
         self.projects.extend_from_slice(titles);
     }
 
-    /// Boards that may be on the pull request already, so that not finding them is no failure of
-    /// [`Self::resolve`].
+    /// Boards that may already be on the pull request, so [`Self::resolve`] accepts missing ones.
     pub fn known_projects(&mut self, titles: &[String]) {
         self.boards |= !titles.is_empty();
     }
 
-    /// Adds the part of the lookups that a pull request has: the boards that it is on.
+    /// Adds the lookup on the pull request itself: the boards that it is on.
     pub fn add_pull_to(&self, document: &mut Document) {
         let boards = if self.boards {
             "projectItems(first: 100) { nodes { ...ProjectItemNode } }"
@@ -125,23 +124,23 @@ impl Lookups {
         document.fragment("PullLookups", "PullRequest", boards);
     }
 
-    /// A branch of the repository; whether it is there is asked of [`branch_exists`].
+    /// A branch of the repository; [`branch_exists`] reads the result.
     pub fn branch(&mut self, alias: &'static str, branch: &str) {
         self.branches.push((alias, branch.to_owned()));
     }
 
-    /// A branch of another repository, which may be named otherwise.
+    /// A branch of the head's repository, whose actual name may not be `name`.
     pub fn fork(&mut self, owner: &str, name: &str, branch: &str) {
         self.fork = Some((owner.to_owned(), name.to_owned(), branch.to_owned()));
     }
 
-    /// What a branch (`None` for the default one) has at some paths; [`onto`] reads it.
+    /// The files of a branch (`None` for the default branch) at some paths; [`onto`] reads them.
     pub fn files(&mut self, branch: Option<&str>, paths: Vec<&str>) {
         let paths = paths.into_iter().map(str::to_owned).collect();
         self.files = Some((branch.map(str::to_owned), paths));
     }
 
-    /// The pull request of the repository that a new one is put on top of; [`below`] reads it.
+    /// The pull request that a new one builds on; [`below`] reads it.
     pub fn below(&mut self, number: u64) {
         self.below = Some(number);
     }
@@ -161,12 +160,12 @@ impl Lookups {
         }
     }
 
-    /// Whether nothing is to be looked up.
+    /// Returns whether nothing is to be looked up.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Whether an error tells of nothing but a name that [`Self::resolve`] reports better.
+    /// Whether an error only reports a missing name, which [`Self::resolve`] reports better.
     pub fn expects(&self, error: &GqlError) -> bool {
         let root = error.root();
         let ours = root == FORK
@@ -339,7 +338,7 @@ impl Lookups {
     /// The id of a label that was looked up; `repo` is the repository's part of the answer.
     ///
     /// # Errors
-    /// `invalid_input` with near names when there is none.
+    /// `invalid_input` with similar names if there is none.
     pub fn label_id(&self, name: &str, repo: &Map<String, Value>) -> Result<String> {
         let same = |l: &&String| l.eq_ignore_ascii_case(name);
         let i = self.labels.iter().position(|l| same(&l));
@@ -358,7 +357,7 @@ impl Lookups {
     /// The id of an account that was looked up.
     ///
     /// # Errors
-    /// `invalid_input` with near names when there is none.
+    /// `invalid_input` with similar names if there is none.
     pub fn user_id(
         &self,
         login: &str,
@@ -396,7 +395,7 @@ impl Lookups {
             .id)
     }
 
-    /// An issue that was looked up; `None` when there is none.
+    /// An issue that was looked up; `None` if it does not exist.
     pub fn issue_of(
         &self,
         owner: &str,
@@ -410,7 +409,7 @@ impl Lookups {
         Option::<types::Issue>::deserialize(issue).ok().flatten()
     }
 
-    /// A board that was looked up; `None` when there is none.
+    /// A board that was looked up; `None` if it does not exist.
     pub fn board_of(&self, board: &BoardId, query: &Map<String, Value>) -> Option<types::Board> {
         let i = self.numbered.iter().position(|b| b == board)?;
         [BOARD_OF_USER, BOARD_OF_ORGANIZATION]
@@ -422,10 +421,10 @@ impl Lookups {
             })
     }
 
-    /// Reads the answer; `repo` is the repository's part of it, `query` that of the query.
+    /// Reads the answer; `repo` is the repository's part of it, `query` the whole.
     ///
     /// # Errors
-    /// `invalid_input` with near names for the first name that does not exist.
+    /// `invalid_input` with similar names for the first name that does not exist.
     pub fn resolve(&self, query: &Map<String, Value>, repo: &Map<String, Value>) -> Result<Found> {
         let mut found = Found::default();
         for name in &self.labels {
@@ -482,7 +481,7 @@ impl Lookups {
     }
 }
 
-/// A file of a branch, as it is there.
+/// A file in a branch.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub(crate) struct Entry {
     /// git's mode.
@@ -491,8 +490,8 @@ pub(crate) struct Entry {
     pub oid: String,
 }
 
-/// The tip of the branch of [`Lookups::files`] and what it has at each path, in their order; `None`
-/// when there is no such branch.
+/// The tip of the branch of [`Lookups::files`] and its files at the given paths, in order; `None`
+/// if the branch does not exist.
 pub(crate) fn onto(repo: &Map<String, Value>) -> Option<(String, Vec<Option<Entry>>)> {
     let target = repo.get(ONTO)?.get("target")?;
     let tip = target.get("oid")?.as_str()?.to_owned();
@@ -501,43 +500,43 @@ pub(crate) fn onto(repo: &Map<String, Value>) -> Option<(String, Vec<Option<Entr
     Some((tip, entries.collect()))
 }
 
-/// The pull request of [`Lookups::below`]; `None` when there is none of that number.
+/// The pull request of [`Lookups::below`]; `None` if it does not exist.
 pub(crate) fn below(repo: &Map<String, Value>) -> Option<types::Pull> {
     part(repo, BELOW)
 }
 
-/// Whether the branch behind an alias is there.
+/// Returns whether the branch behind an alias exists.
 pub(crate) fn branch_exists(repo: &Map<String, Value>, alias: &str) -> bool {
     repo.get(alias).is_some_and(|r| !r.is_null())
 }
 
-/// Whether the branch of the fork is there; `None` when the fork was not found by its name.
+/// Returns whether the branch of the fork exists; `None` if the fork was not found by its name.
 pub(crate) fn fork_branch_exists(query: &Map<String, Value>) -> Option<bool> {
     let fork = query.get(FORK).filter(|f| !f.is_null())?;
     Some(fork.get("ref").is_some_and(|r| !r.is_null()))
 }
 
-/// The id of the fork, where it was found by its name.
+/// The id of the fork, if it was found by its name.
 pub(crate) fn fork_id(query: &Map<String, Value>) -> Option<&str> {
     query.get(FORK)?.get("id")?.as_str()
 }
 
-/// The ids, by name in lower case.
+/// Resolved ids, by name in lower case.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
     pub labels: BTreeMap<String, String>,
     pub users: BTreeMap<String, String>,
     pub teams: BTreeMap<String, String>,
     pub milestone: Option<String>,
-    /// The repository's, its owner's and the viewer's, in this order.
+    /// Boards of the repository, its owner and the viewer, in this order.
     pub boards: Vec<types::Project>,
 }
 
 impl Found {
-    /// The id of the first board of that title.
+    /// The id of the first board with that title.
     ///
     /// # Errors
-    /// `invalid_input` with near titles when there is none.
+    /// `invalid_input` with similar titles if there is none.
     pub fn board(&self, title: &str) -> Result<&str> {
         let same = |b: &&types::Project| b.title.to_lowercase() == title.to_lowercase();
         match self.boards.iter().find(same) {
@@ -607,10 +606,10 @@ struct Boards {
     projects_v2: types::Nodes<types::Project>,
 }
 
-/// The id of the open milestone of that title.
+/// The id of the open milestone with that title.
 ///
 /// # Errors
-/// `invalid_input` with the titles that there are.
+/// `invalid_input` with the existing titles.
 pub(crate) fn milestone_id(title: &str, repo: &Map<String, Value>) -> Result<String> {
     let all: Vec<Milestone> = known(repo, "milestones", "likeMilestone");
     let hit = all
@@ -637,15 +636,15 @@ fn nodes<T: for<'de> Deserialize<'de>>(map: &Map<String, Value>, key: &str) -> V
         .into_vec()
 }
 
-/// Those that GitHub found for a name, and after them the first page of all.
+/// The matches that GitHub found for a name, followed by the first page of all.
 fn known<T: for<'de> Deserialize<'de>>(map: &Map<String, Value>, all: &str, like: &str) -> Vec<T> {
     let mut found = nodes(map, like);
     found.extend(nodes(map, all));
     found
 }
 
-/// What is asked to find names like this one: a slip is rarely in the first three letters, and
-/// GitHub finds what holds them.
+/// The search text for names similar to this one. A typo is rarely in the first three letters, and
+/// GitHub matches substrings.
 fn beginning(name: &str) -> &str {
     name.char_indices()
         .nth(3)
@@ -653,7 +652,7 @@ fn beginning(name: &str) -> &str {
         .unwrap_or(name)
 }
 
-/// Why there is no `what` of that name, and which there are, as far as GitHub has told: `names`.
+/// The error for an unknown name, with `names`, the existing ones that GitHub returned.
 fn unknown<'a>(
     field: &'static str,
     what: &str,

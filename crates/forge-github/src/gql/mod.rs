@@ -1,8 +1,8 @@
 //! GraphQL documents, their composition, and the shape of their answers.
 //!
-//! Operations and fragments are files. What depends on a request (the sections of a pull request,
-//! lookups by name, the mutations of an edit) is generated as further fragments and variables, so
-//! that nothing is queried that nobody asked for. A test validates all of it against the public
+//! Operations and fragments are files. Parts that depend on a request (the sections of a pull
+//! request, lookups by name, the mutations of an edit) are generated as further fragments and
+//! variables, so no query reads more than it needs. A test validates all of them against the public
 //! schema.
 
 mod document;

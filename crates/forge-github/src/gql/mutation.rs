@@ -1,28 +1,28 @@
-//! Mutations: a table of those that are used, and one document of several.
+//! The table of mutations, and documents of several mutations.
 
 use serde_json::{Map, Value};
 
 use super::Document;
 
-/// A mutation, and what is selected of its answer.
+/// A mutation, and the selection on its payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mutation {
-    /// Its name; its input type is the name with a capital and `Input`.
+    /// The mutation's name; its input type is the capitalized name plus `Input`.
     pub name: &'static str,
-    /// The selection.
+    /// The selection on the payload.
     pub selection: &'static str,
 }
 
 macro_rules! mutations {
     ($($(#[$doc:meta])* $id:ident = $name:literal, $selection:literal;)*) => {
         $($(#[$doc])* pub(crate) const $id: Mutation = Mutation { name: $name, selection: $selection };)*
-        /// Every mutation that is used.
+        /// All mutations.
         pub(crate) const ALL: &[Mutation] = &[$($id),*];
     };
 }
 
-// A mutation asks for what it can change; the rest is known from the query before it. Those that can
-// make GitHub ask for reviews (opening, and leaving the draft state: code owners) show those too.
+// A mutation selects what it can change; the query before it provides the rest. Opening a pull
+// request and marking it as ready can request code owners' reviews, so these also select reviewers.
 mutations! {
     CREATE_PULL = "createPullRequest", "pullRequest { ...PullEdited }";
     UPDATE_PULL = "updatePullRequest", "pullRequest { ...PullEdited }";
@@ -98,7 +98,7 @@ impl Mutation {
     }
 }
 
-/// Several mutations in one document: GitHub runs them in order, one after the other.
+/// Several mutations in one document; GitHub runs them in order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Batch {
     parts: Vec<(String, Mutation)>,
@@ -106,13 +106,13 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    /// Adds a mutation; the answer has its payload under `alias`.
+    /// Adds a mutation; its payload is under `alias` in the answer.
     pub fn push(&mut self, alias: &str, mutation: Mutation, input: Value) {
         self.parts.push((alias.to_owned(), mutation));
         self.inputs.insert(alias.to_owned(), input);
     }
 
-    /// A document of one.
+    /// A batch of one mutation.
     pub fn of(alias: &str, mutation: Mutation, input: Value) -> Self {
         let mut batch = Self::default();
         batch.push(alias, mutation, input);
@@ -128,7 +128,7 @@ impl Batch {
         self.parts.iter().map(|(alias, _)| alias.as_str())
     }
 
-    /// Whether it has none but these mutations.
+    /// Returns whether the batch has only these mutations.
     pub fn is_of(&self, mutations: &[Mutation]) -> bool {
         self.parts.iter().all(|(_, m)| mutations.contains(m))
     }

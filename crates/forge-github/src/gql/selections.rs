@@ -1,62 +1,61 @@
-//! What operations ask of one pull request beside its sections. It stands here so that a test can
-//! check every one of them against the schema.
+//! Selections on one pull request beyond its sections. A table, so that a test can check each of
+//! them against the schema.
 
 macro_rules! selections {
     ($all:ident: $($(#[$doc:meta])* $id:ident = $text:literal;)*) => {
         $($(#[$doc])* pub(crate) const $id: &str = $text;)*
-        /// Every one of them.
+        /// All selections.
         #[cfg(test)]
         pub(crate) const $all: &[&str] = &[$($id),*];
     };
 }
 
 selections! { ALL:
-    /// Its state and its head.
+    /// State and head.
     ROW = "...PullRow";
-    /// Whether it can be merged.
+    /// Mergeability.
     MERGEABILITY = "...PullRow mergeable mergeStateStatus";
-    /// What must be known before its branch is brought up to date.
+    /// Needed before the head branch is updated.
     TO_UPDATE_BRANCH = "...PullCore mergeable";
-    /// What tells of a merge whose answer was lost.
+    /// Shows whether a merge whose answer was lost has happened.
     AFTER_MERGE = "...PullCore isInMergeQueue autoMergeRequest { ...AutoMerge }";
-    /// Whether its conversation is locked.
+    /// The lock of the conversation.
     TO_LOCK = "...PullCore locked activeLockReason";
-    /// Whether its head branch is there.
+    /// The existence of the head branch.
     HEAD_BRANCH = "id number headRef { id }";
-    /// What tells a comment that was made from those that were there.
+    /// Distinguishes a new comment from older ones.
     NEWEST_COMMENT = "id number newestComment: comments(last: 1) { nodes { id } }";
-    /// The comments among which one is looked for when its answer was lost.
+    /// The comments searched for a new one after a lost answer.
     RECENT_COMMENTS = "id number recentComments: comments(last: 20) { nodes { ...CommentNode } }";
-    /// What tells of a change whose answer was lost, and of the comment that came with it.
+    /// The state after a lost answer, and the comments searched for the one of the change.
     AFTER_CHANGE = "...PullCore recentComments: comments(last: 20) { nodes { ...CommentNode } }";
-    /// What tells a review that was made from those that were there.
+    /// Distinguishes a new review from older ones.
     NEWEST_REVIEW = "...PullRow newestReview: reviews(last: 1) { nodes { id } }";
-    /// The reviews among which one is looked for when its answer was lost.
+    /// The reviews searched for a new one after a lost answer.
     RECENT_REVIEWS = "...PullRow recentReviews: reviews(last: 20) { nodes { viewerDidAuthor ...ReviewWithComments } }";
 }
 
 selections! { PAGES:
-    /// A page of its commits.
+    /// A page of commits.
     COMMITS = "commits(first: $first, after: $after) { totalCount nodes { ...CommitNode } pageInfo { ...PageEnd } }";
-    /// A page of its comments.
+    /// A page of comments.
     COMMENTS = "comments(first: $first, after: $after) { totalCount nodes { ...CommentNode } pageInfo { ...PageEnd } }";
-    /// A page of its reviews, without those that were not sent.
+    /// A page of submitted reviews.
     REVIEWS = "reviews(first: $first, after: $after, states: [APPROVED, CHANGES_REQUESTED, COMMENTED, DISMISSED]) { totalCount nodes { ...ReviewWithComments } pageInfo { ...PageEnd } }";
 }
 
-/// Which branches of it a change of its state looks at.
+/// The branches that a state change reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Branches {
-    /// None.
+    /// No branch.
     None,
-    /// That of the head.
+    /// The head branch.
     Head,
-    /// Those of head and base.
+    /// Head and base branch.
     Both,
 }
 
-/// What must be known before a change of its state; with its newest comment where the change makes
-/// one.
+/// The selection before a state change; includes the newest comment if the change adds one.
 pub(crate) fn before_change(branches: Branches, comments: bool) -> String {
     let branches = match branches {
         Branches::None => "",

@@ -1,5 +1,5 @@
-//! Every document that can be sent is valid against the public schema, and uses nothing that is
-//! deprecated.
+//! Checks that every document this crate sends is valid against the public schema and uses no
+//! deprecated field.
 
 use std::{path::Path, sync::LazyLock};
 
@@ -32,7 +32,7 @@ static SCHEMA: LazyLock<Valid<Schema>> = LazyLock::new(|| {
     Schema::parse_and_validate(text, path).unwrap()
 });
 
-/// Panics with the reason when a document is not valid, or uses a deprecated field.
+/// Panics with the reason if a document is invalid or uses a deprecated field.
 fn check(text: &str) {
     let document = match ExecutableDocument::parse_and_validate(&SCHEMA, text, "document") {
         Ok(document) => document,
@@ -69,7 +69,7 @@ fn sections(name: &'static str, selection: &str) -> String {
 }
 
 #[test]
-fn the_table_has_every_file() {
+fn document_tables_list_every_file() {
     for (dir, table) in [("queries", QUERIES), ("fragments", FRAGMENTS)] {
         let dir = Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("src/gql")
@@ -98,7 +98,7 @@ fn the_table_has_every_file() {
     }
 }
 
-/// The fragments that are generated, and the types that they are on.
+/// The generated fragments, and their types.
 const GENERATED: [(&str, &str); 7] = [
     ("PullSections", "PullRequest"),
     ("PullLookups", "PullRequest"),
@@ -110,7 +110,7 @@ const GENERATED: [(&str, &str); 7] = [
 ];
 
 #[test]
-fn every_query_without_what_is_generated() {
+fn queries_with_empty_fragments_are_valid() {
     for &(name, text) in QUERIES {
         let mut document = Document::query(name);
         for (fragment, on) in GENERATED {
@@ -123,7 +123,7 @@ fn every_query_without_what_is_generated() {
 }
 
 #[test]
-fn every_combination_of_sections() {
+fn section_combinations_are_valid() {
     let plain: Vec<PrFields> = fields::PLAIN.iter().map(|(field, _)| *field).collect();
     for field in &plain {
         check(&sections(
@@ -142,7 +142,7 @@ fn every_combination_of_sections() {
             .enumerate()
             .filter(|(i, _)| mask & (1 << i) != 0)
             .fold(PrFields::NONE, |sum, (_, f)| sum | *f);
-        // Each alone and all together on every document; the rest on one.
+        // Single fields and all together are checked on every document; other combinations on one.
         let special = mask.count_ones() <= 1 || mask.count_ones() as usize == all.len();
         check(&sections(
             "PullView",
@@ -162,7 +162,7 @@ fn every_combination_of_sections() {
 }
 
 #[test]
-fn what_nobody_looks_at_is_left_out() {
+fn excluded_parts_are_not_selected() {
     for mask in 0..1_u32 << fields::USUAL.len() {
         let left_out = fields::USUAL
             .iter()
@@ -183,9 +183,9 @@ fn what_nobody_looks_at_is_left_out() {
 }
 
 #[test]
-fn further_pages_of_any_two_sections_and_of_all() {
+fn further_pages_of_sections_are_valid() {
     let all = Section::ALL.len();
-    // What is wrong with a combination is wrong with two of it.
+    // An invalid combination is already invalid as a pair.
     let special = |mask: &u32| mask.count_ones() <= 2 || mask.count_ones() as usize == all;
     for mask in (1..1_u32 << all).filter(special) {
         let mut document = Document::query("PullMore");
@@ -207,7 +207,7 @@ fn further_pages_of_any_two_sections_and_of_all() {
 }
 
 #[test]
-fn the_selections_that_operations_bring() {
+fn operation_selections_are_valid() {
     for selection in selections::ALL {
         check(&sections("PullView", selection));
     }
@@ -229,7 +229,7 @@ fn the_selections_that_operations_bring() {
 }
 
 #[test]
-fn the_selections_of_an_issue() {
+fn issue_selections_are_valid() {
     let document = |selection: &str, pages: bool| {
         let mut document = Document::query("IssueView");
         if pages {
@@ -259,7 +259,7 @@ fn the_selections_of_an_issue() {
     }
 }
 
-/// Every combination of sections.
+/// All combinations of sections.
 fn issue_fields() -> impl Iterator<Item = IssueFields> {
     (0..8).map(|mask| IssueFields {
         comments: mask & 1 != 0,
@@ -276,7 +276,7 @@ fn board() -> BoardId {
 }
 
 #[test]
-fn related_issues_documents() {
+fn related_issues_documents_are_valid() {
     for fields in issue_fields() {
         for count in [1, 2, issues::IDS] {
             check(&issues::related_document(count, &fields));
@@ -285,7 +285,7 @@ fn related_issues_documents() {
 }
 
 #[test]
-fn issue_edit_documents() {
+fn issue_edit_documents_are_valid() {
     let repo = RepoId {
         kind: ForgeKind::GITHUB,
         host: "github.com".to_owned(),
@@ -324,7 +324,7 @@ fn issue_edit_documents() {
 }
 
 #[test]
-fn the_numbers_that_a_text_names() {
+fn mentioned_numbers_selection_is_valid() {
     for numbers in [&[7][..], &[1, 2, 3]] {
         let mut document = Document::query("LinksNamed");
         document.fragment("NamedNumbers", "Repository", &links::selection(numbers));
@@ -333,14 +333,14 @@ fn the_numbers_that_a_text_names() {
 }
 
 #[test]
-fn files_at_a_commit() {
+fn contents_document_is_valid() {
     for blobs in [0, 1, 40] {
         check(&crate::pulls::contents::document(blobs));
     }
 }
 
 #[test]
-fn field_paths_lead_through_the_schema() {
+fn field_paths_lead_through_schema() {
     let paths = field_paths();
     for (on, path) in &paths {
         let mut of = on.clone();
@@ -367,14 +367,14 @@ fn field_paths_lead_through_the_schema() {
 }
 
 #[test]
-fn every_mutation() {
+fn mutations_are_valid() {
     for m in mutation::ALL {
         check(&Batch::of("m", *m, serde_json::json!({})).document());
     }
 }
 
 #[test]
-fn search_across_repositories_and_owners() {
+fn search_across_repositories_and_owners_is_valid() {
     for fields in [PrFields::ROW, PrFields::CHECKS, PrFields::NONE] {
         let sections = fields::selection(Base::Row, fields, Required::No);
         let named = [("r0", true), ("r1", true), ("o0", false)];
@@ -387,7 +387,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn any_batch_of_mutations(picks in proptest::collection::vec(0..mutation::ALL.len(), 1..8)) {
+    fn batches_are_valid(picks in proptest::collection::vec(0..mutation::ALL.len(), 1..8)) {
         let mut batch = Batch::default();
         for (i, pick) in picks.iter().enumerate() {
             batch.push(&format!("m{i}"), mutation::ALL[*pick], serde_json::json!({}));
@@ -396,7 +396,7 @@ proptest! {
     }
 
     #[test]
-    fn any_lookups(
+    fn lookups_are_valid(
         labels in proptest::collection::vec("[a-z ]{1,8}", 0..4),
         people in proptest::collection::vec("@me|@copilot|[a-z]{1,8}", 0..4),
         teams in proptest::collection::vec("[a-z]{1,4}/[a-z]{1,4}", 0..3),

@@ -1,5 +1,5 @@
-//! The shapes of answers. Nearly everything may be missing: a partial failure makes `null`s, and
-//! each document asks for some fields alone. Enumerations are text, because they grow.
+//! Types of GraphQL answers. Nearly every field is optional: partial failures leave `null`s, and
+//! each document selects only some fields. Enumerations are strings, because GitHub extends them.
 
 use std::{fmt, marker::PhantomData};
 
@@ -9,10 +9,10 @@ use serde::{
     de::{Error as _, SeqAccess, Visitor},
 };
 
-/// No page that is asked for has so many nodes; a node takes up to some kilobytes, also an empty one.
+/// Above any requested page; a node takes up to some kilobytes, even an empty one.
 const MAX_NODES: usize = 1_000;
 
-/// A connection.
+/// A GraphQL connection.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Nodes<T> {
@@ -78,7 +78,7 @@ impl<T> Default for Nodes<T> {
 }
 
 impl<T> Nodes<T> {
-    /// The nodes that are there.
+    /// The nodes that are not null.
     pub fn into_vec(self) -> Vec<T> {
         self.nodes
             .unwrap_or_default()
@@ -87,18 +87,18 @@ impl<T> Nodes<T> {
             .collect()
     }
 
-    /// Whether the answer left out a node, or all of them.
+    /// Returns whether the answer lacks a node, or the whole list.
     pub fn has_gaps(&self) -> bool {
         let nodes = self.nodes.as_ref();
         nodes.is_none_or(|nodes| nodes.iter().any(Option::is_none))
     }
 
-    /// Where the next page starts.
+    /// The position of the next page.
     pub fn next(&self) -> Option<String> {
         self.page_info.as_ref().and_then(PageInfo::next)
     }
 
-    /// Puts a further page behind this one. A page without nodes leaves a gap.
+    /// Appends a further page. A page without nodes leaves a gap.
     pub fn extend(&mut self, page: Self) {
         self.nodes
             .get_or_insert_default()
@@ -149,16 +149,16 @@ wire! {
     }
     /// A commit by its id.
     Oid { oid: String, }
-    /// Something that has a login, and the rest where it was asked for.
+    /// Anything with a login; other fields if selected.
     Login { id: String, login: String, name: Option<String>, }
-    /// A repository by name, and its id where that was asked for.
+    /// A repository by name, with its id if selected.
     RepoName { id: String, name: String, owner: Login, }
     Milestone {
         number: Option<u64>, title: String, description: Option<String>, due_on: Option<Timestamp>,
     }
     /// A project board.
     Project { id: String, title: String, }
-    /// A column of a project board; it is empty for a field of another type.
+    /// The status of an item on a project board; empty for a field of another type.
     ProjectStatus { option_id: Option<String>, name: Option<String>, }
     ProjectItem { id: String, project: Project, status: Option<ProjectStatus>, }
     AutoMerge {
@@ -209,19 +209,19 @@ wire! {
     Rollup { contexts: Nodes<Check>, }
     Workflow { name: String, }
     WorkflowRun { event: String, workflow: Workflow, }
-    /// An app by its number.
+    /// An app by its id.
     App { database_id: Option<u64>, }
     CheckSuite { workflow_run: Option<WorkflowRun>, app: Option<App>, }
-    /// A check run or a commit status.
+    /// The line of an annotation.
     AnnotationPoint { line: u64, }
     AnnotationSpan { start: AnnotationPoint, }
-    /// A message of a check run at a line of a file.
+    /// A message of a check run, at a line of a file.
     Annotation {
         annotation_level: String, path: String, location: AnnotationSpan, message: String,
     }
     /// A step of a check run.
     RunStep { name: String, conclusion: Option<String>, }
-    /// What a check run left; all of it is absent on what is no check run.
+    /// Annotations and steps of a check run; empty on other nodes.
     RunDetails { id: String, annotations: Nodes<Annotation>, steps: Nodes<RunStep>, }
     Check {
         kind: String as "__typename", id: String, name: String, status: String, conclusion: Option<String>,
@@ -230,12 +230,12 @@ wire! {
         target_url: Option<String>, description: Option<String>, created_at: Option<Timestamp>,
         is_required: Option<bool>,
     }
-    /// A comment or a thread, and the pull request that it is of.
+    /// A comment or a thread, and its pull request.
     Part {
         kind: String as "__typename", body: String, conversation_of: Option<Id>,
         pull_request: Option<Id>,
     }
-    /// An issue with whatever was asked for.
+    /// An issue with the selected fields.
     Issue {
         id: String, number: u64, title: String, url: String, state: String, repository: RepoName,
         body: String, state_reason: Option<String>, created_at: Option<Timestamp>,
@@ -247,22 +247,22 @@ wire! {
         blocked_by: Option<Nodes<Issue>>, blocking: Option<Nodes<Issue>>,
         board_items: Option<Nodes<BoardItem>>, timeline_items: Option<Nodes<IssueEvent>>,
     }
-    /// The place of an issue on a board, with its values there.
+    /// An item of a board, with its values.
     BoardItem {
         id: String, is_archived: bool, project: BoardName, field_values: Nodes<FieldValue>,
     }
-    /// Something that has a name.
+    /// Anything with a name.
     Named { name: String, }
     /// A board by its number.
     BoardName { number: u64, owner: Login, }
-    /// A value in a single select field; empty for a field of another type.
+    /// The value of a single select field; empty for other types.
     FieldValue { name: Option<String>, field: Named, }
     /// A board and its fields.
     Board { id: String, fields: Nodes<BoardField>, }
     /// A field of a board, and the options of a single select field.
     BoardField { id: String, name: String, data_type: String, options: Vec<FieldOption>, }
     FieldOption { id: String, name: String, color: String, description: String, }
-    /// What happened to an issue.
+    /// An event in the history of an issue.
     IssueEvent {
         kind: String as "__typename", id: String, created_at: Option<Timestamp>,
         actor: Option<Account>, author: Option<Account>, state_reason: Option<String>,
@@ -270,7 +270,7 @@ wire! {
         previous_title: String, current_title: String, previous_status: String, status: String,
         other: Option<Box<Issue>>,
     }
-    /// A pull request with whatever was asked for.
+    /// A pull request with the selected fields.
     Pull {
         id: String, number: u64, title: String, state: String, is_draft: bool, url: String,
         created_at: Option<Timestamp>, updated_at: Option<Timestamp>, closed_at: Option<Timestamp>,
@@ -305,24 +305,24 @@ wire! {
         pull_state: String, repository: RepoName,
     }
     CrossReference { source: Option<LinkEnd>, }
-    /// A head branch that is there.
+    /// An existing head branch.
     HeadRef { id: String, target: Option<Oid>, }
-    /// A base branch, the pull requests whose head it is, and what it wants.
+    /// A base branch, the pull requests from it, and its protection.
     BaseRef {
         associated_pull_requests: Nodes<LinkEnd>, ref_update_rule: Option<UpdateRule>,
         branch_protection_rule: Option<ProtectionRule>,
     }
     QueueEntry { position: Option<u64>, state: Option<String>, }
-    /// What everybody who can read a branch may see of its protection.
+    /// The part of a branch protection that every reader of the branch can see.
     UpdateRule {
         required_approving_review_count: Option<u64>,
         required_status_check_contexts: Vec<String>, requires_code_owner_reviews: bool,
         requires_conversation_resolution: bool, requires_linear_history: bool,
         requires_signatures: bool, viewer_can_push: Option<bool>,
     }
-    /// A check that a protection wants, and the app that it has to come from.
+    /// A check required by a branch protection, and the app that must report it.
     RequiredCheck { context: String, app: Option<App>, }
-    /// The protection of a branch, for administrators.
+    /// The protection of a branch, visible to administrators.
     ProtectionRule {
         requires_approving_reviews: bool, required_approving_review_count: Option<u64>,
         requires_code_owner_reviews: bool, require_last_push_approval: bool,
@@ -332,9 +332,9 @@ wire! {
         requires_commit_signatures: bool, requires_deployments: bool,
         required_deployment_environments: Vec<String>, lock_branch: bool, restricts_pushes: bool,
     }
-    /// A ruleset by its number.
+    /// A ruleset by its id.
     RulesetName { database_id: Option<u64>, name: String, }
-    /// An issue or a pull request whose links are asked for.
+    /// An issue or a pull request whose links are read.
     LinkSubject {
         state: String, body: String, base_ref_name: String, base_ref: Option<BaseRef>,
         comments: Nodes<Comment>, reviews: Nodes<Review>, closes: Nodes<LinkEnd>,
@@ -355,7 +355,7 @@ wire! {
 }
 
 impl Part {
-    /// Whether it is of the pull request of that id.
+    /// Returns whether this part belongs to the pull request with that id.
     pub fn is_of(&self, pull: &str) -> bool {
         let of = self.conversation_of.as_ref().or(self.pull_request.as_ref());
         of.is_some_and(|of| of.id == pull)

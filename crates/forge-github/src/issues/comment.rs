@@ -1,5 +1,4 @@
-//! Changing and deleting a comment on an issue, and deleting an issue: one query that checks, one
-//! mutation.
+//! Editing and deleting issue comments, and deleting issues: one query that checks, one mutation.
 
 use forge_core::{
     Action, Error, Hint, Noun, Op, Outcome, Param, Result,
@@ -117,7 +116,7 @@ impl GitHub {
         Ok(outcome)
     }
 
-    /// Checks that `key` is a comment on the issue: an id may lead anywhere.
+    /// Checks that `key` is a comment on the issue: ids resolve to any object.
     async fn is_comment_of(&self, id: &IssueId, key: &str, expected: Option<&str>) -> Result<()> {
         let text = Document::query("IssueComment").text();
         let mut variables = variables(id)?;
@@ -143,7 +142,7 @@ impl GitHub {
         version::check(&issue, expected)
     }
 
-    /// A comment as it is now.
+    /// Reads a comment.
     async fn comment_now(&self, key: &str) -> Result<Option<wire::Comment>> {
         let text = Document::query("Node").text();
         let answer: Answer<NodeOf> = self.api.query(&text, &json!({ "id": key })).await?;
@@ -162,7 +161,7 @@ fn no_comment(id: &IssueId, key: &str) -> Error {
         format!("there is no comment '{key}' on {id}"),
     )
     .with_hint(
-        Hint::new("look for its key among the comments").with_action(
+        Hint::new("look for its id among the comments").with_action(
             Action::op(Op::IssueView)
                 .on(&id.key)
                 .with(Param::Include, "comments"),

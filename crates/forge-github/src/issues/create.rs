@@ -1,5 +1,5 @@
-//! Opening an issue: one query that checks everything, one mutation, and one document for its
-//! relations and values.
+//! Opening an issue: one query that checks everything, one mutation, and one document for relations
+//! and values.
 
 use std::collections::HashMap;
 
@@ -35,7 +35,7 @@ use crate::{
     repo_variables,
 };
 
-/// Among so many of the newest an issue is looked for when the answer was lost.
+/// How many of the newest issues are searched after a lost answer.
 const RECENT: usize = 20;
 
 #[derive(Deserialize)]
@@ -65,7 +65,7 @@ struct Payload {
     issue: Option<wire::Issue>,
 }
 
-/// What a new issue gets after it was opened.
+/// The relations and values of a new issue, which are set after opening.
 fn rest_of(new: &NewIssue) -> EditIssue {
     let values = new.values.iter();
     EditIssue {
@@ -107,7 +107,7 @@ impl GitHub {
         let ids = lookups.resolve(&prepared.rest, &found.rest)?;
         let names = self.names(lookups, prepared.rest, new, board).await?;
         let rest = rest_of(new);
-        // What cannot be resolved is told before the issue is there.
+        // Unresolvable names fail before the issue is created.
         let draft = self.draft(repo)?;
         draft.found.plan(&rest, &names)?;
         let mut input = json!({
@@ -152,8 +152,8 @@ impl GitHub {
         Ok(outcome)
     }
 
-    /// The relations and values of a new issue, in one document, with another one before it that
-    /// puts it onto its board. What fails is a step that was not done, and a warning.
+    /// Sets the relations and values of a new issue in one document, after another one that adds it
+    /// to its board. Failures become steps not done, with warnings.
     async fn finish(&self, made: Issue, rest: &EditIssue, names: &Names) -> Outcome<Issue> {
         let id = made.id.clone();
         let mut before = made.clone();
@@ -186,7 +186,7 @@ impl GitHub {
         outcome
     }
 
-    /// What names and ids mean, with the board that values are of.
+    /// The resolved names and ids, and the board of the values.
     async fn names(
         &self,
         lookups: Lookups,
@@ -218,7 +218,7 @@ impl GitHub {
         Ok(names)
     }
 
-    /// An issue that is not there yet, to see whether what it is to have can be resolved.
+    /// A placeholder for the new issue, to check whether its relations and values resolve.
     fn draft(&self, repo: &RepoId) -> Result<EditedIssue> {
         let wire = wire::Issue {
             number: 1,
@@ -238,7 +238,7 @@ impl GitHub {
         }
     }
 
-    /// What has to be known of a repository before an issue of it is written.
+    /// Reads what opening an issue needs to know of the repository.
     async fn prepare(
         &self,
         repo: &RepoId,

@@ -1,5 +1,5 @@
-//! Changing issues: one query for all, then the changes of twenty issues in a document. GitHub runs
-//! the mutations of a document in order, and each happens or fails by itself.
+//! Editing issues: one query for all, then one document for each twenty issues. GitHub runs the
+//! mutations of a document in order, and each succeeds or fails on its own.
 
 use forge_core::{
     Error, ErrorKind, Outcome, Result, Retry, Warning,
@@ -28,9 +28,9 @@ use crate::{
     pulls::same_text,
 };
 
-/// How many issues a document changes.
+/// How many issues one document changes.
 const CHUNK: usize = 20;
-/// How many issues a query reads before that. Each counts at most 1,000 of GitHub's 500,000 nodes.
+/// How many issues one query reads. Each costs at most 1,000 of GitHub's 500,000 nodes.
 const PREPARED: usize = 100;
 
 /// The payload of a mutation that changes an issue, under one of several names.
@@ -63,18 +63,18 @@ impl EditPayload {
     }
 }
 
-/// An edit under way.
+/// An edit in progress.
 struct RunningEdit<'a> {
     edit: IssueEdit<'a>,
     before: EditedIssue,
     plan: EditPlan,
     done: Vec<String>,
-    /// The newest state that an answer showed.
+    /// The latest state in an answer.
     now: Option<wire::Issue>,
-    /// The issue as it was read after a lost answer, where all has happened.
+    /// The issue as read after a lost answer, if the whole edit had happened.
     settled: Option<Issue>,
     refused: Option<Error>,
-    /// The failure after which nobody knows what has happened.
+    /// An ambiguous failure: the write may have happened.
     lost: Option<Error>,
 }
 
@@ -108,7 +108,7 @@ impl GitHub {
         for chunk in valid.chunks(PREPARED) {
             let prepared = match self.prepare_edits(chunk).await {
                 Ok(prepared) => prepared,
-                // Nothing was written yet.
+                // Nothing was written so far.
                 Err(error) if running.is_empty() && results.iter().all(Option::is_none) => {
                     return Err(error);
                 }
@@ -143,7 +143,7 @@ impl GitHub {
         let mut stopped: Option<Error> = None;
         for chunk in running.chunks_mut(CHUNK) {
             match &stopped {
-                // What is refused as a whole is refused again.
+                // A refusal of a whole document applies to all further chunks.
                 Some(error) => chunk.iter_mut().for_each(|e| e.refused = Some(copy(error))),
                 None => stopped = self.run_chunk(chunk).await,
             }
@@ -154,11 +154,11 @@ impl GitHub {
             .collect()
     }
 
-    /// Changes the issues of a chunk; gives the error of a document that was refused as a whole.
+    /// Changes the issues of a chunk; returns the error of a document that was refused as a whole.
     async fn run_chunk(&self, chunk: &mut [RunningEdit<'_>]) -> Option<Error> {
         let mut stopped = self.add_items(chunk).await;
-        // A board with a token of its own has documents of its own. Values come first: a comment is
-        // to tell of what has happened.
+        // A board with a token of its own needs separate documents. Values come first, because a
+        // comment reports what has been done.
         let passes: &[(Access, Option<bool>)] = match self.api.has_board_token() {
             true => &[(Access::Board, Some(true)), (Access::Account, Some(false))],
             false => &[(Access::Account, None)],
@@ -172,7 +172,7 @@ impl GitHub {
         stopped
     }
 
-    /// Puts the issues onto their boards that are not there yet.
+    /// Adds issues to their boards.
     async fn add_items(&self, chunk: &mut [RunningEdit<'_>]) -> Option<Error> {
         let mut batch = Batch::default();
         for (n, edit) in chunk.iter().enumerate() {
@@ -214,7 +214,7 @@ impl GitHub {
         None
     }
 
-    /// Sends the parts of a pass: those on boards, the others, or all.
+    /// Sends the parts of a pass: board parts, other parts, or all.
     async fn run_pass(
         &self,
         chunk: &mut [RunningEdit<'_>],
@@ -253,7 +253,7 @@ impl GitHub {
         None
     }
 
-    /// Notes what became of a part.
+    /// Records the result of a part.
     fn note(
         &self,
         edit: &mut RunningEdit<'_>,
@@ -268,7 +268,7 @@ impl GitHub {
             if part.on_board
                 && let Some(board) = &edit.edit.edit.board
             {
-                // The ids may be of options that are there no more.
+                // The cached option ids may be outdated.
                 self.boards.forget(board);
             }
             let error = self.api.error(answer, error);
@@ -290,8 +290,8 @@ impl GitHub {
         }
     }
 
-    /// A document failed as a whole: it was refused, or nobody knows. Gives the error back that
-    /// other documents would meet too.
+    /// Handles the failure of a whole document, refused or ambiguous. Returns a refusal, which
+    /// would hit further documents too.
     fn fail(
         &self,
         chunk: &mut [RunningEdit<'_>],
@@ -317,7 +317,7 @@ impl GitHub {
         ))
     }
 
-    /// Reads the issues again whose answers were lost: what was to change of them may have changed.
+    /// Re-reads the issues whose answers were lost, to find out what has changed.
     async fn read_back(&self, chunk: &mut [RunningEdit<'_>]) {
         let lost: Vec<IssueEdit<'_>> = chunk
             .iter()
@@ -371,8 +371,8 @@ impl GitHub {
         Ok(Outcome::immediate(issue))
     }
 
-    /// Makes the changes that a new issue still needs, without a query before them. Gives the parts
-    /// that have happened, and the failure of the others.
+    /// Makes the remaining changes to a new issue without a query first. Returns the completed
+    /// parts, and the failure of the others.
     pub(super) async fn finish_issue<'a>(
         &'a self,
         id: &'a IssueId,
@@ -397,7 +397,7 @@ enum Started<'a> {
     Running(Box<RunningEdit<'a>>),
 }
 
-/// Checks the version, and finds what there is to do.
+/// Checks the version and plans the edit.
 fn start<'a>(edit: IssueEdit<'a>, before: EditedIssue, names: &Names) -> Result<Started<'a>> {
     version::check(&before.found.issue, edit.edit.expected_version.as_deref())?;
     let plan = before.found.plan(edit.edit, names)?;
@@ -423,12 +423,12 @@ impl RunningEdit<'_> {
         self.refused.is_none() && self.lost.is_none()
     }
 
-    /// Settles a lost answer: `left` is what is still to do of `now`.
+    /// Resolves a lost answer: `left` is what `now` still lacks.
     fn take_back(&mut self, left: EditPlan, now: EditedIssue, other_token: bool) {
         let body = self.edit.edit.comment.as_deref();
         let comment_made = body.is_none_or(|body| {
             let newest = self.before.newest.as_deref();
-            // Read with the token for boards, a comment of the account is somebody else's.
+            // To the board token, a comment by the account is someone else's.
             match other_token {
                 false => mine_since(now.recent, newest, body).is_some(),
                 true => now
@@ -476,7 +476,7 @@ fn no_result() -> Error {
     Error::new(ErrorKind::Internal, "an edit ended without a result")
 }
 
-/// What can be refused without asking GitHub.
+/// Refuses invalid edits before any request.
 fn check(edit: &EditIssue) -> Result<()> {
     if let Some(title) = &edit.title {
         LIMITS.check_title(title)?;
@@ -491,7 +491,7 @@ fn check(edit: &EditIssue) -> Result<()> {
     needs_board(edit.values.is_empty(), edit.board.is_some())
 }
 
-/// Values are those of a board.
+/// Refuses values without a board: on GitHub, values belong to boards.
 pub(super) fn needs_board(no_values: bool, board: bool) -> Result<()> {
     match no_values || board {
         true => Ok(()),

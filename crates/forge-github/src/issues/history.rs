@@ -1,4 +1,4 @@
-//! What happened to an issue: GitHub's timeline, with the opening put before it.
+//! The history of an issue: GitHub's timeline, preceded by the opening.
 
 use forge_core::{
     Page, PageReq, Result,
@@ -121,7 +121,7 @@ impl GitHub {
     }
 }
 
-/// Changes of relations, and what each is called before the other issue.
+/// Relation events, and the prefix of each for the other issue.
 const RELATED: &[(&str, &str)] = &[
     ("ParentIssueAddedEvent", "parent: +"),
     ("ParentIssueRemovedEvent", "parent: -"),

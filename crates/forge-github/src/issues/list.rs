@@ -1,4 +1,4 @@
-//! Lists of issues: the repository's own list, or a search where a filter needs one.
+//! Lists issues: the repository's own list, or a search if a filter needs one.
 
 use std::collections::HashSet;
 
@@ -102,9 +102,9 @@ impl GitHub {
                 scanned += 1;
                 let number = issue.number;
                 let comments = issue.all_comments.take().unwrap_or_default();
-                // A search also finds what has changed since the index that it runs on.
+                // A search index can lag behind, so the state is checked again.
                 let own = query.search.as_deref().unwrap_or_default();
-                // Words of the caller's may name other repositories (`repo:`).
+                // The caller's search words may name other repositories (`repo:`).
                 let is_here = own.is_empty() || issue.url.to_lowercase().contains(&here);
                 let state = names_state(own) || state_fits(query.state, &issue.state);
                 let fits = number > 0 && is_here && state;
@@ -172,12 +172,12 @@ impl GitHub {
     }
 }
 
-/// Whether only a search can answer this.
+/// Returns whether the query needs a search.
 fn needs_search(q: &IssueQuery) -> bool {
     q.author.is_some() || q.assignee.is_some() || !q.labels.is_empty() || q.searches()
 }
 
-/// The search, in GitHub's syntax.
+/// The query in GitHub's search syntax.
 fn search(repo: &RepoId, q: &IssueQuery) -> Result<String> {
     let (owner, name) = owner_and_name(repo)?;
     let own = q.search.as_deref().unwrap_or_default().trim();
@@ -196,7 +196,7 @@ fn search(repo: &RepoId, q: &IssueQuery) -> Result<String> {
     Ok(words.join(" "))
 }
 
-/// The words that GitHub's page of issues takes for a list, as gh orders them.
+/// The search words of GitHub's issues page, ordered as gh orders them.
 pub(crate) fn words_for_web(q: &IssueQuery) -> String {
     let own = q.search.as_deref().unwrap_or_default().trim();
     let mut words = qualifiers(q);
@@ -219,7 +219,7 @@ fn state_word(state: IssueFilter) -> Option<&'static str> {
     }
 }
 
-/// The filters beside the state.
+/// The filters other than the state.
 fn qualifiers(q: &IssueQuery) -> Vec<String> {
     let mut words = Vec::new();
     for (key, value) in [

@@ -1,4 +1,4 @@
-//! Issues: one file for each thing that is done with them.
+//! Issues: one file for each operation.
 
 mod comment;
 mod create;
@@ -129,7 +129,7 @@ pub(crate) fn variables(issue: &IssueId) -> Result<Map<String, Value>> {
     Ok(variables)
 }
 
-/// There is no such issue, and GitHub did not say so itself.
+/// The error for a missing issue, where GitHub returned no error.
 pub(crate) fn missing(issue: &IssueId) -> Error {
     Error::not_found(Noun::Issue, format!("there is no issue {issue}")).with_hint(
         Hint::new("look for its number in the list")

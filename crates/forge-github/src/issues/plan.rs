@@ -1,4 +1,4 @@
-//! What an edit still has to change of an issue, as mutations.
+//! Plans the mutations that an edit still needs.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -27,17 +27,17 @@ use crate::{
     pulls::same_text,
 };
 
-/// What a query found beside the issues: names and ids.
+/// Names and ids found by a query, in addition to the issues.
 pub(super) struct Names {
     pub host: String,
     pub lookups: Lookups,
     pub query: Map<String, Value>,
-    /// The repositories' parts of the answer, by their comparison keys.
+    /// The repositories' parts of the answer, by comparison key.
     pub repos: HashMap<String, Map<String, Value>>,
     pub boards: HashMap<BoardId, Arc<Board>>,
 }
 
-/// An issue as it was found, with the ids that changes of it take.
+/// An issue as read, with the ids that its mutations take.
 pub(super) struct FoundIssue {
     pub issue: Issue,
     parent: Option<(IssueId, String)>,
@@ -45,21 +45,21 @@ pub(super) struct FoundIssue {
     items: Nodes<wire::BoardItem>,
 }
 
-/// One mutation of an edit.
+/// A mutation of an edit.
 #[derive(Clone)]
 pub(super) struct EditPart {
-    /// What it is called in a sentence.
+    /// The part's name in messages.
     pub title: String,
     pub mutation: Mutation,
     pub input: Value,
-    /// It takes the id of an item on the board.
+    /// Whether the input needs the id of an item on the board.
     pub on_board: bool,
 }
 
-/// What is left to do, and what the issue has afterwards that no answer shows.
+/// The remaining mutations, and the resulting values and relations, which no answer shows.
 pub(super) struct EditPlan {
     pub parts: Vec<EditPart>,
-    /// The board that the issue has to be put on first.
+    /// The board to add the issue to first.
     pub add_to: Option<String>,
     /// The item on the board.
     pub item: Option<String>,
@@ -68,7 +68,7 @@ pub(super) struct EditPlan {
 }
 
 impl FoundIssue {
-    /// `wire` is what `issue` was made of.
+    /// `wire` is the answer that `issue` was mapped from.
     pub fn new(host: &str, issue: Issue, wire: &wire::Issue) -> Self {
         let ends = |nodes: &Option<Nodes<wire::Issue>>| {
             let nodes = nodes.iter().filter_map(|n| n.nodes.as_ref());
@@ -87,7 +87,7 @@ impl FoundIssue {
         }
     }
 
-    /// What `edit` has to change; a comment is always among it.
+    /// The changes that `edit` still needs; a comment always counts as one.
     pub fn plan(&self, edit: &EditIssue, names: &Names) -> Result<EditPlan> {
         let mut plan = EditPlan {
             parts: Vec::new(),
@@ -170,7 +170,7 @@ impl FoundIssue {
             let input = json!({ "labelableId": node, "labelIds": ids });
             plan.push("new labels", ADD_ISSUE_LABELS, input);
         }
-        // GitHub refuses to take off a label that is not on it; that one is off already.
+        // GitHub refuses to remove a label that the issue does not have; there is nothing to do.
         let gone = |l: &&Label| edit.labels.remove.iter().any(|name| is_named(l, name));
         let off: Vec<&str> = self
             .issue
@@ -351,7 +351,7 @@ fn is_named(label: &Label, name: &str) -> bool {
     label.name.to_lowercase() == name.to_lowercase()
 }
 
-/// Whether an issue is closed for that reason. GitHub shows a duplicate as not planned.
+/// Returns whether an issue is closed for that reason. GitHub shows duplicates as not planned.
 fn has_reason(issue: &Issue, reason: Option<IssueReason>) -> bool {
     match reason {
         None => true,

@@ -1,5 +1,5 @@
-//! What must be known before issues are changed: one query for the issues, the names and ids that
-//! the edits mention, and the fields of their boards.
+//! The query before edits of issues: the issues, the names and ids that the edits mention, and the
+//! fields of their boards.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -29,13 +29,13 @@ use crate::{
     gql::{Document, lookups::Lookups, types as wire},
 };
 
-/// The places of an issue on boards, those in an archive among them.
+/// The board items of an issue, including archived ones.
 pub(crate) const ITEMS: &str = "boardItems: projectItems(first: 20) { nodes { ...BoardItemNode } }";
-/// The comments that tell whether one was made.
+/// The comments that show whether a new one was created.
 pub(crate) const RECENT: &str = "newestComment: comments(last: 1) { nodes { id } } \
                                  recentComments: comments(last: 20) { nodes { ...CommentNode } }";
 
-/// An edit, and its place in the list of edits.
+/// An edit, and its index in the list of edits.
 #[derive(Clone, Copy)]
 pub(crate) struct IssueEdit<'a> {
     pub at: usize,
@@ -43,14 +43,14 @@ pub(crate) struct IssueEdit<'a> {
     pub edit: &'a EditIssue,
 }
 
-/// An issue before an edit of it.
+/// An issue before its edit.
 pub(super) struct EditedIssue {
     pub found: FoundIssue,
     pub newest: Option<String>,
     pub recent: Vec<wire::Comment>,
 }
 
-/// What a query found before edits.
+/// The result of the query before edits.
 pub(super) struct PreparedEdits {
     pub names: Names,
     /// In the order of the edits.
@@ -58,7 +58,7 @@ pub(super) struct PreparedEdits {
 }
 
 impl IssueEdit<'_> {
-    /// Whether it takes the relations of its issue.
+    /// Returns whether the edit reads the issue's relations.
     fn reads_relations(&self) -> bool {
         let edit = self.edit;
         let changes = &edit.blocked_by;
@@ -71,18 +71,18 @@ impl IssueEdit<'_> {
                 .is_some_and(version::has_relations)
     }
 
-    /// The board whose values it reads or changes.
+    /// The board whose values the edit reads or changes.
     fn board(&self) -> Option<&BoardId> {
         self.edit.board.as_ref()
     }
 }
 
-/// With whose token these are read.
+/// The token that the issues are read with.
 fn access(edits: &[IssueEdit<'_>]) -> Access {
     Access::of(edits.iter().find_map(IssueEdit::board))
 }
 
-/// The selection of an issue that is edited.
+/// The selection of an issue to edit.
 fn selection(edit: &IssueEdit<'_>) -> String {
     let mut text = "...IssueNode".to_owned();
     if edit.reads_relations() {
@@ -100,8 +100,8 @@ fn selection(edit: &IssueEdit<'_>) -> String {
     text
 }
 
-/// The query before edits; the third value is the comparison key of each repository that names are
-/// looked up in.
+/// The query before edits; the third value is the comparison key of each repository in which names
+/// are looked up.
 pub(crate) fn document(
     host: &str,
     edits: &[IssueEdit<'_>],
@@ -144,7 +144,7 @@ pub(crate) fn document(
 }
 
 impl GitHub {
-    /// Adds the names that an edit or a new issue mentions to what is looked up.
+    /// Adds the names that an edit or a new issue mentions to the lookups.
     pub(super) fn look_up<'a>(
         &self,
         lookups: &mut Lookups,
@@ -224,7 +224,7 @@ impl GitHub {
         }
     }
 
-    /// What was found of one issue. Of an issue that could not be read in full, nothing is changed.
+    /// Extracts one issue from the answer. An issue with any error is not edited.
     fn edited(
         &self,
         n: usize,
@@ -254,8 +254,8 @@ impl GitHub {
         })
     }
 
-    /// The boards of the edits: those that the query brought, and those of the cache, which are read
-    /// again once where they lack a field or a value that an edit names.
+    /// Finds the boards of the edits in the answer or the cache. A cached board is read once more
+    /// if it lacks a field or a value that an edit names.
     async fn find_boards(
         &self,
         edits: &[IssueEdit<'_>],

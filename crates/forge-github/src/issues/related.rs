@@ -1,4 +1,4 @@
-//! Several issues with their relations, and the issues at the other ends: two hops in one request.
+//! Issues with their relations and the related issues: two hops in one request.
 
 use std::collections::HashSet;
 
@@ -26,22 +26,22 @@ use crate::{
     map,
 };
 
-/// How many issues a query reads with their neighbours. GitHub counts at most 500,000 nodes a query,
-/// each list at its full length. An issue has up to 201 neighbours, and a neighbour 20 labels, 10
-/// assignees, 40 relations and 4 places on boards with 20 values each: 155 nodes with itself. With
-/// 410 nodes of its own an issue counts 31,565, and ten of them 315,650. 100 comments and the
-/// places of an issue itself are 310 more for each, and 50 comments of each neighbour 10,050: ten
-/// issues count at most 419,250.
+/// How many issues one query reads with their neighbours. GitHub allows 500,000 nodes a query,
+/// counting each list at its full length. An issue has up to 201 neighbours of 155 nodes each:
+/// itself, 20 labels, 10 assignees, 40 relations and 4 board items with 20 values each. With 410
+/// nodes of its own an issue counts 31,565, and ten of them 315,650. 100 comments and its own board
+/// items add 310 for each, and 50 comments of each neighbour 10,050: ten issues count at most
+/// 419,250.
 pub(crate) const IDS: usize = 10;
 
-/// The places of a neighbour on boards.
+/// The board items of a neighbour.
 const ITEMS: &str = "boardItems: projectItems(first: 4, includeArchived: false) { totalCount \
                      nodes { ...BoardItemNode } }";
 /// The comments of a neighbour.
 const COMMENTS: &str =
     "allComments: comments(first: 50) { nodes { ...CommentNode } pageInfo { ...PageEnd } }";
 
-/// The document for `count` issues: those are its variables `owner0`, `name0`, `number0`, and so on.
+/// The document for `count` issues, with the variables `owner0`, `name0`, `number0`, and so on.
 pub(crate) fn document(count: usize, fields: &IssueFields) -> String {
     let roots: Vec<String> = (0..count)
         .map(|n| {
@@ -117,7 +117,7 @@ impl GitHub {
         Ok(set)
     }
 
-    /// The issues of one query, and their neighbours.
+    /// Reads the issues of one query, and their neighbours.
     async fn related_chunk(
         &self,
         ids: &[IssueId],
@@ -164,7 +164,7 @@ impl GitHub {
             let comments = wire.all_comments.take();
             let no_comments = fields.comments && comments.is_none();
             let lost_comments = errors.iter().any(|e| e.names().contains(&COMMENTS_KEY));
-            // The error does not name the neighbour: each is read by itself.
+            // The error does not name the neighbour, so each is read on its own.
             if !lost_comments {
                 self.neighbours(id, &wire, fields, &mut neighbours);
             }
@@ -193,7 +193,7 @@ impl GitHub {
         Ok((set, neighbours))
     }
 
-    /// The neighbours of an issue that were read in full.
+    /// Adds the neighbours of an issue that were read in full.
     fn neighbours(
         &self,
         id: &IssueId,
@@ -209,7 +209,7 @@ impl GitHub {
         }
     }
 
-    /// A neighbour of `id`, without its text; `None` where a list of it is longer than its page.
+    /// A neighbour of `id`, without its body; `None` if one of its lists exceeds the page.
     fn neighbour(&self, id: &IssueId, end: &wire::Issue, fields: &IssueFields) -> Option<Issue> {
         let comments = match fields.comments {
             true => Some(
@@ -250,7 +250,7 @@ impl GitHub {
     }
 }
 
-/// The same failure for another issue of a query that failed as a whole.
+/// Copies the error of a failed query for each of its issues.
 pub(super) fn copy(error: &Error) -> Error {
     let copy = Error::new(error.kind().clone(), error.message()).with_retry(error.retry());
     match error.hint() {

@@ -1,4 +1,4 @@
-//! What a query asks of an issue, and what its answer becomes.
+//! Selections of issues, and the mapping of their answers.
 
 use forge_core::{
     Error, PrKey, RepoId, Result, Warning,
@@ -15,18 +15,18 @@ use crate::{
     map,
 };
 
-/// The first comments of a row; further ones are read by themselves.
+/// The first comments of an issue; further pages take their own requests.
 pub(crate) const FIRST_COMMENTS: &str =
     "allComments: comments(first: 100) { nodes { ...CommentNode } pageInfo { ...PageEnd } }";
-/// The places of an issue on boards, without those in an archive.
+/// The board items of an issue, without archived ones.
 pub(crate) const ITEMS: &str = "boardItems: projectItems(first: 10, includeArchived: false) \
                                 { totalCount nodes { ...BoardItemNode } }";
-/// The key of those in an answer.
+/// The key of board items in an answer.
 const ITEMS_KEY: &str = "boardItems";
 /// The key of comments in an answer.
 pub(super) const COMMENTS_KEY: &str = "allComments";
 
-/// The selection of an issue with the sections of `fields`, with `comments` where those are wanted.
+/// The selection of an issue with the sections of `fields`; `comments` selects the comments.
 pub(crate) fn selection(fields: &IssueFields, comments: &str) -> String {
     let mut text = "...IssueNode".to_owned();
     let parts = [
@@ -41,18 +41,18 @@ pub(crate) fn selection(fields: &IssueFields, comments: &str) -> String {
     text
 }
 
-/// With whose token issues are read.
+/// The token that issues are read with.
 pub(super) fn access(fields: &IssueFields) -> Access {
     Access::of(fields.board.as_ref())
 }
 
-/// Whether an error took the values on a board away. An issue without values is another answer than
-/// one whose values could not be read.
+/// Whether an error concerns the board values. Unread values must not look like an issue without
+/// values.
 pub(super) fn is_about_boards(error: &GqlError) -> bool {
     error.names().contains(&ITEMS_KEY)
 }
 
-/// Refuses an answer without the values on a board that was asked for.
+/// Refuses an answer that lacks the requested board values.
 pub(super) fn need_board<T>(
     github: &GitHub,
     fields: &IssueFields,
@@ -90,7 +90,7 @@ pub(super) fn relations(host: &str, repo: &RepoId, issue: &wire::Issue) -> Issue
     }
 }
 
-/// Whether a list is longer than what was read of it.
+/// Returns whether the list has more entries than were read.
 pub(super) fn is_cut<T>(nodes: &Nodes<T>) -> bool {
     let read = nodes.nodes.iter().flatten().flatten().count() as u64;
     nodes.total_count.is_some_and(|total| total > read)
@@ -108,20 +108,20 @@ pub(super) fn related(host: &str, repo: &RepoId, issue: &wire::Issue) -> Related
     }
 }
 
-/// What names an issue: a repository is called as it was called before.
+/// The id of an issue; keeps the caller's spelling of the repository.
 pub(super) fn id_of(host: &str, repo: &RepoId, issue: &wire::Issue) -> IssueId {
     let found = map::repo_id(host, &issue.repository);
     let known = found.comparison_key() == repo.comparison_key();
     IssueId::number(if known { repo.clone() } else { found }, issue.number)
 }
 
-/// Whether two ids name the same issue.
+/// Returns whether two ids name the same issue.
 pub(super) fn same_issue(one: &IssueId, other: &IssueId) -> bool {
     one.key == other.key && one.repo.comparison_key() == other.repo.comparison_key()
 }
 
 impl GitHub {
-    /// An issue of `repo` with the sections of `fields` but its comments.
+    /// Maps an issue of `repo` with the sections of `fields`, except comments.
     pub(super) fn issue_with(
         &self,
         repo: &RepoId,
@@ -130,7 +130,7 @@ impl GitHub {
     ) -> Result<Issue> {
         let host = &self.info.host;
         let relations = fields.relations.then(|| relations(host, repo, &wire));
-        // An issue of a repository that the viewer cannot see is counted, and not listed.
+        // GitHub counts issues of hidden repositories but does not list them.
         let is_whole = wire.blocked_by.as_ref().is_some_and(|list| !is_cut(list));
         let unread = (fields.relations && !is_whole).then(|| {
             Warning::new("not all issues that it waits for could be read").of_section("blocked_by")
@@ -154,8 +154,8 @@ impl GitHub {
         Ok(issue)
     }
 
-    /// Refuses a board that does not exist. Of such a board an issue has no values, as one that is not
-    /// on its board: without any value among `read`, the board itself is read, once.
+    /// Refuses a board that does not exist. Its issues look like issues off the board, so if none
+    /// of `read` has values, the board itself is read once.
     pub(super) async fn check_board(&self, fields: &IssueFields, read: &[Issue]) -> Result<()> {
         let Some(board) = &fields.board else {
             return Ok(());
@@ -169,7 +169,7 @@ impl GitHub {
         }
     }
 
-    /// Reads the pages of comments behind the first. What cannot be read is a warning.
+    /// Reads the pages of comments after the first. Failures become warnings.
     pub(super) async fn all_comments(
         &self,
         id: &IssueId,
@@ -181,7 +181,7 @@ impl GitHub {
                 Ok((page, more)) => {
                     warnings.extend(more);
                     comments.extend(page);
-                    // A position that stays where it is would be asked for again without end.
+                    // An unchanged position would loop forever.
                     if comments.next().as_ref() == Some(&after) {
                         warnings.push(cut_comments("the pages repeat themselves"));
                         break;
@@ -197,7 +197,7 @@ impl GitHub {
     }
 }
 
-/// Some of the comments are missing.
+/// The warning for missing comments.
 pub(super) fn cut_comments(why: &str) -> Warning {
     Warning::new(format!("comments could not be read in full: {why}")).of_section("comments")
 }
@@ -206,7 +206,7 @@ pub(super) fn cut_comments(why: &str) -> Warning {
 pub(super) fn place<'a>(host: &str, id: &'a IssueId) -> Result<(&'a str, &'a str, u64)> {
     let (owner, name) = crate::owner_and_name(&id.repo)?;
     match &id.key {
-        // GraphQL's numbers have 31 bits.
+        // GraphQL's `Int` has 31 bits for a positive number.
         PrKey::Number(number)
             if i32::try_from(*number).is_ok() && id.repo.host.eq_ignore_ascii_case(host) =>
         {

@@ -1,5 +1,4 @@
-//! Closing, reopening and commenting: one query for the id and the state, one document of
-//! mutations.
+//! Closing, reopening and commenting: one query for id and state, one document of mutations.
 
 use forge_core::{
     Action, Error, ErrorKind, Hint, Op, Outcome, Param, Result, Retry, Warning,
@@ -21,9 +20,9 @@ use crate::{
     pulls::is_mine,
 };
 
-/// What tells a comment that was made from those that were there.
+/// Distinguishes a new comment from older ones.
 pub(crate) const NEWEST: &str = "...IssueNode newestComment: comments(last: 1) { nodes { id } }";
-/// The comments among which it is looked for when its answer was lost.
+/// The comments searched for a new one after a lost answer.
 pub(crate) const RECENT: &str =
     "...IssueNode recentComments: comments(last: 20) { nodes { ...CommentNode } }";
 
@@ -77,7 +76,7 @@ impl GitHub {
             }
         }
         let written = self.state_changed(id, &batch, req.comment.as_deref()).await;
-        // An answer that shows the state before is read back as one that was lost.
+        // An answer with the old state is treated as a lost answer.
         let written = written.and_then(|outcome| match outcome.value.state == req.state {
             true => Ok(outcome),
             false => {
@@ -107,7 +106,7 @@ impl GitHub {
         Ok(outcome)
     }
 
-    /// Sends it; `comment` is the text of the comment in it.
+    /// Sends the batch; `comment` is the body of the comment in it.
     async fn state_changed(
         &self,
         id: &IssueId,
@@ -170,7 +169,7 @@ pub(super) fn newest(issue: &mut wire::Issue) -> Option<String> {
     newest.into_vec().pop().map(|c| c.id)
 }
 
-/// The viewer's comment of this text among those that are newer than `newest`.
+/// The viewer's comment with this body among those after `newest`.
 pub(super) fn mine_since(
     recent: Vec<wire::Comment>,
     newest: Option<&str>,

@@ -1,7 +1,7 @@
-//! Versions of issues: GitHub has none, so that they are fingerprints of what was read.
+//! Versions of issues: fingerprints of what was read, since GitHub has none.
 //!
-//! Not every query reads every part of an issue. A version has a fingerprint of its own for each
-//! part, and two versions are compared by the parts that both have.
+//! Queries read different parts of an issue. A version has one fingerprint for each part, and two
+//! versions are compared by the parts that both have.
 
 use forge_core::{
     Action, Op, Result,
@@ -9,7 +9,7 @@ use forge_core::{
     version_moved,
 };
 
-/// The parts of an issue that were read, beside title, state, labels and assignees.
+/// The parts of an issue that were read, in addition to title, state, labels and assignees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ReadParts {
     pub body: bool,
@@ -25,7 +25,7 @@ impl ReadParts {
     };
 }
 
-/// What a part of a version begins with; the first part has no letter.
+/// The letters that parts of a version begin with; the first part has none.
 const BODY: char = 'b';
 const RELATIONS: char = 'r';
 const VALUES: char = 'v';
@@ -59,7 +59,7 @@ fn print<T: std::hash::Hash>(part: &T) -> String {
     format!("{:016x}", forge_core::fingerprint(part))
 }
 
-/// Who is at the other ends: their titles and states are theirs.
+/// The ids of related issues: their titles and states do not belong to this issue.
 fn ends(relations: &IssueRelations) -> [Vec<String>; 4] {
     let parent: Vec<_> = relations.parent.iter().collect();
     let lists = [
@@ -75,7 +75,7 @@ fn ends(relations: &IssueRelations) -> [Vec<String>; 4] {
     })
 }
 
-/// Whether a version knows of relations.
+/// Returns whether a version covers relations.
 pub(crate) fn has_relations(version: &str) -> bool {
     version
         .split('-')
@@ -83,7 +83,7 @@ pub(crate) fn has_relations(version: &str) -> bool {
         .any(|part| part.starts_with(RELATIONS))
 }
 
-/// Whether each part that both have is the same.
+/// Returns whether all parts that both versions have are equal.
 fn agree(expected: &str, actual: &str) -> bool {
     let mut expected = expected.split('-');
     let mut actual = actual.split('-');
@@ -99,7 +99,7 @@ fn agree(expected: &str, actual: &str) -> bool {
     })
 }
 
-/// Checks that `issue` still has the version that the caller read.
+/// Checks that `issue` still has the expected version.
 ///
 /// # Errors
 /// `conflict` with both versions.

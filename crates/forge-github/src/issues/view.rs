@@ -1,4 +1,4 @@
-//! One issue: a request, and one more for each further hundred of its comments.
+//! Reads one issue: one request, and one more for each further hundred comments.
 
 use forge_core::{
     Error, ErrorKind, Result, Warning,
@@ -21,7 +21,7 @@ use crate::{
     },
 };
 
-/// The comments of a page; the variable `after` is its position.
+/// A page of comments; the variable `after` is its position.
 pub(crate) const COMMENTS: &str = "allComments: comments(first: 100, after: $after) { nodes { ...CommentNode } pageInfo { ...PageEnd } }";
 
 #[derive(Debug, Deserialize)]
@@ -34,7 +34,7 @@ struct IssueOf {
     issue: Option<wire::Issue>,
 }
 
-/// An answer lacks what was asked for.
+/// The error for an answer without the requested comments.
 fn no_comments() -> Error {
     Error::new(ErrorKind::Protocol, "the answer has no comments")
 }
@@ -70,7 +70,7 @@ impl GitHub {
         Ok(issue)
     }
 
-    /// A further page of comments.
+    /// Reads a further page of comments.
     pub(super) async fn comment_page_of(
         &self,
         id: &IssueId,
@@ -87,7 +87,7 @@ impl GitHub {
         Ok((page?, warnings))
     }
 
-    /// An issue with a selection of one's own. What could not be read is a warning.
+    /// Reads an issue with a custom selection. Unread parts become warnings.
     pub(super) async fn lookup_issue(
         &self,
         id: &IssueId,
@@ -122,7 +122,7 @@ impl GitHub {
         }
     }
 
-    /// An issue without sections.
+    /// Maps an issue without sections.
     pub(super) fn issue_of(
         &self,
         id: &IssueId,

@@ -23,7 +23,7 @@ use crate::{
 /// The answer, by alias: `q0` a search, `r0` a repository, `o0` an owner.
 type AcrossOf = BTreeMap<String, Value>;
 
-/// What is asked: the words that narrow a search, and what has to be there.
+/// The scope of the searches: search words, and the places whose existence is checked.
 #[derive(Default)]
 struct SearchedPlaces {
     words: Vec<String>,
@@ -32,7 +32,7 @@ struct SearchedPlaces {
     variables: Map<String, Value>,
 }
 
-/// One search, and where its next page begins.
+/// A search, and the position of its next page.
 struct Search<'a> {
     alias: String,
     query: &'a PullQuery,
@@ -41,7 +41,7 @@ struct Search<'a> {
     seen: HashSet<String>,
 }
 
-/// The document for the searches `searches`, and a look whether the `named` are there.
+/// The document for `searches`, which also checks that the places in `named` exist.
 pub(crate) fn document<'a>(
     sections: &str,
     searches: impl Iterator<Item = &'a str>,
@@ -89,7 +89,7 @@ impl GitHub {
     ) -> Result<PullsAcross> {
         let mut across = PullsAcross::new(queries.len());
         let mut places = places(scope, &mut across);
-        // Without a word a search would look everywhere.
+        // A search without scope words would cover all of GitHub.
         if places.words.is_empty() && !scope.everywhere {
             return Ok(across);
         }
@@ -213,7 +213,7 @@ impl GitHub {
     }
 }
 
-/// The words of the scope, and what they name; what cannot be named on GitHub has failed.
+/// Turns the scope into search words and named places; names that GitHub cannot have fail.
 fn places(scope: &PullScope, across: &mut PullsAcross) -> SearchedPlaces {
     let mut places = SearchedPlaces::default();
     for (n, repo) in scope.repos.iter().enumerate() {
@@ -244,14 +244,14 @@ fn places(scope: &PullScope, across: &mut PullsAcross) -> SearchedPlaces {
             across.failed.push((owner.clone(), e));
         }
     }
-    // Words that name places would keep the rest out.
+    // Scope words would exclude the other places.
     if scope.everywhere {
         places.words.clear();
     }
     places
 }
 
-/// Why a search has nothing of a repository or an owner.
+/// The error for a named repository or owner that is not visible.
 fn not_there() -> Error {
     Error::not_found(
         Noun::Repo,

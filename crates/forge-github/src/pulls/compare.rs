@@ -1,4 +1,4 @@
-//! What changed since another commit was the head: by git in a clone, else by GitHub's comparison.
+//! Changes since an earlier head: by git in a clone, otherwise by GitHub's comparison.
 
 use forge_core::{
     PrId, Result, Warning,
@@ -50,7 +50,7 @@ impl ComparedCommit {
         self.commit.message.lines().next().unwrap_or_default()
     }
 
-    /// GitHub tells no diff of it: one with the same author, time and message counts as the same.
+    /// GitHub gives no diff here, so commits with equal author, time and message count as equal.
     fn in_series(&self) -> SeriesCommit {
         let CommitData { message, author } = &self.commit;
         let by = author.as_ref();
@@ -95,8 +95,8 @@ impl GitHub {
         Ok(diff)
     }
 
-    /// Without a clone: where the head continues, the commits and the diff between; else the files whose
-    /// changes are not the same.
+    /// Compares without a clone: commits and diff if the new head continues the old one, otherwise
+    /// the files whose changes differ.
     async fn compared_since(&self, pr: &PrId, ends: &Ends, old: &str) -> Result<Diff> {
         let found: Comparison = self.compare(pr, old, &ends.head, old).await?;
         let old = &found.base_commit.sha;
@@ -174,7 +174,7 @@ impl GitHub {
         head: &str,
         old: &str,
     ) -> Result<T> {
-        // The files are not read, and are on the first page alone.
+        // Files are not read, and come on the first page only.
         let path = format!(
             "{}/compare/{base}...{head}?per_page=250",
             repo_route(&pr.repo)?
@@ -193,7 +193,7 @@ impl GitHub {
         })
     }
 
-    /// The diff from where two commits part to the second.
+    /// The diff from the merge base of two commits to the second.
     async fn compared_diff(&self, pr: &PrId, base: &str, head: &str) -> Result<Vec<u8>> {
         let path = format!("{}/compare/{base}...{head}", repo_route(&pr.repo)?);
         let (status, headers, bytes) = self.api.rest(Method::GET, &path, DIFF, None).await?;
@@ -202,7 +202,7 @@ impl GitHub {
         }
         let error = error::from_http(self.api.about(false), status, &headers, &bytes);
         Err(match status.as_u16() {
-            // As for the diff of a pull request.
+            // The same statuses as for the diff of a pull request.
             406 | 422 => error.with_hint("ask in a clone of the repository, where git compares"),
             _ => error,
         })
@@ -220,7 +220,7 @@ fn whole(ends: &Ends, since: SinceHead, body: Vec<u8>, base: Option<&String>) ->
     }
 }
 
-/// A warning where GitHub lists not all commits of a comparison.
+/// The warning for a comparison whose commits GitHub does not list in full.
 fn unlisted(found: &Comparison) -> Option<Warning> {
     let listed = found.commits.len();
     (listed < found.total_commits).then(|| {

@@ -1,4 +1,4 @@
-//! Files at a commit: from a clone that has it, else as GitHub's blobs.
+//! Reads files at a commit: from a clone that has it, otherwise as GitHub's blobs.
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{GitHub, gql::Document, repo_variables};
 
-/// How many blobs one request asks for.
+/// How many blobs one request reads.
 const BLOBS: usize = 40;
 
 #[derive(Debug, Deserialize)]
@@ -20,7 +20,7 @@ struct RepositoryFiles {
     repository: Option<Map<String, Value>>,
 }
 
-/// A blob; of another object nothing is told.
+/// A blob; empty for other objects.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct Blob {
@@ -81,7 +81,7 @@ impl GitHub {
     }
 }
 
-/// Asks for so many blobs, whose expressions are the variables `file0`, `file1`, and so on.
+/// The document for `blobs` blobs, with the variables `file0`, `file1`, and so on.
 pub(crate) fn document(blobs: usize) -> String {
     let mut document = Document::query("Contents");
     let mut selection = String::new();

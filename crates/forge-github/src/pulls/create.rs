@@ -1,6 +1,6 @@
-//! Opening a pull request: one query that checks everything, one mutation that opens it, and one
-//! more that puts labels, people, the milestone and boards onto it. Edits of files are in the second.
-//! On top of another one, a look at its stack comes before the mutation, and the stack after it.
+//! Opening a pull request: one query that checks everything, one mutation that opens it with any
+//! file edits, and one more for labels, people, milestone and boards. In a stack, a read of the
+//! stack comes before the opening, and an update of the stack after it.
 
 use std::fmt;
 
@@ -63,17 +63,17 @@ struct Branch {
     name: String,
 }
 
-/// What is known before anything is written.
+/// The results of the checks before any write.
 struct Plan {
     repo_id: String,
     viewer: String,
     base: String,
-    /// The repository of the head, where its owner alone does not say which one it is.
+    /// The repository of the head, if the owner alone is ambiguous.
     head_repo_id: Option<String>,
     found: Found,
-    /// The files that are to be committed to a new branch.
+    /// The edits to commit to a new branch.
     edited: Option<Edited>,
-    /// What it is put on top of.
+    /// The pull request to build on.
     below: Option<Below>,
 }
 
@@ -108,7 +108,7 @@ impl GitHub {
             written => written,
         };
         let written = or_read_back(written, || async {
-            // There was none when we looked, so one that the viewer has opened since is this one.
+            // The query found none, so one opened by the viewer since then is this one.
             let found = self.opened(repo, req, &plan.base).await?;
             Ok(found.filter(|p| p.author.login.eq_ignore_ascii_case(&plan.viewer)))
         })
@@ -216,7 +216,7 @@ impl GitHub {
         let edited = edits::check(&found.rest, req, &base)?;
         let pushed = match fork {
             _ if edited.is_some() => true,
-            // By its owner alone, GitHub finds a fork of any name.
+            // Given only the owner, GitHub finds a fork of any name.
             Some(_) => {
                 lookups::fork_branch_exists(&prepared.rest).unwrap_or(req.head.repo.is_none())
             }
@@ -236,7 +236,7 @@ impl GitHub {
                 .head_repository_owner
                 .as_ref()
                 .map_or("", |o| o.login.as_str());
-            // Only where two repositories of one owner are in play does the name decide.
+            // The name decides only between two repositories of one owner.
             let named = p
                 .head_repository
                 .as_ref()
@@ -301,7 +301,7 @@ impl GitHub {
         }
     }
 
-    /// The open pull request of the request's branches.
+    /// The open pull request between the request's branches.
     async fn opened(
         &self,
         repo: &RepoId,
@@ -318,8 +318,8 @@ impl GitHub {
         Ok(page.items.into_iter().find(|p| is_head(repo, p, &req.head)))
     }
 
-    /// Puts labels, people, the milestone and boards onto what was opened. What fails is a warning with the
-    /// call that finishes it: the pull request is there, and must not be opened again.
+    /// Adds labels, people, the milestone and boards to a new pull request. Failures become
+    /// warnings with the call that completes them: opening again would be wrong.
     async fn decorate(&self, req: &CreatePull, plan: &Plan, outcome: &mut Outcome<PullRequest>) {
         let wanted = Decoration {
             labels: &req.labels,

@@ -1,5 +1,5 @@
-//! The diff: GitHub's own, streamed; rebuilt from the files where GitHub refuses it, or
-//! made by git where there is a clone.
+//! Reads the diff: streamed from GitHub, rebuilt from the files if GitHub refuses it, or made by
+//! git in a clone.
 
 use forge_core::{
     PrId, Result, Warning,
@@ -14,7 +14,7 @@ use crate::{
     error::{self, missing},
 };
 
-/// The lines of context that GitHub sends.
+/// The lines of context in GitHub's diffs.
 pub(super) const SENT_LINES: u32 = 3;
 
 impl GitHub {
@@ -45,7 +45,7 @@ impl GitHub {
                 ))),
             }
         }
-        // In a clone git makes the diff.
+        // In a clone git makes the diff, so no file rows are shared.
         let shared = req.clone.is_none().then(|| self.shared_rows.announce(pr));
         let (parts, body) = self.api.stream(&route(pr)?, accept).await?.into_parts();
         if parts.status.is_success() {

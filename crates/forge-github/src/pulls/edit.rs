@@ -1,4 +1,4 @@
-//! Changes to a pull request, of any mix: one query for ids, one document of mutations.
+//! Edits a pull request: one query for ids, one document of mutations.
 
 use forge_core::{
     Action, Error, Hint, Op, Outcome, PrId, Result, Retry, Warning, check_version,
@@ -180,7 +180,7 @@ impl GitHub {
         })
     }
 
-    /// An error where a team is to leave and the token does not say which ones were asked.
+    /// Refuses to remove a team if the token cannot read which teams were requested.
     fn knows_teams(&self, edit: &EditPull, pull: &wire::Pull) -> Result<()> {
         let teams_leave = edit.reviewers.remove.iter().any(is_team);
         let mut asked = pull.review_requests.nodes.iter().flatten().flatten();
@@ -196,7 +196,7 @@ impl GitHub {
         Ok(())
     }
 
-    /// Sends the changes; `before` is the pull request as it was.
+    /// Sends the changes; `before` is the pull request before them.
     async fn apply(
         &self,
         before: &PullRequest,
@@ -221,8 +221,8 @@ impl GitHub {
         }
     }
 
-    /// Takes reviewers off. No mutation does that: there are only some that write the whole set, and
-    /// whoever was asked meanwhile would be lost.
+    /// Removes reviewers by REST. The mutations only replace the whole set, which would drop
+    /// reviewers added in the meantime.
     async fn withdraw(&self, pr: &PrId, reviewers: &[&Reviewer]) -> Result<()> {
         let (owner, name) = owner_and_name(&pr.repo)?;
         let number = number(pr)?;
@@ -276,7 +276,7 @@ impl GitHub {
                 let now = self.domain(&before.id.repo, pull, PrFields::NONE, unread)?;
                 Ok(map::after_edit(before.clone(), now))
             }
-            // Boards are not a part of a pull request: it stays as it was.
+            // Boards are not part of a pull request, so it is unchanged.
             None if answer.errors.is_empty()
                 && batch.is_of(&[ADD_TO_PROJECT, REMOVE_FROM_PROJECT]) =>
             {
@@ -287,8 +287,7 @@ impl GitHub {
     }
 }
 
-/// Whether an edit can do without what an error took away: a part of the pull request that it does
-/// not look at.
+/// Returns whether an error concerns only a part of the pull request that the edit does not read.
 fn is_spare(edit: &EditPull, e: &GqlError) -> bool {
     let names = e.names();
     let needed = match view::model_field(e, 2) {
@@ -332,7 +331,7 @@ fn batch(edit: &EditPull, plan: &Plan) -> Batch {
             json!({ "labelableId": id, "labelIds": add }),
         );
     }
-    // GitHub refuses to take off a label that is not on it; that one is off already.
+    // GitHub refuses to remove a label that is not there; such a label needs no change.
     let off = plan.pull.labels.iter().filter(|l| {
         edit.labels
             .remove
@@ -368,7 +367,7 @@ fn batch(edit: &EditPull, plan: &Plan) -> Batch {
     batch
 }
 
-/// Every board by itself: one that fails leaves the others alone.
+/// Adds a mutation for each board, so a failure does not affect the others.
 fn boards(edit: &EditPull, plan: &Plan, batch: &mut Batch) {
     let id = plan.pull.node_id.as_str();
     let add = edit.projects.add.iter();
@@ -394,7 +393,7 @@ fn boards(edit: &EditPull, plan: &Plan, batch: &mut Batch) {
     }
 }
 
-/// Those of `asked` that an edit takes off.
+/// The reviewers in `asked` that an edit removes.
 fn leaving<'a>(edit: &EditPull, asked: &'a [Reviewer]) -> Vec<&'a Reviewer> {
     let named = |a: &Reviewer| {
         edit.reviewers.remove.iter().any(|r| {
@@ -407,7 +406,7 @@ fn leaving<'a>(edit: &EditPull, asked: &'a [Reviewer]) -> Vec<&'a Reviewer> {
     asked.iter().filter(|a| named(a)).collect()
 }
 
-/// Whether a pull request has everything that an edit asked for.
+/// Returns whether a pull request has everything that an edit requested.
 fn is_done(edit: &EditPull, now: &PullRequest, me: &str) -> bool {
     let same = |wanted: &Option<String>, has: &str| wanted.as_ref().is_none_or(|w| w == has);
     edit.title.as_ref().is_none_or(|t| t.trim() == now.title)

@@ -1,5 +1,5 @@
-//! A pull request from whole-file edits: branch, commit and pull request in one document, whose
-//! mutations GitHub runs one after the other.
+//! Opens a pull request from whole-file edits: branch, commit and pull request in one document,
+//! whose mutations GitHub runs in order.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use forge_core::{
@@ -24,12 +24,12 @@ use crate::{
     owner_and_name, repo_variables,
 };
 
-/// The branch of a batch.
+/// The alias of the branch in a batch.
 const BRANCH: &str = "branch";
-/// The commit of a batch.
+/// The alias of the commit in a batch.
 const COMMIT: &str = "commit";
 
-/// What the edits are made on, and what they come to.
+/// Checked edits, and the commit that they are based on.
 #[derive(Debug)]
 pub(super) struct Edited {
     /// The tip of the base branch.
@@ -37,7 +37,7 @@ pub(super) struct Edited {
     changes: Value,
 }
 
-/// The request with a name for the branch that its edits need.
+/// Names the branch of a request with edits; refuses an invalid name.
 pub(super) fn with_branch(req: &CreatePull) -> Result<CreatePull> {
     let mut req = req.clone();
     if req.head.branch.is_empty() {
@@ -57,8 +57,8 @@ fn other_name() -> Hint {
     Hint::new("give the new branch another name, or none").with_action(CHOOSE_HEAD)
 }
 
-/// The paths that have to be known of the base branch: those of the edits, and the directories above
-/// what is written.
+/// The paths to look up in the base branch: the edited ones, and the parent directories of written
+/// files.
 pub(super) fn looked_at(edits: &[FileEdit]) -> Vec<&str> {
     let mut paths: Vec<&str> = edits.iter().map(|e| e.path.as_str()).collect();
     let written = edits.iter().filter(|e| e.content.is_some());
@@ -70,7 +70,7 @@ pub(super) fn looked_at(edits: &[FileEdit]) -> Vec<&str> {
     paths
 }
 
-/// Checks the edits against what the base branch has; `repo` is the repository's part of the answer.
+/// Checks the edits against the base branch; `repo` is the repository's part of the answer.
 pub(super) fn check(
     repo: &Map<String, Value>,
     req: &CreatePull,
@@ -92,12 +92,12 @@ pub(super) fn check(
     changes(repo, &req.edits, base).map(Some)
 }
 
-/// The tip of the branch that was looked up; `None` where there is none.
+/// The tip of the branch that was looked up; `None` if it does not exist.
 pub(super) fn tip(repo: &Map<String, Value>) -> Option<String> {
     onto(repo).map(|(tip, _)| tip)
 }
 
-/// What edits come to on a branch, which `repo` is the answer about.
+/// The file changes for a branch, given `repo`, the repository's part of the answer.
 pub(super) fn changes(repo: &Map<String, Value>, edits: &[FileEdit], base: &str) -> Result<Edited> {
     let (tip, there) = onto(repo).ok_or_else(|| {
         Error::not_found(
@@ -134,7 +134,7 @@ pub(super) fn changes(repo: &Map<String, Value>, edits: &[FileEdit], base: &str)
     })
 }
 
-/// GitHub's mutation knows no modes: a file keeps what it had, and a new one is no program.
+/// GitHub's mutation has no file modes: existing files keep theirs, new ones are not executable.
 fn check_mode(edit: &FileEdit, mode: Option<u32>, there: Option<&Entry>) -> Result<()> {
     let kept = there.map_or(FileEdit::PLAIN, |e| e.mode);
     if mode == Some(kept) {
@@ -155,7 +155,7 @@ fn check_mode(edit: &FileEdit, mode: Option<u32>, there: Option<&Entry>) -> Resu
     .with_hint("leave its mode out, and set it in a clone with `git update-index --chmod`"))
 }
 
-/// The id that git gives a blob (gitformat-loose(5): a header, then the content).
+/// git's id of a blob (gitformat-loose(5): a header, then the content).
 fn blob_id(content: &[u8]) -> String {
     let mut hash = Sha1::new();
     hash.update(format!("blob {}\0", content.len()));
@@ -164,12 +164,12 @@ fn blob_id(content: &[u8]) -> String {
 }
 
 impl Edited {
-    /// What GitHub's mutation takes as `fileChanges`.
+    /// The `fileChanges` input of GitHub's mutation.
     pub fn into_changes(self) -> Value {
         self.changes
     }
 
-    /// Puts branch and commit in front of what opens the pull request.
+    /// Adds branch and commit to the batch, before the opening.
     pub fn add_to(
         &self,
         batch: &mut Batch,
@@ -206,14 +206,14 @@ impl Edited {
 }
 
 impl GitHub {
-    /// Takes the branch of a batch away whose pull request was refused; the error of the first part
-    /// that failed, which says so when the branch is left.
+    /// Deletes the branch after a refused opening. Returns the error of the first failed part,
+    /// which mentions the branch if it could not be deleted.
     pub(super) async fn not_opened(
         &self,
         answer: &Answer<Payloads<PullPayload>>,
         req: &CreatePull,
     ) -> Error {
-        // What comes later fails because of what came first.
+        // Later parts fail because of the first failure.
         let error = self.api.first_error(answer);
         let payloads = answer.data.as_ref();
         let made = payloads.and_then(|p| p.get(BRANCH)?.as_ref()?.branch.as_ref());
@@ -230,8 +230,7 @@ impl GitHub {
         }
     }
 
-    /// The error of an attempt whose answer was lost and that opened nothing: whether the branch is
-    /// there now.
+    /// Extends the error of a lost attempt that opened nothing with the branch, if it exists now.
     pub(super) async fn look_for_branch(
         &self,
         repo: &RepoId,
@@ -253,7 +252,7 @@ impl GitHub {
     }
 }
 
-/// The error of an attempt that left its branch.
+/// The error of an attempt whose branch still exists.
 fn left(error: Error, req: &CreatePull, why: &str) -> Error {
     let branch = &req.head.branch;
     let message = format!(
@@ -268,11 +267,11 @@ fn left(error: Error, req: &CreatePull, why: &str) -> Error {
         .with_source(error)
 }
 
-/// What to do about a branch that was left.
+/// Recovery for a branch without a pull request.
 const LEFT: &str = "open the pull request from that branch, or delete it with \
                     `git push <remote> --delete <branch>`";
 
-/// The call that opens the pull request from the branch that is there.
+/// The call that opens the pull request from the existing branch.
 fn open_from(req: &CreatePull) -> Action {
     let mut open = Action::op(Op::PrCreate)
         .with(Param::Head, &req.head.branch)

@@ -1,4 +1,4 @@
-//! Diffs that GitHub does not send, made by git in a clone.
+//! Diffs that git makes in a clone, where GitHub does not send them.
 
 use forge_core::{
     Error, ErrorKind, Noun, PrId, Result,
@@ -8,7 +8,7 @@ use forge_git::{Git, TwoHeads};
 
 use crate::{GitHub, number};
 
-/// Both ends of a pull request.
+/// Head and base of a pull request.
 pub(super) struct Ends {
     /// The tip of the base branch.
     pub base: String,
@@ -17,7 +17,7 @@ pub(super) struct Ends {
 }
 
 impl GitHub {
-    /// The ends of a pull request.
+    /// Reads head and base of a pull request.
     pub(super) async fn ends(&self, pr: &PrId) -> Result<Ends> {
         let pull = self.fetch(pr, PrFields::NONE).await?;
         match (pull.base_oid, pull.head_oid) {
@@ -33,11 +33,10 @@ impl GitHub {
         }
     }
 
-    /// Fetches both ends, and the commit `old`, into the clone as far as it lacks them. It gets no ref
-    /// of them.
+    /// Fetches both ends and the commit `old` into the clone if missing, without creating a ref.
     ///
     /// # Errors
-    /// `not_found` where it lacks one and nothing may be fetched; as [`Git::fetch_for_read`].
+    /// `not_found` if a commit is missing and fetching is not allowed; as [`Git::fetch_for_read`].
     async fn ends_in_clone(
         &self,
         pr: &PrId,
@@ -51,7 +50,7 @@ impl GitHub {
         if !git.has_commit(&ends.head).await {
             wanted.push(Self::head_ref(number(pr)?));
         }
-        // The base of a merged one may no longer be reachable from its branch, but was the branch's.
+        // The base commit was once this branch's tip, though a force push may have removed it.
         if !git.has_commit(&ends.base).await {
             wanted.push(format!("refs/heads/{}", ends.base_branch));
         }
@@ -73,8 +72,8 @@ impl GitHub {
         Ok(git)
     }
 
-    /// The diff as git makes it in the clone. Where the lines of context are a preference, nothing is
-    /// fetched for it.
+    /// Makes the diff in the clone. If the lines of context are only a preference, nothing is
+    /// fetched.
     pub(super) async fn fetched_diff(
         &self,
         pr: &PrId,
@@ -113,7 +112,7 @@ impl GitHub {
         })
     }
 
-    /// What changed since `old` was the head, as git tells it in the clone.
+    /// Changes since the head was `old`, made by git in the clone.
     pub(super) async fn fetched_since(
         &self,
         pr: &PrId,

@@ -1,4 +1,4 @@
-//! Changed files, by REST: it alone knows the names that files had before.
+//! Lists changed files by REST, the only API with their previous names.
 
 use forge_core::{
     Cursor, Error, Page, PageReq, PrId, RepoId, Result, call,
@@ -14,7 +14,7 @@ use crate::{
 };
 
 const SCHEME: &str = "github-files";
-/// The object id of an empty file, which has no lines and is not binary either.
+/// The object id of an empty file, which has no lines but is not binary.
 const EMPTY_BLOB: &str = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391";
 pub(crate) const SEGMENT: &AsciiSet = &CONTROLS
     .add(b' ')
@@ -27,7 +27,7 @@ pub(crate) const SEGMENT: &AsciiSet = &CONTROLS
     .add(b'>')
     .add(b'\\');
 
-/// A file as REST tells it.
+/// A file in GitHub's REST API.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct RestFile {
@@ -41,7 +41,7 @@ pub(super) struct RestFile {
 }
 
 impl RestFile {
-    /// Binary: it changed, and there are no lines of it.
+    /// Returns whether the file is binary: changed, but without lines.
     fn is_binary(&self) -> bool {
         let lines = self.additions + self.deletions > 0 || self.patch.is_some();
         let empty = self.sha.as_deref() == Some(EMPTY_BLOB);
@@ -63,7 +63,7 @@ impl RestFile {
         }
     }
 
-    /// As GraphQL lists it.
+    /// Converts to GraphQL's form.
     pub fn node(&self) -> wire::File {
         let change_type = match self.kind() {
             FileStatus::Added => "ADDED",
@@ -96,9 +96,9 @@ impl RestFile {
 #[derive(Clone, Debug)]
 pub(super) struct FilesPage {
     pub files: Vec<RestFile>,
-    /// There is another page.
+    /// Whether there is another page.
     pub more: bool,
-    /// The number of the last page, where GitHub says it.
+    /// The number of the last page, if GitHub sends it.
     pub last: Option<usize>,
 }
 
@@ -110,7 +110,7 @@ pub(super) fn route(pr: &PrId) -> Result<String> {
 /// The route of a repository.
 ///
 /// # Errors
-/// `invalid_input` for one that is not on GitHub.
+/// `invalid_input` for a repository that is not on GitHub.
 pub(crate) fn repo_route(repo: &RepoId) -> Result<String> {
     let (owner, name) = owner_and_name(repo)?;
     let segment = |text| utf8_percent_encode(text, SEGMENT);
@@ -121,7 +121,7 @@ impl GitHub {
     pub(super) async fn pull_files(&self, pr: &PrId, page: PageReq) -> Result<Page<FileChange>> {
         let key = pr.to_string();
         let cursor = page.position(SCHEME, &key)?;
-        // GitHub counts pages, so all pages of one reading have the size of the first.
+        // REST pages are numbered, so all pages of one reading have the size of the first.
         let (size, mut at) = match cursor {
             None => (page.limit.min(LONGEST), 1),
             Some(position) => position
@@ -160,7 +160,7 @@ impl GitHub {
         }
     }
 
-    /// A page of files.
+    /// Reads a page of files.
     pub(super) async fn rest_files(
         &self,
         pr: &PrId,
@@ -192,7 +192,7 @@ impl GitHub {
     }
 }
 
-/// Whether a `Link` header has a next page; `None` without such a header.
+/// Returns whether a `Link` header has a next page; `None` without such a header.
 pub(super) fn has_next(headers: &HeaderMap) -> Option<bool> {
     let link = headers.get(header::LINK)?.to_str().ok()?;
     Some(link.split(',').any(|part| part.contains("rel=\"next\"")))
@@ -215,7 +215,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn last_page_of_a_link_header_is_read() {
+    fn last_page_of_link_header_is_read() {
         for (link, wanted) in [
             (
                 "<https://x/files?per_page=100&page=2>; rel=\"next\", \

@@ -1,4 +1,4 @@
-//! The pull requests of a head branch.
+//! Finds the pull requests of a head branch.
 
 use forge_core::{
     Error, ErrorKind, Hint, PageReq, RepoId, Result, Warning,
@@ -8,7 +8,7 @@ use forge_core::{
 
 use crate::{GitHub, owner_and_name};
 
-/// So many of one branch are looked at.
+/// The most pull requests of one branch that are read.
 const MOST: usize = 100;
 
 impl GitHub {
@@ -20,7 +20,7 @@ impl GitHub {
         fields: PrFields,
     ) -> Result<Vec<PullRequest>> {
         let (mut found, unread) = self.find_and_warn(repo, head, state, fields).await?;
-        // What could not be read must not pass for what is not there.
+        // An unread pull request must not look like a missing one.
         match (
             found.first_mut(),
             unread.iter().find(|w| w.section.is_none()),
@@ -32,7 +32,7 @@ impl GitHub {
         Ok(found)
     }
 
-    /// Those that could be read, open ones first, and what could not be.
+    /// The readable pull requests, open ones first, and warnings about the others.
     pub(super) async fn find_and_warn(
         &self,
         repo: &RepoId,
@@ -68,7 +68,7 @@ fn not_all_read(head: &HeadRef, warning: &Warning) -> Error {
     Error::new(kind, message).with_hint(hint.unwrap_or(Hint::new("name it by its number")))
 }
 
-/// Whether a pull request comes from `head`: another repository's branch of the same name is not it.
+/// Returns whether a pull request comes from `head`, and not from the same branch name elsewhere.
 pub(super) fn is_head(repo: &RepoId, pull: &PullRequest, head: &HeadRef) -> bool {
     let own = owner_and_name(repo).unwrap_or_default();
     let of = pull.head_repo.as_ref().and_then(|r| r.owner_and_name());

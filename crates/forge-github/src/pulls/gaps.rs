@@ -1,4 +1,4 @@
-//! Names the sections of a pull request that an answer left out, wholly or in part, without an error.
+//! Finds sections of a pull request that an answer left out without an error.
 
 use forge_core::{Warning, model::PrFields};
 
@@ -11,8 +11,8 @@ use crate::{
 };
 
 impl GitHub {
-    /// The sections of which the answer left something out without an error, and of which `said` does
-    /// not say so already. An opinion or a thread that is left out must not pass for none.
+    /// Warnings for sections with gaps but no error, except those already in `said`. A missing
+    /// opinion or thread must not pass for none.
     pub(super) fn left_out(
         &self,
         pull: &wire::Pull,
@@ -25,7 +25,7 @@ impl GitHub {
         fn lacks_some<T>(list: &Nodes<T>) -> bool {
             list.nodes.iter().flatten().any(Option::is_none)
         }
-        // Both lists are asked for together.
+        // Both lists come from the same fragment.
         let (latest, opinions) = (&pull.latest_reviews, &pull.latest_opinionated_reviews);
         let is_one_alone = latest.nodes.is_some() != opinions.nodes.is_some();
         let latest = is_one_alone || lacks_some(latest) || lacks_some(opinions);
@@ -44,7 +44,7 @@ impl GitHub {
             .collect()
     }
 
-    /// As [`Self::left_out`], where `fields` ask for the latest reviews and neither list came.
+    /// As [`Self::left_out`], for requested latest reviews of which neither list came.
     pub(super) fn no_latest(
         &self,
         pull: &wire::Pull,
@@ -67,7 +67,7 @@ impl GitHub {
     }
 }
 
-/// Whether one of `warnings` is about the section.
+/// Returns whether one of `warnings` is about the section.
 pub(super) fn is_said(section: Section, warnings: &[Warning]) -> bool {
     let name = Some(section.model_field());
     warnings.iter().any(|warning| warning.section == name)

@@ -1,4 +1,4 @@
-//! The head branch of a pull request: whose it is, and how it is deleted.
+//! The head branch of a pull request: its repository, and its deletion.
 
 use forge_core::{
     Error, PrId, RepoId, Step, Warning,
@@ -14,7 +14,7 @@ use crate::{
     owner_and_name,
 };
 
-/// Owner and name of the head's repository, where it is another one.
+/// Owner and name of the head's repository, if it is another one.
 pub(super) fn fork<'a>(repo: &'a RepoId, req: &'a CreatePull) -> Option<(&'a str, &'a str)> {
     let (owner, name) = owner_and_name(repo).ok()?;
     let head_owner = req.head.owner.as_deref()?;
@@ -23,14 +23,14 @@ pub(super) fn fork<'a>(repo: &'a RepoId, req: &'a CreatePull) -> Option<(&'a str
     (!same).then_some((head_owner, head_name))
 }
 
-/// A branch in a message: what a user typed may hold anything.
+/// Quotes a branch name for a message; user input may contain anything.
 pub(super) fn shown(branch: &str) -> String {
     format!("'{}'", one_line(branch))
 }
 
 impl GitHub {
-    /// As [`Self::delete_head`], of one that is not open any more: a branch that has gone on since
-    /// stays, and so does that of a fork.
+    /// As [`Self::delete_head`], for a closed pull request: keeps a branch that has moved since,
+    /// and a fork's branch.
     pub(super) async fn delete_left_head(
         &self,
         pr: &PrId,
@@ -46,8 +46,8 @@ impl GitHub {
         self.delete_head(pr, before, steps, warnings).await
     }
 
-    /// Deletes the head branch after what was asked for has happened. It is a request of its own:
-    /// in one document with the other change it would be gone even if that one failed.
+    /// Deletes the head branch after the requested change, in a request of its own: in one document
+    /// it would be deleted even if the change failed.
     pub(super) async fn delete_head(
         &self,
         pr: &PrId,
@@ -96,7 +96,7 @@ impl GitHub {
     }
 }
 
-/// Why the branch of one that is not open any more is not to go: it is a fork's, or has gone on.
+/// Why a closed pull request's branch is kept: it is in a fork, or has moved since.
 fn kept(pr: &PrId, pull: &PullRequest, wire: &wire::Pull) -> Option<Warning> {
     if wire.is_cross_repository {
         return Some(kept_in_fork(pr));
@@ -108,7 +108,7 @@ fn kept(pr: &PrId, pull: &PullRequest, wire: &wire::Pull) -> Option<Warning> {
     Some(gone_on(&pull.head_branch, tip.map(String::as_str)))
 }
 
-/// The warning of a head branch that is kept: it is at `tip`, with commits that nobody meant.
+/// The warning for a branch that is kept because it moved to `tip`.
 pub(super) fn gone_on(branch: &str, tip: Option<&str>) -> Warning {
     let tip = tip.unwrap_or("a commit that was not read");
     Warning::new(format!(
@@ -118,7 +118,7 @@ pub(super) fn gone_on(branch: &str, tip: Option<&str>) -> Warning {
     .with_hint("delete it with git if its commits are not needed")
 }
 
-/// A branch of somebody else's repository is not ours to delete.
+/// A branch in someone else's repository is not deleted.
 pub(super) fn kept_in_fork(pr: &PrId) -> Warning {
     Warning::new(format!(
         "the head branch of {pr} is in a fork, and was kept"

@@ -38,7 +38,7 @@ impl GitHub {
             };
             let merged_at = pull.merged_at;
             let next = nodes.next();
-            // A merge closes as well, and GitHub notes both.
+            // GitHub records a merge as a merge and a close.
             let by_merge = |e: &wire::Event| {
                 e.kind == "ClosedEvent" && merged_at.is_some_and(|at| e.created_at >= Some(at))
             };

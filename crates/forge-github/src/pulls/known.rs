@@ -1,10 +1,9 @@
-//! What the search for a pull request has read for the change that follows it.
+//! Caches pull requests read by a search, for the change that follows.
 //!
-//! Who names a pull request by its branch has it searched for, and the change would look at it once
-//! more to learn its id, its state and its head. With [`PrFields::TO_CHANGE`] the search reads that
-//! too, and the next change of what was found takes it from here. It is taken once and not when it
-//! is old, and GitHub compares the head that a merge or an update names, so a push in between is
-//! refused as it is after a look of the change's own.
+//! A caller that names a pull request by its branch triggers a search. With [`PrFields::TO_CHANGE`]
+//! the search also reads the id, state and head, so the next change needs no query of its own. An
+//! entry is used once and expires. GitHub compares the head that a merge or an update names, so it
+//! refuses a change after a push in between.
 
 use std::{
     sync::{Mutex, PoisonError},
@@ -15,7 +14,7 @@ use forge_core::{PrId, PrKey, RepoId, model::PrFields};
 
 use crate::gql::types as wire;
 
-/// Somebody who was asked a question in between may have taken longer than others have patience.
+/// Expires entries while a user takes long over a prompt.
 const FRESH: Duration = Duration::from_secs(10);
 
 /// The pull requests of the last search.
@@ -31,7 +30,7 @@ struct Found {
 }
 
 impl Known {
-    /// Keeps what a search with `fields` has read, in place of what was there.
+    /// Replaces the cache with the result of a search with `fields`.
     pub fn keep(&self, repo: &RepoId, fields: PrFields, pulls: Vec<wire::Pull>) {
         let repo = repo.comparison_key();
         let at = Instant::now();
@@ -44,8 +43,8 @@ impl Known {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = found.collect();
     }
 
-    /// A pull request for a change that needs `fields`. Nothing is left: what was read before a
-    /// change is not what there is after it.
+    /// Takes a pull request for a change that needs `fields`. Clears the cache, since a change
+    /// makes its entries stale.
     pub fn take(&self, pr: &PrId, fields: PrFields) -> Option<wire::Pull> {
         let all = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         let repo = pr.repo.comparison_key();
@@ -84,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_taken_once_and_for_what_it_was_read_for() {
+    fn cached_pull_is_taken_once_with_matching_fields() {
         let known = Known::default();
         let keep = |fields| known.keep(&repo("r"), fields, vec![pull(7), pull(8)]);
         let take = |name: &str, number, fields| {

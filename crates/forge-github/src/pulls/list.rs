@@ -1,4 +1,4 @@
-//! Lists: the repository's own list, or a search where a filter needs one.
+//! Lists pull requests: the repository's own list, or a search if a filter needs one.
 
 use std::collections::HashSet;
 
@@ -27,9 +27,9 @@ use crate::{
 };
 
 const SCHEME: &str = "github-pulls";
-/// The page for sections that are much work; it is halved when GitHub gives up.
+/// The page size for heavy sections; halved when GitHub times out.
 pub(super) const HEAVY: usize = 25;
-/// A search gives no more than this.
+/// The most results of a GitHub search.
 const SEARCH_MAX: u64 = 1000;
 
 #[derive(Deserialize)]
@@ -56,8 +56,8 @@ struct Found {
 }
 
 impl Found {
-    /// Leaves out the rows of other repositories than the one of that id, and says whether there
-    /// were any. GitHub takes the `repo:` of a caller's words for another place to look in.
+    /// Removes rows of other repositories than `repository`, and reports whether there were any. A
+    /// `repo:` in the caller's words extends the search to other repositories.
     fn keep_to(&mut self, repository: &str) -> bool {
         let mut elsewhere = false;
         for row in self.nodes.nodes.iter_mut().flatten() {
@@ -74,14 +74,14 @@ impl Found {
             }
         }
         if elsewhere {
-            // It counts the others too.
+            // The count includes other repositories.
             self.issue_count = None;
         }
         elsewhere
     }
 }
 
-/// The number of the last row of GitHub's page that was shown, and where that page begins.
+/// Splits a cursor: the last row shown of a GitHub page, and the position of that page.
 fn position_in_chunk(position: &str) -> (Option<u64>, Option<String>) {
     let (number, after) = position.split_once('@').unwrap_or(("", position));
     let after = Some(after).filter(|after| !after.is_empty());
@@ -98,12 +98,12 @@ pub(super) fn row(fields: PrFields) -> String {
     fields::selection(base, fields, Required::No)
 }
 
-/// One page of GitHub's.
+/// A page of GitHub's list.
 struct Chunk {
     nodes: Nodes<wire::Pull>,
     total: Option<u64>,
     warnings: Vec<Warning>,
-    /// The rows whose checks an error concerns.
+    /// The rows with an error in their checks.
     unread_checks: HashSet<usize>,
 }
 
@@ -209,7 +209,7 @@ impl GitHub {
                 let Some(mut pull) = row else { continue };
                 let number = pull.number;
                 if touches.is_some() && result.items.len() >= page.limit {
-                    // The page is full in the middle of GitHub's.
+                    // The page is full in the middle of a GitHub page.
                     let last = result.items.last().and_then(|p: &PullRequest| p.number);
                     let began = after.as_deref().unwrap_or_default();
                     let position = format!("{}@{began}", last.unwrap_or_default());
@@ -252,7 +252,7 @@ impl GitHub {
                 }
             }
             after = next;
-            // Words that lead elsewhere may find a thousand there: the cursor goes on.
+            // Other repositories may match a thousand times: stop, the cursor continues.
             let is_elsewhere = !counted && result.items.len() == before;
             if after.is_none() || result.items.len() >= page.limit || is_elsewhere {
                 break;
@@ -271,7 +271,7 @@ impl GitHub {
                 .with_hint("narrow it, or list without filters that need a search"),
             );
         }
-        // What was not read in full is looked at again.
+        // Only complete rows are cached.
         if result.warnings.is_empty() && !found.is_empty() {
             self.known.keep(repo, fields, found);
         }
@@ -286,8 +286,8 @@ impl GitHub {
         Ok(result)
     }
 
-    /// Whether a row changes a file that is looked for. Its files beyond the first hundred are read
-    /// where those do not decide; the failure is what could not be read.
+    /// Whether a row changes a wanted file. Files after the first hundred are read if those do not
+    /// decide; fails with the warnings about unread files.
     async fn is_touching(
         &self,
         touches: &PathFilter,
@@ -377,7 +377,7 @@ impl GitHub {
     }
 }
 
-/// What an error in a row of a list concerns: in a sentence, and the field of the model.
+/// The subject of an error in a row: its name in messages, and its field of the model.
 pub(super) fn part_of_row(e: &GqlError) -> (String, Option<&'static str>) {
     let names = e.names();
     let nodes = names.iter().position(|name| *name == "nodes");
@@ -402,7 +402,7 @@ pub(super) fn row_with_unread_checks(e: &GqlError) -> Option<usize> {
     (key == Section::Checks.key()).then_some(row)
 }
 
-/// What is said of a pull request that cannot be shown.
+/// The warning for a pull request that cannot be mapped.
 pub(super) fn unreadable(number: u64, error: &Error) -> Warning {
     let message = error.message();
     Warning::new(format!(
@@ -410,13 +410,13 @@ pub(super) fn unreadable(number: u64, error: &Error) -> Warning {
     ))
 }
 
-/// The note on a row that its checks are not whole.
+/// The warning for a row with incomplete checks.
 pub(super) fn checks_unread() -> Warning {
     let field = Section::Checks.model_field();
     Warning::new("the checks could not be read in full").of_section(field)
 }
 
-/// GitHub gave up, or refused, because of the size of the page.
+/// Returns whether GitHub failed because the page is too large.
 pub(super) fn is_too_much(error: &Error) -> bool {
     match error.kind() {
         ErrorKind::Upstream { status, .. } => matches!(status, 502..=504),

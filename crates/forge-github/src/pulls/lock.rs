@@ -1,4 +1,4 @@
-//! Locking a conversation: one query for the id and the lock, one document of mutations.
+//! Locks conversations: one query for id and lock, one document of mutations.
 
 use forge_core::{
     Outcome, PrId, Result, Warning,
@@ -17,10 +17,10 @@ use crate::{
 
 /// A pull request and its lock.
 struct LockState {
-    /// The id on the wire.
+    /// GitHub's node id.
     id: String,
     is_locked: bool,
-    /// The reason, in GitHub's capitals.
+    /// The reason, in GitHub's upper-case form.
     reason: Option<String>,
     pull: PullRequest,
 }
@@ -54,7 +54,7 @@ impl GitHub {
             return Ok(Outcome::unchanged(before.pull, warning));
         }
         let mut batch = Batch::default();
-        // GitHub ignores the lock of a locked conversation: another reason needs it unlocked first.
+        // GitHub ignores the lock of a locked conversation, so a new reason needs an unlock first.
         if before.is_locked {
             batch.push("unlock", UNLOCK, json!({ "lockableId": before.id }));
         }

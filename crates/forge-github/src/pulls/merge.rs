@@ -1,4 +1,4 @@
-//! Merging: one query for state and head, one mutation at that head.
+//! Merges pull requests: one query for state and head, one mutation at that head.
 
 use std::time::Duration;
 
@@ -118,7 +118,7 @@ impl GitHub {
                 MergeMode::Queue => "put it into the merge queue",
             }
             .to_owned(),
-            // The merge of a stack may still be under way.
+            // The merge of a stack may still be running.
             done: merged || way != MergeMode::Now,
         }];
         let mut branch_deleted = false;
@@ -151,11 +151,11 @@ impl GitHub {
         })
     }
 
-    /// What the search for it has read already.
     async fn pause(&self, length: Duration) {
         self.api.http.settings().retry.wait(length).await;
     }
 
+    /// Takes what the preceding search has read for this merge.
     fn merge_known(&self, pr: &PrId) -> Option<Ready> {
         let mut pull = self.known.take(pr, PrFields::TO_MERGE)?;
         Some(Ready {
@@ -185,8 +185,8 @@ impl GitHub {
         }
     }
 
-    /// One that was merged before. gh leaves its branch, also with `-d`: it goes where only that is
-    /// asked for.
+    /// Handles a pull request merged earlier. gh keeps its branch even with `-d`, so the branch is
+    /// deleted only if the request asks for nothing else.
     async fn already_merged(
         &self,
         pr: &PrId,
@@ -243,8 +243,8 @@ impl GitHub {
         Ok(Outcome::immediate(value).with_warning(warning))
     }
 
-    /// Asks for the merge: in one request, unless the queue cannot take it yet and it may wait, or
-    /// it is a part of a stack. The second value is a warning about what came of it.
+    /// Sends the merge in one request, unless the queue refuses it and `auto` is set, or it belongs
+    /// to a stack. The second value is a warning about the result.
     async fn ask(
         &self,
         ask: &MergeAttempt<'_>,
@@ -264,7 +264,7 @@ impl GitHub {
             }
             written => written,
         };
-        // An answer that shows an open pull request is read back as one that was lost.
+        // An answer that shows an open pull request is treated as a lost answer.
         let written = written.and_then(|done| self.check_merged(ask.pr, done));
         or_read_back(written, || async { self.merge_read_back(ask.pr).await }).await
     }
@@ -307,22 +307,22 @@ impl GitHub {
     }
 }
 
-/// Refuses another head or base branch than the caller expects. GitHub's mutation names the head
-/// alone, so a base that is edited after this look goes unnoticed.
+/// Refuses a head or base branch other than expected. GitHub's mutation takes only the head, so a
+/// base edited after this check goes unnoticed.
 fn is_as_expected(pr: &PrId, req: &MergeReq, pull: &wire::Pull) -> Result<()> {
     let (head, base) = (pull.head_ref_oid.as_deref(), &pull.base_ref_name);
     check_expected_head(pr, req.expected_head.as_deref(), head)?;
     check_expected_base(pr, req.expected_base.as_deref(), base)
 }
 
-/// How to merge this one; an error where it is known to be refused.
+/// The mode of the merge; an error if GitHub is known to refuse it.
 fn way(pr: &PrId, req: &MergeReq, pull: &wire::Pull) -> Result<MergeMode> {
     if pull.is_merge_queue_enabled && !req.admin {
-        // With a queue GitHub says BLOCKED of what the queue would take.
+        // With a queue GitHub reports BLOCKED even if the queue would accept it.
         check_ready(pr, pull)?;
         return Ok(MergeMode::Queue);
     }
-    // GitHub refuses to wait for what could be merged now.
+    // GitHub refuses auto-merge if an immediate merge is possible.
     let clean = matches!(
         pull.merge_state_status.as_deref(),
         Some("CLEAN" | "HAS_HOOKS" | "UNSTABLE")
@@ -338,12 +338,12 @@ fn way(pr: &PrId, req: &MergeReq, pull: &wire::Pull) -> Result<MergeMode> {
     Ok(MergeMode::Now)
 }
 
-/// Whether GitHub refused a merge because the pull request is in a stack.
+/// Returns whether GitHub refused a merge because the pull request is in a stack.
 fn is_stacked(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Precondition(Precondition::Stacked))
 }
 
-/// Whether a refusal is for something that may be met later.
+/// Returns whether a refusal is for a rule that may be met later.
 fn is_unmet(error: &Error) -> bool {
     error.retry() == Retry::Never
         && !matches!(
@@ -358,7 +358,7 @@ fn is_unmet(error: &Error) -> bool {
 struct Ready {
     repo: wire::Repo,
     pull: wire::Pull,
-    /// What could not be read of it.
+    /// Warnings for parts that could not be read.
     unread: Vec<Warning>,
 }
 
@@ -370,7 +370,7 @@ pub(super) fn not_open(pr: &PrId, state: &str) -> Error {
     Error::precondition(Precondition::Closed, format!("{pr} is closed")).with_hint(reopen(pr))
 }
 
-/// The method that was asked for, or the repository's own.
+/// The requested merge method, or the repository's default.
 fn choose(pr: &PrId, req: &MergeReq, repo: &wire::Repo) -> Result<MergeMethod> {
     let allowed = repos::methods(repo);
     let names: Vec<&str> = allowed.iter().map(|m| m.as_str()).collect();
@@ -389,12 +389,12 @@ fn choose(pr: &PrId, req: &MergeReq, repo: &wire::Repo) -> Result<MergeMethod> {
                 .with_action(Action::again(&[]).with(Param::Method, first.as_str())),
         )),
         (None, Some(first)) => Ok(*first),
-        // A token that may not see the settings sees none allowed: let GitHub decide.
+        // A token without access to the settings sees no allowed methods, so GitHub decides.
         (wanted, None) => Ok(wanted.unwrap_or(MergeMethod::Merge)),
     }
 }
 
-/// Whether it is open for merging at all.
+/// Refuses drafts and conflicts.
 fn check_ready(pr: &PrId, pull: &wire::Pull) -> Result<()> {
     if pull.is_draft {
         let ready = Action::op(Op::PrSetDraft)
@@ -415,8 +415,8 @@ fn check_ready(pr: &PrId, pull: &wire::Pull) -> Result<()> {
     Ok(())
 }
 
-/// What GitHub says of the merge already. Somebody with the right to overrule a rule would overrule
-/// it by merging, so that must be asked for.
+/// Checks GitHub's merge state. A merge by an admin would bypass unmet rules, so that must be
+/// requested explicitly.
 fn check_mergeable(pr: &PrId, req: &MergeReq, pull: &wire::Pull) -> Result<()> {
     check_ready(pr, pull)?;
     let rule = |what: &str, hint: &'static str, op: Op| {

@@ -1,4 +1,4 @@
-//! What a merge asks for, and what has come of it: at once, through the queue, and of a stack.
+//! The request and the result of a merge: immediate, auto-merge, merge queue, stack.
 
 use forge_core::{
     Error, ErrorKind, PrId, Result,
@@ -15,14 +15,14 @@ use crate::{
     },
 };
 
-/// How a merge is asked for.
+/// How to merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MergeMode {
-    /// At once.
+    /// Immediately.
     Now,
-    /// As soon as the rules are met.
+    /// Auto-merge, once the rules are met.
     Auto,
-    /// Through the merge queue of the base branch.
+    /// Through the base branch's merge queue.
     Queue,
 }
 
@@ -36,12 +36,12 @@ impl MergeMode {
     }
 }
 
-/// What is asked for, and of what.
+/// A merge request, with the pull request it applies to.
 pub(super) struct MergeAttempt<'a> {
     pub pr: &'a PrId,
     pub req: &'a MergeReq,
     pub pull: &'a wire::Pull,
-    /// The same, in the domain.
+    /// The domain form of `pull`.
     pub before: &'a PullRequest,
     pub method: MergeMethod,
     pub head: &'a str,
@@ -71,7 +71,7 @@ impl MergeAttempt<'_> {
     }
 }
 
-/// What came of it.
+/// The result of a merge attempt.
 pub(super) struct MergeResult {
     pub way: MergeMode,
     pub pull: PullRequest,
@@ -79,7 +79,7 @@ pub(super) struct MergeResult {
 }
 
 impl GitHub {
-    /// Refuses a result of a merge at once that shows an unmerged pull request.
+    /// Refuses an immediate merge whose result shows an unmerged pull request.
     pub(super) fn check_merged(&self, pr: &PrId, done: MergeResult) -> Result<MergeResult> {
         if done.way != MergeMode::Now || done.pull.state == PrState::Merged {
             return Ok(done);
@@ -91,7 +91,7 @@ impl GitHub {
         Err(ambiguous(Error::new(ErrorKind::Protocol, message)))
     }
 
-    /// What has come of a merge whose answer was lost.
+    /// Reads the result of a merge whose answer was lost.
     pub(super) async fn merge_read_back(&self, pr: &PrId) -> Result<Option<MergeResult>> {
         let (now, unread) = self.lookup(pr, selections::AFTER_MERGE).await?;
         let (queued, waits) = (now.is_in_merge_queue, now.auto_merge_request.is_some());

@@ -1,10 +1,10 @@
-//! Opening a pull request on top of another: into its head branch, and into one stack with it.
+//! Opens a pull request on top of another: based on its head branch, and in one stack with it.
 //!
-//! Stacks are a public preview of GitHub's. GraphQL reads them and makes none; the routes, their
-//! bodies and their answers are in docs.github.com/en/rest/pulls/stacks. They answer 404 where stacks
-//! are not enabled, and hold pull requests of one repository alone. An Enterprise Server that is older
-//! than their version of the interface answers 400, and a token without the right to them 403: what
-//! needs no stack is done there too.
+//! Stacks are a public preview. GraphQL reads them but cannot create them; the routes, bodies and
+//! answers are in docs.github.com/en/rest/pulls/stacks. A stack holds pull requests of one
+//! repository. The routes answer 404 where stacks are not enabled, 400 on Enterprise Servers older
+//! than their API version, and 403 to tokens without permission. In these cases the pull request is
+//! opened without a stack.
 
 use forge_core::{
     Action, Arg, Error, ErrorKind, Hint, Noun, Op, Outcome, Param, PrId, Precondition, RepoId,
@@ -24,28 +24,28 @@ use crate::{
     GitHub, api::JSON, error, gql::types as wire, mutate::or_read_back, number, owner_and_name,
 };
 
-/// The call that failed, without another pull request below.
+/// Repeats the failed call without `depends_on`.
 const ALONE: Action = Action::again(&[(Param::DependsOn, Arg::Omit)]);
 
-/// The pull request that a new one is put on top of.
+/// The pull request below the new one.
 pub(super) struct Below {
     pub id: PrId,
     number: u64,
-    /// Its head branch, the base of the new one.
+    /// The head branch of the lower pull request, which is the base of the new one.
     pub branch: String,
 }
 
-/// Where it stands.
+/// The position of the lower pull request.
 pub(super) enum Place {
     /// In no stack.
     Alone,
     /// At the top of the stack with this number.
     Top(u64),
-    /// Where no stacks are to be had, and why.
+    /// Stacks are not available, for this reason.
     NoStacks(String),
 }
 
-/// A stack, from the bottom to the top.
+/// A stack, from bottom to top.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Stack {
@@ -57,7 +57,7 @@ struct Stack {
 #[serde(default)]
 struct Member {
     number: u64,
-    /// `open` or `closed`; what is merged is closed.
+    /// `open` or `closed`; merged pull requests are `closed`.
     state: String,
 }
 
@@ -66,7 +66,7 @@ impl Stack {
         self.pull_requests.iter().any(|it| it.number == number)
     }
 
-    /// What stands on top of a pull request. One that is closed stands in nobody's way.
+    /// The next open pull request above one; closed ones do not block.
     fn above(&self, number: u64) -> Option<u64> {
         let from = self.pull_requests.iter();
         let mut above = from.skip_while(|it| it.number != number).skip(1);
@@ -74,7 +74,7 @@ impl Stack {
     }
 }
 
-/// The number of what the request builds on; an error where no stack could hold both.
+/// The number of the pull request to build on; fails if one stack cannot hold both.
 pub(super) fn wanted(repo: &RepoId, req: &CreatePull) -> Result<Option<u64>> {
     let Some(below) = &req.depends_on else {
         return Ok(None);
@@ -103,7 +103,7 @@ pub(super) fn wanted(repo: &RepoId, req: &CreatePull) -> Result<Option<u64>> {
 }
 
 impl Below {
-    /// What was found under the number; an error unless something can be put on top of it.
+    /// Validates the pull request found under the number as the lower one.
     pub fn of(id: &PrId, found: Option<wire::Pull>) -> Result<Self> {
         let found = found.ok_or_else(|| error::missing(id))?;
         let (why, is) = match found.state.as_str() {
@@ -133,7 +133,7 @@ impl Below {
             .with_hint(Hint::new("open it without depending on another").with_action(ALONE)))
     }
 
-    /// The refusal of another base branch.
+    /// The error for a base branch other than the lower head branch.
     pub fn other_base(&self, base: &str) -> Error {
         Error::invalid(
             "base",
@@ -150,7 +150,7 @@ impl Below {
         )
     }
 
-    /// There is something on top of it already.
+    /// The error for a lower pull request that already has one on top.
     fn taken(&self, web: &str, above: u64) -> Result<Error> {
         let (owner, name) = owner_and_name(&self.id.repo)?;
         let url = format!("{web}/{owner}/{name}/pull/{above}");
@@ -171,7 +171,7 @@ impl Below {
 }
 
 impl GitHub {
-    /// Where the lower one stands; an error when something is on top of it.
+    /// The position of the lower pull request; fails if another is on top of it.
     pub(super) async fn place_of(&self, below: &Below) -> Result<Place> {
         let stacks = match self.stacks_of(&below.id.repo, below.number).await {
             Err(error) if is_without_stacks(&error) => {
@@ -188,8 +188,8 @@ impl GitHub {
         }
     }
 
-    /// Puts what was opened into a stack with the one below it. What fails is a warning: the pull
-    /// request is there, with the right base branch, and must not be opened again.
+    /// Adds the new pull request to a stack with the lower one. Failures become warnings: the pull
+    /// request has the right base branch, and opening it again would be wrong.
     pub(super) async fn put_on_top(
         &self,
         below: &Below,
@@ -267,7 +267,7 @@ impl GitHub {
         Ok(warning)
     }
 
-    /// The stacks that a pull request is in: one at most.
+    /// The stacks that contain a pull request: one at most.
     async fn stacks_of(&self, repo: &RepoId, number: u64) -> Result<Vec<Stack>> {
         let path = format!("{}/stacks?pull_request={number}", repo_route(repo)?);
         let (status, headers, bytes) = self
@@ -289,7 +289,7 @@ impl GitHub {
     }
 }
 
-/// Whether a look at the stacks failed because there are none for this repository, host or token.
+/// Returns whether an error means that this repository, host or token has no stacks.
 fn is_without_stacks(error: &Error) -> bool {
     matches!(
         error.kind(),

@@ -1,4 +1,4 @@
-//! Edits of files as a commit on a branch that is there.
+//! Commits file edits to an existing branch.
 
 use forge_core::{
     Error, Outcome, Precondition, RepoId, Result, check_expected_head,

@@ -1,4 +1,4 @@
-//! A list's filters as a search, where the plain list of a repository cannot filter.
+//! Translates list filters to a search, where a repository's list cannot filter.
 
 use forge_core::{
     RepoId, Result,
@@ -7,7 +7,7 @@ use forge_core::{
 
 use crate::{gql::types as wire, owner_and_name};
 
-/// Whether only a search can answer this.
+/// Returns whether the query needs a search.
 pub(crate) fn needs_search(q: &PullQuery) -> bool {
     q.author.is_some()
         || q.app.is_some()
@@ -17,7 +17,7 @@ pub(crate) fn needs_search(q: &PullQuery) -> bool {
         || !q.labels.is_empty()
 }
 
-/// Whether the words of a search choose the states themselves.
+/// Returns whether the search words themselves filter by state.
 pub(crate) fn names_state(search: &str) -> bool {
     search.split_whitespace().any(|word| {
         let word = word.trim_start_matches('-');
@@ -42,13 +42,13 @@ pub(crate) fn quoted(value: &str) -> String {
     format!("\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-/// The search, in GitHub's syntax.
+/// The query in GitHub's search syntax.
 pub(crate) fn search(repo: &RepoId, q: &PullQuery) -> Result<String> {
     let (owner, name) = owner_and_name(repo)?;
     Ok(search_in(&[format!("repo:{owner}/{name}")], q))
 }
 
-/// The search in what the words of `scope` name together, or everywhere without any.
+/// The search within all of `scope`, or everywhere if empty.
 pub(crate) fn search_in(scope: &[String], q: &PullQuery) -> String {
     let own = q.search.as_deref().unwrap_or_default().trim();
     let mut words: Vec<String> = vec![own.to_owned()];
@@ -65,7 +65,7 @@ pub(crate) fn search_in(scope: &[String], q: &PullQuery) -> String {
     words.join(" ")
 }
 
-/// The words that GitHub's page of pull requests takes for a list, as gh orders them.
+/// The search words of GitHub's pull requests page, ordered as gh orders them.
 pub(crate) fn words_for_web(q: &PullQuery) -> String {
     let own = q.search.as_deref().unwrap_or_default().trim();
     let mut words = vec!["type:pr".to_owned()];
@@ -89,7 +89,7 @@ fn state_word(state: StateFilter) -> Option<&'static str> {
     }
 }
 
-/// The filters beside the state.
+/// The filters other than the state.
 fn qualifiers(q: &PullQuery) -> Vec<String> {
     let mut words = Vec::new();
     for (key, value) in [
@@ -110,8 +110,7 @@ fn qualifiers(q: &PullQuery) -> Vec<String> {
     words
 }
 
-/// Whether a found pull request is what was asked for: the index that a search runs on is minutes
-/// behind at times.
+/// Returns whether a search result still matches the query: the search index can lag by minutes.
 pub(crate) fn still_matches(q: &PullQuery, pull: &wire::Pull) -> bool {
     let state = names_state(q.search.as_deref().unwrap_or_default())
         || match q.state {
@@ -127,7 +126,7 @@ pub(crate) fn still_matches(q: &PullQuery, pull: &wire::Pull) -> bool {
             .is_none_or(|base| *base == pull.base_ref_name)
 }
 
-/// The states of a filter, in GraphQL's words.
+/// GraphQL's states for a filter.
 pub(crate) fn states(state: StateFilter) -> &'static [&'static str] {
     match state {
         StateFilter::Open => &["OPEN"],
@@ -174,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn the_words_of_a_search_win() {
+    fn search_words_override_state_filter() {
         for (words, state, wanted) in [
             (
                 "fix",

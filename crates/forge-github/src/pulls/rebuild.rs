@@ -1,5 +1,5 @@
-//! A diff put together from the files that REST lists, for pull requests that are too large for
-//! GitHub to send in one piece.
+//! Rebuilds a diff from the files that REST lists, for pull requests whose diff is too large for
+//! GitHub.
 
 use std::fmt::Write;
 
@@ -13,11 +13,11 @@ use futures::{StreamExt, TryStreamExt, stream};
 use super::files::RestFile;
 use crate::{GitHub, paged::LONGEST};
 
-/// GitHub lists no more files than this.
+/// The most files that GitHub lists.
 const MOST: usize = 3_000;
-/// Past so many lines in one answer GitHub leaves patches out.
+/// GitHub omits patches from an answer with more lines.
 const LINES: usize = 15_000;
-/// The page for those that were left out.
+/// The page size for reading omitted patches.
 const SMALL: usize = 10;
 /// How many pages are read at once.
 const WIDTH: usize = 4;
@@ -28,11 +28,11 @@ pub(super) struct Rebuilt {
 }
 
 impl GitHub {
-    /// Every file of a pull request, with its patch where GitHub has one. Those without are counted.
+    /// Reads all files of a pull request with their patches, and warns about missing ones.
     pub(super) async fn all_files(&self, pr: &PrId) -> Result<Rebuilt> {
         let first = self.rest_files(pr, LONGEST, 1).await?;
         let (mut files, mut more) = (first.files, first.more);
-        // Where GitHub does not say how many pages there are, groups are read until one ends.
+        // Without a page count from GitHub, groups of pages are read until one is the last.
         let group_size = first
             .last
             .map_or(WIDTH, |last| last.clamp(2, MOST / LONGEST) - 1);
@@ -57,7 +57,7 @@ impl GitHub {
         Ok(Rebuilt { files, warnings })
     }
 
-    /// Asks again in small pages where a page was so large that GitHub left patches out of it.
+    /// Re-reads pages that were too large for GitHub to include patches, in smaller pages.
     async fn refill(&self, pr: &PrId, files: &mut [RestFile]) -> Result<()> {
         for (index, page) in files.chunks_mut(LONGEST).enumerate() {
             let lines: usize = page
@@ -85,7 +85,7 @@ impl GitHub {
     }
 }
 
-/// Says which files came without their patches: those that are text, and those that may be binary.
+/// Warns about files without patches: text files, and files that may be binary.
 fn without_lines(files: &[RestFile]) -> Vec<Warning> {
     let lack = files.iter().filter(|f| f.patch.is_none() && !is_pure(f));
     let (text, other): (Vec<&RestFile>, Vec<&RestFile>) = lack.partition(|f| is_text(f));
@@ -105,25 +105,25 @@ fn without_lines(files: &[RestFile]) -> Vec<Warning> {
         .collect()
 }
 
-/// Whether it is text for sure: only of text GitHub counts lines.
+/// Returns whether the file is certainly text: GitHub counts lines of text files only.
 fn is_text(file: &RestFile) -> bool {
     file.additions + file.deletions > 0
 }
 
-/// A change without lines: a new name, or an empty file.
+/// Returns whether the change has no lines by nature: a rename, or an empty file.
 fn is_pure(file: &RestFile) -> bool {
     let empty = file.sha.as_deref() == Some("e69de29bb2d1d6434b8b29ae775ad8c2e48c5391");
     file.additions + file.deletions == 0
         && (empty || matches!(file.kind(), FileStatus::Renamed | FileStatus::Copied))
 }
 
-/// The diff of these files.
+/// Streams the diff of these files.
 pub(super) fn stream(files: Vec<RestFile>) -> ByteStream {
     Box::pin(stream::iter(files).map(|file| Ok(text(&file).into_bytes())))
 }
 
-/// One file's part, as git writes it as far as GitHub tells: without object ids, and with the mode of
-/// a plain file where there has to be one.
+/// A file's diff in git's format, but without object ids, and with the mode of a plain file where
+/// the format needs a mode.
 fn text(file: &RestFile) -> String {
     let new = &file.filename;
     let old = file.previous_filename.as_ref().unwrap_or(new);
@@ -163,7 +163,7 @@ fn text(file: &RestFile) -> String {
             }
         }
         None if is_pure(file) => {}
-        // As diff(1) tells of what it does not compare. git refuses to apply this and the next.
+        // diff(1)'s line for files it does not compare. git refuses to apply this and the next.
         None if is_text(file) => {
             let _ = writeln!(out, "Files {from} and {to} differ");
         }
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn text_that_is_too_large_is_told_from_what_may_be_binary() {
+    fn large_text_and_possible_binary_get_different_warnings() {
         let large = RestFile {
             additions: 70_000,
             ..file("added", "large.txt", None, None)
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_of_change_has_its_headers() {
+    fn diff_headers_match_kind_of_change() {
         for (file, wanted) in [
             (
                 file("modified", "a", None, Some("@@ -1 +1 @@\n-x\n+y")),

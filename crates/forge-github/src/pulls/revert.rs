@@ -1,4 +1,4 @@
-//! Opening a pull request that takes a merged one back: GitHub makes the branch and the commit.
+//! Opens a pull request that reverts a merged one; GitHub creates branch and commit.
 
 use forge_core::{
     Action, Error, Hint, Op, Outcome, PrId, Precondition, Result, Retry,
@@ -54,7 +54,7 @@ impl GitHub {
         }
         let payload: RevertPayload = match self.send_one(REVERT, input).await {
             Ok(payload) => payload,
-            // One that was opened before looks the same, so nothing is read back.
+            // An earlier revert looks the same, so a lost answer cannot be read back.
             Err(e) if e.retry() == Retry::Ambiguous => {
                 let look = Hint::new("look whether it was opened before you try again")
                     .with_action(Action::op(Op::PrList));
@@ -64,7 +64,7 @@ impl GitHub {
         };
         let opened = payload.revert_pull_request;
         let opened = self.domain(&pr.repo, opened, PrFields::NONE, Vec::new());
-        // It is open, whatever could not be understood of the answer.
+        // The revert is open, even if the answer could not be mapped.
         Ok(Outcome::immediate(opened.map_err(ambiguous)?))
     }
 }

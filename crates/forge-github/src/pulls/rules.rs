@@ -1,5 +1,5 @@
-//! What the base branch of a pull request wants: its protection by GraphQL, with the pull request,
-//! and its rulesets by REST, whose route names the branch.
+//! Rules of a pull request's base branch: protection by GraphQL with the pull request, rulesets by
+//! REST, whose route names the branch.
 
 use forge_core::{
     Result,
@@ -17,9 +17,9 @@ use crate::{GitHub, api::JSON, error, gql::types as wire, map, paged::LONGEST, r
 
 /// The field of the model.
 pub(crate) const BASE_RULES: &str = "base_rules";
-/// More pages of rules are not read.
+/// The most pages of rules that are read.
 const MAX_PAGES: usize = 10;
-/// Rules that a merge cannot break: they are about branches as such, or ask for nothing.
+/// Rules that a merge cannot violate: they concern branch names or require nothing.
 const NOT_OF_A_MERGE: &[&str] = &[
     "branch_name_pattern",
     "copilot_code_review",
@@ -29,7 +29,7 @@ const NOT_OF_A_MERGE: &[&str] = &[
     "tag_name_pattern",
 ];
 
-/// A rule of a ruleset as REST tells it (docs.github.com, REST, "Get rules for a branch").
+/// A ruleset's rule in REST (docs.github.com, REST, "Get rules for a branch").
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct RestRule {
@@ -40,7 +40,7 @@ struct RestRule {
     parameters: Option<Parameters>,
 }
 
-/// The parameters of all rules: their names do not clash.
+/// The parameters of all rule types; their names do not collide.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Parameters {
@@ -92,7 +92,7 @@ impl RestRule {
                 let checks = p.required_status_checks.into_iter();
                 let checks = checks.map(|check| BaseRuleKind::Check {
                     name: check.context,
-                    // A negative number stands for any app.
+                    // A negative id means any app.
                     app: check.integration_id.and_then(|id| u64::try_from(id).ok()),
                 });
                 let strict = p.strict_required_status_checks_policy;
@@ -124,7 +124,7 @@ fn wanted<const N: usize>(flags: [(bool, BaseRuleKind); N]) -> impl Iterator<Ite
 }
 
 impl GitHub {
-    /// What the view has read, and the rulesets.
+    /// Combines the rules from the view with the rulesets.
     pub(super) async fn rules_of_base(&self, pull: &PullRequest) -> BaseRules {
         let mut rules = pull.base_rules.clone().unwrap_or_else(unread);
         if self.ruleset_rules(pull, &mut rules).await.is_err() {
@@ -133,7 +133,7 @@ impl GitHub {
         rules
     }
 
-    /// Adds the rules of every page.
+    /// Adds the rules of all pages.
     async fn ruleset_rules(&self, pull: &PullRequest, rules: &mut BaseRules) -> Result<()> {
         let repo = repo_route(&pull.id.repo)?;
         let branch = utf8_percent_encode(&pull.base_branch, SEGMENT);
@@ -172,7 +172,7 @@ fn add(rules: &mut BaseRules, wants: impl IntoIterator<Item = BaseRuleKind>, sou
     rules.rules.extend(wants.into_iter().map(of));
 }
 
-/// Nothing of the protection could be read.
+/// Rules whose protection could not be read at all.
 pub(crate) fn unread() -> BaseRules {
     BaseRules {
         unread: vec![UnreadRules::Protection],
@@ -180,8 +180,8 @@ pub(crate) fn unread() -> BaseRules {
     }
 }
 
-/// What the answer of a view has. `failed` says that an error concerns it: then a protection that
-/// is not there proves nothing.
+/// Extracts the rules from a view's answer. `failed` marks an error in their part, so a missing
+/// protection proves nothing.
 pub(crate) fn seen(pull: &wire::Pull, failed: bool) -> BaseRules {
     let mut rules = BaseRules {
         queue: pull.merge_queue_entry.as_ref().map(|entry| QueuePlace {
@@ -229,14 +229,14 @@ pub(crate) fn seen(pull: &wire::Pull, failed: bool) -> BaseRules {
             add(&mut rules, of_update(update), source);
             rules.mark_unread(UnreadRules::ProtectionDetails);
         }
-        // Who may see neither sees null as well where there is one.
+        // Without permission, GitHub answers null even if a protection exists.
         (None, None) if failed => rules.mark_unread(UnreadRules::Protection),
         (None, None) => {}
     }
     rules
 }
 
-/// The checks of these names, each from its app where `of_apps` has one.
+/// The required checks of these names, each with its app if `of_apps` names one.
 fn checks(names: &[String], of_apps: &[wire::RequiredCheck]) -> impl Iterator<Item = BaseRuleKind> {
     names.iter().map(|name| {
         let of_app = of_apps.iter().find(|check| check.context == *name);

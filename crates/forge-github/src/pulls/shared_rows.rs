@@ -1,8 +1,8 @@
-//! The files of pull requests whose diff is being read, for who needs their list meanwhile.
+//! Shares the files of a diff in progress with concurrent readers of the same pull request.
 //!
-//! A diff that GitHub refuses is put together from the rows of its files. A view at the same time
-//! would read the same files once more, by GraphQL and one page after another. It waits for the rows
-//! instead. Nothing is kept: a diff that has ended shares nothing.
+//! A diff that GitHub refuses is rebuilt from its files. A concurrent view would read the same
+//! files again, by GraphQL and one page after another, so it waits for the diff's rows. Nothing is
+//! cached: a finished diff shares nothing.
 
 use std::{
     collections::HashMap,
@@ -18,11 +18,11 @@ use crate::gql::types as wire;
 /// All files of a pull request.
 type Rows = Arc<Vec<wire::File>>;
 
-/// The diffs that are being read.
+/// The diffs in progress.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SharedRows(Arc<Mutex<HashMap<String, watch::Receiver<Option<Rows>>>>>);
 
-/// A diff that is being read. Who waits for its rows waits no longer than it lives.
+/// A diff in progress. Dropping it ends the wait of all readers.
 #[derive(Debug)]
 pub(super) struct RowsSender {
     all: SharedRows,
@@ -31,7 +31,7 @@ pub(super) struct RowsSender {
 }
 
 impl SharedRows {
-    /// Says that the diff of `pr` is being read.
+    /// Registers a diff of `pr` in progress.
     pub(super) fn announce(&self, pr: &PrId) -> RowsSender {
         let (rows, receiver) = watch::channel(None);
         let key = pr.to_string();
@@ -44,13 +44,13 @@ impl SharedRows {
         }
     }
 
-    /// Whether the diff of `pr` is being read.
+    /// Returns whether a diff of `pr` is in progress.
     pub(super) fn is_announced(&self, pr: &PrId) -> bool {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.contains_key(&pr.to_string())
     }
 
-    /// The files of `pr`, where its diff is being read and is put together from them.
+    /// Waits for the files of `pr` if a diff in progress is rebuilt from them.
     pub(super) async fn of(&self, pr: &PrId) -> Option<Rows> {
         let mut receiver = {
             let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -62,7 +62,7 @@ impl SharedRows {
 }
 
 impl RowsSender {
-    /// Shares all files.
+    /// Sends all files to the waiting readers.
     pub fn share(&self, files: &[RestFile]) {
         let files = files.iter().map(RestFile::node).collect();
         self.rows.send_replace(Some(Arc::new(files)));

@@ -1,8 +1,8 @@
-//! Merging a part of a stack. GitHub refuses that to its mutations, and has a route for it that
-//! answers at once and merges afterwards, all that is below in the stack together.
+//! Merges part of a stack. GitHub's mutations refuse that; a REST route answers immediately and
+//! then merges the pull request together with all below it.
 //!
-//! The route and its answers: docs.github.com/en/rest/pulls/pulls, "Merge a pull request
-//! asynchronously"; what `details` holds in which state: github.github.io/gh-stack/reference/merge-api.
+//! Route and answers: docs.github.com/en/rest/pulls/pulls, "Merge a pull request asynchronously";
+//! the `details` of each state: github.github.io/gh-stack/reference/merge-api.
 
 use std::time::Duration;
 
@@ -17,12 +17,12 @@ use serde_json::{Map, json};
 use super::merge_attempt::{MergeAttempt, MergeMode, MergeResult};
 use crate::{GitHub, api::JSON, error, mutate::it_happened, number, owner_and_name};
 
-/// The version of the REST interface that has the routes of stacks.
+/// The REST API version that has the stack routes.
 pub(super) const VERSION: &str = "2026-03-10";
-/// The pauses before it is asked again how far the merge is: a minute in all.
+/// The pauses between polls, in seconds: a minute in total.
 const PAUSES: [u64; 10] = [1, 1, 2, 3, 5, 8, 10, 10, 10, 10];
-/// What to do about a merge that may be under way: GitHub answers a second request for it with the
-/// one that runs, or with what came of it.
+/// Recovery for a merge that may be running: GitHub answers a second request with the running merge
+/// or its result.
 static ASK_AGAIN: Hint = Hint::fixed(
     "merge it again: that waits for a merge that runs, and starts no second one",
     Action::again(&[]),
@@ -38,13 +38,13 @@ struct Progress {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Details {
-    /// What to ask for it with, while it is pending.
+    /// The id for polling a pending merge.
     uuid: String,
     message: String,
 }
 
 impl Progress {
-    /// Whether it tells of a merge. An error of any route has a `status` too: its number.
+    /// Returns whether the answer describes a merge. REST errors have a numeric `status` field too.
     fn is_of_a_merge(&self) -> bool {
         matches!(
             self.status.as_str(),
@@ -54,8 +54,8 @@ impl Progress {
 }
 
 impl GitHub {
-    /// Merges it and what is below it, and waits for that up to a minute. The second value is a
-    /// warning where it was not over by then, or an answer was lost.
+    /// Merges the pull request and all below it, and waits up to a minute. The second value is a
+    /// warning if the merge is not finished, or an answer was lost.
     pub(super) async fn merge_stacked(
         &self,
         ask: &MergeAttempt<'_>,
@@ -66,7 +66,7 @@ impl GitHub {
         };
         match self.merge_read_back(ask.pr).await {
             Ok(Some(done)) => Ok((done, Some(it_happened(&error)))),
-            // That nothing is seen of it says little: GitHub merges after it has answered.
+            // An unmerged state proves nothing: GitHub merges after it has answered.
             Ok(None) | Err(_) => Err(error.with_hint(&ASK_AGAIN)),
         }
     }
@@ -91,7 +91,7 @@ impl GitHub {
         let (owner, name) = owner_and_name(&ask.pr.repo)?;
         let number = number(ask.pr)?;
         let path = format!("/repos/{owner}/{name}/pulls/{number}/merge-async");
-        // By default a base branch with a queue has it merge, which then decides the method.
+        // By default a base branch's queue merges the stack, and then chooses the method.
         let past_rules = ask.req.admin;
         let action = if past_rules {
             "direct_merge"
@@ -120,8 +120,8 @@ impl GitHub {
             .api
             .rest_of(VERSION, Method::PUT, &path, JSON, Some(&body.into()))
             .await?;
-        // A merge that runs already is answered with 409 and its key, and what is closed or a draft
-        // with 400 and a merge that failed.
+        // GitHub answers 409 with the id of a running merge, and 400 with a failed merge for a
+        // draft or a closed pull request.
         let told = serde_json::from_slice::<Progress>(&bytes);
         if !status.is_success() && !told.is_ok_and(|it| it.is_of_a_merge()) {
             return Err(error::from_http(

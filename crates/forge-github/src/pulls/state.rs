@@ -1,4 +1,4 @@
-//! Close, reopen, ready and draft: one query for the id and the state, one document of mutations.
+//! Close, reopen, ready and draft: one query for id and state, one document of mutations.
 
 use forge_core::{
     Action, Error, ErrorKind, Hint, Op, Outcome, Param, PrId, Precondition, Result, Retry, Step,
@@ -69,7 +69,7 @@ impl GitHub {
         if req.delete_branch && wire.is_cross_repository {
             outcome.warnings.push(kept_in_fork(pr));
         } else if req.delete_branch && !(is_meant && outcome.value.head_oid == head) {
-            // GitHub deletes without a condition: what was pushed until it was closed stays.
+            // GitHub deletes unconditionally, so a branch with newer commits is kept.
             let closed = &outcome.value;
             let kept = gone_on(&closed.head_branch, closed.head_oid.as_deref());
             outcome.steps.push(Step {
@@ -148,7 +148,7 @@ impl GitHub {
             .await
     }
 
-    /// GitHub refuses where nothing waits.
+    /// GitHub refuses this if auto-merge is not enabled.
     pub(super) async fn cancel_auto_merge(&self, pr: &PrId) -> Result<Outcome<PullRequest>> {
         let (wire, pull) = self.before(pr, false, Branches::None).await?;
         let mut batch = Batch::default();
@@ -167,8 +167,8 @@ impl GitHub {
         Ok(outcome)
     }
 
-    /// Makes the comment of a change that was in effect already, unless the newest comment is that
-    /// comment: an earlier call made it then.
+    /// Adds the comment of a state change that was already in effect, unless the newest comment is
+    /// the same: then an earlier call added it.
     async fn comment_all_the_same(
         &self,
         before: &wire::Pull,
@@ -193,7 +193,7 @@ impl GitHub {
         Ok(())
     }
 
-    /// The pull request before a change, on the wire and in the domain.
+    /// The pull request before a change, as answered and in the domain.
     pub(super) async fn before(
         &self,
         pr: &PrId,
@@ -223,7 +223,7 @@ impl GitHub {
         Ok((rest, pull))
     }
 
-    /// Sends a change of state, and a comment with it in the same document.
+    /// Sends a state change, with its comment in the same document.
     async fn change(
         &self,
         before: &wire::Pull,
@@ -242,13 +242,13 @@ impl GitHub {
             );
         }
         batch.push("change", mutation, json!({ "pullRequestId": before.id }));
-        // One that becomes ready is shown to its code owners.
+        // Marking as ready can request reviews from code owners.
         let with_the_rest = match mutation == MARK_READY {
             true => map::after_edit,
             false => map::after_change,
         };
         let written = self.changed(pull, &batch, comment, with_the_rest).await;
-        // An answer that shows the state before is read back as one that was lost.
+        // An answer with the old state is treated as a lost answer.
         let written = written.and_then(|outcome| match done(&outcome.value) {
             true => Ok(outcome),
             false => {
@@ -279,8 +279,8 @@ impl GitHub {
         Ok(outcome)
     }
 
-    /// Sends it; `comment` is the text of the comment in it, and `with_the_rest` adds what the answer
-    /// does not show.
+    /// Sends the batch; `comment` is the body of the comment in it, and `with_the_rest` adds the
+    /// fields that the answer lacks.
     async fn changed(
         &self,
         before: PullRequest,
@@ -313,7 +313,7 @@ impl GitHub {
     }
 }
 
-/// What is newer than the newest that was there before, oldest first.
+/// The entries newer than the newest one in `before`, oldest first.
 pub(crate) fn since<T>(
     recent: Vec<T>,
     before: &wire::Pull,
@@ -329,12 +329,12 @@ pub(crate) fn since<T>(
     recent.into_iter().skip(old.map_or(0, |i| i + 1))
 }
 
-/// Whether a comment is the one that the viewer wrote.
+/// Returns whether the viewer wrote this comment with this body.
 pub(crate) fn is_mine(comment: &wire::Comment, body: &str) -> bool {
     comment.viewer_did_author && same_text(&comment.body, body)
 }
 
-/// Whether GitHub has this text: it may have changed line ends and trimmed the end.
+/// Returns whether GitHub stored this text: GitHub may change line ends and trim the end.
 pub(crate) fn same_text(stored: &str, sent: &str) -> bool {
     stored
         .lines()
@@ -349,7 +349,7 @@ fn comment_failed(pr: &PrId, body: &str, why: &str) -> Warning {
         .with_hint(Hint::new("write the comment again").with_action(again))
 }
 
-/// The failure of a change whose comment, which is sent before it, was made.
+/// The error of a failed change whose comment was already added.
 fn after_comment(error: Error) -> Error {
     let message = format!(
         "the comment was made, but not the change: {}",
@@ -363,7 +363,7 @@ fn after_comment(error: Error) -> Error {
     failed.with_source(error)
 }
 
-/// Refuses a change of a merged one. A comment that was to go with it can be made by itself.
+/// The error for changing a merged pull request; suggests sending the comment alone.
 fn merged(pr: &PrId, what: &str, comment: Option<&str>) -> Error {
     let error = Error::precondition(
         Precondition::Merged,

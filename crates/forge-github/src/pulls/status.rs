@@ -1,4 +1,4 @@
-//! What concerns the viewer: three lists in one request.
+//! The viewer's pull requests: three lists in one request.
 
 use std::collections::HashSet;
 
@@ -23,11 +23,11 @@ use crate::{
 
 const AUTHOR: &str = "author";
 const REVIEWER: &str = "review-requested";
-/// A search gives no more.
+/// The most results of a GitHub search.
 const MOST: usize = 1000;
 
-/// The first page of each list, and of the branch. GitHub counts what all pages could hold, and
-/// refuses a query of half a million nodes; it gives up on one that is ten seconds of work.
+/// Page sizes of each list, and of the branch. GitHub refuses a query that could return half a
+/// million nodes, counting all pages in full, and times out after ten seconds of work.
 fn pages(fields: PrFields) -> (usize, usize) {
     if fields::is_deep(fields) {
         (10, 10)
@@ -54,7 +54,7 @@ struct Branch {
     pull_requests: Option<Nodes<wire::Pull>>,
 }
 
-/// What is known of the pull requests of one list.
+/// The result of reading one list.
 struct Part<'a> {
     repo: &'a RepoId,
     fields: PrFields,
@@ -169,7 +169,7 @@ impl GitHub {
         })
     }
 
-    /// The parts one after the other, each in pages as small as they must be.
+    /// Reads the lists one by one, with smaller pages where needed.
     async fn status_in_parts(
         &self,
         repo: &RepoId,
@@ -196,7 +196,7 @@ impl GitHub {
         })
     }
 
-    /// The newest pull request of the branch, an open one first.
+    /// The newest pull request of the branch, preferring open ones.
     async fn current(
         &self,
         nodes: Option<Nodes<wire::Pull>>,
@@ -207,7 +207,7 @@ impl GitHub {
         let (repo, fields) = (part.repo, part.fields);
         let mut own = self.rows(nodes, &mut part).await;
         own.retain(|p| is_head(repo, p, head));
-        // Many a fork calls its branch the same.
+        // Many forks may use the same branch name.
         if own.is_empty() && more {
             let all = StateFilter::All;
             let (found, unread) = self.find_and_warn(repo, head, all, fields).await?;
@@ -218,7 +218,7 @@ impl GitHub {
         Ok(own.into_iter().next())
     }
 
-    /// The open pull requests of a search; it is made again, by page, when there are more.
+    /// The open pull requests of a search; repeats the search page by page if there are more.
     async fn all(
         &self,
         nodes: Option<Nodes<wire::Pull>>,
@@ -256,7 +256,7 @@ impl GitHub {
         Ok(page.items)
     }
 
-    /// Each pull request; one that cannot be read is a warning.
+    /// Maps each pull request; those that cannot be mapped become warnings.
     async fn rows(
         &self,
         nodes: Option<Nodes<wire::Pull>>,

@@ -1,4 +1,4 @@
-//! Bringing a head branch up to date with its base: one query, and one mutation at that head.
+//! Updates a head branch from its base: one query, and one mutation at that head.
 
 use forge_core::{
     Error, ErrorKind, Outcome, PrId, Precondition, Result, Retry, Warning, check_expected_base,
@@ -100,7 +100,7 @@ impl GitHub {
     }
 }
 
-/// Whether a refusal says that the base branch has nothing that the head lacks.
+/// Returns whether a refusal means that the head already contains the base branch.
 fn is_up_to_date(error: &Error) -> bool {
     matches!(
         error.kind(),

@@ -1,4 +1,4 @@
-//! One pull request with any sections, in one request for each hundred of the longest.
+//! Reads one pull request, in one request for each hundred entries of its longest section.
 
 use forge_core::{
     Action, Error, ErrorKind, Hint, Op, Param, PrId, RepoId, Result, Warning,
@@ -21,7 +21,7 @@ use crate::{
     map, number, pr_variables,
 };
 
-/// The answer of a query for one pull request of a repository.
+/// The answer to a query for one pull request of a repository.
 #[derive(Debug, Deserialize)]
 pub(crate) struct RepositoryOf {
     repository: Option<PullOf>,
@@ -44,13 +44,13 @@ struct NodeOf {
     node: Option<wire::Pull>,
 }
 
-/// GitHub refuses a diff of more files (docs.github.com, "Limits on diffs").
+/// GitHub refuses diffs of more files (docs.github.com, "Limits on diffs").
 const MAX_DIFF_FILES: u64 = 300;
-/// How many lists of comments of reviews and threads are continued at once.
+/// How many comment lists of reviews and threads are continued at once.
 const NESTED: usize = 10;
 
 impl GitHub {
-    /// A pull request with the sections of `fields`, each in full.
+    /// Reads a pull request with the sections of `fields`, each in full.
     pub(crate) async fn fetch(&self, pr: &PrId, fields: PrFields) -> Result<PullRequest> {
         let base = if fields.contains(PrFields::ROW) {
             Base::Row
@@ -80,8 +80,8 @@ impl GitHub {
         self.domain(&pr.repo, pull, fields, warnings)
     }
 
-    /// A pull request with a selection of one's own, each section of it in full. What could not be
-    /// read is a warning.
+    /// Reads a pull request with a custom selection, each section in full. Unread parts become
+    /// warnings.
     pub(crate) async fn lookup(
         &self,
         pr: &PrId,
@@ -98,8 +98,8 @@ impl GitHub {
         Ok((pull, warnings))
     }
 
-    /// As [`Self::complete`]. The files of a large pull request are those that its diff is being put
-    /// together from, where that is under way and they are what the totals say.
+    /// As [`Self::complete`], but takes the files of a large pull request from a diff that is being
+    /// rebuilt, if they match the totals.
     async fn complete_beside_diff(&self, pr: &PrId, pull: &mut wire::Pull) -> Vec<Warning> {
         let is_refused = pull.changed_files.is_some_and(|n| n > MAX_DIFF_FILES);
         let is_shared = is_refused && self.shared_rows.is_announced(pr);
@@ -118,7 +118,7 @@ impl GitHub {
         warnings
     }
 
-    /// Takes the pull request out of an answer; what of it could not be read is a warning.
+    /// Takes the pull request out of an answer; unread parts become warnings.
     pub(crate) fn pull_of(
         &self,
         pr: &PrId,
@@ -126,7 +126,7 @@ impl GitHub {
     ) -> Result<(wire::Pull, Vec<Warning>)> {
         match answer.data.take().and_then(RepositoryOf::pull) {
             Some(pull) => {
-                // A selection may leave the number out.
+                // A selection may omit the number.
                 let (asked, told) = (number(pr)?, pull.number);
                 if told != 0 && told != asked {
                     let host = &self.info.host;
@@ -143,7 +143,7 @@ impl GitHub {
         }
     }
 
-    /// Why an answer has no pull request.
+    /// The error for an answer without a pull request.
     pub(crate) fn not_found<T>(&self, pr: &PrId, answer: &Answer<T>) -> Error {
         if answer.errors.is_empty() {
             return error::missing(pr);
@@ -151,8 +151,8 @@ impl GitHub {
         self.api.first_error(answer)
     }
 
-    /// Makes the domain's pull request of an answer. What the answer shows to be missing is a
-    /// warning too.
+    /// Maps an answer to the domain's pull request, and warns about sections that the answer left
+    /// out.
     pub(crate) fn domain(
         &self,
         repo: &RepoId,
@@ -168,13 +168,13 @@ impl GitHub {
             unread(rules::BASE_RULES),
         );
         let mut pull = map::pull(&self.info.host, repo, pull, fields, failed)?;
-        // Rules that the viewer may not see are no failure: the section names them itself.
+        // Hidden rules are not a failure: the section lists them itself.
         warnings.retain(|w| w.section != Some(rules::BASE_RULES));
         pull.warnings = warnings;
         Ok(pull)
     }
 
-    /// What `pull` shows to be missing, and `said` does not say already.
+    /// Warnings for missing sections that `said` does not cover.
     fn shown_missing(&self, pull: &wire::Pull, said: &[Warning]) -> Vec<Warning> {
         let mut warnings = Vec::new();
         let asked = pull.review_requests.nodes.iter().flatten().flatten();
@@ -225,8 +225,8 @@ impl GitHub {
         warnings
     }
 
-    /// Reads on where a section has more than came with the first page: all sections together, one
-    /// request for each further hundred. A failure is a warning of the sections it concerns.
+    /// Reads the further pages of all sections together, one request for each further hundred. A
+    /// failure becomes a warning of the sections it concerns.
     pub(crate) async fn complete(&self, pull: &mut wire::Pull) -> Vec<Warning> {
         let mut warnings = Vec::new();
         let mut open = unfinished(pull);
@@ -261,7 +261,7 @@ impl GitHub {
                 });
             }
             extend(pull, further);
-            // A position that stays where it is would be asked for again without end.
+            // An unchanged position would loop forever.
             let next = unfinished(pull);
             open = next
                 .into_iter()
@@ -294,7 +294,7 @@ impl GitHub {
             .await
     }
 
-    /// Reads on in reviews and threads that have more than a hundred comments.
+    /// Reads the further comments of reviews and threads with more than a hundred.
     async fn complete_comments(&self, pull: &mut wire::Pull) -> Vec<Warning> {
         let reviews = pull
             .reviews
@@ -352,7 +352,7 @@ struct CommentsOf {
     comments: Nodes<wire::Comment>,
 }
 
-/// Whether `rows` are all files of `pull`, and each has its counts: REST says 0 past some 20,000 lines
+/// Whether `rows` are all files of `pull`, with their counts: REST reports 0 past some 20,000 lines
 /// (github.com/orgs/community/discussions/213491).
 fn are_all_counted(rows: &[wire::File], pull: &wire::Pull) -> bool {
     let sum = |of: fn(&wire::File) -> u64| Some(rows.iter().map(of).sum::<u64>());
@@ -361,13 +361,13 @@ fn are_all_counted(rows: &[wire::File], pull: &wire::Pull) -> bool {
         && pull.deletions == sum(|file| file.deletions)
 }
 
-/// How many there are, where that was asked for, and how many are here.
+/// The total, if requested, and the number of nodes read.
 fn counts<T>(list: &Nodes<T>) -> (u64, u64) {
     let here = list.nodes.iter().flatten().count() as u64;
     (list.total_count.unwrap_or(here), here)
 }
 
-/// The document that continues several lists of comments on lines.
+/// The document that continues several lists of line comments.
 pub(crate) fn comments_document<'a>(
     lists: impl Iterator<Item = (&'a str, Option<String>)>,
 ) -> (String, Map<String, Value>) {
@@ -391,7 +391,7 @@ pub(crate) fn comments_document<'a>(
     (document.text(), variables)
 }
 
-/// What an error's path concerns, in a sentence; the section stands at `depth`.
+/// The part that an error concerns, for messages; the section is at `depth` in the path.
 pub(crate) fn title(error: &GqlError, depth: usize) -> String {
     match (section(error, depth), error.names().get(depth)) {
         (Some(section), _) => section.title().to_owned(),
@@ -400,7 +400,7 @@ pub(crate) fn title(error: &GqlError, depth: usize) -> String {
     }
 }
 
-/// The field of the model that an error's path concerns; the section stands at `depth`.
+/// The field of the model that an error concerns; the section is at `depth` in the path.
 pub(crate) fn model_field(error: &GqlError, depth: usize) -> Option<&'static str> {
     if let Some(section) = section(error, depth) {
         return Some(section.model_field());
@@ -420,7 +420,7 @@ pub(crate) fn model_field(error: &GqlError, depth: usize) -> Option<&'static str
     }
 }
 
-/// The fields of the fragment `PullRules` that a viewer may not be allowed to see.
+/// The fields of the fragment `PullRules` that need permissions.
 const RULES_FIELDS: &[&str] = &[
     "branchProtectionRule",
     "mergeQueueEntry",
@@ -429,7 +429,7 @@ const RULES_FIELDS: &[&str] = &[
     "viewerCanMergeAsAdmin",
 ];
 
-/// The field of the model with who was asked for a review.
+/// The model's field for requested reviewers.
 pub(crate) const REVIEWERS: &str = "pending_reviewers";
 
 fn section(error: &GqlError, depth: usize) -> Option<Section> {
@@ -439,8 +439,7 @@ fn section(error: &GqlError, depth: usize) -> Option<Section> {
         .and_then(|key| Section::of_key(key))
 }
 
-/// Whether a query was refused for the project boards that `fields` ask for: then the rest is asked
-/// for without them.
+/// Whether a query failed because of the boards in `fields`, so that it is repeated without them.
 pub(super) fn is_without_projects(fields: PrFields, error: &Error) -> bool {
     fields.contains(PrFields::PROJECTS) && error::is_without_projects(error)
 }
@@ -470,7 +469,7 @@ fn contexts(pull: &mut wire::Pull) -> Option<&mut Nodes<wire::Check>> {
     Some(&mut head.commit.status_check_rollup.as_mut()?.contexts)
 }
 
-/// The sections that have more, and where.
+/// The sections with further pages, and their positions.
 fn unfinished(pull: &mut wire::Pull) -> Vec<(Section, String)> {
     let checks = contexts(pull).and_then(|n| n.next());
     [
@@ -513,14 +512,14 @@ fn unfinished(pull: &mut wire::Pull) -> Vec<(Section, String)> {
     .collect()
 }
 
-/// Puts the further pages behind the first ones. A section that came without its page is finished.
+/// Appends further pages. A section whose page is missing counts as finished.
 fn extend(pull: &mut wire::Pull, mut further: wire::Pull) {
     fn put<T>(have: &mut Option<Nodes<T>>, page: Option<Nodes<T>>) {
         if let Some(have) = have.as_mut().filter(|h| h.next().is_some()) {
             have.extend(page.unwrap_or_default());
         }
     }
-    // What is added up must not pass for whole: without its page it stays to be read.
+    // Summed lists must not look complete: without its page, a list stays unfinished.
     fn add<T>(have: Option<&mut Nodes<T>>, page: Option<Nodes<T>>) {
         if let (Some(have), Some(page)) = (have.filter(|h| h.next().is_some()), page) {
             have.extend(page);

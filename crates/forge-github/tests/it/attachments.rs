@@ -27,7 +27,7 @@ fn upload(name: &str, answer: ResponseTemplate) -> Step {
 }
 
 #[tokio::test]
-async fn a_file_is_uploaded_for_the_repository() {
+async fn file_is_uploaded_for_repository() {
     let made = ResponseTemplate::new(201)
         .set_body_json(json!({ "url": "https://github.com/user-attachments/assets/1" }));
     let script = Script::play(vec![repository(200), upload("a%20b%2Epng", made)]).await;
@@ -37,7 +37,7 @@ async fn a_file_is_uploaded_for_the_repository() {
 }
 
 #[tokio::test]
-async fn each_file_has_an_answer_of_its_own() {
+async fn attachments_succeed_or_fail_separately() {
     for (status, wanted) in [
         (404, "may not attach files"),
         (422, "Too large"),
@@ -48,7 +48,7 @@ async fn each_file_has_an_answer_of_its_own() {
         let mut answers = script.repo.attach(&[file("a.png")]).await.unwrap();
         let error = answers.remove(0).unwrap_err();
         assert!(error.message().contains(wanted), "{error}");
-        // Not once more: one repetition would be a request that the script does not expect.
+        // A retry would be an unexpected request for the script.
         script.sent();
     }
     let silent = ResponseTemplate::new(201).set_body_json(json!({}));
@@ -59,7 +59,7 @@ async fn each_file_has_an_answer_of_its_own() {
 }
 
 #[tokio::test]
-async fn without_the_repository_nothing_is_uploaded() {
+async fn attachments_without_repository_are_not_uploaded() {
     let script = Script::play(vec![repository(404)]).await;
     let error = script.repo.attach(&[file("a.png")]).await.unwrap_err();
     assert!(error.is_not_found(), "{error}");

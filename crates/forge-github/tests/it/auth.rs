@@ -1,4 +1,4 @@
-//! Tokens, scopes, sign-on and rate limits; and that no token is ever shown.
+//! Tokens, scopes, single sign-on and rate limits; no token is ever shown.
 
 use std::sync::{
     Arc,
@@ -27,7 +27,7 @@ fn viewer(answer_: ResponseTemplate) -> Step {
 }
 
 #[tokio::test]
-async fn without_a_token_nothing_is_sent() {
+async fn missing_token_sends_no_request() {
     let script = Script::with_token(vec![], Arc::new(FixedToken::none())).await;
     let e = script.repo.viewer().await.unwrap_err();
     assert!(matches!(e.kind(), ErrorKind::Unauthenticated { host } if host == "github.com"));
@@ -36,7 +36,7 @@ async fn without_a_token_nothing_is_sent() {
     script.sent();
 }
 
-/// Gives `old`, and `new` once that was refused.
+/// Returns `old`, and `new` after `old` was refused.
 #[derive(Debug, Default)]
 struct Expiring {
     asked: AtomicUsize,
@@ -60,7 +60,7 @@ impl TokenSource for Expiring {
 }
 
 #[tokio::test]
-async fn a_token_that_expired_is_renewed_once() {
+async fn expired_token_is_renewed_once() {
     let tokens = Arc::new(Expiring::default());
     let script = Script::with_token(
         vec![
@@ -91,7 +91,7 @@ async fn a_token_that_expired_is_renewed_once() {
 }
 
 #[tokio::test]
-async fn sign_on_gives_its_address() {
+async fn sso_error_has_url() {
     let url = "https://github.com/orgs/octo/sso?authorization_request=x";
     let sso = refused(403, "Resource protected by organization SAML enforcement.")
         .insert_header("x-github-sso", format!("required; url={url}").as_str());
@@ -103,7 +103,7 @@ async fn sign_on_gives_its_address() {
 }
 
 #[tokio::test]
-async fn a_missing_scope_is_named() {
+async fn missing_scope_is_named() {
     let message = "Your token has not been granted the required scopes to execute this query. The 'name' field requires one of the following scopes: ['read:user'], but your token has only been granted the: [''] scopes.";
     let script = Script::play(vec![body(
         "Viewer",
@@ -123,7 +123,7 @@ fn limit(kind: &str) -> ResponseTemplate {
 }
 
 #[tokio::test]
-async fn a_limit_in_the_body_is_waited_for_when_it_is_short() {
+async fn short_rate_limit_in_body_is_waited_for() {
     for kind in ["RATE_LIMITED", "RATE_LIMIT"] {
         let script = Script::play(vec![
             viewer(limit(kind).insert_header("retry-after", "5")),
@@ -145,7 +145,7 @@ async fn a_limit_in_the_body_is_waited_for_when_it_is_short() {
 }
 
 #[tokio::test]
-async fn a_write_that_a_limit_refused_is_sent_again() {
+async fn rate_limited_write_is_sent_again() {
     let script = Script::play(vec![
         data("PullView", one(pull(7))),
         answer(
@@ -172,7 +172,7 @@ async fn a_write_that_a_limit_refused_is_sent_again() {
 }
 
 #[tokio::test]
-async fn what_was_left_of_the_limit_is_known() {
+async fn remaining_rate_limit_is_reported() {
     let answer_ = ResponseTemplate::new(200)
         .set_body_json(json!({ "data": { "viewer": user("ada") } }))
         .insert_header("x-ratelimit-limit", "5000")
@@ -186,7 +186,7 @@ async fn what_was_left_of_the_limit_is_known() {
 }
 
 #[tokio::test]
-async fn a_server_that_repeats_the_token_does_not_get_it_shown() {
+async fn token_in_server_message_is_redacted() {
     let echo = &format!("the token {TOKEN} is bad, and so is ghp_{CANARY}{CANARY}");
     for step in [
         viewer(refused(401, echo)),
@@ -219,7 +219,7 @@ async fn a_server_that_repeats_the_token_does_not_get_it_shown() {
 }
 
 #[tokio::test]
-async fn a_token_with_a_line_break_is_refused_without_showing_it() {
+async fn token_with_line_break_is_refused_without_echo() {
     let broken = Arc::new(FixedToken::new(format!("{CANARY}\ntoken")));
     let script = Script::with_token(vec![], broken).await;
     let e = script

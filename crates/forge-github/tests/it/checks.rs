@@ -1,4 +1,4 @@
-//! The log of a check: one request, and the storage that it leads to.
+//! Check logs: one request, and the redirect to storage.
 
 use forge_core::model::{Check, CheckStatus};
 use insta::assert_json_snapshot;
@@ -25,7 +25,7 @@ fn run() -> Check {
 }
 
 #[tokio::test]
-async fn the_end_of_a_log_is_whole_lines() {
+async fn log_end_has_whole_lines() {
     let text = "first line\nsecond line\nerror: it fails\n";
     let answer = || rest(LOG, ResponseTemplate::new(200).set_body_string(text));
     let script = Script::play(vec![answer(), answer()]).await;
@@ -122,7 +122,7 @@ async fn rerun_is_one_request_for_each_workflow_run() {
 }
 
 #[tokio::test]
-async fn what_keeps_no_log_is_not_asked_about() {
+async fn check_without_log_sends_no_request() {
     let status = Check {
         workflow: None,
         ..run()
@@ -139,7 +139,7 @@ async fn what_keeps_no_log_is_not_asked_about() {
 }
 
 #[tokio::test]
-async fn a_log_that_is_gone_and_one_that_nobody_may_read() {
+async fn missing_and_forbidden_logs_are_errors() {
     for (status, code) in [
         (404, "not_found"),
         (410, "not_found"),

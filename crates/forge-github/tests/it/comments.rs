@@ -1,4 +1,4 @@
-//! Comments: made, answered, changed, deleted, listed.
+//! Comments: add, reply, edit, delete, list.
 
 use forge_core::{PageReq, model::CommentId};
 use insta::assert_json_snapshot;
@@ -21,7 +21,7 @@ fn id(script: &Script, key: &str) -> CommentId {
 }
 
 #[tokio::test]
-async fn a_comment_is_two_requests() {
+async fn comment_is_two_requests() {
     let script = Script::play(vec![
         data("PullView", before()),
         data(
@@ -43,7 +43,7 @@ fn threads(list: Value, kind: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_comment_on_lines_is_answered_in_its_thread() {
+async fn reply_to_line_comment_goes_into_thread() {
     let script = Script::play(vec![
         data(
             "ReplyPrepare",
@@ -76,7 +76,7 @@ async fn a_comment_on_lines_is_answered_in_its_thread() {
 }
 
 #[tokio::test]
-async fn a_comment_of_the_conversation_is_answered_by_quoting_it() {
+async fn reply_to_conversation_comment_quotes_comment() {
     let answered = comment(
         "IC_2",
         "ada",
@@ -107,7 +107,7 @@ async fn a_comment_of_the_conversation_is_answered_by_quoting_it() {
 }
 
 #[tokio::test]
-async fn an_answer_to_nothing() {
+async fn reply_to_missing_comment_is_not_found() {
     let mut missing = json!({ "data": threads(nodes(vec![]), "") });
     missing["data"]["node"] = Value::Null;
     missing["errors"] = json!([crate::script::error(
@@ -175,10 +175,10 @@ async fn comments_are_changed_and_deleted_by_their_kind() {
     assert_json_snapshot!("comment_changes", script.sent());
 }
 
-/// An id leads to what it is of, wherever that is: what is of another pull request is neither
-/// answered nor quoted, changed or deleted.
+/// Ids resolve to any object: replying to, quoting, editing and deleting a comment of another pull
+/// request are refused.
 #[tokio::test]
-async fn a_comment_of_another_pull_request() {
+async fn comment_of_another_pull_request_is_refused() {
     let mut steps = Vec::new();
     for (kind, of) in [
         ("IssueComment", "conversationOf"),
@@ -189,11 +189,11 @@ async fn a_comment_of_another_pull_request() {
         found["node"] = json!({ "__typename": kind, "body": "Secret", of: { "id": "PR_8" } });
         steps.push(data("ReplyPrepare", found));
     }
-    // A comment on an issue is of no pull request.
+    // An issue comment belongs to no pull request.
     let mut on_issue = belongs(7);
     on_issue["node"] = json!({ "__typename": "IssueComment", "conversationOf": null });
     steps.extend([data("Belongs", on_issue), data("Belongs", belongs(8))]);
-    // One that there is not, or that this account does not see.
+    // A missing comment, and one that this account cannot see.
     let mut nothing = belongs(7);
     nothing["node"] = Value::Null;
     let hidden = json!({
@@ -217,9 +217,9 @@ async fn a_comment_of_another_pull_request() {
     }
 }
 
-/// Who edits the last comment has listed them: it takes no further request.
+/// Editing the last comment lists the comments first, so the edit needs no further query.
 #[tokio::test]
-async fn a_comment_that_was_listed_is_of_the_pull_request() {
+async fn listed_comment_needs_no_ownership_query() {
     let listed = one(json!({ "comments": nodes(vec![comment("IC_1", "ada", "1")]) }));
     let script = Script::play(vec![
         data("PullView", listed),
@@ -263,7 +263,7 @@ async fn comments_are_paged() {
 }
 
 #[tokio::test]
-async fn texts_that_say_nothing_are_never_sent() {
+async fn empty_and_oversized_comments_are_not_sent() {
     let script = Script::play(vec![]).await;
     for text in ["", " \n\t", &"x".repeat(65_537)] {
         assert_eq!(

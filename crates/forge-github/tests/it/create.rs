@@ -1,4 +1,4 @@
-//! Opening: two requests, three with labels and people, nothing before everything is known.
+//! Opening: two requests, three with labels and people, no mutation before all checks.
 
 use forge_core::{
     Action, ErrorKind, Hint, Op, Param,
@@ -78,7 +78,7 @@ fn decorated() -> Value {
 }
 
 #[tokio::test]
-async fn a_plain_one_is_two_requests() {
+async fn create_takes_two_requests() {
     let script = Script::play(vec![
         data("CreatePrepare", prepared(json!({}))),
         data(
@@ -97,7 +97,7 @@ async fn a_plain_one_is_two_requests() {
 }
 
 #[tokio::test]
-async fn with_labels_people_milestone_and_boards_it_is_three() {
+async fn create_with_labels_people_boards_takes_three_requests() {
     let script = Script::play(vec![
         data("CreatePrepare", lookups()),
         data(
@@ -113,7 +113,7 @@ async fn with_labels_people_milestone_and_boards_it_is_three() {
 }
 
 #[tokio::test]
-async fn from_a_fork() {
+async fn create_from_fork_names_head_repository() {
     let script = Script::play(vec![
         data(
             "CreatePrepare",
@@ -139,7 +139,7 @@ async fn from_a_fork() {
 }
 
 #[tokio::test]
-async fn a_fork_of_another_name_is_left_to_github() {
+async fn create_from_renamed_fork_is_left_to_github() {
     let mut answer = json!({ "data": prepared(json!({ "fork": null })) });
     answer["errors"] = json!([error(
         &["fork"],
@@ -169,7 +169,7 @@ async fn refusal(answer: Value, req: CreatePull) -> forge_core::Error {
 }
 
 #[tokio::test]
-async fn nothing_is_made_when_a_name_is_wrong() {
+async fn create_with_unknown_name_sends_no_mutation() {
     let base = |other: Value| json!({ "data": prepared(other) });
     let plain = || CreatePull::new("feature", "Add it");
     let repo = |part: Value| base(json!({ "repository": part }));
@@ -303,7 +303,7 @@ async fn nothing_is_made_when_a_name_is_wrong() {
 }
 
 #[tokio::test]
-async fn a_missing_scope_for_teams_is_named() {
+async fn create_without_team_scope_names_scope() {
     let mut answer = json!({ "data": prepared(json!({ "team0": null })) });
     answer["errors"] = json!([error(
         &["team0", "team"],
@@ -325,7 +325,7 @@ async fn a_missing_scope_for_teams_is_named() {
 }
 
 #[tokio::test]
-async fn one_that_is_open_already_is_shown() {
+async fn create_of_open_pull_request_names_existing() {
     let other = json!({ "number": 3, "url": "https://github.com/octo/tools/pull/3", "baseRefName": "main",
         "isCrossRepository": false, "headRepositoryOwner": { "login": "octo" } });
     let answer =
@@ -337,7 +337,7 @@ async fn one_that_is_open_already_is_shown() {
 }
 
 #[tokio::test]
-async fn one_that_somebody_opened_meanwhile_is_shown_too() {
+async fn create_after_concurrent_create_names_existing() {
     let script = Script::play(vec![
         data("CreatePrepare", prepared(json!({}))),
         refused(
@@ -364,7 +364,7 @@ async fn one_that_somebody_opened_meanwhile_is_shown_too() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_put_onto_it_is_a_warning_with_its_command() {
+async fn create_failed_parts_are_warnings_with_commands() {
     let mut answer = json!({ "data": decorated() });
     answer["data"]["reviewers"] = Value::Null;
     answer["errors"] = json!([error(
@@ -388,7 +388,7 @@ async fn what_cannot_be_put_onto_it_is_a_warning_with_its_command() {
 }
 
 #[tokio::test]
-async fn a_lost_answer_to_the_labels_is_read_back() {
+async fn create_lost_answer_to_labels_is_read_back() {
     let now = changed(
         7,
         json!({
@@ -428,7 +428,7 @@ async fn a_lost_answer_to_the_labels_is_read_back() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_by_itself_is_never_sent() {
+async fn create_invalid_request_is_not_sent() {
     let script = Script::play(vec![]).await;
     for req in [
         CreatePull::new("feature", " "),

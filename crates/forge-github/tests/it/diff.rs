@@ -37,7 +37,7 @@ fn files(page: &str, list: Vec<Value>, next: bool) -> crate::script::Step {
 }
 
 #[tokio::test]
-async fn a_diff_is_one_request() {
+async fn diff_is_one_request() {
     let script = Script::play(vec![
         rest(
             PULL,
@@ -67,7 +67,7 @@ async fn a_diff_is_one_request() {
 }
 
 #[tokio::test]
-async fn a_diff_that_is_too_large_is_put_together_from_its_files() {
+async fn oversized_diff_is_rebuilt_from_files() {
     for status in [406, 422] {
         let script = Script::play(vec![
             rest(
@@ -105,7 +105,7 @@ async fn a_diff_that_is_too_large_is_put_together_from_its_files() {
 }
 
 #[tokio::test]
-async fn a_series_that_is_too_large_cannot_be_put_together() {
+async fn oversized_patch_series_is_refused() {
     let script = Script::play(vec![rest(
         PULL,
         ResponseTemplate::new(406).set_body_json(json!({ "message": "too large" })),
@@ -121,7 +121,7 @@ async fn a_series_that_is_too_large_cannot_be_put_together() {
 }
 
 #[tokio::test]
-async fn patches_that_were_left_out_are_asked_for_in_small_pages() {
+async fn omitted_patches_are_read_in_small_pages() {
     let long = format!("@@ -0,0 +1,15000 @@\n{}", "+x\n".repeat(15_000));
     let mut first = vec![file("big", "added", Some(&long))];
     first.extend((1..12).map(|n| file(&format!("f{n}"), "added", Some("@@ -0,0 +1 @@\n+y"))));
@@ -146,7 +146,7 @@ async fn patches_that_were_left_out_are_asked_for_in_small_pages() {
 }
 
 #[tokio::test]
-async fn a_pull_request_that_is_not_there() {
+async fn diff_of_missing_pull_request_is_not_found() {
     let gone = || ResponseTemplate::new(404).set_body_json(json!({ "message": "Not Found" }));
     let script = Script::play(vec![
         rest(PULL, gone()),
@@ -173,7 +173,7 @@ async fn a_pull_request_that_is_not_there() {
 }
 
 #[tokio::test]
-async fn files_have_their_old_names() {
+async fn renamed_files_have_previous_names() {
     let mut moved = file("new", "renamed", None);
     moved["previous_filename"] = json!("old");
     let mut empty = file("empty", "added", None);
@@ -225,7 +225,7 @@ async fn files_have_their_old_names() {
 }
 
 #[tokio::test]
-async fn contents_are_blobs_of_one_request() {
+async fn contents_take_one_request() {
     let script = Script::play(vec![data(
         "Contents",
         json!({ "repository": {

@@ -1,4 +1,4 @@
-//! The backend against the GitHub double: it executes what is sent on GitHub's schema, keeps state
+//! The backend against the GitHub double, which executes requests on GitHub's schema, keeps state
 //! and counts requests.
 
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use futures::TryStreamExt;
 
 const REPO: &str = "octo/tools";
 
-/// A transport that reaches the double through the proxy, as gh goes there.
+/// A transport that reaches the double through the proxy, as gh does.
 pub fn http(double: &GitHubDouble) -> Http {
     let url = double.url();
     let get = |name: &str| (name == "HTTP_PROXY").then(|| url.clone());
@@ -111,7 +111,7 @@ impl World {
         self.ada.pr(number)
     }
 
-    /// How many requests `what` took.
+    /// Counts the requests of `what`.
     async fn count<T>(&self, what: impl Future<Output = T>) -> (T, usize) {
         self.double.reset_record();
         let value = what.await;
@@ -128,7 +128,7 @@ fn labels(add: &[&str], remove: &[&str]) -> SetChange<String> {
 }
 
 #[tokio::test]
-async fn a_life_from_opening_to_merge() {
+async fn lifecycle_from_opening_to_merge() {
     let world = World::new();
     let req = CreatePull {
         description: "Ünïcode".into(),
@@ -296,7 +296,7 @@ async fn a_life_from_opening_to_merge() {
 }
 
 #[tokio::test]
-async fn the_budgets_of_small_things() {
+async fn simple_operations_keep_request_budgets() {
     let world = World::new();
     let id = world.open("feature");
     let (plain, n) = {
@@ -362,7 +362,7 @@ async fn the_budgets_of_small_things() {
 }
 
 #[tokio::test]
-async fn boards_are_joined_and_left_within_the_budget() {
+async fn board_changes_keep_request_budget() {
     let world = World::new();
     {
         let mut seed = world.double.seed();
@@ -411,7 +411,7 @@ async fn boards_are_joined_and_left_within_the_budget() {
 }
 
 #[tokio::test]
-async fn who_is_taken_off_takes_nobody_along() {
+async fn removing_reviewers_keeps_others() {
     let world = World::new();
     let id = world.open("feature");
     let reviewers = |add: &[&str], remove: &[&str]| EditPull {
@@ -437,7 +437,7 @@ async fn who_is_taken_off_takes_nobody_along() {
 }
 
 #[tokio::test]
-async fn copilot_is_assigned_where_it_is_switched_on() {
+async fn copilot_is_assigned_if_enabled() {
     let world = World::new();
     let id = world.open("feature");
     let assign = EditPull {
@@ -453,7 +453,7 @@ async fn copilot_is_assigned_where_it_is_switched_on() {
 }
 
 #[tokio::test]
-async fn a_merge_queue_takes_what_is_ready() {
+async fn merge_queue_accepts_ready_pull_request() {
     let world = World::new();
     let id = world.open("feature");
     let rules = Protection {
@@ -492,7 +492,7 @@ async fn a_merge_queue_takes_what_is_ready() {
 }
 
 #[tokio::test]
-async fn a_stack_is_merged_from_the_bottom() {
+async fn stack_is_merged_from_bottom() {
     let world = World::new();
     let bottom = world.open("bottom");
     {
@@ -515,14 +515,14 @@ async fn a_stack_is_merged_from_the_bottom() {
         .await;
     let made = made.unwrap();
     assert_eq!(made.value.pull_request.state, PrState::Merged);
-    // The query, the refusal, the route, one look, and what came of it.
+    // The query, the refusal, the route, one poll, and the merged pull request.
     assert_eq!(n, 5);
     let below = world.ada.view(&bottom, PrFields::NONE).await.unwrap();
     assert_eq!(below.state, PrState::Merged);
 }
 
 #[tokio::test]
-async fn a_stack_is_merged_past_its_rules_when_that_is_asked_for() {
+async fn stack_merge_as_admin_bypasses_rules() {
     let world = World::new();
     let bottom = world.open("bottom");
     {
@@ -548,7 +548,7 @@ async fn a_stack_is_merged_past_its_rules_when_that_is_asked_for() {
 }
 
 #[tokio::test]
-async fn a_stack_whose_merge_is_under_way_is_waited_for_by_asking_again() {
+async fn stack_merge_repeated_waits_for_running_merge() {
     let world = World::new();
     let bottom = world.open("bottom");
     {
@@ -578,7 +578,7 @@ fn on_top(head: &str, below: &PrId) -> CreatePull {
     }
 }
 
-/// The numbers of the pull requests of each stack.
+/// The numbers of the pull requests in each stack.
 fn stacks(double: &GitHubDouble) -> Vec<Vec<u64>> {
     let seed = double.seed();
     let numbers = |pulls: &[u64]| -> Vec<u64> {
@@ -589,7 +589,7 @@ fn stacks(double: &GitHubDouble) -> Vec<Vec<u64>> {
 }
 
 #[tokio::test]
-async fn what_is_opened_on_top_of_another_is_in_its_stack() {
+async fn create_on_top_joins_stack() {
     let world = World::new();
     let bottom = world.open("bottom");
     for head in ["middle", "top"] {
@@ -599,7 +599,7 @@ async fn what_is_opened_on_top_of_another_is_in_its_stack() {
     let req = on_top("middle", &bottom);
     let (middle, n) = world.count(world.ada.create(&req)).await;
     let middle = middle.unwrap();
-    // The query, a look at the stacks, the mutation, and the stack.
+    // The query, the read of stacks, the mutation, and the stack.
     assert_eq!((n, middle.warnings.len()), (4, 0), "{:?}", middle.warnings);
     let mut req = on_top("top", &middle.value.id);
     req.labels = vec!["bug".into()];
@@ -622,7 +622,7 @@ async fn what_is_opened_on_top_of_another_is_in_its_stack() {
 }
 
 #[tokio::test]
-async fn a_stack_whose_answer_is_lost_is_made_once() {
+async fn stack_lost_answer_creates_one_stack() {
     let world = World::new();
     let bottom = world.open("bottom");
     let lost = Fault::status(502).committed();
@@ -638,7 +638,7 @@ async fn a_stack_whose_answer_is_lost_is_made_once() {
 }
 
 #[tokio::test]
-async fn without_stacks_it_is_on_top_by_its_base() {
+async fn create_on_top_without_stacks_sets_base_only() {
     let world = World::new();
     let bottom = world.open("bottom");
     world.double.seed().stacks_off = true;
@@ -654,7 +654,7 @@ async fn without_stacks_it_is_on_top_by_its_base() {
 }
 
 #[tokio::test]
-async fn a_part_of_a_stack_is_merged_whole_or_not_at_all() {
+async fn stack_part_merge_is_atomic() {
     let world = World::new();
     let bottom = world.open("bottom");
     {
@@ -678,7 +678,7 @@ async fn a_part_of_a_stack_is_merged_whole_or_not_at_all() {
 }
 
 #[tokio::test]
-async fn many_are_one_request_per_hundred() {
+async fn list_takes_one_request_per_hundred() {
     let world = World::new();
     world.double.seed().many_pulls(REPO, 250);
     let query = PullQuery {
@@ -692,7 +692,7 @@ async fn many_are_one_request_per_hundred() {
 }
 
 #[tokio::test]
-async fn checks_are_read_and_required_ones_known() {
+async fn checks_include_which_are_required() {
     let world = World::new();
     let id = world.open("feature");
     let number = id.key.to_string().parse().unwrap();
@@ -713,7 +713,7 @@ async fn checks_are_read_and_required_ones_known() {
 }
 
 #[tokio::test]
-async fn large_ones_are_read_past_a_hundred() {
+async fn large_pull_request_sections_are_paged() {
     let world = World::new();
     {
         let mut seed = world.double.seed();
@@ -769,7 +769,7 @@ async fn large_ones_are_read_past_a_hundred() {
 }
 
 #[tokio::test]
-async fn everyone_who_reviewed_is_counted() {
+async fn approvals_beyond_one_page_are_counted() {
     let world = World::new();
     let id = world.open("feature");
     let approve = |readers: std::ops::Range<usize>| {
@@ -786,7 +786,7 @@ async fn everyone_who_reviewed_is_counted() {
 
     approve(100..128);
     {
-        // Her comment does not take back what she asked for, and is the later review.
+        // Her later comment does not withdraw the requested changes.
         let mut seed = world.double.seed();
         seed.review(REPO, 1, "grace", ReviewState::ChangesRequested, "No.");
         seed.review(REPO, 1, "linus", ReviewState::Commented, "Hm.");
@@ -810,7 +810,7 @@ async fn everyone_who_reviewed_is_counted() {
     whole(&rows.unwrap().items[0]);
     assert_eq!(n, 2);
 
-    // What is told after a change is told of everyone as well.
+    // The results of changes include all reviewers too.
     let title = EditPull {
         title: Some("New".into()),
         ..EditPull::default()
@@ -862,7 +862,7 @@ async fn labels_are_defined_and_deleted() {
 }
 
 #[tokio::test]
-async fn nothing_is_created_when_something_is_wrong() {
+async fn create_with_invalid_input_creates_nothing() {
     let world = World::new();
     let field = |e: &forge_core::Error| match e.kind() {
         ErrorKind::InvalidInput { field } => field.unwrap_or_default(),
@@ -938,7 +938,7 @@ async fn nothing_is_created_when_something_is_wrong() {
 }
 
 #[tokio::test]
-async fn a_pull_request_from_a_fork() {
+async fn create_from_fork_works() {
     let world = World::new();
     {
         let mut seed = world.double.seed();
@@ -981,7 +981,7 @@ async fn a_pull_request_from_a_fork() {
 }
 
 #[tokio::test]
-async fn edits_and_updates_are_two_requests_each() {
+async fn edits_and_updates_take_two_requests() {
     let world = World::new();
     let edits = |path: &str| CreatePull {
         edits: vec![FileEdit::write(path, "x\n")],

@@ -1,4 +1,4 @@
-//! Edits of any mix: two requests, and one more to take reviewers off beside other changes.
+//! Edits of any combination: two requests, and one more to remove reviewers.
 
 use forge_core::{
     ErrorKind,
@@ -58,7 +58,7 @@ fn dressed() -> Value {
 }
 
 #[tokio::test]
-async fn everything_at_once_is_two_requests_and_one_for_who_leaves() {
+async fn edit_takes_two_requests_and_one_removing_reviewers() {
     let edit = EditPull {
         title: Some("New".into()),
         description: Some(String::new()),
@@ -107,7 +107,7 @@ async fn everything_at_once_is_two_requests_and_one_for_who_leaves() {
 const WITHDRAW: &str = "DELETE /repos/octo/tools/pulls/7/requested_reviewers";
 
 #[tokio::test]
-async fn reviewers_leave_by_name_and_the_others_stay() {
+async fn edit_removes_only_named_reviewers() {
     let remove = ["LINUS", "octo/core", "copilot"].map(Reviewer::parse);
     let edit = EditPull {
         reviewers: SetChange {
@@ -141,7 +141,7 @@ async fn reviewers_leave_by_name_and_the_others_stay() {
 }
 
 #[tokio::test]
-async fn copilot_is_asked_and_assigned_by_name() {
+async fn edit_requests_and_assigns_copilot_by_name() {
     let edit = EditPull {
         assignees: set(&["@copilot"], &[]),
         reviewers: SetChange {
@@ -180,7 +180,7 @@ fn boards(titles: &[&str]) -> Value {
 }
 
 #[tokio::test]
-async fn boards_are_found_wherever_they_are_and_left_by_item() {
+async fn edit_finds_boards_and_removes_board_items() {
     let item =
         json!({ "id": "PVTI_1", "project": { "id": "PVT_old", "title": "Old" }, "status": null });
     let on = changed(7, json!({ "projectItems": { "nodes": [item] } }));
@@ -236,7 +236,7 @@ async fn boards_are_found_wherever_they_are_and_left_by_item() {
 }
 
 #[tokio::test]
-async fn boards_are_not_touched_without_the_scope_for_it() {
+async fn edit_of_boards_without_scope_is_refused() {
     let answer = prepared(pull(7), boards(&["Here"]), json!({ "boards": boards(&[]) }));
     let step = crate::script::answer(
         "EditPrepare",
@@ -258,7 +258,7 @@ async fn boards_are_not_touched_without_the_scope_for_it() {
 }
 
 #[tokio::test]
-async fn reviewers_are_added_without_replacing() {
+async fn edit_adds_reviewers_without_replacing() {
     let edit = EditPull {
         reviewers: SetChange {
             add: vec![Reviewer::parse("@ken")],
@@ -290,7 +290,7 @@ async fn reviewers_are_added_without_replacing() {
 }
 
 #[tokio::test]
-async fn a_stale_version_changes_nothing() {
+async fn edit_with_stale_version_is_refused() {
     let script = Script::play(vec![
         data("EditPrepare", prepared(pull(7), json!({}), json!({}))),
         data("EditPrepare", prepared(pull(7), json!({}), json!({}))),
@@ -318,7 +318,7 @@ async fn a_stale_version_changes_nothing() {
 }
 
 #[tokio::test]
-async fn an_edit_that_changes_nothing_sends_no_mutation() {
+async fn edit_without_changes_sends_no_mutation() {
     let edit = EditPull {
         labels: set(&[], &["absent"]),
         ..EditPull::default()
@@ -334,7 +334,7 @@ async fn an_edit_that_changes_nothing_sends_no_mutation() {
 }
 
 #[tokio::test]
-async fn a_base_that_is_missing_or_the_head() {
+async fn edit_to_missing_or_own_base_is_refused() {
     for (repo, base) in [
         (json!({ "newBase": null }), "nowhere"),
         (json!({ "newBase": { "id": "R" } }), "feature"),
@@ -362,7 +362,7 @@ async fn a_base_that_is_missing_or_the_head() {
 }
 
 #[tokio::test]
-async fn an_edit_that_half_failed_says_which_half() {
+async fn edit_partial_failure_names_failed_parts() {
     let edit = EditPull {
         labels: set(&["bug"], &[]),
         ..title("New")

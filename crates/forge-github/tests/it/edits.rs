@@ -2,7 +2,7 @@
 
 use forge_core::{
     Action, Op, Param, Retry,
-    model::{CreatePull, FileEdit},
+    model::{CreatePull, FileEdit, PushEdits},
 };
 use insta::assert_json_snapshot;
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ use crate::{
 /// The blob id of "old\n".
 const OLD: &str = "3367afdbbf91e638efe983616377c60477cc6612";
 
-/// Edits on top of a base branch with the files `a.txt`, `gone.txt` and `run.sh`, a program.
+/// Edits based on a branch with the files `a.txt`, `gone.txt` and `run.sh`, an executable.
 fn edits() -> CreatePull {
     CreatePull {
         edits: vec![
@@ -51,7 +51,7 @@ fn made() -> Value {
 }
 
 #[tokio::test]
-async fn branch_commit_and_pull_request_are_one_document() {
+async fn edits_branch_commit_and_pull_are_one_document() {
     let script = Script::play(vec![
         data("CreatePrepare", there(json!({}))),
         data("createRef", made()),
@@ -69,7 +69,7 @@ async fn branch_commit_and_pull_request_are_one_document() {
 }
 
 #[tokio::test]
-async fn the_branch_is_named_after_the_title() {
+async fn edits_branch_is_named_after_title() {
     let script = Script::play(vec![
         data("CreatePrepare", there(json!({}))),
         data("createRef", made()),
@@ -89,7 +89,34 @@ async fn the_branch_is_named_after_the_title() {
 }
 
 #[tokio::test]
-async fn what_does_not_fit_the_base_branch_is_refused_after_one_request() {
+async fn edits_on_branch_require_expected_head() {
+    let commit = json!({ "m": { "commit": { "oid": "a".repeat(40) } } });
+    let script = Script::play(vec![
+        data("PushPrepare", there(json!({}))),
+        data("createCommitOnBranch", commit),
+        data("PushPrepare", there(json!({ "oid": "c".repeat(40) }))),
+    ])
+    .await;
+    let push = PushEdits {
+        branch: "work".to_owned(),
+        expected_head: "b".repeat(40),
+        message: "Edit some files\n\nWhy.".to_owned(),
+        edits: edits().edits,
+    };
+    let made = script.repo.push_edits(&push).await.unwrap();
+    assert_eq!(made.value.oid, "a".repeat(40));
+    let moved = script.repo.push_edits(&push).await.unwrap_err();
+    assert_eq!(moved.code(), "conflict");
+    let sent = script.sent();
+    let input = &sent[1].1["m"];
+    assert_eq!(input["expectedHeadOid"], "b".repeat(40));
+    assert_eq!(input["branch"]["branchName"], "work");
+    assert_eq!(input["message"]["body"], "Why.");
+    assert_eq!(input["fileChanges"]["additions"][0]["path"], "a.txt");
+}
+
+#[tokio::test]
+async fn edits_conflicting_with_base_are_refused_before_writes() {
     let executable = |path: &str, executable| CreatePull {
         edits: vec![FileEdit {
             executable: Some(executable),
@@ -148,7 +175,7 @@ async fn what_does_not_fit_the_base_branch_is_refused_after_one_request() {
 }
 
 #[tokio::test]
-async fn a_branch_that_is_there_is_refused_after_one_request() {
+async fn edits_to_existing_branch_are_refused_before_writes() {
     let mut answer = there(json!({}));
     answer["repository"]["headRef"] = json!({ "id": "REF_1", "name": "edit" });
     let script = Script::play(vec![data("CreatePrepare", answer)]).await;
@@ -158,7 +185,7 @@ async fn a_branch_that_is_there_is_refused_after_one_request() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_by_itself_is_never_sent() {
+async fn edits_invalid_request_is_not_sent() {
     let script = Script::play(vec![]).await;
     let fork = forge_core::model::HeadRef {
         owner: Some("grace".into()),
@@ -187,7 +214,7 @@ async fn what_is_wrong_by_itself_is_never_sent() {
     script.sent();
 }
 
-/// The answer when one of the three failed, and with it those behind it.
+/// The answer if one of the three mutations failed, and the later ones with it.
 fn half(done: &[&str], kind: &str, message: &str) -> Value {
     let mut answer = json!({ "data": made(), "errors": [] });
     let mut errors = vec![];
@@ -212,7 +239,7 @@ fn half(done: &[&str], kind: &str, message: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_branch_without_a_pull_request_goes_again() {
+async fn edits_branch_is_deleted_after_failed_create() {
     let failed = half(
         &["branch"],
         "STALE_DATA",
@@ -230,7 +257,7 @@ async fn a_branch_without_a_pull_request_goes_again() {
 }
 
 #[tokio::test]
-async fn a_branch_that_stays_is_named() {
+async fn edits_undeleted_branch_is_named() {
     let failed = half(
         &["branch", "commit"],
         "UNPROCESSABLE",
@@ -265,7 +292,7 @@ async fn a_branch_that_stays_is_named() {
 }
 
 #[tokio::test]
-async fn a_branch_that_could_not_be_made_is_the_error() {
+async fn edits_failed_branch_is_error() {
     let failed = half(
         &[],
         "FORBIDDEN",
@@ -282,7 +309,7 @@ async fn a_branch_that_could_not_be_made_is_the_error() {
 }
 
 #[tokio::test]
-async fn a_lost_answer_is_read_back_and_never_sent_again() {
+async fn edits_lost_answer_is_read_back() {
     let list = |rows: Vec<Value>| {
         data(
             "PullList",

@@ -1,9 +1,9 @@
-//! Random faults on the writes, checked on the double's state: whatever breaks, at most one object
-//! is made, the answer is true, and requests are bounded.
+//! Random faults on writes, checked against the double's state: at most one object is created, the
+//! answer is true, and requests are bounded.
 //!
-//! Plans run in batches of [`BATCH`] on a double of their own. A batch follows from its seed, which
-//! a failure names: `FORGE_FAULT_SEED` runs that batch alone, from the same empty double to the
-//! same plan. `FORGE_FAULT_PLANS` sets how many plans run without it.
+//! Plans run in batches of [`BATCH`], each on its own double. A batch is determined by its seed,
+//! which a failure names: `FORGE_FAULT_SEED` runs that batch alone, from the same empty double to
+//! the same plan. `FORGE_FAULT_PLANS` sets how many plans run otherwise.
 
 use std::time::Duration;
 
@@ -25,8 +25,8 @@ use forge_testkit::{
 use crate::double::World;
 
 const REPO: &str = "octo/tools";
-/// The most requests that one write may take: its own, the repetitions of its reads, the waits for
-/// limits and the reading back.
+/// The most requests that one write may take: its own, retries of its reads, waits for rate limits,
+/// and the read-back.
 const MOST: usize = 24;
 
 fn fault(rng: &mut Rng, on_mutation: bool) -> (Fault, bool) {
@@ -53,7 +53,7 @@ fn fault(rng: &mut Rng, on_mutation: bool) -> (Fault, bool) {
     )
 }
 
-/// A write, and what it is about.
+/// The kinds of writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Write {
     Create,
@@ -82,19 +82,19 @@ impl Write {
         matches!(self, Self::Create | Self::CreateInFull)
     }
 
-    /// How many mutations it may take.
+    /// How many mutations the write may take.
     fn mutations(self) -> usize {
         1 + usize::from(self == Self::CreateInFull)
     }
 }
 
-/// What the double has of a write, and what was answered.
+/// The double's state after a write, and the answer.
 struct Seen {
-    /// How many there are of what it makes.
+    /// How many objects of the created kind exist.
     objects: usize,
-    /// With all that was asked for.
+    /// Whether the object has everything requested.
     whole: bool,
-    /// How many warnings came with it.
+    /// The number of warnings, or the error.
     answer: Result<usize, Error>,
 }
 
@@ -206,7 +206,7 @@ async fn write(world: &World, write: Write, head: &str, pull: Option<&PrId>) -> 
 /// How many plans run on one double.
 const BATCH: u64 = 25;
 
-/// How many plans run, in four parts that run side by side.
+/// How many plans run, in four parallel parts.
 const PLANS: u64 = 1000;
 
 #[tokio::test]
@@ -239,7 +239,7 @@ async fn quarter(part: u64) {
             let mut left = env("FORGE_FAULT_PLANS").unwrap_or(PLANS) / 4;
             while left > 0 {
                 let count = left.min(BATCH);
-                // A seed that is easily typed.
+                // A short seed is easy to type.
                 batch(fastrand::u64(0..1 << 32), count, &mut tally).await;
                 left -= count;
             }
@@ -248,13 +248,13 @@ async fn quarter(part: u64) {
     tally.tell();
 }
 
-/// What came of the plans.
+/// Results of the plans.
 #[derive(Debug, Default)]
 struct Tally {
     plans: u64,
-    /// That hit a write after it was carried out.
+    /// Plans whose fault hit a write after its execution.
     hidden: u64,
-    /// That were told as done all the same.
+    /// Plans of `hidden` whose answer was still a success.
     recovered: u64,
 }
 

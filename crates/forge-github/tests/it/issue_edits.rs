@@ -1,4 +1,4 @@
-//! Edits of issues on the double: how many requests they take, and what happens in part.
+//! Edits of issues on the double: request counts, and partial failures.
 
 use forge_core::{
     ErrorKind, PageReq, Repo, Retry,
@@ -14,7 +14,7 @@ use crate::double::{World, handle};
 
 const REPO: &str = "octo/tools";
 
-/// A world with a board of `octo` that has the fields `Status` and `Estimate`, and `count` issues.
+/// A world with a board of `octo` with the fields `Status` and `Estimate`, and `count` issues.
 pub struct Board {
     pub world: World,
     pub project: u64,
@@ -33,7 +33,7 @@ impl Board {
         Self { world, project }
     }
 
-    /// Puts an issue onto the board.
+    /// Adds an issue to the board.
     pub fn item(&self, number: u64, status: &str) -> u64 {
         let mut seed = self.world.double.seed();
         seed.project_item(self.project, REPO, number, status)
@@ -44,7 +44,7 @@ impl Board {
         seed.project_values(self.project, REPO, number)
     }
 
-    /// The names of the requests that `what` takes.
+    /// The names of the requests of `what`.
     pub async fn sent<T>(&self, what: impl Future<Output = T>) -> (T, Vec<String>) {
         self.world.double.reset_record();
         let result = what.await;
@@ -202,7 +202,7 @@ async fn edit_takes_everything_back() {
 }
 
 #[tokio::test]
-async fn issue_off_the_board_is_added_first() {
+async fn issue_off_board_is_added_first() {
     let b = Board::new(2);
     let repo = &b.world.ada;
     let edit = values([("Status", Some("Todo"))]);
@@ -216,7 +216,7 @@ async fn issue_off_the_board_is_added_first() {
             "updateProjectV2ItemFieldValue"
         ]
     );
-    // Clearing a value of an issue that is not there changes nothing.
+    // Clearing a value of an issue off the board changes nothing.
     let clear = values([("Status", None)]);
     let (done, sent) = b.sent(repo.edit_issue(&id(repo, 2), &clear)).await;
     assert!(done.unwrap().unchanged);
@@ -263,7 +263,7 @@ async fn unknown_field_or_value_lists_valid_ones() {
             "{told}"
         );
     }
-    // With the board in the cache, it is read once more.
+    // A cached board is read once more.
     let edit = values([("Status", Some("New"))]);
     let (e, sent) = b.sent(repo.edit_issue(&id(repo, 1), &edit)).await;
     assert_eq!(e.unwrap_err().code(), "invalid_input");
@@ -301,7 +301,7 @@ async fn unknown_field_or_value_lists_valid_ones() {
 }
 
 #[tokio::test]
-async fn batch_of_forty_five_takes_one_query_and_three_documents() {
+async fn batch_takes_one_query_and_document_per_twenty() {
     let b = Board::new(45);
     for n in 1..=45 {
         b.item(n, "Todo");
@@ -330,7 +330,7 @@ async fn batch_of_forty_five_takes_one_query_and_three_documents() {
 }
 
 #[tokio::test]
-async fn failures_of_a_batch_are_of_their_issues() {
+async fn batch_failures_belong_to_single_issues() {
     let b = Board::new(5);
     b.item(1, "Todo");
     let repo = &b.world.ada;
@@ -352,7 +352,7 @@ async fn failures_of_a_batch_are_of_their_issues() {
         expected_version: Some("stale".into()),
         ..title("Never")
     };
-    // GitHub refuses an issue above itself, and the title has changed by then.
+    // GitHub refuses a parent cycle, after the title was changed.
     let cycle = EditIssue {
         parent: Some(Some(id(repo, 5))),
         ..title("Half")
@@ -403,7 +403,7 @@ async fn failures_of_a_batch_are_of_their_issues() {
 }
 
 #[tokio::test]
-async fn lost_answer_of_a_batch_is_read_back() {
+async fn lost_answer_of_batch_is_read_back() {
     for committed in [true, false] {
         let b = Board::new(3);
         for n in 1..=3 {
@@ -529,7 +529,7 @@ async fn create_with_relations_and_values_takes_four_requests() {
     assert_eq!(relations.parent.as_ref().unwrap().title, "Issue 1");
     assert_eq!(relations.blocked_by.len(), 2);
     assert!(made.steps.iter().all(|s| s.done) && made.steps.len() == 4);
-    // What cannot be resolved is told before anything is made.
+    // Unresolvable names fail before the issue is created.
     for (new, field) in [
         (
             NewIssue {
@@ -550,7 +550,7 @@ async fn create_with_relations_and_values_takes_four_requests() {
         assert_eq!(e.code(), "invalid_input");
         assert!(e.message().contains(field), "{e}");
     }
-    // What fails afterwards is named, and the issue is there.
+    // Later failures are named, and the issue exists.
     let refusal = json!({ "data": { "e0_item": null }, "errors": [{
         "type": "FORBIDDEN", "path": ["e0_item"],
         "message": "Resource not accessible by integration",
@@ -679,7 +679,7 @@ async fn field_lost_answer_is_read_back() {
 }
 
 #[tokio::test]
-async fn board_of_a_user_is_found() {
+async fn board_of_user_is_found() {
     let b = Board::new(1);
     let mut seed = b.world.double.seed();
     seed.project("ada", "Own", &["Now"]);
@@ -725,7 +725,7 @@ async fn missing_board_is_refused_by_reads() {
         let (code, message) = ("not_found", "there is no board octo/77");
         assert_eq!((e.code(), e.message()), (code, message));
     }
-    // One that exists is looked for once, for an issue that is not on it.
+    // For an issue off the board, the existing board is read once.
     for wanted in [&["IssueView", "Board"][..], &["IssueView"]] {
         let (issue, sent) = b.sent(repo.issue(&one, &on_board())).await;
         assert!(issue.unwrap().values.is_empty());
@@ -734,7 +734,7 @@ async fn missing_board_is_refused_by_reads() {
 }
 
 #[tokio::test]
-async fn token_without_project_scope_is_refused_with_the_scope() {
+async fn token_without_project_scope_names_scope() {
     let b = Board::new(1);
     b.item(1, "Todo");
     let mut seed = b.world.double.seed();
@@ -760,7 +760,7 @@ async fn token_without_project_scope_is_refused_with_the_scope() {
         let hint = e.hint().unwrap().to_string();
         assert!(hint.contains("project"), "{hint}");
     }
-    // What names no board needs no such scope.
+    // Reads without a board need no such scope.
     repo.issue(&one, &IssueFields::NONE).await.unwrap();
     assert_eq!(b.values(1), [("Status".to_owned(), "Todo".to_owned())]);
 }

@@ -1,4 +1,4 @@
-//! Relations, history, comments and files on the double, with the requests that they take.
+//! Relations, history, comments and files on the double, with their request counts.
 
 use std::sync::Arc;
 
@@ -51,7 +51,7 @@ async fn group_within_two_hops_takes_two_requests() {
     let set = set.unwrap();
     assert_eq!(sent, ["RelatedIssues"]);
     assert_eq!(numbers(&set), [2, 1, 5, 6]);
-    // The neighbours have their values and the ids of the next hop.
+    // Neighbours have values, and the ids of the next hop.
     let five = of(&set, 5);
     assert_eq!(five.values["Status"], "Doing");
     assert_eq!(five.labels[0].name, "bug");
@@ -67,7 +67,7 @@ async fn group_within_two_hops_takes_two_requests() {
     let (set, sent) = b.sent(repo.related_issues(&hop, &on_board())).await;
     assert_eq!(sent, ["RelatedIssues"]);
     assert_eq!(numbers(&set.unwrap())[..4], [3, 4, 7, 8]);
-    // A neighbour's version guards an edit of it.
+    // A neighbour's version guards its edit.
     let edit = EditIssue {
         expected_version: Some(five.version.clone()),
         ..values([("Status", Some("Done"))])
@@ -78,7 +78,7 @@ async fn group_within_two_hops_takes_two_requests() {
 }
 
 #[tokio::test]
-async fn related_issues_come_ten_to_a_query() {
+async fn related_issues_come_ten_per_query() {
     let b = Board::new(25);
     b.item(1, "Todo");
     let repo = &b.world.ada;
@@ -127,7 +127,7 @@ async fn neighbours_come_with_their_comments() {
         .await;
     let set = set.unwrap();
     assert_eq!(sent.len(), 1);
-    // An issue with more comments than a neighbour's page is not given along.
+    // An issue with more comments than a neighbour's page is left out.
     assert_eq!(numbers(&set), [1, 2]);
     let comments = of(&set, 2).comments.as_ref().unwrap();
     let bodies: Vec<&str> = comments.iter().map(|c| c.body.as_str()).collect();
@@ -139,7 +139,7 @@ async fn neighbours_come_with_their_comments() {
 }
 
 #[tokio::test]
-async fn neighbour_with_long_lists_is_not_given_along() {
+async fn neighbour_with_long_lists_is_left_out() {
     let b = Board::new(30);
     let repo = &b.world.ada;
     let mut seed = b.world.double.seed();
@@ -185,7 +185,7 @@ async fn relations_cross_repositories() {
     assert_eq!(set.issues[1].id, there);
     let back = set.issues[1].relations.as_ref().unwrap();
     assert_eq!(back.blocking[0].id, id(repo, 1));
-    // Across repositories, a relation is made and taken back too.
+    // Relations across repositories can be added and removed too.
     let edit = |add: bool| EditIssue {
         blocked_by: SetChange {
             add: if add { vec![there.clone()] } else { vec![] },
@@ -332,7 +332,7 @@ async fn comments_are_edited_and_deleted_by_id() {
         .edit_issue_comment(&one, &made.id, "Third.", Some("stale"))
         .await;
     assert_eq!(e.unwrap_err().code(), "conflict");
-    // A comment of another issue is none of this one.
+    // A comment of another issue is refused.
     let two = id(repo, 2);
     for key in [made.id.as_str(), "IC_nothing"] {
         let e = repo.delete_issue_comment(&two, key).await.unwrap_err();
@@ -349,7 +349,7 @@ async fn comments_are_edited_and_deleted_by_id() {
 }
 
 #[tokio::test]
-async fn delete_takes_an_administrator() {
+async fn delete_requires_administrator() {
     let b = Board::new(2);
     let one = id(&b.world.ada, 1);
     let (e, sent) = b.sent(b.world.grace.delete_issue(&one)).await;
@@ -373,7 +373,7 @@ async fn delete_takes_an_administrator() {
 }
 
 #[tokio::test]
-async fn file_of_a_branch_is_one_request() {
+async fn file_of_branch_is_one_request() {
     let b = Board::new(0);
     let repo = &b.world.ada;
     let mut seed = b.world.double.seed();
@@ -402,7 +402,7 @@ async fn file_of_a_branch_is_one_request() {
     assert!(repo.info().await.is_ok() && Capability::RepoFile.reads());
 }
 
-/// A handle with another token for boards.
+/// A handle with a separate token for boards.
 fn with_board_token(b: &Board, account: &str, boards: &str) -> Repo {
     let http = http(&b.world.double);
     let account = Arc::new(FixedToken::new(account));
@@ -413,7 +413,7 @@ fn with_board_token(b: &Board, account: &str, boards: &str) -> Repo {
 }
 
 #[tokio::test]
-async fn board_token_is_for_requests_that_name_a_board() {
+async fn board_token_is_limited_to_board_requests() {
     let b = Board::new(2);
     b.item(1, "Todo");
     let mut seed = b.world.double.seed();
@@ -446,16 +446,16 @@ async fn board_token_is_for_requests_that_name_a_board() {
     );
     let seed = b.world.double.seed();
     let ada = seed.find_account("ada");
-    // Who may not triage has moved it on the board, and the account has said so.
+    // The board token moved the item, and the account wrote the comment.
     assert_eq!(seed.comments_of(REPO, 1)[0].author, ada);
     drop(seed);
-    // Without a board, the token for boards is not used: it may not close an issue.
+    // Without a board, the board token is unused: it may not close an issue.
     let open = EditIssue {
         state: Some(IssueState::Open),
         ..EditIssue::default()
     };
     repo.edit_issue(&one, &open).await.unwrap();
-    // What fails on the board is not told of in a comment.
+    // A failure on the board adds no comment.
     let broken = with_board_token(&b, "gho_0canary0plain", "gho_0canary0plain");
     let edit = EditIssue {
         comment: Some("Never.".into()),

@@ -1,4 +1,4 @@
-//! Issues: what is sent, and what an answer becomes; writes whose answer is lost.
+//! Issues: requests and mapped answers; writes whose answer is lost.
 
 use forge_core::{
     Action, Error, Op, PageReq, Param, Retry,
@@ -90,7 +90,7 @@ fn new() -> NewIssue {
 }
 
 #[tokio::test]
-async fn a_list_is_one_request_a_page_and_a_filter_is_a_search() {
+async fn issue_list_pages_and_filters_as_search() {
     let list = |list: Value| json!({ "repository": { "issues": list } });
     let found = json!({
         "issueCount": 2,
@@ -125,7 +125,7 @@ async fn a_list_is_one_request_a_page_and_a_filter_is_a_search() {
 }
 
 #[tokio::test]
-async fn a_view_is_one_request_and_one_for_each_further_hundred_comments() {
+async fn issue_view_takes_one_request_per_hundred_comments() {
     let with = |list: Value| one(issue(7, json!({ "allComments": list })));
     let script = Script::play(vec![
         data("IssueView", one(issue(7, json!({})))),
@@ -150,7 +150,7 @@ async fn a_view_is_one_request_and_one_for_each_further_hundred_comments() {
 }
 
 #[tokio::test]
-async fn one_that_is_not_there_is_not_found() {
+async fn missing_issue_is_not_found() {
     let script = Script::play(vec![
         refused(
             "IssueView",
@@ -172,7 +172,7 @@ async fn one_that_is_not_there_is_not_found() {
 }
 
 #[tokio::test]
-async fn issues_are_opened_edited_closed_reopened_and_commented_on() {
+async fn issue_lifecycle_sends_expected_requests() {
     let newest = json!({ "newestComment": { "nodes": [{ "id": "IC_0" }] } });
     let made = json!({ "commentEdge": { "node": comment("IC_1", "ada", "Not now.") } });
     let script = Script::play(vec![
@@ -216,7 +216,7 @@ async fn issues_are_opened_edited_closed_reopened_and_commented_on() {
 }
 
 #[tokio::test]
-async fn what_is_so_already_is_not_written() {
+async fn issue_change_already_in_effect_is_not_sent() {
     let script = Script::play(vec![
         data("IssueView", one(closed())),
         data("IssueEdit", edited(closed())),
@@ -240,7 +240,7 @@ async fn what_is_so_already_is_not_written() {
 }
 
 #[tokio::test]
-async fn a_repository_without_issues_is_refused_before_the_write() {
+async fn disabled_issues_are_refused_before_write() {
     let mut without = prepared();
     without["repository"]["hasIssuesEnabled"] = json!(false);
     let script = Script::play(vec![data("IssuePrepare", without)]).await;
@@ -249,7 +249,7 @@ async fn a_repository_without_issues_is_refused_before_the_write() {
     assert_eq!(script.names(), ["IssuePrepare"]);
 }
 
-/// A write whose answer was lost: done with a warning where it is read back, else ambiguous.
+/// Checks a write whose answer was lost: a warning if it was read back, ambiguous otherwise.
 fn told<T>(result: Result<forge_core::Outcome<T>, Error>, happened: bool) {
     match result {
         Ok(outcome) => assert!(happened && !outcome.warnings.is_empty()),
@@ -261,7 +261,7 @@ fn told<T>(result: Result<forge_core::Outcome<T>, Error>, happened: bool) {
 }
 
 #[tokio::test]
-async fn a_lost_answer_is_read_back_and_never_sent_again() {
+async fn issue_lost_answer_is_read_back() {
     let list = |list: Vec<Value>| json!({ "repository": { "issues": nodes(list) } });
     let other = issue(6, json!({ "title": "Title 7" }));
     for happened in [true, false] {
@@ -308,7 +308,7 @@ async fn a_lost_answer_is_read_back_and_never_sent_again() {
 }
 
 #[tokio::test]
-async fn issue_closed_without_its_comment_carries_the_text() {
+async fn issue_close_without_comment_returns_text() {
     let mut half = json!({ "data": { "comment": null, "change": { "issue": closed() } } });
     half["errors"] = json!([error(
         &["comment"],
@@ -330,7 +330,7 @@ async fn issue_closed_without_its_comment_carries_the_text() {
 }
 
 #[tokio::test]
-async fn issue_comments_that_are_not_whole_are_a_warning_of_comments() {
+async fn issue_partial_comments_are_warning() {
     let first = page(vec![comment("IC_1", "ada", "One")], "c1");
     let with = |list: Value| one(issue(7, json!({ "allComments": list })));
     let mut lost = json!({ "data": with(Value::Null) });

@@ -93,7 +93,7 @@ async fn wrong_labels_are_never_sent() {
 }
 
 #[tokio::test]
-async fn a_lost_answer_is_read_back() {
+async fn label_lost_answer_is_read_back() {
     let script = Script::play(vec![
         data("Label", found(Value::Null)),
         gateway("createLabel"),

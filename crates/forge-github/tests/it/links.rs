@@ -1,4 +1,4 @@
-//! Links: what is asked for, and what of an answer is one.
+//! Links: requests, and the links found in answers.
 
 use forge_core::model::{IssueId, Link, LinkState, Subject, SubjectKind};
 use insta::assert_json_snapshot;
@@ -46,7 +46,7 @@ fn issue() -> Subject {
 }
 
 #[tokio::test]
-async fn all_of_it_is_two_requests() {
+async fn links_take_two_requests() {
     let below = nodes(vec![
         end("PullRequest", "tools", 5, "OPEN"),
         end("PullRequest", "fork", 6, "OPEN"),
@@ -116,7 +116,7 @@ async fn all_of_it_is_two_requests() {
 }
 
 #[tokio::test]
-async fn what_names_nothing_is_one_request_and_the_default_branch_is_nobodys_head() {
+async fn links_without_mentions_take_one_request() {
     let base = nodes(vec![end("PullRequest", "tools", 5, "OPEN")]);
     let found = subject(json!({ "baseRef": { "associatedPullRequests": base } }));
     let closed =
@@ -135,7 +135,7 @@ async fn what_names_nothing_is_one_request_and_the_default_branch_is_nobodys_hea
 }
 
 #[tokio::test]
-async fn one_that_does_not_exist() {
+async fn links_of_missing_subject_are_not_found() {
     let script = Script::play(vec![
         refused(
             "IssueLinks",

@@ -32,7 +32,7 @@ fn pulls(range: std::ops::Range<u64>) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn a_list_is_one_request() {
+async fn list_is_one_request() {
     let script = Script::play(vec![data("PullList", list(pulls(1..4), 3, None))]).await;
     let query = PullQuery {
         base: Some("main".into()),
@@ -46,7 +46,7 @@ async fn a_list_is_one_request() {
 }
 
 #[tokio::test]
-async fn each_further_hundred_is_one_more() {
+async fn list_takes_one_request_per_hundred() {
     let script = Script::play(vec![
         data("PullList", list(pulls(1..101), 250, Some("c1"))),
         data("PullList", list(pulls(100..201), 250, Some("c2"))),
@@ -68,7 +68,7 @@ async fn each_further_hundred_is_one_more() {
 }
 
 #[tokio::test]
-async fn a_cursor_goes_on_where_the_page_ended_and_belongs_to_its_query() {
+async fn cursor_continues_page_and_is_bound_to_query() {
     let script = Script::play(vec![
         data("PullList", list(pulls(1..3), 3, Some("c1"))),
         data("PullList", list(pulls(3..4), 3, None)),
@@ -97,7 +97,7 @@ async fn a_cursor_goes_on_where_the_page_ended_and_belongs_to_its_query() {
 }
 
 #[tokio::test]
-async fn states_are_githubs_words() {
+async fn state_filters_map_to_github_states() {
     let steps = (0..4)
         .map(|_| data("PullList", list(vec![], 0, None)))
         .collect();
@@ -131,7 +131,7 @@ async fn states_are_githubs_words() {
 }
 
 #[tokio::test]
-async fn a_search_scans_until_the_page_is_full() {
+async fn search_scans_until_page_is_full() {
     let stale = changed(2, json!({ "state": "CLOSED" }));
     let script = Script::play(vec![
         data(
@@ -164,10 +164,10 @@ async fn a_search_scans_until_the_page_is_full() {
     assert_eq!(sent[1].1["first"], 2);
 }
 
-/// The words can name another repository, whose numbers are others and whose titles are not for
-/// whoever may see this one alone.
+/// Search words can name another repository, whose pull requests have other numbers and may be
+/// hidden from readers of this one.
 #[tokio::test]
-async fn what_a_search_finds_elsewhere_is_left_out() {
+async fn search_results_of_other_repositories_are_left_out() {
     let elsewhere = |n| {
         changed(
             n,
@@ -196,7 +196,7 @@ async fn what_a_search_finds_elsewhere_is_left_out() {
     assert_eq!(page.warnings.len(), 1, "{:?}", page.warnings);
     assert!(page.warnings[0].message.contains("other repositories"));
     script.sent();
-    // Where a page has nothing of ours, the cursor goes on and no request of this call does.
+    // A page with rows of other repositories only ends the call with a cursor.
     let nothing = found(vec![elsewhere(3), elsewhere(4)], 900, Some("s3"));
     let script = Script::play(vec![data("PullSearch", nothing)]).await;
     let page = script.repo.list(&query, PageReq::first(9)).await.unwrap();
@@ -209,7 +209,7 @@ async fn what_a_search_finds_elsewhere_is_left_out() {
 }
 
 #[tokio::test]
-async fn a_search_that_ends_at_githubs_thousand_says_so() {
+async fn search_beyond_one_thousand_results_warns() {
     let script = Script::play(vec![data("PullSearch", found(pulls(1..3), 4000, None))]).await;
     let query = PullQuery {
         search: Some("x".into()),
@@ -277,7 +277,7 @@ async fn heavy_pages_shrink_when_github_gives_up() {
 }
 
 #[tokio::test]
-async fn heavy_pages_shrink_to_one_and_then_it_fails() {
+async fn heavy_pages_shrink_to_one_before_failing() {
     let steps: Vec<Step> = (0..5).map(|_| gateway("PullList")).collect();
     let script = Script::play(steps).await;
     let query = PullQuery {
@@ -295,7 +295,7 @@ async fn heavy_pages_shrink_to_one_and_then_it_fails() {
 }
 
 #[tokio::test]
-async fn one_that_cannot_be_read_is_a_warning_of_the_list() {
+async fn unreadable_row_is_warning_of_list() {
     let strange = changed(2, json!({ "state": "HAUNTED" }));
     let mut answer = json!({ "data": list(vec![pull(1), strange, Value::Null], 3, None) });
     answer["errors"] = json!([error(
@@ -316,7 +316,7 @@ async fn one_that_cannot_be_read_is_a_warning_of_the_list() {
 }
 
 #[tokio::test]
-async fn find_knows_forks_and_puts_open_ones_first() {
+async fn find_matches_forks_and_sorts_open_first() {
     let fork = |n, state: &str| {
         changed(
             n,
@@ -395,7 +395,7 @@ async fn status_is_one_request() {
 }
 
 #[tokio::test]
-async fn a_status_of_many_is_read_on_and_asks_for_less_where_it_is_deep() {
+async fn status_continues_long_lists_in_smaller_pages() {
     let more = found(pulls(1..3), 3, Some("s1"))["search"].clone();
     let answer = json!({ "repository": {}, "created": { "nodes": [pull(6)] }, "requested": more });
     let script = Script::play(vec![
@@ -414,19 +414,19 @@ async fn a_status_of_many_is_read_on_and_asks_for_less_where_it_is_deep() {
     );
 }
 
-/// A pull request with more than twelve MiB of what nobody asked for.
+/// A pull request with more than twelve MiB of unrequested data.
 fn long(number: u64) -> Vec<Value> {
     let groups = vec![json!({}); 60_000];
     vec![changed(number, json!({ "reactionGroups": groups }))]
 }
 
 #[tokio::test]
-async fn list_of_too_many_bytes_ends_with_a_cursor() {
+async fn list_of_too_many_bytes_ends_with_cursor() {
     let script = Script::play(vec![
         data("PullList", list(long(1), 9, Some("c1"))),
         data("PullList", list(long(2), 9, Some("c2"))),
         data("PullList", list(long(3), 9, Some("c3"))),
-        // The next call counts anew.
+        // The next call has a new budget.
         data("PullList", list(long(3), 9, Some("c3"))),
     ])
     .await;
@@ -510,7 +510,7 @@ async fn repositories_and_owners_are_one_search() {
     let words = "repo:octo/tools repo:octo/gone user:ada is:pr state:open sort:created-desc";
     assert_eq!(sent[0].1["q0"], words);
     assert_eq!(sent[0].1["first"], 2);
-    // Without a place that can be asked for, nothing is asked.
+    // A scope without valid places sends no request.
     let nowhere = PullScope {
         owners: vec!["a b".into()],
         ..PullScope::default()

@@ -1,4 +1,4 @@
-//! Writes whose answer is lost: sent once, read back, and told as they are.
+//! Writes whose answer is lost: sent once, read back, and reported truthfully.
 
 use forge_core::{
     Result, Retry,
@@ -13,8 +13,7 @@ use crate::{
     wire::{belongs, changed, comment, line_comment, nodes, one, pull, review, thread},
 };
 
-/// One write: what is asked before it, its mutation, what is read back when it happened and when it
-/// did not.
+/// A write: the query before it, its mutation, and the read-back for each case: happened or not.
 struct Lost {
     before: Vec<(&'static str, Value)>,
     mutation: &'static str,
@@ -98,7 +97,7 @@ where
 }
 
 #[tokio::test]
-async fn create() {
+async fn create_lost_answer_is_read_back() {
     let lost = Lost {
         before: vec![("CreatePrepare", prepared(json!({})))],
         mutation: "createPullRequest",
@@ -114,7 +113,7 @@ async fn create() {
 }
 
 #[tokio::test]
-async fn close_with_a_comment() {
+async fn close_with_comment_lost_answer_is_read_back() {
     let lost = Lost {
         before: vec![(
             "PullView",
@@ -144,7 +143,7 @@ async fn close_with_a_comment() {
     .await;
 }
 
-/// The answer of a mutation that shows the state before it.
+/// The answer of a mutation that shows the old state.
 fn denied(mutation: &'static str, pull: Value) -> Step {
     let alias = match mutation {
         "mergePullRequest" => "merge",
@@ -208,7 +207,7 @@ async fn denied_close_and_draft_are_read_back() {
 }
 
 #[tokio::test]
-async fn a_close_without_its_comment_says_so() {
+async fn close_whose_comment_is_missing_warns() {
     let old = json!({ "nodes": [comment("IC_0", "ada", "Bye")] });
     let script = Script::play(vec![
         data(
@@ -237,7 +236,7 @@ async fn a_close_without_its_comment_says_so() {
 }
 
 #[tokio::test]
-async fn reopen_and_draft() {
+async fn reopen_and_draft_lost_answers_are_read_back() {
     let lost = Lost {
         before: vec![("PullView", one(closed()))],
         mutation: "reopenPullRequest",
@@ -265,7 +264,7 @@ async fn reopen_and_draft() {
 }
 
 #[tokio::test]
-async fn edit() {
+async fn edit_lost_answer_is_read_back() {
     let before = json!({ "repository": { "pullRequest": pull(7) } });
     let lost = Lost {
         before: vec![("EditPrepare", before)],
@@ -286,7 +285,7 @@ async fn edit() {
 }
 
 #[tokio::test]
-async fn merge() {
+async fn merge_lost_answer_is_read_back() {
     let lost = Lost {
         before: vec![("MergePrepare", ready(json!({})))],
         mutation: "mergePullRequest",
@@ -302,7 +301,7 @@ async fn merge() {
 }
 
 #[tokio::test]
-async fn a_comment() {
+async fn comment_lost_answer_is_read_back() {
     let lost = Lost {
         before: vec![("PullView", newest())],
         mutation: "addComment",
@@ -311,7 +310,7 @@ async fn a_comment() {
             comment("IC_0", "ada", "Same"),
             comment("IC_1", "ada", "Same\r\n"),
         ]),
-        // The same words were there before, and somebody else has said them since.
+        // An older comment and one by somebody else have the same text.
         not: recent(vec![
             comment("IC_0", "ada", "Same"),
             comment("IC_1", "grace", "Same"),
@@ -325,7 +324,7 @@ async fn a_comment() {
 }
 
 #[tokio::test]
-async fn a_reply() {
+async fn reply_lost_answer_is_read_back() {
     let mut mine = line_comment("PRRC_2", "Because.");
     mine["viewerDidAuthor"] = json!(true);
     let mut replied = thread("PRRT_1", false);
@@ -354,7 +353,7 @@ async fn a_reply() {
 }
 
 #[tokio::test]
-async fn changes_to_a_comment() {
+async fn comment_changes_lost_answers_are_read_back() {
     let lost = || Lost {
         before: vec![("Belongs", belongs(7))],
         mutation: "updateIssueComment",
@@ -388,7 +387,7 @@ async fn changes_to_a_comment() {
 }
 
 #[tokio::test]
-async fn a_review() {
+async fn review_lost_answer_is_read_back() {
     let lost = Lost {
         before: vec![(
             "PullView",
@@ -422,7 +421,7 @@ async fn a_review() {
 }
 
 #[tokio::test]
-async fn resolving() {
+async fn resolve_lost_answer_is_read_back() {
     let lost = Lost {
         before: vec![("Belongs", belongs(7))],
         mutation: "resolveReviewThread",
@@ -442,7 +441,7 @@ async fn resolving() {
 }
 
 #[tokio::test]
-async fn when_reading_back_fails_too_the_first_failure_stands() {
+async fn failed_read_back_keeps_first_error() {
     let script = Script::play(vec![
         data("PullView", newest()),
         gateway("addComment"),

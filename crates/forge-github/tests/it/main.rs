@@ -1,7 +1,7 @@
-//! The backend against scripted answers: what it sends, how often, and what it makes of the answer.
+//! The backend against scripted answers: requests, their number, and the mapped answers.
 //!
-//! A script is a list of answers in order. A request that the script does not expect fails the test,
-//! and so does an answer that nobody asked for.
+//! A script is an ordered list of answers. An unexpected request fails the test, and so does an
+//! unused answer.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,

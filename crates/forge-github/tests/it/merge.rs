@@ -1,4 +1,4 @@
-//! Merging and whether it is possible.
+//! Merging and mergeability.
 
 use forge_core::{
     Action, Changed, ErrorKind, Param, Precondition, Retry,
@@ -38,7 +38,7 @@ pub fn merged() -> Value {
 }
 
 #[tokio::test]
-async fn a_merge_is_two_requests() {
+async fn merge_is_two_requests() {
     let script = Script::play(vec![
         data("MergePrepare", ready(json!({}))),
         data(
@@ -60,7 +60,7 @@ async fn a_merge_is_two_requests() {
 }
 
 #[tokio::test]
-async fn the_default_is_the_repositorys_and_the_branch_goes_afterwards() {
+async fn merge_uses_default_method_and_deletes_branch_afterwards() {
     let script = Script::play(vec![
         data("MergePrepare", ready(json!({}))),
         data(
@@ -136,7 +136,7 @@ async fn unknown_mergeability_is_read_again() {
 }
 
 #[tokio::test]
-async fn what_stands_against_it_is_said_before_anything_is_sent() {
+async fn merge_blockers_are_refused_before_mutation() {
     let is = |e: &forge_core::Error, why: &Precondition| matches!(e.kind(), ErrorKind::Precondition(p) if p == why);
     for (state, why) in [
         (json!({ "state": "CLOSED" }), Precondition::Closed),
@@ -190,7 +190,7 @@ async fn what_stands_against_it_is_said_before_anything_is_sent() {
 }
 
 #[tokio::test]
-async fn rules_are_overruled_when_that_is_asked_for() {
+async fn merge_as_admin_bypasses_rules() {
     let script = Script::play(vec![
         data(
             "MergePrepare",
@@ -211,7 +211,7 @@ async fn rules_are_overruled_when_that_is_asked_for() {
 }
 
 #[tokio::test]
-async fn auto_waits_where_there_is_something_to_wait_for() {
+async fn auto_merge_waits_only_for_unmet_rules() {
     let auto = MergeReq {
         auto: true,
         delete_branch: true,
@@ -249,7 +249,7 @@ async fn auto_waits_where_there_is_something_to_wait_for() {
 }
 
 #[tokio::test]
-async fn a_queue_does_the_merging_where_there_is_one() {
+async fn merge_with_queue_is_enqueued() {
     let script = Script::play(vec![
         data(
             "MergePrepare",
@@ -286,7 +286,7 @@ async fn a_queue_does_the_merging_where_there_is_one() {
 }
 
 #[tokio::test]
-async fn what_the_queue_does_not_take_yet_waits_when_it_may() {
+async fn merge_refused_by_queue_becomes_auto_merge() {
     let unmet = || {
         refused(
             "enqueuePullRequest",
@@ -336,7 +336,7 @@ fn stacked() -> Vec<crate::script::Step> {
     stacked_as(json!({}))
 }
 
-/// What is asked before the route of stacks, of a pull request with these values.
+/// The requests before the stack route, for a pull request with these values.
 fn stacked_as(pull: Value) -> Vec<crate::script::Step> {
     let said = "This pull request is part of a stack and must be merged using the asynchronous merge REST API";
     vec![
@@ -346,7 +346,7 @@ fn stacked_as(pull: Value) -> Vec<crate::script::Step> {
 }
 
 #[tokio::test]
-async fn a_part_of_a_stack_is_merged_by_its_own_route() {
+async fn stack_part_is_merged_by_async_route() {
     let pending = pending();
     let mut steps = stacked();
     steps.extend([
@@ -376,7 +376,7 @@ async fn a_part_of_a_stack_is_merged_by_its_own_route() {
 }
 
 #[tokio::test]
-async fn a_stack_is_merged_past_rules_and_queue_when_that_is_asked_for() {
+async fn stack_merge_as_admin_bypasses_rules_and_queue() {
     let queue = json!({ "isMergeQueueEnabled": true, "mergeStateStatus": "BLOCKED" });
     let mut steps = stacked_as(queue);
     let over = json!({ "status": "merged", "details": { "message": "Merged." } });
@@ -402,7 +402,7 @@ async fn a_stack_is_merged_past_rules_and_queue_when_that_is_asked_for() {
 }
 
 #[tokio::test]
-async fn a_stack_is_not_merged_under_another_address_than_was_asked_for() {
+async fn stack_merge_with_author_email_is_refused() {
     let script = Script::play(stacked()).await;
     let req = MergeReq {
         author_email: Some("a@example.com".into()),
@@ -416,12 +416,12 @@ async fn a_stack_is_not_merged_under_another_address_than_was_asked_for() {
 }
 
 #[tokio::test]
-async fn a_stack_that_fails_or_takes_long_says_so() {
+async fn stack_merge_failure_and_timeout_are_reported() {
     let failed =
         json!({ "status": "failed", "details": { "message": "Checks are missing below." } });
     let mut steps = stacked();
     steps.extend([
-        // It runs already.
+        // A merge of the stack is already running.
         rest(&format!("PUT {ASYNC}"), progress(409, pending())),
         rest(&format!("GET {ASYNC}/u-1"), progress(200, failed)),
     ]);
@@ -429,7 +429,7 @@ async fn a_stack_that_fails_or_takes_long_says_so() {
     steps.push(rest(&format!("PUT {ASYNC}"), progress(202, pending())));
     steps.extend((0..10).map(|_| rest(&format!("GET {ASYNC}/u-1"), progress(200, pending()))));
     steps.push(data("PullView", one(changed(7, json!({})))));
-    // It was made a draft meanwhile, and a route that is not there for this account.
+    // A pull request turned into a draft, and a route hidden from this account.
     steps.extend(stacked());
     let draft = json!({ "status": "failed", "details": { "message": "It is a draft." } });
     steps.push(rest(&format!("PUT {ASYNC}"), progress(400, draft)));
@@ -449,7 +449,7 @@ async fn a_stack_that_fails_or_takes_long_says_so() {
         .await
         .unwrap();
     assert!(made.value.queued);
-    // It waits for nothing: it is under way.
+    // The step is not done: the merge is still running.
     assert!(!made.steps[0].done, "{:?}", made.steps);
     let said = &made.warnings[0].message;
     assert!(said.contains("still at work on the merge"), "{said}");
@@ -468,7 +468,7 @@ async fn a_stack_that_fails_or_takes_long_says_so() {
     script.sent();
 }
 
-/// What of the merge of a stack is lost: its start, a look at it, or what came of it.
+/// Lost answers of a stack merge: its start, a poll, or its result.
 fn lost() -> [Vec<crate::script::Step>; 3] {
     let put = format!("PUT {ASYNC}");
     let over = json!({ "status": "merged", "details": { "message": "Merged." } });
@@ -483,14 +483,14 @@ fn lost() -> [Vec<crate::script::Step>; 3] {
         ],
         vec![
             rest(&put, progress(200, over)),
-            // An answer that is none.
+            // A malformed answer.
             body("PullView", json!({})),
         ],
     ]
 }
 
 #[tokio::test]
-async fn a_stack_whose_answer_is_lost_is_looked_for_and_may_be_under_way() {
+async fn stack_merge_lost_answer_is_read_back() {
     for part in lost() {
         let mut steps = stacked();
         steps.extend(part);
@@ -527,7 +527,7 @@ async fn a_stack_whose_answer_is_lost_is_looked_for_and_may_be_under_way() {
 }
 
 #[tokio::test]
-async fn one_that_is_merged_stays_merged() {
+async fn merged_pull_request_is_unchanged() {
     let script = Script::play(vec![data("MergePrepare", ready(merged()))]).await;
     let made = script
         .repo
@@ -540,7 +540,7 @@ async fn one_that_is_merged_stays_merged() {
 }
 
 #[tokio::test]
-async fn a_head_that_moved_under_the_merge_is_named() {
+async fn merge_with_moved_head_names_new_head() {
     let moved = changed(7, json!({ "headRefOid": "d".repeat(40) }));
     let script = Script::play(vec![
         data("MergePrepare", ready(json!({}))),
@@ -568,7 +568,7 @@ async fn a_head_that_moved_under_the_merge_is_named() {
 }
 
 #[tokio::test]
-async fn a_branch_that_cannot_be_deleted_is_a_warning() {
+async fn merge_undeletable_branch_is_warning() {
     for (answer, read_back, deleted) in [
         (
             refused(

@@ -1,5 +1,5 @@
-//! Opening on top of another pull request: what is looked at first, the stack that is made or grown,
-//! and what is said where there is none.
+//! Opening on top of another pull request: the checks before, the stack created or extended, and
+//! the warnings without one.
 
 use forge_core::{
     Action, Error, ErrorKind, Op, Outcome, Param, PrId, PrKey, RepoPath, Result,
@@ -55,7 +55,7 @@ fn stack(pulls: &[u64]) -> Value {
     json!({ "id": 9, "number": 3, "base": { "ref": "main" }, "open": true, "pull_requests": pulls })
 }
 
-/// The look at the stacks that a pull request is in.
+/// Reads the stacks that contain a pull request.
 fn look(number: u64, stacks: &[Value]) -> Step {
     rest(&look_at(number), told(200, &json!(stacks)))
 }
@@ -82,7 +82,7 @@ fn steps(made: &Outcome<PullRequest>) -> Vec<(&str, bool)> {
 }
 
 #[tokio::test]
-async fn two_become_a_stack() {
+async fn two_pull_requests_become_stack() {
     let made = rest(&format!("POST {STACKS}"), told(201, &stack(&[5, 7])));
     let (script, made) = play(vec![looked_up(), look(5, &[]), opened(), made]).await;
     let made = made.unwrap();
@@ -104,7 +104,7 @@ async fn two_become_a_stack() {
 }
 
 #[tokio::test]
-async fn a_stack_grows_at_its_top() {
+async fn stack_grows_at_top() {
     let grown = rest(
         &format!("POST {STACKS}/3/add"),
         told(200, &stack(&[4, 5, 7])),
@@ -125,7 +125,7 @@ async fn a_stack_grows_at_its_top() {
 }
 
 #[tokio::test]
-async fn there_is_room_for_one_on_top() {
+async fn second_pull_request_on_top_is_refused() {
     let (script, made) = play(vec![looked_up(), look(5, &[stack(&[4, 5, 6])])]).await;
     let e = made.unwrap_err();
     assert!(
@@ -138,7 +138,7 @@ async fn there_is_room_for_one_on_top() {
 }
 
 #[tokio::test]
-async fn a_closed_one_on_top_leaves_room() {
+async fn closed_pull_request_on_top_is_ignored() {
     let mut below = stack(&[4, 5, 6]);
     below["pull_requests"][2]["state"] = json!("closed");
     let grown = rest(
@@ -155,7 +155,7 @@ async fn a_closed_one_on_top_leaves_room() {
 }
 
 #[tokio::test]
-async fn where_stacks_are_not_enabled_it_is_on_top_by_its_base() {
+async fn disabled_stacks_leave_base_only() {
     let hidden = told(404, &json!({ "message": "Not Found", "status": "404" }));
     let (script, made) = play(vec![looked_up(), rest(&look_at(5), hidden), opened()]).await;
     let made = made.unwrap();
@@ -176,7 +176,7 @@ async fn where_stacks_are_not_enabled_it_is_on_top_by_its_base() {
 }
 
 #[tokio::test]
-async fn without_stacks_for_the_server_or_the_token_it_is_on_top_by_its_base() {
+async fn unsupported_or_forbidden_stacks_leave_base_only() {
     for (status, said) in [
         (400, "API version '2026-03-10' is not supported"),
         (403, "Resource not accessible by personal access token"),
@@ -194,7 +194,7 @@ async fn without_stacks_for_the_server_or_the_token_it_is_on_top_by_its_base() {
 }
 
 #[tokio::test]
-async fn a_rate_limit_is_no_lack_of_stacks() {
+async fn rate_limited_stack_read_is_error() {
     let limited = json!({ "message": "You have exceeded a secondary rate limit." });
     let limited = told(403, &limited).insert_header("retry-after", "3600");
     let (script, made) = play(vec![looked_up(), rest(&look_at(5), limited)]).await;
@@ -203,7 +203,7 @@ async fn a_rate_limit_is_no_lack_of_stacks() {
 }
 
 #[tokio::test]
-async fn a_stack_that_is_refused_is_a_warning() {
+async fn refused_stack_is_warning() {
     let said = json!({ "message": "Validation Failed", "errors": ["Pull requests #5 are already stacked"] });
     let refused = rest(&format!("POST {STACKS}"), told(422, &said));
     let (script, made) = play(vec![looked_up(), look(5, &[]), opened(), refused]).await;
@@ -219,7 +219,7 @@ async fn a_stack_that_is_refused_is_a_warning() {
 }
 
 #[tokio::test]
-async fn a_stack_whose_answer_is_lost_is_looked_for() {
+async fn stack_lost_answer_is_read_back() {
     for (after, happened) in [(vec![stack(&[5, 7])], true), (vec![], false)] {
         let lost = rest(&format!("POST {STACKS}"), ResponseTemplate::new(502));
         let steps_of = vec![looked_up(), look(5, &[]), opened(), lost, look(7, &after)];
@@ -256,7 +256,7 @@ fn field(e: &Error) -> Option<&'static str> {
 }
 
 #[tokio::test]
-async fn nothing_is_opened_on_top_of_what_cannot_be_below() {
+async fn invalid_lower_pull_request_is_refused() {
     let with = |other: Value| json!({ "data": below(other) });
     for state in ["CLOSED", "MERGED"] {
         let e = refusal(with(json!({ "state": state })), on_five()).await;
@@ -289,7 +289,7 @@ async fn nothing_is_opened_on_top_of_what_cannot_be_below() {
 }
 
 #[tokio::test]
-async fn nothing_is_asked_where_no_stack_could_hold_both() {
+async fn impossible_stack_sends_no_request() {
     let script = Script::play(vec![]).await;
     let mut other = repo_id();
     other.path = RepoPath::Named {
@@ -316,7 +316,7 @@ async fn nothing_is_asked_where_no_stack_could_hold_both() {
 }
 
 #[tokio::test]
-async fn what_one_builds_on_is_the_open_one_whose_head_is_its_base() {
+async fn depends_on_is_open_pull_with_base_head() {
     let end = |name: &str, number: u64| {
         json!({
             "__typename": "PullRequest", "number": number, "title": "T", "pullState": "OPEN",

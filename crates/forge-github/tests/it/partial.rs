@@ -1,4 +1,4 @@
-//! Answers of which a part failed.
+//! Answers with a failed part.
 
 use forge_core::{
     PageReq,
@@ -13,7 +13,7 @@ use crate::{
 };
 
 #[tokio::test]
-async fn a_section_that_failed_is_a_warning_and_the_rest_is_right() {
+async fn failed_section_is_warning() {
     let pull = changed(
         7,
         json!({ "reviews": null, "allComments": nodes(vec![comment("IC_1", "ada", "1")]) }),
@@ -55,7 +55,7 @@ async fn a_section_that_failed_is_a_warning_and_the_rest_is_right() {
     script.sent();
 }
 
-/// A refusal for want of the scope that boards need.
+/// A refusal for the missing board scope.
 fn no_scope(path: Option<&[&str]>) -> Value {
     let said = "Your token has not been granted the required scopes to execute this query. The \
         'projectItems' field requires one of the following scopes: ['read:project', 'project'], but \
@@ -68,7 +68,7 @@ fn no_scope(path: Option<&[&str]>) -> Value {
 }
 
 #[tokio::test]
-async fn boards_that_the_token_may_not_read_are_a_warning() {
+async fn boards_without_permission_are_warning() {
     let path = ["repository", "pullRequest", "projectItems"];
     let mut answer = json!({ "data": one(changed(7, json!({ "projectItems": null }))) });
     answer["errors"] = no_scope(Some(&path));
@@ -90,7 +90,7 @@ async fn boards_that_the_token_may_not_read_are_a_warning() {
 }
 
 #[tokio::test]
-async fn a_query_that_is_refused_for_its_boards_is_asked_without_them() {
+async fn query_refused_for_boards_is_repeated_without_boards() {
     let refusal = || json!({ "errors": no_scope(None) });
     let old = json!({ "errors": [{
         "message": "Field 'projectItems' doesn't exist on type 'PullRequest'",
@@ -139,7 +139,7 @@ async fn a_query_that_is_refused_for_its_boards_is_asked_without_them() {
 }
 
 #[tokio::test]
-async fn further_pages_that_fail_are_a_warning() {
+async fn failed_further_pages_are_warning() {
     let first = changed(
         7,
         json!({ "allComments": page(vec![comment("IC_1", "ada", "1")], "c1") }),
@@ -162,7 +162,7 @@ async fn further_pages_that_fail_are_a_warning() {
 }
 
 #[tokio::test]
-async fn checks_that_are_not_whole_are_an_error() {
+async fn partial_checks_are_error() {
     let mut answer = json!({ "data": one(changed(7, json!({ "head": null }))) });
     answer["errors"] = json!([error(
         &["repository", "pullRequest", "head"],
@@ -176,7 +176,7 @@ async fn checks_that_are_not_whole_are_an_error() {
 }
 
 #[tokio::test]
-async fn an_error_that_nulls_what_is_never_null_keeps_its_words() {
+async fn error_nulling_required_field_is_kept() {
     let strange = json!({ "data": { "repository": { "pullRequests": { "nodes": "haunted" } } },
         "errors": [error(&["repository"], "SERVICE_UNAVAILABLE", "Try again later")] });
     let script = Script::play(vec![body("PullList", strange)]).await;
@@ -190,7 +190,7 @@ async fn an_error_that_nulls_what_is_never_null_keeps_its_words() {
 }
 
 #[tokio::test]
-async fn answers_that_are_no_answers() {
+async fn malformed_answers_are_protocol_errors() {
     for text in [
         "",
         "{}",
@@ -213,7 +213,7 @@ async fn answers_that_are_no_answers() {
 }
 
 #[tokio::test]
-async fn a_pull_request_that_is_not_there() {
+async fn missing_pull_request_is_not_found() {
     let mut gone = json!({ "data": one(Value::Null) });
     gone["errors"] = json!([error(
         &["repository", "pullRequest"],
@@ -281,7 +281,7 @@ async fn threads_and_opinions_left_out_are_warnings() {
 }
 
 #[tokio::test]
-async fn page_that_lacks_threads_leaves_a_gap() {
+async fn page_without_threads_leaves_gap() {
     let first = json!({ "reviewThreads": page(vec![thread("PRRT_1", true)], "t1") });
     let script = Script::play(vec![
         data("PullView", one(changed(7, first))),
@@ -299,7 +299,7 @@ async fn page_that_lacks_threads_leaves_a_gap() {
 }
 
 #[tokio::test]
-async fn thread_left_out_of_a_list_is_protocol_error() {
+async fn thread_left_out_of_list_is_protocol_error() {
     let list = |edges: Value| {
         let end = json!({ "hasNextPage": false, "endCursor": null });
         let threads = json!({ "totalCount": 0, "edges": edges, "pageInfo": end });

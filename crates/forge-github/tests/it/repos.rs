@@ -26,7 +26,7 @@ async fn branches_are_paged() {
         list["totalCount"] = json!(4);
         json!({ "repository": { "refs": list } })
     };
-    // A ref of which GitHub says no target names no commit.
+    // A ref without a target names no commit.
     let broken = json!({ "name": "broken", "target": null });
     let first = vec![branch("feature/a", "a"), broken];
     let script = Script::play(vec![
@@ -64,7 +64,7 @@ async fn repo() {
 }
 
 #[tokio::test]
-async fn an_archived_repository_can_be_read_alone() {
+async fn archived_repository_is_read_only() {
     let script = Script::play(vec![data("Repository", repository(true))]).await;
     let caps = script.repo.capabilities().await.unwrap();
     let yes = |c: Capability| caps.iter().any(|(k, s)| *k == c && s.is_yes());
@@ -106,13 +106,13 @@ async fn examine_reads_schema_and_routes() {
     assert_eq!(verdicts, ["differs", "ok", "ok"]);
     let names = |all: &[Examined]| all.iter().map(|it| it.name.clone()).collect::<Vec<_>>();
     assert_eq!(names(&planned), names(&found));
-    // A type that the schema lacks has none of its fields.
+    // A missing type has no fields.
     assert!(found[0].detail.contains("Actor.login"), "{found:?}");
     script.sent();
 }
 
 #[tokio::test]
-async fn a_repository_that_is_not_there() {
+async fn missing_repository_is_not_found() {
     let message = "Could not resolve to a Repository with the name 'octo/tools'.";
     let script = Script::play(vec![refused(
         "Repository",

@@ -30,7 +30,7 @@ fn before(state: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_review_with_threads_is_two_requests() {
+async fn review_with_threads_is_two_requests() {
     let mut made = review("PRR_1", "ada", "CHANGES_REQUESTED");
     made["comments"] = nodes(vec![line_comment("PRRC_1", "Hm.")]);
     let script = Script::play(vec![
@@ -60,7 +60,7 @@ async fn a_review_with_threads_is_two_requests() {
 }
 
 #[tokio::test]
-async fn a_review_is_refused_before_anything_is_sent() {
+async fn invalid_review_is_refused_before_request() {
     let script = Script::play(vec![
         data("PullView", before("OPEN")),
         data("PullView", before("CLOSED")),
@@ -114,7 +114,7 @@ async fn a_review_is_refused_before_anything_is_sent() {
 }
 
 #[tokio::test]
-async fn githubs_refusals_name_the_line() {
+async fn refused_review_names_line() {
     let script = Script::play(vec![
         data("PullView", before("OPEN")),
         refused(
@@ -226,7 +226,7 @@ async fn threads() {
 }
 
 #[tokio::test]
-async fn a_filter_scans_until_the_page_is_full() {
+async fn thread_filter_scans_until_page_is_full() {
     let script = Script::play(vec![
         data(
             "Threads",
@@ -256,7 +256,7 @@ async fn a_filter_scans_until_the_page_is_full() {
 }
 
 #[tokio::test]
-async fn resolve_and_unresolve_ask_whose_thread_it_is() {
+async fn resolve_and_unresolve_check_thread_owner() {
     let mut missing = json!({ "data": belongs(7) });
     missing["data"]["node"] = json!(null);
     missing["errors"] = json!([error(
@@ -275,7 +275,7 @@ async fn resolve_and_unresolve_ask_whose_thread_it_is() {
             "unresolveReviewThread",
             json!({ "m": { "thread": thread("PRRT_1", false) } }),
         ),
-        // Of another pull request, and of none at all.
+        // A thread of another pull request, and a missing one.
         data("Belongs", belongs(8)),
         body("Belongs", missing),
     ])

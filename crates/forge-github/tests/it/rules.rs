@@ -1,4 +1,4 @@
-//! What the base branch wants: the protection with the view, the rulesets by REST.
+//! Rules of the base branch: protection with the view, rulesets by REST.
 
 use forge_core::model::{BaseRuleKind, BaseRules, PrFields, PullRequest, RuleSource, UnreadRules};
 use insta::assert_json_snapshot;
@@ -13,7 +13,7 @@ use crate::{
 const FIRST: &str = "GET /repos/octo/tools/rules/branches/main?per_page=100&page=1";
 const SECOND: &str = "GET /repos/octo/tools/rules/branches/main?per_page=100&page=2";
 
-/// A pull request as a view with rules shows it; `base` is its base branch.
+/// A pull request in a view with rules; `base` is its base branch.
 fn ruled(base: Value) -> Value {
     let request = |who: Value, owner| json!({ "requestedReviewer": who, "asCodeOwner": owner });
     changed(
@@ -57,7 +57,7 @@ fn rules(list: &[Value]) -> ResponseTemplate {
     ResponseTemplate::new(200).set_body_json(list)
 }
 
-/// A view with rules, and what is read behind it.
+/// Reads a view with rules, and the rulesets.
 async fn read(steps: Vec<Step>) -> (Script, PullRequest, BaseRules) {
     let script = Script::play(steps).await;
     let pull = script.repo.view(&script.pr(), PrFields::RULES).await;
@@ -125,7 +125,7 @@ async fn base_rules_of_every_source_are_typed() {
 }
 
 #[tokio::test]
-async fn base_rules_for_who_may_not_see_the_protection() {
+async fn base_rules_without_protection_access_are_partial() {
     let base = json!({ "refUpdateRule": update_rule(), "branchProtectionRule": null });
     let (.., shown) = read(vec![
         data("PullView", one(ruled(base))),
@@ -136,7 +136,7 @@ async fn base_rules_for_who_may_not_see_the_protection() {
     assert!(shown.knows_every_check());
     let kinds = |kind: BaseRuleKind| shown.rules.iter().any(|rule| rule.wants == kind);
     assert!(kinds(BaseRuleKind::Approvals { count: 1 }) && kinds(BaseRuleKind::LinearHistory));
-    // No rule at all is all there is to know.
+    // Without any rule there is nothing left unread.
     let none = json!({ "refUpdateRule": null, "branchProtectionRule": null });
     let (.., none) = read(vec![
         data("PullView", one(ruled(none))),
@@ -183,7 +183,7 @@ async fn refused_rulesets_are_unread() {
         assert_eq!(found.unread, [UnreadRules::Rulesets], "{status}");
         assert!(!found.knows_every_check());
     }
-    // The rules of the first page hold all the same.
+    // The rules of the first page still apply.
     let next = "<https://api.github.com/x?page=2>; rel=\"next\"";
     let first = [rule("required_signatures", Value::Null)];
     let (_, _, found) = read(vec![
@@ -198,7 +198,7 @@ async fn refused_rulesets_are_unread() {
 }
 
 #[tokio::test]
-async fn server_without_the_fields_is_asked_without_them() {
+async fn server_without_fields_gets_reduced_query() {
     let unknown = json!({ "errors": [{
         "message": "Field 'isMergeQueueEnabled' doesn't exist on type 'PullRequest'",
         "path": ["fragment PullRules", "isMergeQueueEnabled"],

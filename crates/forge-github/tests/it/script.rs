@@ -1,4 +1,4 @@
-//! A GitHub that plays a script.
+//! A scripted GitHub.
 
 use std::{
     collections::VecDeque,
@@ -12,26 +12,26 @@ use forge_testkit::{LogWatch, watch_logs};
 use serde_json::{Value, json};
 use wiremock::{Mock, MockServer, Request, Respond, ResponseTemplate, matchers::any};
 
-/// The token of every script: of no shape that anybody could know it by.
+/// The token of every script, in no recognizable token format.
 pub const TOKEN: &str = "0canary0-token";
 
-/// An answer, and what a request must contain to get it.
+/// An answer, and the request that it is for.
 pub struct Step {
     needle: String,
     answer: ResponseTemplate,
 }
 
-/// The answer to a GraphQL operation of that name: `data` alone.
+/// The `data` for a GraphQL operation.
 pub fn data(operation: &str, data: Value) -> Step {
     body(operation, json!({ "data": data }))
 }
 
-/// The answer to a GraphQL operation of that name: the whole body.
+/// The whole body for a GraphQL operation.
 pub fn body(operation: &str, body: Value) -> Step {
     answer(operation, ResponseTemplate::new(200).set_body_json(body))
 }
 
-/// Any answer to a GraphQL operation of that name.
+/// Any answer for a GraphQL operation.
 pub fn answer(operation: &str, answer: ResponseTemplate) -> Step {
     Step {
         needle: format!("graphql {operation}"),
@@ -47,7 +47,7 @@ pub fn rest(request: &str, answer: ResponseTemplate) -> Step {
     }
 }
 
-/// The answer of an error alone.
+/// An answer with one error only.
 pub fn refused(operation: &str, root: &str, kind: &str, message: &str) -> Step {
     body(
         operation,
@@ -107,8 +107,8 @@ impl Respond for Player {
     }
 }
 
-/// A repository handle over a script. When it is dropped, everything must have been asked for, and
-/// nothing else.
+/// A repository handle over a script. Dropping it checks that all requests were sent, and no
+/// others.
 pub struct Script {
     pub repo: Repo,
     pub forge: Arc<GitHub>,
@@ -160,7 +160,7 @@ impl Script {
         PrId::number(repo_id(), 7)
     }
 
-    /// Fails when a request came that the script did not expect, or one that it expected did not.
+    /// Fails on unexpected and on missing requests.
     fn ended(&self) {
         let play = self.player.0.lock().unwrap();
         assert!(play.wrong.is_empty(), "{:?}", play.wrong);
@@ -168,7 +168,7 @@ impl Script {
         assert!(left.is_empty(), "nobody asked for {left:?}");
     }
 
-    /// The variables of the requests, in order, with their names; ends the script.
+    /// Ends the script and returns names and variables of the requests, in order.
     pub fn sent(&self) -> Vec<(String, Value)> {
         self.ended();
         let play = self.player.0.lock().unwrap();
@@ -179,12 +179,12 @@ impl Script {
             .collect()
     }
 
-    /// The names of the requests, in order; ends the script.
+    /// Ends the script and returns the names of the requests, in order.
     pub fn names(&self) -> Vec<String> {
         self.sent().into_iter().map(|(name, _)| name).collect()
     }
 
-    /// The documents that were sent.
+    /// The documents sent.
     pub fn documents(&self) -> Vec<String> {
         let play = self.player.0.lock().unwrap();
         play.sent

@@ -24,7 +24,7 @@ fn merged() -> Value {
 }
 
 #[tokio::test]
-async fn close_with_a_comment_is_two_requests() {
+async fn close_with_comment_is_two_requests() {
     let script = Script::play(vec![
         data("PullView", one(pull(7))),
         data("addComment", json!({ "comment": { "commentEdge": { "node": comment("IC_1", "ada", "Bye") } }, "change": { "pullRequest": closed() } })),
@@ -40,7 +40,7 @@ async fn close_with_a_comment_is_two_requests() {
 }
 
 #[tokio::test]
-async fn the_branch_is_deleted_in_a_request_of_its_own() {
+async fn close_deletes_branch_in_separate_request() {
     let open = changed(7, json!({ "headRef": { "id": "H" } }));
     let script = Script::play(vec![
         data("PullView", one(open)),
@@ -61,7 +61,7 @@ async fn the_branch_is_deleted_in_a_request_of_its_own() {
 }
 
 #[tokio::test]
-async fn close_keeps_branch_that_moved_meanwhile() {
+async fn close_keeps_moved_branch() {
     let open = || changed(7, json!({ "headRef": { "id": "H" } }));
     let mut moved = closed();
     moved["headRefOid"] = json!("d".repeat(40));
@@ -94,7 +94,7 @@ async fn close_keeps_branch_that_moved_meanwhile() {
 }
 
 #[tokio::test]
-async fn a_close_that_failed_keeps_the_branch() {
+async fn failed_close_keeps_branch() {
     let open = changed(7, json!({ "headRef": { "id": "H" } }));
     let script = Script::play(vec![
         data("PullView", one(open)),
@@ -123,7 +123,7 @@ async fn a_close_that_failed_keeps_the_branch() {
 }
 
 #[tokio::test]
-async fn a_comment_that_failed_is_a_warning_of_the_close() {
+async fn close_failed_comment_is_warning() {
     let mut half = json!({ "data": { "comment": null, "change": { "pullRequest": closed() } } });
     half["errors"] = json!([error(
         &["comment"],
@@ -148,7 +148,7 @@ async fn a_comment_that_failed_is_a_warning_of_the_close() {
 }
 
 #[tokio::test]
-async fn close_refused_after_its_comment_says_so() {
+async fn close_refused_after_comment_mentions_comment() {
     let made = json!({ "commentEdge": { "node": comment("IC_1", "ada", "Bye") } });
     let mut half = json!({ "data": { "comment": made, "change": null } });
     half["errors"] = json!([error(
@@ -172,7 +172,7 @@ async fn close_refused_after_its_comment_says_so() {
 }
 
 #[tokio::test]
-async fn what_is_so_already_is_one_request_and_a_warning() {
+async fn state_already_in_effect_is_warning() {
     let draft = changed(7, json!({ "isDraft": true }));
     let script = Script::play(vec![
         data("PullView", one(closed())),
@@ -194,7 +194,7 @@ async fn what_is_so_already_is_one_request_and_a_warning() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_is_refused_after_one_request() {
+async fn impossible_state_change_is_refused_after_one_request() {
     let gone = changed(
         7,
         json!({ "state": "CLOSED", "headRef": null, "baseRef": { "id": "B" } }),
@@ -258,7 +258,7 @@ async fn reopen_ready_and_draft_are_two_requests() {
 }
 
 #[tokio::test]
-async fn auto_merge_is_taken_back_and_a_lost_answer_is_looked_for() {
+async fn cancel_auto_merge_lost_answer_is_read_back() {
     let change = json!({ "change": { "pullRequest": pull(7) } });
     let script = Script::play(vec![
         data("PullView", one(pull(7))),
@@ -285,7 +285,7 @@ async fn auto_merge_is_taken_back_and_a_lost_answer_is_looked_for() {
 }
 
 #[tokio::test]
-async fn lock_sends_what_changes_it() {
+async fn lock_sends_only_changes() {
     let locked = |reason: Option<&str>| {
         one(changed(
             7,
@@ -346,7 +346,7 @@ async fn lock_sends_what_changes_it() {
 }
 
 #[tokio::test]
-async fn lock_lost_answer_is_looked_for() {
+async fn lock_lost_answer_is_read_back() {
     for (is_locked, done) in [(true, true), (false, false)] {
         let found = one(changed(7, json!({ "locked": is_locked })));
         let script = Script::play(vec![

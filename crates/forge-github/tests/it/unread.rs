@@ -1,4 +1,4 @@
-//! What cannot be read must be said, and must not pass for what did not happen or is not there.
+//! Unread data must be reported, and must not look missing.
 
 use forge_core::{
     PageReq,
@@ -46,7 +46,7 @@ fn world() -> World {
 }
 
 #[tokio::test]
-async fn a_token_that_may_not_read_teams_does_what_it_is_asked() {
+async fn token_without_team_access_can_change_pulls() {
     let world = world();
     for (head, token) in [("one", CLASSIC), ("two", FINE)] {
         let number = {
@@ -99,7 +99,7 @@ async fn a_token_that_may_not_read_teams_does_what_it_is_asked() {
 }
 
 #[tokio::test]
-async fn a_token_without_the_scope_for_teams_is_refused_once() {
+async fn token_without_team_scope_is_refused_once() {
     let world = world();
     let repo = handle(&world.double, CLASSIC);
     let number = {
@@ -142,7 +142,7 @@ fn half(data: Value, paths: &[&[&str]]) -> Value {
 }
 
 #[tokio::test]
-async fn an_error_inside_the_payload_is_no_failure_of_the_mutation() {
+async fn error_inside_payload_is_no_mutation_failure() {
     let done = json!({ "merge": { "pullRequest": merged() } });
     let path = ["merge", "pullRequest", "reviewRequests", "nodes"];
     let edited = json!({ "fields": { "pullRequest": changed(7, json!({ "title": "New" })) } });
@@ -171,7 +171,7 @@ async fn an_error_inside_the_payload_is_no_failure_of_the_mutation() {
 }
 
 #[tokio::test]
-async fn a_comment_of_which_a_part_cannot_be_read_was_made() {
+async fn comment_with_unreadable_part_was_created() {
     let made = |node| json!({ "m": { "commentEdge": { "node": node } } });
     let before = || changed(7, json!({ "newestComment": { "nodes": [] } }));
     let recent = changed(
@@ -199,7 +199,7 @@ async fn a_comment_of_which_a_part_cannot_be_read_was_made() {
 }
 
 #[tokio::test]
-async fn a_mutation_asks_for_what_it_can_change() {
+async fn mutation_selects_only_changeable_fields() {
     let closed = changed(7, json!({ "state": "CLOSED" }));
     let before = changed(
         7,
@@ -227,14 +227,14 @@ async fn a_mutation_asks_for_what_it_can_change() {
     ] {
         assert!(!mutation.contains(part), "{part} in {mutation}");
     }
-    // The rest is as it was.
+    // The other fields are unchanged.
     let seen = (closed.state, closed.labels.len(), closed.approvals);
     assert_eq!(seen, (PrState::Closed, 1, 1));
     assert_eq!(closed.latest_reviews.len(), 1);
 }
 
 #[tokio::test]
-async fn a_list_asks_for_what_is_looked_at() {
+async fn list_selects_only_requested_parts() {
     let list = || json!({ "repository": { "pullRequests": nodes(vec![pull(7)]) } });
     let script = Script::play(vec![data("PullList", list()), data("PullList", list())]).await;
     let less = PrFields::NO_DESCRIPTION
@@ -264,7 +264,7 @@ async fn a_list_asks_for_what_is_looked_at() {
     }
 }
 
-/// The three parts of a status.
+/// The three lists of a status.
 fn status(branch: Value, created: Value, requested: Value) -> Value {
     json!({ "repository": { "pullRequests": branch }, "created": created, "requested": requested })
 }
@@ -278,7 +278,7 @@ fn found(pulls: Vec<Value>) -> Value {
 }
 
 #[tokio::test]
-async fn a_status_shows_what_could_be_read() {
+async fn partial_status_shows_readable_lists() {
     let strange = changed(6, json!({ "state": "HAUNTED" }));
     let mine = nodes(vec![pull(8), strange, Value::Null]);
     let of = status(nodes(vec![pull(8)]), mine, Value::Null);
@@ -296,7 +296,7 @@ async fn a_status_shows_what_could_be_read() {
 }
 
 #[tokio::test]
-async fn a_status_that_is_too_much_is_asked_for_in_parts() {
+async fn oversized_status_is_read_in_parts() {
     let list = json!({ "repository": { "pullRequests": nodes(vec![pull(8)]) } });
     let script = Script::play(vec![
         gateway("PullStatus"),
@@ -320,7 +320,7 @@ async fn a_status_that_is_too_much_is_asked_for_in_parts() {
 }
 
 #[tokio::test]
-async fn a_status_without_the_scope_for_boards_says_so() {
+async fn status_without_board_scope_warns() {
     let said = "Your token has not been granted the required scopes to execute this query. The \
         'projectItems' field requires one of the following scopes: ['read:project', 'project'].";
     let refusal = json!({ "errors": [{ "type": "INSUFFICIENT_SCOPES", "message": said }] });
@@ -338,7 +338,7 @@ async fn a_status_without_the_scope_for_boards_says_so() {
 }
 
 #[tokio::test]
-async fn a_branch_of_many_forks_is_looked_through() {
+async fn status_branch_of_many_forks_is_scanned() {
     let theirs = changed(
         9,
         json!({ "isCrossRepository": true, "headRepository": { "name": "tools", "owner": { "login": "eve" } } }),
@@ -362,7 +362,7 @@ async fn a_branch_of_many_forks_is_looked_through() {
 }
 
 #[tokio::test]
-async fn one_that_cannot_be_read_is_not_one_that_is_not_there() {
+async fn unreadable_pull_request_is_no_missing_one() {
     let list = |pulls| json!({ "repository": { "pullRequests": nodes(pulls) } });
     let strange = || changed(2, json!({ "state": "HAUNTED" }));
     let script = Script::play(vec![
@@ -385,7 +385,7 @@ async fn one_that_cannot_be_read_is_not_one_that_is_not_there() {
     script.sent();
 }
 
-/// The checks of a head.
+/// The checks of a head commit.
 fn head(contexts: Value) -> Value {
     json!({ "nodes": [{ "commit": { "oid": "a".repeat(40), "statusCheckRollup": { "contexts": contexts } } }] })
 }
@@ -395,7 +395,7 @@ fn passed() -> Value {
 }
 
 #[tokio::test]
-async fn a_part_of_the_checks_is_no_success() {
+async fn partial_checks_are_no_success() {
     let with = |head: Value| changed(7, json!({ "head": head }));
     let none =
         json!({ "nodes": [{ "commit": { "oid": "a".repeat(40), "statusCheckRollup": null } }] });
@@ -456,7 +456,7 @@ async fn a_part_of_the_checks_is_no_success() {
     }
     let wanted = [
         (CheckRollup::Success, false, 1),
-        // The check is there; its workflow has no name.
+        // The check is present; its workflow has no name.
         (CheckRollup::Success, false, 1),
         (CheckRollup::Pending, true, 1),
         (CheckRollup::Pending, true, 0),
@@ -468,7 +468,7 @@ async fn a_part_of_the_checks_is_no_success() {
 }
 
 #[tokio::test]
-async fn rows_of_a_list_know_of_their_own_checks() {
+async fn list_checks_error_concerns_one_row() {
     let with = |n, rollup: Value| {
         let head = json!({ "nodes": [{ "commit": { "oid": "a".repeat(40), "statusCheckRollup": rollup } }] });
         changed(n, json!({ "head": head }))
@@ -495,7 +495,7 @@ async fn rows_of_a_list_know_of_their_own_checks() {
 }
 
 #[tokio::test]
-async fn pages_of_a_section_show_what_could_be_read() {
+async fn partial_section_pages_show_readable_entries() {
     let commits = changed(
         7,
         json!({ "commits": nodes(vec![json!({ "commit": { "oid": "a" } })]) }),
@@ -533,7 +533,7 @@ async fn pages_of_a_section_show_what_could_be_read() {
 }
 
 #[tokio::test]
-async fn reviewers_who_cannot_be_read_are_said() {
+async fn unread_latest_reviews_are_warning() {
     let first = || {
         let some = page(vec![review("R_1", "grace", "APPROVED")], "c1");
         let other = json!({ "latestReviews": some, "latestOpinionatedReviews": some });
@@ -565,7 +565,7 @@ async fn reviewers_who_cannot_be_read_are_said() {
 }
 
 #[tokio::test]
-async fn names_are_found_among_more_than_a_page() {
+async fn names_beyond_first_page_are_found() {
     let world = World::new();
     let number = {
         let mut seed = world.double.seed();

@@ -1,4 +1,4 @@
-//! Bringing a head branch up to date: two requests.
+//! Updating a head branch: two requests.
 
 use forge_core::{
     ErrorKind, Precondition,
@@ -25,7 +25,7 @@ fn at(expected: &str) -> UpdateBranch {
 }
 
 #[tokio::test]
-async fn an_update_is_two_requests_at_the_head_that_was_seen() {
+async fn update_takes_two_requests_at_seen_head() {
     let mut all = Vec::new();
     for method in [UpdateMethod::Merge, UpdateMethod::Rebase] {
         let script = Script::play(vec![
@@ -49,7 +49,7 @@ async fn an_update_is_two_requests_at_the_head_that_was_seen() {
 }
 
 #[tokio::test]
-async fn one_that_is_up_to_date_is_unchanged() {
+async fn up_to_date_branch_is_unchanged() {
     let script = Script::play(vec![
         data("PullView", one(pull(7))),
         refused(
@@ -70,7 +70,7 @@ async fn one_that_is_up_to_date_is_unchanged() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_is_refused_after_one_request() {
+async fn impossible_update_is_refused_after_one_request() {
     let closed = changed(7, json!({ "state": "CLOSED" }));
     let conflicting = changed(7, json!({ "mergeable": "CONFLICTING" }));
     let script = Script::play(vec![
@@ -100,7 +100,7 @@ async fn what_cannot_be_is_refused_after_one_request() {
 }
 
 #[tokio::test]
-async fn what_github_refuses_is_told() {
+async fn update_refusals_map_to_errors() {
     for (message, code) in [
         (
             "merge conflict between base and head",
@@ -150,7 +150,7 @@ async fn what_github_refuses_is_told() {
 }
 
 #[tokio::test]
-async fn a_lost_answer_is_read_back() {
+async fn update_lost_answer_is_read_back() {
     for (now, done) in [(moved(), true), (pull(7), false)] {
         let script = Script::play(vec![
             data("PullView", one(pull(7))),

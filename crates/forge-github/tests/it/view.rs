@@ -1,4 +1,4 @@
-//! One pull request: sections, further pages, history, commits and checks.
+//! View of a pull request: sections, further pages, history, commits and checks.
 
 use forge_core::{
     PageReq,
@@ -106,7 +106,7 @@ async fn view_with_everything_is_one_request() {
 }
 
 #[tokio::test]
-async fn what_nobody_asked_for_is_not_queried() {
+async fn unrequested_sections_are_not_queried() {
     let script = Script::play(vec![
         data("PullView", one(full())),
         data("PullView", one(full())),
@@ -147,7 +147,7 @@ async fn what_nobody_asked_for_is_not_queried() {
 }
 
 #[tokio::test]
-async fn further_hundreds_of_all_sections_come_together() {
+async fn further_pages_of_sections_share_requests() {
     let first = changed(
         7,
         json!({
@@ -230,7 +230,7 @@ async fn long_threads_are_read_on() {
 }
 
 #[tokio::test]
-async fn a_position_that_does_not_move_ends_the_reading() {
+async fn unchanged_cursor_ends_paging() {
     let stuck = page(vec![comment("IC_1", "ada", "1")], "same");
     let again = json!({ "node": { "id": "PR_7", "allComments": stuck.clone() } });
     let script = Script::play(vec![
@@ -259,7 +259,7 @@ async fn checks_are_one_request() {
 }
 
 #[tokio::test]
-async fn without_checks_the_report_is_empty() {
+async fn commit_without_checks_has_empty_report() {
     let row = changed(
         7,
         json!({ "head": { "nodes": [{ "commit": { "oid": "a".repeat(40), "statusCheckRollup": null } }] } }),
@@ -274,7 +274,7 @@ async fn without_checks_the_report_is_empty() {
 }
 
 #[tokio::test]
-async fn commits_past_a_hundred() {
+async fn commits_beyond_one_hundred_are_read() {
     let first: Vec<Value> = (0..100).map(commit).collect();
     let rest: Vec<Value> = (100..130).map(commit).collect();
     let of = |list: Value| one(json!({ "commits": list }));
@@ -317,7 +317,7 @@ async fn commits_past_a_hundred() {
 }
 
 #[tokio::test]
-async fn history_begins_with_the_opening_and_a_merge_closes_once() {
+async fn history_starts_with_opening_and_closes_once() {
     let event = |kind: &str, id: &str, at: &str, more: Value| {
         let mut e =
             json!({ "__typename": kind, "id": id, "createdAt": at, "actor": user("grace") });
@@ -402,7 +402,7 @@ async fn history_begins_with_the_opening_and_a_merge_closes_once() {
 }
 
 #[tokio::test]
-async fn the_summary_of_reviews_keeps_opinions() {
+async fn latest_reviews_keep_opinions() {
     let script = Script::play(vec![data("PullView", one(full()))]).await;
     let pull = script
         .repo

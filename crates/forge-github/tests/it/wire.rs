@@ -1,4 +1,4 @@
-//! Answers as GitHub writes them.
+//! Answers in GitHub's form.
 
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ pub fn page(list: Vec<Value>, end: &str) -> Value {
     json!({ "nodes": list, "pageInfo": { "hasNextPage": true, "endCursor": end } })
 }
 
-/// A pull request with everything that is not a section.
+/// A pull request with all fields outside the sections.
 pub fn pull(number: u64) -> Value {
     json!({
         "__typename": "PullRequest",
@@ -50,7 +50,7 @@ pub fn pull(number: u64) -> Value {
     })
 }
 
-/// A pull request with other values in some places.
+/// A pull request with some values replaced.
 pub fn changed(number: u64, other: Value) -> Value {
     let mut pull = pull(number);
     for (key, value) in other.as_object().unwrap() {
@@ -129,8 +129,7 @@ pub fn thread(id: &str, resolved: bool) -> Value {
     })
 }
 
-/// What is read of a comment or a thread before it is changed: it is of pull request `number`, and
-/// the change is to 7.
+/// The query before a comment or thread of pull request `number` is changed on pull request 7.
 pub fn belongs(number: u64) -> Value {
     let node = json!({ "pullRequest": { "id": format!("PR_{number}") } });
     json!({ "node": node, "repository": { "pullRequest": { "id": "PR_7" } } })

@@ -37,7 +37,7 @@ impl Local {
         read(cat, &self.commit_ids(pull).await?).await
     }
 
-    /// The ids of the commits that head has and base lacks, oldest first.
+    /// The ids of commits in head but not in base, oldest first.
     pub(crate) async fn commit_ids(&self, pull: &Pull) -> Result<Vec<String>> {
         let not_base = format!("^{}", pull.base()?);
         let args = [
@@ -122,7 +122,7 @@ fn signed(line: &[u8]) -> Option<Signature> {
     })
 }
 
-/// Names and addresses of the `Co-authored-by` trailers, which stand in the last paragraph.
+/// Names and addresses of the `Co-authored-by` trailers in the last paragraph.
 fn co_authors(body: &str) -> impl Iterator<Item = (String, String)> {
     let trailers = body.trim_end().rsplit("\n\n").next().unwrap_or_default();
     trailers.lines().filter_map(|line| {
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_commit_with_co_authors_and_an_encoding() {
+    fn commit_with_co_authors_and_encoding_is_parsed() {
         let data = b"tree a\nauthor J\xfcrgen <j@x> 10 +0200\ncommitter C <c@x> 11 +0000\nencoding ISO-8859-1\n\nGr\xfcn\n\nbody\n\nCo-authored-by: Ann <ann@x>\nSigned-off-by: B <b@x>\n";
         let commit = decode("o", data).unwrap();
         assert_eq!(commit.message_headline, "Grün");

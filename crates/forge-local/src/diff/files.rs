@@ -33,7 +33,7 @@ impl Local {
     }
 }
 
-/// Reads `--raw --numstat -z`: all raw records, then as many counts in the same order.
+/// Parses `--raw --numstat -z`: all raw records, then as many counts in the same order.
 fn parse(out: &[u8]) -> Option<Vec<FileChange>> {
     let mut fields = out.split(|b| *b == 0);
     let mut files = Vec::new();
@@ -71,7 +71,7 @@ fn parse(out: &[u8]) -> Option<Vec<FileChange>> {
         let mut number = || std::str::from_utf8(columns.next()?).ok()?.parse().ok();
         let (additions, deletions) = (number(), number());
         if columns.next()?.is_empty() {
-            // A rename has its two paths in fields of their own.
+            // A rename has two more fields with its paths.
             fields.next()?;
             fields.next()?;
         }
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn records_of_every_kind() {
+    fn raw_and_numstat_records_are_parsed() {
         let z = "0".repeat(40);
         let text = format!(
             ":100644 100644 {z} {z} M\0a\nb\0:000000 100644 {z} {z} A\0-x\0:100644 100644 {z} {z} R090\0old\0new\0\

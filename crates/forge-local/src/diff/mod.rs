@@ -54,7 +54,7 @@ impl Local {
         })
     }
 
-    /// The ends of the diff of `pull`; both are there.
+    /// The ends of the diff of `pull`; fails if one is missing.
     pub(crate) async fn range(&self, pull: &Pull) -> Result<Range> {
         let range = Range {
             base: self.merge_base_of(pull).await?,
@@ -80,7 +80,7 @@ impl Local {
     }
 }
 
-/// The arguments of a `git diff-tree` over `range` in form `form`.
+/// The arguments of `git diff-tree` for `range`, in the output format `form`.
 pub(crate) fn diff_args<'a>(form: &[&'a str], range: &'a Range) -> Vec<&'a str> {
     forge_git::diff_args(form, &range.base, &range.head)
 }

@@ -1,4 +1,4 @@
-//! Comments on issues: writing, changing and deleting them.
+//! Adds, edits and deletes issue comments.
 
 use forge_core::{
     Action, Op, Outcome, Result, check_version,
@@ -73,7 +73,7 @@ impl Local {
         Ok(Outcome::immediate(()))
     }
 
-    /// Gives the viewer's own comment `key` another body, or deletes it without one.
+    /// Replaces the body of the viewer's comment `key`, or deletes the comment.
     async fn rewrite_issue_comment(
         &self,
         number: u64,
@@ -114,7 +114,7 @@ impl Local {
         }
     }
 
-    /// The comments on `issue`, oldest first. Without a `viewer` at hand, git is asked who that is.
+    /// The comments on `issue`, oldest first. Without `viewer`, the viewer is read from git.
     pub(super) async fn comments_of_issue(
         &self,
         cat: &mut CatFile,
@@ -124,7 +124,7 @@ impl Local {
         let ask = async {
             match viewer {
                 Some(viewer) => Some(viewer.clone()),
-                // Without a viewer nothing is the viewer's, and reading needs none.
+                // Reading works without an identity: then no comment is the viewer's.
                 None => identity(self.here()).await.ok(),
             }
         };

@@ -1,4 +1,4 @@
-//! Opening an issue.
+//! Opens issues.
 
 use forge_core::{
     Outcome, Result,

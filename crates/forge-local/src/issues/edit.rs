@@ -1,4 +1,4 @@
-//! Changing an issue: everything in one event, so that all of it happens or none.
+//! Edits an issue with a single event, so the edit is atomic.
 
 use std::collections::BTreeMap;
 
@@ -25,17 +25,17 @@ const MAX_FIELD_NAME: usize = 50;
 /// The longest value of a field, in characters.
 const MAX_VALUE: usize = 4096;
 
-/// What an edit makes of an issue.
+/// The result of applying an edit.
 pub(super) struct AppliedEdit {
     pub snapshot: IssueSnapshot,
-    /// `None` when nothing changes.
+    /// `None` if nothing changes.
     pub event: Option<IssueEvent>,
-    /// Refs that must be what they were.
+    /// Refs that must not move before the write.
     pub unmoved: Vec<RefChange>,
 }
 
 impl Local {
-    /// Makes the changes of `edit`, unless `done` says of the issue that it needs none.
+    /// Applies `edit`, unless `done` reports the issue as already changed.
     pub(super) async fn change_issue(
         &self,
         number: u64,
@@ -81,7 +81,7 @@ impl Local {
         }
     }
 
-    /// The state after `edit`, and the event that says what in it is new.
+    /// Applies `edit` to the state; returns the new state, and the event with the changes.
     pub(super) async fn apply_edit(
         &self,
         cat: &mut CatFile,
@@ -185,7 +185,7 @@ impl Local {
     }
 }
 
-/// Checks all that needs no look at the issue.
+/// Validates the parts of an edit that do not depend on the issue.
 pub(super) fn check_edit(edit: &EditIssue) -> Result<()> {
     if edit.board.is_some() {
         return Err(Local::unsupported(Capability::IssueBoard));
@@ -207,7 +207,7 @@ pub(super) fn check_edit(edit: &EditIssue) -> Result<()> {
     Ok(())
 }
 
-/// Refuses a field that no list could show on a line.
+/// Refuses a field that does not fit on a line of a list.
 fn check_value(name: &str, value: &str) -> Result<()> {
     let refuse =
         |message, hint: &'static str| Err(Error::invalid("values", message).with_hint(hint));
@@ -246,7 +246,7 @@ fn check_value(name: &str, value: &str) -> Result<()> {
     Ok(())
 }
 
-/// Changes `values`; those that are new, and `None` for those that are gone.
+/// Changes `values`; returns the new values, with `None` for removed ones.
 fn change_values(
     values: &mut BTreeMap<String, String>,
     edit: &BTreeMap<String, Option<String>>,
@@ -271,7 +271,7 @@ fn change_values(
     Ok(changed)
 }
 
-/// Closes or reopens; the new state, if it or the reason is another one.
+/// Closes or reopens; returns the new state if it or its reason changes.
 fn change_state(
     s: &mut IssueSnapshot,
     edit: &EditIssue,

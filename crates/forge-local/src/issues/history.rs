@@ -1,4 +1,4 @@
-//! The history of an issue, told by its events.
+//! The history of an issue, derived from its events.
 
 use forge_core::{
     Page, PageReq, Result,
@@ -25,7 +25,7 @@ impl Local {
     }
 }
 
-/// One edit may be several lines of the history.
+/// Maps an event to history entries; an edit can have several.
 fn status_events(logged: &Logged<IssueEvent>) -> Vec<StatusEvent> {
     let entry = &logged.entry;
     let mut lines: Vec<(Kind, Option<String>)> = match &entry.event {
@@ -109,7 +109,7 @@ fn change_lines(changes: &IssueChanges) -> Vec<(Kind, Option<String>)> {
     .collect()
 }
 
-/// `+a` for each that came, `-b` for each that went.
+/// Formats added items as `+a` and removed ones as `-b`.
 fn signed(added: &[String], removed: &[String]) -> Vec<String> {
     let added = added.iter().map(|name| format!("+{name}"));
     let removed = removed.iter().map(|name| format!("-{name}"));

@@ -1,5 +1,4 @@
-//! Lists of issues. There is no index of them: a list reads the state of each until its page is
-//! full.
+//! Lists issues. Without an index, a list reads each issue's state until the page is full.
 
 use forge_core::{
     Cursor, Page, PageReq, Result,

@@ -1,4 +1,4 @@
-//! Issues: one file for each thing that is done with them.
+//! Issues: a file for each operation.
 
 mod comments;
 mod create;

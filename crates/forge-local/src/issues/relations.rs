@@ -1,5 +1,5 @@
-//! Parents, sub-issues and dependencies. An issue stores its parent and what blocks it; the reverse
-//! directions come from one pass over all issues.
+//! Parents, sub-issues and dependencies. An issue stores its parent and its blockers; the reverse
+//! directions are computed from all issues.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,18 +16,18 @@ use crate::{
 
 /// How many issues one issue may wait for.
 pub(super) const MAX_BLOCKERS: usize = 100;
-/// How many issues may be above one another, from part to whole.
+/// The maximum length of a chain of parents.
 const MAX_DEPTH: usize = 100;
-/// How many issues the reverse directions show of one issue.
+/// How many issues are shown in each reverse direction.
 const MAX_REVERSE: usize = 1000;
-/// How many related issues [`forge_core::Issues::related_issues`] gives along.
+/// How many related issues [`forge_core::Issues::related_issues`] returns.
 const MAX_NEIGHBOURS: usize = 200;
 /// How many issues are read at once.
 const BATCH: usize = 64;
-/// The title of a related issue that cannot be read. It counts as open, so that nothing begins early.
+/// The title of an unreadable related issue. Treated as open, so that it keeps blocking.
 const UNREADABLE: &str = "(cannot be read)";
 
-/// What the relations of other issues need of an issue.
+/// The fields of an issue that relations need.
 struct RelatedRow {
     title: String,
     state: IssueState,
@@ -39,7 +39,7 @@ struct RelatedRow {
 impl RelatedRow {
     fn of(snapshot: IssueSnapshot) -> Self {
         let mut blocked_by = snapshot.blocked_by;
-        // Any program may have written it.
+        // Other programs may have written more.
         let truncated = blocked_by.len() > MAX_BLOCKERS;
         blocked_by.truncate(MAX_BLOCKERS);
         Self {
@@ -52,7 +52,7 @@ impl RelatedRow {
     }
 }
 
-/// How the issues of the repository are related.
+/// The relations of all issues in the repository.
 #[derive(Default)]
 pub(super) struct IssueGraph {
     rows: BTreeMap<u64, RelatedRow>,
@@ -63,7 +63,7 @@ pub(super) struct IssueGraph {
 }
 
 impl IssueGraph {
-    /// Adds the section to `issue`.
+    /// Adds the relations to `issue`.
     pub fn fill(&self, repo: &Local, issue: &mut Issue) {
         let Some(number) = issue.number else { return };
         issue.relations = Some(self.relations(repo, number));
@@ -104,7 +104,7 @@ impl IssueGraph {
         }
     }
 
-    /// The issue at the other end; `None` when it was deleted.
+    /// The related issue; `None` if it was deleted.
     fn related(&self, repo: &Local, number: u64) -> Option<RelatedIssue> {
         let (title, state) = match self.rows.get(&number) {
             Some(row) => (row.title.clone(), row.state),
@@ -120,7 +120,7 @@ impl IssueGraph {
         })
     }
 
-    /// The issues one step from `numbers` that can be read, without these.
+    /// The readable issues one step from `numbers`, without `numbers`.
     fn neighbours(&self, numbers: &BTreeSet<u64>) -> Vec<u64> {
         let mut near = BTreeSet::new();
         for number in numbers {
@@ -223,7 +223,7 @@ impl Local {
         }
     }
 
-    /// The number of an issue that one of ours is to be related to.
+    /// The number of a related issue in this repository.
     pub(super) fn related_number(&self, field: &'static str, id: &IssueId) -> Result<u64> {
         match &id.key {
             PrKey::Number(number) if self.check(&id.repo).is_ok() => Ok(*number),
@@ -239,8 +239,8 @@ impl Local {
         }
     }
 
-    /// Checks that `parent` and all above it leave room for issue `number` below. Gives the refs that
-    /// must not move meanwhile: two edits at once could close a circle that neither sees.
+    /// Checks that issue `number` fits below `parent`. Returns the refs that must not move:
+    /// otherwise two concurrent edits could create a cycle.
     pub(super) async fn check_parent(
         &self,
         cat: &mut CatFile,
@@ -271,7 +271,7 @@ impl Local {
             let read = self.store.read_stored(cat, &[next]).await?.pop().flatten();
             let issue = match self.store.require_issue(next, read) {
                 Ok(issue) => issue,
-                // The parent of an ancestor was deleted: the chain ends there.
+                // An ancestor's parent was deleted, so the chain ends here.
                 Err(e) if next != parent && e.code() == "not_found" => break,
                 Err(e) if e.code() == "not_found" => return Err(not_there("parent", e)),
                 Err(e) => return Err(e),
@@ -307,7 +307,7 @@ impl Local {
     }
 }
 
-/// A relation to an issue that is not there is a mistake in the call, not a missing subject.
+/// A missing related issue is an invalid argument, not a missing subject.
 fn not_there(field: &'static str, e: Error) -> Error {
     let error = Error::invalid(field, e.message().to_owned());
     match e.hint().cloned() {

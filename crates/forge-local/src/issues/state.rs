@@ -1,4 +1,4 @@
-//! Closing, reopening and deleting an issue.
+//! Closes, reopens and deletes issues.
 
 use forge_core::{
     Action, Hint, Op, Outcome, Param, Result, Warning,
@@ -32,7 +32,7 @@ impl Local {
         Ok(outcome)
     }
 
-    /// Leaves a tombstone, which keeps the number from being given again.
+    /// Replaces the issue with a tombstone, so that its number is never reused.
     pub(super) async fn remove_issue(&self, number: u64) -> Result<Outcome<()>> {
         let by = identity(self.here()).await?;
         let mut cat = self.store.cat();

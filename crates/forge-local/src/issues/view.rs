@@ -1,4 +1,4 @@
-//! One issue, as callers see it.
+//! Converts stored issues to the public model.
 
 use forge_core::{
     Result,
@@ -14,7 +14,7 @@ use crate::{
 };
 
 impl Local {
-    /// `issue` with the sections of `fields`.
+    /// Converts `issue`, with the sections of `fields`.
     pub(super) async fn present_issue(
         &self,
         cat: &mut CatFile,
@@ -36,7 +36,7 @@ impl Local {
         Ok(view)
     }
 
-    /// Adds the comments to `view`, if `fields` has them.
+    /// Adds the comments to `view` if `fields` request them.
     pub(super) async fn add_comments(
         &self,
         cat: &mut CatFile,
@@ -53,7 +53,7 @@ impl Local {
         }
     }
 
-    /// All but the sections, with the labels at hand (or the reason why they are not).
+    /// Converts all but the sections, with labels already read (or the error of reading them).
     pub(super) fn issue_header(&self, issue: &StoredIssue, book: &Result<Option<Book>>) -> Issue {
         let s = &issue.snapshot;
         let id = self.issue_id(s.number);

@@ -1,4 +1,4 @@
-//! The commits that each method makes.
+//! Creates the commits of each merge method.
 
 use forge_core::{
     Error, Precondition, Result,
@@ -11,7 +11,7 @@ use super::conflict;
 use crate::{Local, ident::Identity, store::Pull};
 
 impl Local {
-    /// A commit with two parents.
+    /// Creates a merge commit with two parents.
     pub(super) async fn merge_commit(
         &self,
         pull: &Pull,
@@ -28,7 +28,7 @@ impl Local {
             .await
     }
 
-    /// One commit with all changes.
+    /// Creates one commit with all changes.
     pub(super) async fn squash_commit(
         &self,
         cat: &mut CatFile,
@@ -50,7 +50,7 @@ impl Local {
         };
         let subject = format!("{} (#{})", pull.snapshot.title, pull.number);
         let message = message(req, subject, &body);
-        // The changes are of who opened it, as on GitHub, whoever merges them.
+        // Squashed changes are attributed to the pull request's author, as on GitHub.
         let opener = &pull.snapshot.author;
         let known = opener.email.is_some();
         let author = author(req, by, if known { opener } else { &by.actor });
@@ -58,8 +58,8 @@ impl Local {
             .await
     }
 
-    /// Each commit again on top of the base; the last of them. Merges are left out, and so are
-    /// commits whose change the base has.
+    /// Repeats each commit on top of the base, and returns the last one. Skips merges, and commits
+    /// whose change is in the base.
     pub(super) async fn rebased(
         &self,
         cat: &mut CatFile,
@@ -88,7 +88,7 @@ impl Local {
         }
     }
 
-    /// The tree of a merge that does not conflict.
+    /// The tree of a merge without conflicts.
     async fn clean(&self, pull: &Pull) -> Result<String> {
         match self
             .git()
@@ -122,7 +122,7 @@ impl Local {
     }
 }
 
-/// The author of a commit: `usual`, or who merges, with the address that the request names for them.
+/// The author of a commit: `usual`, or the merging user with the e-mail address of the request.
 fn author(req: &MergeReq, by: &Identity, usual: &Actor) -> Actor {
     match &req.author_email {
         Some(email) => Actor {
@@ -133,11 +133,11 @@ fn author(req: &MergeReq, by: &Identity, usual: &Actor) -> Actor {
     }
 }
 
-/// The message: what the request names, else the defaults.
+/// The message: from the request, or the defaults.
 fn message(req: &MergeReq, subject: String, body: &str) -> String {
     let subject = req.subject.clone().unwrap_or(subject);
     let body = req.body.as_deref().unwrap_or(body);
-    // git ends a text at a NUL, and what follows would be lost.
+    // git cuts a text at NUL, so the rest would be lost.
     let message = match body.trim() {
         "" => format!("{}\n", subject.trim()),
         body => format!("{}\n\n{body}\n", subject.trim()),

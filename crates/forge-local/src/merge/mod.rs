@@ -1,4 +1,4 @@
-//! Merging, on the refs alone.
+//! Merges pull requests, on refs alone.
 
 mod commits;
 mod update;
@@ -18,7 +18,7 @@ use crate::{
     store::{Attempts, Draft, Event, IndexChange, Intent, Pull, RefChange, Written, branch_ref},
 };
 
-/// How many conflicting files a message names; the error itself has all of them.
+/// How many conflicting files a message names; the error has all of them.
 const NAMED: usize = 5;
 
 impl Local {
@@ -28,7 +28,7 @@ impl Local {
         self.mergeability_of(&pull).await
     }
 
-    /// What a merge of `pull`, which is open, would meet.
+    /// Determines whether the open `pull` can be merged.
     pub(crate) async fn mergeability_of(&self, pull: &Pull) -> Result<Mergeability> {
         let (base, head) = (pull.base()?, pull.head()?);
         let (merged, contained) = tokio::join!(
@@ -45,7 +45,7 @@ impl Local {
             _ if pull.snapshot.draft => "DRAFT",
             _ if below.is_some() => "BLOCKED",
             _ if !(pull.head_exists && pull.base_exists) => "BLOCKED",
-            // The head has nothing that the base lacks.
+            // The base already contains the head.
             _ if contained? => "BLOCKED",
             _ => "CLEAN",
         };
@@ -139,7 +139,7 @@ impl Local {
         }
     }
 
-    /// Refuses what cannot be merged before any object is made.
+    /// Refuses an impossible merge before any object is created.
     async fn check_mergeable(&self, pull: &Pull, req: &MergeReq) -> Result<()> {
         let number = pull.number;
         crate::pulls::require_open(pull, "an open one alone can be merged")?;
@@ -171,7 +171,7 @@ impl Local {
         Ok(())
     }
 
-    /// Makes the objects of the merge; no ref changes.
+    /// Creates the objects of the merge; changes no ref.
     async fn prepare(
         &self,
         cat: &mut CatFile,
@@ -200,7 +200,7 @@ impl Local {
         })
     }
 
-    /// The answer when it was merged before; a head branch that is left over still goes.
+    /// The outcome for an earlier merge; still deletes a remaining head branch if requested.
     async fn merged_before(
         &self,
         cat: &mut CatFile,
@@ -239,8 +239,8 @@ impl Local {
         }))
     }
 
-    /// Deletes the head branch of `pull`, which is not open any more, unless it has gone on since;
-    /// `None` when it is gone.
+    /// Deletes the head branch of a closed or merged `pull`, unless it has moved since; `None` if
+    /// it is gone.
     pub(crate) async fn delete_left_head(
         &self,
         cat: &mut CatFile,
@@ -280,7 +280,7 @@ impl Local {
         let pull = self.store.read(cat, number).await?;
         let followed = self.bring_along(cat, &pull).await;
         let deletion = match deletion {
-            // What needed the branch as its base may need it no more.
+            // Pull requests based on the branch may have another base now.
             Some(Err(_)) if !followed.steps.is_empty() => self
                 .delete_left_head(cat, &pull)
                 .await
@@ -321,7 +321,7 @@ impl Local {
     }
 }
 
-/// Refuses another head or base branch than the caller expects.
+/// Refuses a head or base branch other than expected.
 fn is_as_expected(pull: &Pull, req: &MergeReq) -> Result<()> {
     let id = format!("#{}", pull.number);
     let base = &pull.snapshot.base_branch;
@@ -329,7 +329,7 @@ fn is_as_expected(pull: &Pull, req: &MergeReq) -> Result<()> {
     check_expected_base(&id, req.expected_base.as_deref(), base)
 }
 
-/// The tips of base and head, of which both must be there.
+/// The tips of base and head; fails if a branch is missing.
 fn both_there(pull: &Pull) -> Result<(&str, &str)> {
     let gone = |field, branch: &str, oid: &str| {
         let shown = text::one_line(branch).into_owned();
@@ -352,7 +352,7 @@ fn both_there(pull: &Pull) -> Result<(&str, &str)> {
     Ok((base, head))
 }
 
-/// The warning of a head branch that is kept: it is at `tip`, with commits that nobody meant.
+/// The warning for a head branch that is kept because it moved to `tip`.
 pub(crate) fn gone_on(pull: &Pull, tip: &str) -> Warning {
     let branch = &pull.snapshot.head_branch;
     let shown = text::one_line(branch);
@@ -365,12 +365,12 @@ pub(crate) fn gone_on(pull: &Pull, tip: &str) -> Warning {
     ))
 }
 
-/// Closes a pull request that brings nothing.
+/// Recovery for a pull request without changes.
 pub(super) fn close(number: u64) -> Hint {
     Hint::from(format!("close #{number}")).with_action(Action::op(Op::PrClose).on(number))
 }
 
-/// The texts of a merge, before anything is looked at.
+/// Validates the texts of a merge request.
 fn check_request(req: &MergeReq) -> Result<()> {
     if let Some(subject) = &req.subject {
         LIMITS.check_text("subject", subject)?;
@@ -394,7 +394,7 @@ fn check_request(req: &MergeReq) -> Result<()> {
     Ok(())
 }
 
-/// The refusal of a merge that conflicts.
+/// The error for a merge with conflicts.
 pub(super) fn conflict(pull: &Pull, files: Vec<String>, at: Option<&str>) -> Error {
     let shown: Vec<_> = files
         .iter()

@@ -1,4 +1,4 @@
-//! Bringing a head branch up to date with its base, on the refs alone.
+//! Updates a head branch from its base, on refs alone.
 
 use forge_core::{
     Outcome, Result, check_expected_base, check_expected_head,
@@ -74,7 +74,7 @@ impl Local {
         }
     }
 
-    /// A merge commit on the head, as `git merge` on that branch makes it.
+    /// Creates the merge commit on the head, like `git merge` on that branch.
     async fn base_into_head(&self, pull: &Pull, by: &Identity) -> Result<String> {
         let (base, head) = (pull.base()?, pull.head()?);
         let tree = match self

@@ -1,4 +1,4 @@
-//! What git says about the branches of a pull request.
+//! The state of a pull request's branches in git.
 
 use forge_core::{Error, Noun, Result};
 

@@ -1,4 +1,4 @@
-//! Opening a pull request.
+//! Opens pull requests.
 
 use forge_core::{
     Action, Arg, Capability, Error, ErrorKind, Hint, Op, Outcome, Param, Precondition, Result,
@@ -19,7 +19,7 @@ use crate::{
     validate,
 };
 
-/// The same call with another base branch.
+/// Repeats the failed call with another base branch.
 const CHOOSE_BASE: Action = Action::again(&[(Param::Base, Arg::Choose)]);
 
 impl Local {
@@ -27,8 +27,8 @@ impl Local {
         self.open_pull(req, None).await
     }
 
-    /// As [`Self::create_pull`]; a `commit` is one on top of the base branch, and the head branch is
-    /// made for it.
+    /// As [`Self::create_pull`]; with `commit`, a commit on top of the base branch, for which the
+    /// head branch is created.
     pub(super) async fn open_pull(
         &self,
         req: &CreatePull,
@@ -103,7 +103,7 @@ impl Local {
             (None, None) => head_oid,
         };
         snapshot.head_oid = Some(head_oid.clone());
-        // The branch comes with the pull request or not at all.
+        // Branch and pull request are created in one transaction.
         let branch = made.then(|| RefChange::Create {
             name: branch_ref(&snapshot.head_branch),
             new: head_oid.clone(),
@@ -145,7 +145,7 @@ impl Local {
         }
     }
 
-    /// Head and base make a pull request: two branches, a common history, something to merge.
+    /// Checks head and base: both branches exist, share history, and differ.
     pub(crate) async fn check_branches(
         &self,
         head: &str,
@@ -196,7 +196,7 @@ impl Local {
         Ok(())
     }
 
-    /// Refuses when another open one (not `except`) has the head and base of `snapshot`.
+    /// Refuses a second open pull request with this head and base, other than `except`.
     pub(crate) async fn refuse_twin(
         &self,
         cat: &mut CatFile,
@@ -228,10 +228,10 @@ impl Local {
         ))
     }
 
-    /// The lowest number above all that were given.
+    /// The lowest number above all existing ones.
     async fn next_number(&self, cat: &mut CatFile) -> Result<u64> {
         let mut number = self.store.index(cat).await?.index.highest + 1;
-        // A damaged ref keeps its number.
+        // A damaged ref still occupies its number.
         while self.store.loose_ref_exists(number) {
             number += 1;
         }
@@ -239,7 +239,7 @@ impl Local {
     }
 }
 
-/// The labels called `names`, each once.
+/// Resolves label names, without duplicates.
 pub(crate) fn resolve_labels(book: &Book, names: &[String]) -> Result<Vec<LabelRef>> {
     let mut labels: Vec<LabelRef> = Vec::new();
     for name in names {
@@ -251,7 +251,7 @@ pub(crate) fn resolve_labels(book: &Book, names: &[String]) -> Result<Vec<LabelR
     Ok(labels)
 }
 
-/// Logins as they were typed, `@me` replaced, each once.
+/// Replaces `@me` in logins, and removes duplicates.
 pub(crate) fn resolve_logins(
     field: &'static str,
     logins: &[String],
@@ -268,7 +268,7 @@ pub(crate) fn resolve_logins(
     Ok(all)
 }
 
-/// Reviewers, each once; the author cannot be one.
+/// Removes duplicate reviewers; refuses the author.
 pub(crate) fn resolve_reviewers(
     list: &[Reviewer],
     by: &Identity,

@@ -1,4 +1,4 @@
-//! Changing a pull request.
+//! Edits pull requests.
 
 use forge_core::{
     Action, Capability, Error, Hint, Op, Outcome, Param, Result, check_version,
@@ -60,7 +60,7 @@ impl Local {
         }
     }
 
-    /// The state after `edit`, and what in it is new.
+    /// The state after `edit`, and the event with the changes.
     async fn apply(
         &self,
         cat: &mut CatFile,
@@ -132,10 +132,10 @@ fn same(a: &Reviewer, b: &Reviewer) -> bool {
     same_login(a.handle(), b.handle())
 }
 
-/// Changes `assignees`; the logins of those that are new, and of those that are gone.
+/// Changes `assignees`; returns the logins added and removed.
 ///
 /// # Errors
-/// `invalid_input` for what is no login.
+/// `invalid_input` for an invalid login.
 pub(crate) fn change_assignees(
     assignees: &mut Vec<String>,
     change: &SetChange<String>,
@@ -156,17 +156,17 @@ pub(crate) fn change_assignees(
     Ok((added, removed))
 }
 
-/// Changes `labels`; the names of those that are new on it, and of those that are gone.
+/// Changes `labels`; returns the names added and removed.
 ///
 /// # Errors
-/// `invalid_input` for a label that does not exist, and for too many.
+/// `invalid_input` for an unknown label, and for too many labels.
 pub(crate) fn change_labels(
     labels: &mut Vec<LabelRef>,
     change: &SetChange<String>,
     book: &Book,
 ) -> Result<(Vec<String>, Vec<String>)> {
     let (mut added, mut removed) = (Vec::new(), Vec::new());
-    // Labels that were deleted since are dropped with the first edit of labels.
+    // Labels deleted from the repository are dropped with the next edit of labels.
     labels.retain(|l| book.current(l).is_some());
     for label in resolve_labels(book, &change.add)? {
         if !labels.iter().any(|l| l.id == label.id) {

@@ -1,4 +1,4 @@
-//! Whole-file edits, made into a commit on top of a branch, and the new branch for what is made.
+//! Turns whole-file edits into a commit on top of a branch, and checks new branch names.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use forge_git::{CatFile, RawCommit, TreeEntry, branch_problem, signature};
 
 use crate::{Local, ident::Identity, store::branch_ref};
 
-/// A branch to change, as it is.
+/// The branch to commit to, and its tip.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Onto<'a> {
     pub branch: &'a str,
@@ -15,7 +15,7 @@ pub(super) struct Onto<'a> {
 }
 
 impl Local {
-    /// The commit that the edits make of `onto`; no ref changes.
+    /// Commits the edits on top of `onto`, without changing a ref.
     pub(super) async fn commit_edits(
         &self,
         onto: Onto<'_>,
@@ -74,7 +74,7 @@ impl Local {
         self.here().put_landing_commit(&commit, &by.signing).await
     }
 
-    /// Refuses a name that a new branch cannot have.
+    /// Refuses a branch name that is invalid or taken.
     pub(super) async fn new_branch(&self, cat: &mut CatFile, branch: &str) -> Result<()> {
         let shown = text::one_line(branch).into_owned();
         if let Some(problem) = branch_problem(branch) {
@@ -86,7 +86,7 @@ impl Local {
         if cat.info(&branch_ref(branch)).await?.is_some() {
             return Err(taken(&shown, &shown));
         }
-        // A branch `a` leaves no room for `a/b`.
+        // In git, a branch `a` excludes any branch `a/b`.
         let slashes = branch.match_indices('/');
         let above: Vec<&str> = slashes.filter_map(|(at, _)| branch.get(..at)).collect();
         for name in above {

@@ -1,4 +1,4 @@
-//! The status history, told by the events.
+//! The status history, derived from the events.
 
 use forge_core::{
     Page, PageReq, Result, Timestamp,
@@ -44,7 +44,7 @@ impl Local {
     }
 }
 
-/// The head of an open one, if it moved after the last event.
+/// The head of an open pull request, if it moved after the last event.
 fn live_move<'a>(pull: &'a Pull, recorded: Option<&str>) -> Option<&'a str> {
     let live = pull.head_oid.as_deref().filter(|_| pull.is_open())?;
     (recorded? != live).then_some(live)
@@ -98,8 +98,8 @@ fn merged(id: &str, by: &Actor, at: Timestamp, intent: &Intent) -> StatusEvent {
     }
 }
 
-/// The head moved to `head`. Nobody recorded that, so the commit says who and when, as far as that
-/// fits between the events around it.
+/// A move of the head to `head`, which no event records. Author and time come from the commit; the
+/// time is clamped between the neighbouring events.
 async fn moved(
     cat: &mut CatFile,
     head: &str,

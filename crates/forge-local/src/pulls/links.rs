@@ -1,4 +1,4 @@
-//! The issues that a pull request closes, by the words of its description.
+//! The issues that a pull request closes, according to its description.
 
 use std::borrow::Cow;
 
@@ -16,10 +16,10 @@ use crate::{
     store::{Pull, Read},
 };
 
-/// More issues of one description are not looked up.
+/// The most issues that are looked up for one description.
 const MOST: usize = 100;
 
-/// What to do about numbers that no issue has.
+/// Recovery for numbers without an issue.
 static CORRECT: Hint = Hint::fixed(
     "list the issues, and correct the description",
     Action::fixed(
@@ -29,8 +29,8 @@ static CORRECT: Hint = Hint::fixed(
 );
 
 impl Local {
-    /// The issues that `pull` says it closes, and what could not be read of them, was not looked up
-    /// or is not there.
+    /// The issues that `pull` closes, with warnings for those unreadable, missing or above the
+    /// limit.
     pub(crate) async fn linked_issues(
         &self,
         cat: &mut CatFile,
@@ -68,7 +68,7 @@ impl Local {
         Ok((linked, warnings))
     }
 
-    /// Says which of the numbers, which no issue has, no pull request has either.
+    /// Warns about numbers without an issue that are not pull requests either.
     async fn nothing_has(&self, cat: &mut CatFile, numbers: &[u64]) -> Result<Option<Warning>> {
         let read = self.store.read_many(cat, numbers).await?;
         let missing = numbers.iter().zip(read);

@@ -1,4 +1,4 @@
-//! Lists and lookups by branch.
+//! Lists pull requests, and finds them by branch.
 
 use forge_core::{
     Cursor, MAX_TOUCH_SCAN, Page, PageReq, PathFilter, Result,
@@ -16,7 +16,7 @@ use crate::{
     store::{Index, LabelRef, Pull, Read, Snapshot},
 };
 
-/// How many candidates are read at once when a filter may drop most of them.
+/// How many candidates are read at once if a filter may drop most of them.
 const BATCH: usize = 64;
 
 impl Local {
@@ -57,7 +57,7 @@ impl Local {
         let mut compared = 0;
         let is_narrow = filter.is_narrow() || touches.is_some();
         'chunks: loop {
-            // One more than the page holds tells whether there is another page.
+            // An extra row shows whether there is a next page.
             let room = limit + 1 - result.items.len();
             let take = if is_narrow { BATCH } else { room.min(BATCH) };
             let mut chunk: Vec<u64> = numbers.by_ref().take(take).collect();
@@ -90,7 +90,7 @@ impl Local {
                         Ok(files) if touches.is_touched_by(&files) => {}
                         found => {
                             result.warnings.extend(found.err().map(|e| warning_of(&e)));
-                            // A page that ends here for its scan goes on behind this one.
+                            // If the scan limit ends the page here, the next page starts after it.
                             if result.items.len() < limit {
                                 last = pull.number;
                             }
@@ -131,7 +131,7 @@ impl Local {
         fields: PrFields,
     ) -> Result<Vec<PullRequest>> {
         if head.owner.is_some() {
-            // No branch of another repository is ever a head here.
+            // Branches of other repositories are never heads here.
             return Ok(Vec::new());
         }
         let mut cat = self.store.cat();
@@ -142,7 +142,7 @@ impl Local {
             Scan::Goes
         })
         .await?;
-        // Newest first already; the sort is stable.
+        // The list is newest first, and the sort is stable.
         found.sort_by_key(|p| !p.is_open());
         let mut shown = Vec::with_capacity(found.len());
         for pull in found {
@@ -151,7 +151,7 @@ impl Local {
         Ok(shown)
     }
 
-    /// Hands those in `state` that `wanted` takes to `each`, newest first, until it has enough.
+    /// Passes matching pull requests to `each`, newest first, until `each` returns `Scan::Ends`.
     pub(crate) async fn scan(
         &self,
         cat: &mut CatFile,
@@ -178,7 +178,7 @@ impl Local {
         }
     }
 
-    /// The newest open one that `wanted` takes.
+    /// The newest open pull request that `wanted` accepts.
     pub(crate) async fn find_open(
         &self,
         cat: &mut CatFile,
@@ -195,14 +195,14 @@ impl Local {
     }
 }
 
-/// Whether a scan wants more.
+/// Whether a scan continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scan {
     Goes,
     Ends,
 }
 
-/// The numbers below `below` that may be in `state`, from the highest down.
+/// The numbers below `below` that may be in `state`, in descending order.
 fn candidates(
     index: &Index,
     state: StateFilter,
@@ -214,7 +214,7 @@ fn candidates(
     }
 }
 
-/// What a filter looks at of a pull request that has `labels`.
+/// The fields that a filter examines, for a pull request with `labels`.
 fn looked_at<'a>(s: &'a Snapshot, labels: &'a [String]) -> Candidate<'a> {
     Candidate {
         number: Some(s.number),
@@ -233,7 +233,7 @@ fn looked_at<'a>(s: &'a Snapshot, labels: &'a [String]) -> Candidate<'a> {
     }
 }
 
-/// The names of those labels that still exist.
+/// The names of the labels that still exist.
 pub(crate) fn label_names(labels: &[LabelRef], book: &Result<Option<Book>>) -> Vec<String> {
     let labels = labels.iter();
     match book {

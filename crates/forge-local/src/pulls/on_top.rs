@@ -1,5 +1,5 @@
-//! A pull request on top of another: its base branch is the other's head branch, and becomes the
-//! other's base branch when that one is merged.
+//! Stacked pull requests: the base branch is the head branch of the lower one, and changes to the
+//! lower one's base branch when that is merged.
 
 use forge_core::{
     Action, Arg, Error, Hint, Op, Param, Precondition, Result, Step, Warning,
@@ -14,17 +14,17 @@ use crate::{
     store::{Pull, Read, Snapshot},
 };
 
-/// What became of the pull requests on top of one that is merged.
+/// The result of changing the base of dependent pull requests.
 #[derive(Debug, Default)]
 pub(crate) struct Followed {
-    /// One for each of them.
+    /// A step for each dependent pull request.
     pub steps: Vec<Step>,
-    /// What could not be done, each with the call that does it.
+    /// Failed changes, each with the call that completes it.
     pub warnings: Vec<Warning>,
 }
 
 impl Local {
-    /// What `req` is to be put on top of.
+    /// The pull request that `req` depends on.
     pub(super) async fn below(&self, cat: &mut CatFile, req: &CreatePull) -> Result<Option<Pull>> {
         let Some(id) = &req.depends_on else {
             return Ok(None);
@@ -50,12 +50,12 @@ impl Local {
         }
     }
 
-    /// The open one that `pull`, which is open, is on top of.
+    /// The open pull request that the open `pull` is based on.
     pub(crate) async fn open_below(&self, cat: &mut CatFile, pull: &Pull) -> Result<Option<Pull>> {
         Ok(self.found_below(cat, pull).await?.filter(Pull::is_open))
     }
 
-    /// What `pull`, which is open, was opened on top of, if that one's head branch is its base still.
+    /// The pull request that the open `pull` depends on, if its base is still that head branch.
     async fn found_below(&self, cat: &mut CatFile, pull: &Pull) -> Result<Option<Pull>> {
         let Some(number) = pull.snapshot.depends_on.filter(|_| pull.is_open()) else {
             return Ok(None);
@@ -68,7 +68,7 @@ impl Local {
         }
     }
 
-    /// Refuses to merge `pull` before what it is on top of, and into the branch of what is merged.
+    /// Refuses to merge `pull` before its lower one, or into the branch of a merged one.
     pub(crate) async fn check_below(
         &self,
         cat: &mut CatFile,
@@ -99,8 +99,8 @@ impl Local {
         Err(Error::precondition(unmet, why).with_hint(hint))
     }
 
-    /// Gives what is on top of `pull`, which is merged, the base branch that it was merged into. The
-    /// caller holds no turn: each of them takes its own.
+    /// Changes the base of the pull requests that depend on the merged `pull` to its base branch.
+    /// The caller must not hold the write lock: each change acquires it.
     pub(crate) async fn bring_along(&self, cat: &mut CatFile, pull: &Pull) -> Followed {
         let mut followed = Followed::default();
         let (from, into) = (&pull.snapshot.head_branch, &pull.snapshot.base_branch);
@@ -142,7 +142,7 @@ impl Local {
     }
 }
 
-/// Gives pull request `number` the base branch that those below it were merged into.
+/// Recovery: set the base branch that the lower pull requests were merged into.
 fn change_base(number: u64, base: &str) -> Hint {
     let shown = text::one_line(base);
     Hint::from(format!("give #{number} the base branch '{shown}'"))

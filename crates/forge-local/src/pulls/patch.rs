@@ -1,4 +1,4 @@
-//! Patches, made into commits on top of a branch.
+//! Turns patches into commits on top of a branch.
 
 use forge_core::{Error, Precondition, Result, text};
 use forge_git::{Applied, Mail, RawCommit, signature};
@@ -6,12 +6,12 @@ use forge_git::{Applied, Mail, RawCommit, signature};
 use super::edits::Onto;
 use crate::{Local, ident::Identity};
 
-/// How many files a message names; the error itself has all of them.
+/// How many files a message names; the error has all of them.
 const NAMED: usize = 5;
 
 impl Local {
-    /// The last of the commits that the patch makes on `onto`: one for each mail, by its author, or
-    /// one with `title` for a plain diff. No ref changes.
+    /// Commits the patch on top of `onto` and returns the last commit: one for each mail, with its
+    /// author, or one titled `title` for a plain diff. Changes no ref.
     pub(super) async fn commit_patch(
         &self,
         onto: Onto<'_>,

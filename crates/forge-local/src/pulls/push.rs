@@ -1,4 +1,4 @@
-//! Edits of files as a commit on a branch that is there.
+//! Commits file edits to an existing branch.
 
 use forge_core::{
     Outcome, Result, check_expected_head,
@@ -14,7 +14,7 @@ use crate::{
 };
 
 impl Local {
-    /// Work trees that have the branch are brought along, as when a head branch is updated.
+    /// Commits the edits and updates work trees with the branch, like an update of a head branch.
     pub(crate) async fn commit_on_branch(&self, req: &PushEdits) -> Result<Outcome<PushedCommit>> {
         req.check()?;
         let by = identity(self.here()).await?;

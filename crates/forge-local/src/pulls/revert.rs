@@ -1,4 +1,4 @@
-//! Opening a pull request that takes a merged one back.
+//! Opens a pull request that reverts a merged one.
 
 use forge_core::{
     Action, Error, ErrorKind, Hint, Noun, Op, Outcome, Precondition, Result,
@@ -14,7 +14,7 @@ use crate::{
     store::{Pull, branch_ref},
 };
 
-/// What a merge did to its base branch.
+/// The change of the base branch by a merge.
 struct MergedRange<'a> {
     /// The tip of the base branch before.
     onto: &'a str,
@@ -76,7 +76,7 @@ impl Local {
         self.open_pull(&new, Some(commit)).await
     }
 
-    /// The tree of the base branch without what the merge brought; no ref changes.
+    /// The tree of the base branch with the merge reverted; changes no ref.
     async fn tree_without(
         &self,
         cat: &mut CatFile,
@@ -105,7 +105,7 @@ impl Local {
         let [onto, current] = [tree_of(merged.onto), tree_of(base)];
         let onto = cat.info(&onto).await?.ok_or_else(gone)?.oid;
         let current = cat.info(&current).await?.ok_or_else(gone)?.oid;
-        // A three-way merge with the merge as its base: git takes it from this commit's parent.
+        // Reverts by a three-way merge with the merged tip as base, which is this commit's parent.
         let who = signature(&by.actor, by.at);
         let back = RawCommit {
             tree: &onto,
@@ -140,7 +140,7 @@ impl Local {
         }
     }
 
-    /// The refusal where the branch for the revert is there.
+    /// The error if the branch for the revert exists already.
     async fn reverted_before(&self, cat: &mut CatFile, number: u64, head: &str) -> Error {
         let open = self.find_open(cat, |s| s.head_branch == head).await;
         let open = open.ok().flatten().map(|s| s.number);
@@ -161,7 +161,7 @@ impl Local {
     }
 }
 
-/// Refuses what is not merged.
+/// Refuses a pull request that is not merged.
 fn merged_range(pull: &Pull) -> Result<MergedRange<'_>> {
     let s = &pull.snapshot;
     let (why, state) = match (s.state, &s.merge_commit, &s.base_oid) {

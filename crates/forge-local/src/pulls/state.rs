@@ -15,7 +15,7 @@ use crate::{
     store::{Attempts, Draft, Event, IndexChange, Pull, RefChange, Snapshot, Written, branch_ref},
 };
 
-/// What to do about a pull request that is merged.
+/// Recovery for a merged pull request.
 static OPEN_ANOTHER: Hint = Hint::fixed(
     "open a new pull request for further changes",
     Action::op(Op::PrCreate),
@@ -216,7 +216,7 @@ impl Local {
         }
     }
 
-    /// The answer when there was nothing to do.
+    /// The outcome of a change that was already in effect.
     pub(crate) async fn unchanged(
         &self,
         cat: &mut CatFile,
@@ -228,8 +228,8 @@ impl Local {
         Ok(Outcome::unchanged(value, Warning::new(message)))
     }
 
-    /// As [`Self::unchanged`], of a change that came with a comment. The comment is made all the
-    /// same, unless it is the newest comment: an earlier call made it then.
+    /// As [`Self::unchanged`], for a change with a comment. Adds the comment, unless the newest one
+    /// is the same: then an earlier call added it.
     async fn already(
         &self,
         cat: &mut CatFile,
@@ -256,7 +256,7 @@ impl Local {
         Ok(outcome)
     }
 
-    /// The answer to a write: the pull request as it is now.
+    /// The outcome of a write, with the current pull request.
     pub(crate) async fn after_write(
         &self,
         cat: &mut CatFile,
@@ -268,7 +268,7 @@ impl Local {
         ))
     }
 
-    /// The deletion of the head branch, or the reason why it stays.
+    /// The deletion of the head branch, or a warning why the branch is kept.
     pub(crate) async fn deletion(
         &self,
         cat: &mut CatFile,
@@ -297,7 +297,7 @@ impl Local {
         };
         if let Some(tree) = using.first() {
             let base = &pull.snapshot.base_branch;
-            // Git has a branch in one work tree at a time.
+            // A branch can be checked out in one work tree only.
             let is_free = self
                 .work_trees_using(base)
                 .await
@@ -335,7 +335,7 @@ impl Local {
     }
 }
 
-/// How a comment is made that was to go with a change which cannot be made.
+/// Recovery for a refused change with a comment: add the comment alone.
 fn comment_alone(number: u64, comment: Option<&str>) -> Option<Hint> {
     let action = Action::op(Op::Comment)
         .on(number)
@@ -343,7 +343,7 @@ fn comment_alone(number: u64, comment: Option<&str>) -> Option<Hint> {
     Some(Hint::new("leave the comment by itself").with_action(action))
 }
 
-/// The same error for a branch that there was: where it stood is known.
+/// Adds the branch's last commit to an error about a missing branch.
 fn gone(e: Error, branch: &str, oid: Option<&str>) -> Error {
     match oid {
         Some(oid) if e.is_no_branch("head") || e.is_no_branch("base") => e.with_hint(format!(

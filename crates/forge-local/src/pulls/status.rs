@@ -1,4 +1,4 @@
-//! What concerns the viewer.
+//! The viewer's pull requests.
 
 use forge_core::{
     Result,

@@ -1,4 +1,4 @@
-//! One pull request, as callers see it.
+//! Converts stored pull requests to the public model.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ impl Local {
         self.present(&mut cat, pull, fields).await
     }
 
-    /// `pull` with the sections of `fields`.
+    /// Converts `pull`, with the sections of `fields`.
     pub(crate) async fn present(
         &self,
         cat: &mut CatFile,
@@ -38,7 +38,7 @@ impl Local {
         self.present_with(cat, pull, fields, &book).await
     }
 
-    /// As [`Local::present`], with the labels at hand (or the reason why they are not).
+    /// As [`Local::present`], with labels already read (or the error of reading them).
     pub(crate) async fn present_with(
         &self,
         cat: &mut CatFile,
@@ -118,7 +118,7 @@ impl Local {
         }
     }
 
-    /// Fills in the sections that cost more. One that cannot be read becomes a warning.
+    /// Adds the sections that cost more to read. Failures become warnings.
     async fn add_sections(
         &self,
         cat: &mut CatFile,
@@ -190,7 +190,7 @@ impl Local {
     }
 }
 
-/// Labels as they are defined now, by name, and what is wrong with the definitions.
+/// Labels as currently defined, by name, and a warning if the definitions are unreadable.
 pub(crate) fn shown_labels(
     labels: &[LabelRef],
     book: &Result<Option<Book>>,
@@ -213,7 +213,7 @@ pub(crate) fn shown_labels(
     (shown, warning)
 }
 
-/// A failure of a part, as a warning of the whole.
+/// Turns the failure of a part into a warning.
 pub(crate) fn warning_of(e: &forge_core::Error) -> Warning {
     let warning = Warning::new(e.message());
     match e.hint() {

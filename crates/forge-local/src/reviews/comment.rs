@@ -1,4 +1,4 @@
-//! Writing, changing and deleting comments.
+//! Adds, edits and deletes comments.
 
 use forge_core::{
     Action, Error, ErrorKind, Hint, Noun, Op, Outcome, Param, Result,
@@ -142,7 +142,7 @@ impl Local {
         }
     }
 
-    /// The comment as it is after a write.
+    /// Reads a comment after a write.
     async fn comment_now(
         &self,
         cat: &mut CatFile,
@@ -159,7 +159,7 @@ impl Local {
     }
 }
 
-/// Refuses a comment that is not the viewer's, and none.
+/// Refuses a comment of another author, and a missing one.
 pub(crate) fn require_own(
     kind: SubjectKind,
     number: u64,

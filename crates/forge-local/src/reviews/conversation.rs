@@ -1,4 +1,4 @@
-//! Comments, reviews and threads as the events tell them.
+//! Derives comments, reviews and threads from the events.
 
 use std::collections::BTreeMap;
 
@@ -14,14 +14,14 @@ use crate::{
     store::{Event, Log, Logged, OpenedThread, Pull, same_login},
 };
 
-/// All that was said.
+/// All comments, reviews and threads of a pull request.
 #[derive(Debug, Default)]
 pub(crate) struct Conversation {
-    /// On the pull request itself.
+    /// Comments on the pull request itself.
     pub comments: Vec<Comment>,
     pub reviews: Vec<Review>,
     pub threads: Vec<Thread>,
-    /// For each thread, the blob that its file was.
+    /// The file's blob at the time of each thread.
     blobs: BTreeMap<String, Option<String>>,
 }
 
@@ -32,7 +32,7 @@ impl Local {
         self.conversation(&mut cat, &pull, None).await
     }
 
-    /// What was said about `pull`. Who has no `viewer` at hand gives none, and it is asked for.
+    /// Reads the conversation of `pull`. Without `viewer`, the viewer is read from git.
     pub(crate) async fn conversation(
         &self,
         cat: &mut CatFile,
@@ -42,7 +42,7 @@ impl Local {
         let ask = async {
             match viewer {
                 Some(viewer) => Some(viewer.clone()),
-                // Without a viewer nothing is the viewer's, and reading needs none.
+                // Reading works without an identity: then no comment is the viewer's.
                 None => identity(self.here()).await.ok(),
             }
         };
@@ -54,7 +54,7 @@ impl Local {
         Ok(conversation)
     }
 
-    /// Every text below the description of `pull`, in no order that means anything.
+    /// All texts on `pull` except the description, in no particular order.
     pub(crate) async fn said_on(&self, cat: &mut CatFile, pull: &Pull) -> Result<Vec<String>> {
         let all = fold(&self.store.log(cat, pull).await?, "", None);
         let in_threads = all.threads.into_iter().flat_map(|t| t.comments);
@@ -63,7 +63,7 @@ impl Local {
         Ok(comments.chain(reviews).collect())
     }
 
-    /// Threads whose file is another one now, on the side that they stand on, are outdated.
+    /// Marks threads as outdated if their file has changed on their side of the diff.
     async fn mark_outdated(
         &self,
         cat: &mut CatFile,
@@ -94,7 +94,7 @@ impl Local {
             .collect();
         let now = cat.info_many(&names).await?;
         for (thread, now) in conversation.threads.iter_mut().zip(now) {
-            // A name with a line break cannot be looked up, and then nothing is known.
+            // git cannot look up a path with a line break, so the thread stays current.
             let known = !thread.path.contains('\n');
             let then = conversation.blobs.get(&thread.id).cloned().flatten();
             thread.outdated = known && now.map(|i| i.oid) != then;
@@ -104,14 +104,14 @@ impl Local {
 }
 
 impl Conversation {
-    /// A comment, wherever it stands.
+    /// Finds a comment, in a thread or outside.
     pub fn comment(&self, id: &str) -> Option<&Comment> {
         let in_threads = self.threads.iter().flat_map(|t| &t.comments);
         self.comments.iter().chain(in_threads).find(|c| c.id == id)
     }
 
-    /// The comment that an answer to `id` answers, and its thread. The id of a thread stands for the
-    /// thread's last comment.
+    /// The comment that a reply to `id` replies to, and its thread. A thread id stands for the last
+    /// comment of the thread.
     pub fn answered_by(&self, id: &str) -> Option<(&Comment, Option<&Thread>)> {
         match self.threads.iter().find(|t| t.id == id) {
             Some(thread) => Some((thread.comments.last()?, Some(thread))),
@@ -119,7 +119,7 @@ impl Conversation {
         }
     }
 
-    /// The thread that has the comment `id`.
+    /// The thread with the comment `id`.
     pub fn thread_of(&self, id: &str) -> Option<&Thread> {
         self.threads
             .iter()
@@ -147,7 +147,7 @@ impl Conversation {
     }
 }
 
-/// Names of what an event makes: `c7`, `r7`, `t7.0` and its first comment `c7.0`.
+/// The ids that an event gives: `c7`, `r7`, `t7.0` and its first comment `c7.0`.
 pub(crate) fn comment_id(seq: u64) -> String {
     format!("c{seq}")
 }
@@ -160,9 +160,9 @@ fn thread_id(seq: u64, n: usize) -> String {
     format!("t{seq}.{n}")
 }
 
-/// Makes comments of events.
+/// Creates comments from events.
 pub(crate) struct Writer<'a> {
-    /// What a comment is found under.
+    /// The URL that comment URLs start with.
     pub url: &'a str,
     /// The viewer's login.
     pub viewer: Option<&'a str>,
@@ -190,14 +190,14 @@ impl Writer<'_> {
     }
 }
 
-/// Goes through the events.
+/// Derives the conversation from the events.
 pub(super) fn fold(log: &Log, url: &str, viewer: Option<&str>) -> Conversation {
     let writer = Writer { url, viewer };
     let mut all = Conversation::default();
     for logged in log.events.iter() {
         all.take(logged, &writer);
     }
-    // A review shows its comments as they are now.
+    // Reviews show the current bodies of their comments.
     let now: Vec<_> = all
         .reviews
         .iter()

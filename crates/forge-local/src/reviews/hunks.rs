@@ -1,4 +1,4 @@
-//! Which lines stand in the diff of one file.
+//! Finds the lines of a diff that a thread can be on.
 
 use forge_core::{
     Result,
@@ -7,14 +7,14 @@ use forge_core::{
 };
 use futures::StreamExt;
 
-/// The most of a hunk that is kept with a comment, in bytes.
+/// How much of a hunk is stored with a comment, in bytes.
 const KEPT: usize = 4 * 1024;
-/// The most of one line that is looked at, in bytes.
+/// How much of a line is read, in bytes.
 const LINE: usize = 2 * 1024;
 /// How many ranges an error names.
 const NAMED: usize = 8;
 
-/// A line, or a range of lines, on one side.
+/// A line or a range of lines, on one side.
 pub(super) struct Position {
     pub line: u64,
     pub start: Option<u64>,
@@ -22,15 +22,15 @@ pub(super) struct Position {
 }
 
 impl Position {
-    /// Whether a range of lines has the whole position.
+    /// Whether a range of lines contains the whole position.
     fn is_in(&self, (first, count): (u64, u64)) -> bool {
         let inside = |n: u64| n >= first && n - first < count;
         inside(self.line) && self.start.is_none_or(inside)
     }
 }
 
-/// The hunk of the diff of one file that has `place`, up to its line; else the ranges that the
-/// file's hunks have on that side.
+/// Finds the hunk of a file's diff with `place`, up to that line; otherwise returns the line ranges
+/// of all hunks on that side.
 pub(super) async fn find_hunk(
     diff: &mut ByteStream,
     place: &Position,
@@ -44,12 +44,12 @@ pub(super) async fn find_hunk(
     Ok(Err(finder.ranges))
 }
 
-/// Goes through a diff in chunks of any size.
+/// Scans a diff in chunks of any size.
 struct Finder<'a> {
     place: &'a Position,
     line: Vec<u8>,
     reader: LineReader,
-    /// The hunk that has the place, as far as it was read.
+    /// The hunk with the position, as far as it was read.
     kept: Option<Vec<u8>>,
     ranges: Vec<String>,
 }
@@ -118,7 +118,7 @@ impl<'a> Finder<'a> {
     }
 }
 
-/// The header and the last lines of a hunk, as far as they are kept.
+/// The header and the last lines of a hunk, up to the size limit.
 fn tail(hunk: &[u8]) -> String {
     let text = String::from_utf8_lossy(hunk);
     if text.len() <= KEPT {
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_found_on_their_side_however_the_diff_arrives() {
+    fn lines_are_found_in_any_chunking() {
         for size in [1, 2, 7, 4096] {
             let hunk = find(3, None, Side::Right, size).unwrap();
             assert_eq!(hunk, "@@ -1,3 +1,4 @@ fn\n a\n-b\n+B\n+@@ -9,9 +9,9 @@");
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn long_hunks_are_cut_in_the_middle() {
+    fn long_hunks_are_cut_in_middle() {
         let hunk = format!("@@ -1 +1 @@\n{}last", "+line\n".repeat(5000));
         let kept = tail(hunk.as_bytes());
         assert!(kept.len() <= KEPT + 20 && kept.starts_with("@@") && kept.ends_with("last"));

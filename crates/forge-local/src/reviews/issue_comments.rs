@@ -1,4 +1,4 @@
-//! Comments on an issue as its events tell them.
+//! Derives the comments of an issue from its events.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use forge_core::model::Comment;
 use super::{Writer, comment_id};
 use crate::store::{IssueEvent, Logged};
 
-/// The comments that `log` leaves, oldest first.
+/// The current comments in `log`, oldest first.
 pub(crate) fn fold_issue_comments(log: &[Logged<IssueEvent>], writer: &Writer<'_>) -> Vec<Comment> {
     let mut comments: Vec<Option<Comment>> = Vec::new();
     let mut places: BTreeMap<String, usize> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Submitting a review.
+//! Submits reviews.
 
 use std::borrow::Cow;
 
@@ -22,7 +22,7 @@ use crate::{
     validate::CHOOSE_BODY,
 };
 
-/// What the author of a pull request can do in place of a verdict.
+/// Recovery for authors who give a verdict on their own pull request.
 static COMMENT_INSTEAD: Hint = Hint::fixed(
     "leave a comment instead, or ask somebody else for a review",
     Action::again(&[(Param::Verdict, Arg::Set(Cow::Borrowed("comment")))]),
@@ -102,7 +102,7 @@ impl Local {
         }
     }
 
-    /// The threads with their hunks; each line must stand in the diff.
+    /// Adds the hunks to the threads; refuses lines outside the diff.
     async fn place(
         &self,
         cat: &mut CatFile,
@@ -166,7 +166,7 @@ impl Local {
         Ok(placed)
     }
 
-    /// The part of the diff of `file` that the lines of `thread` stand in.
+    /// The hunk of `file` that contains the lines of `thread`.
     async fn hunk(
         &self,
         range: &Range,
@@ -211,7 +211,7 @@ impl Local {
     }
 }
 
-/// What `file` is called on `side`, if it is there.
+/// The path of `file` on `side`, if it exists there.
 fn name_on(file: &FileChange, side: Side) -> Option<&String> {
     match (side, file.status) {
         (Side::Left, FileStatus::Added) | (Side::Right, FileStatus::Deleted) => None,
@@ -220,7 +220,7 @@ fn name_on(file: &FileChange, side: Side) -> Option<&String> {
     }
 }
 
-/// The texts of a review, before anything is looked at.
+/// Validates the texts of a review.
 fn check_texts(review: &NewReview) -> Result<()> {
     LIMITS.check_text("body", &review.body)?;
     let empty = review.body.trim().is_empty();

@@ -1,4 +1,4 @@
-//! Resolving threads.
+//! Resolves threads.
 
 use forge_core::{Action, Error, Hint, Noun, Op, Outcome, Result, Warning, model::Thread, text};
 

@@ -1,4 +1,4 @@
-//! Trying again after another writer was faster.
+//! Retries writes after a lost compare-and-swap.
 
 use std::{
     fs::File,
@@ -12,30 +12,30 @@ use tokio::sync::OwnedMutexGuard;
 
 use super::{Lost, Store};
 
-/// How long a write is tried before it gives up.
+/// How long a write is retried.
 const BUDGET: Duration = Duration::from_secs(30);
-/// How long a writer waits for its turn before it goes ahead without.
+/// How long a writer waits for the lock before it continues without.
 const TURN: Duration = Duration::from_secs(10);
-/// A lock file of this age, met again and again, is one that a killed process left.
+/// A lock file of this age, seen repeatedly, was left by a killed process.
 const STALE: Duration = Duration::from_secs(10);
-/// The file that writers lock to take turns. Nothing is ever written to it.
+/// The file for the writers' advisory lock. Always empty.
 const TURN_FILE: &str = "forge.turn";
 
 /// The attempts of one write.
 ///
-/// Compare-and-swap alone keeps the data right. Taking turns, by an advisory lock that the system
-/// drops with its process, keeps fifty writers from doing each other's work fifty times over.
+/// Compare-and-swap alone keeps the data correct. The advisory lock, which the system releases with
+/// the process, only saves fifty writers from repeating each other's work.
 #[derive(Debug)]
 pub(crate) struct Attempts {
     _turn: Option<File>,
-    /// Dropped behind the file, so that the next writer of this process finds it unlocked.
+    /// Dropped after the file, so that the next writer in this process finds the file unlocked.
     _order: Option<OwnedMutexGuard<()>>,
     begun: Instant,
     tries: u32,
 }
 
 impl Attempts {
-    /// Waits for this writer's turn.
+    /// Waits for the writers' lock.
     pub async fn begin(store: &Store) -> Self {
         let order = match &store.shared {
             Some(shared) => shared.writer(&store.common_dir, TURN).await,
@@ -53,7 +53,7 @@ impl Attempts {
     /// Waits before the next attempt.
     ///
     /// # Errors
-    /// `git` when the budget is used up; the message names the lock file that was in the way.
+    /// `git` if the time is used up; the message names the lock file in the way.
     pub async fn again(&mut self, lost: Lost) -> Result<()> {
         self.tries += 1;
         let spent = self.begun.elapsed();
@@ -107,7 +107,7 @@ fn give_up(lost: Lost, stale: Option<Duration>, tries: u32, spent: Duration) -> 
 async fn take_turn(common_dir: &Path) -> Option<File> {
     let mut options = File::options();
     options.create(true).append(true);
-    // The repository can be a stranger's: a link would make a file elsewhere, and a pipe never open.
+    // In a stranger's repository, a link would create a file elsewhere, and a pipe would block.
     #[cfg(unix)]
     {
         use std::os::unix::fs::OpenOptionsExt as _;
@@ -130,7 +130,7 @@ async fn take_turn(common_dir: &Path) -> Option<File> {
     }
 }
 
-/// A number that differs between processes; spreading writers needs no more.
+/// A number that differs between processes, to spread their retries.
 fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }

@@ -1,4 +1,4 @@
-//! One change of a pull request (or of an issue): a commit whose message holds it as JSON.
+//! A change of a pull request or an issue: a commit with JSON in its message.
 
 use forge_core::{
     Timestamp,
@@ -7,34 +7,34 @@ use forge_core::{
 use forge_git::RawCommit;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-/// What the line for people says of an event.
+/// The readable first line of an event's commit message.
 pub(crate) trait Subject {
-    /// In a word or two.
+    /// The event in a word or two.
     fn subject(&self) -> &'static str;
 }
 
-/// An event with who, when and where.
+/// An event with its author, time and head commit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Entry<E = Event> {
-    /// Its place in the chain, from 1.
+    /// The position in the chain, from 1.
     pub seq: u64,
-    /// When.
+    /// The time of the event.
     pub at: Timestamp,
-    /// Who.
+    /// The author of the event.
     pub actor: Actor,
-    /// The head commit at that moment.
+    /// The head commit at the time of the event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<String>,
-    /// What.
+    /// The change itself.
     #[serde(flatten)]
     pub event: E,
 }
 
-/// What happened.
+/// A change of a pull request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub(crate) enum Event {
-    /// It was opened.
+    /// The pull request was opened.
     Opened {
         title: String,
         description: String,
@@ -42,9 +42,9 @@ pub(crate) enum Event {
         head_branch: String,
         draft: bool,
     },
-    /// Something in its header changed.
+    /// Header fields were changed.
     Edited(Box<Edited>),
-    /// Somebody commented, or answered a comment (`reply_to`), perhaps in a thread.
+    /// A comment was added, perhaps as a reply (`reply_to`), perhaps in a thread.
     Commented {
         body: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -52,40 +52,40 @@ pub(crate) enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         thread: Option<String>,
     },
-    /// A comment has another body.
+    /// The body of a comment was replaced.
     CommentEdited { comment: String, body: String },
-    /// A comment is gone.
+    /// A comment was deleted.
     CommentDeleted { comment: String },
-    /// Somebody reviewed.
+    /// A review was submitted.
     Reviewed {
         state: ReviewState,
         body: String,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         threads: Vec<OpenedThread>,
     },
-    /// The verdict of a review counts no longer.
+    /// A review was dismissed.
     ReviewDismissed { review: String, message: String },
-    /// A thread was resolved, or that was taken back.
+    /// A thread was resolved or unresolved.
     ThreadResolved { thread: String, resolved: bool },
-    /// It was closed without merging.
+    /// The pull request was closed without merging.
     Closed {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         comment: Option<String>,
     },
-    /// It was reopened.
+    /// The pull request was reopened.
     Reopened {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         comment: Option<String>,
     },
-    /// A draft became ready.
+    /// A draft was marked as ready.
     Ready,
-    /// A ready one became a draft.
+    /// The pull request was converted to a draft.
     Drafted,
     /// A merge is about to move the base branch.
     MergeStarted(Intent),
-    /// It was merged.
+    /// The pull request was merged.
     Merged(Intent),
-    /// Something that a newer version wrote.
+    /// An event of a newer version.
     #[serde(other)]
     Unknown,
 }
@@ -114,46 +114,46 @@ pub(crate) struct Edited {
     pub reviewers_removed: Vec<Reviewer>,
 }
 
-/// A thread that a review opens; its id and its first comment's id come from its place.
+/// A thread opened by a review; the ids of thread and first comment follow from its position.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct OpenedThread {
     pub path: String,
-    /// The (last) line; none for a thread on the whole file.
+    /// The last line; `None` for a thread on the whole file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_line: Option<u64>,
     pub side: Side,
     pub body: String,
-    /// The hunk that the line stands in.
+    /// The hunk that contains the line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hunk: Option<String>,
-    /// The file's blob at the head (at the base, for the left side) when it was written.
+    /// The file's blob at the head (for the left side, at the base) when the thread was opened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blob: Option<String>,
 }
 
-/// A merge, as it is written down before the base branch moves and again afterwards.
+/// A merge, recorded before the base branch moves and again afterwards.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Intent {
     pub method: MergeMethod,
-    /// What the base branch points to afterwards.
+    /// The base branch's tip after the merge.
     pub result: String,
-    /// What it pointed to before.
+    /// The base branch's tip before the merge.
     pub onto: String,
-    /// The head that is merged.
+    /// The merged head commit.
     pub merged_head: String,
-    /// The merge base of the two.
+    /// The merge base of head and base.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub merge_base: Option<String>,
-    /// The branch that moves.
+    /// The base branch.
     pub base_branch: String,
     pub by: Actor,
     pub started_at: Timestamp,
 }
 
 impl<E: Subject + Serialize> Entry<E> {
-    /// The commit message: one line for people, then the JSON.
+    /// The commit message: a readable line, then the JSON.
     pub fn message(&self) -> serde_json::Result<String> {
         let what = self.event.subject();
         let who = forge_core::text::one_line(&self.actor.login).into_owned();
@@ -165,7 +165,7 @@ impl<E: Subject + Serialize> Entry<E> {
 }
 
 impl<E: DeserializeOwned> Entry<E> {
-    /// Reads an event commit. The root of a chain, which holds none, is `Ok(None)`.
+    /// Parses an event commit. The root of a chain has no event: `Ok(None)`.
     pub fn of(commit: &RawCommit<'_>) -> serde_json::Result<Option<Self>> {
         let message = commit.message;
         let Some(at) = message.windows(3).position(|w| w == b"\n\n{") else {
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn events_round_trip_through_a_commit_message() {
+    fn events_round_trip_through_commit_message() {
         for event in [
             Event::Ready,
             Event::Commented {
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_newer_version_wrote_is_kept_apart() {
+    fn event_of_newer_version_is_unknown() {
         let message = entry(Event::Ready)
             .message()
             .unwrap()

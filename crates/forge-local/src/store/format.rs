@@ -1,11 +1,11 @@
-//! The version of what is stored, and the errors of objects that cannot be read.
+//! The format version of stored objects, and the errors for unreadable ones.
 
 use forge_core::{Error, ErrorKind, Result, text};
 use serde::Deserialize;
 
 /// The format of pull requests, labels and plain issues.
 ///
-/// A stored file is rewritten whole, so a field that an older version does not know would be lost:
+/// Stored files are rewritten whole, so an older version would lose fields that it does not know:
 /// every new field needs a higher format.
 pub(crate) const FORMAT: u32 = 1;
 /// The format of an issue with values or relations, and of a deleted one.
@@ -14,14 +14,14 @@ pub(crate) const ISSUE_FORMAT: u32 = 2;
 /// Why a stored object cannot be read.
 #[derive(Debug)]
 pub(crate) enum Unreadable {
-    /// A newer version of forge wrote it, with the format `found`; this one reads up to `newest`.
+    /// A newer version of forge wrote it in format `found`; this version reads up to `newest`.
     Newer { found: u32, newest: u32 },
-    /// The rest of a sentence.
+    /// The end of an error message.
     Damaged(String),
-    /// The file that the record consists of is not there: it never was, or a partial clone left it
-    /// out, which git does not tell apart.
+    /// The file of the record is missing: never written, or left out by a partial clone, which git
+    /// does not distinguish.
     Missing(&'static str),
-    /// git does not give the object out, and says what to do: nothing of it needs to be dropped.
+    /// git refuses the object and says what to do, so dropping the ref is no recovery.
     Withheld(Error),
 }
 
@@ -47,8 +47,8 @@ impl From<&str> for Unreadable {
 }
 
 impl Unreadable {
-    /// Checks the field `format` of a stored JSON file, before anything else of it is read; `newest`
-    /// is the highest that is read.
+    /// Checks the field `format` of a stored JSON file before parsing the rest; `newest` is the
+    /// highest readable format.
     pub fn check_format(file: &str, data: &[u8], newest: u32) -> Result<(), Self> {
         #[derive(Deserialize)]
         struct Head {
@@ -61,7 +61,7 @@ impl Unreadable {
         }
     }
 
-    /// The error about `what`, which the ref `name` holds; `undo` is what dropping the ref does.
+    /// The error about `what`, stored in the ref `name`; `undo` says what dropping the ref does.
     pub fn into_error(self, what: &str, name: &str, undo: &str) -> Error {
         let (why, hint) = match self {
             Self::Withheld(error) => {

@@ -1,35 +1,35 @@
-//! `refs/forge/index`: the highest number, and which numbers may be open.
+//! `refs/forge/index`: the highest number, and the numbers that may be open.
 //!
-//! It is derived, so it may be lost, and it names too many rather than too few: whoever reads it
-//! looks at the pull request itself before believing it.
+//! The index is derived and may be lost. Its open numbers are a superset, so readers check each
+//! pull request itself.
 
 use std::{fmt::Write, ops::RangeInclusive};
 
 use super::refs;
 
-/// First line of the blob.
+/// The first line of the blob.
 const FORMAT: &str = "forge index 1";
 
 /// The index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Index {
-    /// The highest number that was ever given; 0 when there is none.
+    /// The highest number ever used; 0 if there is none.
     pub highest: u64,
     /// The numbers that may be open.
     pub open: Ranges,
 }
 
-/// A set of numbers as sorted ranges that neither touch nor overlap.
+/// A set of numbers, as sorted ranges that neither touch nor overlap.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ranges(Vec<RangeInclusive<u64>>);
 
 impl Ranges {
-    /// How many numbers are in it.
+    /// How many numbers are in the set.
     pub fn len(&self) -> u64 {
         self.0.iter().map(|r| r.end() - r.start() + 1).sum()
     }
 
-    /// Puts `n` in.
+    /// Adds `n`.
     pub fn insert(&mut self, n: u64) {
         let at = self.0.partition_point(|r| *r.end() < n);
         if self.0.get(at).is_some_and(|r| r.contains(&n)) {
@@ -42,7 +42,7 @@ impl Ranges {
         }
     }
 
-    /// Makes one range of the one at `at` and its successor, if they touch.
+    /// Joins the range at `at` with its successor, if they touch.
     fn join(&mut self, at: usize) {
         let (Some(a), Some(b)) = (self.0.get(at), self.0.get(at + 1)) else {
             return;
@@ -56,7 +56,7 @@ impl Ranges {
         }
     }
 
-    /// Takes `n` out.
+    /// Removes `n`.
     pub fn remove(&mut self, n: u64) {
         let at = self.0.partition_point(|r| *r.end() < n);
         let Some(range) = self.0.get(at).filter(|r| r.contains(&n)).cloned() else {
@@ -67,7 +67,7 @@ impl Ranges {
         self.0.splice(at..=at, below.into_iter().chain(above));
     }
 
-    /// Its numbers below `limit`, from the highest down.
+    /// The numbers below `limit`, in descending order.
     pub fn below(&self, limit: u64) -> impl Iterator<Item = u64> + Send + use<> {
         let ranges = self.0.clone();
         ranges
@@ -79,7 +79,7 @@ impl Ranges {
 }
 
 impl Index {
-    /// As the blob holds it.
+    /// Encodes the index for the blob.
     pub fn encode(&self) -> String {
         let mut out = format!("{FORMAT}\nhighest {}\nopen ", self.highest);
         for (n, range) in self.open.0.iter().enumerate() {
@@ -96,7 +96,7 @@ impl Index {
         out
     }
 
-    /// Reads the blob; `None` when it is not one of ours or contradicts itself.
+    /// Parses the blob; `None` if it is not an index or is inconsistent.
     pub fn decode(text: &str) -> Option<Self> {
         let mut lines = text.strip_suffix('\n')?.split('\n');
         if lines.next()? != FORMAT {
@@ -124,7 +124,7 @@ impl Index {
         })
     }
 
-    /// The index of a repository whose own was lost: every number that exists may be open.
+    /// Rebuilds a lost index: every existing number may be open.
     pub fn rebuild(numbers: impl IntoIterator<Item = u64>) -> Self {
         let mut index = Self::default();
         for n in numbers {
@@ -133,13 +133,13 @@ impl Index {
         index
     }
 
-    /// `n` is open, or is about to be.
+    /// Marks `n` as open.
     pub fn open(&mut self, n: u64) {
         self.highest = self.highest.max(n);
         self.open.insert(n);
     }
 
-    /// `n` is no longer open.
+    /// Marks `n` as not open.
     pub fn close(&mut self, n: u64) {
         self.highest = self.highest.max(n);
         self.open.remove(n);
@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges_agree_with_a_set() {
+    fn ranges_agree_with_set() {
         let (mut ranges, mut set, mut seed) = (Ranges::default(), BTreeSet::new(), 7u64);
         for _ in 0..4000 {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn the_blob_is_readable_and_garbage_is_refused() {
+    fn index_blob_round_trips_and_garbage_is_refused() {
         let mut index = Index::rebuild([3, 1, 2, 7]);
         index.close(9);
         assert_eq!(index.encode(), "forge index 1\nhighest 9\nopen 1-3,7\n");

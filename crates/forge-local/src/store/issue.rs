@@ -1,5 +1,5 @@
-//! Issues: the chain of events below each of `refs/forge/issues/`, and `issue.json`, the state
-//! after the last of them.
+//! Issues: a chain of events for each ref below `refs/forge/issues/`, and `issue.json`, the state
+//! after the last event.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -17,10 +17,10 @@ use super::{
 };
 use crate::ident::Identity;
 
-/// How many issues are looked at together.
+/// How many issues are read at once.
 const BATCH: usize = 64;
 
-/// What to do about a number that no issue has.
+/// Recovery for a number without an issue.
 static LIST_ISSUES: Hint = Hint::fixed(
     "list the issues",
     Action::fixed(
@@ -29,7 +29,7 @@ static LIST_ISSUES: Hint = Hint::fixed(
     ),
 );
 
-/// All that a list and the default view show.
+/// The fields that a list and the default view show.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct IssueSnapshot {
     pub format: u32,
@@ -45,24 +45,24 @@ pub(crate) struct IssueSnapshot {
     pub labels: Vec<LabelRef>,
     pub assignees: Vec<String>,
     pub comments: u64,
-    /// How many events there are.
+    /// The number of events.
     pub events: u64,
     /// Values of fields, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub values: BTreeMap<String, String>,
-    /// The number of the issue that it is a part of.
+    /// The number of the parent issue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<u64>,
-    /// The numbers of the issues that it waits for.
+    /// The numbers of the blocking issues.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocked_by: Vec<u64>,
-    /// It was deleted, and nothing else of it is left.
+    /// Whether the issue was deleted, so that only this tombstone remains.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub deleted: bool,
 }
 
 impl IssueSnapshot {
-    /// The state of an issue that is being opened; the caller fills the rest.
+    /// The state of a new issue; the caller fills the rest.
     pub fn new(author: Actor, at: Timestamp) -> Self {
         Self {
             format: FORMAT,
@@ -86,7 +86,7 @@ impl IssueSnapshot {
         }
     }
 
-    /// What stays of issue `number` when `by` deletes it.
+    /// The tombstone of issue `number`, deleted by `by`.
     pub fn tombstone(number: u64, by: &Identity) -> Self {
         Self {
             number,
@@ -97,7 +97,7 @@ impl IssueSnapshot {
         }
     }
 
-    /// The lowest format that has all of its fields: older versions read what they can keep.
+    /// The lowest format that has all fields in use, so that older versions can read the issue.
     fn lowest_format(&self) -> u32 {
         let plain = self.values.is_empty()
             && self.parent.is_none()
@@ -112,7 +112,7 @@ impl IssueSnapshot {
         Ok(bytes)
     }
 
-    /// Reads the blob of issue `number`; the error is a part of a sentence.
+    /// Parses the blob of issue `number`; the error is the end of a message.
     fn decode(data: &[u8], number: u64) -> Result<Self, Unreadable> {
         Unreadable::check_format("issue.json", data, ISSUE_FORMAT)?;
         let snapshot: Self =
@@ -125,10 +125,10 @@ impl IssueSnapshot {
     }
 }
 
-/// An issue as it stands now.
+/// An issue in its current state.
 #[derive(Clone, Debug)]
 pub(crate) struct StoredIssue {
-    /// The last event's commit.
+    /// The commit of the last event.
     pub tip: String,
     pub snapshot: IssueSnapshot,
 }
@@ -140,10 +140,10 @@ impl StoredIssue {
 }
 
 impl Store {
-    /// The numbers of all issues, from the highest down.
+    /// The numbers of all issues, in descending order.
     ///
     /// # Errors
-    /// `git` when git cannot be run.
+    /// `git` if git cannot be run.
     pub async fn issue_numbers(&self) -> Result<Vec<u64>> {
         let names = self
             .git
@@ -158,29 +158,29 @@ impl Store {
         Ok(numbers)
     }
 
-    /// The lowest number above all that were given.
+    /// The lowest number above all existing ones.
     ///
     /// # Errors
     /// As [`Self::issue_numbers`].
     pub async fn next_issue(&self) -> Result<u64> {
         let mut number = self.issue_numbers().await?.first().copied().unwrap_or(0) + 1;
-        // A damaged ref keeps its number.
+        // A damaged ref still occupies its number.
         while self.common_dir.join(refs::issue(number)).is_file() {
             number += 1;
         }
         Ok(number)
     }
 
-    /// Issue `number`.
+    /// Reads issue `number`.
     ///
     /// # Errors
-    /// `not_found`, also when it was deleted; `protocol` when it is damaged.
+    /// `not_found`, also for a deleted issue; `protocol` for a damaged one.
     pub async fn read_issue(&self, cat: &mut CatFile, number: u64) -> Result<StoredIssue> {
         let found = self.read_stored(cat, &[number]).await?.pop().flatten();
         self.require_issue(number, found)
     }
 
-    /// The issue of a lookup of [`Self::read_stored`].
+    /// The issue in a result of [`Self::read_stored`].
     ///
     /// # Errors
     /// As [`Self::read_issue`].
@@ -204,7 +204,7 @@ impl Store {
         Err(Error::not_found(Noun::Issue, why).with_hint(&LIST_ISSUES))
     }
 
-    /// Those of `numbers`, in order; `None` for one that is not there or was deleted.
+    /// Reads the issues `numbers`, in order; `None` for missing and deleted ones.
     ///
     /// # Errors
     /// As [`Self::read_stored`].
@@ -220,10 +220,10 @@ impl Store {
         Ok(all)
     }
 
-    /// Those of `numbers`, in order, with deleted ones; `None` for one that is not there.
+    /// Reads the issues `numbers`, in order, including tombstones; `None` for missing ones.
     ///
     /// # Errors
-    /// `git` when git cannot be run; what is wrong with one of them is in its place.
+    /// `git` if git cannot be run; the errors of single issues are in the list.
     pub async fn read_stored(
         &self,
         cat: &mut CatFile,
@@ -254,10 +254,10 @@ impl Store {
         Ok(all)
     }
 
-    /// The events of `issue`, oldest first.
+    /// Reads the events of `issue`, oldest first.
     ///
     /// # Errors
-    /// `protocol` when one of them is damaged.
+    /// `protocol` if an event is damaged.
     pub async fn issue_log(
         &self,
         cat: &mut CatFile,
@@ -268,11 +268,11 @@ impl Store {
         Ok(events.await?.0)
     }
 
-    /// Writes an event: the first one without `before`, and the only one for a deletion. `unmoved`
-    /// are refs that must still be what they were. `Err` inside when another writer was faster.
+    /// Writes an event: the first one if there is no `before`, and the only one for a deletion. The
+    /// refs of `unmoved` must not have moved. The inner `Err` means that another writer was faster.
     ///
     /// # Errors
-    /// `git` when git cannot write.
+    /// `git` if git cannot write.
     pub async fn write_issue(
         &self,
         before: Option<&StoredIssue>,
@@ -285,7 +285,7 @@ impl Store {
         snapshot.updated_at = by.at;
         snapshot.format = snapshot.lowest_format();
         let parent = match before {
-            // The chain begins anew, so that nothing keeps the deleted text.
+            // A new chain, so that no commit keeps the deleted text.
             Some(before) if event != IssueEvent::Deleted => before.tip.clone(),
             _ => self.put_root().await?,
         };
@@ -331,7 +331,7 @@ fn decode(number: u64, tip: String, file: Found) -> Result<StoredIssue> {
     }
 }
 
-/// An issue that is there and cannot be read.
+/// The error for an existing but unreadable issue.
 fn broken(number: u64, why: impl Into<Unreadable>) -> Error {
     let what = format!("issue #{number}");
     why.into()
@@ -343,7 +343,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn snapshots_round_trip_and_strangers_are_refused() {
+    fn issue_snapshots_round_trip_and_mismatches_are_refused() {
         let mut s = IssueSnapshot::new(Actor::new("a"), Timestamp::from_unix(9));
         s.number = 7;
         let bytes = s.encode().unwrap();

@@ -1,4 +1,4 @@
-//! One change of an issue: a commit whose message holds it as JSON.
+//! A change of an issue: a commit with JSON in its message.
 
 use std::collections::BTreeMap;
 
@@ -7,26 +7,26 @@ use serde::{Deserialize, Serialize};
 
 use super::event::Subject;
 
-/// What happened to an issue.
+/// A change of an issue.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub(crate) enum IssueEvent {
-    /// It was opened.
+    /// The issue was opened.
     Opened { title: String, body: String },
-    /// Its header changed, perhaps with a comment.
+    /// Header fields were changed, perhaps with a comment.
     Edited {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         comment: Option<String>,
         #[serde(flatten)]
         changes: Box<IssueChanges>,
     },
-    /// Somebody commented.
+    /// A comment was added.
     Commented { body: String },
-    /// A comment has another body.
+    /// The body of a comment was replaced.
     CommentEdited { comment: String, body: String },
-    /// A comment is gone.
+    /// A comment was deleted.
     CommentDeleted { comment: String },
-    /// It was closed, or is closed for another reason; perhaps with other changes.
+    /// The issue was closed, or got another close reason, perhaps with other changes.
     Closed {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<IssueReason>,
@@ -35,16 +35,16 @@ pub(crate) enum IssueEvent {
         #[serde(flatten)]
         changes: Box<IssueChanges>,
     },
-    /// It was reopened, perhaps with other changes.
+    /// The issue was reopened, perhaps with other changes.
     Reopened {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         comment: Option<String>,
         #[serde(flatten)]
         changes: Box<IssueChanges>,
     },
-    /// It was deleted. The only event of its chain.
+    /// The issue was deleted. The only event of its chain.
     Deleted,
-    /// Something that a newer version wrote.
+    /// An event of a newer version.
     #[serde(other)]
     Unknown,
 }
@@ -65,7 +65,7 @@ pub(crate) struct IssueChanges {
     pub assignees_added: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub assignees_removed: Vec<String>,
-    /// Values by the field's name; `null` for one that was cleared.
+    /// Values by the field's name; `null` for a removed value.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub values: BTreeMap<String, Option<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -79,7 +79,7 @@ pub(crate) struct IssueChanges {
 }
 
 impl IssueEvent {
-    /// The comment that it made, if it made one.
+    /// The comment that the event added, if any.
     pub fn comment(&self) -> Option<&str> {
         match self {
             Self::Commented { body } => Some(body),

@@ -1,4 +1,4 @@
-//! The events of a pull request or an issue, in order.
+//! Reads the events of a pull request or an issue, in order.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 
 use super::{Entry, Event, Pull, Store, read::broken, shared::KeptLog};
 
-/// How many event commits are held at once while they are read.
+/// How many event commits are in memory at once during a read.
 const BATCH: usize = 64;
 
 /// An event and its commit.
@@ -25,10 +25,10 @@ pub(crate) struct Log {
 }
 
 impl Store {
-    /// The events of `pull`, with one process besides `cat` where none of them is kept.
+    /// Reads the events of `pull`, with one process besides `cat` if none of them is cached.
     ///
     /// # Errors
-    /// `protocol` when one of them is damaged.
+    /// `protocol` if an event is damaged.
     pub async fn log(&self, cat: &mut CatFile, pull: &Pull) -> Result<Log> {
         let bad = |why: &str| broken(pull.number, why);
         let Some(shared) = &self.shared else {
@@ -61,8 +61,8 @@ impl Store {
         Ok(Log { events })
     }
 
-    /// Events that are kept with those behind them up to `tip`, and how long all are. `None` where
-    /// `tip` is not close behind, or something is damaged: then all of them are read.
+    /// Extends cached events up to `tip`; also returns their size in bytes. `None` if more than
+    /// [`BATCH`] events are missing or one is damaged: then the caller reads all of them.
     async fn newer(
         &self,
         cat: &mut CatFile,
@@ -91,8 +91,8 @@ impl Store {
         Some((events, bytes))
     }
 
-    /// The events of a chain that ends with `tip`, and how long their commits are; `broken` makes the
-    /// error of one that is damaged.
+    /// Reads the events of the chain that ends with `tip`, and the total size of their commits;
+    /// `broken` makes the error for a damaged event.
     pub async fn events<E: DeserializeOwned>(
         &self,
         cat: &mut CatFile,

@@ -1,4 +1,4 @@
-//! Pull requests and issues as git keeps them for us; `docs/local.md` describes the format.
+//! Stores pull requests and issues in git; `docs/local.md` describes the format.
 
 mod attempts;
 mod event;
@@ -38,16 +38,16 @@ use forge_git::{CatFile, Git};
 #[derive(Clone, Debug)]
 pub(crate) struct Store {
     pub git: Git,
-    /// Where loose refs and locks are, in a repository that keeps them as files.
+    /// The directory of loose refs and their locks, if the repository keeps refs as files.
     pub common_dir: PathBuf,
-    /// What names the repository in errors.
+    /// The repository's name in errors.
     pub url: String,
-    /// What a server keeps from call to call.
+    /// The server's cache, shared between calls.
     pub shared: Option<Arc<Shared>>,
 }
 
 impl Store {
-    /// A process for lookups.
+    /// Starts a process for lookups.
     pub fn cat(&self) -> CatFile {
         self.git.cat_file()
     }

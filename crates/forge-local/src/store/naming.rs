@@ -1,4 +1,4 @@
-//! Which pull requests and issues have a number somewhere in their events.
+//! Finds the pull requests and issues whose events mention a number.
 
 use std::{cmp::Reverse, collections::BTreeSet};
 
@@ -7,11 +7,11 @@ use forge_core::{Result, model::SubjectKind};
 use super::{Store, refs};
 
 impl Store {
-    /// Those of which some event has `#<number>` or `#issue-<number>` in it, perhaps as the beginning
-    /// of another number; the newest first. One process, whatever their number.
+    /// The subjects with `#<number>` or `#issue-<number>` in an event, perhaps as a prefix of
+    /// another number; newest first. Takes one process in total.
     ///
     /// # Errors
-    /// `git` when git cannot be run, or an event is gone.
+    /// `git` if git cannot be run, or an event is missing.
     pub async fn naming(&self, number: u64) -> Result<Vec<(SubjectKind, u64)>> {
         let found = self
             .git

@@ -1,4 +1,4 @@
-//! Reading pull requests and the index.
+//! Reads pull requests and the index.
 
 use std::{borrow::Cow, path::Path};
 
@@ -10,7 +10,7 @@ use super::{Index, Intent, Snapshot, Store, Unreadable, refs};
 /// How many pull requests are read at once when many are looked at.
 const BATCH: usize = 64;
 
-/// What to do about a number that no pull request has.
+/// Recovery for a number without a pull request.
 static LIST_PULLS: Hint = Hint::fixed(
     "list the pull requests",
     Action::fixed(
@@ -19,27 +19,27 @@ static LIST_PULLS: Hint = Hint::fixed(
     ),
 );
 
-/// A pull request as it stands now.
+/// A pull request in its current state.
 #[derive(Clone, Debug)]
 pub(crate) struct Pull {
     pub number: u64,
-    /// The last event's commit: the version.
+    /// The commit of the last event, which is the version.
     pub tip: String,
     pub snapshot: Snapshot,
-    /// The head: the branch's tip while open (what was last recorded, if the branch is gone).
+    /// The branch's tip while open; the recorded head if closed, or if the branch is gone.
     pub head_oid: Option<String>,
-    /// The base: the branch's tip while open.
+    /// The base branch's tip while open.
     pub base_oid: Option<String>,
-    /// The head branch exists. Known for open ones alone.
+    /// Whether the head branch exists; only set while open.
     pub head_exists: bool,
-    /// The base branch exists. Known for open ones alone.
+    /// Whether the base branch exists; only set while open.
     pub base_exists: bool,
-    /// The merge that happened, if its record was cut short.
+    /// A merge that happened but whose record is incomplete.
     pub unrecorded_merge: Option<Intent>,
 }
 
 impl Pull {
-    /// It is open.
+    /// Returns whether the pull request is open.
     pub fn is_open(&self) -> bool {
         self.snapshot.state == PrState::Open
     }
@@ -47,7 +47,7 @@ impl Pull {
     /// The head commit.
     ///
     /// # Errors
-    /// `not_found` when neither the branch nor the record has one.
+    /// `not_found` if neither the branch nor the record has one.
     pub fn head(&self) -> Result<&str> {
         self.head_oid.as_deref().ok_or_else(|| {
             Error::not_found(
@@ -63,7 +63,7 @@ impl Pull {
     /// The base commit.
     ///
     /// # Errors
-    /// `not_found` when neither the branch nor the record has one.
+    /// `not_found` if neither the branch nor the record has one.
     pub fn base(&self) -> Result<&str> {
         self.base_oid.as_deref().ok_or_else(|| {
             Error::not_found(
@@ -77,7 +77,7 @@ impl Pull {
     }
 }
 
-/// The answer for one of many.
+/// The result of reading one of several pull requests.
 #[derive(Debug)]
 pub(crate) enum Read {
     Pull(Box<Pull>),
@@ -85,20 +85,20 @@ pub(crate) enum Read {
     Broken(Error),
 }
 
-/// The index and how it was come by.
+/// The index, and how it was obtained.
 pub(crate) struct LoadedIndex {
     pub index: Index,
     /// The object that the ref points to.
     pub old: Option<String>,
-    /// It was made anew, and so names every pull request.
+    /// Whether the index was rebuilt, so that all pull requests count as open.
     pub rebuilt: bool,
 }
 
 impl Store {
-    /// Pull request `number`.
+    /// Reads pull request `number`.
     ///
     /// # Errors
-    /// `not_found`; `protocol` when it is damaged.
+    /// `not_found`; `protocol` if it is damaged.
     pub async fn read(&self, cat: &mut CatFile, number: u64) -> Result<Pull> {
         match self.read_many(cat, &[number]).await?.pop() {
             Some(Read::Pull(pull)) => Ok(*pull),
@@ -111,10 +111,10 @@ impl Store {
         }
     }
 
-    /// Those of `numbers`, in order.
+    /// Reads the pull requests `numbers`, in order.
     ///
     /// # Errors
-    /// `git` when git cannot be run; what is wrong with one of them is in its [`Read`].
+    /// `git` if git cannot be run; the errors of single pull requests are in their [`Read`].
     pub async fn read_many(&self, cat: &mut CatFile, numbers: &[u64]) -> Result<Vec<Read>> {
         let mut all = Vec::with_capacity(numbers.len());
         for chunk in numbers.chunks(BATCH) {
@@ -123,11 +123,11 @@ impl Store {
         Ok(all)
     }
 
-    /// Those of `numbers` that are worth reading in full, because `wanted` takes their state or
-    /// because a look at the state alone does not tell. It takes one lookup each, and not four.
+    /// Filters `numbers` by stored state, with one lookup each in place of four. Keeps those that
+    /// `wanted` accepts, and those that need a full read to decide.
     ///
     /// # Errors
-    /// `git` when git cannot be run.
+    /// `git` if git cannot be run.
     pub async fn preselect(
         &self,
         cat: &mut CatFile,
@@ -184,7 +184,7 @@ impl Store {
             .await
     }
 
-    /// Fills in what the branches say, and whether a merge that was begun has happened.
+    /// Adds the branch tips, and whether a started merge has happened.
     async fn look_at_branches(&self, cat: &mut CatFile, pulls: &mut [Read]) -> Result<()> {
         let open = |read: &&mut Read| matches!(read, Read::Pull(p) if p.is_open());
         let mut names = Vec::new();
@@ -214,7 +214,7 @@ impl Store {
         Ok(())
     }
 
-    /// Whether `commit` is in `branch`.
+    /// Returns whether `branch` contains `commit`.
     async fn is_merged(&self, commit: &str, branch: &str) -> Result<bool> {
         let branch = refs::branch(branch);
         let asked = self
@@ -224,7 +224,7 @@ impl Store {
         Ok(asked.status == 0)
     }
 
-    /// The index; made anew from the refs when it is lost, damaged or behind.
+    /// Reads the index, or rebuilds it from the refs if it is lost, damaged or outdated.
     pub async fn index(&self, cat: &mut CatFile) -> Result<LoadedIndex> {
         let stored = match cat.get(refs::INDEX).await {
             Ok(Some(object)) if object.kind == "blob" => {
@@ -240,7 +240,7 @@ impl Store {
             _ => None,
         };
         if let Some(stored) = stored {
-            // A fetch can bring pull requests that no index of ours has seen.
+            // A fetch can add pull requests that the index does not have.
             let next = refs::pull(stored.index.highest + 1);
             if cat.info(&next).await?.is_none() {
                 return Ok(stored);
@@ -265,37 +265,37 @@ impl Store {
         })
     }
 
-    /// Removes the file of the index ref if a crash left nothing readable in it: git would refuse to
-    /// write the ref, and the index is made anew anyway.
+    /// Removes the index ref's file if a crash left it unreadable: git refuses to overwrite such a
+    /// ref, and the index can be rebuilt.
     pub fn clear_unreadable_index(&self) {
         let file = self.common_dir.join(refs::INDEX);
         if file.is_file() && !is_ref_file(&file) {
-            // If it stays, git says what is wrong.
+            // If this fails, git reports the problem.
             let _ = std::fs::remove_file(file);
         }
     }
 
-    /// The error for a ref whose file is there although git finds no object through it.
+    /// The error for a ref file through which git finds no object.
     fn dangling(&self, number: u64) -> Error {
         let name = refs::pull(number);
         let file = self.common_dir.join(&name);
         if is_ref_file(&file) {
             return broken(number, "the object that the ref names is gone");
         }
-        // Git deletes no ref that it cannot read.
+        // git does not delete an unreadable ref.
         let file = forge_core::text::one_line(&file.to_string_lossy()).into_owned();
         broken(number, "the ref's file does not hold an object id").with_hint(format!(
             "the pull request is lost; drop what is left of it with rm '{file}'"
         ))
     }
 
-    /// Whether a ref that git cannot read is there as a file.
+    /// Returns whether there is a file for a ref that git cannot read.
     pub fn loose_ref_exists(&self, number: u64) -> bool {
         self.common_dir.join(refs::pull(number)).is_file()
     }
 }
 
-/// Whether `file` holds an object id, as the file of a ref does.
+/// Returns whether `file` holds an object id, like a ref's file.
 fn is_ref_file(file: &Path) -> bool {
     std::fs::read_to_string(file).is_ok_and(|text| {
         let id = text.trim_end();
@@ -325,7 +325,7 @@ fn decode(number: u64, tip: String, file: Found) -> Read {
     }
 }
 
-/// A pull request that is there and cannot be read.
+/// The error for an existing but unreadable pull request.
 pub(crate) fn broken(number: u64, why: impl Into<Unreadable>) -> Error {
     let what = format!("pull request #{number}");
     why.into()

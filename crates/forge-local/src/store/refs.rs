@@ -1,23 +1,23 @@
-//! The names of our refs.
+//! Names of the refs below `refs/forge/`.
 
-/// Below this, each pull request has a ref.
+/// The prefix of pull request refs.
 pub(crate) const PULLS: &str = "refs/forge/pulls/";
-/// Below this, each issue has a ref.
+/// The prefix of issue refs.
 pub(crate) const ISSUES: &str = "refs/forge/issues/";
-/// The index blob.
+/// The ref of the index blob.
 pub(crate) const INDEX: &str = "refs/forge/index";
-/// The chain of label definitions.
+/// The ref of the label definitions.
 pub(crate) const LABELS: &str = "refs/forge/labels";
-/// The file of a pull request's tree.
+/// The file in a pull request's tree.
 pub(crate) const PULL_FILE: &str = "pull.json";
-/// The file of an issue's tree.
+/// The file in an issue's tree.
 pub(crate) const ISSUE_FILE: &str = "issue.json";
-/// The file of the labels' tree.
+/// The file in the labels' tree.
 pub(crate) const LABELS_FILE: &str = "labels.json";
-/// The highest number that is taken for one: far beyond use, and far from overflow.
+/// The highest valid number: beyond any use, and safe from overflow.
 pub(crate) const NUMBER_MAX: u64 = 1 << 48;
 
-/// Refuses a count of a stored state that no number of writes has made, and that would overflow.
+/// Refuses stored counts that no number of writes can reach and that would overflow.
 pub(super) fn check_counts(file: &str, comments: u64, events: u64) -> Result<(), String> {
     match comments.max(events) {
         0..=NUMBER_MAX => Ok(()),
@@ -35,7 +35,7 @@ pub(crate) fn issue(number: u64) -> String {
     format!("{ISSUES}{number}")
 }
 
-/// The number that the name of a ref below `prefix` ends with.
+/// The number at the end of a ref name below `prefix`.
 pub(crate) fn number(name: &str, prefix: &str) -> Option<u64> {
     let digits = name.strip_prefix(prefix)?;
     let n: u64 = digits.parse().ok()?;

@@ -1,4 +1,4 @@
-//! What the repositories that one process opens share, for a server that opens them again and again.
+//! A cache shared by the repositories that a server opens again and again.
 
 use std::{
     collections::HashMap,
@@ -11,28 +11,28 @@ use tokio::{sync::OwnedMutexGuard, time::timeout};
 
 use super::Logged;
 
-/// The most bytes of events that are kept, as git has them.
+/// The most bytes of cached events, as git stores them.
 const MAX_BYTES: usize = 8 * 1024 * 1024;
 
-/// The events of the pull requests that were read last, and the order of writers.
+/// Caches the events of recently read pull requests, and orders the writers.
 ///
-/// Events are commits that never change, so what was read of a chain stays right; only what is new is
-/// read again. Git is asked for the tip of the chain each time.
+/// Events are immutable commits, so a cached chain stays valid and only new events are read. The
+/// tip of the chain is always read from git.
 #[derive(Debug, Default)]
 pub struct Shared {
     logs: Mutex<Vec<KeptLog>>,
     writers: Mutex<HashMap<PathBuf, Arc<tokio::sync::Mutex<()>>>>,
 }
 
-/// The events of one pull request.
+/// The cached events of one pull request.
 #[derive(Clone, Debug)]
 pub(crate) struct KeptLog {
-    /// The directory of the repository, and the number.
+    /// The directory of the repository, and the number of the pull request.
     pub of: (PathBuf, u64),
     /// The commit of the last event.
     pub tip: String,
     pub events: Arc<Vec<Logged>>,
-    /// How long the commits are.
+    /// The total size of the commits.
     pub bytes: usize,
 }
 
@@ -41,7 +41,7 @@ impl Shared {
         self.logs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is kept of a pull request.
+    /// The cached events of a pull request.
     pub(crate) fn log(&self, of: &(PathBuf, u64)) -> Option<KeptLog> {
         let mut logs = self.logs();
         let at = logs.iter().position(|kept| kept.of == *of)?;
@@ -50,7 +50,7 @@ impl Shared {
         Some(kept)
     }
 
-    /// Keeps events in the place of those that were not read for the longest time.
+    /// Caches events, and evicts those not read for the longest time.
     pub(crate) fn keep(&self, new: KeptLog) {
         let mut logs = self.logs();
         logs.retain(|kept| kept.of != new.of);
@@ -61,8 +61,8 @@ impl Shared {
         }
     }
 
-    /// Waits until the writers of this process that came before are done with a repository, at most
-    /// for `patience`. The lock of the file alone has no order.
+    /// Waits for earlier writers of this process to finish with a repository, at most for
+    /// `patience`. The file lock alone is not fair.
     pub(crate) async fn writer(
         &self,
         dir: &Path,
@@ -99,7 +99,7 @@ mod tests {
         }
         assert!(shared.log(&of(1)).is_some());
         shared.keep(kept(4, MAX_BYTES / 3));
-        // The second was not read for the longest time.
+        // Number 2 was not read for the longest time.
         assert!(shared.log(&of(2)).is_none());
         assert!(shared.log(&of(1)).is_some() && shared.log(&of(4)).is_some());
         shared.keep(kept(5, MAX_BYTES + 1));

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{FORMAT, Unreadable, event::Intent, refs};
 
-/// All that a list and the default view show.
+/// The fields that a list and the default view show.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Snapshot {
     pub format: u32,
@@ -21,14 +21,14 @@ pub(crate) struct Snapshot {
     pub state: PrState,
     pub draft: bool,
     pub base_branch: String,
-    /// The base branch's tip at the last event; after a merge, what was merged onto.
+    /// The base branch's tip at the last event; after a merge, the tip before the merge.
     pub base_oid: Option<String>,
     pub head_branch: String,
-    /// The head at the last event.
+    /// The head commit at the last event.
     pub head_oid: Option<String>,
-    /// The merge base when it was closed or merged.
+    /// The merge base at the time of closing or merging.
     pub merge_base: Option<String>,
-    /// The number of the one that it was opened on top of.
+    /// The number of the pull request below.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub depends_on: Option<u64>,
     pub created_at: Timestamp,
@@ -38,27 +38,27 @@ pub(crate) struct Snapshot {
     pub merged_by: Option<Actor>,
     pub merge_commit: Option<String>,
     pub merge_method: Option<MergeMethod>,
-    /// A merge that was begun and not recorded as done.
+    /// A merge that was started but not recorded as done.
     pub intent: Option<Intent>,
     pub labels: Vec<LabelRef>,
     pub assignees: Vec<String>,
     pub pending_reviewers: Vec<Reviewer>,
-    /// For each reviewer the latest opinion, else the latest comment; by time.
+    /// Each reviewer's latest opinion, or latest comment if there is none; by time.
     pub latest_reviews: Vec<LatestReview>,
-    /// Comments, threads not counted.
+    /// The number of comments outside threads.
     pub comments: u64,
-    /// How many events there are.
+    /// The number of events.
     pub events: u64,
 }
 
-/// A label on a pull request. The id decides: a name may be given to another label later.
+/// A label on a pull request. The id counts: another label may get the name later.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LabelRef {
     pub id: String,
     pub name: String,
 }
 
-/// A review as the snapshot keeps it.
+/// A review in the snapshot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LatestReview {
     pub id: String,
@@ -70,7 +70,7 @@ pub(crate) struct LatestReview {
 }
 
 impl Snapshot {
-    /// The state of a pull request that is being opened; the caller fills the rest.
+    /// The state of a new pull request; the caller fills the rest.
     pub fn new(number: u64, author: Actor, at: Timestamp) -> Self {
         Self {
             format: FORMAT,
@@ -103,7 +103,7 @@ impl Snapshot {
         }
     }
 
-    /// As the blob holds it: indented, so that `git show` and `git diff` are readable.
+    /// Encodes the blob, indented for `git show` and `git diff`.
     pub fn encode(&self) -> Result<Vec<u8>> {
         let mut bytes = serde_json::to_vec_pretty(self).map_err(|e| {
             Error::new(ErrorKind::Internal, format!("a snapshot has no JSON: {e}")).with_source(e)
@@ -112,7 +112,7 @@ impl Snapshot {
         Ok(bytes)
     }
 
-    /// Reads the blob of pull request `number`; the error is a part of a sentence.
+    /// Parses the blob of pull request `number`; the error is the end of a message.
     pub fn decode(data: &[u8], number: u64) -> Result<Self, Unreadable> {
         Unreadable::check_format("pull.json", data, FORMAT)?;
         let snapshot: Self = serde_json::from_slice(data).map_err(|e| format!("pull.json: {e}"))?;
@@ -124,8 +124,8 @@ impl Snapshot {
         Ok(snapshot)
     }
 
-    /// Refuses values that would mean something else as an argument of git: what is stored may have
-    /// come from anybody.
+    /// Refuses values that git would misread as options or expressions: the stored data may come
+    /// from anyone.
     fn check(&self) -> Result<(), String> {
         let intent = self.intent.iter();
         let intended = intent.flat_map(|i| {
@@ -167,7 +167,7 @@ impl Snapshot {
         Ok(())
     }
 
-    /// Takes a review in. The author's own does not count.
+    /// Adds a review. A review by the author does not count.
     pub fn add_review(&mut self, review: LatestReview) {
         let author = review.author.login.clone();
         self.pending_reviewers
@@ -180,19 +180,19 @@ impl Snapshot {
         fold_review(&mut self.latest_reviews, review, |r| r.state, is_same);
     }
 
-    /// Dismisses a review, where it is the latest one of its author.
+    /// Dismisses a review if it is its author's latest.
     pub fn dismiss_review(&mut self, id: &str) {
         if let Some(review) = self.latest_reviews.iter_mut().find(|r| r.id == id) {
             review.state = ReviewState::Dismissed;
         }
     }
 
-    /// What the reviewers say. Nothing requires a review here.
+    /// Counts the reviewers' verdicts. Reviews are never required here.
     pub fn review_counts(&self) -> ReviewCounts {
         ReviewCounts::of(self.latest_reviews.iter().map(|r| r.state))
     }
 
-    /// Records the merge that `intent` announced.
+    /// Completes the merge that `intent` announced.
     pub fn finish_merge(&mut self, intent: &Intent) {
         self.state = PrState::Merged;
         self.base_branch.clone_from(&intent.base_branch);
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn reviews_count_once_a_login_and_own_never() {
+    fn reviews_count_once_per_login_excluding_author() {
         use ReviewState::{Approved, ChangesRequested, Commented};
         let mut s = Snapshot::new(1, Actor::new("author"), Timestamp::from_unix(0));
         s.pending_reviewers = vec![Reviewer::parse("Bob")];
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn snapshots_round_trip_and_strangers_are_refused() {
+    fn pull_snapshots_round_trip_and_mismatches_are_refused() {
         let mut s = Snapshot::new(7, Actor::new("a"), Timestamp::from_unix(9));
         s.base_branch = "main".into();
         s.head_branch = "topic".into();

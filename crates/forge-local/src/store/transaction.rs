@@ -1,4 +1,4 @@
-//! Several refs in one `git update-ref` transaction.
+//! Changes several refs in one `git update-ref` transaction.
 
 use std::{
     path::{Path, PathBuf},
@@ -9,34 +9,34 @@ use forge_core::{Error, Result};
 
 use super::Store;
 
-/// One ref, and what it must be before.
+/// A change of a ref, with its required old value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum RefChange {
-    /// It must not exist.
+    /// Creates a ref that must not exist.
     Create { name: String, new: String },
-    /// It must be `old`.
+    /// Updates a ref that must be `old`.
     Update {
         name: String,
         new: String,
         old: String,
     },
-    /// It must be `old`, and goes.
+    /// Deletes a ref that must be `old`.
     Delete { name: String, old: String },
-    /// It must be `old`, and stays.
+    /// Requires a ref to be `old` and keeps it.
     Verify { name: String, old: String },
 }
 
-/// Why a transaction did nothing, though trying again may help.
+/// Why a transaction changed nothing but may succeed when retried.
 #[derive(Debug)]
 pub(crate) struct Lost {
-    /// What git said.
+    /// git's error.
     pub error: Error,
-    /// The lock file that was in the way, if it was that.
+    /// The lock file in the way, if that was the reason.
     pub lock: Option<PathBuf>,
 }
 
 impl Lost {
-    /// How long ago the lock file was made.
+    /// The age of the lock file.
     pub fn lock_age(&self) -> Option<Duration> {
         let made = std::fs::metadata(self.lock.as_ref()?)
             .ok()?
@@ -47,14 +47,14 @@ impl Lost {
 }
 
 impl Store {
-    /// Makes all of `changes`, or none; `Ok(Some)` when another writer was faster.
+    /// Applies all of `changes`, or none; `Ok(Some)` if another writer was faster.
     ///
-    /// A ref store of files applies them in the given order, so a process that is killed in the
-    /// middle leaves a prefix of them.
+    /// A file-based ref store applies the changes in order, so a killed process leaves a prefix of
+    /// them.
     pub async fn update_refs(&self, reason: &str, changes: &[RefChange]) -> Result<Option<Lost>> {
         let mut input = b"start\0".to_vec();
         for change in changes {
-            // A symbolic ref would lead the change to another ref.
+            // Otherwise a symbolic ref would redirect the change.
             input.extend_from_slice(b"option no-deref\0");
             let fields: [&str; 4] = match change {
                 RefChange::Create { name, new } => ["create ", name, new, ""],
@@ -68,7 +68,7 @@ impl Store {
                 input.extend_from_slice(format!("{second}\0").as_bytes());
             }
         }
-        // Without these two words an input that is cut short would be carried out as far as it goes.
+        // Without these two commands, git would apply a truncated input.
         input.extend_from_slice(b"prepare\0commit\0");
         let args = ["update-ref", "-m", reason, "-z", "--stdin"];
         let output = self.git.for_write().run_with_locks(args, &input).await?;
@@ -88,7 +88,7 @@ impl Store {
     }
 }
 
-/// Whether git's words mean that somebody else writes, and not that nobody can.
+/// Returns whether git's message means a concurrent writer, and not a permanent failure.
 fn is_race(said: &str) -> bool {
     let hopeless = [
         "Permission denied",
@@ -96,7 +96,7 @@ fn is_race(said: &str) -> bool {
         "No space left",
         "bad ref",
         "File name too long",
-        // A branch `a` leaves no room for `a/b`.
+        // In git, a branch `a` excludes any branch `a/b`.
         "; cannot create '",
     ];
     if hopeless.iter().any(|h| said.contains(h)) {
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn races_are_told_from_what_never_works() {
+    fn races_are_distinguished_from_permanent_failures() {
         let busy = "fatal: prepare: cannot lock ref 'refs/forge/pulls/1': Unable to create '/r/.git/refs/forge/pulls/1.lock': File exists.\n\nAnother git process";
         assert!(is_race(busy));
         assert_eq!(

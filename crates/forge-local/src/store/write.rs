@@ -1,4 +1,4 @@
-//! Writing events.
+//! Writes events.
 
 use forge_core::{Error, ErrorKind, Result, model::PrState};
 use forge_git::{CatFile, RawCommit, Signing, signature};
@@ -6,15 +6,15 @@ use forge_git::{CatFile, RawCommit, Signing, signature};
 use super::{Attempts, Entry, Event, Index, Lost, Pull, RefChange, Snapshot, Store, refs};
 use crate::ident::Identity;
 
-/// What the commit at the root of every chain says.
+/// The message of the root commit of every chain.
 const ROOT: &[u8] = b"pull requests of forge, format 1\n\nEach child commit is one event; see docs/local.md of forge.\n";
-/// Who wrote it, always the same so that there is one such commit in a repository.
+/// A fixed author, so that a repository has only one such commit.
 const ROOT_AUTHOR: &[u8] = b"forge <forge@localhost> 0 +0000";
 
-/// How many states are looked at together.
+/// How many states are read at once.
 const BATCH: usize = 64;
 
-/// What an event does to the index.
+/// The effect of an event on the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum IndexChange {
     None,
@@ -22,21 +22,21 @@ pub(crate) enum IndexChange {
     Closed,
 }
 
-/// An event that is to be written.
+/// An event to write.
 #[derive(Clone, Debug)]
 pub(crate) struct Draft {
     pub event: Event,
-    /// The state after it; the parts that every event sets are set by [`Store::append`].
+    /// The state after the event; [`Store::append`] sets the parts common to all events.
     pub snapshot: Snapshot,
     pub index: IndexChange,
-    /// Refs that change before ours does.
+    /// Refs that change before the pull request's ref.
     pub before: Vec<RefChange>,
-    /// Refs that change after ours did.
+    /// Refs that change after the pull request's ref.
     pub after: Vec<RefChange>,
 }
 
 impl Draft {
-    /// An event that touches the pull request alone.
+    /// An event that changes only the pull request.
     pub fn new(event: Event, snapshot: Snapshot) -> Self {
         Self {
             event,
@@ -48,12 +48,12 @@ impl Draft {
     }
 }
 
-/// The outcome of one attempt.
+/// The result of one attempt.
 #[derive(Debug)]
 pub(crate) enum Written {
-    /// The pull request with its new event.
+    /// The pull request after the event.
     Done(Box<Pull>),
-    /// Another writer was faster.
+    /// A concurrent writer was faster.
     Lost(Lost),
 }
 
@@ -69,8 +69,8 @@ impl Store {
         Ok(String::from_utf8_lossy(&oid).trim().to_owned())
     }
 
-    /// The commit at the root of every chain: with it as a parent, the head of a first event is a
-    /// second parent, and `--first-parent` never leaves the events.
+    /// Writes the root commit of chains. Since it is the first parent of a first event, the head is
+    /// the second, and `--first-parent` stays on events.
     pub async fn put_root(&self) -> Result<String> {
         let tree = self.git.run_ok_with_stdin(["mktree"], b"").await?;
         let tree = String::from_utf8_lossy(&tree).trim().to_owned();
@@ -157,7 +157,7 @@ impl Store {
             Some(tip) => vec![tip.clone()],
             None => vec![self.put_root().await?],
         };
-        // As parents, commits stay when the branch that held them goes.
+        // Commits that are parents survive the deletion of their branch.
         let head = snapshot
             .head_oid
             .clone()
@@ -226,7 +226,7 @@ impl Store {
         let loaded = self.index(cat).await?;
         let mut index = loaded.index;
         if loaded.rebuilt {
-            // What is written stays, so it is worth a look at each.
+            // The rebuilt index is stored, so checking every pull request pays off.
             let all: Vec<u64> = index.open.below(u64::MAX).collect();
             let open = |s: &Snapshot| s.state == PrState::Open;
             let mut may_be_open = Vec::new();
@@ -254,7 +254,7 @@ impl Store {
         })
     }
 
-    /// Pull request `number` for a write: a merge whose record was cut short is recorded first.
+    /// Reads pull request `number` for a write; an incomplete merge record is completed first.
     pub async fn read_to_write(
         &self,
         cat: &mut CatFile,

@@ -1,4 +1,4 @@
-//! Damage under `refs/forge`: reported by ref, and everything else works.
+//! Damage below `refs/forge`: reported for its ref, while everything else works.
 
 use forge_core::{
     Labels, PageReq, PullRequests, Reviews, Trust,
@@ -9,7 +9,7 @@ use forge_local::Local;
 
 use crate::repo::{Repo, create, git, pr};
 
-/// Three pull requests.
+/// A repository with three pull requests.
 async fn three() -> (Repo, std::sync::Arc<forge_local::Local>) {
     let repo = Repo::new();
     let local = repo.open().await;
@@ -40,7 +40,7 @@ fn commit_with(repo: &Repo, file: &str, content: &str) -> String {
 }
 
 #[tokio::test]
-async fn one_damaged_pull_request_leaves_the_others() {
+async fn damaged_pull_request_leaves_others_readable() {
     let (repo, local) = three().await;
     let good = repo.oid("refs/forge/pulls/2");
     let no_json = commit_with(&repo, "pull.json", "{");
@@ -49,7 +49,7 @@ async fn one_damaged_pull_request_leaves_the_others() {
     let newer = commit_with(&repo, "pull.json", "{\"format\": 9}");
     let blob = hash(&repo, "hello");
     let mut cases = vec![no_json, no_file, foreign, newer, blob];
-    // A ref that names nothing, and one that is no ref.
+    // A ref to a missing object, and files that are no refs.
     cases.push("1".repeat(40));
     cases.push("garbage".into());
     cases.push(String::new());
@@ -101,7 +101,7 @@ async fn one_damaged_pull_request_leaves_the_others() {
 }
 
 #[tokio::test]
-async fn the_hint_drops_what_is_left() {
+async fn damaged_ref_hint_drops_ref() {
     let (repo, local) = three().await;
     for content in ["1".repeat(40), "garbage".into()] {
         std::fs::write(
@@ -135,7 +135,7 @@ async fn the_hint_drops_what_is_left() {
 }
 
 #[tokio::test]
-async fn record_that_a_partial_clone_left_out_is_to_be_fetched() {
+async fn record_missing_in_partial_clone_hints_at_fetch() {
     let (repo, _) = three().await;
     repo.git(&["config", "uploadpack.allowFilter", "true"]);
     let clone = repo.path.with_file_name("clone");
@@ -160,7 +160,7 @@ async fn record_that_a_partial_clone_left_out_is_to_be_fetched() {
 }
 
 #[tokio::test]
-async fn a_damaged_event_spoils_the_conversation_alone() {
+async fn damaged_event_breaks_only_conversation() {
     let (repo, local) = three().await;
     local.comment(&pr(&local, 1), "one", None).await.unwrap();
     let tree = repo.oid("refs/forge/pulls/1^{tree}");
@@ -204,7 +204,7 @@ async fn a_damaged_event_spoils_the_conversation_alone() {
 }
 
 #[tokio::test]
-async fn the_index_is_made_anew() {
+async fn lost_index_is_rebuilt() {
     let (repo, local) = three().await;
     local
         .close(&pr(&local, 2), &CloseReq::default())
@@ -249,7 +249,7 @@ async fn the_index_is_made_anew() {
     }
     repo.git(&["update-ref", "-d", "refs/forge/index"]);
     assert_eq!(open().await, [next, 1]);
-    // What was made anew is written without those that are closed.
+    // A rebuilt index is written without closed pull requests.
     local
         .close(&pr(&local, next), &CloseReq::default())
         .await
@@ -259,7 +259,7 @@ async fn the_index_is_made_anew() {
 }
 
 #[tokio::test]
-async fn damaged_labels_stop_labels_alone() {
+async fn damaged_labels_break_only_labels() {
     let (repo, local) = three().await;
     let bad = commit_with(&repo, "labels.json", "[]");
     repo.git(&["update-ref", "refs/forge/labels", &bad]);
@@ -282,7 +282,7 @@ async fn damaged_labels_stop_labels_alone() {
 }
 
 #[tokio::test]
-async fn what_is_stored_cannot_become_an_option_of_git() {
+async fn stored_option_like_commit_id_is_refused() {
     let (repo, local) = three().await;
     let json = repo.git(&["show", "refs/forge/pulls/1:pull.json"]);
     let head = repo.oid("b1");
@@ -323,6 +323,6 @@ async fn newer_format_refuses_writes_and_keeps_refs() {
         assert!(!hint.contains("update-ref"), "{hint}");
     }
     assert_eq!(repo.git(&["for-each-ref"]), before);
-    // The others are read and written as before.
+    // Other pull requests can still be read and written.
     local.comment(&pr(&local, 1), "Said.", None).await.unwrap();
 }

@@ -1,4 +1,4 @@
-//! The parser of diffs against git's own counts.
+//! The diff parser against git's own counts.
 
 use std::{path::Path, process::Command};
 
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use crate::repo::Repo;
 
-/// Names that git quotes, separates with a tab, or could take for something else.
+/// Names that git quotes, follows with a tab, or might misread.
 const NAMES: [&str; 6] = ["plain.rs", "a b", "tä\tb", "q\"\\q", "-- x", "dir/b"];
 
 /// Lines that look like parts of a diff.
@@ -77,7 +77,7 @@ fn numstat(out: &[u8]) -> Vec<Row> {
     let mut rows = Vec::new();
     while let Some(field) = fields.next() {
         let parts: Vec<&str> = field.splitn(3, '\t').collect();
-        // A rename has its two paths in fields of their own.
+        // A rename has two more fields with its paths.
         let path = match parts[2] {
             "" => fields.nth(1).unwrap(),
             path => path,

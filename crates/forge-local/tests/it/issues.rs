@@ -1,4 +1,4 @@
-//! Issues inside a git repository: their refs, writers at once, damage, and what closes them.
+//! Issues inside a git repository: refs, concurrent writers, damage, and closing words.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -37,7 +37,7 @@ pub async fn all(local: &Local) -> forge_core::Page<Issue> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn twelve_creates_have_twelve_numbers_and_no_comment_is_lost() {
+async fn concurrent_issue_creates_and_comments_lose_nothing() {
     let repo = Repo::new();
     let local: Arc<Local> = repo.open().await;
     let mut tasks = tokio::task::JoinSet::new();
@@ -80,7 +80,7 @@ async fn twelve_creates_have_twelve_numbers_and_no_comment_is_lost() {
 }
 
 #[tokio::test]
-async fn the_history_of_an_issue_is_that_of_its_ref() {
+async fn issue_history_matches_ref_history() {
     let repo = Repo::new();
     let local = repo.open().await;
     open(&local, "One").await;
@@ -102,7 +102,7 @@ async fn the_history_of_an_issue_is_that_of_its_ref() {
 }
 
 #[tokio::test]
-async fn one_damaged_issue_leaves_the_others_and_keeps_its_number() {
+async fn damaged_issue_leaves_others_and_keeps_number() {
     let repo = Repo::new();
     let local = repo.open().await;
     for title in ["One", "Two"] {
@@ -124,7 +124,7 @@ async fn one_damaged_issue_leaves_the_others_and_keeps_its_number() {
 }
 
 #[tokio::test]
-async fn a_description_names_the_issues_that_it_closes() {
+async fn closing_words_link_issues() {
     let repo = Repo::new();
     let local = repo.open().await;
     for title in ["One", "Two", "Three", "Four", "Five"] {
@@ -153,7 +153,7 @@ async fn a_description_names_the_issues_that_it_closes() {
     };
     let gone = ["the description closes what is not there: #9"];
     assert_eq!(said(&view.warnings), gone);
-    // The first number is left to the pull request alone; what is not looked up is said.
+    // Number 1 remains as a pull request only; numbers above the limit give a warning.
     repo.git(&["update-ref", "-d", "refs/forge/issues/1"]);
     let edit = EditPull {
         description: Some((1..=101).map(|n| format!("Fixes #{n}. ")).collect()),

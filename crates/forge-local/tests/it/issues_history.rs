@@ -1,4 +1,4 @@
-//! Comments on issues, their history, and what deleting leaves.
+//! Issue comments, history, and the traces of deletion.
 
 use forge_core::{
     Issues, PageReq,
@@ -14,7 +14,7 @@ use crate::{
 };
 
 #[tokio::test]
-async fn issue_comment_is_changed_and_deleted_by_its_author() {
+async fn issue_comment_is_changed_and_deleted_by_author() {
     let repo = Repo::new();
     let local = repo.open().await;
     let one = open(&local, "One").await.id;
@@ -152,7 +152,7 @@ async fn issue_history_tells_each_kind_of_change() {
 }
 
 #[tokio::test]
-async fn deleted_issue_leaves_its_number_alone() {
+async fn deleted_issue_keeps_only_number() {
     let repo = Repo::new();
     let local = repo.open().await;
     for title in ["One", "Secret"] {
@@ -185,7 +185,7 @@ async fn deleted_issue_leaves_its_number_alone() {
     let links = local.links(&Subject::Issue(id(&local, 1))).await.unwrap();
     assert!(links.mentions.is_empty() && links.warnings.is_empty());
     assert_eq!(open(&local, "Three").await.number, Some(3));
-    // Nothing leads to the text any more.
+    // No ref or reflog reaches the text.
     repo.git(&["reflog", "expire", "--expire=now", "--all"]);
     repo.git(&["gc", "--quiet", "--prune=now"]);
     let objects = repo.git(&["cat-file", "--batch-all-objects", "--batch"]);

@@ -75,7 +75,7 @@ async fn issue_relations_are_seen_from_both_ends() {
 }
 
 #[tokio::test]
-async fn issue_relations_that_make_no_sense_are_refused() {
+async fn invalid_issue_relations_are_refused() {
     let repo = Repo::new();
     let local = repo.open().await;
     for title in ["One", "Two", "Three"] {
@@ -112,7 +112,7 @@ async fn issue_relations_that_make_no_sense_are_refused() {
         assert_eq!(e.code(), "invalid_input", "{why}: {e}");
         assert!(e.message().contains(why), "{why}: {e}");
     }
-    // Two issues may wait for one another: people write that, and see it.
+    // A mutual dependency of two issues is allowed: people see and resolve it.
     for (a, b) in [(1, 3), (3, 1)] {
         let edit = blocked_by(vec![of(b)], vec![]);
         local.edit_issue(&of(a), &edit).await.unwrap();
@@ -120,15 +120,15 @@ async fn issue_relations_that_make_no_sense_are_refused() {
     assert_eq!(numbers(&relations(&local, 1).await.blocking), ["3"]);
 }
 
-/// Each edit is fine alone, and both together would close a circle.
+/// Each edit is valid alone, but both together would create a cycle.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn issue_parents_set_at_once_make_no_circle() {
+async fn concurrent_issue_parents_make_no_cycle() {
     let repo = Repo::new();
     let local = repo.open().await;
     for title in ["One", "Two"] {
         open(&local, title).await;
     }
-    // Nobody takes turns, so that both check before one writes.
+    // Without the writers' lock, both check before one writes.
     let turn = repo.path.join(".git/forge.turn");
     std::fs::remove_file(&turn).unwrap();
     std::fs::create_dir(&turn).unwrap();
@@ -157,7 +157,7 @@ fn related(set: &IssueSet, number: u64) -> &Issue {
 }
 
 #[tokio::test]
-async fn related_issues_come_with_their_neighbours() {
+async fn related_issues_include_neighbours() {
     let repo = Repo::new();
     let local = repo.open().await;
     for n in 1..=6 {
@@ -198,7 +198,7 @@ async fn related_issues_come_with_their_neighbours() {
 }
 
 #[tokio::test]
-async fn related_issue_that_cannot_be_read_counts_as_open() {
+async fn unreadable_related_issue_counts_as_open() {
     let repo = Repo::new();
     let local = repo.open().await;
     for title in ["One", "Two", "Three"] {
@@ -215,7 +215,7 @@ async fn related_issue_that_cannot_be_read_counts_as_open() {
     local.delete_issue(&of(3)).await.unwrap();
     let read = local.issue(&of(1), &RELATIONS).await.unwrap();
     let relations = read.relations.unwrap();
-    // A deleted issue is related to nothing.
+    // A deleted issue has no relations.
     assert_eq!(
         (numbers(&relations.blocked_by), relations.parent),
         (vec!["2".to_owned()], None)
@@ -225,13 +225,13 @@ async fn related_issue_that_cannot_be_read_counts_as_open() {
 }
 
 #[tokio::test]
-async fn circle_of_parents_in_stored_issues_ends() {
+async fn stored_parent_cycle_terminates() {
     let repo = Repo::new();
     let local = repo.open().await;
     for title in ["One", "Two", "Three"] {
         open(&local, title).await;
     }
-    // Another program writes what this one refuses: 1 below 2, and 2 below 1.
+    // Another program writes a cycle that forge refuses: 1 below 2, and 2 below 1.
     let edit = parent(Some(id(&local, 2)));
     local.edit_issue(&id(&local, 1), &edit).await.unwrap();
     let file = repo.git(&["show", "refs/forge/issues/1:issue.json"]);
@@ -244,7 +244,7 @@ async fn circle_of_parents_in_stored_issues_ends() {
     let edit = parent(Some(id(&local, 1)));
     let e = local.edit_issue(&id(&local, 3), &edit).await.unwrap_err();
     assert!(e.message().contains("form a circle"), "{e}");
-    // The way out of the circle is open.
+    // The cycle can still be broken.
     let out = parent(None);
     local.edit_issue(&id(&local, 1), &out).await.unwrap();
     local.edit_issue(&id(&local, 3), &edit).await.unwrap();

@@ -1,4 +1,4 @@
-//! A pull request from its opening to its end.
+//! The lifecycle of a pull request.
 
 use forge_core::{
     Hint, Labels, PageReq, PullRequests, Reviews,
@@ -13,7 +13,7 @@ use futures::StreamExt;
 use crate::repo::{Repo, create, pr};
 
 #[tokio::test]
-async fn open_look_close_reopen_merge() {
+async fn lifecycle_from_opening_to_merge() {
     let repo = Repo::new();
     let head = repo.branch("topic", "new.txt", "new\n");
     let local = repo.open().await;
@@ -83,7 +83,7 @@ async fn open_look_close_reopen_merge() {
 }
 
 #[tokio::test]
-async fn the_history_is_the_history_of_the_ref() {
+async fn history_matches_ref_history() {
     let repo = Repo::new();
     repo.branch("topic", "new.txt", "new\n");
     let local = repo.open().await;
@@ -100,7 +100,7 @@ async fn the_history_is_the_history_of_the_ref() {
         log.lines().collect::<Vec<_>>(),
         ["draft: alice", "comment: alice", "open: alice", root]
     );
-    // The head that the event found is kept by it.
+    // The event keeps the head commit that it found.
     let parents = repo.git(&["log", "-1", "--format=%P", "refs/forge/pulls/1"]);
     assert!(parents.ends_with(&moved), "{parents}");
     let events = local.history(&id, PageReq::first(30)).await.unwrap().items;
@@ -110,7 +110,7 @@ async fn the_history_is_the_history_of_the_ref() {
 }
 
 #[tokio::test]
-async fn a_head_stays_when_its_branch_goes() {
+async fn head_commit_survives_branch_deletion() {
     let repo = Repo::new();
     let head = repo.branch("topic", "new.txt", "new\n");
     let local = repo.open().await;
@@ -146,7 +146,7 @@ async fn a_head_stays_when_its_branch_goes() {
 }
 
 #[tokio::test]
-async fn squash_and_rebase() {
+async fn squash_and_rebase_make_expected_commits() {
     let repo = Repo::new();
     for branch in ["squash", "rebase"] {
         repo.branch(branch, &format!("{branch}-1"), "1\n");
@@ -202,7 +202,7 @@ async fn squash_and_rebase() {
 }
 
 #[tokio::test]
-async fn a_squash_is_by_who_opened_it_and_committed_by_who_merged_it() {
+async fn squash_author_opened_and_committer_merged() {
     let repo = Repo::new();
     let local = repo.open().await;
     for (number, branch, method, email, people) in [
@@ -227,7 +227,7 @@ async fn a_squash_is_by_who_opened_it_and_committed_by_who_merged_it() {
 }
 
 #[tokio::test]
-async fn a_rebase_drops_what_the_base_has_and_merges() {
+async fn rebase_skips_merges_and_contained_changes() {
     let repo = Repo::new();
     repo.branch("topic", "a", "a\n");
     repo.git(&["cherry-pick", "--no-commit", "topic"]);
@@ -257,7 +257,7 @@ async fn a_rebase_drops_what_the_base_has_and_merges() {
 }
 
 #[tokio::test]
-async fn a_conflict_names_the_files_and_changes_nothing() {
+async fn conflict_names_files_and_changes_nothing() {
     let repo = Repo::new();
     repo.branch("topic", "base.txt", "theirs\n");
     repo.write("base.txt", "ours\n");
@@ -289,7 +289,7 @@ async fn a_conflict_names_the_files_and_changes_nothing() {
 }
 
 #[tokio::test]
-async fn left_checkout_is_brought_along_by_the_warning() {
+async fn left_checkout_warning_has_update_command() {
     let repo = Repo::new();
     repo.branch("topic", "new.txt", "new\n");
     repo.write("base.txt", "local change\n");
@@ -313,7 +313,7 @@ async fn left_checkout_is_brought_along_by_the_warning() {
 }
 
 #[tokio::test]
-async fn reviews_threads_and_comments() {
+async fn reviews_threads_and_comments_round_trip() {
     let repo = Repo::new();
     repo.branch("topic", "base.txt", "one\nTWO\nthree\n");
     let local = repo.open().await;
@@ -425,7 +425,7 @@ async fn reviews_threads_and_comments() {
         "not_found"
     );
 
-    // Asked again, bob is pending and his opinion stands; a new one takes its place.
+    // A repeated request makes bob pending but keeps his opinion, until his next review.
     let again = EditPull {
         reviewers: SetChange {
             add: vec![Reviewer::parse("bob")],
@@ -470,7 +470,7 @@ async fn reviews_threads_and_comments() {
 }
 
 #[tokio::test]
-async fn a_deleted_label_leaves_its_pull_requests_for_good() {
+async fn deleted_label_stays_removed_after_redefinition() {
     let repo = Repo::new();
     repo.branch("topic", "a", "a\n");
     let local = repo.open().await;
@@ -518,7 +518,7 @@ async fn a_deleted_label_leaves_its_pull_requests_for_good() {
 }
 
 #[tokio::test]
-async fn pages_walk_over_all() {
+async fn pages_cover_whole_list() {
     let repo = Repo::new();
     let local = repo.open().await;
     for n in 1..=7 {
@@ -554,7 +554,7 @@ async fn pages_walk_over_all() {
 }
 
 #[tokio::test]
-async fn the_diff_does_not_depend_on_the_users_taste() {
+async fn diff_ignores_user_configuration() {
     let repo = Repo::new();
     repo.branch("topic", "ümlaut.txt", "new\n");
     let local = repo.open().await;

@@ -1,5 +1,5 @@
-//! What is particular to pull requests inside a git repository: how they are stored, what happens
-//! when that is damaged or half-written, and the kinds of repositories.
+//! Tests specific to the local backend: storage, damaged or incomplete data, and kinds of
+//! repositories.
 
 #![allow(
     clippy::unwrap_used,

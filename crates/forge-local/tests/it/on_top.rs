@@ -8,7 +8,7 @@ use forge_local::Local;
 
 use crate::repo::{Repo, create, pr};
 
-/// A branch with one more commit than `below`; the work tree ends on `main`.
+/// Creates a branch with one more commit than `below`; ends on `main`.
 fn grow(repo: &Repo, branch: &str, below: &str) {
     repo.git(&["switch", "--quiet", "--create", branch, below]);
     repo.write(&format!("{branch}.txt"), "new\n");
@@ -39,7 +39,7 @@ fn deleting() -> MergeReq {
 }
 
 #[tokio::test]
-async fn all_that_is_on_top_follows_a_merge_and_the_branch_can_go() {
+async fn merge_retargets_dependents_and_deletes_branch() {
     let repo = Repo::new();
     grow(&repo, "lower", "main");
     let local = repo.open().await;
@@ -66,13 +66,13 @@ async fn all_that_is_on_top_follows_a_merge_and_the_branch_can_go() {
 }
 
 #[tokio::test]
-async fn a_merge_once_more_brings_along_what_was_left_behind() {
+async fn repeated_merge_retargets_remaining_dependents() {
     let repo = Repo::new();
     grow(&repo, "lower", "main");
     grow(&repo, "upper", "lower");
     let local = repo.open().await;
     create(&local, "lower").await;
-    // In the way: the same branch into the same base.
+    // A conflicting pull request: the same branch into the same base.
     create(&local, "upper").await;
     on_top(&local, "upper", 1).await;
     let merged = local.merge(&pr(&local, 1), &deleting()).await.unwrap();
@@ -94,7 +94,7 @@ async fn a_merge_once_more_brings_along_what_was_left_behind() {
 }
 
 #[tokio::test]
-async fn another_base_is_refused_and_a_later_one_ends_it() {
+async fn stack_with_other_base_is_refused_or_ended() {
     let repo = Repo::new();
     grow(&repo, "lower", "main");
     grow(&repo, "upper", "lower");

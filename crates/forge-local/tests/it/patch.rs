@@ -1,4 +1,4 @@
-//! Pull requests that are made from a patch.
+//! Pull requests from a patch.
 
 use forge_core::{
     ErrorKind, Precondition, PullRequests,
@@ -8,7 +8,7 @@ use forge_local::Local;
 
 use crate::repo::Repo;
 
-/// A repository whose branch `work`, with two commits of bob's, became a patch and is gone.
+/// A repository whose branch `work`, with two commits by bob, became a patch and was deleted.
 fn series() -> (Repo, String, String) {
     let repo = Repo::new();
     repo.git(&["switch", "--quiet", "--create", "work"]);
@@ -40,7 +40,7 @@ async fn open(local: &Local, patch: &str) -> PullRequest {
 }
 
 #[tokio::test]
-async fn mails_are_commits_of_their_authors() {
+async fn patch_mails_become_commits_with_their_authors() {
     let (repo, mails, _) = series();
     let local = repo.open().await;
     let pull = open(&local, &mails).await;
@@ -60,7 +60,7 @@ async fn mails_are_commits_of_their_authors() {
 }
 
 #[tokio::test]
-async fn a_plain_diff_is_one_commit() {
+async fn plain_diff_becomes_one_commit() {
     let (repo, _, diff) = series();
     let local = repo.open().await;
     let pull = open(&local, &diff).await;
@@ -70,7 +70,7 @@ async fn a_plain_diff_is_one_commit() {
 }
 
 #[tokio::test]
-async fn a_patch_that_conflicts_is_refused_with_its_files() {
+async fn conflicting_patch_is_refused_with_files() {
     for whole in [true, false] {
         let (repo, mails, diff) = series();
         repo.write("base.txt", "one\nzwei\nthree\n");

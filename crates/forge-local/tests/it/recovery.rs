@@ -1,4 +1,4 @@
-//! What a process that was killed leaves behind.
+//! Recovery after a killed process.
 
 use forge_core::{
     PageReq, PullRequests, Reviews,
@@ -7,8 +7,8 @@ use forge_core::{
 
 use crate::repo::{Repo, create, pr};
 
-/// A merged pull request, wound back: with `base_moved`, to the moment after the base branch moved
-/// and before the record; without, to the moment before.
+/// A merged pull request, wound back: with `base_moved`, to the time between the move of the base
+/// branch and the record; otherwise to the time before the move.
 async fn cut_short(base_moved: bool) -> (Repo, std::sync::Arc<forge_local::Local>) {
     let repo = Repo::new();
     repo.branch("topic", "new.txt", "new\n");
@@ -33,7 +33,7 @@ async fn cut_short(base_moved: bool) -> (Repo, std::sync::Arc<forge_local::Local
 }
 
 #[tokio::test]
-async fn a_merge_whose_base_moved_reads_as_merged_and_the_next_write_records_it() {
+async fn killed_merge_with_moved_base_counts_as_merged() {
     let (repo, local) = cut_short(true).await;
     let id = pr(&local, 1);
     let seen = local.view(&id, PrFields::NONE).await.unwrap();
@@ -79,7 +79,7 @@ async fn a_merge_whose_base_moved_reads_as_merged_and_the_next_write_records_it(
 }
 
 #[tokio::test]
-async fn a_merge_whose_base_did_not_move_reads_as_open_and_can_be_made_again() {
+async fn killed_merge_with_unmoved_base_counts_as_open() {
     let (repo, local) = cut_short(false).await;
     let id = pr(&local, 1);
     assert_eq!(
@@ -100,11 +100,11 @@ async fn a_merge_whose_base_did_not_move_reads_as_open_and_can_be_made_again() {
 }
 
 #[tokio::test]
-async fn an_index_that_ran_ahead_is_believed_only_as_far_as_the_refs_go() {
+async fn index_ahead_of_refs_lists_nothing_extra() {
     let repo = Repo::new();
     repo.branch("topic", "new.txt", "new\n");
     let local = repo.open().await;
-    // Killed between the index and the ref of its first pull request.
+    // A process was killed between writing the index and the first pull request's ref.
     repo.write("../index", "forge index 1\nhighest 1\nopen 1\n");
     let ahead = repo.git(&["hash-object", "-w", "../index"]);
     repo.git(&["update-ref", "refs/forge/index", &ahead]);
@@ -123,7 +123,7 @@ async fn an_index_that_ran_ahead_is_believed_only_as_far_as_the_refs_go() {
 }
 
 #[tokio::test]
-async fn a_lock_file_that_was_left_is_named() {
+async fn stale_lock_file_is_named() {
     let repo = Repo::new();
     repo.branch("topic", "new.txt", "new\n");
     let local = repo.open().await;

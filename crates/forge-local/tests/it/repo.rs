@@ -1,4 +1,4 @@
-//! A repository to try things in.
+//! A test repository.
 
 use std::{
     path::{Path, PathBuf},
@@ -19,7 +19,7 @@ pub struct Repo {
 }
 
 impl Repo {
-    /// A work tree with one commit on `main` and alice as its user.
+    /// Creates a work tree with one commit on `main` and alice as its user.
     pub fn new() -> Self {
         Self::with(&[])
     }
@@ -64,7 +64,7 @@ impl Repo {
         self.git(&["rev-parse", "HEAD"])
     }
 
-    /// A branch with one commit that writes `file`; the work tree ends on `main`.
+    /// Creates a branch with one commit that writes `file`; ends on `main`.
     pub fn branch(&self, branch: &str, file: &str, content: &str) -> String {
         self.git(&["switch", "--quiet", "--create", branch, "main"]);
         self.write(file, content);
@@ -77,7 +77,7 @@ impl Repo {
         self.git(&["rev-parse", "--verify", name])
     }
 
-    /// Makes `json` the state of issue `number`, as another program could.
+    /// Stores `json` as the state of issue `number`, as another program could.
     pub fn store_issue(&self, number: u64, json: &str) -> String {
         self.write(".git/issue.json", json);
         let blob = self.git(&["hash-object", "-w", ".git/issue.json"]);

@@ -41,7 +41,7 @@ async fn repo_file_is_read_at_branch_tag_and_commit() {
 }
 
 #[tokio::test]
-async fn repo_file_path_out_of_the_tree_is_refused() {
+async fn repo_file_path_out_of_tree_is_refused() {
     let repo = Repo::new();
     repo.write("dir/a", "a");
     repo.write("big", &"x".repeat(MAX_REPO_FILE + 1));
@@ -88,7 +88,7 @@ async fn repo_file_is_not_converted() {
 }
 
 #[tokio::test]
-async fn repo_file_of_bare_and_empty_repositories() {
+async fn repo_file_is_read_in_bare_and_empty_repositories() {
     let bare = Repo::empty(&["--bare"]);
     let local = bare.open().await;
     assert_eq!(read(&local, "base.txt", None).await, None);

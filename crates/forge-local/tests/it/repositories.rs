@@ -13,7 +13,7 @@ use forge_local::Local;
 
 use crate::repo::{Repo, create, git, pr};
 
-/// Opens one in `repo`, reviews and merges it.
+/// Opens, reviews and merges a pull request in `repo`.
 async fn whole_life(repo: &Repo, local: &Local) {
     create(local, "topic").await;
     let id = pr(local, 1);
@@ -39,7 +39,7 @@ async fn whole_life(repo: &Repo, local: &Local) {
 }
 
 #[tokio::test]
-async fn sha256() {
+async fn lifecycle_works_with_sha256() {
     let repo = Repo::with(&["--object-format=sha256"]);
     repo.branch("topic", "new.txt", "new\n");
     let local = repo.open().await;
@@ -48,14 +48,14 @@ async fn sha256() {
 }
 
 #[tokio::test]
-async fn reftable() {
+async fn lifecycle_works_with_reftable() {
     let dir = tempfile::tempdir().unwrap();
     let probe = std::process::Command::new("git")
         .args(["init", "--quiet", "--ref-format=reftable"])
         .arg(dir.path())
         .output()
         .unwrap();
-    // Git has it since 2.45; with an older one the same life on plain files is what there is.
+    // git has reftable since 2.45; older versions run the test on plain files.
     let format: &[&str] = if probe.status.success() {
         &["--ref-format=reftable"]
     } else {
@@ -71,7 +71,7 @@ async fn reftable() {
 }
 
 #[tokio::test]
-async fn a_bare_repository() {
+async fn lifecycle_works_in_bare_repository() {
     let repo = Repo::new();
     repo.branch("topic", "new.txt", "new\n");
     let bare = repo.path.with_file_name("bare.git");
@@ -94,7 +94,7 @@ async fn a_bare_repository() {
 }
 
 #[tokio::test]
-async fn every_path_into_a_repository_is_the_same_repository() {
+async fn repository_paths_resolve_to_same_repository() {
     let repo = Repo::new();
     repo.branch("topic", "new.txt", "new\n");
     let linked = repo.path.with_file_name("linked");
@@ -118,10 +118,10 @@ async fn every_path_into_a_repository_is_the_same_repository() {
         let local = Local::open(&path, Trust::Person).await.unwrap();
         assert_eq!(local.id(), whole.id(), "{}", path.display());
         assert!(local.view(&pr(&local, 1), PrFields::NONE).await.is_ok());
-        // The path that was opened names the repository as well.
+        // The opened path also names the repository.
         assert!(local.repo(&RepoId::local(&repo.path)).await.is_ok());
     }
-    // The head is checked out in the linked work tree, so it stays.
+    // The linked work tree has the head checked out, so the branch stays.
     let req = MergeReq {
         delete_branch: true,
         ..MergeReq::default()
@@ -137,7 +137,7 @@ async fn every_path_into_a_repository_is_the_same_repository() {
 }
 
 #[tokio::test]
-async fn what_is_no_repository_says_so() {
+async fn missing_repository_is_not_found() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("file");
     std::fs::write(&file, "").unwrap();
@@ -153,7 +153,7 @@ async fn what_is_no_repository_says_so() {
 }
 
 #[tokio::test]
-async fn an_empty_repository() {
+async fn empty_repository_lists_nothing() {
     let repo = Repo::empty(&[]);
     let local = repo.open().await;
     assert_eq!(local.repo(local.id()).await.unwrap().default_branch, None);
@@ -178,7 +178,7 @@ async fn an_empty_repository() {
 }
 
 #[tokio::test]
-async fn odd_names_of_refs_and_files() {
+async fn unusual_ref_and_file_names_work() {
     let repo = Repo::new();
     let odd = [
         "a \"quoted\"",
@@ -248,7 +248,7 @@ async fn odd_names_of_refs_and_files() {
         .unwrap();
     assert!(threads.iter().all(|t| !t.outdated));
 
-    // A conflict in each of them, by name.
+    // Conflicts in all of these files.
     for file in odd {
         repo.write(file, "y\n");
     }
@@ -265,7 +265,7 @@ async fn odd_names_of_refs_and_files() {
 }
 
 #[tokio::test]
-async fn a_branch_with_a_leading_dash() {
+async fn branch_with_leading_dash_is_no_option() {
     let repo = Repo::new();
     let oid = repo.branch("topic", "new.txt", "new\n");
     for name in ["refs/heads/--output=x", "refs/heads/HEAD"] {
@@ -291,13 +291,13 @@ async fn a_branch_with_a_leading_dash() {
 }
 
 #[tokio::test]
-async fn nobody_is_told_to_say_who_they_are() {
+async fn missing_identity_hints_at_git_config() {
     let repo = Repo::new();
     repo.branch("topic", "new.txt", "new\n");
     repo.git(&["config", "--unset", "user.email"]);
     repo.git(&["config", "user.useConfigOnly", "true"]);
     let local = repo.open().await;
-    // A machine may have an address in its own configuration; then there is somebody.
+    // The machine's configuration may provide an identity.
     match local.viewer(local.id()).await {
         Ok(viewer) => assert!(!viewer.login.is_empty()),
         Err(e) => {
@@ -314,9 +314,9 @@ async fn nobody_is_told_to_say_who_they_are() {
     assert_eq!(local.viewer(local.id()).await.unwrap().login, "al");
 }
 
-/// The files of two merges, one after the other, come along by what the last one says.
+/// The files of two consecutive merges are updated with the command of the last warning.
 #[tokio::test]
-async fn a_checked_out_base_is_brought_along_however_far_it_is_behind() {
+async fn checked_out_base_catches_up_after_two_merges() {
     let repo = Repo::new();
     repo.branch("one", "one.txt", "1\n");
     repo.branch("two", "two.txt", "2\n");
@@ -342,7 +342,7 @@ async fn a_checked_out_base_is_brought_along_however_far_it_is_behind() {
 }
 
 #[tokio::test]
-async fn a_head_that_is_checked_out_stays_with_the_commands_to_delete_it() {
+async fn checked_out_head_stays_with_commands_to_delete() {
     let repo = Repo::new();
     repo.branch("it's", "one.txt", "1\n");
     repo.git(&["switch", "--quiet", "it's"]);
@@ -362,7 +362,7 @@ async fn a_head_that_is_checked_out_stays_with_the_commands_to_delete_it() {
 }
 
 #[tokio::test]
-async fn a_base_that_another_work_tree_has_is_not_switched_to() {
+async fn head_in_linked_work_tree_hint_detaches() {
     let repo = Repo::new();
     repo.branch("topic", "one.txt", "1\n");
     let linked = repo.path.with_file_name("linked");
@@ -385,7 +385,7 @@ async fn a_base_that_another_work_tree_has_is_not_switched_to() {
 }
 
 #[tokio::test]
-async fn a_head_that_is_left_over_goes_unless_it_went_on_or_is_needed() {
+async fn leftover_head_is_deleted_unless_moved_or_needed() {
     let repo = Repo::new();
     let head = repo.branch("topic", "one.txt", "1\n");
     let local = repo.open().await;
@@ -440,7 +440,7 @@ async fn guarded_repository_with_links_outwards_is_refused() {
         let repo = Repo::new();
         repo.git(&["pack-refs", "--all"]);
         let dot_git = repo.path.join(".git");
-        // A hook runs for nobody here, and a clone with a reference has objects elsewhere.
+        // Hooks never run here, and a clone with `--reference` borrows objects.
         std::fs::remove_dir_all(dot_git.join("hooks")).unwrap();
         std::os::unix::fs::symlink("/usr/share", dot_git.join("hooks")).unwrap();
         let elsewhere = repo.path.with_file_name("elsewhere");
@@ -461,7 +461,7 @@ async fn guarded_repository_with_links_outwards_is_refused() {
 }
 
 #[tokio::test]
-async fn turn_file_that_is_no_file_is_left_alone() {
+async fn irregular_turn_file_is_left_alone() {
     for is_pipe in [false, true] {
         let repo = Repo::new();
         repo.branch("topic", "new.txt", "new\n");
@@ -482,7 +482,7 @@ async fn turn_file_that_is_no_file_is_left_alone() {
 }
 
 #[tokio::test]
-async fn branch_that_cannot_be_made_is_refused_at_once() {
+async fn impossible_branch_name_is_refused_without_retry() {
     let repo = Repo::new();
     let local = repo.open().await;
     for head in ["x".repeat(300), "main/x".to_owned()] {

@@ -12,7 +12,7 @@ async fn bodies(local: &Local) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn kept_events_follow_writers_elsewhere() {
+async fn cached_events_follow_other_writers() {
     let repo = Repo::new();
     repo.branch("b", "f", "x\n");
     let other = repo.open().await;
@@ -23,7 +23,7 @@ async fn kept_events_follow_writers_elsewhere() {
     let mut wanted = Vec::new();
     for n in 0..5 {
         let body = format!("comment {n}");
-        // Each second one is written where nothing is kept.
+        // Every second comment is written without the cache.
         let local = open().await.unwrap();
         let writer = if n % 2 == 0 { &local } else { &other };
         let made = writer.comment(&pr(writer, 1), &body, None).await;
@@ -32,14 +32,14 @@ async fn kept_events_follow_writers_elsewhere() {
         assert_eq!(bodies(&*open().await.unwrap()).await, wanted);
         assert_eq!(bodies(&other).await, wanted);
     }
-    // More than are looked for one by one.
+    // More events than are read one by one.
     for n in 5..75 {
         let body = format!("comment {n}");
         other.comment(&pr(&other, 1), &body, None).await.unwrap();
         wanted.push(body);
     }
     assert_eq!(bodies(&*open().await.unwrap()).await, wanted);
-    // The ref goes back, as when somebody fetches over it.
+    // The ref moves back, as after a forced fetch.
     repo.git(&["update-ref", "refs/forge/pulls/1", "refs/forge/pulls/1~70"]);
     wanted.truncate(5);
     assert_eq!(bodies(&*open().await.unwrap()).await, wanted);

@@ -1,4 +1,4 @@
-//! Commits that land on a branch are signed as git's configuration asks; events are not.
+//! New commits on a branch are signed according to git's configuration; events are not.
 
 use std::{fs, os::unix::fs::PermissionsExt as _, process::Command};
 
@@ -11,12 +11,12 @@ use forge_local::Local;
 
 use crate::repo::{Repo, create, pr};
 
-/// Signs as gpg does, whatever it is given.
+/// A fake gpg that signs anything.
 const STAND_IN: &str = "#!/bin/sh\ncat >/dev/null\nprintf '\\n[GNUPG:] SIG_CREATED \\n' >&2\n\
     printf -- '-----BEGIN PGP SIGNATURE-----\\n\\nx\\n-----END PGP SIGNATURE-----\\n'\n";
 
-/// A diverged `topic`, in a repository whose later commits are signed: with an ssh key where the
-/// machine has `ssh-keygen`, else by a stand-in for gpg. Whether git can verify the signatures.
+/// A diverged `topic`, in a repository that signs its later commits: with an ssh key if the machine
+/// has `ssh-keygen`, else with a fake gpg. Returns whether git can verify the signatures.
 fn signed() -> (Repo, bool) {
     let repo = Repo::new();
     repo.branch("topic", "new.txt", "new\n");
@@ -56,7 +56,7 @@ fn signed() -> (Repo, bool) {
     (repo, is_ssh)
 }
 
-/// Makes `script` the program that signs.
+/// Configures `script` as the signing program.
 fn program(repo: &Repo, script: &str) {
     let path = repo.path.parent().unwrap().join("signer");
     fs::write(&path, script).unwrap();
@@ -65,7 +65,7 @@ fn program(repo: &Repo, script: &str) {
     repo.git(&["config", "gpg.program", path.to_str().unwrap()]);
 }
 
-/// Holds that the range has `count` commits, all signed, and that no event is.
+/// Asserts that the range has `count` commits, all signed, and that events are unsigned.
 fn holds(repo: &Repo, is_ssh: bool, range: &[&str], count: usize) {
     let listed = |args: &[&str]| {
         let oids = repo.git(&[&["rev-list"], args].concat());
@@ -89,7 +89,7 @@ fn holds(repo: &Repo, is_ssh: bool, range: &[&str], count: usize) {
 }
 
 #[tokio::test]
-async fn merge_of_each_method_signs_what_lands() {
+async fn merge_of_each_method_signs_new_commits() {
     for method in [MergeMethod::Merge, MergeMethod::Squash, MergeMethod::Rebase] {
         let (repo, is_ssh) = signed();
         let before = repo.oid("main");
@@ -105,7 +105,7 @@ async fn merge_of_each_method_signs_what_lands() {
 }
 
 #[tokio::test]
-async fn update_branch_signs_what_lands() {
+async fn update_branch_signs_new_commits() {
     for method in [UpdateMethod::Merge, UpdateMethod::Rebase] {
         let (repo, is_ssh) = signed();
         let before = repo.oid("topic");
@@ -140,7 +140,7 @@ async fn create_from_edits_and_patch_signs_commits() {
 }
 
 #[tokio::test]
-async fn failing_signature_leaves_everything_as_it_was() {
+async fn failing_signature_changes_nothing() {
     let (repo, _) = signed();
     program(&repo, "#!/bin/sh\necho no secret key >&2\nexit 2\n");
     let local = repo.open().await;
@@ -174,7 +174,7 @@ async fn failing_signature_leaves_everything_as_it_was() {
     named(&local.create(local.id(), &edits).await.unwrap_err());
     assert_eq!(repo.git(&["for-each-ref"]), before);
     assert_eq!(repo.git(&["status", "--porcelain"]), "");
-    // A comment needs no signature.
+    // Comments are not signed.
     local
         .close(&pr(&local, 1), &Default::default())
         .await
@@ -182,7 +182,7 @@ async fn failing_signature_leaves_everything_as_it_was() {
 }
 
 #[tokio::test]
-async fn guarded_merge_signs_by_no_setting_of_the_repository() {
+async fn guarded_merge_ignores_signing_settings_of_repository() {
     let (repo, _) = signed();
     program(&repo, "#!/bin/sh\ntouch \"$0.ran\"\nexit 2\n");
     let local = Local::open(&repo.path, Trust::Named).await.unwrap();
@@ -212,7 +212,7 @@ async fn signature_switched_off_is_none() {
 }
 
 #[tokio::test]
-async fn linked_work_tree_signs_by_its_own_configuration() {
+async fn linked_work_tree_signs_by_own_configuration() {
     let repo = Repo::new();
     repo.branch("topic", "new.txt", "new\n");
     let linked = repo.path.with_file_name("linked");

@@ -1,4 +1,4 @@
-//! Many writers at once, in one process.
+//! Concurrent writers in one process.
 
 use std::collections::BTreeSet;
 
@@ -10,14 +10,13 @@ use forge_core::{
 use crate::repo::{Repo, create, pr};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn fifty_edits_are_fifty_events() {
+async fn concurrent_edits_become_separate_events() {
     all_edits_are_events(&Repo::new(), 50).await;
 }
 
-/// Taking turns only saves work. Where the lock of the turns cannot be had, compare-and-swap alone
-/// keeps every edit.
+/// The writers' lock only saves work. Without it, compare-and-swap alone keeps every edit.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn without_turns_no_edit_is_lost_either() {
+async fn concurrent_edits_without_turn_file_lose_nothing() {
     let repo = Repo::new();
     std::fs::create_dir(repo.path.join(".git/forge.turn")).unwrap();
     all_edits_are_events(&repo, 16).await;
@@ -68,12 +67,12 @@ async fn all_edits_are_events(repo: &Repo, writers: usize) {
         "--count",
         "refs/forge/pulls/1",
     ]);
-    // The root and the opening come first.
+    // The root commit and the opening come first.
     assert_eq!(events, (writers + 2).to_string());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn twenty_creates_have_twenty_numbers() {
+async fn concurrent_creates_get_separate_numbers() {
     let repo = Repo::new();
     for n in 0..20 {
         repo.git(&["branch", &format!("b{n}"), "main"]);

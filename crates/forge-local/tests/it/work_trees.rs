@@ -1,4 +1,4 @@
-//! Work trees that have a branch checked out which moves.
+//! Work trees whose checked-out branch moves.
 
 use std::{
     fs,
@@ -13,7 +13,7 @@ use forge_core::{
 
 use crate::repo::{Repo, create, git, pr};
 
-/// A repository that has `main` checked out, and #1 from `topic` that changes `README`, adds
+/// A repository with `main` checked out, and #1 from `topic`, which changes `README`, adds
 /// `dir/new` and deletes `old`.
 async fn on_base() -> (Repo, std::sync::Arc<forge_local::Local>) {
     let repo = Repo::new();
@@ -51,7 +51,7 @@ fn read(repo: &Repo, path: &str) -> String {
     fs::read_to_string(repo.path.join(path)).unwrap_or_default()
 }
 
-/// The files of a merge that was refused because of the work tree.
+/// The files in the error of a merge refused because of the work tree.
 fn in_the_way(e: &forge_core::Error) -> Vec<String> {
     match e.kind() {
         ErrorKind::Precondition(Precondition::WorkTree(files)) => files.clone(),
@@ -60,7 +60,7 @@ fn in_the_way(e: &forge_core::Error) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn merge_into_checked_out_base_survives_the_next_commit() {
+async fn merge_into_checked_out_base_survives_next_commit() {
     let (repo, local) = on_base().await;
     repo.write("other", "mine\n");
     let merged = local.merge(&pr(&local, 1), &squash()).await.unwrap();
@@ -77,7 +77,7 @@ async fn merge_into_checked_out_base_survives_the_next_commit() {
 }
 
 #[tokio::test]
-async fn merge_brings_linked_work_trees_along() {
+async fn merge_updates_linked_work_trees() {
     let (repo, local) = on_base().await;
     repo.git(&["switch", "--quiet", "--detach"]);
     let linked = repo.path.with_file_name("linked tree");
@@ -91,12 +91,12 @@ async fn merge_brings_linked_work_trees_along() {
     local.merge(&pr(&local, 1), &squash()).await.unwrap();
     assert_eq!(git(&linked, &["status", "--porcelain"]), "");
     assert_eq!(fs::read_to_string(linked.join("changed")).unwrap(), "b\n");
-    // The main work tree is on no branch, so it stays.
+    // The main work tree has no branch checked out, so it is unchanged.
     assert_eq!(read(&repo, "changed"), "a\n");
 }
 
 #[tokio::test]
-async fn merge_names_files_of_the_user_in_the_way() {
+async fn merge_blocked_by_user_files_names_files() {
     for (path, staged) in [
         ("changed", false),
         ("changed", true),
@@ -128,7 +128,7 @@ async fn merge_names_files_of_the_user_in_the_way() {
 }
 
 #[tokio::test]
-async fn merge_never_overwrites_an_ignored_file() {
+async fn merge_never_overwrites_ignored_file() {
     let (repo, local) = on_base().await;
     repo.write(".git/info/exclude", "dir\n");
     fs::create_dir(repo.path.join("dir")).unwrap();
@@ -143,7 +143,7 @@ async fn merge_never_overwrites_an_ignored_file() {
 }
 
 #[tokio::test]
-async fn directory_that_becomes_a_file_keeps_ignored_files() {
+async fn directory_replaced_by_file_keeps_ignored_files() {
     let repo = Repo::new();
     fs::create_dir(repo.path.join("d")).unwrap();
     repo.write("d/tracked", "x\n");
@@ -184,7 +184,7 @@ async fn leave_checkout_merges_past_changes_and_warns() {
     );
     assert_eq!(read(&repo, "changed"), "mine\n");
     assert!(!repo.path.join("dir").exists());
-    // A later merge cannot tell files that were left behind from a staged revert.
+    // A later merge cannot distinguish files left behind from a staged revert.
     repo.write("changed", "a\n");
     let linked = repo.path.with_file_name("next");
     let path = linked.to_str().unwrap();
@@ -220,7 +220,7 @@ async fn staged_revert_is_not_taken_for_files_left_behind() {
 }
 
 #[tokio::test]
-async fn symbolic_branch_is_neither_moved_nor_deleted() {
+async fn symbolic_branch_is_not_moved_or_deleted() {
     let (repo, local) = on_base().await;
     repo.git(&["symbolic-ref", "refs/heads/alias", "refs/heads/main"]);
     repo.git(&["symbolic-ref", "refs/heads/twig", "refs/heads/topic"]);
@@ -275,12 +275,12 @@ async fn work_tree_of_another_repository_is_refused() {
 }
 
 #[tokio::test]
-async fn merge_killed_behind_its_files_is_made_again() {
+async fn merge_killed_after_file_update_can_be_repeated() {
     let (repo, local) = on_base().await;
     let base = repo.oid("main");
     let index = repo.oid("refs/forge/index");
     local.merge(&pr(&local, 1), &squash()).await.unwrap();
-    // Wound back to the moment at which the files had gone along and no branch had moved.
+    // Wound back to the time after the file update, before any branch moved.
     repo.git(&["update-ref", "refs/forge/pulls/1", "refs/forge/pulls/1^"]);
     repo.git(&["update-ref", "refs/forge/index", &index]);
     repo.git(&["update-ref", "refs/heads/main", &base]);
@@ -294,7 +294,7 @@ async fn merge_killed_behind_its_files_is_made_again() {
 }
 
 #[tokio::test]
-async fn filters_and_line_ends_are_those_of_a_checkout() {
+async fn update_applies_filters_and_line_ends() {
     let (repo, local) = on_base().await;
     repo.write(
         ".git/info/attributes",
@@ -319,7 +319,7 @@ async fn sparse_checkout_stays_sparse() {
 }
 
 #[tokio::test]
-async fn file_outside_a_sparse_checkout_is_never_overwritten() {
+async fn file_outside_sparse_checkout_is_never_overwritten() {
     let (repo, local) = on_base().await;
     repo.git(&["sparse-checkout", "set", "--no-cone", "/*", "!/dir/"]);
     fs::create_dir(repo.path.join("dir")).unwrap();
@@ -330,7 +330,7 @@ async fn file_outside_a_sparse_checkout_is_never_overwritten() {
 
 #[tokio::test]
 #[cfg(target_os = "linux")]
-async fn ignored_file_whose_name_is_no_text_is_never_overwritten() {
+async fn ignored_file_with_non_utf8_name_is_kept() {
     use std::{ffi::OsStr, os::unix::ffi::OsStrExt as _};
     let repo = Repo::new();
     let odd = repo.path.join(OsStr::from_bytes(b"\xff"));
@@ -348,7 +348,7 @@ async fn ignored_file_whose_name_is_no_text_is_never_overwritten() {
 }
 
 #[tokio::test]
-async fn staged_deletions_and_modes_are_in_the_way() {
+async fn staged_deletions_and_modes_block_merge() {
     for change in [
         &["rm", "--quiet", "--cached", "changed"][..],
         &["rm", "--quiet", "changed"],
@@ -364,7 +364,7 @@ async fn staged_deletions_and_modes_are_in_the_way() {
 }
 
 #[tokio::test]
-async fn locked_index_refuses_the_merge() {
+async fn locked_index_refuses_merge() {
     let (repo, local) = on_base().await;
     repo.write(".git/index.lock", "");
     let base = repo.oid("main");
@@ -386,7 +386,7 @@ async fn failing_filter_moves_no_branch() {
     assert_eq!(repo.oid("main"), base);
     assert!(e.hint().unwrap().text().contains("did not move"), "{e:?}");
     assert_eq!(read(&repo, "other"), "mine\n");
-    // A commit of all files brings the pull request in, or nothing; it takes nothing back.
+    // A commit of all files adds the pull request or nothing; it reverts nothing.
     repo.git(&["commit", "--quiet", "-a", "-m", "work"]);
     repo.git(&["config", "filter.crypt.smudge", "cat"]);
     repo.git(&["clean", "-fdq"]);
@@ -395,7 +395,7 @@ async fn failing_filter_moves_no_branch() {
     assert_eq!(repo.git(&["show", "main:other"]), "mine");
 }
 
-/// Puts a `reference-transaction` hook there, which runs `script` for a transaction of `main`.
+/// Installs a `reference-transaction` hook that runs `script` for transactions of `main`.
 fn hook(repo: &Repo, phase: &str, script: &str) {
     let hook = repo.path.join(".git/hooks/reference-transaction");
     fs::create_dir_all(hook.parent().unwrap()).unwrap();
@@ -406,7 +406,7 @@ fn hook(repo: &Repo, phase: &str, script: &str) {
 }
 
 #[tokio::test]
-async fn files_go_back_where_a_hook_refuses_the_branch() {
+async fn files_are_restored_when_hook_refuses_move() {
     let (repo, local) = on_base().await;
     repo.write("other", "mine\n");
     hook(&repo, "prepared", "exit 1");
@@ -416,7 +416,7 @@ async fn files_go_back_where_a_hook_refuses_the_branch() {
 }
 
 #[tokio::test]
-async fn files_stay_where_git_dies_behind_the_move_of_the_branch() {
+async fn files_stay_when_git_dies_after_branch_move() {
     let (repo, local) = on_base().await;
     let base = repo.oid("main");
     hook(&repo, "committed", "kill -9 $PPID");
@@ -427,7 +427,7 @@ async fn files_stay_where_git_dies_behind_the_move_of_the_branch() {
 }
 
 #[tokio::test]
-async fn submodule_beside_a_merge_is_left_alone() {
+async fn unrelated_submodule_is_left_alone() {
     let (repo, local) = on_base().await;
     let sub = Repo::new();
     let url = sub.path.to_str().unwrap();
@@ -441,8 +441,8 @@ async fn submodule_beside_a_merge_is_left_alone() {
     assert_eq!(read(&repo, "changed"), "b\n");
 }
 
-/// A repository on `main` with the checked out submodule `lib` at the commit that is told, and `topic`,
-/// which has it at another.
+/// A repository on `main` with the submodule `lib` checked out at the returned commit, and `topic`
+/// with `lib` at another one.
 async fn on_submodule() -> (Repo, String) {
     let lib = Repo::new();
     let first = lib.oid("HEAD");
@@ -465,7 +465,7 @@ async fn on_submodule() -> (Repo, String) {
 }
 
 #[tokio::test]
-async fn merge_that_changes_a_submodule_is_refused() {
+async fn merge_changing_submodule_is_refused() {
     for removed in [false, true] {
         let (repo, first) = on_submodule().await;
         if removed {
@@ -500,7 +500,7 @@ async fn merge_that_changes_a_submodule_is_refused() {
 }
 
 #[tokio::test]
-async fn update_branch_brings_the_checked_out_head_along() {
+async fn update_branch_updates_checked_out_head() {
     for method in [UpdateMethod::Merge, UpdateMethod::Rebase] {
         let (repo, local) = on_base().await;
         repo.write("more", "more\n");
@@ -580,7 +580,7 @@ async fn branch_under_bisect_is_neither_moved_nor_deleted() {
 }
 
 #[tokio::test]
-async fn branch_that_a_rebase_of_another_moves_is_not_deleted() {
+async fn branch_moved_by_other_rebase_is_not_deleted() {
     let (repo, local) = on_base().await;
     repo.git(&["switch", "--quiet", "-c", "upper", "topic"]);
     repo.write("upper", "u\n");
@@ -607,14 +607,14 @@ async fn branch_that_a_rebase_of_another_moves_is_not_deleted() {
     repo.oid("topic");
 }
 
-/// Moves the git directory of `repo` out of its work tree; where it is now.
+/// Moves the git directory of `repo` out of its work tree, and returns the new path.
 fn move_git_dir(repo: &Repo) -> std::path::PathBuf {
     let elsewhere = repo.path.with_file_name("elsewhere");
     fs::rename(repo.path.join(".git"), &elsewhere).unwrap();
     elsewhere
 }
 
-/// Holds that `main` has the pull request, and that nothing takes it back.
+/// Asserts that `main` and the files in `dir` have the pull request, and that `dir` is clean.
 fn holds(repo: &Repo, dir: &Path) {
     assert_eq!(repo.git(&["show", "main:changed"]), "b");
     assert_eq!(fs::read_to_string(dir.join("changed")).unwrap(), "b\n");
@@ -622,7 +622,7 @@ fn holds(repo: &Repo, dir: &Path) {
 }
 
 #[tokio::test]
-async fn merge_finds_the_work_tree_of_a_separate_repository() {
+async fn merge_finds_work_tree_of_separate_repository() {
     for how in ["file", "link", "core.worktree"] {
         let (repo, _) = on_base().await;
         let elsewhere = move_git_dir(&repo);
@@ -653,9 +653,9 @@ async fn merge_finds_the_work_tree_of_a_separate_repository() {
 }
 
 #[tokio::test]
-async fn work_tree_that_does_not_lead_back_is_refused() {
+async fn work_tree_without_back_link_is_refused() {
     let (repo, _) = on_base().await;
-    // What git takes for the work tree has no link to the repository.
+    // The work tree in git's configuration has no link to the repository.
     let top = repo.path.with_file_name("top");
     fs::create_dir(&top).unwrap();
     repo.git(&["config", "core.worktree", top.to_str().unwrap()]);
@@ -670,7 +670,7 @@ async fn work_tree_that_does_not_lead_back_is_refused() {
 }
 
 #[tokio::test]
-async fn merge_in_a_submodule_brings_its_files_along() {
+async fn merge_in_submodule_updates_files() {
     let (lib, _) = on_base().await;
     let repo = Repo::new();
     let url = lib.path.to_str().unwrap();
@@ -703,7 +703,7 @@ async fn merge_in_a_submodule_brings_its_files_along() {
 
 #[tokio::test]
 #[cfg(target_os = "linux")]
-async fn work_tree_whose_path_is_no_text_comes_along() {
+async fn work_tree_with_non_utf8_path_is_updated() {
     use std::os::unix::ffi::OsStrExt as _;
     let (repo, local) = on_base().await;
     repo.git(&["switch", "--quiet", "--detach"]);
@@ -721,7 +721,7 @@ async fn work_tree_whose_path_is_no_text_comes_along() {
 }
 
 #[tokio::test]
-async fn work_tree_that_is_gone_is_a_warning() {
+async fn missing_work_tree_is_warning() {
     let (repo, local) = on_base().await;
     repo.git(&["switch", "--quiet", "--detach"]);
     let linked = repo.path.with_file_name("linked");
@@ -743,7 +743,7 @@ async fn work_tree_that_is_gone_is_a_warning() {
 }
 
 #[tokio::test]
-async fn locked_work_tree_that_is_away_refuses_the_merge() {
+async fn missing_locked_work_tree_refuses_merge() {
     let (repo, local) = on_base().await;
     repo.git(&["switch", "--quiet", "--detach"]);
     let linked = repo.path.with_file_name("linked");
@@ -757,14 +757,14 @@ async fn locked_work_tree_that_is_away_refuses_the_merge() {
     assert!(error.message().contains(path), "{error:?}");
     assert!(error.message().contains("locked"), "{error:?}");
     assert_eq!(repo.git(&["rev-parse", "main"]), before);
-    // The disk is there again.
+    // The disk is mounted again.
     fs::rename(&away, &linked).unwrap();
     local.merge(&pr(&local, 1), &squash()).await.unwrap();
     holds(&repo, &linked);
 }
 
-/// Puts a hook there that runs `script` once, when the files of a work tree have changed or a
-/// transaction of refs is committed.
+/// Installs a hook that runs `script` once, when work tree files have changed or a ref transaction
+/// is committed.
 fn meanwhile(repo: &Repo, hook: &str, argument: &str, script: &str) {
     let path = repo.path.join(".git/hooks").join(hook);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -779,7 +779,7 @@ fn meanwhile(repo: &Repo, hook: &str, argument: &str, script: &str) {
 }
 
 #[tokio::test]
-async fn commit_of_the_user_during_a_merge_is_kept() {
+async fn user_commit_during_merge_is_kept() {
     let by_other = "git update-ref refs/heads/main \
         $(git commit-tree -p main -m theirs $(git write-tree))";
     for (script, file, text) in [
@@ -792,7 +792,7 @@ async fn commit_of_the_user_during_a_merge_is_kept() {
         (by_other, "dir/new", "new\n"),
     ] {
         let (repo, local) = on_base().await;
-        // The branch moves once the files of the merge have come, and before the merge moves it.
+        // The branch moves after the file update, before the merge moves it.
         meanwhile(&repo, "post-index-change", "1", script);
         local.merge(&pr(&local, 1), &squash()).await.unwrap();
         assert!(repo.path.with_file_name("done").exists());
@@ -803,7 +803,7 @@ async fn commit_of_the_user_during_a_merge_is_kept() {
 }
 
 #[tokio::test]
-async fn update_branch_keeps_a_commit_of_the_user() {
+async fn update_branch_keeps_user_commit() {
     let (repo, local) = on_base().await;
     repo.write("more", "more\n");
     repo.commit("main goes on");
@@ -820,7 +820,7 @@ async fn update_branch_keeps_a_commit_of_the_user() {
 }
 
 #[tokio::test]
-async fn files_that_cannot_follow_a_commit_are_named() {
+async fn files_unable_to_follow_commit_are_named() {
     let (repo, local) = on_base().await;
     let script = "git commit -qm mine --allow-empty --only; echo mine >changed";
     meanwhile(&repo, "post-index-change", "1", script);
@@ -835,7 +835,7 @@ async fn files_that_cannot_follow_a_commit_are_named() {
 }
 
 #[tokio::test]
-async fn work_tree_that_takes_the_base_meanwhile_comes_along() {
+async fn work_tree_switching_to_base_meanwhile_is_updated() {
     let (repo, local) = on_base().await;
     repo.git(&["switch", "--quiet", "-c", "elsewhere"]);
     meanwhile(
@@ -851,7 +851,7 @@ async fn work_tree_that_takes_the_base_meanwhile_comes_along() {
 }
 
 #[tokio::test]
-async fn work_tree_that_takes_the_base_with_changes_is_warned() {
+async fn work_tree_switching_to_base_with_changes_warns() {
     let (repo, local) = on_base().await;
     repo.git(&["switch", "--quiet", "-c", "elsewhere"]);
     let script = "git switch -q main; echo mine >changed";
@@ -866,7 +866,7 @@ async fn work_tree_that_takes_the_base_with_changes_is_warned() {
 }
 
 #[tokio::test]
-async fn work_tree_that_leaves_the_base_meanwhile_is_clean() {
+async fn work_tree_leaving_base_meanwhile_is_clean() {
     let (repo, local) = on_base().await;
     repo.git(&["branch", "elsewhere"]);
     meanwhile(&repo, "post-index-change", "1", "git switch -q elsewhere");
@@ -877,13 +877,13 @@ async fn work_tree_that_leaves_the_base_meanwhile_is_clean() {
 }
 
 #[tokio::test]
-async fn unstaged_deletion_is_in_the_way_of_a_change() {
+async fn unstaged_deletion_blocks_changed_file() {
     let (repo, local) = on_base().await;
     fs::remove_file(repo.path.join("changed")).unwrap();
     let e = local.merge(&pr(&local, 1), &squash()).await.unwrap_err();
     assert_eq!(in_the_way(&e), ["changed"], "{e}");
     assert!(!repo.path.join("changed").exists());
-    // The merge deletes this one as well.
+    // The merge deletes this file too.
     repo.git(&["checkout", "--quiet", "changed"]);
     fs::remove_file(repo.path.join("old")).unwrap();
     local.merge(&pr(&local, 1), &squash()).await.unwrap();
@@ -891,10 +891,10 @@ async fn unstaged_deletion_is_in_the_way_of_a_change() {
 }
 
 #[tokio::test]
-async fn file_behind_an_index_with_the_merge_is_refused() {
+async fn file_behind_index_with_merge_is_refused() {
     let (repo, local) = on_base().await;
     let before = repo.git(&["for-each-ref"]);
-    // A checkout that ended half-way: the index has the merge, and one file does not.
+    // An interrupted checkout: the index has the merge, but one file does not.
     let old = fs::read(repo.path.join("changed")).unwrap();
     repo.git(&["read-tree", "-m", "-u", "main", "topic"]);
     fs::write(repo.path.join("changed"), &old).unwrap();
@@ -907,7 +907,7 @@ async fn file_behind_an_index_with_the_merge_is_refused() {
 }
 
 #[tokio::test]
-async fn files_left_behind_are_noticed_beside_staged_changes() {
+async fn files_left_behind_are_noticed_despite_staged_changes() {
     for staged in ["other", "changed"] {
         let (repo, local) = on_base().await;
         local.merge(&pr(&local, 1), &leaving()).await.unwrap();
@@ -926,7 +926,7 @@ async fn files_left_behind_are_noticed_beside_staged_changes() {
 }
 
 #[tokio::test]
-async fn guarded_merge_runs_no_filter_that_it_brings() {
+async fn guarded_merge_runs_no_filter_from_merge() {
     let (repo, _) = on_base().await;
     repo.write(".gitconfig", "[core]\n");
     repo.commit("included");

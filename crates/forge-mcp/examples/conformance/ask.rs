@@ -1,4 +1,4 @@
-//! Tools that ask the client within the call, as 2025-11-25 does.
+//! Tools that ask the client during the call (2025-11-25).
 
 use forge_mcp::Route;
 use rmcp::{

@@ -1,4 +1,4 @@
-//! Tools that answer with questions, as 2026-07-28 does.
+//! Tools that return questions as their result (2026-07-28).
 
 use std::sync::LazyLock;
 

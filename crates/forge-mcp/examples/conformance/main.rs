@@ -1,5 +1,5 @@
-//! The server with the fixtures that the protocol's conformance suite calls by name. It listens on a
-//! loopback port without a token, prints its address, and is for the suite alone.
+//! A server with the fixtures that the protocol's conformance suite calls by name. Listens on a
+//! loopback port without a token and prints its address; for the suite only.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -33,7 +33,7 @@ use rmcp::{
 };
 use tokio::sync::Mutex;
 
-/// The subscriptions that are open.
+/// The open subscriptions.
 pub type Sinks = Arc<Mutex<Vec<SubscriptionSink>>>;
 
 #[derive(Default)]

@@ -1,4 +1,4 @@
-//! Tools that answer at once, or tell something on the way.
+//! Tools that return at once, or report progress and logs first.
 
 use std::{future::Future, sync::Arc, time::Duration};
 
@@ -16,9 +16,9 @@ use serde_json::{Value, json};
 
 use crate::Sinks;
 
-/// A picture of one pixel.
+/// An image of one pixel.
 pub const IMAGE: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==";
-/// A sound of no length.
+/// A sound of zero length.
 const AUDIO: &str = "UklGRiQAAABXQVZFZm10IBAAAAABAAEARKwAAIhYAQACABAAZGF0YQAAAAA=";
 
 type Answer = Result<CallToolResponse, ErrorData>;

@@ -1,4 +1,4 @@
-//! The bundles of pull requests that were gathered last.
+//! Cache of the most recently gathered bundles.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -8,7 +8,7 @@ use std::{
 use forge::context::PullContext;
 use forge_core::model::{MergeState, PrState};
 
-/// How many are kept.
+/// Maximum number of cached bundles.
 const KEPT: usize = 4;
 
 struct Entry {
@@ -20,21 +20,21 @@ struct Entry {
 #[derive(Default)]
 struct Kept {
     entries: Vec<Entry>,
-    /// How many writes have ended.
+    /// The number of finished writes.
     writes: u64,
 }
 
-/// Bundles by account, pull request and arguments, until one of our own writes ends.
+/// Bundles by account, pull request and arguments, until a write of this server ends.
 #[derive(Default)]
 pub(crate) struct ContextCache(Mutex<Kept>);
 
-/// What a gathering that begins now has to bring back to [`ContextCache::put`].
+/// Token from [`ContextCache::begin`] for [`ContextCache::put`].
 #[derive(Clone, Copy)]
 pub(crate) struct Gathering(u64);
 
 impl ContextCache {
-    /// A bundle that is no older than `ttl`. Only a further page of it may be cut from one that a new
-    /// look would complete.
+    /// Returns a bundle no older than `ttl`. An unsettled bundle is returned only for a further
+    /// page.
     pub fn get(&self, key: u64, ttl: Duration, is_page: bool) -> Option<Arc<PullContext>> {
         let mut kept = self.kept();
         kept.entries.retain(|e| e.gathered.elapsed() < ttl);
@@ -42,12 +42,12 @@ impl ContextCache {
         (is_page || is_settled(&entry.found)).then(|| Arc::clone(&entry.found))
     }
 
-    /// Before a bundle is gathered.
+    /// Call before gathering a bundle.
     pub fn begin(&self) -> Gathering {
         Gathering(self.kept().writes)
     }
 
-    /// Keeps a bundle in the place of the oldest one, unless a write has ended since it was begun.
+    /// Caches a bundle, replacing the oldest one, unless a write has ended since `begun`.
     pub fn put(&self, key: u64, found: &Arc<PullContext>, begun: Gathering) {
         let mut kept = self.kept();
         if kept.writes != begun.0 {
@@ -63,7 +63,7 @@ impl ContextCache {
         });
     }
 
-    /// After a write.
+    /// Call after a write.
     pub fn forget(&self) {
         let mut kept = self.kept();
         kept.writes += 1;
@@ -75,8 +75,8 @@ impl ContextCache {
     }
 }
 
-/// Whether another look at once would find the same: everything was read, the forge shows the record,
-/// and it knows whether the pull request can be merged.
+/// Returns true if gathering again would give the same: all sections were read, the record is
+/// indexed, and the mergeability is known.
 fn is_settled(found: &PullContext) -> bool {
     let pull = &found.pull;
     let state = pull.mergeability.as_ref().map(|m| m.state);

@@ -1,4 +1,4 @@
-//! Cursors: opaque to the caller, bound to a tool, its arguments and a head commit.
+//! Opaque cursors, each bound to a tool, its arguments and a head commit.
 
 use std::hash::Hash;
 
@@ -7,18 +7,18 @@ use forge_core::{Action, Arg, Changed, Error, ErrorKind, Hint, Param, Result, fi
 use super::Position;
 
 const SEPARATOR: char = '~';
-/// The call that failed, from its first page.
+/// The same call from its first page.
 const WITHOUT_CURSOR: Action = Action::again(&[(Param::Cursor, Arg::Omit)]);
 
-/// A cursor that goes on at `position`.
+/// Makes a cursor that continues at `position`.
 pub(crate) fn make(tool: &str, of: &impl Hash, head: &str, position: &str) -> String {
     format!("{}{SEPARATOR}{head}{SEPARATOR}{position}", bound(tool, of))
 }
 
-/// The position of a cursor.
+/// Returns the position in a cursor.
 ///
-/// # Errors
-/// `invalid_input` when it belongs to another call; `conflict` when the head has moved since.
+/// # Errors `invalid_input` if the cursor belongs to another call; `conflict` if the head has moved
+/// since.
 pub(crate) fn read<'a>(tool: &str, of: &impl Hash, head: &str, cursor: &'a str) -> Result<&'a str> {
     let again = || {
         let text = "start again without cursor, and pass the same arguments with every cursor";
@@ -55,20 +55,19 @@ pub(crate) fn read<'a>(tool: &str, of: &impl Hash, head: &str, cursor: &'a str) 
     Ok(position)
 }
 
-/// What [`pin`] binds a position to where that is all that was shown before it.
+/// Name of the state for [`unpin`] if a position is bound only to the content shown before it.
 pub(crate) const SHOWN: &str = "what was shown";
 
-/// A position, bound to what was before it: see [`unpin`].
+/// Binds a position to a hash of the content before it: see [`unpin`].
 pub(crate) fn pin(at: Position, before: u64) -> String {
     format!("{}{SEPARATOR}{before:016x}", at.to_text())
 }
 
-/// The position that [`pin`] bound, where `before` says what is before it now, and `what` what that
-/// is called.
+/// Returns the position of [`pin`]. `before` hashes the current content before a position, and
+/// `what` names that content in errors.
 ///
-/// # Errors
-/// `invalid_input` when it is damaged; `conflict` when what is before it has changed, so that going
-/// on would mix two states.
+/// `invalid_input` for a damaged cursor; `conflict` if the content before the position has changed,
+/// because continuing would mix two states.
 pub(crate) fn unpin(text: &str, what: &str, before: impl Fn(Position) -> u64) -> Result<Position> {
     let (at, pinned) = text.split_once(SEPARATOR).ok_or_else(damaged)?;
     let at = position(at)?;
@@ -90,10 +89,9 @@ pub(crate) fn unpin(text: &str, what: &str, before: impl Fn(Position) -> u64) ->
     Ok(at)
 }
 
-/// The position of a text that [`Position::to_text`] has made.
+/// Parses the position of [`Position::to_text`].
 ///
-/// # Errors
-/// `invalid_input` when it is damaged: to begin anew would show again what was shown.
+/// `invalid_input` if damaged: starting over would repeat content.
 fn position(text: &str) -> Result<Position> {
     Position::from_text(text).ok_or_else(damaged)
 }
@@ -112,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pinned_position_is_refused_when_what_is_before_it_changed() {
+    fn pinned_position_is_refused_after_earlier_changes() {
         let at = Position {
             block: 3,
             offset: 7,
@@ -131,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cursor_fits_its_own_call_alone() {
+    fn cursor_fits_only_the_same_call() {
         let cursor = make("pr_diff", &("r", 1), "abc", "3.0~x");
         assert_eq!(read("pr_diff", &("r", 1), "abc", &cursor).unwrap(), "3.0~x");
         assert_eq!(

@@ -1,4 +1,4 @@
-//! The diffs that were read last, so that the pages of one are the pages of one.
+//! Cache of recently read diffs, so that all pages of a diff come from one reading.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -13,26 +13,26 @@ use forge_core::{
     model::{FileStatus, PullRequest, SinceHead},
 };
 
-/// How many are kept.
+/// Maximum number of cached diffs.
 const KEPT: usize = 4;
 
-/// The longest diff that is kept, in bytes.
+/// Maximum size of a cached diff, in bytes.
 const LONGEST: usize = 16 * 1024 * 1024;
 
-/// How long one is kept after it was last read.
+/// How long a diff stays cached after its last use.
 const TTL: Duration = Duration::from_secs(300);
 
-/// What a diff is between, as its pull request has it.
+/// Head and base of a diff, as its pull request has them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ends {
-    /// The id of the head; empty where nobody knows it.
+    /// The head commit; empty if unknown.
     pub head: String,
-    /// The base branch, and its commit where the forge says it.
+    /// The base branch, with its commit if the forge reports it.
     pub base: String,
 }
 
 impl Ends {
-    /// Those of a pull request now.
+    /// The current head and base of a pull request.
     pub fn of(pull: &PullRequest) -> Self {
         let oid = pull.base_oid.as_ref();
         let at = oid.map_or(String::new(), |oid| format!(" at {oid}"));
@@ -46,20 +46,20 @@ impl Ends {
 /// A file of a diff, as text. Bytes that are not UTF-8 are replaced.
 #[derive(Debug)]
 pub(crate) struct File {
-    /// Its path at the head; at the base where it is deleted.
+    /// The path at the head; at the base for a deleted file.
     pub path: String,
-    /// What it is for.
+    /// The class of the file.
     pub class: FileClass,
     pub status: FileStatus,
     pub additions: u64,
     pub deletions: u64,
-    /// Its lines are not in the diff: it is binary, or the forge left them out.
+    /// The diff lacks the lines: the file is binary, or the forge left them out.
     pub binary: bool,
-    /// It is text, and too large for the forge to send its lines.
+    /// A text file too large for the forge to send its lines.
     pub left_out: bool,
-    /// From `diff --git` to the first hunk.
+    /// The lines from `diff --git` to the first hunk.
     pub header: String,
-    /// Each with its `@@` line.
+    /// The hunks, each with its `@@` line.
     pub hunks: Vec<String>,
 }
 
@@ -80,22 +80,22 @@ impl File {
     }
 }
 
-/// A diff as a whole.
+/// A complete diff.
 #[derive(Debug)]
 pub(crate) struct Whole {
     pub ends: Ends,
     pub files: Vec<File>,
     pub warnings: Vec<Warning>,
-    /// What became of the commits, of a diff since an earlier head alone.
+    /// The fate of the earlier head, for a diff since one.
     pub since: Option<SinceHead>,
-    /// Its end was not read, so that other files may be in it.
+    /// The end was not read, so more files may exist.
     pub cut: bool,
-    /// Its length in bytes.
+    /// The length in bytes.
     pub bytes: usize,
 }
 
 impl Whole {
-    /// What another diff differs in: the headers name the contents of both sides.
+    /// A hash of the content; file headers name the blobs of both sides.
     pub fn content(&self) -> u64 {
         let files = self.files.iter();
         let parts: Vec<_> = files
@@ -111,12 +111,13 @@ struct Entry {
     read: Instant,
 }
 
-/// Diffs by pull request (with from where on they are, where they are not whole) and its ends. One server has one principal, so nobody can see another's.
+/// Diffs by pull request (and starting point, for a partial diff) and ends. One principal uses the
+/// server, so sharing discloses nothing.
 #[derive(Default)]
 pub(crate) struct DiffCache(Mutex<Vec<Entry>>);
 
 impl DiffCache {
-    /// The diff of a pull request between these ends.
+    /// The cached diff of a pull request between these ends.
     pub fn get(&self, pr: &str, ends: &Ends) -> Option<Arc<Whole>> {
         let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         entries.retain(|e| e.read.elapsed() < TTL);
@@ -127,7 +128,7 @@ impl DiffCache {
         Some(Arc::clone(&entry.whole))
     }
 
-    /// Keeps one, in the place of the one that was not read for the longest time.
+    /// Caches a diff, replacing the least recently used one.
     pub fn put(&self, pr: &str, whole: &Arc<Whole>) {
         if whole.bytes > LONGEST || whole.ends.head.is_empty() {
             return;

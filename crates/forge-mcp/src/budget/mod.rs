@@ -1,4 +1,4 @@
-//! Results of a bounded size that never stop silently.
+//! Results of bounded size that state every omission.
 
 pub(crate) mod context_cache;
 pub(crate) mod cursor;
@@ -8,61 +8,61 @@ use std::ops::Range;
 
 use forge_core::text::truncate_chars;
 
-/// How long a result is unless the caller says otherwise, in characters: about six thousand tokens.
+/// Default length of a result, in characters: about six thousand tokens.
 pub(crate) const DEFAULT_CHARS: usize = 25_000;
 
-/// The longest that a caller can ask for.
+/// Maximum length that a caller can request.
 const MOST_CHARS: usize = 100_000;
 
-/// The shortest: less has no room for a line of content beside the tail.
+/// Minimum length: less has no room for a line of content and the tail.
 const LEAST_CHARS: usize = 1_000;
 
-/// Kept for the lines at the end.
+/// Reserved for the tail lines.
 const TAIL: usize = 500;
 
-/// A part of a block with no more characters than this is not worth a page's end.
+/// A part of a block up to this length is not worth cutting the block.
 const LEAST_CUT: usize = 200;
 
-/// Data of more characters than this does not repeat the long texts that the model's text has.
+/// Above this length, the data omits long texts that the model's text already has.
 const TWICE_MAX: usize = 10_000;
 
-/// The budget of a call.
+/// The character budget of a call.
 pub(crate) fn chars(asked: Option<u64>) -> usize {
     let asked = asked.map_or(DEFAULT_CHARS, |n| usize::try_from(n).unwrap_or(MOST_CHARS));
     asked.clamp(LEAST_CHARS, MOST_CHARS)
 }
 
-/// How many characters text and data have together, where the text may have `max`.
+/// The combined length of text and data, for a text of at most `max`.
 const fn both(max: usize) -> usize {
     max / 3 * 8
 }
 
-/// How many characters the lists of names in the data of a pull request have, where the text may
-/// have `max`: the rest of its data and the text have room beside them.
+/// The length reserved for name lists in the data of a pull request, for a text of at most `max`;
+/// the rest is for other data and the text.
 pub(crate) const fn names(max: usize) -> usize {
     max / 2
 }
 
-/// Whether data of `data` characters may repeat the long texts of a text of `text` characters.
+/// Returns true if data of length `data` may repeat the long texts of a text of length `text`.
 pub(crate) fn may_repeat(data: usize, text: usize, max: usize) -> bool {
     data <= TWICE_MAX && data + text <= both(max)
 }
 
-/// How long data is as JSON, in characters.
+/// The length of data as JSON, in characters.
 pub(crate) fn length(data: &impl serde::Serialize) -> usize {
     serde_json::to_string(data).map_or(0, |json| json.chars().count())
 }
 
-/// How long the data of a result is, in characters.
+/// Lengths of the data of a result, in characters.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Lengths<'a> {
-    /// What every page has.
+    /// The data that every page has.
     pub always: usize,
-    /// What the page has on which a block begins.
+    /// The data of each block, on the page where the block begins.
     pub blocks: &'a [usize],
 }
 
-/// Where a result goes on: a block, and how many bytes of it were shown.
+/// Position in a result: a block, and the bytes of it already shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Position {
     pub block: usize,
@@ -70,12 +70,12 @@ pub(crate) struct Position {
 }
 
 impl Position {
-    /// For a cursor.
+    /// The cursor form.
     pub fn to_text(self) -> String {
         format!("{}.{}", self.block, self.offset)
     }
 
-    /// From a cursor.
+    /// Parses the cursor form.
     pub fn from_text(text: &str) -> Option<Self> {
         let (block, offset) = text.split_once('.')?;
         Some(Self {
@@ -85,27 +85,27 @@ impl Position {
     }
 }
 
-/// What fits.
+/// A page of blocks.
 #[derive(Debug)]
 pub(crate) struct Fitted {
     pub text: String,
-    /// The first block of which something is shown, and the one behind the last.
+    /// The first block shown, even in part, and the block after the last.
     pub from: usize,
     pub to: usize,
-    /// The blocks that begin here: over all pages each is in one of these.
+    /// The blocks that begin on this page; each block begins on exactly one page.
     pub begun: Range<usize>,
     pub next: Option<Position>,
 }
 
-/// As many blocks as fit behind `head` in `max` characters, from a position on.
+/// Fits as many blocks as possible after `head` into `max` characters, from a position on.
 ///
-/// A block is cut behind a line where it is longer than a page, or where a fifth of the page would
-/// stay empty without its beginning; any other stays whole.
+/// A block is cut after a line if it is longer than a page, or if a fifth of the page would stay
+/// empty otherwise. Other blocks stay whole.
 pub(crate) fn fit<S: AsRef<str>>(head: &str, blocks: &[S], from: Position, max: usize) -> Fitted {
     fit_both(head, blocks, Lengths::default(), from, max)
 }
 
-/// As [`fit`], of blocks that are data as well: a page ends where either has no more room.
+/// As [`fit`], for blocks with data: a page ends when text or data has no more room.
 pub(crate) fn fit_both<S: AsRef<str>>(
     head: &str,
     blocks: &[S],
@@ -117,7 +117,7 @@ pub(crate) fn fit_both<S: AsRef<str>>(
     if from.offset > 0 {
         let block = blocks.get(from.block).map_or("", AsRef::as_ref);
         let before = block.get(..from.offset).unwrap_or_default();
-        // The rest of a line that is too long alone is no line: it lacks its sign or its quote.
+        // The rest of a cut line lacks its sign or quote mark, so it is labelled.
         text.push_str(match before.ends_with('\n') {
             true => "[continued]\n",
             false => "[continued within a line] ",
@@ -144,7 +144,7 @@ pub(crate) fn fit_both<S: AsRef<str>>(
                 block: at.block + 1,
                 offset: 0,
             };
-            // Behind an empty one there is still nothing on the page.
+            // An empty block does not count as content of the page.
             shown |= !rest.is_empty();
             continue;
         }
@@ -176,9 +176,9 @@ pub(crate) fn fit_both<S: AsRef<str>>(
     }
 }
 
-/// A text that has no second page, as much of it as fits; `rest` says what has all of it.
+/// The beginning of a text without a second page; `rest` tells where the whole text is.
 ///
-/// It is cut at a character: a description may be one long line.
+/// Cut at a character, because a description may be one long line.
 pub(crate) fn beginning(text: &str, rest: &str) -> String {
     match truncate_chars(text, DEFAULT_CHARS - TAIL) {
         (whole, 0) => whole.into_owned(),
@@ -186,7 +186,7 @@ pub(crate) fn beginning(text: &str, rest: &str) -> String {
     }
 }
 
-/// Where to cut: behind the last line that fits, or in a line that is too long alone.
+/// The cut position: after the last line that fits, or within a line that is too long.
 fn cut(text: &str, room: usize) -> usize {
     let end = text
         .char_indices()
@@ -218,7 +218,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn following_the_positions_yields_everything_once() {
+    fn pages_show_every_block_once() {
         let blocks: Vec<String> = (0..40)
             .map(|n| format!("block {n}\n{}", "é line\n".repeat(n * 9)))
             .collect();
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn data_ends_a_page_as_well_and_every_block_begins_once() {
+    fn data_limit_ends_a_page_without_losing_blocks() {
         let blocks: Vec<String> = (0..300).map(|n| format!("{n}\n")).collect();
         let blocks = [vec!["a line\n".repeat(400)], blocks].concat();
         let lengths: Vec<usize> = (0..301).map(|n| 50 + n % 7).collect();
@@ -284,7 +284,7 @@ mod tests {
                 assert!(page.text.starts_with("first\nhead\né line\n"));
                 assert!(page.text.chars().count() > 980, "{}", page.text);
             }
-            // A line that is too long alone does not begin behind others.
+            // A line longer than a page does not begin after other lines.
             assert!(!page.text.contains("last\nx"), "{}", page.text);
             match page.next {
                 Some(next) => at = next,
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_with_empty_blocks_alone_is_not_a_page() {
+    fn empty_blocks_do_not_count_as_a_page() {
         let long = "a line\n".repeat(300);
         let page = fit(
             "",
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_too_long_is_cut_in_a_character_boundary() {
+    fn overlong_line_is_cut_at_a_character_boundary() {
         let long = "é".repeat(3_000);
         let page = fit("", &[&long], Position::default(), 1_000);
         let next = page.next.unwrap();
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn rest_of_a_cut_line_does_not_begin_a_line() {
+    fn rest_of_a_cut_line_is_labelled() {
         let long = format!("> {}Next: pr_merge {{}}\n", "x".repeat(998));
         let page = fit("head\n", &[&long], Position::default(), 1_000);
         let rest = fit("head\n", &[&long], page.next.unwrap(), 1_000);

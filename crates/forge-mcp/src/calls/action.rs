@@ -1,9 +1,8 @@
-//! What a hint tells an agent: its sentence, and the tool call that does what the sentence says.
+//! Renders hints for agents: a sentence, and the tool call that carries it out.
 //!
-//! Two tables render an [`Action`]: one from calls to tools, one from parameters to arguments. A call
-//! that no tool does is a command for the user's terminal. The schemas of the tools that are offered
-//! decide what is a call: one with an argument that the schema lacks, or without one that it requires,
-//! is none.
+//! Two tables render an [`Action`]: calls to tools, and parameters to arguments. A call without a
+//! tool becomes a command for the user's terminal. The schemas of the offered tools are checked: a
+//! call with an unknown argument, or without a required one, is not rendered as a call.
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
@@ -19,10 +18,10 @@ use serde_json::{Value, json};
 use super::args;
 use crate::content::{Clean, Cleaner, VALUE, name_of};
 
-/// A call, its tool, and the arguments that it always has.
+/// A call, its tool, and fixed arguments.
 type ToolRow = (Call, &'static str, &'static [(&'static str, &'static str)]);
 
-/// The tool of each call.
+/// The tool for each call.
 const TOOLS: &[ToolRow] = &[
     (Call::AuthStatus, FORGE_STATUS, &[]),
     (Call::Capabilities, FORGE_STATUS, &[]),
@@ -108,10 +107,10 @@ const PR_COMMENT: &str = "pr_comment";
 const ISSUE_EDIT: &str = "issue_edit";
 const ISSUE_COMMENT: &str = "issue_comment";
 
-/// The tools that fail without one of the arguments that they do not require.
+/// Tools that fail without at least one of their optional arguments.
 const NEED_ONE: [&str; 4] = [PR_EDIT, PR_COMMENT, ISSUE_EDIT, ISSUE_COMMENT];
 
-/// The argument of each parameter: the first that the tool has. The others are of no tool.
+/// The argument of each parameter: the first that the tool's schema has.
 const PARAMS: &[(Param, &[&str])] = &[
     (Param::AddAssignee, &["add_assignees", "assignees"]),
     (Param::AddLabel, &["add_labels", "labels"]),
@@ -139,7 +138,7 @@ const PARAMS: &[(Param, &[&str])] = &[
     (Param::Verdict, &["verdict"]),
 ];
 
-/// The command of each call that no offered tool does, and whether it names an issue or a record.
+/// The command for each call without a tool, and whether it names an issue or a record.
 const COMMANDS: &[(Call, &str, bool)] = &[
     (Call::Login, "auth login", false),
     (Call::ConfigSet, "config set", false),
@@ -160,7 +159,7 @@ const COMMANDS: &[(Call, &str, bool)] = &[
     (Call::Op(Op::LabelDefine), "label create", false),
 ];
 
-/// The flag of each parameter of those commands; an empty one is for a value alone.
+/// The flag of each parameter of those commands; empty for a positional value.
 const FLAGS: &[(Param, &str)] = &[
     (Param::Account, "--account"),
     (Param::Author, "--author"),
@@ -177,7 +176,7 @@ const FLAGS: &[(Param, &str)] = &[
     (Param::WithToken, "--with-token"),
 ];
 
-/// The tools that a server offers, each with the schema of its arguments.
+/// The offered tools, with the schemas of their arguments.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tools(Arc<BTreeMap<String, Arc<JsonObject>>>);
 
@@ -193,14 +192,14 @@ impl Tools {
     }
 }
 
-/// The call that a failure or a warning was about, as far as it is known.
+/// Context of a failure or warning: the call that it is about.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct About {
-    /// Empty where something was read that is no tool's.
+    /// Empty for reads outside a tool.
     pub tool: String,
     pub repo: Option<String>,
     pub number: Option<String>,
-    /// What was sent, by the names of the schema; `None` until it was read.
+    /// The received arguments, by schema name; `None` before they are parsed.
     pub arguments: Option<Arc<JsonObject>>,
     pub tools: Tools,
 }
@@ -218,14 +217,14 @@ impl fmt::Display for ToolCall {
     }
 }
 
-/// A hint in the words of the tools. `Display` is all of it, on one line.
+/// A hint for an agent. `Display` gives all of it as one line.
 #[derive(Clone, Debug)]
 pub(crate) struct Advice {
-    /// The sentence, and behind it what is no call: a command for a terminal, or arguments to choose.
+    /// The sentence, followed by anything but a call: a terminal command, or arguments to choose.
     pub line: Clean,
-    /// The same for a line of text: a sentence that somebody else's text is in stands between quotes.
+    /// The same for a line of text; a sentence with foreign text is quoted.
     pub shown: String,
-    /// The call that does it.
+    /// The call that carries it out.
     pub call: Option<ToolCall>,
 }
 
@@ -239,8 +238,8 @@ impl fmt::Display for Advice {
 }
 
 impl Advice {
-    /// The sentence has at most `most` characters, and so has the call or the command: one that would
-    /// have to be cut is left out.
+    /// Limits the sentence and the call or command to `most` characters each; a longer call or
+    /// command is left out.
     pub fn of(hint: &Hint, about: &About, cleaner: &Cleaner, most: usize) -> Self {
         let line = cleaner.line(hint.text()).cut(most);
         let shown = match hint.is_constant() {
@@ -263,12 +262,12 @@ impl Advice {
 /// An action, rendered.
 enum Step {
     Call(ToolCall),
-    /// What stands behind the sentence.
+    /// Words after the sentence.
     Words(String),
 }
 
 impl About {
-    /// The call of an action, where it is whole and has at most `most` characters.
+    /// The call of an action, if complete and at most `most` characters long.
     pub fn call_of(&self, action: &Action, most: usize) -> Option<ToolCall> {
         match self.step(action, most)? {
             Step::Call(call) => Some(call),
@@ -313,7 +312,7 @@ impl About {
                 Arg::Set(value) => {
                     let mut new = value_of(schema, name, value)?;
                     let mut given = action.args().iter().take(index);
-                    // A list has a value for each time that its parameter was given.
+                    // A repeated parameter adds a value to the list.
                     if let (true, Value::Array(new), Some(Value::Array(old))) = (
                         given.any(|(of, _)| of == param),
                         &mut new,
@@ -346,11 +345,11 @@ impl About {
                 }
             }
         }
-        // None of the changes is one of this tool.
+        // This tool has none of the changed arguments.
         if again && named.is_empty() && !action.args().is_empty() {
             return None;
         }
-        // To edit nothing is a failure.
+        // An edit without changes would fail.
         is_whole &=
             !NEED_ONE.contains(&tool) || again || !(fixed.is_empty() && action.args().is_empty());
         for name in required(schema) {
@@ -377,9 +376,9 @@ impl About {
         Some(Step::Words(format!(" ({words})")))
     }
 
-    /// The repository and the number, where the tool takes them.
+    /// The repository and the number, if the tool takes them.
     fn target(&self, action: &Action, schema: &JsonObject) -> JsonObject {
-        // Accounts are not a repository's.
+        // Accounts belong to no repository.
         let repo = self.repo.as_deref();
         let repo = repo.filter(|_| action.call() != Call::AuthStatus);
         let number = action.target().or(self.number.as_deref());
@@ -390,7 +389,7 @@ impl About {
             .collect()
     }
 
-    /// The command for the user's terminal that does it, with what leads up to it.
+    /// The terminal command for an action, with its introduction.
     fn in_terminal(&self, action: &Action, most: usize) -> Option<String> {
         let call = action.call();
         let (_, command, has_target) = COMMANDS.iter().find(|(of, ..)| *of == call)?;
@@ -431,7 +430,7 @@ impl About {
     }
 }
 
-/// Whether a call can be shown as it is: it is not too long, and nothing hides in it.
+/// Returns true if a call is short enough and contains no hidden characters.
 fn is_shown(call: &ToolCall, most: usize) -> bool {
     let shown = call.to_string();
     shown.chars().count() <= most && text::strip_hidden(&shown).1 == 0
@@ -441,7 +440,7 @@ fn property<'a>(schema: &'a JsonObject, name: &str) -> Option<&'a Value> {
     schema.get("properties")?.get(name)
 }
 
-/// The argument that names what a call is about.
+/// The argument that identifies the subject of a call.
 fn subject(schema: &JsonObject) -> &'static str {
     match property(schema, "issue") {
         Some(_) => "issue",
@@ -454,14 +453,14 @@ fn required(schema: &JsonObject) -> impl Iterator<Item = &str> {
     names.into_iter().flatten().filter_map(Value::as_str)
 }
 
-/// The argument of a tool that is this parameter.
+/// The argument of a tool for this parameter.
 fn argument(schema: &JsonObject, param: Param) -> Option<&'static str> {
     let (_, names) = PARAMS.iter().find(|(of, _)| *of == param)?;
     let has = |name: &&&str| property(schema, name).is_some();
     names.iter().find(has).copied()
 }
 
-/// Corrects a value, alone or in a list; whether it was there.
+/// Corrects a value, alone or in a list; returns true if it was found.
 fn correct(value: &mut Value, wrong: &str, right: &str) -> bool {
     match value {
         Value::String(text) if text.trim() == wrong.trim() => {
@@ -473,7 +472,7 @@ fn correct(value: &mut Value, wrong: &str, right: &str) -> bool {
     }
 }
 
-/// A value as the schema has it; `None` for one that does not fit.
+/// Converts a value to the schema's type; `None` if it does not fit.
 fn value_of(schema: &JsonObject, name: &str, value: &str) -> Option<Value> {
     let of = property(schema, name)?;
     let value = args::coerced(json!(value), Some(of)).ok()?;
@@ -512,7 +511,7 @@ mod tests {
         }
     }
 
-    /// The tools of which `is` holds.
+    /// The tools for which `is` holds.
     fn offered(is: impl Fn(&str) -> bool) -> Tools {
         let routes = tools::all().into_iter().map(|route| route.definition);
         let routes = routes.filter(|tool| is(&tool.name));
@@ -526,7 +525,7 @@ mod tests {
         Advice::of(&hint, about, &Cleaner::new(), 2_000).to_string()
     }
 
-    /// Whether a value is what the schema of an argument asks for.
+    /// Returns true if a value matches the schema of its argument.
     fn is_of(schema: &Value, value: &Value) -> bool {
         let of_type = match schema["type"].as_str().unwrap() {
             "boolean" => value.is_boolean(),
@@ -578,7 +577,7 @@ mod tests {
                 }
             }
         }
-        // A claim belongs to a move of a workflow alone.
+        // A claim is an argument of workflow moves only.
         let args = json!({ "issue": "7", "state": "Done", "command": "impl" });
         let moves = about("workflow_set_state", args);
         let again = Action::new(Call::Again).with(Param::Claim, "x");
@@ -587,7 +586,7 @@ mod tests {
         rendered.push(Param::Claim);
         let unused = PARAMS.iter().find(|(param, _)| !rendered.contains(param));
         assert_eq!(unused, None, "a parameter that no tool takes");
-        // Each tool is there, and its fixed arguments fit.
+        // Each tool exists, and its fixed arguments fit.
         for (call, tool, fixed) in TOOLS {
             let schema = known.tools.schema(tool).expect(tool);
             for (name, value) in *fixed {
@@ -649,7 +648,7 @@ mod tests {
     }
 
     #[test]
-    fn action_that_is_no_whole_call_names_arguments() {
+    fn incomplete_action_names_the_arguments() {
         let sent = json!({ "number": "7", "method": "squash", "auto": true });
         let merge = about("pr_merge", sent);
         let base = "\u{202e}main";
@@ -681,12 +680,12 @@ mod tests {
                 Action::op(Op::PrEdit).on(3).choose(Param::Base),
                 "do it (pr_edit, arguments number=3, base)",
             ),
-            // What hides cannot be shown, so it is no call.
+            // Text with hidden characters cannot be shown, so there is no call.
             (
                 Action::op(Op::PrEdit).with(Param::Base, base),
                 "do it (pr_edit, argument base=main)",
             ),
-            // What the tool cannot do is none, and neither is a tool that is not offered.
+            // Changes that the tool does not support are dropped, and so are unoffered tools.
             (Action::new(Call::Again).with(Param::Admin, "true"), "do it"),
             (Action::again(&[(Param::Admin, Arg::Omit)]), "do it"),
             (Action::op(Op::PrMerge).with(Param::Method, "x"), "do it"),
@@ -732,7 +731,7 @@ mod tests {
     }
 
     #[test]
-    fn action_on_an_issue_is_a_call_where_the_set_is_offered() {
+    fn issue_action_is_a_call_if_offered() {
         let about = about("issue_view", json!({ "issue": "7" }));
         let here = r#""issue":"3","repo":"github.com/octo/tools""#;
         for (action, wanted) in [
@@ -803,7 +802,7 @@ mod tests {
             let wanted = format!("do it; in a terminal: forge {command}");
             assert_eq!(told(action, &about), wanted);
         }
-        // A parameter that the command lacks, and one that would have to be cut.
+        // A parameter that the command lacks, and one that is too long.
         for action in [
             Action::new(Call::Login).with(Param::Draft, "true"),
             op(Op::IssueCreate).with(Param::Body, "x".repeat(2_000)),

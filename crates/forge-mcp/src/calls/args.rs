@@ -1,4 +1,4 @@
-//! Forgiving arguments: what models send for what the schema says.
+//! Lenient parsing of tool arguments: accepts the variants that models send.
 
 use rmcp::model::JsonObject;
 use serde::de::DeserializeOwned;
@@ -7,99 +7,12 @@ use serde_path_to_error::Segment;
 
 use forge_core::{Error, Result, near};
 
-/// Other names of arguments, as other servers have them.
-const ALIASES: &[(&str, &[&str])] = &[
-    (
-        "repo",
-        &[
-            "repository",
-            "repo_uri",
-            "repository_uri",
-            "repo_url",
-            "uri",
-        ],
-    ),
-    (
-        "number",
-        &[
-            "pull_number",
-            "pr_number",
-            "pull_request_number",
-            "pull_request",
-            "pull",
-            "pr",
-            "pull_id",
-            "pr_identifier",
-            "identifier",
-            "id",
-            "url",
-        ],
-    ),
-    (
-        "issue",
-        &["number", "issue_number", "issue_id", "id", "url"],
-    ),
-    ("limit", &["per_page", "first", "count", "page_size"]),
-    ("cursor", &["after", "next_cursor", "page_token"]),
-    (
-        "body",
-        &[
-            "description",
-            "text",
-            "message",
-            "comment",
-            "commit_message",
-        ],
-    ),
-    (
-        "expected_head",
-        &[
-            "sha",
-            "head_sha",
-            "expected_head_sha",
-            "expected_head_oid",
-            "commit_id",
-        ],
-    ),
-    ("context_lines", &["diff_context_lines"]),
-    ("search", &["query", "q"]),
-    ("draft", &["is_draft"]),
-    ("method", &["merge_method", "merge_strategy", "strategy"]),
-    ("head", &["head_branch", "head_ref", "source_branch"]),
-    ("base", &["base_branch", "base_ref", "target_branch"]),
-    ("thread", &["thread_id", "thread_node_id"]),
-    (
-        "reply_to",
-        &["in_reply_to", "comment_id", "thread", "thread_id"],
-    ),
-    ("verdict", &["event", "review_event"]),
-    ("paths", &["path", "files", "file"]),
-    ("path", &["file", "file_path", "filename"]),
-    ("line", &["line_number", "end_line"]),
-    ("ref", &["branch", "revision", "commit"]),
-    ("content", &["contents", "new_content"]),
-    ("subject", &["commit_title", "commit_headline"]),
-    ("comment", &["body", "message", "text"]),
-    ("add_reviewers", &["reviewers", "request_reviewers"]),
-    ("add_assignees", &["assignees"]),
-    ("edits", &["files", "changes"]),
-    ("labels", &["label"]),
-    (
-        "closes",
-        &["issues", "linked_issues", "linked_issue_numbers"],
-    ),
-];
+use super::aliases::{ALIASES, INSTEAD, NOT_A_DESCRIPTION, VALUE_ALIASES};
 
-/// Other values of choices, in the same way.
-const VALUE_ALIASES: &[(&str, &[&str])] = &[
-    ("draft", &["true"]),
-    ("ready", &["false", "ready_for_review"]),
-];
-
-/// Passed for what is to be emptied, as an empty argument counts as absent.
+/// The value that empties an argument; an empty value counts as absent.
 pub(crate) const CLEARED: &str = "-";
 
-/// A text that replaces another, which [`CLEARED`] empties.
+/// A replacement text, which [`CLEARED`] empties.
 pub(crate) fn replacement(text: String) -> String {
     match text.trim() {
         CLEARED => String::new(),
@@ -107,14 +20,14 @@ pub(crate) fn replacement(text: String) -> String {
     }
 }
 
-/// The arguments of a tool from what was sent, as its schema has them.
+/// Fits the received arguments to the tool's schema.
 ///
-/// Names may be in camelCase or be [`ALIASES`]; `owner` beside `repo` is put in front of it; where
-/// the schema wants a number, a truth value or a list, a text that reads as one is taken. An optional
-/// argument that is blank counts as absent: see [`is_blank`].
+/// Names may be in camelCase or be [`ALIASES`]; `owner` is put in front of `repo`; a text is
+/// converted where the schema requires a number, boolean or list. A blank optional argument counts
+/// as absent: see [`is_blank`].
 ///
-/// # Errors
-/// `invalid_input` for one that is given twice, and for an owner that is not the repository's.
+/// # Errors `invalid_input` for a duplicate argument, and for an owner that contradicts the
+/// repository.
 pub(super) fn fit(sent: Option<JsonObject>, schema: &JsonObject) -> Result<JsonObject> {
     let properties = schema.get("properties").and_then(Value::as_object);
     let known = |name: &str| properties.is_some_and(|p| p.contains_key(name));
@@ -131,46 +44,91 @@ pub(super) fn fit(sent: Option<JsonObject>, schema: &JsonObject) -> Result<JsonO
     Ok(args)
 }
 
-/// Arguments as the tool takes them.
+/// Deserializes the arguments of a tool.
 ///
-/// # Errors
-/// `invalid_input` that says which argument is wrong and which there are.
+/// # Errors `invalid_input` naming the wrong argument and the known ones.
 pub(super) fn read<A: DeserializeOwned>(args: JsonObject, schema: &JsonObject) -> Result<A> {
     let properties = schema.get("properties").and_then(Value::as_object);
     let known = |name: &str| properties.is_some_and(|p| p.contains_key(name));
     let names: Vec<&str> = properties
         .map(|p| p.keys().map(String::as_str).collect())
         .unwrap_or_default();
-    // A whole list in the place of what is to be added and taken away: which of the two is not known.
+    // A whole list for an argument that is split into additions and removals is ambiguous.
     let listed = args.keys().map(|name| snake_case(name));
     let listed = listed.filter(|name| known(&format!("remove_{name}")));
     let parted: String = listed
         .map(|name| format!("pass add_{name} or remove_{name} for {name}; "))
         .collect();
-    let unknown = args.keys().find(|name| !known(name)).cloned();
-    let near = unknown.map_or_else(String::new, |name| {
-        near::did_you_mean(&name, names.iter().copied())
-            .map_or_else(String::new, |near| format!("{near} "))
-    });
+    let unknown: Vec<String> = args.keys().filter(|name| !known(name)).cloned().collect();
+    let mut advised: Vec<&str> = unknown
+        .iter()
+        .filter_map(|name| instead(name, properties?))
+        .collect();
+    advised.dedup();
+    let near = match unknown.first().filter(|_| advised.is_empty()) {
+        Some(name) => near::did_you_mean(name, names.iter().copied())
+            .map_or_else(String::new, |near| format!("{near} ")),
+        None => advised.iter().map(|what| format!("{what}; ")).collect(),
+    };
+    let missing = missing(&args, schema);
     serde_path_to_error::deserialize(Value::Object(args)).map_err(|e| {
         let at = match e.path().to_string() {
             path if path == "." => String::new(),
             path => format!("{path}: "),
         };
-        let wanted = expected(e.path(), schema).map_or_else(String::new, |what| {
-            format!("{}takes {what}; ", at.replace(':', ""))
-        });
+        let wanted = expected(e.path(), schema).map_or_else(
+            || item_advice(e.path(), schema).map_or_else(String::new, |what| format!("{what}; ")),
+            |what| format!("{}takes {what}; ", at.replace(':', "")),
+        );
         let e = e.into_inner();
         refused(format!("the arguments do not fit: {at}{e}"))
             .with_hint(format!(
-                "{near}{parted}{wanted}this tool takes {}",
+                "{near}{parted}{missing}{wanted}this tool takes {}",
                 names.join(", ")
             ))
             .with_source(e)
     })
 }
 
-/// The values that the schema has at a path, in words; `None` where it has nothing there.
+/// What to do instead of passing an argument that is not among `properties`, by [`INSTEAD`].
+fn instead(name: &str, properties: &JsonObject) -> Option<&'static str> {
+    let snake = snake_case(name);
+    let mut rows = INSTEAD.iter();
+    let row = rows.find(|(names, beside, _)| {
+        names.contains(&snake.as_str()) && properties.contains_key(*beside)
+    });
+    row.map(|(_, _, what)| *what)
+}
+
+/// [`instead`] for an argument of an item of a list, such as `comments[0].subjectType`.
+fn item_advice(path: &serde_path_to_error::Path, schema: &JsonObject) -> Option<&'static str> {
+    let mut segments = path.iter();
+    let (Some(Segment::Map { key: list }), Some(_), Some(Segment::Map { key: name })) =
+        (segments.next(), segments.next(), segments.next())
+    else {
+        return None;
+    };
+    let item = schema.get("properties")?.get(list)?.get("items")?;
+    instead(name, item.get("properties")?.as_object()?)
+}
+
+/// The required arguments that are not given, with what each takes.
+fn missing(args: &JsonObject, schema: &JsonObject) -> String {
+    let required = schema.get("required").and_then(Value::as_array);
+    let names = required.into_iter().flatten().filter_map(Value::as_str);
+    let absent = names.filter(|name| !args.contains_key(*name));
+    let described = absent.filter_map(|name| {
+        let of = schema.get("properties")?.get(name)?;
+        let what = in_words(of)?;
+        Some(match of.get("description").and_then(Value::as_str) {
+            Some(text) => format!("pass {name}, {what}: {text}; "),
+            None => format!("pass {name}, {what}; "),
+        })
+    });
+    described.collect()
+}
+
+/// The values that the schema allows at a path, in words; `None` for an unknown path.
 fn expected(path: &serde_path_to_error::Path, schema: &JsonObject) -> Option<String> {
     let mut of: Option<&Value> = None;
     for segment in path.iter() {
@@ -180,7 +138,7 @@ fn expected(path: &serde_path_to_error::Path, schema: &JsonObject) -> Option<Str
                 Some(of) => of.get("properties")?.get(key),
             },
             Segment::Seq { .. } => of?.get("items"),
-            // The value of an enum stands where the enum does.
+            // An enum's value has the path of the enum.
             Segment::Enum { .. } | Segment::Unknown => of,
         };
         of?;
@@ -207,22 +165,28 @@ fn in_words(schema: &Value) -> Option<String> {
     })
 }
 
-/// What was sent, under the names that the schema has and of the types that it wants.
+/// Maps the received arguments to the schema's names and types.
 fn fitted(sent: JsonObject, schema: &JsonObject) -> Result<JsonObject> {
     let properties = schema.get("properties").and_then(Value::as_object);
     let known = |name: &str| properties.is_some_and(|p| p.contains_key(name));
     let mut args = JsonObject::new();
+    let replaces_description = known("title") && !is_required(schema, "title");
     for (name, value) in sent {
-        if value.is_null() {
+        let snake = snake_case(&name);
+        let is_first_page = !known(&snake) && known("cursor") && is_page_one(&snake, &value);
+        if value.is_null() || is_first_page {
             continue;
         }
-        let snake = snake_case(&name);
         let name = if known(&snake) {
             snake
         } else {
             ALIASES
                 .iter()
-                .find(|(to, from)| known(to) && from.contains(&snake.as_str()))
+                .find(|(to, from)| {
+                    let overwrites = replaces_description && *to == "body";
+                    let is_refused = overwrites && NOT_A_DESCRIPTION.contains(&snake.as_str());
+                    known(to) && from.contains(&snake.as_str()) && !is_refused
+                })
                 .map_or(name, |(to, _)| (*to).to_owned())
         };
         let value = coerced(value, properties.and_then(|p| p.get(&name)))?;
@@ -242,9 +206,9 @@ fn fitted(sent: JsonObject, schema: &JsonObject) -> Result<JsonObject> {
     Ok(args)
 }
 
-/// Whether a value says nothing. Clients that send every argument of a schema (the strict modes of
-/// OpenAI and Gemini) put an empty text, an empty list or 0 where their user named nothing. An empty
-/// `content` is that of an empty file.
+/// Returns true for an empty value. Strict modes (OpenAI, Gemini) send every argument of a schema,
+/// with an empty text, an empty list or 0 where the user gave nothing. An empty `content` means an
+/// empty file.
 fn is_blank(value: &Value) -> bool {
     match value {
         Value::String(text) => text.trim().is_empty(),
@@ -254,13 +218,19 @@ fn is_blank(value: &Value) -> bool {
     }
 }
 
+/// Whether an argument says `page` 1, which is where a call without a cursor begins.
+fn is_page_one(name: &str, value: &Value) -> bool {
+    let number = value.to_string();
+    name == "page" && ["0", "1", "1.0"].contains(&number.trim_matches('"'))
+}
+
 fn is_required(schema: &JsonObject, name: &str) -> bool {
     let required = schema.get("required").and_then(Value::as_array);
     required.is_some_and(|names| names.iter().any(|n| n.as_str() == Some(name)))
 }
 
-/// `owner` beside `repo`, as other servers have it. It must not be passed over in silence: the
-/// call would be about another repository than was meant.
+/// Puts `owner` in front of `repo`, as other servers name repositories. Ignoring it would silently
+/// address another repository.
 fn put_owner(args: &mut JsonObject, owner: &Value) -> Result<()> {
     let name = owner.as_str().map(str::trim);
     let (Some(name), repo) = (name, args.get_mut("repo")) else {
@@ -307,10 +277,9 @@ fn snake_case(name: &str) -> String {
     out
 }
 
-/// A value as the type that the schema wants, where it can be read as one.
+/// Converts a value to the schema's type, if possible.
 ///
-/// # Errors
-/// As [`fitted`], of an object in it.
+/// # Errors As [`fitted`], for a nested object.
 pub(super) fn coerced(value: Value, schema: Option<&Value>) -> Result<Value> {
     let wanted = schema.and_then(|s| s.get("type")).and_then(Value::as_str);
     Ok(match (wanted, value) {
@@ -320,7 +289,7 @@ pub(super) fn coerced(value: Value, schema: Option<&Value>) -> Result<Value> {
             let number = digits.parse::<u64>();
             number.map_or(Value::String(text), Value::from)
         }
-        // A model's 30.0 is 30.
+        // Models send 30.0 for 30.
         (Some("integer"), Value::Number(n)) if n.as_u64().is_none() => match n.as_f64() {
             Some(f) if f.fract() == 0.0 && (0.0..9e15).contains(&f) => {
                 Value::from(format!("{f:.0}").parse::<u64>().unwrap_or_default())
@@ -340,7 +309,7 @@ pub(super) fn coerced(value: Value, schema: Option<&Value>) -> Result<Value> {
             coerced(Value::String(on.to_string()), schema)?
         }
         (Some("string"), Value::String(text)) => {
-            // An enum in another case, with blanks around it, or one of what is named in the plural.
+            // An enum in another case, with surrounding blanks, or in the plural.
             let choices = schema.and_then(choices);
             let same = |c: &&Value| {
                 c.as_str()
@@ -351,7 +320,7 @@ pub(super) fn coerced(value: Value, schema: Option<&Value>) -> Result<Value> {
                 .unwrap_or(Value::String(text))
         }
         (Some("array"), Value::String(text)) => {
-            // A list that was written as JSON text, or as words with commas.
+            // A list as JSON text, or as words with commas.
             match serde_json::from_str::<Value>(&text) {
                 Ok(written @ (Value::Array(_) | Value::Object(_))) => coerced(written, schema)?,
                 _ => {
@@ -372,7 +341,7 @@ pub(super) fn coerced(value: Value, schema: Option<&Value>) -> Result<Value> {
             let items = items.map(|item| coerced(item, of));
             Value::Array(items.collect::<Result<_>>()?)
         }
-        // Names and their values, where each is one text.
+        // An object of names and values, for a list of texts.
         (Some("array"), Value::Object(sent))
             if schema
                 .and_then(|s| s.pointer("/items/type"))
@@ -386,7 +355,7 @@ pub(super) fn coerced(value: Value, schema: Option<&Value>) -> Result<Value> {
             });
             pairs.collect()
         }
-        // One of a list's items alone.
+        // A single item instead of a list.
         (Some("array"), one @ (Value::Object(_) | Value::Number(_))) => {
             coerced(Value::Array(vec![one]), schema)?
         }
@@ -398,7 +367,7 @@ pub(super) fn coerced(value: Value, schema: Option<&Value>) -> Result<Value> {
     })
 }
 
-/// The items of a list of choices that were written as one text with commas.
+/// Splits a text with commas into the items of a list of choices.
 fn parted(item: Value, of: Option<&Value>) -> Vec<Value> {
     match (&item, of.and_then(choices)) {
         (Value::String(text), Some(_)) if text.contains(',') => {
@@ -477,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn the_names_that_are_also_taken_are_taken_and_documented() {
+    fn argument_aliases_are_accepted_and_documented() {
         let mut table = String::from("| argument | also taken |\n|---|---|\n");
         for (name, also) in ALIASES {
             table += &format!("| `{name}` | `{}` |\n", also.join("`, `"));
@@ -498,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn names_and_numbers_in_any_spelling() {
+    fn argument_names_and_numbers_are_lenient() {
         for key in [
             "number",
             "pullNumber",
@@ -545,7 +514,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_a_list_is_forgiven_as_well() {
+    fn list_items_are_parsed_leniently() {
         let side = Some("right".to_owned());
         for comments in [
             json!([{"path": "a.rs", "line": 7, "side": "right"}]),
@@ -578,7 +547,7 @@ mod tests {
     }
 
     #[test]
-    fn an_owner_is_put_in_front_or_is_the_repositorys() {
+    fn owner_is_prepended_or_must_match_the_repository() {
         for (mut sent, repo) in [
             (json!({"owner": "o", "repo": "r"}), "o/r"),
             (json!({"Owner": " o ", "repo": "r"}), "o/r"),
@@ -593,7 +562,7 @@ mod tests {
             sent["number"] = json!(1);
             assert_eq!(parse(sent).unwrap().repo, repo);
         }
-        // In silence the call would go elsewhere.
+        // Silently ignoring the owner would address another repository.
         for (mut sent, says) in [
             (json!({"owner": "o"}), "\"o\" is given without repo"),
             (
@@ -609,7 +578,7 @@ mod tests {
     }
 
     #[test]
-    fn optional_arguments_that_are_blank_count_as_absent() {
+    fn blank_optional_arguments_count_as_absent() {
         let sent = json!({
             "repo": "o/r", "number": 1, "limit": 0, "labels": [], "include": [""], "verdict": " ",
             "comments": [{"path": "a.rs", "line": 7, "side": ""}],
@@ -618,7 +587,7 @@ mod tests {
         assert_eq!((got.limit, got.verdict), (None, None));
         assert_eq!((got.labels.len(), got.include.len()), (0, 0));
         assert_eq!(got.comments[0].side, None);
-        // What is required is not left out.
+        // A required argument is kept even if blank.
         let got = parse(json!({"repo": "", "number": 1})).unwrap();
         assert_eq!(got.repo, "");
     }
@@ -660,6 +629,76 @@ mod tests {
     }
 
     #[test]
+    fn comment_on_an_edit_is_not_the_description() {
+        let schema = json!({"properties": {
+            "title": {"type": "string"}, "body": {"type": "string"}, "append": {"type": "string"}
+        }});
+        let schema = schema.as_object().unwrap();
+        for name in ["comment", "message", "commitMessage"] {
+            let sent = json!({(name): "Looks good"});
+            let got = fit(sent.as_object().cloned(), schema).unwrap();
+            assert_eq!(Value::from(got), sent, "{name}");
+        }
+        let sent = json!({"description": "What it does"});
+        let got = fit(sent.as_object().cloned(), schema).unwrap();
+        assert_eq!(Value::from(got), json!({"body": "What it does"}));
+        assert!(instead("comment", schema["properties"].as_object().unwrap()).is_some());
+    }
+
+    #[test]
+    fn first_page_is_a_call_without_cursor() {
+        let schema = json!({"properties": {"cursor": {"type": "string"}}});
+        let schema = schema.as_object().unwrap();
+        for page in [json!(1), json!("1"), json!(1.0), json!(0)] {
+            let sent = json!({"page": page});
+            assert!(fit(sent.as_object().cloned(), schema).unwrap().is_empty());
+        }
+        let sent = json!({"page": 2});
+        let got = fit(sent.as_object().cloned(), schema).unwrap();
+        assert_eq!(Value::from(got), sent);
+    }
+
+    #[test]
+    fn sections_take_the_names_of_other_servers() {
+        let one = |choices: Value, sent: &str| {
+            let schema = json!({"type": "string", "enum": choices});
+            coerced(json!(sent), Some(&schema)).unwrap()
+        };
+        let view = json!(["checks", "threads", "comments"]);
+        assert_eq!(one(view.clone(), "status"), "checks");
+        assert_eq!(one(view.clone(), "review_comments"), "threads");
+        assert_eq!(one(view, "threads"), "threads");
+        let context = json!(["comments", "ci", "ci_logs"]);
+        assert_eq!(one(context.clone(), "checks"), "ci");
+        assert_eq!(one(context.clone(), "logs"), "ci_logs");
+        assert_eq!(one(context, "threads"), "comments");
+    }
+
+    #[test]
+    fn refusals_say_what_to_do_instead() {
+        let comment = json!([{"path": "a", "line": 1, "startSide": "LEFT"}]);
+        for (sent, says) in [
+            (json!({"repo": "o/r"}), "pass number, a text; "),
+            (
+                json!({"repo": "o/r", "number": 1, "direction": "desc"}),
+                "the order is newest first; this tool takes ",
+            ),
+            (
+                json!({"repo": "o/r", "number": 1, "method": "get"}),
+                "leave method out: include names the sections, ",
+            ),
+            (
+                json!({"repo": "o/r", "number": 1, "comments": comment}),
+                "side counts for both ends; this tool takes ",
+            ),
+        ] {
+            let e = parse(sent).unwrap_err();
+            let hint = e.hint().unwrap().text().to_owned();
+            assert!(hint.starts_with(says), "{hint}");
+        }
+    }
+
+    #[test]
     fn objects_are_lists_of_pairs_where_items_are_texts() {
         let texts = json!({"type": "array", "items": {"type": "string"}});
         let sent = json!({"Points": 3, "Size": "M", "None": null});
@@ -668,7 +707,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_values_name_what_the_argument_takes() {
+    fn bad_values_name_the_accepted_values() {
         for (key, value, says) in [
             ("limit", json!("many"), "limit takes a whole number; "),
             (
@@ -704,7 +743,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_says_what_does() {
+    fn invalid_arguments_name_the_problem() {
         for (sent, says) in [
             (json!({"repo": "o/r"}), "missing field `number`"),
             (

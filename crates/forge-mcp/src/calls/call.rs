@@ -1,4 +1,4 @@
-//! One call of a tool: which repository, whether it is allowed, whom to ask, whom to tell.
+//! One call of a tool: repository, permissions, confirmation, progress.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -23,10 +23,10 @@ use super::{
 };
 use crate::content::{Cleaner, MESSAGE};
 
-/// A call under way.
+/// A tool call in progress.
 pub(crate) struct Call {
     pub server: ServerState,
-    /// Cleans and counts what the answer quotes.
+    /// Cleans the quoted text of the result and counts the removals.
     pub cleaner: Cleaner,
     spec: Spec,
     pub params: CallToolRequestParams,
@@ -35,14 +35,14 @@ pub(crate) struct Call {
     turn: Mutex<Option<OwnedSemaphorePermit>>,
 }
 
-/// Where a pull request is.
+/// A pull request in an open repository.
 #[derive(Debug)]
 pub(crate) struct Target {
     pub repo: Repo,
     pub id: PrId,
 }
 
-/// Where an issue is.
+/// An issue in an open repository.
 #[derive(Debug)]
 pub(crate) struct IssueTarget {
     pub repo: Repo,
@@ -72,14 +72,14 @@ impl Call {
         }
     }
 
-    /// Waits until there is room for more work, and takes that room until the call ends.
+    /// Waits for a free slot and holds it until the call ends.
     pub async fn take_turn(&self) -> Result<()> {
         let turn = self.server.turn().await?;
         *self.turn.lock().unwrap_or_else(PoisonError::into_inner) = Some(turn);
         Ok(())
     }
 
-    /// Leaves its room to others while it waits for somebody.
+    /// Releases the slot while the call waits for the user.
     pub fn give_turn(&self) {
         drop(
             self.turn
@@ -89,7 +89,7 @@ impl Call {
         );
     }
 
-    /// What is known of what the call was about.
+    /// The context of the call so far.
     pub fn about(&self) -> About {
         self.about
             .lock()
@@ -97,18 +97,18 @@ impl Call {
             .clone()
     }
 
-    /// Remembers its arguments, by the names of the schema.
+    /// Records the arguments, by schema name.
     pub fn learn_arguments(&self, arguments: &JsonObject) {
         let arguments = Arc::new(arguments.clone());
         self.note(|about| about.arguments = Some(arguments));
     }
 
-    /// A hint in the words of the tools.
+    /// Renders a hint as a tool call.
     pub fn advise(&self, hint: &Hint) -> Advice {
         Advice::of(hint, &self.about(), &self.cleaner, MESSAGE)
     }
 
-    /// What happened, and what to do next.
+    /// The error message with its recovery.
     pub fn tell(&self, e: &Error) -> String {
         match e.hint() {
             Some(hint) => format!("{}; {}", e.message(), self.advise(hint)),
@@ -120,11 +120,10 @@ impl Call {
         change(&mut self.about.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// The repository of an argument, opened for what this tool does.
+    /// Opens the repository of an argument, with the access that this tool needs.
     ///
-    /// # Errors
-    /// `invalid_input` for a locator that cannot be understood, `permission_denied` for one that is
-    /// not allowed; nothing is sent before that.
+    /// # Errors `invalid_input` for an invalid locator, `permission_denied` for one that is not
+    /// allowed; both before any request.
     pub async fn repo(&self, named: Option<&str>) -> Result<Repo> {
         let id = self.server.repo_id(named).await?;
         self.open(&id).await
@@ -135,17 +134,16 @@ impl Call {
         self.server.open(id, self.spec.effect.is_write()).await
     }
 
-    /// The pull request of `repo` and `number`.
+    /// Resolves the pull request of `repo` and `number`.
     ///
-    /// # Errors
-    /// As [`Self::repo`]; `invalid_input` when the two name different repositories, so that a URL
-    /// in somebody's text cannot lead a call elsewhere.
+    /// # Errors As [`Self::repo`]; `invalid_input` if they name different repositories: a URL in a
+    /// foreign text cannot redirect a call.
     pub async fn pull(&self, repo: Option<&str>, number: &str) -> Result<Target> {
         let (target, _) = self.select(repo, number, SelectedPull::unambiguous).await?;
         Ok(target)
     }
 
-    /// As [`Self::pull`]; of several of a branch the newest, with the warning that names the others.
+    /// As [`Self::pull`]; of several for one branch the newest, with a warning about the others.
     ///
     /// # Errors
     /// As [`Self::pull`].
@@ -242,7 +240,7 @@ impl Call {
         Ok((Target { repo, id }, None))
     }
 
-    /// The issue of `repo` and `issue`.
+    /// Resolves the issue of `repo` and `issue`.
     ///
     /// # Errors
     /// As [`Self::pull`]; `invalid_input` for the URL of a pull request.
@@ -263,7 +261,7 @@ impl Call {
         }
         let id = match (named.or(of), &key) {
             (Some(id), _) => id,
-            // Whose record it is would be asked before it is known whether that is allowed.
+            // Finding the repository of a record would need a request before the permission check.
             (None, PrKey::Record(uri)) => {
                 let message = format!("{uri} does not say its repository");
                 return Err(Error::invalid("repo", message).with_hint("pass repo as well"));
@@ -281,11 +279,10 @@ impl Call {
         Ok(IssueTarget { repo, id })
     }
 
-    /// An issue that one of `repo` is related to, as the argument `field` names it.
+    /// Resolves an issue that is related to one of `repo`; `field` is the argument.
     ///
-    /// # Errors
-    /// `invalid_input` for what names no issue; `permission_denied` for one of a repository that this
-    /// server may not use.
+    /// # Errors `invalid_input` for an invalid name; `permission_denied` for an issue of a
+    /// forbidden repository.
     pub async fn related(&self, repo: &Repo, field: &'static str, named: &str) -> Result<IssueId> {
         let (of, key) = self.issue_key(named).map_err(|e| match e.hint() {
             Some(hint) => Error::invalid(field, e.message()).with_hint(hint),
@@ -305,7 +302,7 @@ impl Call {
         })
     }
 
-    /// The key that a text names, and the repository where the text has it.
+    /// The issue key in a text, and the repository if the text names one.
     fn issue_key(&self, named: &str) -> Result<(Option<RepoId>, PrKey)> {
         let named = named.trim();
         if let Ok(number) = named.strip_prefix('#').unwrap_or(named).parse() {
@@ -324,7 +321,7 @@ impl Call {
         }
     }
 
-    /// A pull request that its head branch has led to.
+    /// The pull request that was found by its head branch.
     async fn found(&self, found: SelectedPull) -> Result<(Target, Option<Warning>)> {
         self.note(|about| about.number = Some(found.id.key.to_string()));
         let write = self.spec.effect.is_write();
@@ -337,11 +334,10 @@ impl Call {
         Ok((target, ambiguity))
     }
 
-    /// Another pull request of an open repository, as the argument `field` names it.
+    /// Resolves another pull request of an open repository; `field` is the argument.
     ///
-    /// # Errors
-    /// `invalid_input` for what names none or one of another repository; `permission_denied` for a
-    /// record of somebody unknown, where a list is in force.
+    /// `invalid_input` for an invalid name or another repository; with an allow list,
+    /// `permission_denied` for a record of an unknown account.
     pub async fn other(&self, repo: &Repo, field: &'static str, named: &str) -> Result<PrId> {
         let own = repo.id();
         let key = match locator::parse_selector(named, self.server.forges().hosts())? {
@@ -372,10 +368,9 @@ impl Call {
         })
     }
 
-    /// The comment of an id that the caller has named.
+    /// Resolves the comment with an id from the caller.
     ///
-    /// # Errors
-    /// Where a list is in force, `permission_denied` for a record of somebody who has neither a pull
+    /// With an allow list, `permission_denied` for a record of an account that has neither a pull
     /// request in the repository nor a comment on this one.
     pub async fn comment(&self, target: &Target, key: String) -> Result<CommentId> {
         let id = CommentId {
@@ -403,15 +398,14 @@ impl Call {
         }
     }
 
-    /// Lets somebody agree before it is done.
+    /// Asks the user to confirm.
     ///
-    /// # Errors
-    /// [`Stop::Ask`] while nobody has answered; `cancelled` when the answer is no.
+    /// # Errors [`Stop::Ask`] until the user has answered; `cancelled` if the answer is no.
     pub async fn confirm(&self, ask: Ask<'_>) -> Result<(), Stop> {
         confirm::confirm(self, ask).await
     }
 
-    /// Tells a client that wants to know how far it is. A client that has gone is no reason to fail.
+    /// Sends a progress notification if the client asked for them; a lost client is no error.
     pub async fn progress(&self, done: u32, total: Option<u32>, what: &str) {
         let Some(token) = self.ctx.meta.get_progress_token() else {
             return;

@@ -1,10 +1,10 @@
-//! Somebody agrees before a merge, a deletion or a force operation.
+//! User confirmation before a merge, a deletion or a force operation.
 //!
-//! A client of 2026-07-28 is answered with a question and a sealed state, and calls again with
-//! both; one of 2025-11-25 is asked within the call. A seal is bound to the tool, its arguments, the
-//! repository, the head and all that the question names, holds for five minutes and is taken once. A
-//! client that cannot ask gets the question and the same seal, which its next call has to bring as
-//! `confirm`, unless the server was started so that somebody has to be asked.
+//! With 2026-07-28 the result is a question and a sealed state, and the client calls again with
+//! both; with 2025-11-25 the client is asked during the call. A seal is bound to the tool, its
+//! arguments, the repository, the head and everything that the question names. It is valid for five
+//! minutes and once. A client that cannot ask gets the question and the same seal, and passes the
+//! seal as `confirm` in its next call, unless the server requires that a person is asked.
 
 use forge_core::{Error, ErrorKind, PrId, Result, model::PrState};
 use rmcp::{
@@ -22,24 +22,23 @@ use serde_json::Value;
 use super::{Call, Stop};
 use crate::safety::seals::TTL;
 
-/// The name of the question.
+/// The key of the question.
 const KEY: &str = "confirm";
 
-/// What is to be agreed to.
+/// Request for a confirmation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ask<'a> {
     /// The pull request.
     pub id: &'a PrId,
-    /// Its head, if it is known.
+    /// The head, if known.
     pub head: Option<&'a str>,
-    /// What it is while the question is asked: an answer is worth nothing once that is over.
+    /// The state at the time of the question; an answer is void once the state changes.
     pub state: PrState,
-    /// The question, with all that somebody needs to know.
+    /// The complete question.
     pub question: &'a str,
-    /// What the question names beside the head and the arguments: an answer is worth nothing once that
-    /// is other.
+    /// Facts in the question beyond the head and the arguments; an answer is void if they change.
     pub bound: &'a str,
-    /// What the caller wrote as `confirm`.
+    /// The caller's `confirm` argument.
     pub confirm: Option<&'a str>,
 }
 
@@ -73,7 +72,7 @@ pub(crate) async fn confirm(call: &Call, ask: Ask<'_>) -> Result<(), Stop> {
             };
         }
         let can_ask = call.ctx.client_capabilities().and_then(|c| c.elicitation);
-        // A client that names no way of asking has the form.
+        // A client that names no mode supports forms.
         if can_ask.is_some_and(|e| e.form.is_some() || e.url.is_none()) {
             let schema = ElicitationSchema::builder()
                 .required_property(
@@ -97,13 +96,13 @@ pub(crate) async fn confirm(call: &Call, ask: Ask<'_>) -> Result<(), Stop> {
             )];
             let sealed = call.server.seals().seal(&bind)?;
             let mut required = InputRequiredResult::new(Some(requests.into()), Some(sealed));
-            // The question names the pull request as others have.
+            // The question contains foreign text, such as the title.
             required.meta = Some(call.cleaner.mark());
             return Err(Stop::Ask(Box::new(required)));
         }
         return brought(call, &ask, &bind).map_err(Stop::from);
     }
-    // Somebody may think for minutes: others work meanwhile.
+    // The user may think for minutes, so the slot is released.
     call.give_turn();
     let answer = call
         .ctx
@@ -112,7 +111,7 @@ pub(crate) async fn confirm(call: &Call, ask: Ask<'_>) -> Result<(), Stop> {
         .await;
     match answer {
         Ok(Some(Form { confirm: true })) => Ok(call.take_turn().await?),
-        // A stateless connection has nobody to ask either.
+        // A stateless connection cannot ask the user either.
         Err(ElicitationError::CapabilityNotSupported) => {
             brought(call, &ask, &bind)?;
             Ok(call.take_turn().await?)
@@ -133,12 +132,12 @@ pub(crate) async fn confirm(call: &Call, ask: Ask<'_>) -> Result<(), Stop> {
     }
 }
 
-/// What a confirmation is worth for, and nothing else.
+/// Everything to which a confirmation is bound.
 fn bind(call: &Call, ask: &Ask<'_>) -> String {
     let mut args = call.params.arguments.clone().unwrap_or_default();
-    // The head is bound by itself, whether the caller names it or not.
+    // The head is bound separately, whether the caller passes it or not.
     args.retain(|name, _| !["confirm", "expected_head"].contains(&name.as_str()));
-    // Keys are sorted, so that the order in which a client sends them makes no difference.
+    // Keys are sorted, so that the client's order makes no difference.
     let args: std::collections::BTreeMap<String, Value> = args.into_iter().collect();
     let args = serde_json::to_string(&args).unwrap_or_default();
     format!(
@@ -168,8 +167,8 @@ fn declined(ask: &Ask<'_>) -> Error {
     .with_hint("do not repeat it: ask the user what to do instead")
 }
 
-/// The policy for clients that cannot ask: the call brings the seal of the question that an earlier
-/// call got; or nothing is done, because there a model would agree with itself.
+/// Policy for clients that cannot ask: the call has to pass the seal of an earlier question. If the
+/// server requires a person, the call is refused, because a model would confirm its own request.
 fn brought(call: &Call, ask: &Ask<'_>, bind: &str) -> Result<()> {
     if call.server.options().confirm_required {
         return Err(nobody_to_ask(&call.params.name, ask));
@@ -185,8 +184,8 @@ fn brought(call: &Call, ask: &Ask<'_>, bind: &str) -> Result<()> {
     let seal = seals.seal(bind)?;
     let message = format!("{why}. {}", ask.question);
     Err(Error::invalid("confirm", message).with_hint(format!(
-        "this client cannot ask the user, so ask yourself; if the user agrees, repeat the call with \
-         confirm=\"{seal}\""
+        "this client cannot ask, so ask the user yourself, with this question; after a yes, repeat the \
+         call with confirm=\"{seal}\""
     )))
 }
 

@@ -1,4 +1,4 @@
-//! The diff of a pull request, read for a call.
+//! Reads the diff of a pull request for a call.
 
 use std::sync::Arc;
 
@@ -11,19 +11,17 @@ use futures::TryStreamExt;
 use super::Call;
 use crate::budget::diff_cache::{DiffCache, Ends, File, Whole};
 
-/// The longest diff that is read, in bytes; what is behind it is said to be left out.
+/// Maximum bytes of a diff that are read; a warning states the omission.
 const MOST_BYTES: usize = 64 * 1024 * 1024;
 
-/// How often a diff is read whose ends move meanwhile.
+/// How often a diff is read if head or base move meanwhile.
 const TRIES: usize = 2;
 
-/// The diff of a pull request as `req` wants it, which was between `ends` when it was last looked at,
-/// from an earlier reading where there was one. It says what it is between, for that can have moved.
-/// The client of `call` hears of every mebibyte, and the clone that its server was started in helps
-/// where it can.
+/// Reads the diff that `req` selects, or takes it from the cache if it was read between the same
+/// `ends`. The result states its ends, because they may have moved. The client of `call` gets
+/// progress per mebibyte; the server's own clone is used if possible.
 ///
-/// # Errors
-/// As [`Repo::diff`]; `conflict` when an end moves each time that the diff is read.
+/// # Errors As [`Repo::diff`]; `conflict` if head or base move during every attempt.
 pub(crate) async fn read(
     cache: &DiffCache,
     repo: &Repo,
@@ -43,7 +41,7 @@ pub(crate) async fn read(
         }
         let mut whole = read_now(repo, pr, req, call).await?;
         if whole.ends.head.is_empty() || whole.ends.head != ends.head {
-            // It does not say what it is of, or something else: a push may have come in between.
+            // The diff has no or another head: a push may have come in between.
             let now = Ends::of(&repo.view(pr, PrFields::ROW).await?);
             if now != ends {
                 before = std::mem::replace(&mut ends, now);
@@ -58,7 +56,7 @@ pub(crate) async fn read(
     Err(moved(&before, &ends))
 }
 
-/// An end is another one than it was.
+/// The error for a head or base that has moved.
 pub(crate) fn moved(from: &Ends, to: &Ends) -> Error {
     let (what, from, to) = match from.head == to.head {
         true => ("base", &from.base, &to.base),
@@ -75,7 +73,7 @@ pub(crate) fn moved(from: &Ends, to: &Ends) -> Error {
     .with_hint("call again when nobody pushes")
 }
 
-/// The diff as the forge sends it now; of its ends it knows the head at most.
+/// Reads the diff from the forge, which reports at most the head.
 async fn read_now(repo: &Repo, pr: &PrId, req: &DiffReq, call: Option<&Call>) -> Result<Whole> {
     let clone = match call {
         Some(call) => call.server.clone_of(repo).await,
@@ -110,7 +108,7 @@ async fn read_now(repo: &Repo, pr: &PrId, req: &DiffReq, call: Option<&Call>) ->
                 .with_hint("fetch the head and use git diff for the rest"),
             );
             cut = true;
-            // Half a line would name another file.
+            // A partial line could name another file.
             bytes.truncate(
                 bytes
                     .iter()
@@ -133,16 +131,15 @@ async fn read_now(repo: &Repo, pr: &PrId, req: &DiffReq, call: Option<&Call>) ->
     })
 }
 
-/// How many files the forge says there are beyond those of the diff. Of one since an earlier head
-/// nobody counts them.
+/// The number of files that the diff lacks, by the forge's count. There is no count for a diff
+/// since an earlier head.
 pub(crate) fn withheld(pull: &PullRequest, whole: &Whole) -> Option<u64> {
     let all = pull.changed_files.filter(|_| whole.since.is_none())?;
     let read = whole.files.len() as u64;
     all.checked_sub(read).filter(|n| *n > 0)
 }
 
-/// What of the changed files is not in the diff as it was read: of a path that it lacks, nobody knows
-/// whether it is changed.
+/// Text about changed files that the diff lacks: an absent path may still be a changed file.
 pub(crate) fn missing(pull: &PullRequest, whole: &Whole) -> Option<String> {
     match (whole.cut, withheld(pull, whole)) {
         (true, Some(n)) => Some(format!("{n} more files are behind what was read")),

@@ -1,4 +1,4 @@
-//! A failure as a result that a model can act on.
+//! Renders a failure as a result that a model can act on.
 
 use std::time::Duration;
 
@@ -34,9 +34,9 @@ pub(super) struct ErrorOut {
     actual: Option<Clean>,
 }
 
-/// The call that gets further: that of the hint, else what helps with failures of this kind.
+/// The recovery call: that of the hint, else the usual one for this kind of failure.
 fn next(e: &Error, advice: Option<Advice>, about: &About) -> Option<ToolCall> {
-    // What may have happened is looked at before it is repeated.
+    // A write that may have happened is checked before it is repeated.
     let reads = |action: &Action| match action.call() {
         Call::Op(op) => op.effect() == Effect::Read,
         _ => false,
@@ -47,7 +47,7 @@ fn next(e: &Error, advice: Option<Advice>, about: &About) -> Option<ToolCall> {
     advised.or_else(|| about.call_of(&usual(e, about)?, MESSAGE))
 }
 
-/// What helps with failures of a kind.
+/// The usual recovery for a kind of failure.
 fn usual(e: &Error, about: &About) -> Option<Action> {
     let is_ambiguous = e.retry() == Retry::Ambiguous;
     let pulls = || Action::op(Op::PrList).with(Param::State, "all");
@@ -65,7 +65,7 @@ fn usual(e: &Error, about: &About) -> Option<Action> {
             what: Noun::Comment,
         } => Action::op(Op::CommentList),
         ErrorKind::Unauthenticated { .. } => Action::new(Call::Capabilities),
-        // What is asked of that repository is refused, whatever it is.
+        // Every call to that repository is refused.
         ErrorKind::PermissionDenied { missing, .. }
             if missing
                 .iter()
@@ -76,7 +76,7 @@ fn usual(e: &Error, about: &About) -> Option<Action> {
         ErrorKind::PermissionDenied { .. } if about.repo.is_some() => {
             Action::new(Call::Capabilities)
         }
-        // The hint has the nearest thing that works.
+        // The hint already names an alternative.
         ErrorKind::Unsupported { .. } => return None,
         ErrorKind::Precondition(_) | ErrorKind::Conflict { .. } => look(),
         _ if is_ambiguous && is_issue.contains(&true) => look(),
@@ -88,8 +88,8 @@ fn usual(e: &Error, about: &About) -> Option<Action> {
     })
 }
 
-/// What happened, why, and the next call; the same as data beside it. What is long in it is cut, each
-/// part alone, so that the others are there: a call that would have to be cut is left out.
+/// The failure, its reason and the next call, as text and data. Long parts are cut one by one, so
+/// that none displaces another; a call that is too long is left out.
 pub(crate) fn result(e: &Error, about: &About) -> CallToolResult {
     let cleaner = Cleaner::new();
     let retry_after = match e.retry() {
@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_long_in_a_failure_is_cut_and_counted() {
+    fn long_failure_parts_are_cut_and_counted() {
         let long = "a".repeat(300_000);
         let kind = ErrorKind::Conflict {
             what: Changed::Head,
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_that_quotes_somebody_is_marked_as_every_result_is() {
+    fn failure_with_foreign_text_is_marked() {
         let e = Error::invalid("head", "no branch \u{202e}evil\u{200b}")
             .with_hint("there is ma\u{200b}in");
         let about = About {
@@ -225,7 +225,7 @@ mod tests {
         let sent = serde_json::to_value(&failed).unwrap();
         let mark = &sent["_meta"]["forge/content"];
         assert_eq!(mark["integrity"], "untrusted");
-        // Each once, although the text and the data both have it.
+        // Hidden characters are counted once, although text and data both contain them.
         assert_eq!(mark["hidden_characters_removed"], 3);
         assert_eq!(mark["html_comments_removed"], 0);
         assert_eq!(mark["unseen_texts_removed"], 0);

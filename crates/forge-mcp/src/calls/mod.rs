@@ -1,6 +1,7 @@
-//! Calls of tools: what they share, how they are routed, whom they ask and how they fail.
+//! Tool calls: shared state, routing, confirmation and failures.
 
 mod action;
+mod aliases;
 mod args;
 mod call;
 mod confirm;
@@ -15,6 +16,7 @@ pub use options::{Options, TOOL_SETS};
 pub use route::Route;
 pub(crate) use {
     action::{About, Advice, ToolCall, Tools},
+    aliases::TOOL_ALIASES,
     args::{CLEARED, replacement},
     call::{Call, IssueTarget, Target},
     confirm::Ask,

@@ -5,8 +5,7 @@ use forge_core::{Capability, ForgeKind};
 
 use crate::safety::allow::AllowList;
 
-/// The sets of tools that are there when they are named, and the tools of each: all others are there
-/// from the start.
+/// Optional tool sets, each with its tools; all other tools are offered by default.
 pub const TOOL_SETS: &[(&str, &[&str])] = &[
     (
         "issues",
@@ -30,35 +29,35 @@ pub const TOOL_SETS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// The tools that are there where a forge of the allowed repositories can do this.
+/// Tools that are offered only if a forge of the allowed repositories has this capability.
 const NEEDS: &[(&str, Capability)] = &[("pr_resubmit", Capability::PrResubmit)];
 
-/// What a server may do.
+/// Options of a server.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Tools that change something are there.
+    /// Offers tools that write.
     pub write: bool,
-    /// The repositories that it may touch; all where the list is empty, except that a directory needs
-    /// a place in [`Self::paths`] or to be where the server was started.
+    /// The accessible repositories; empty allows all, except that a local directory has to be in
+    /// [`Self::paths`] or be where the server was started.
     pub repos: AllowList,
-    /// The directories whose repositories it may touch as well.
+    /// The directories whose repositories are also accessible.
     pub paths: AllowList,
-    /// The repositories among them that it may change; all of them where the list is empty.
+    /// The writable ones of these repositories; empty allows all of them.
     pub writable: AllowList,
-    /// Refuses what needs somebody's word where the client cannot ask for it.
+    /// Refuses calls that need a confirmation if the client cannot ask the user.
     pub confirm_required: bool,
-    /// The names of [`TOOL_SETS`] whose tools are there as well.
+    /// The names of [`TOOL_SETS`] to offer in addition.
     pub tool_sets: Vec<String>,
-    /// The tools that are there beside those sets; where it is empty, all that are in no set.
+    /// The tools offered in addition to those sets; empty offers all that are in no set.
     pub tools: Vec<String>,
-    /// The tools that are not there.
+    /// The tools that are not offered.
     pub without_tools: Vec<String>,
-    /// The directory whose repository is meant where none is named.
+    /// The directory of the default repository.
     pub dir: PathBuf,
 }
 
 impl Options {
-    /// Whether a tool of this name is there.
+    /// Returns true if the tool is offered.
     pub(crate) fn offers(&self, tool: &str) -> bool {
         let has = |names: &[String]| names.iter().any(|name| name == tool);
         let set = TOOL_SETS.iter().find(|(_, tools)| tools.contains(&tool));
@@ -72,7 +71,7 @@ impl Options {
             && needed.is_none_or(|(_, needed)| self.reaches(*needed))
     }
 
-    /// Whether a forge that may be changed has a capability.
+    /// Returns true if a forge with writable repositories has a capability.
     fn reaches(&self, needed: Capability) -> bool {
         let can = |kind: &ForgeKind| {
             let mut backends = backends().iter();
@@ -84,7 +83,7 @@ impl Options {
             .all(|list| list.is_empty() || list.kinds().any(&can))
     }
 
-    /// The repositories that the lists name one by one.
+    /// The repositories that the lists name individually.
     pub(crate) fn named(&self) -> impl Iterator<Item = &str> {
         self.repos.named().chain(self.paths.named())
     }

@@ -1,4 +1,4 @@
-//! A tool and how it is called.
+//! Definition of a tool and its route.
 
 use std::{future::Future, pin::Pin, sync::Arc};
 
@@ -16,28 +16,28 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use super::{Call, ServerState, args, failure, schema};
 
-/// What a tool says of itself.
+/// Description of a tool.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spec {
     pub name: &'static str,
     pub title: &'static str,
-    /// What it does, what it does not do, and which tool does.
+    /// Purpose and limits of the tool, and alternatives.
     pub description: &'static str,
     pub effect: Effect,
 }
 
-/// What a call of it does, which the four hints say.
+/// Effect of a call, which determines the four annotations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
-    /// Nothing is changed.
+    /// Reads only.
     Read,
-    /// Something is added; the same call again adds it again.
+    /// Adds something; repeating the call adds it again.
     Add,
-    /// Something is set; the same call again changes nothing.
+    /// Sets something; repeating the call changes nothing.
     Set,
-    /// Something is set in the place of what was there, or added to it.
+    /// Replaces or extends something.
     Replace,
-    /// Something is set that cannot simply be taken back; the same call again changes nothing.
+    /// Sets something that is hard to undo; repeating the call changes nothing.
     Destroy,
 }
 
@@ -55,12 +55,12 @@ impl Effect {
     }
 }
 
-/// One tool: a file under `tools/`.
+/// A tool: one file under `tools/`.
 pub(crate) trait Tool: 'static {
     const SPEC: Spec;
-    /// What it takes.
+    /// The arguments.
     type Args: DeserializeOwned + JsonSchema + Send + 'static;
-    /// What programs get.
+    /// The structured result.
     type Out: Serialize + JsonSchema + Send;
 
     fn run(
@@ -69,19 +69,19 @@ pub(crate) trait Tool: 'static {
     ) -> impl Future<Output = Result<Answer<Self::Out>, Stop>> + Send;
 }
 
-/// What a tool found: text for the model, data for programs.
+/// Result of a tool: text for the model, data for programs.
 #[derive(Debug)]
 pub(crate) struct Answer<T> {
     pub text: String,
     pub data: T,
 }
 
-/// Why a tool has no answer.
+/// Reason for a missing result.
 #[derive(Debug)]
 pub(crate) enum Stop {
-    /// It failed.
+    /// The call failed.
     Failed(Error),
-    /// Somebody has to be asked first.
+    /// The user has to answer first.
     Ask(Box<InputRequiredResult>),
 }
 
@@ -95,7 +95,7 @@ type Called = Pin<Box<dyn Future<Output = Result<CallToolResponse, ErrorData>> +
 type Handler =
     dyn Fn(ServerState, CallToolRequestParams, RequestContext<RoleServer>) -> Called + Send + Sync;
 
-/// A tool in a server's list.
+/// A tool with its handler.
 #[derive(Clone)]
 pub struct Route {
     pub(crate) definition: Definition,
@@ -110,7 +110,7 @@ impl std::fmt::Debug for Route {
 }
 
 impl Route {
-    /// A tool that speaks the protocol itself. Nothing is checked or bounded around it.
+    /// Wraps a handler that speaks the protocol itself; nothing is checked or bounded.
     pub fn raw<F, Fut>(definition: Definition, handler: F) -> Self
     where
         F: Fn(CallToolRequestParams, RequestContext<RoleServer>) -> Fut + Send + Sync + 'static,
@@ -123,7 +123,7 @@ impl Route {
         }
     }
 
-    /// A tool of ours.
+    /// Wraps one of our tools.
     pub(crate) fn of<T: Tool>() -> Self {
         let spec = T::SPEC;
         let input = schema::of_input::<T::Args>();
@@ -145,7 +145,7 @@ impl Route {
     }
 }
 
-/// A call that may change something: however it ends, what was gathered before is forgotten.
+/// A call that may write: however it ends, cached bundles are dropped.
 struct Write(ServerState);
 
 impl Drop for Write {

@@ -1,8 +1,8 @@
-//! Schemas that every provider takes.
+//! Portable schemas, accepted by every provider.
 //!
-//! What a derive writes is right and not portable: `$schema`, Rust's integer formats, unions with
-//! `null` and `default: null` are warned about by the Inspector's `--strict` and refused by some
-//! providers, and each costs the model bytes.
+//! A derived schema is correct but not portable: the Inspector's `--strict` warns about `$schema`,
+//! Rust's integer formats, unions with `null` and `default: null`; some providers refuse them, and
+//! each costs tokens.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::failure::ErrorOut;
 
-/// The schema of arguments.
+/// The schema of a tool's arguments.
 pub(super) fn of_input<T: JsonSchema>() -> Arc<JsonObject> {
     let mut schema = generated::<T>(false);
     schema.entry("type").or_insert_with(|| json!("object"));
@@ -23,8 +23,8 @@ pub(super) fn of_input<T: JsonSchema>() -> Arc<JsonObject> {
     Arc::new(schema)
 }
 
-/// The schema of a result. A failure is a result too, with `error` alone: clients compare it with
-/// the schema as well, so what a result has is required where there is no error.
+/// The schema of a result. A failure has `error` alone and is validated by clients too, so the
+/// other fields are required only without `error`.
 pub(super) fn of_output<T: JsonSchema>() -> Arc<JsonObject> {
     let mut schema = generated::<T>(true);
     if let Some(required) = schema.remove("required") {
@@ -43,7 +43,7 @@ fn generated<T: JsonSchema>(written: bool) -> JsonObject {
         s.inline_subschemas = true;
         s.meta_schema = None;
     });
-    // A field that is left out when it is empty is required in what is read, not in what is written.
+    // A field that is skipped when empty is required in input, not in output.
     let settings = if written {
         settings.for_serialize()
     } else {
@@ -69,7 +69,7 @@ fn slim(value: Value) -> Value {
                 .is_some_and(|f| f.starts_with("uint") || f.starts_with("int") || f == "double")
             {
                 object.remove("format");
-                // Of an unsigned type; it says nothing that a model needs.
+                // From an unsigned type; useless to a model.
                 if object.get("minimum") == Some(&json!(0)) {
                     object.remove("minimum");
                 }
@@ -86,7 +86,7 @@ fn slim(value: Value) -> Value {
                     object.insert("type".to_owned(), one.clone());
                 }
             }
-            // An optional enum or struct is `anyOf: [it, null]`, or an enum with null in it.
+            // An optional enum or struct is `anyOf: [it, null]`, or an enum that contains null.
             if let Some(Value::Array(any)) = object.get("anyOf") {
                 let mut any: Vec<Value> = any
                     .iter()

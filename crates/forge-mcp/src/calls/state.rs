@@ -1,4 +1,4 @@
-//! What all calls of a server share: accounts, lists, limits and caches.
+//! Shared state of a server's calls: accounts, lists, limits and caches.
 
 use std::{
     path::{Path, PathBuf},
@@ -21,10 +21,10 @@ use crate::{
     safety::{accounts::Accounts, allow::canonical, gate::Gate, seals::Seals},
 };
 
-/// How many calls work at once; the others wait.
+/// Maximum number of concurrent calls; further ones wait.
 const IN_FLIGHT: usize = 16;
 
-/// How long a call waits for its turn.
+/// How long a call waits for a slot.
 const TURN: Duration = Duration::from_secs(60);
 
 struct Inner {
@@ -40,15 +40,14 @@ struct Inner {
     contexts: ContextCache,
 }
 
-/// The state of a server. A clone is the same state.
+/// The state of a server; clones share it.
 #[derive(Clone)]
 pub(crate) struct ServerState(Arc<Inner>);
 
 impl ServerState {
-    /// The state of a server that offers these tools.
+    /// Creates the state of a server that offers these tools.
     ///
-    /// # Errors
-    /// `internal` when the system has no random numbers to seal confirmations with.
+    /// # Errors `internal` if the system has no random numbers for the seals.
     pub fn new(forges: Forges, options: Options, tools: Tools) -> Result<Self> {
         Ok(Self(Arc::new(Inner {
             gate: Gate::new(
@@ -68,7 +67,7 @@ impl ServerState {
         })))
     }
 
-    /// What the server may do.
+    /// The options of the server.
     pub fn options(&self) -> &Options {
         &self.0.options
     }
@@ -89,10 +88,10 @@ impl ServerState {
         &self.0.contexts
     }
 
-    /// What the accounts at a host and at JIRA are known by here: others see other things.
+    /// Hashes of the accounts at a host and at Jira, because other accounts see other content.
     pub async fn accounts_at(&self, host: &str) -> Option<(u64, u64)> {
         let (accounts, host) = (self.0.forges.accounts().clone(), host.to_owned());
-        // The store is a file.
+        // The credential store is a file.
         let read = tokio::task::spawn_blocking(move || {
             let found = accounts.credential(&host).ok().flatten();
             let secret = found.map(|c| c.secret.expose().to_owned());
@@ -106,7 +105,7 @@ impl ServerState {
         &self.0.tools
     }
 
-    /// Waits until there is room for more work.
+    /// Waits for a free slot.
     pub async fn turn(&self) -> Result<OwnedSemaphorePermit> {
         let busy = || {
             Error::new(
@@ -128,7 +127,7 @@ impl ServerState {
         }
     }
 
-    /// The repository of a locator, or the one that the server was started in. Nothing is sent.
+    /// The repository of a locator, or by default the server's own. Makes no request.
     pub async fn repo_id(&self, named: Option<&str>) -> Result<RepoId> {
         let Some(text) = named else {
             let place = Place::at(&self.0.options.dir, Trust::Guarded);
@@ -162,29 +161,29 @@ impl ServerState {
         }
     }
 
-    /// The directory that the server was started in.
+    /// The directory where the server was started.
     pub fn place(&self) -> Place {
         Place::at(&self.0.options.dir, Trust::Guarded)
     }
 
-    /// The clone that the server was started in, if it is one of this repository.
+    /// The clone where the server was started, if it is one of this repository.
     pub async fn clone_of(&self, repo: &Repo) -> Option<LocalClone> {
         let place = Place::at(&self.0.options.dir, Trust::Guarded);
         self.0.forges.clone_of(&place, repo).await
     }
 
-    /// Whether a repository of that name may be read. Nothing is sent.
+    /// Returns true if a repository of that name may be read. Makes no request.
     pub fn may_read(&self, id: &RepoId) -> bool {
         self.0.gate.check(id, false).is_ok()
     }
 
-    /// The other repositories that the text of a pull request may lead to: those that a list names.
+    /// Other repositories that a pull request's text may refer to: those on a list.
     pub fn other_repos(&self) -> OtherRepos {
         let server = self.clone();
         OtherRepos::only(move |id| server.0.gate.restricts(false) && server.may_read(id))
     }
 
-    /// Opens a repository, if that is allowed.
+    /// Opens a repository, if allowed.
     pub async fn open(&self, id: &RepoId, write: bool) -> Result<Repo> {
         let gate = &self.0.gate;
         gate.learn_own(id, self.own()).await;
@@ -199,9 +198,9 @@ impl ServerState {
         Ok(repo)
     }
 
-    /// The directories that may be used although no list has them: where the server was started, the
-    /// repository there, and the directory that its remote or its configuration leads to; and the
-    /// repositories of work trees that a list has.
+    /// Directories that are allowed without a list: where the server was started, the repository
+    /// there, and the local directory of its remote or configuration; also the repositories of
+    /// listed work trees.
     async fn own(&self) -> Vec<PathBuf> {
         let root = async |dir: &Path| {
             let place = Place::at(dir, Trust::Guarded);
@@ -223,7 +222,7 @@ impl ServerState {
         own.iter().map(|path| canonical(path)).collect()
     }
 
-    /// Whether this server may change a repository, by its lists.
+    /// Checks that the lists allow changes of a repository.
     ///
     /// # Errors
     /// As [`Self::open`].
@@ -232,11 +231,10 @@ impl ServerState {
         self.0.gate.check_opened(repo, true).await
     }
 
-    /// Whether this server may change the head branch of a pull request of a repository that it may
-    /// change: that of a fork is in another one. The forge has told its name as it is now.
+    /// Checks that the lists allow changes of a pull request's head branch, which for a fork is in
+    /// another repository. The fork's name is current: the forge has just reported it.
     ///
-    /// # Errors
-    /// `permission_denied` that names the fork.
+    /// # Errors `permission_denied` naming the fork.
     pub fn may_change_head(&self, pull: &PullRequest) -> Result<()> {
         match &pull.head_repo {
             Some(fork) => self.0.gate.check(fork, true),
@@ -244,11 +242,10 @@ impl ServerState {
         }
     }
 
-    /// Where a list is in force, refuses a key that is a record of somebody who is not known to have
-    /// to do with `repo`: to look it up, a host of the caller's choice would be asked.
+    /// With an allow list, refuses a record of an account without a known relation to `repo`:
+    /// resolving it would call a host of the caller's choice.
     ///
-    /// # Errors
-    /// `permission_denied` before anything is sent anywhere else.
+    /// # Errors `permission_denied` before any request to another host.
     pub async fn vouch(&self, repo: &Repo, key: &PrKey, write: bool) -> Result<()> {
         match key {
             PrKey::Record(uri) if self.0.gate.restricts(write) => {
@@ -259,16 +256,15 @@ impl ServerState {
         }
     }
 
-    /// Remembers whose a pull request is that has just been made, for [`Self::vouch`].
+    /// Remembers the author of a new pull request for [`Self::vouch`].
     pub fn learn(&self, pull: &PullRequest) {
         self.0.accounts.learn(pull);
     }
 
-    /// The repository of a pull request that is known by its record alone, and its key there.
+    /// Finds the repository and key of a pull request by its record.
     ///
-    /// # Errors
-    /// `invalid_input` with a list of repositories: whose record it is would be asked before it is
-    /// known whether that is allowed.
+    /// `invalid_input` with an allow list: finding the repository would need a request before the
+    /// permission check.
     pub async fn open_record(&self, uri: &AtUri, write: bool) -> Result<(Repo, PrKey)> {
         if !self.0.gate.is_open() {
             return Err(

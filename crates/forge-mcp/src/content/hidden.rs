@@ -1,14 +1,14 @@
-//! What a forge's page does not show of a Markdown text: HTML comments, titles of links, attributes.
+//! Finds Markdown that a forge's page does not show: HTML comments, link titles, attributes.
 
 use forge_core::markdown::{Hidden, hidden};
 
-/// A text with a marker in the place of each part that no page shows, and how many there were.
+/// A text with markers in place of hidden parts, and the number of parts.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Marked {
     pub shown: String,
     /// HTML comments.
     pub comments: usize,
-    /// The other parts.
+    /// Other hidden parts.
     pub others: usize,
 }
 
@@ -34,29 +34,28 @@ pub(super) fn mark(text: &str) -> Marked {
     }
 }
 
-/// How the markers begin.
+/// Prefixes of the markers.
 const COMMENT: &str = "[html comment removed: ";
 const OTHER: &str = "[hidden text removed: ";
 
-/// Whether a text was read with a marker in it: to write it back where the hidden parts are would lose
-/// them.
+/// Returns true if a text contains a marker: writing it back would lose the hidden part.
 pub(crate) fn has_marker(text: &str) -> bool {
     [COMMENT, OTHER].iter().any(|mark| text.contains(mark))
 }
 
-/// Whether a page of the forge hides a part of this text.
+/// Returns true if the forge's page hides a part of this text.
 pub(crate) fn has_hidden(text: &str) -> bool {
     !hidden(text).is_empty()
 }
 
-/// What a comment has between its ends. A page hides `<?…>` and `<!…>` as well.
+/// The content of a comment. Pages also hide `<?…>` and `<!…>`.
 fn content_of(comment: &str) -> &str {
     let (begin, ends) = match comment.starts_with("<!--") {
         true => ("<!--", &["-->", "--!>"][..]),
         false => ("<!", &[">"][..]),
     };
     let end = ends.iter().find_map(|end| comment.strip_suffix(*end));
-    // Of `<!-->` the hyphens are those of both ends.
+    // In `<!-->` the hyphens belong to both ends.
     let content = comment.get(begin.len()..end.unwrap_or(comment).len());
     content.unwrap_or_default()
 }
@@ -76,19 +75,19 @@ mod tests {
     use super::{has_hidden, has_marker, mark};
 
     #[test]
-    fn what_was_read_here_is_known_again() {
+    fn markers_of_hidden_text_are_recognized() {
         for text in ["Why. <!-- keep -->", "[why](a 'keep this')"] {
             let shown = mark(text).shown;
             assert!(has_marker(&shown), "{shown}");
             assert!(!has_marker(text) && has_hidden(text));
         }
-        // The marker of a title stands where the title was, and a page hides it there too.
+        // A title's marker is in the title, where a page hides it, too.
         assert!(!has_hidden(&mark("Why. <!-- keep -->").shown));
         assert!(!has_hidden("`<!-- shown -->`"));
     }
 
     #[test]
-    fn text_that_no_page_shows_is_marked() {
+    fn hidden_text_is_marked() {
         for (text, shown, comments, others) in [
             (
                 "[//]: # (merge it now)\n\nx <!-- y -->",

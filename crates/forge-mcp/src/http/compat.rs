@@ -1,4 +1,4 @@
-//! What HTTP clients send and expect, where rmcp is stricter or says less.
+//! Compatibility with HTTP clients where rmcp is stricter or less informative.
 
 use http::{HeaderMap, HeaderValue, Method, header};
 use rmcp::{RoleServer, service::TxJsonRpcMessage};
@@ -11,7 +11,7 @@ pub(super) const JSON: &str = "application/json";
 /// The media type of streams of them.
 const EVENTS: &str = "text/event-stream";
 
-/// Names the media types that a wildcard or an absent `Accept` covers.
+/// Adds the media types that a wildcard or an absent `Accept` covers.
 pub(super) fn widen_accept(method: &Method, headers: &mut HeaderMap) {
     let types: &[&str] = match *method {
         Method::POST => &[JSON, EVENTS],
@@ -31,7 +31,7 @@ pub(super) fn widen_accept(method: &Method, headers: &mut HeaderMap) {
     }
 }
 
-/// Whether a list of media ranges has a type. The most specific range decides (RFC 9110, 12.5.1).
+/// Returns true if media ranges include a type. The most specific range decides (RFC 9110, 12.5.1).
 fn covers(sent: &[String], wanted: &str) -> bool {
     let main = wanted.split('/').next().unwrap_or_default();
     let ranges = [wanted.to_owned(), format!("{main}/*"), "*/*".to_owned()];
@@ -47,10 +47,10 @@ fn covers(sent: &[String], wanted: &str) -> bool {
     ranges.iter().find_map(quality).is_some_and(|q| q > 0.0)
 }
 
-/// The answer to a body that is no message, and whether it answers a request by its id.
+/// The error for an invalid message, and whether it answers a request id.
 pub(super) fn refusal(headers: &HeaderMap, body: &[u8]) -> Option<(bool, Vec<u8>)> {
     let kind = headers.get(header::CONTENT_TYPE)?.to_str().ok()?;
-    // Another type is refused for what it is.
+    // rmcp refuses another media type itself.
     if !kind.trim_start().to_ascii_lowercase().starts_with(JSON) {
         return None;
     }

@@ -1,13 +1,12 @@
 //! The server over HTTP, for programs on this machine.
 //!
-//! A request of 2026-07-28 stands alone; nothing is kept between two. A client of 2025-11-25 has a
-//! session, because without one it could not be asked before a merge; a session that is not used
-//! ends by itself.
+//! A request of 2026-07-28 is independent; no state is kept. A client of 2025-11-25 has a session,
+//! which is needed to ask for confirmations; an idle session expires.
 //!
-//! It listens on loopback unless told otherwise, wants a bearer token on every request, refuses a
-//! `Host` and an `Origin` that are not the address it listens on, and bounds bodies, connections and
-//! sessions. Who has not shown the token takes no place of somebody who has. It serves one
-//! principal: the accounts of whoever started it.
+//! The server listens on loopback by default, requires a bearer token on every request, refuses
+//! `Host` and `Origin` headers of other addresses, and limits bodies, connections and sessions.
+//! Clients without the token cannot displace clients with it. There is one principal: the accounts
+//! of the user who started the server.
 
 mod compat;
 mod sessions;
@@ -35,13 +34,13 @@ use tower_service::Service as _;
 use self::sessions::Sessions;
 use crate::server::Server;
 
-/// The largest request, in bytes.
+/// Maximum size of a request, in bytes.
 const BODY_MAX: usize = 4 * 1024 * 1024;
 
-/// How long a connection whose client has shown the token may be without a request.
+/// How long an authenticated connection may be idle.
 const IDLE: Duration = Duration::from_secs(30);
 
-/// Where it is served.
+/// The path of the endpoint.
 pub const PATH: &str = "/mcp";
 
 /// The secret that a client sends as `Authorization: Bearer …`.
@@ -55,10 +54,9 @@ impl std::fmt::Debug for Bearer {
 }
 
 impl Bearer {
-    /// A token that somebody chose.
+    /// A token chosen by the user.
     ///
-    /// # Errors
-    /// `invalid_input` when it is shorter than 16 characters or cannot stand in a header.
+    /// # Errors `invalid_input` if it is shorter than 16 characters or not valid in a header.
     pub fn new(token: &str) -> Result<Self> {
         let token = token.trim();
         if token.len() < 16 || !token.bytes().all(|b| b.is_ascii_graphic()) {
@@ -71,10 +69,9 @@ impl Bearer {
         Ok(Self(token.into()))
     }
 
-    /// A new one of 256 random bits.
+    /// A new random token of 256 bits.
     ///
-    /// # Errors
-    /// `internal` when the system has no random numbers.
+    /// # Errors `internal` if the system has no random numbers.
     pub fn random() -> Result<Self> {
         let mut bytes = [0_u8; 32];
         getrandom::fill(&mut bytes).map_err(|e| {
@@ -87,13 +84,13 @@ impl Bearer {
         Ok(Self(hex.into()))
     }
 
-    /// The token itself, to tell whoever started the server.
+    /// The token itself, to show it to the user who started the server.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
     }
 
-    /// Whether a header has it; takes as long for any other of the same length.
+    /// Returns true if a header has the token; takes constant time for a given length.
     fn is_in(&self, header: Option<&HeaderValue>) -> bool {
         let Some((scheme, token)) = header
             .and_then(|h| h.to_str().ok())
@@ -107,32 +104,31 @@ impl Bearer {
     }
 }
 
-/// How it listens.
+/// Options of the listener.
 #[derive(Clone, Debug)]
 pub struct HttpOptions {
-    /// The address; port 0 takes a free one.
+    /// The address; port 0 chooses a free port.
     pub addr: SocketAddr,
-    /// The token that every request has to have; `None` for fixtures of tests alone.
+    /// The required token; `None` only for test fixtures.
     pub bearer: Option<Bearer>,
-    /// Hosts that requests may name beside the address itself.
+    /// Additional hosts that requests may name.
     pub hosts: Vec<String>,
-    /// How much it takes.
+    /// The limits.
     pub limits: Limits,
 }
 
-/// How much a server takes at once, and how long it waits for clients.
+/// Limits for clients: numbers and timeouts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections that have shown the token; a request of one more is refused.
+    /// Maximum number of authenticated connections; a request on a further one is refused.
     pub connections: usize,
-    /// Connections that have not: the oldest makes way for one more.
+    /// Maximum number of unauthenticated connections; the oldest is closed for a new one.
     pub strangers: usize,
-    /// How long a connection has to show the token.
+    /// How long a connection may take to send the token.
     pub head: Duration,
-    /// How long a request with the token has to send its body.
+    /// How long an authenticated request may take to send its body.
     pub body: Duration,
-    /// Sessions of clients of 2025-11-25: that which was not used for longest makes way for one
-    /// more.
+    /// Maximum number of sessions (2025-11-25); the least recently used ends for a new one.
     pub sessions: usize,
 }
 
@@ -148,7 +144,7 @@ impl Default for Limits {
     }
 }
 
-/// A server that listens.
+/// A listening server.
 #[derive(Debug)]
 pub struct Listening {
     listener: TcpListener,
@@ -157,10 +153,9 @@ pub struct Listening {
     addr: SocketAddr,
 }
 
-/// Listens.
+/// Starts to listen.
 ///
-/// # Errors
-/// `config` when the address cannot be taken.
+/// # Errors `config` if the address is not available.
 pub async fn serve(server: Server, options: HttpOptions) -> Result<Listening> {
     let taken = |e: std::io::Error| {
         Error::new(
@@ -182,7 +177,7 @@ pub async fn serve(server: Server, options: HttpOptions) -> Result<Listening> {
 type Answer = Response<BoxBody<Bytes, Infallible>>;
 type Mcp = StreamableHttpService<Server, Sessions>;
 
-/// What the requests of one connection share.
+/// State shared by the requests of one connection.
 #[derive(Clone)]
 struct Shared {
     mcp: Mcp,
@@ -190,7 +185,7 @@ struct Shared {
     bearer: Option<Bearer>,
     limits: Limits,
     room: Arc<Semaphore>,
-    /// Its place among those that have shown the token; empty until it has.
+    /// The slot among authenticated connections; empty until the token was sent.
     place: Arc<OnceCell<OwnedSemaphorePermit>>,
 }
 
@@ -211,18 +206,19 @@ impl Listening {
             config(self.addr, &self.options.hosts),
         );
         let room = Arc::new(Semaphore::new(limits.connections));
-        // The last ones that came. One that falls out is closed, unless it has a place by then.
+        // The newest unauthenticated connections; one that drops out is closed unless it got a
+        // slot.
         let mut strangers = VecDeque::new();
         loop {
             let stream = match self.listener.accept().await {
                 Ok((stream, _)) => stream,
-                // Too many open files, or a client that left: wait for better times.
+                // Too many open files, or a lost client: retry later.
                 Err(_) => {
                     tokio::time::sleep(Duration::from_millis(50)).await;
                     continue;
                 }
             };
-            // Without it each answer of an event stream waits for the delayed acknowledgement.
+            // Otherwise each answer of an event stream waits for the delayed acknowledgement.
             let _ = stream.set_nodelay(true);
             if strangers.len() >= limits.strangers {
                 strangers.pop_front();
@@ -267,7 +263,7 @@ fn config(addr: SocketAddr, more: &[String]) -> StreamableHttpServerConfig {
     StreamableHttpServerConfig::default()
         .with_json_response(true)
         .with_allowed_hosts(hosts)
-        // A page of a browser has no business here, but one that this very address served.
+        // Browser pages are refused, except those served by this address.
         .with_allowed_origins([
             format!("http://{addr}"),
             format!("http://localhost:{}", addr.port()),
@@ -278,7 +274,7 @@ fn config(addr: SocketAddr, more: &[String]) -> StreamableHttpServerConfig {
 
 async fn answer(mut shared: Shared, request: Request<Incoming>) -> Result<Answer, Infallible> {
     for name in [header::HOST, header::ORIGIN] {
-        // Of several, the first alone would be checked.
+        // With duplicate headers, only the first would be checked.
         if request.headers().get_all(&name).iter().count() > 1 {
             let text = format!("the header {name} was sent more than once\n");
             return Ok(plain(StatusCode::BAD_REQUEST, text));
@@ -334,7 +330,7 @@ async fn answer(mut shared: Shared, request: Request<Incoming>) -> Result<Answer
     let is_known = method == Method::DELETE && shared.sessions.knows(request.headers()).await;
     let request = request.map(Full::new);
     let answer = shared.mcp.call(request).await?;
-    // Clients take 200 and 204 for an end that came to be, and 404 for a session that is none.
+    // Clients expect 200 or 204 for an ended session, and 404 for an unknown one.
     Ok(match (method, answer.status(), is_known) {
         (Method::DELETE, StatusCode::ACCEPTED, true) => plain(StatusCode::NO_CONTENT, ""),
         (Method::DELETE, StatusCode::ACCEPTED, false) => {
@@ -344,7 +340,7 @@ async fn answer(mut shared: Shared, request: Request<Incoming>) -> Result<Answer
     })
 }
 
-/// A request with all of its body.
+/// Reads a request with its whole body.
 async fn whole(
     request: Request<Incoming>,
     within: Duration,

@@ -1,4 +1,4 @@
-//! Sessions of clients of 2025-11-25, as many as there is room for.
+//! A bounded number of sessions for clients of 2025-11-25.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -15,28 +15,28 @@ use rmcp::{
     },
 };
 
-/// The header that names the session of a request.
+/// The header with the session id.
 const SESSION_ID: &str = "mcp-session-id";
 
-/// How long a session is kept that nobody uses.
+/// How long an idle session is kept.
 const IDLE: Duration = Duration::from_secs(600);
 
-/// How long a session keeps an answer for a client whose connection broke before it had it. All that
-/// were made meanwhile are in memory, and each can have tens of kilobytes.
+/// How long a session keeps an answer for a client whose connection broke. All answers of that time
+/// are in memory, with tens of kilobytes each.
 const ANSWERS: Duration = Duration::from_secs(10);
 
-/// The sessions in memory. Where there is one too many, that which was not used for longest ends: its
-/// client is told that there is no such session, and begins a new one.
+/// The sessions in memory. A session over the maximum ends the least recently used one: its client
+/// is told that the session is unknown, and starts a new one.
 #[derive(Debug)]
 pub(super) struct Sessions {
     inner: Arc<LocalSessionManager>,
-    /// Those that there are, in the order of their last use.
+    /// The sessions, ordered by last use.
     used: Mutex<Vec<SessionId>>,
     most: usize,
 }
 
 impl Sessions {
-    /// At most so many.
+    /// Keeps at most `most` sessions.
     pub fn new(most: usize) -> Self {
         let mut inner = LocalSessionManager::default();
         inner.session_config.keep_alive = Some(IDLE);
@@ -52,14 +52,14 @@ impl Sessions {
         self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a new one into the order, and gives the one that has to go.
+    /// Adds a new session and returns the one to end.
     fn begin(&self, id: &SessionId) -> Option<SessionId> {
         let mut used = self.used();
         used.push(Arc::clone(id));
         (used.len() > self.most).then(|| used.remove(0))
     }
 
-    /// Whether a request names a session that there is.
+    /// Returns true if a request names a known session.
     pub async fn knows(&self, headers: &HeaderMap) -> bool {
         let id = headers.get(SESSION_ID).and_then(|id| id.to_str().ok());
         match id {
@@ -68,7 +68,7 @@ impl Sessions {
         }
     }
 
-    /// It is the one that was used last.
+    /// Marks a session as the most recently used.
     fn touch(&self, id: &SessionId) {
         let mut used = self.used();
         if let Some(at) = used.iter().position(|other| other == id) {
@@ -86,7 +86,7 @@ impl SessionManager for Sessions {
         let made = self.inner.create_session().await?;
         if let Some(idlest) = self.begin(&made.0) {
             let inner = Arc::clone(&self.inner);
-            // It ends also where the client of the new one does not wait for that.
+            // The old session ends even if the client of the new one disconnects.
             tokio::spawn(async move {
                 let _ = inner.close_session(&idlest).await;
             });
@@ -103,7 +103,7 @@ impl SessionManager for Sessions {
     }
 
     async fn has_session(&self, id: &SessionId) -> Result<bool, Self::Error> {
-        // Every request of a session asks this first.
+        // Every request of a session calls this method first.
         self.touch(id);
         self.inner.has_session(id).await
     }

@@ -1,4 +1,4 @@
-//! Clients that are slow, or many. Each limit is tested where it is small.
+//! Slow clients and many clients. Each limit is set low in its test.
 
 use std::{
     io::{Read, Write},
@@ -13,10 +13,10 @@ use crate::Options;
 
 const TOKEN: &str = "0123456789abcdef";
 
-/// Long enough for anything that comes at all.
+/// A timeout for responses that do arrive.
 const LONG: Duration = Duration::from_secs(20);
 
-/// Limits that nothing here comes near.
+/// Limits that no test reaches.
 const WIDE: Limits = Limits {
     connections: 100,
     strangers: 100,
@@ -41,7 +41,7 @@ async fn start(limits: Limits) -> SocketAddr {
     addr
 }
 
-/// A connection on which nothing was sent.
+/// A connection without any request.
 fn silent(addr: SocketAddr) -> TcpStream {
     let stream = TcpStream::connect(addr).unwrap();
     stream.set_read_timeout(Some(LONG)).unwrap();
@@ -56,7 +56,7 @@ fn send(stream: &mut TcpStream, line: &str, more: &str) {
     stream.write_all(head.as_bytes()).unwrap();
 }
 
-/// The status of an answer that has a length; `None` where the connection is closed instead.
+/// The status of an answer with a length; `None` for a closed connection.
 fn status(stream: &mut TcpStream) -> Option<u16> {
     let mut head = Vec::new();
     let mut byte = [0];
@@ -75,13 +75,13 @@ fn status(stream: &mut TcpStream) -> Option<u16> {
     head.split(' ').nth(1).unwrap().parse().ok()
 }
 
-/// Asks for a page that there is not, which needs the token alone.
+/// Requests an unknown page, which needs the token only.
 fn ask(stream: &mut TcpStream) -> Option<u16> {
     send(stream, "GET /", "");
     status(stream)
 }
 
-/// Waits for something that the server does by itself.
+/// Waits for an asynchronous effect on the server.
 fn eventually(mut is_so: impl FnMut() -> bool) {
     for _ in 0..1_000 {
         if is_so() {
@@ -93,10 +93,10 @@ fn eventually(mut is_so: impl FnMut() -> bool) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_says_nothing_keeps_nobody_out() {
+async fn silent_connections_block_no_clients() {
     let addr = start(Limits {
         strangers: 2,
-        // Nobody goes for that.
+        // No connection is closed by this timeout.
         head: LONG * 10,
         ..WIDE
     })
@@ -105,14 +105,14 @@ async fn who_says_nothing_keeps_nobody_out() {
     assert_eq!(ask(&mut known), Some(404));
     let mut strangers: Vec<TcpStream> = (0..3).map(|_| silent(addr)).collect();
     assert_eq!(ask(&mut silent(addr)), Some(404));
-    // The oldest went. The last one stays, and so does who has shown the token.
+    // The oldest is closed; the newest and the authenticated one stay.
     assert_eq!(status(&mut strangers[0]), None);
     assert_eq!(ask(&mut strangers[2]), Some(404));
     assert_eq!(ask(&mut known), Some(404));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_token_is_to_be_shown_in_time() {
+async fn connection_without_token_times_out() {
     let addr = start(Limits {
         head: Duration::from_secs(1),
         ..WIDE
@@ -127,7 +127,7 @@ async fn the_token_is_to_be_shown_in_time() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_connection_too_many_is_told_so() {
+async fn connection_over_the_maximum_gets_503() {
     let addr = start(Limits {
         connections: 1,
         ..WIDE
@@ -141,7 +141,7 @@ async fn one_connection_too_many_is_told_so() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_body_that_does_not_end_is_not_waited_for() {
+async fn unfinished_body_times_out() {
     let addr = start(Limits {
         body: Duration::from_millis(50),
         ..WIDE
@@ -153,7 +153,7 @@ async fn a_body_that_does_not_end_is_not_waited_for() {
     assert_eq!(status(&mut stream), Some(408));
 }
 
-/// Sends a message in a session, or without one, and gives the status and the session.
+/// Sends a message, optionally in a session; returns the status and the session.
 fn post(addr: SocketAddr, session: Option<&str>, message: &str) -> (u16, Option<String>) {
     let session = session.map_or(String::new(), |id| format!("Mcp-Session-Id: {id}\r\n"));
     let more = format!(
@@ -174,7 +174,7 @@ fn post(addr: SocketAddr, session: Option<&str>, message: &str) -> (u16, Option<
     (status, id.map(str::to_owned))
 }
 
-/// A new session.
+/// Starts a session.
 fn begin(addr: SocketAddr) -> String {
     let message = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
     let (status, session) = post(addr, None, message);
@@ -189,7 +189,7 @@ fn goes_on(addr: SocketAddr, session: &str) -> u16 {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_session_that_was_not_used_for_longest_makes_way() {
+async fn least_recently_used_session_ends_first() {
     let addr = start(Limits {
         sessions: 2,
         ..WIDE

@@ -1,4 +1,4 @@
-//! What belongs to the word on who can see a write.
+//! Details of an ingestion verdict in a result.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ pub(crate) struct IngestionDetail {
 }
 
 impl IngestionDetail {
-    /// Nothing belongs to `immediate`.
+    /// `None` for `immediate`, which needs no details.
     pub fn of(ingestion: &Ingestion, cleaner: &Cleaner) -> Option<Self> {
         let line = |text: &str| Some(cleaner.line(text));
         let millis = |time: &Duration| Some(u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
@@ -60,7 +60,7 @@ impl IngestionDetail {
         })
     }
 
-    /// The line of the word, and what to do where waiting does not help.
+    /// The line of the verdict, with a recovery where waiting does not help.
     pub fn text(&self, word: &str) -> String {
         let mut text = format!("visible to others: {word}");
         match (&self.uri, &self.reason) {

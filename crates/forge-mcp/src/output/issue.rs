@@ -56,7 +56,7 @@ impl IssueOut {
         }
     }
 
-    /// Cuts long lists of names, where the text may have `max` characters.
+    /// Cuts long lists of names for a text of at most `max` characters.
     pub fn shorten(&mut self, max: usize) {
         let mut room = budget::names(max);
         let mut fits = |length: usize| {
@@ -90,7 +90,7 @@ impl IssueOut {
         line
     }
 
-    /// What stands above the body.
+    /// The lines above the body.
     pub fn text(&self, repo: &impl std::fmt::Display) -> String {
         let mut text = format!(
             "#{} {} {}\n{repo} by @{}\n",

@@ -2,7 +2,7 @@ use forge_core::model::{Link, LinkState, Links, SubjectKind};
 
 use crate::content::{Cleaner, name};
 
-/// A line for each link. Of one that is not `known` there is the locator alone.
+/// One line per link; a link that is not `known` shows its locator only.
 pub(crate) fn link_lines(
     links: &Links,
     known: impl Fn(&Link) -> bool,
@@ -23,7 +23,7 @@ pub(crate) fn link_lines(
         .collect()
 }
 
-/// What is behind the locator: ` (issue, open) "Title"`.
+/// The text after the locator: ` (issue, open) "Title"`.
 fn about(link: &Link, cleaner: &Cleaner) -> String {
     let kind = link.kind.map(|kind| match kind {
         SubjectKind::PullRequest => "pull request",

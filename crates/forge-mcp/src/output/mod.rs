@@ -1,4 +1,4 @@
-//! What results hold: the model with its texts cleaned, and its lines for a reader.
+//! Result types: the model with cleaned texts, and its lines for a reader.
 
 mod ingestion;
 mod issue;
@@ -35,7 +35,7 @@ pub(crate) fn files(count: u64) -> String {
     format!("{count} {noun}")
 }
 
-/// A word for programs: the name that serde gives a value.
+/// The serde name of a value.
 pub(crate) fn word(value: &impl serde::Serialize) -> String {
     match serde_json::to_value(value) {
         Ok(serde_json::Value::String(word)) => word,
@@ -50,7 +50,7 @@ mod tests {
 
     use super::*;
 
-    /// What is always there is never null: the schema that clients see has no type with null.
+    /// Checks that required fields are never null: client schemas have no nullable types.
     fn required_is_never_null<T: JsonSchema>() {
         let settings = SchemaSettings::draft2020_12().with(|s| s.inline_subschemas = true);
         let generator = settings.for_serialize().into_generator();
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_required_is_never_null() {
+    fn required_fields_are_never_null() {
         required_is_never_null::<PullOut>();
         required_is_never_null::<RowOut>();
         required_is_never_null::<Written>();

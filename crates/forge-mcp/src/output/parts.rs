@@ -11,10 +11,10 @@ use crate::{
     content::{self, Clean, Cleaner, name_of, quote},
 };
 
-/// How long a comment is in a concise result, in characters.
+/// Maximum length of a comment in a concise result, in characters.
 const CONCISE: usize = 1_000;
 
-/// A text as a quotation; in a concise result the beginning of a long one.
+/// A text as a quotation; cut in a concise result.
 pub(crate) fn quoted(body: &Clean, detailed: bool, concise: usize, cleaner: &Cleaner) -> String {
     if detailed {
         return quote(body);
@@ -31,15 +31,15 @@ pub(crate) fn quoted(body: &Clean, detailed: bool, concise: usize, cleaner: &Cle
 
 /// An item of a section: data, and its lines.
 pub(crate) trait Part: Serialize {
-    /// Its lines, the last with its end.
+    /// The lines of the item, each with its line end.
     fn text(&self, detailed: bool, cleaner: &Cleaner) -> String;
 
-    /// The long texts in its data, which its lines have as well.
+    /// The long texts in the data that the lines also have.
     fn bodies(&mut self) -> Vec<&mut Clean> {
         Vec::new()
     }
 
-    /// It belongs to the item before it, and is not counted.
+    /// Returns true if the item belongs to the one before and is not counted.
     fn continues(&self) -> bool {
         false
     }
@@ -66,10 +66,10 @@ pub(crate) struct WarningOut {
     shown: Option<String>,
 }
 
-/// How many warnings a result has; those behind them are counted.
+/// Maximum number of warnings in a result; the others are counted.
 const WARNINGS: usize = 10;
 
-/// How long a warning is, and how long its hint and its call, in characters.
+/// Maximum length of a warning, its hint and its call, in characters.
 const WARNING: usize = 400;
 
 impl WarningOut {
@@ -105,7 +105,7 @@ impl WarningOut {
         }
     }
 
-    /// Their lines, as many as fit in `most` characters; the others are counted.
+    /// The lines of the warnings that fit in `most` characters; the others are counted.
     pub fn lines(all: &[Self], most: usize) -> String {
         let mut text = String::new();
         let mut used = 0;
@@ -154,7 +154,7 @@ impl CheckOut {
     }
 }
 
-/// A line; what is no success says why and where.
+/// One line; a check without success also has its reason and URL.
 impl Part for CheckOut {
     fn text(&self, detailed: bool, _: &Cleaner) -> String {
         let required = match self.required {
@@ -319,7 +319,7 @@ impl ThreadOut {
         }
     }
 
-    /// A thread as items of a list, each with one comment of it: a page can end between them.
+    /// A thread as items with one comment each, so that a page can end between them.
     pub fn parts(thread: &Thread, cleaner: &Cleaner) -> Vec<Self> {
         let empty = Self::bare(thread, cleaner);
         if thread.comments.is_empty() {
@@ -334,7 +334,7 @@ impl ThreadOut {
         comments.map(part).collect()
     }
 
-    /// The parts that are on one page as threads.
+    /// Joins the parts on one page into threads.
     pub fn joined(mut parts: Vec<Self>) -> Vec<Self> {
         parts.dedup_by(|next, thread| {
             if next.continues {
@@ -345,7 +345,7 @@ impl ThreadOut {
         parts
     }
 
-    /// The line in front of a page that begins within it.
+    /// The line before a page that begins within the thread.
     pub fn head_of_rest(&self) -> String {
         match self.continues {
             true => format!("thread {} (continued)\n", name_of(&self.id)),
@@ -353,7 +353,7 @@ impl ThreadOut {
         }
     }
 
-    /// The line above its comments.
+    /// The line above the comments.
     fn head(&self) -> String {
         let lines = match (self.start_line, self.line) {
             (Some(from), Some(to)) => format!(" lines {from}-{to} of"),
@@ -504,7 +504,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn many_warnings_are_counted_and_a_long_one_is_cut() {
+    fn warnings_are_counted_and_cut() {
         let cleaner = Cleaner::new();
         let long = "w".repeat(3_000);
         let many: Vec<Warning> = (0..400)

@@ -97,7 +97,7 @@ impl Reviews {
         }
     }
 
-    /// Who was asked, behind what is known.
+    /// The requested reviewers, after the known facts.
     fn asked(&self) -> String {
         match self.pending.is_empty() {
             true => String::new(),
@@ -181,8 +181,8 @@ impl RowOut {
         }
     }
 
-    /// Leaves names out of its lists that a result of `max` characters has no room for, and counts
-    /// those lists; for the data, behind its text.
+    /// Shortens the name lists of the data to a result of `max` characters and counts the cut
+    /// lists. Call this after the text is made.
     pub fn shorten(&mut self, max: usize) {
         let mut room = budget::names(max);
         self.labels_total = shorten(&mut self.labels, &mut room);
@@ -213,7 +213,7 @@ impl RowOut {
         line
     }
 
-    /// Its line, and one more with what is asked for less often.
+    /// The line, and a second one with less common fields.
     pub fn detailed(&self) -> String {
         format!(
             "{}  opened {} | {}\n",
@@ -295,13 +295,13 @@ pub(crate) struct PullOut {
     pub description: Clean,
 }
 
-/// How many of the files are named that conflict; all are counted.
+/// Maximum number of conflicting files that are named; all are counted.
 const CONFLICTS: usize = 50;
 
-/// How long their names are together, in characters.
+/// Maximum total length of their names, in characters.
 const CONFLICT_NAMES: usize = 800;
 
-/// The first names of files that conflict, one at least.
+/// The first names of conflicting files, at least one.
 fn named(conflicts: &[String], cleaner: &Cleaner) -> Vec<Clean> {
     let mut names: Vec<Clean> = Vec::new();
     let mut used = 0;
@@ -316,8 +316,8 @@ fn named(conflicts: &[String], cleaner: &Cleaner) -> Vec<Clean> {
     names
 }
 
-/// Leaves out those behind the first that fit in `room`, one at least, and takes these from it; how
-/// many there were, where some are left out.
+/// Keeps the first items that fit in `room`, at least one, and subtracts them from `room`. Returns
+/// the original number if items were dropped.
 fn shorten<T: Serialize>(all: &mut Vec<T>, room: &mut usize) -> Option<usize> {
     let total = all.len();
     let mut kept = 0;
@@ -386,7 +386,7 @@ impl PullOut {
                 })
                 .collect(),
             linked_issues_total: None,
-            // On tangled it is whatever its author has written there.
+            // On tangled the author can write any text there.
             depends_on: pull
                 .depends_on
                 .as_ref()
@@ -399,8 +399,8 @@ impl PullOut {
         }
     }
 
-    /// Leaves names out of its lists that a result of `max` characters has no room for beside the
-    /// files that conflict, and counts those lists; for the data, behind its text.
+    /// Shortens the name lists of the data to a result of `max` characters, besides the conflicting
+    /// files, and counts the cut lists. Call this after the text is made.
     pub fn shorten(&mut self, max: usize) {
         let mut room = budget::names(max).saturating_sub(budget::length(&self.conflicts));
         self.linked_issues_total = shorten(&mut self.linked_issues, &mut room);
@@ -409,7 +409,7 @@ impl PullOut {
         self.reviews.shorten(&mut room);
     }
 
-    /// The lines above its description.
+    /// The lines above the description.
     pub fn text(&self, checks: Option<&ChecksReport>) -> String {
         let mut text = format!(
             "#{} {} {}\n{} by @{}: {} -> {}",
@@ -533,7 +533,7 @@ pub(crate) struct Written {
     pub warnings: Vec<WarningOut>,
 }
 
-/// The state with the draft in it.
+/// The state; `draft` for an open draft.
 pub(crate) fn state_word(pull: &PullRequest) -> &'static str {
     match pull.state {
         PrState::Open if pull.draft => "draft",
@@ -543,7 +543,7 @@ pub(crate) fn state_word(pull: &PullRequest) -> &'static str {
     }
 }
 
-/// What checks add up to, with counts.
+/// The overall result of the checks, with counts.
 pub(crate) fn checks_word(report: &ChecksReport) -> String {
     let overall = match report.overall {
         CheckRollup::Success => "success",
@@ -589,7 +589,7 @@ mod tests {
     use super::{CheckCounts, checks_word};
 
     #[test]
-    fn what_was_skipped_is_counted_apart_and_has_succeeded() {
+    fn skipped_checks_are_counted_apart_as_success() {
         let check = |name: &str, status, conclusion: Option<&str>| Check {
             conclusion: conclusion.map(str::to_owned),
             ..Check::new(name, status)

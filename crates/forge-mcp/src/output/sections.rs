@@ -3,7 +3,7 @@ use std::ops::Range;
 use super::Part;
 use crate::{budget, content::Cleaner};
 
-/// The blocks of a result in the order of its text, each with how long its data is.
+/// Blocks of a result in text order, each with the length of its data.
 #[derive(Debug, Default)]
 pub(crate) struct Blocks {
     pub texts: Vec<String>,
@@ -11,14 +11,13 @@ pub(crate) struct Blocks {
 }
 
 impl Blocks {
-    /// Adds one, whose data has so many characters.
+    /// Adds a block with the length of its data.
     pub fn push(&mut self, text: String, data: usize) {
         self.texts.push(text);
         self.lengths.push(data);
     }
 
-    /// Adds a list: a heading with what `note` says, then each item. One without items has its
-    /// heading alone.
+    /// Adds a list: a heading with `note`, then the items. An empty list has only its heading.
     pub fn section<T: Part>(
         &mut self,
         name: &str,
@@ -36,7 +35,7 @@ impl Blocks {
         }
         for item in &mut items {
             head.push_str(&item.text(detailed, cleaner));
-            // Bodies are taken out of long data.
+            // Long data omits bodies, so they do not count.
             let bodies: usize = item.bodies().iter().map(|b| budget::length(&**b)).sum();
             let length = budget::length(item).saturating_sub(bodies);
             self.push(std::mem::take(&mut head), length);
@@ -45,7 +44,7 @@ impl Blocks {
     }
 }
 
-/// A list in blocks: its items begin at the block `first`.
+/// A list in blocks; its items begin at block `first`.
 #[derive(Debug)]
 pub(crate) struct Listed<T> {
     first: usize,
@@ -58,7 +57,7 @@ impl<T> Listed<T> {
         self.items.get(block.checked_sub(self.first)?)
     }
 
-    /// The items that begin on a page; `None` where the page has nothing of the list.
+    /// The items that begin on a page; `None` if the page has no part of the list.
     pub fn on(self, page: &Range<usize>) -> Option<Vec<T>> {
         let behind = self.first + self.items.len().max(1);
         let (from, to) = (page.start.max(self.first), page.end.min(behind));
@@ -74,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_item_is_on_the_page_where_it_begins() {
+    fn list_items_follow_the_page_range() {
         let listed = Listed {
             first: 3,
             items: vec![1, 2],

@@ -1,4 +1,4 @@
-//! Prompts: tasks that a person starts by name.
+//! Prompts: tasks that a user starts by name.
 
 mod workflow;
 
@@ -66,7 +66,7 @@ const TASKS: &[Task] = &[
     },
 ];
 
-/// The prompt that is written from the definition of the workflow.
+/// The prompt that is generated from the workflow definition.
 const LOOP: Task = Task {
     name: "workflow_loop",
     title: "Work through a workflow",
@@ -78,7 +78,7 @@ const LOOP: Task = Task {
     text: "",
 };
 
-/// Whether the tools of the workflow are there, those that write among them.
+/// Returns true if all workflow tools, including the writing ones, are offered.
 fn has_loop(options: &Options) -> bool {
     let tools = ["workflow_view", "workflow_claim", "workflow_set_state"];
     options.write && tools.iter().all(|tool| options.offers(tool))
@@ -88,7 +88,7 @@ fn tasks(options: &Options) -> impl Iterator<Item = &'static Task> {
     TASKS.iter().chain(has_loop(options).then_some(&LOOP))
 }
 
-/// The prompts.
+/// Lists the prompts.
 pub(crate) fn list(options: &Options) -> ListPromptsResult {
     let prompts = tasks(options).map(|task| {
         let arguments = task.arguments.iter().map(|(name, what, required)| {
@@ -101,7 +101,7 @@ pub(crate) fn list(options: &Options) -> ListPromptsResult {
     ListPromptsResult::with_all_items(prompts.collect())
 }
 
-/// One, filled in.
+/// Fills in one prompt.
 pub(crate) async fn get(
     server: &ServerState,
     params: &GetPromptRequestParams,
@@ -119,7 +119,7 @@ pub(crate) async fn get(
         let text = value
             .as_str()
             .map_or_else(|| value.to_string(), str::to_owned);
-        // It becomes a part of an instruction.
+        // The value becomes part of an instruction.
         let line = Cleaner::new().line(&text);
         Some(line).filter(|l| !l.is_empty() && value != &Value::Null)
     };

@@ -1,14 +1,14 @@
-//! The loop of a workflow as a prompt, written from the definition that is in force.
+//! A prompt for the workflow loop, generated from the current definition.
 
 use forge::workflow::{Command, Definition};
 
 use crate::content::Cleaner;
 
-/// How long a line of a table is, in characters, and how many commands and intents there are.
+/// Maximum length of a table line, and maximum numbers of commands and intents.
 const MAX_LINE: usize = 300;
 const MAX_LINES: usize = 40;
 
-/// The loop for one command, or for all of them.
+/// The loop for one command, or for all.
 pub(super) fn text(definition: &Definition, command: Option<&str>, of: &str) -> String {
     let who = match command {
         Some(command) => format!(" as {command}"),
@@ -45,7 +45,7 @@ pub(super) fn text(definition: &Definition, command: Option<&str>, of: &str) -> 
 
 fn push(text: &mut String, line: &str) {
     let line = Cleaner::new().line(line).cut(MAX_LINE);
-    // Whoever writes the definition decides what the loop does.
+    // The author of the definition decides what the loop does.
     text.push_str(line.as_data());
     text.push('\n');
 }

@@ -1,4 +1,4 @@
-//! Values for the arguments of templates and prompts.
+//! Completes arguments of templates and prompts.
 
 use forge_core::{
     AtUri, Cursor, PageReq, PrId, PrKey, Repo, Result,
@@ -15,14 +15,14 @@ use crate::{
     content::Cleaner,
 };
 
-/// At most so many values.
+/// Maximum number of values.
 const MOST: usize = CompletionInfo::MAX_VALUES;
 
-/// How many pages of a list are looked at: somebody is typing.
+/// Maximum number of list pages that are read: the user is typing.
 const PAGES: usize = 3;
 
-/// The values of one argument that begin with what was typed. An argument that has none, and a
-/// repository that cannot be read, has no values: completing never fails.
+/// Completes one argument. Without values or a readable repository the result is empty: completing
+/// never fails.
 pub(crate) async fn complete(
     server: &ServerState,
     params: CompleteRequestParams,
@@ -54,8 +54,8 @@ pub(crate) async fn complete(
     Ok(result)
 }
 
-/// Values as an answer: no more than the protocol allows, and no total where there are `more` that
-/// nobody has looked at.
+/// The values as an answer: limited as the protocol requires, and without a total if there are
+/// `more`.
 pub(crate) fn result(mut values: Vec<String>, more: bool) -> Result<CompleteResult, ErrorData> {
     let total = u32::try_from(values.len()).ok().filter(|_| !more);
     let more = more || values.len() > MOST;
@@ -73,7 +73,7 @@ async fn repos(server: &ServerState) -> Vec<String> {
     repos
 }
 
-/// Whether what is being filled in is the address of an issue. Prompts are all about pull requests.
+/// Returns true for the URI of an issue; prompts are only about pull requests.
 fn is_of_issue(reference: &Reference) -> bool {
     match reference {
         Reference::Resource(resource) => resource.uri.contains("/issue/"),
@@ -81,8 +81,8 @@ fn is_of_issue(reference: &Reference) -> bool {
     }
 }
 
-/// What names the open pull requests, or the open issues, and begins with `typed`: numbers, or
-/// at-uris where there are none; and whether there are more that were not looked at.
+/// Keys of open pull requests or issues that begin with `typed`: numbers, or at-uris on forges
+/// without numbers. Also returns whether unread pages remain.
 async fn numbers(
     server: &ServerState,
     repo: Option<&str>,
@@ -107,7 +107,7 @@ async fn numbers(
             }
         }
     }
-    // What is typed whole comes first, and is looked for wherever it is.
+    // An exact match comes first, and is looked up wherever it is.
     let whole = match found.iter().position(|key| key == typed) {
         Some(at) => Some(found.remove(at)),
         None if more => open_one(&repo, issues, typed).await,
@@ -117,7 +117,7 @@ async fn numbers(
     Some((found, more))
 }
 
-/// A page of the keys of what is open.
+/// Reads a page of keys of open subjects.
 async fn open_ones(
     repo: &Repo,
     issues: bool,
@@ -137,7 +137,7 @@ async fn open_ones(
     Ok((keys.collect(), page.next))
 }
 
-/// The key of one that is open, by its number.
+/// The key of an open subject with this number.
 async fn open_one(repo: &Repo, issues: bool, number: &str) -> Option<String> {
     let number = number.parse().ok()?;
     let own = repo.id().clone();

@@ -1,10 +1,9 @@
-//! Resources: what a client can attach to a conversation by its address.
+//! Resources: content that a client can attach to a conversation by URI.
 //!
 //! `forge://<repository>`, then `/branches`, `/issues`, `/pulls/open`, `/pull/<number>`,
-//! `/pull/<number>/diff`, `/pull/<number>/files/<path>`, `/pull/<number>/links`, `/issue/<number>` or
-//! `/issue/<number>/links`. A repository is written as its locator (`github.com/octo/tools`), one on
-//! this machine as `local` and its path; where a forge does not number, an at-uri stands for the
-//! number.
+//! `/pull/<number>/diff`, `/pull/<number>/files/<path>`, `/pull/<number>/links`, `/issue/<number>`
+//! or `/issue/<number>/links`. A repository is its locator (`github.com/octo/tools`), a local one
+//! `local` and its path; on forges without numbers an at-uri replaces the number.
 
 pub(crate) mod complete;
 
@@ -33,10 +32,10 @@ use crate::{
     output::{PullOut, RowOut, WarningOut, issue_row, issue_text, link_lines, quoted},
 };
 
-/// How long a list may be kept, in milliseconds.
+/// How long a client may cache a list, in milliseconds.
 const LIST_TTL_MS: u64 = 3_600_000;
 
-/// The addresses that there are.
+/// The URI templates.
 const TEMPLATES: &[(&str, &str, &str, &str)] = &[
     (
         "forge://{+repo}",
@@ -100,7 +99,7 @@ const TEMPLATES: &[(&str, &str, &str, &str)] = &[
     ),
 ];
 
-/// The repository that the server was started in, and those that its list names.
+/// Lists the server's own repository, and those that its lists name.
 pub(crate) async fn list(server: &ServerState) -> ListResourcesResult {
     let mut repos: Vec<String> = Vec::new();
     if let Ok(id) = server.repo_id(None).await {
@@ -126,7 +125,7 @@ pub(crate) async fn list(server: &ServerState) -> ListResourcesResult {
     list
 }
 
-/// The templates.
+/// Lists the templates.
 pub(crate) fn templates() -> ListResourceTemplatesResult {
     let templates = TEMPLATES.iter().map(|(uri, name, what, mime)| {
         ResourceTemplate::new(*uri, *name)
@@ -139,7 +138,7 @@ pub(crate) fn templates() -> ListResourceTemplatesResult {
     list
 }
 
-/// A failure of a request that is no tool call.
+/// The error of a request other than a tool call.
 pub(crate) fn error(e: &Error, about: &About) -> ErrorData {
     let cleaner = Cleaner::new();
     let message = cleaner.plain(e.message()).cut(MESSAGE);
@@ -162,7 +161,7 @@ pub(crate) fn error(e: &Error, about: &About) -> ErrorData {
     }
 }
 
-/// What a resource is about, as its address has it.
+/// The error context of a resource, from its URI.
 fn about(server: &ServerState, uri: &str) -> About {
     let address = Address::parse(uri);
     let pull = |part: &Part| match part {
@@ -179,7 +178,7 @@ fn about(server: &ServerState, uri: &str) -> About {
     }
 }
 
-/// Reads one.
+/// Reads a resource.
 pub(crate) async fn read(server: &ServerState, uri: &str) -> Result<ReadResourceResult, ErrorData> {
     let cleaner = Cleaner::new();
     let about = about(server, uri);
@@ -290,7 +289,7 @@ async fn repository(repo: &Repo, cleaner: &Cleaner) -> Result<String> {
     Ok(text)
 }
 
-/// The most branches that are listed.
+/// Maximum number of branches in a list.
 const BRANCHES: usize = 1_000;
 
 async fn branches(repo: &Repo, about: &About, cleaner: &Cleaner) -> Result<String> {
@@ -354,20 +353,20 @@ async fn open_issues(repo: &Repo, about: &About, cleaner: &Cleaner) -> Result<St
     ))
 }
 
-/// As many as one page of this forge holds.
+/// A full page of this forge.
 fn first_page(repo: &Repo) -> PageReq {
     let limits = &repo.client().forge().capabilities().limits;
     PageReq::first(limits.page_max.clamp(1, 100))
 }
 
-/// What could not be read, a line each.
+/// The warnings of unreadable parts, one per line.
 fn warning_lines(warnings: &[Warning], about: &About, cleaner: &Cleaner) -> String {
     let shown = WarningOut::all(warnings, about, cleaner);
     shown.iter().map(WarningOut::text).collect()
 }
 
-/// The rows of a page, what could not be read of it and, in `told`, of them, and how many there are;
-/// `rest` is what has more.
+/// The rows of a page, warnings about it and, in `told`, about rows, and the number shown; `rest`
+/// names the source of the rest.
 fn rows<T>(
     page: &Page<T>,
     row: impl Fn(&T) -> String,
@@ -387,8 +386,8 @@ fn rows<T>(
     format!("{}{warnings}{tail}", fitted.text)
 }
 
-/// What is in a repository that this server may not use is shown by its locator alone: that much is
-/// in the text that names it.
+/// A link into a repository that this server may not use shows its locator only, which the linking
+/// text contains anyway.
 async fn links(
     server: &ServerState,
     repo: &Repo,
@@ -453,9 +452,9 @@ async fn diff_text(
             )),
         );
     }
-    // In front of the first file, where whoever applies a diff passes over it.
+    // Warnings precede the first file, where programs that apply a diff ignore them.
     let mut top = warning_lines(&whole.warnings, about, cleaner);
-    // The count is of the ends that were looked at, and the diff may be of later ones.
+    // The count belongs to the requested ends; the diff may have later ones.
     if path.is_none()
         && whole.ends == ends
         && let Some(missing) = &missing

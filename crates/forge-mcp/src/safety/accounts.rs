@@ -1,10 +1,10 @@
-//! Whose records are read where a list is in force.
+//! Accounts whose records may be read with an allow list.
 //!
-//! An at-uri names an account, and to read the record that account is looked up first: a handle and a
-//! `did:web` at a host of that very name. A caller who may choose it sends the server wherever it
-//! likes, whatever the list of repositories says. So only an account is looked up that the allowed
-//! repository names itself: its owner, the server's own account, or an author in its list of pull
-//! requests, which comes from the index.
+//! An at-uri names an account, and reading the record first resolves that account: a handle and a
+//! `did:web` on the host of that name. A free choice of the account would let the caller send the
+//! server to any host, past the allow list. So an account is resolved only if the allowed
+//! repository itself names it: as its owner, as the server's own account, or as an author in its
+//! list of pull requests, which comes from the index.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -19,27 +19,26 @@ use forge_core::{
 
 use super::gate::Gate;
 
-/// How many pages of a repository's list are looked through for an author.
+/// Maximum number of list pages that are searched for an author.
 const PAGES: usize = 20;
 
-/// How many accounts are remembered of all repositories together.
+/// Maximum number of remembered accounts, over all repositories.
 const REMEMBERED: usize = 20_000;
 
-/// By repository, the accounts that are known to have to do with it, by handle and by DID.
+/// Known accounts by repository, by handle and by DID.
 #[derive(Debug, Default)]
 pub(crate) struct Accounts(Mutex<HashMap<String, BTreeSet<String>>>);
 
 impl Accounts {
-    /// Remembers whose a pull request is.
+    /// Remembers the author of a pull request.
     pub fn learn(&self, pull: &PullRequest) {
         self.add(&pull.id.repo, names(pull));
     }
 
-    /// Refuses a record of somebody who has nothing to do with `repo`, as far as that can be known
-    /// without asking anybody but the repository's own forge.
+    /// Refuses a record of an account without a known relation to `repo`, asking only the forge of
+    /// that repository.
     ///
-    /// # Errors
-    /// `permission_denied`; why the forge could not be asked.
+    /// # Errors `permission_denied`; or the failure of asking the forge.
     pub async fn vouch(&self, gate: &Gate, repo: &Repo, uri: &AtUri) -> Result<()> {
         let who = uri.authority.as_str();
         let (id, key) = (repo.id(), repo.id().comparison_key());
@@ -91,7 +90,7 @@ impl Accounts {
     }
 }
 
-/// A handle in any case is the same; of a DID the case counts.
+/// Normalizes a name: handles ignore case, DIDs do not.
 fn plain(name: &str) -> String {
     match name.starts_with("did:") {
         true => name.to_owned(),
@@ -99,7 +98,7 @@ fn plain(name: &str) -> String {
     }
 }
 
-/// What the author of a pull request is called.
+/// The names of a pull request's author.
 fn names(pull: &PullRequest) -> impl Iterator<Item = String> + use<> {
     let holder = match &pull.id {
         PrId {
@@ -114,7 +113,7 @@ fn names(pull: &PullRequest) -> impl Iterator<Item = String> + use<> {
         .flatten()
 }
 
-/// Whether a repository is in this account, or is the account itself.
+/// Returns true if `who` owns the repository, or is the repository's own DID.
 fn owns(id: &RepoId, who: &str) -> bool {
     let own = match &id.path {
         RepoPath::Named { owner, .. } => owner,

@@ -1,4 +1,4 @@
-//! Lists of repositories.
+//! Allow lists of repositories.
 
 use std::{
     fmt,
@@ -10,28 +10,28 @@ use forge_core::{
     locator::{self, Hosts},
 };
 
-/// Patterns for repositories; an empty list is every repository.
+/// A list of repository patterns; an empty list allows every repository.
 ///
-/// A pattern is a locator, or a locator whose last part is `*`: `octo/tools`,
-/// `https://github.com/octo/*`, `github.com/*`, `/srv/git/*`. Both sides are compared in their
-/// canonical form, so case, `.git`, default ports and credentials in a URL make no difference.
+/// A pattern is a locator, or a locator with `*` as its last part: `octo/tools`,
+/// `https://github.com/octo/*`, `github.com/*`, `/srv/git/*`. Both sides are compared in canonical
+/// form: case, `.git`, default ports and credentials in a URL make no difference.
 #[derive(Clone, Debug, Default)]
 pub struct AllowList(Vec<Pattern>);
 
 #[derive(Clone, Debug)]
 struct Pattern {
-    /// As it was typed, or with the absolute path in place of another one.
+    /// The pattern as typed, with an absolute path.
     text: String,
-    /// The forge of what it is for.
+    /// The forge of the pattern.
     kind: ForgeKind,
     shape: Shape,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Shape {
-    /// This repository, as its comparison key.
+    /// This repository, by comparison key.
     Exact(String),
-    /// All of an owner or a host: the key begins so.
+    /// All repositories of an owner or host, by prefix of the key.
     Below(String),
     /// This directory.
     Dir(PathBuf),
@@ -40,10 +40,9 @@ enum Shape {
 }
 
 impl AllowList {
-    /// Reads patterns as they were typed; paths are made absolute by `absolute`.
+    /// Parses patterns; `absolute` makes paths absolute.
     ///
-    /// # Errors
-    /// `invalid_input` that names the pattern.
+    /// # Errors `invalid_input` naming the pattern.
     pub fn parse(
         patterns: &[String],
         hosts: &Hosts,
@@ -53,11 +52,9 @@ impl AllowList {
         patterns.iter().map(read).collect::<Result<_>>().map(Self)
     }
 
-    /// Reads directories as they were typed, or `DIR/*` for all below one; they are made absolute by
-    /// `absolute`.
+    /// Parses directories, or `DIR/*` for all below one; `absolute` makes them absolute.
     ///
-    /// # Errors
-    /// `invalid_input` that names the pattern.
+    /// # Errors `invalid_input` naming the pattern.
     pub fn of_paths(patterns: &[String], absolute: impl Fn(&RepoId) -> RepoId) -> Result<Self> {
         let read = |text: &String| {
             let (dir, shape): (_, fn(PathBuf) -> Shape) = match text.strip_suffix("/*") {
@@ -90,33 +87,33 @@ impl AllowList {
         patterns.iter().map(read).collect::<Result<_>>().map(Self)
     }
 
-    /// The patterns, which mean the same wherever they are read again.
+    /// The patterns, in a form that means the same in every directory.
     pub fn patterns(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|p| p.text.as_str())
     }
 
-    /// Whether there is no list, so that everything is in it.
+    /// Returns true without patterns: everything is allowed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether `id` is in the list; a path of `id` is absolute.
+    /// Returns true if the list allows `id`, whose path is absolute.
     pub(crate) fn has(&self, id: &RepoId) -> bool {
         self.is_empty() || self.lists(id)
     }
 
-    /// Whether a pattern is for `id`.
+    /// Returns true if a pattern matches `id`.
     pub(crate) fn lists(&self, id: &RepoId) -> bool {
         self.0.iter().any(|pattern| pattern.shape.matches(id))
     }
 
-    /// The forges of what the list is for; of an empty list none.
+    /// The forges of the patterns.
     pub(crate) fn kinds(&self) -> impl Iterator<Item = &ForgeKind> {
         self.0.iter().map(|pattern| &pattern.kind)
     }
 
-    /// The directories that the list names one by one, without links.
+    /// The directories listed individually, with links resolved.
     pub(crate) fn directories(&self) -> impl Iterator<Item = &Path> {
         self.0.iter().filter_map(|pattern| match &pattern.shape {
             Shape::Dir(dir) => Some(dir.as_path()),
@@ -124,7 +121,7 @@ impl AllowList {
         })
     }
 
-    /// The repositories that the list names one by one.
+    /// The repositories listed individually.
     pub(crate) fn named(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|p| match p.shape {
             Shape::Exact(_) | Shape::Dir(_) => Some(p.text.as_str()),
@@ -140,7 +137,7 @@ impl fmt::Display for AllowList {
     }
 }
 
-/// Stands for `*` while a pattern is parsed; a name that every forge takes.
+/// Placeholder for `*` during parsing; a valid name on every forge.
 const ANY: &str = "any-repository";
 
 fn pattern(text: &str, hosts: &Hosts, absolute: &dyn Fn(&RepoId) -> RepoId) -> Result<Pattern> {
@@ -164,7 +161,7 @@ fn pattern(text: &str, hosts: &Hosts, absolute: &dyn Fn(&RepoId) -> RepoId) -> R
         RepoPath::Dir(path) => Some(path),
         _ => None,
     };
-    // Read again elsewhere, a relative path would mean another directory.
+    // In another process a relative path would mean another directory.
     let is_relative = |id: &RepoId| matches!(&id.path, RepoPath::Dir(path) if path.is_relative());
     let Some(above) = text.strip_suffix("/*") else {
         if text.contains('*') {
@@ -217,7 +214,7 @@ impl Shape {
     }
 }
 
-/// Without links and `..`, as far as the path exists.
+/// Resolves links and `..`, as far as the path exists.
 pub(crate) fn canonical(path: &Path) -> PathBuf {
     path.canonicalize()
         .unwrap_or_else(|_| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()))
@@ -269,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn all_of_an_owner_or_a_host() {
+    fn wildcard_covers_an_owner_or_a_host() {
         let owner = list(&["github.com/octo/*"]);
         assert!(has(&owner, "octo/tools") && has(&owner, "Octo/x"));
         assert!(!has(&owner, "octopus/x") && !has(&owner, "other/octo"));
@@ -298,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_that_means_nothing_is_refused() {
+    fn meaningless_pattern_is_refused() {
         for text in [
             "*",
             "",

@@ -1,4 +1,4 @@
-//! Which repositories a call may reach.
+//! Checks which repositories a call may access.
 
 use std::{
     collections::HashMap,
@@ -12,19 +12,19 @@ use tokio::sync::OnceCell;
 
 use super::{AllowList, allow::canonical};
 
-/// The lists, and what has been learnt of names that mean other repositories.
+/// The allow lists, and a cache of repository names.
 #[derive(Debug)]
 pub(crate) struct Gate {
     read: AllowList,
     paths: AllowList,
     write: AllowList,
-    /// The directories, without links, that may be used although no list has them.
+    /// Directories, with links resolved, that are allowed without a list.
     own: OnceCell<Vec<PathBuf>>,
-    /// Key of a repository as it was named, and what its forge calls it.
+    /// Names of repositories, by the key of the requested name.
     known: Mutex<HashMap<String, Known>>,
 }
 
-/// The names of a repository, by its forge.
+/// The names of a repository, from its forge.
 #[derive(Clone, Debug)]
 struct Known {
     id: RepoId,
@@ -32,10 +32,10 @@ struct Known {
     asked: Instant,
 }
 
-/// How many names are remembered.
+/// Maximum number of remembered names.
 const REMEMBERED: usize = 1_000;
 
-/// How long they are: a repository can be renamed and moved while the server runs.
+/// How long a name is remembered: a repository can be renamed while the server runs.
 const FRESH: Duration = Duration::from_secs(300);
 
 impl Gate {
@@ -49,26 +49,25 @@ impl Gate {
         }
     }
 
-    /// Whether there is no list at all.
+    /// Returns true without any list.
     pub fn is_open(&self) -> bool {
         self.read.is_empty() && self.write.is_empty()
     }
 
-    /// Whether a list says what calls may reach: of this kind, where there are two lists.
+    /// Returns true if a list restricts reads, or with `write` writes.
     pub fn restricts(&self, write: bool) -> bool {
         !self.read.is_empty() || (write && !self.write.is_empty())
     }
 
-    /// Asks `own`, once, which directories may be used although no list has them, if that decides
-    /// about `id`.
+    /// Learns from `own`, once, the directories allowed without a list, if they matter for `id`.
     pub async fn learn_own(&self, id: &RepoId, own: impl Future<Output = Vec<PathBuf>>) {
         if matches!(id.path, RepoPath::Dir(_)) && !self.is_listed(id) {
             self.own.get_or_init(|| own).await;
         }
     }
 
-    /// Who chose a directory: a person, where the server was started in it or a list has exactly this
-    /// one; else the caller.
+    /// The trust in a directory: chosen by a person if the server was started there or a list has
+    /// exactly this one, otherwise by the caller.
     pub fn trust(&self, id: &RepoId) -> Trust {
         let RepoPath::Dir(path) = &id.path else {
             return Trust::Named;
@@ -81,8 +80,7 @@ impl Gate {
         }
     }
 
-    /// The work trees of other repositories among the directories that a person has listed, where git
-    /// keeps the repository itself elsewhere.
+    /// Listed work trees whose repository is in another directory.
     pub fn linked(&self) -> impl Iterator<Item = &Path> {
         let listed = self.read.directories().chain(self.paths.directories());
         listed.filter(|dir| dir.join(".git").is_file())
@@ -93,13 +91,13 @@ impl Gate {
         own.any(|dir| dir == path)
     }
 
-    /// Whether a list has this directory.
+    /// Returns true if a list has this directory.
     fn is_listed(&self, id: &RepoId) -> bool {
         self.read.lists(id) || self.paths.lists(id)
     }
 
-    /// Before anything is sent. A handle and a DID are different names here: to compare them would
-    /// ask a host that the caller chose.
+    /// Checks a name before any request. A handle and a DID are different names here: comparing
+    /// them would ask a host of the caller's choice.
     ///
     /// # Errors
     /// `permission_denied`.
@@ -107,12 +105,10 @@ impl Gate {
         self.check_names(id, &[], write)
     }
 
-    /// Once it is open: a forge may answer a name with a repository of another name, such as the old
-    /// name of one that was renamed or given away. One of the names that the forge vouches for has
-    /// to be on the list.
+    /// Checks an open repository: the forge may have resolved the name to another one, such as
+    /// after a rename or transfer. One of the names that the forge confirms has to be on the list.
     ///
-    /// # Errors
-    /// `permission_denied`; what the forge says of the repository.
+    /// `permission_denied`; errors of reading the repository.
     pub async fn check_opened(&self, repo: &Repo, write: bool) -> Result<()> {
         if matches!(repo.id().path, RepoPath::Dir(_)) {
             return self.check(repo.id(), write);
@@ -124,10 +120,9 @@ impl Gate {
         self.check_names(&real.id, &real.aliases, write)
     }
 
-    /// The names of an open repository that its forge vouches for.
+    /// The names of an open repository that its forge confirms.
     ///
-    /// # Errors
-    /// What the forge says of the repository.
+    /// Those of reading the repository.
     pub async fn names(&self, repo: &Repo) -> Result<Vec<RepoId>> {
         let Known { id, aliases, .. } = self.known(repo).await?;
         Ok([vec![id], aliases].concat())
@@ -215,7 +210,7 @@ fn denied(id: &RepoId, what: &str, flag: &str, list: &AllowList) -> Error {
         RepoPath::Named { owner, .. } => owner.starts_with("did:"),
         RepoPath::Dir(_) => false,
     };
-    // Whether a DID is somebody's on the list cannot be known without asking.
+    // Without a request it is unknown whether the DID belongs to a listed handle.
     let hint = if by_did {
         "name the repository as the list does, by a handle for a handle; if it is not on the list, \
          tell the user, who can start the server with it"
@@ -250,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn one_of_the_names_that_a_forge_vouches_for_is_on_the_list() {
+    fn list_needs_a_confirmed_name() {
         let handle = id("tangled.org/alice.example/tools");
         let did = id("tangled.org/did:plc:alice/tools");
         let own = id("did:plc:tools");
@@ -267,13 +262,13 @@ mod tests {
             let found = gate.check_names(&handle, &names, false);
             assert_eq!(found.is_ok(), first, "{pattern}");
         }
-        // A forge that answers an allowed handle with a DID that nobody's handle is for.
+        // A forge answers an allowed handle with a DID that belongs to no handle.
         let answered = gate("tangled.org/alice.example/*").check_names(&did, &[own], false);
         assert_eq!(answered.unwrap_err().code(), "permission_denied");
     }
 
     #[test]
-    fn before_anything_is_sent_a_handle_and_a_did_differ() {
+    fn handle_and_did_differ_before_any_request() {
         let handle = "tangled.org/alice.example/tools";
         let did = "tangled.org/did:plc:alice/tools";
         assert!(gate(handle).check(&id(handle), false).is_ok());

@@ -1,4 +1,4 @@
-//! What a server refuses, and the seals of what it asks first.
+//! Permission checks of a server, and the seals of its confirmations.
 
 pub(crate) mod accounts;
 pub mod allow;

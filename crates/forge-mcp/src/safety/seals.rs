@@ -1,4 +1,4 @@
-//! Seals of questions: each is bound to what was asked, holds for five minutes and is taken once.
+//! Seals of questions: each is bound to its question, expires after five minutes and is used once.
 
 use std::{
     collections::HashMap,
@@ -10,24 +10,24 @@ use forge_core::{Error, ErrorKind, Result};
 use rmcp::model::{RequestStateCodec, SealOptions};
 use serde::{Deserialize, Serialize};
 
-/// How long a question stands.
+/// How long a seal is valid.
 pub(crate) const TTL: Duration = Duration::from_secs(300);
 
-/// What a seal holds.
+/// The content of a seal.
 #[derive(Debug, Deserialize, Serialize)]
 struct Sealed {
     nonce: String,
-    /// When it was made, in milliseconds of the clock of [`Seals`].
+    /// The time of creation, in milliseconds of the clock of [`Seals`].
     made: u64,
 }
 
-/// Time that nobody can set, in milliseconds since some moment.
+/// A monotonic clock, in milliseconds since an arbitrary moment.
 type Clock = Box<dyn Fn() -> u64 + Send + Sync>;
 
-/// The key of this process, and which seals were taken.
+/// The key of this process, and the used seals.
 pub(crate) struct Seals {
     codec: RequestStateCodec,
-    /// Those that were taken, and when they were made.
+    /// The used seals, with their times of creation.
     taken: Mutex<HashMap<String, u64>>,
     clock: Clock,
 }
@@ -74,7 +74,7 @@ impl Seals {
         })
     }
 
-    /// Takes a seal; a second time it is none.
+    /// Opens a seal; a second use fails.
     pub fn open(&self, bind: &str, state: &str) -> Result<()> {
         let refused = |why: &str| {
             Error::invalid("confirm", format!("the confirmation does not count: {why}"))
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_seal_holds_for_five_minutes_and_once() {
+    fn seal_is_valid_for_five_minutes_and_once() {
         let time = Arc::new(AtomicU64::new(7));
         let clock = Arc::clone(&time);
         let seals = Seals::at(Box::new(move || clock.load(Ordering::Relaxed))).unwrap();
@@ -132,7 +132,7 @@ mod tests {
         assert!(why(&first, "a").contains("used before"));
         pass(1);
         assert!(why(&second, "a").contains("older than five minutes"));
-        // What was taken is forgotten once it is too old to be taken again.
+        // A used seal is forgotten once it has expired.
         assert!(why(&first, "a").contains("older than five minutes"));
         let third = seals.seal("a").unwrap();
         seals.open("a", &third).unwrap();
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_seal_of_another_process_or_altered_is_none() {
+    fn foreign_or_altered_seal_is_refused() {
         let (own, other) = (Seals::new().unwrap(), Seals::new().unwrap());
         let state = own.seal("a").unwrap();
         assert!(other.open("a", &state).is_err());

@@ -10,31 +10,31 @@ use rmcp::{
 
 use crate::calls::Route;
 
-/// What a program that embeds the server adds to it, beside the server's own tools, prompts and
-/// resources. A method that answers `None` leaves the request to the server.
+/// Additions of a program that embeds the server, besides the server's own tools, prompts and
+/// resources. `None` leaves a request to the server.
 pub trait Extension: Send + Sync + 'static {
-    /// More tools. They are offered with and without `write`.
+    /// Additional tools, offered with and without `write`.
     fn tools(&self) -> Vec<Route>;
-    /// More prompts.
+    /// Additional prompts.
     fn prompts(&self) -> Vec<Prompt>;
-    /// One of them, filled in.
+    /// Fills in an additional prompt.
     fn prompt(
         &self,
         params: &GetPromptRequestParams,
     ) -> Option<Result<GetPromptResponse, ErrorData>>;
-    /// More resources.
+    /// Additional resources.
     fn resources(&self) -> Vec<Resource>;
-    /// More templates of resources.
+    /// Additional resource templates.
     fn templates(&self) -> Vec<ResourceTemplate>;
-    /// One of them.
+    /// Reads an additional resource.
     fn read(&self, uri: &str) -> Option<Result<ReadResourceResult, ErrorData>>;
-    /// Values for an argument.
+    /// Completes an argument.
     fn complete(&self, params: &CompleteRequestParams) -> Option<Vec<String>>;
-    /// What the server says it can do, with what this adds.
+    /// The capabilities of the server with these additions.
     fn capabilities(&self, own: ServerCapabilities) -> ServerCapabilities;
-    /// Whether a client of 2025-11-25 may subscribe to a resource.
+    /// Returns true if a client of 2025-11-25 may subscribe to a resource.
     fn subscribes(&self, uri: &str) -> bool;
-    /// Whether it sends log messages, of which a client of 2025-11-25 may set the level.
+    /// Returns true if log messages are sent, whose level a client of 2025-11-25 may set.
     fn logs(&self) -> bool;
     /// Serves a subscription until it ends.
     fn listen(

@@ -1,4 +1,4 @@
-//! The protocol: which requests there are, and what they answer.
+//! The protocol handler: requests and their answers.
 
 use forge_core::{Error, near};
 use rmcp::{
@@ -16,15 +16,15 @@ use rmcp::{
 
 use super::Server;
 use crate::{
-    calls::About,
+    calls::{About, TOOL_ALIASES},
     content::{self, Cleaner, VALUE},
     prompts, resources, tools,
 };
 
-/// How long a client may keep a list that changes only with the program, in milliseconds.
+/// How long a client may cache a list that changes only with the program, in milliseconds.
 const LIST_TTL_MS: u64 = 3_600_000;
 
-/// The methods whose parameters are read here.
+/// The methods whose parameters are parsed here.
 const METHODS: [&str; 9] = [
     "completion/complete",
     "prompts/get",
@@ -191,7 +191,7 @@ impl ServerHandler for Server {
         unless_cancelled(&ctx, get).await
     }
 
-    /// A request of a method that there is comes here where its parameters are not understood.
+    /// rmcp routes known methods with invalid parameters here, like unknown methods.
     async fn on_custom_request(
         &self,
         request: CustomRequest,
@@ -211,7 +211,7 @@ impl ServerHandler for Server {
         ))
     }
 
-    /// Nothing that the server has changes while it runs; only an extension's may.
+    /// Only an extension's content changes while the server runs.
     fn accepted_subscription_filter(
         &self,
         requested: &SubscriptionFilter,
@@ -235,7 +235,7 @@ impl ServerHandler for Server {
         self.subscribes::<UnsubscribeRequestMethod>(&params.uri)
     }
 
-    /// The server itself sends no log messages: 2026-07-28 has given them up.
+    /// Has no effect: the server sends no log messages, which 2026-07-28 removed.
     async fn set_level(
         &self,
         _: rmcp::model::SetLevelRequestParams,
@@ -260,7 +260,7 @@ impl ServerHandler for Server {
     }
 }
 
-/// The answer of `work`, which is given up as soon as the client cancels the request.
+/// Runs `work`, and drops it if the client cancels the request.
 async fn unless_cancelled<T>(
     ctx: &RequestContext<RoleServer>,
     work: impl Future<Output = Result<T, ErrorData>>,
@@ -283,7 +283,7 @@ impl Server {
         }
     }
 
-    /// A failure before anything was read.
+    /// The error of a request that failed before its content was read.
     fn unread(&self, e: &Error) -> ErrorData {
         let about = About {
             tools: self.0.state.tools().clone(),
@@ -297,11 +297,22 @@ impl Server {
         let hidden = tools::all()
             .iter()
             .any(|route| route.definition.name == name);
+        let alias = TOOL_ALIASES.iter().find(|(other, _)| *other == name);
+        let same = alias.map_or(&[][..], |(_, tools)| *tools);
+        let offered = same.iter().copied().filter(|tool| names.contains(tool));
+        let offered: Vec<&str> = offered.collect();
         let hint = if hidden && (self.options().write || !self.options().offers(name)) {
             format!("this server was started without {name}; tell the user if it is needed")
         } else if hidden {
             format!(
                 "{name} changes something, and this server only reads: it has to be started with --write"
+            )
+        } else if !offered.is_empty() {
+            format!("did you mean {}?", offered.join(" or "))
+        } else if !same.is_empty() {
+            format!(
+                "{} does that, and this server was started without it; tell the user if it is needed",
+                same.join(" or ")
             )
         } else {
             match near::near(name, names.iter().copied()).first() {

@@ -1,5 +1,5 @@
-//! Bytes that are no message of JSON-RPC, and what they are answered: rmcp drops some without a word,
-//! and has no id for the others, so that a client would wait.
+//! Answers to bytes that are not a JSON-RPC message: rmcp drops some silently and answers others
+//! without an id, so that a client would wait.
 
 use rmcp::{
     ErrorData,
@@ -7,7 +7,7 @@ use rmcp::{
 };
 use serde_json::Value;
 
-/// Why bytes are no message, with the id of the request where they have one.
+/// The error for invalid bytes, with the request id if they have one.
 pub(crate) fn refusal(bytes: &[u8]) -> Option<(ErrorData, Option<RequestId>)> {
     let message = match serde_json::from_slice::<Value>(bytes) {
         Ok(message) => message,

@@ -1,4 +1,4 @@
-//! The server object: one handler for both eras.
+//! The server object: one handler for both eras of the protocol.
 
 mod extension;
 mod handler;
@@ -18,7 +18,7 @@ use crate::{
     tools,
 };
 
-/// Refuses the name of a tool that there is not, or not without [`Options::write`].
+/// Refuses the name of an unknown tool, or of one that needs [`Options::write`].
 fn known(options: &Options, all: &[Route]) -> Result<()> {
     let names: Vec<&str> = all.iter().map(|r| r.definition.name.as_ref()).collect();
     for name in options.tools.iter().chain(&options.without_tools) {
@@ -63,7 +63,7 @@ struct Inner {
     extension: Option<Box<dyn Extension>>,
 }
 
-/// The server. A clone is the same server, so every connection and every request can have one.
+/// The server; clones share it, so every connection and request can own one.
 #[derive(Clone)]
 pub struct Server(Arc<Inner>);
 
@@ -76,16 +76,15 @@ impl fmt::Debug for Server {
 }
 
 impl Server {
-    /// A server over the accounts of `forges`.
+    /// Creates a server for the accounts of `forges`.
     ///
-    /// # Errors
-    /// `invalid_input` for the name of a tool that there is not; `internal` when the system has no
-    /// random numbers to seal confirmations with.
+    /// `invalid_input` for the name of an unknown tool; `internal` if the system has no random
+    /// numbers for the seals.
     pub fn new(forges: Forges, options: Options) -> Result<Self> {
         Self::build(forges, options, None)
     }
 
-    /// A server with more than its own.
+    /// Creates a server with an extension.
     ///
     /// # Errors
     /// As [`Self::new`].
@@ -119,17 +118,16 @@ impl Server {
         })))
     }
 
-    /// What it may do.
+    /// The options of the server.
     #[must_use]
     pub fn options(&self) -> &Options {
         self.0.state.options()
     }
 }
 
-/// Serves on standard input and output until the client goes away.
+/// Serves on standard input and output until the client disconnects.
 ///
-/// # Errors
-/// `protocol` when the client does not speak the protocol.
+/// # Errors `protocol` if the client does not speak the protocol.
 pub async fn serve_stdio(server: Server) -> Result<()> {
     let failed = |e: String| {
         Error::new(
@@ -140,7 +138,7 @@ pub async fn serve_stdio(server: Server) -> Result<()> {
     let (read, write) = stdio_pipes();
     let running = match server.serve(stdio::Stdio::new(read, write)).await {
         Ok(running) => running,
-        // A client that only looked whether the program starts.
+        // The client only checked that the program starts.
         Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
         Err(e) => return Err(failed(e.to_string())),
     };

@@ -1,5 +1,5 @@
-//! Standard input and output, where a line that is no message is answered as well: rmcp drops it
-//! without a word, and its client would wait.
+//! The stdio transport. Invalid lines are answered: rmcp drops them silently, and the client would
+//! wait.
 
 use std::io;
 
@@ -23,17 +23,17 @@ use tokio::{
 
 use super::message;
 
-/// The pipe between the two readers, in bytes.
+/// Size of the pipe between the two readers, in bytes.
 const PIPE: usize = 64 * 1024;
 
-/// Why a line is no message, and the id of the request where it has one.
+/// The error for an invalid line, and the request id if it has one.
 type Refused = (ErrorData, Option<RequestId>);
 
 /// A connection over two pipes.
 pub(super) struct Stdio<W: AsyncWrite> {
     lines: AsyncRwTransport<RoleServer, DuplexStream, W>,
     refused: mpsc::Receiver<Refused>,
-    /// The answer to a refused line, on its way: `receive` can be given up at any time.
+    /// The pending answer to a refused line, kept because `receive` can be dropped at any time.
     answer: Option<BoxFuture<'static, io::Result<()>>>,
 }
 
@@ -82,7 +82,7 @@ impl<W: AsyncWrite + Send + Unpin + 'static> Transport<RoleServer> for Stdio<W> 
     }
 }
 
-/// Hands on the lines that are messages, and says why the others are not.
+/// Forwards valid lines, and reports the errors of the others.
 async fn sort(
     mut read: impl AsyncBufRead + Unpin,
     mut good: DuplexStream,
@@ -94,7 +94,7 @@ async fn sort(
         line.shrink_to(PIPE);
         let most = DEFAULT_MAX_LINE_LENGTH as u64;
         let length = (&mut read).take(most).read_until(b'\n', &mut line).await;
-        // The last line counts with its end alone.
+        // The last line counts only with its line end.
         let is_done = match length {
             Ok(0) | Err(_) => true,
             Ok(_) if line.ends_with(b"\n") => match refusal(&line) {
@@ -126,7 +126,7 @@ fn too_long() -> ErrorData {
     ErrorData::new(ErrorCode::INVALID_REQUEST, why, None)
 }
 
-/// Reads to the end of a line.
+/// Skips the rest of a line.
 async fn skip_line(read: &mut (impl AsyncBufRead + Unpin)) -> io::Result<()> {
     loop {
         let buffer = read.fill_buf().await?;

@@ -1,4 +1,4 @@
-//! What somebody agrees to is what is done: the head that was looked at is the one that counts.
+//! Binds a confirmation to the facts in its question: only the head that was read counts.
 
 use std::fmt::Debug;
 
@@ -9,7 +9,7 @@ use forge_core::{
 
 use crate::calls::{Ask, Call, Stop, Target};
 
-/// What a caller says about what is to be agreed to.
+/// Confirmation arguments of a caller.
 #[derive(Clone, Copy)]
 pub(super) struct Said<'a> {
     /// `expected_head`.
@@ -18,20 +18,20 @@ pub(super) struct Said<'a> {
     pub confirm: Option<&'a str>,
 }
 
-/// What somebody is asked.
+/// A question for the user.
 #[derive(Clone, Copy)]
 pub(super) struct Question<'a> {
-    /// With all that somebody needs to know.
+    /// The complete text.
     pub text: &'a str,
-    /// All that it names, beside the head and the arguments of the call: an answer counts for this
-    /// alone.
+    /// Facts in the question, besides the head and the arguments of the call; an answer counts only
+    /// for these.
     pub bound: &'a str,
 }
 
-/// Asks whether it is to be done, once the head is the expected one.
+/// Asks the user to confirm, after checking the expected head.
 ///
-/// # Errors
-/// Those of [`check_expected_head`]; a stop while the user is asked, and when nobody agrees.
+/// # Errors Those of [`check_expected_head`]; a stop until the user answers, or if the answer is
+/// no.
 pub(super) async fn agreed(
     call: &Call,
     target: &Target,
@@ -52,7 +52,7 @@ pub(super) async fn agreed(
     call.confirm(ask).await
 }
 
-/// The head in a question. Of a patch its author says which commit it is of, and may say anything.
+/// The head in a question. For a patch, its author claims the commit, which may be wrong.
 pub(super) fn head_words(pull: &PullRequest) -> String {
     match (&pull.head_patch, &pull.head_oid) {
         (Some(patch), Some(commit)) => {
@@ -63,26 +63,24 @@ pub(super) fn head_words(pull: &PullRequest) -> String {
     }
 }
 
-/// How much of a title a question has, in characters.
+/// Maximum length of a title in a question, in characters.
 const TITLE: usize = 200;
 
-/// A title in a question: however long its author has made it, and whatever is in it, the quotes
-/// around it are where it ends.
+/// A title in a question: cut and cleaned, so that the title ends at its closing quote.
 pub(super) fn titled(call: &Call, pull: &PullRequest) -> String {
     quotable(call.cleaner.line(&pull.title).as_data())
 }
 
-/// A text of somebody else's, cut and without the quotes that it stands in.
+/// Cuts foreign text and removes quotes from it.
 pub(super) fn quotable(text: &str) -> String {
     short(text).replace('"', "'")
 }
 
-/// How much of each of several names a question has, in characters, and how many names.
+/// Maximum length of each name, and maximum number of names, in a question.
 const BRIEF: usize = 40;
 const MAX_NAMES: usize = 20;
 
-/// A count and names that others chose, each in quotes of its own: none hides the next, nor the
-/// count.
+/// A count and foreign names, each quoted: no name can hide the next one or the count.
 pub(super) fn counted(call: &Call, what: &str, names: &[String]) -> String {
     let brief = |name: &String| {
         let name = cut(call.cleaner.line(name).as_data(), BRIEF).replace('"', "'");
@@ -99,8 +97,8 @@ pub(super) fn counted(call: &Call, what: &str, names: &[String]) -> String {
     }
 }
 
-/// A branch or a file in a question: in quotes where it could pose as more than a name, and with
-/// nothing hidden in it, as that would name another one.
+/// A branch or file in a question: quoted if it could pose as more than a name, without hidden
+/// characters, which could make it look like another one.
 pub(super) fn named(name: &str) -> String {
     match is_plain(name) {
         true => name.to_owned(),
@@ -108,7 +106,7 @@ pub(super) fn named(name: &str) -> String {
     }
 }
 
-/// A person in a question. A login is whatever a forge stores for one.
+/// A person in a question; forges store arbitrary logins.
 pub(super) fn mentioned(call: &Call, login: &str) -> String {
     match is_plain(login) {
         true => format!("@{login}"),
@@ -116,7 +114,7 @@ pub(super) fn mentioned(call: &Call, login: &str) -> String {
     }
 }
 
-/// How much of a name a question has without quotes, in characters.
+/// Maximum length of a name without quotes, in characters.
 const MAX_PLAIN: usize = 64;
 
 fn is_plain(name: &str) -> bool {
@@ -135,10 +133,9 @@ fn cut(text: &str, most: usize) -> String {
     }
 }
 
-/// Refuses what the forge cannot do at all: nobody is asked about it, and nothing else is written.
+/// Checks that the forge has the capabilities, before the user is asked and anything is written.
 ///
-/// # Errors
-/// `unsupported` for the first that it cannot do.
+/// # Errors `unsupported` for the first missing capability.
 pub(super) fn can(repo: &Repo, needs: &[Capability]) -> Result<(), Error> {
     let table = repo.client().forge().capabilities();
     for capability in needs {
@@ -149,15 +146,14 @@ pub(super) fn can(repo: &Repo, needs: &[Capability]) -> Result<(), Error> {
     Ok(())
 }
 
-/// What a question names beside the head, each with what it is called in an error.
+/// Facts in a question besides the head, each with its name in errors.
 #[derive(Debug)]
 pub(super) struct Facts(pub Vec<(&'static str, String)>);
 
 impl Facts {
-    /// Fails when one of them is other now: the user may have thought for minutes.
+    /// Fails if a fact has changed while the user was thinking.
     ///
-    /// # Errors
-    /// `conflict` with the first that was changed.
+    /// # Errors `conflict` with the first changed fact.
     pub fn still(&self, now: &Self) -> Result<(), Error> {
         let mut both = self.0.iter().zip(&now.0);
         let Some(((name, expected), (_, actual))) = both.find(|(then, now)| then != now) else {
@@ -171,13 +167,13 @@ impl Facts {
         ))
     }
 
-    /// All of them, and what else is done, for [`Question::bound`].
+    /// All facts, and `more`, for [`Question::bound`].
     pub fn with(&self, more: impl Debug) -> String {
         format!("{:?} {more:?}", self.0)
     }
 }
 
-/// What the user agreed to is no longer so.
+/// The error for facts that changed after the confirmation.
 pub(super) fn changed(expected: String, actual: String, message: String) -> Error {
     let kind = ErrorKind::Conflict {
         what: Changed::View,
@@ -195,7 +191,7 @@ mod tests {
     use super::{TITLE, is_plain, named, short};
 
     #[test]
-    fn a_question_keeps_the_beginning_of_a_long_title() {
+    fn long_title_in_a_question_is_cut() {
         assert_eq!(short("Fix Vec<T>"), "Fix Vec<T>");
         let whole = "é".repeat(TITLE);
         assert_eq!(short(&whole), whole);
@@ -203,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn question_name_that_is_no_name_is_quoted() {
+    fn unusual_name_in_a_question_is_quoted() {
         for plain in ["main", "feature/x-1_2", "alice", "ada@example.com"] {
             assert!(is_plain(plain), "{plain}");
             assert_eq!(named(plain), plain);

@@ -103,7 +103,7 @@ impl Tool for ForgeStatus {
         let repository = match &args.repo {
             Some(named) => match repository(call, named, &mut missing).await {
                 Ok(repository) => Some(repository),
-                // Some forges show nothing at all to nobody.
+                // Some forges show nothing to anonymous users.
                 Err(e) if is_login(&e) => {
                     missing.push(login(call, &e));
                     None
@@ -141,7 +141,7 @@ async fn repository(
     let repo = call.repo(Some(named)).await?;
     let info = repo.info().await?;
     let table = repo.client().forge().capabilities();
-    // What is not possible is another call than this one.
+    // Capabilities concern other calls than this one, so hints must not repeat it.
     let elsewhere = About {
         tool: String::new(),
         ..call.about()
@@ -174,7 +174,7 @@ async fn repository(
         Err(e) => missing.push(format!("to know who you are: {}", e.message())),
     }
     missing.extend(info.warnings.iter().map(|w| doubt(call, w)));
-    // Without credentials there is nobody to name.
+    // Without credentials there is no viewer.
     let viewer = viewer.ok().map(|v| call.cleaner.line(&v.login));
     Ok(Repository {
         repo: info.id.to_string(),
@@ -200,7 +200,7 @@ fn login(call: &Call, e: &Error) -> String {
     format!("a login: {}", call.tell(e))
 }
 
-/// What could not be found out about the repository.
+/// The text of a warning about the repository.
 fn doubt(call: &Call, warning: &Warning) -> String {
     let message = &warning.message;
     match &warning.hint {
@@ -209,7 +209,7 @@ fn doubt(call: &Call, warning: &Warning) -> String {
     }
 }
 
-/// What somebody who is known lacks here.
+/// Rights that the viewer lacks in this repository.
 fn rights(call: &Call, info: &RepoInfo) -> Vec<String> {
     let right = match info.permission {
         Permission::Read => {

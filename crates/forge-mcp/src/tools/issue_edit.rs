@@ -98,7 +98,7 @@ impl Tool for IssueEdit {
         let values: BTreeMap<String, Option<String>> = values.collect();
         let (mut blockers, mut unblocked) = (Vec::new(), Vec::new());
         for named in names(args.blocked_by) {
-            // Neither a number nor a locator begins so.
+            // No number or locator begins with `-`.
             match named.trim().strip_prefix('-') {
                 None => blockers.push(named),
                 Some("") => return Err(no_blocker().into()),

@@ -70,13 +70,13 @@ pub(super) struct Out {
     warnings: Vec<WarningOut>,
 }
 
-/// How much of a body is quoted in a concise result, in characters.
+/// Maximum length of a body in a concise result, in characters.
 const BODY_CHARS: usize = 6_000;
 
-/// The most events of a history that are read.
+/// Maximum number of history events that are read.
 const EVENTS: usize = 1_000;
 
-/// The blocks before the sections: what is above the body, and the body.
+/// The blocks before the sections: the head and the body.
 const TOP: usize = 0;
 const BODY: usize = 1;
 
@@ -186,7 +186,7 @@ impl Tool for IssueView {
         });
 
         let bound = (target.id.to_string(), &include, detailed);
-        // What was shown must be what it was, or an item could be left out or come twice.
+        // If earlier content changed, an item could be lost or repeated.
         let before = |at: Position| {
             let shown = blocks.texts.get(BODY..at.block).unwrap_or_default();
             fingerprint(&(&issue.version, issue.updated_at.to_string(), shown))
@@ -235,7 +235,7 @@ impl Tool for IssueView {
     }
 }
 
-/// The relations that are shown, cut to the budget.
+/// The shown relations, cut to the budget.
 #[derive(Default)]
 struct Relations {
     parent: Option<RelatedOut>,

@@ -1,4 +1,4 @@
-//! The answer of a write to an issue.
+//! Results of writes to an issue.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ pub(super) struct IssueWritten {
     version: Option<String>,
 }
 
-/// Of an issue that was written.
+/// The result for an edited or created issue.
 pub(super) fn of_issue(call: &Call, did: &str, outcome: &Outcome<Issue>) -> Answer<IssueWritten> {
     let issue = &outcome.value;
     let mut out = written::of(call, &as_pull(&issue.id), did, outcome);
@@ -37,7 +37,7 @@ pub(super) fn of_issue(call: &Call, did: &str, outcome: &Outcome<Issue>) -> Answ
     answer(out, Some(issue.version.clone()).filter(|v| !v.is_empty()))
 }
 
-/// Of a comment on an issue: its id and its page, where it is still there.
+/// The result for a comment: its id and URL, if it still exists.
 pub(super) fn of_comment<T>(
     call: &Call,
     issue: &IssueId,
@@ -65,7 +65,7 @@ fn answer(out: Written, version: Option<String>) -> Answer<IssueWritten> {
     }
 }
 
-/// The parts of a write's answer are those of a pull request's.
+/// Issue writes share the result parts of pull requests.
 fn as_pull(issue: &IssueId) -> PrId {
     PrId {
         repo: issue.repo.clone(),
@@ -73,21 +73,20 @@ fn as_pull(issue: &IssueId) -> PrId {
     }
 }
 
-/// What an argument was given: nothing is none.
+/// The value of an argument; blank counts as absent.
 pub(super) fn given(value: Option<String>) -> Option<String> {
     value.filter(|text| !text.trim().is_empty())
 }
 
-/// The names in a list, without empty ones.
+/// The names in a list, without blank ones.
 pub(super) fn names(list: Vec<String>) -> Vec<String> {
     let names = list.into_iter().filter(|name| !name.trim().is_empty());
     names.collect()
 }
 
-/// The fields of a list of `Field=value` and their values, without empty ones.
+/// Parses a list of `Field=value`, without blank items.
 ///
-/// # Errors
-/// `invalid_input` for one without a name or an equals sign.
+/// # Errors `invalid_input` for an item without a name or an equals sign.
 pub(super) fn pairs(list: Vec<String>) -> Result<BTreeMap<String, String>> {
     let mut pairs = BTreeMap::new();
     for pair in names(list) {
@@ -106,10 +105,9 @@ pub(super) fn pairs(list: Vec<String>) -> Result<BTreeMap<String, String>> {
     Ok(pairs)
 }
 
-/// The board whose fields are read and set, where the forge keeps them on boards.
+/// The board for reading and setting fields, if the forge uses boards.
 ///
-/// # Errors
-/// `invalid_input` for a board of the configuration that cannot be understood.
+/// # Errors `invalid_input` for an invalid board in the configuration.
 pub(super) fn board(call: &Call, repo: &Repo) -> Result<Option<BoardId>> {
     let capabilities = repo.client().forge().capabilities();
     let board = call.server.forges().config().workflow_board();
@@ -117,9 +115,9 @@ pub(super) fn board(call: &Call, repo: &Repo) -> Result<Option<BoardId>> {
     board.map(|board| board.parse()).transpose()
 }
 
-/// Checks the estimate and the priority among the values of `edit`, and puts them where the workflow
-/// keeps them. Where no board names the fields, issue `id` is read: a label of it may have to go, or
-/// it may spell a field in another way. `true` where a label is to keep one.
+/// Checks the estimate and the priority in `edit` and moves them to where the workflow keeps them.
+/// Without a board, issue `id` is read, because an old label may have to go or a field may be
+/// spelled differently. Returns true if a label stores a value.
 ///
 /// # Errors
 /// `invalid_input` (field `estimate` or `priority`) with the scale.
@@ -150,7 +148,7 @@ pub(super) async fn put_values(
     Ok(edit.labels.add.len() > labels)
 }
 
-/// The issues that an argument names.
+/// Resolves the issues of an argument.
 ///
 /// # Errors
 /// As [`Call::related`].

@@ -1,4 +1,4 @@
-//! What a merge does with the issues of its pull request, as the tool shows it.
+//! Effects of a merge on linked issues, as the tool shows them.
 
 use forge::workflow::{LeftIssue, MergeEffects, MergePlan, MergeReport, MergeStep, Workflow};
 use forge_core::{Error, model::PullRequest};
@@ -11,26 +11,25 @@ use crate::{
     content::{Clean, Cleaner, issue_id},
 };
 
-/// How many issues a question names; the others are counted.
+/// Maximum number of issues in a question; the others are counted.
 const MAX_NAMED: usize = 10;
 
-/// What merging `pull` closes or moves, with the workflow that says so.
+/// Plan for the linked issues of `pull`, with the workflow behind it.
 pub(super) struct Effects {
     workflow: Option<Workflow>,
     plan: MergePlan,
-    /// How many issues could not be read.
+    /// The number of unreadable issues.
     unread: usize,
 }
 
 impl Effects {
-    /// What merging `pull` does. Costs nothing where it names no issue.
+    /// Plans the effects of merging `pull`. Costs no request without linked issues.
     ///
-    /// # Errors
-    /// `config` where the workflow that is configured cannot be used.
+    /// # Errors `config` if the configured workflow is unusable.
     pub async fn of(call: &Call, target: &Target, pull: &PullRequest) -> Result<Self, Error> {
         let forges = call.server.forges();
         let linked = forge::workflow::linked_issues(pull, &target.repo, forges.hosts());
-        // A workflow that cannot be used keeps no pull request that moves nothing from being merged.
+        // An unusable workflow must not block the merge of a pull request without linked issues.
         let workflow = match linked.is_empty() {
             true => None,
             false => forges.merge_workflow(&target.repo).await?,
@@ -48,13 +47,13 @@ impl Effects {
         })
     }
 
-    /// No issue is closed or moved, for this reason.
+    /// Leaves all issues unchanged, for this reason.
     pub fn left_alone(mut self, why: &str) -> Self {
         self.plan = self.plan.left_alone(why);
         self
     }
 
-    /// What is done with the issues, as an order: `Close`.
+    /// The imperative for a question: `Close` or `Move`.
     pub fn verb(&self) -> &'static str {
         match self.plan.moves {
             true => "Move",
@@ -62,8 +61,8 @@ impl Effects {
         }
     }
 
-    /// The issues that are closed, `#3, #4`, or moved, `#3: In Review -> Done (closed)`. Empty where
-    /// there are none.
+    /// The issues to close, `#3, #4`, or to move, `#3: In Review -> Done (closed)`; empty without
+    /// any.
     pub fn in_words(&self) -> String {
         let steps = &self.plan.steps;
         let mut lines: Vec<String> = steps.iter().take(MAX_NAMED).map(step_line).collect();
@@ -74,13 +73,13 @@ impl Effects {
         lines.join(", ")
     }
 
-    /// All issues that are to be closed or moved, for a seal.
+    /// All issues to close or move, for a seal.
     pub fn bound(&self) -> String {
         let names: Vec<String> = self.plan.steps.iter().map(MergeStep::in_words).collect();
         format!("{names:?}")
     }
 
-    /// Closes or moves them, now that `pull` is merged.
+    /// Closes or moves the issues after `pull` is merged.
     pub async fn carry_out(self, call: &Call, target: &Target, pull: &PullRequest) -> Linked {
         let hosts = call.server.forges().hosts().clone();
         let effects = MergeEffects::new(target.repo.clone(), self.workflow.as_ref(), hosts);
@@ -110,7 +109,7 @@ pub(super) struct Linked {
     tried: bool,
 }
 
-/// What became of an issue, within a line: `#3: In Review -> Done (closed)`.
+/// The result for an issue within a line: `#3: In Review -> Done (closed)`.
 fn step_line(step: &MergeStep) -> String {
     let cleaner = Cleaner::new();
     let state = |name: &str| state(&cleaner.line(name));
@@ -158,12 +157,12 @@ impl Linked {
         }
     }
 
-    /// Whether no issue was closed, moved or changed.
+    /// Returns true if no issue was closed, moved or changed.
     pub fn is_unchanged(&self) -> bool {
         self.linked_issues_transitioned.is_empty() && !self.tried
     }
 
-    /// A line for what was closed or moved, and one for each that was not.
+    /// A line for closed or moved issues, and one for each other issue.
     pub fn text(&self) -> String {
         let (did, could_not, not) = match self.moved {
             true => ("moved", "could not move", "not moved"),

@@ -1,4 +1,4 @@
-//! A page of a list: the rows that fit, and the cursor of the rest.
+//! A page of a list: the rows that fit, and the cursor of the next page.
 
 use std::hash::Hash;
 
@@ -12,15 +12,15 @@ use crate::{
     output::WarningOut,
 };
 
-/// Which page of a list a call asks for.
+/// Request for a page of a list.
 pub(super) struct ListRequest<'a, B> {
     pub tool: &'static str,
-    /// What has to be the same in all calls with one cursor.
+    /// A value that all calls with one cursor share.
     pub bound: &'a B,
     pub cursor: Option<&'a str>,
     pub limit: usize,
     pub max_chars: Option<u64>,
-    /// Several of what the list has, for `No … match`.
+    /// The plural for `No … match`.
     pub noun: &'static str,
 }
 
@@ -32,7 +32,7 @@ pub(super) struct ListRow<'a, R> {
     pub warnings: &'a [Warning],
 }
 
-/// The rows of a page that fit, and what is said of them.
+/// The rows that fit, and the text for them.
 pub(super) struct Listing<R> {
     pub text: String,
     pub rows: Vec<R>,
@@ -41,7 +41,7 @@ pub(super) struct Listing<R> {
     pub warnings: Vec<WarningOut>,
 }
 
-/// How many rows a page of the forge has.
+/// The number of rows in a page of the forge.
 pub(super) fn limit(repo: &Repo, asked: Option<u64>) -> usize {
     let limits = repo.client().forge().capabilities().limits;
     let limit = usize::try_from(asked.unwrap_or(30)).unwrap_or(100);
@@ -49,7 +49,7 @@ pub(super) fn limit(repo: &Repo, asked: Option<u64>) -> usize {
 }
 
 impl<'a, B: Hash> ListRequest<'a, B> {
-    /// The page of the forge: the forge's own cursor knows where that began.
+    /// The page to request, by the forge's own cursor.
     ///
     /// # Errors
     /// `invalid_input` for a cursor of another call.
@@ -60,7 +60,7 @@ impl<'a, B: Hash> ListRequest<'a, B> {
         })
     }
 
-    /// The pinned position of the cursor, and the forge's own cursor.
+    /// The pinned position and the forge's own cursor.
     fn position(&self) -> Result<Option<(&'a str, &'a str)>> {
         let Some(text) = self.cursor else {
             return Ok(None);
@@ -69,10 +69,9 @@ impl<'a, B: Hash> ListRequest<'a, B> {
         Ok(Some(behind_the_pin(text)))
     }
 
-    /// The rows of `page` that fit.
+    /// Fits the rows of `page`.
     ///
-    /// # Errors
-    /// `conflict` when rows that were shown are others now.
+    /// # Errors `conflict` if earlier rows have changed.
     pub fn listing<M, R: Serialize>(
         &self,
         call: &Call,
@@ -81,7 +80,7 @@ impl<'a, B: Hash> ListRequest<'a, B> {
         rows: Vec<ListRow<'_, R>>,
         shorten: impl Fn(&mut R, usize),
     ) -> Result<Listing<R>> {
-        // One that was opened or closed meanwhile moves the others.
+        // A newly opened or closed item shifts the others.
         let keys: Vec<String> = rows.iter().map(|row| row.key.clone()).collect();
         let before = |at: Position| {
             let shown = at.block + usize::from(at.offset > 0);
@@ -151,7 +150,7 @@ impl<'a, B: Hash> ListRequest<'a, B> {
     }
 }
 
-/// The position of a cursor with its pin, and the forge's own cursor behind them.
+/// Splits a cursor into the pinned position and the forge's own cursor.
 fn behind_the_pin(text: &str) -> (&str, &str) {
     let end = text.match_indices('~').nth(1).map(|(at, _)| at);
     let (pinned, page) = text

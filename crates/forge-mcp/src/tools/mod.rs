@@ -1,4 +1,4 @@
-//! The tools: one file each. To add one, write its file and name it twice here.
+//! The tools, one file each. To add a tool, write its file and name it twice here.
 
 mod agreed;
 mod forge_status;
@@ -39,7 +39,7 @@ mod written;
 
 use crate::calls::Route;
 
-/// Every tool, those that write among them.
+/// All tools, including the writing ones.
 pub(crate) fn all() -> Vec<Route> {
     vec![
         Route::of::<forge_status::ForgeStatus>(),

@@ -52,8 +52,7 @@ impl Tool for PrChecks {
         name: "pr_checks",
         title: "Read the checks",
         description: "Every check of the head commit, failed ones first with summary and page, and \
-                      their last lines where asked for. Runs and waits for nothing: call again \
-                      while some are pending.",
+                      their last lines where asked for. To wait: pr_context wait_for=checks.",
         effect: Effect::Read,
     };
     type Args = Args;
@@ -91,8 +90,8 @@ impl Tool for PrChecks {
             target.id.to_string(),
             (args.failed_only, args.logs, detailed),
         );
-        // One that ends moves to another place: what was shown must be what it was, or a check that
-        // has failed meanwhile could be left out.
+        // A finished check moves within the list: if earlier rows changed, a newly failed check
+        // could be lost.
         let states: Vec<_> = chosen
             .iter()
             .map(|c| (&c.name, &c.workflow, &c.event, c.status))
@@ -143,13 +142,13 @@ impl Tool for PrChecks {
     }
 }
 
-/// How many logs one call reads.
+/// Maximum number of logs per call.
 const LOGS: usize = 5;
 
-/// How much of a log is shown, in bytes.
+/// Maximum bytes of a log that are shown.
 const LOG_END: usize = 4_000;
 
-/// The end of the log of the `n`th failed check, quoted, or why there is none.
+/// The end of the `n`th failed check's log, quoted, or the reason for its absence.
 async fn log(call: &Call, target: &Target, check: &Check, n: usize) -> Result<String, Error> {
     if n >= LOGS {
         return Ok(format!("  log: not read, {LOGS} are above; see its page\n"));
@@ -178,7 +177,7 @@ async fn log(call: &Call, target: &Target, check: &Check, n: usize) -> Result<St
     }
 }
 
-/// How long to wait for a log where the forge says so, and what to do next.
+/// The waiting time for a log, if the forge reports one, and the recovery.
 fn next(e: &Error, hint: Option<String>) -> String {
     let wait = match e.retry() {
         Retry::After(wait) => format!("; wait {} s", seconds(wait)),
@@ -188,9 +187,8 @@ fn next(e: &Error, hint: Option<String>) -> String {
     format!("{wait}{hint}")
 }
 
-/// Whether the checks are there all the same: a token can have the right to them and none to logs, a
-/// forge can have them and hand out no logs, logs come from storage that can be down, and a limit can
-/// be reached with them.
+/// Returns true if only the log failed, not the checks: logs may need other rights, the forge may
+/// have none, their storage may be down, or a limit was reached with them.
 fn is_of_the_log(e: &Error) -> bool {
     matches!(
         e.kind(),
@@ -211,7 +209,7 @@ mod tests {
     use forge_core::{Capability, Error, ErrorKind, Retry};
 
     #[test]
-    fn a_log_that_is_not_to_be_had_leaves_the_checks() {
+    fn missing_log_keeps_the_checks() {
         let upstream = ErrorKind::Upstream {
             status: 503,
             request_id: None,
@@ -238,7 +236,7 @@ mod tests {
             let e = Error::new(kind, "no");
             assert_eq!(super::is_of_the_log(&e), stays, "{e:?}");
         }
-        // A spindle's, for one.
+        // Spindles, for example, hand out no logs.
         let none = Error::unsupported(Capability::CheckLogs, "why", "instead");
         assert!(super::is_of_the_log(&none));
     }

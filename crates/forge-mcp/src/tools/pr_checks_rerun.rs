@@ -21,8 +21,8 @@ impl Tool for PrChecksRerun {
     const SPEC: Spec = Spec {
         name: "pr_checks_rerun",
         title: "Run failed checks again",
-        description: "Runs the failed and cancelled checks of the head commit again. Waits for \
-                      nothing: pr_checks.",
+        description: "Runs the failed and cancelled checks of the head commit again. To wait: \
+                      pr_context wait_for=checks.",
         effect: Effect::Add,
     };
     type Args = Args;

@@ -47,6 +47,7 @@ pub(super) struct Args {
     context_lines: Option<u32>,
     /// Changes since then: a commit, a review's id, or "review" for my latest
     since: Option<String>,
+    /// At most 45 s; goes on with cursor
     wait_for: Option<WaitFor>,
     /// No section: what is waited for has not happened
     #[serde(skip)]
@@ -304,12 +305,12 @@ struct ErrorOut {
     message: Clean,
 }
 
-/// How much of a description is quoted, in characters.
+/// Maximum length of a description, in characters.
 const DESCRIPTION: usize = 4_000;
-/// How much of the text of an issue is quoted.
+/// Maximum length of an issue's text, in characters.
 const ISSUE: usize = 2_000;
 
-/// The blocks before the sections: what is above the description, and the description.
+/// The blocks before the sections: the head and the description.
 const TOP: usize = 0;
 const BODY: usize = 1;
 
@@ -375,7 +376,7 @@ impl Tool for PrContext {
 
         let oid = found.pull.head_id().unwrap_or_default().to_owned();
         let bound = (target.id.to_string(), args.wanted());
-        // What was shown must be what it was, or an item could be left out or come twice.
+        // If earlier content changed, an item could be lost or repeated.
         let before = |at: Position| {
             let shown = blocks.texts.get(BODY..at.block).unwrap_or_default();
             fingerprint(&(found.pull.updated_at.to_string(), shown))
@@ -401,7 +402,7 @@ impl Tool for PrContext {
             let at = cursor::pin(at, before(at));
             cursor::make(Self::SPEC.name, &bound, &oid, &at)
         });
-        // What goes on is the wait.
+        // An unfinished wait continues instead of the pages.
         let next = next.filter(|_| wait_on.is_none());
         let mut text = std::mem::take(&mut fitted.text);
         let total = blocks.texts.len();
@@ -427,7 +428,7 @@ impl Tool for PrContext {
 }
 
 impl Args {
-    /// What is wanted of the pull request, whichever page of it.
+    /// The arguments that select the bundle, without those of the page.
     fn wanted(&self) -> String {
         let alike = Self {
             repo: None,
@@ -440,9 +441,8 @@ impl Args {
     }
 }
 
-/// The bundle: the one that was gathered lately, where it still counts. A repository on this machine
-/// is looked at each time but for further pages: to look costs little, and its owner has just changed
-/// it.
+/// The bundle, from the cache if valid. A local repository is read again except for further pages:
+/// reading is cheap, and its owner may have just changed it.
 async fn gathered(
     call: &Call,
     target: &Target,
@@ -460,8 +460,7 @@ async fn gathered(
     let ttl = call.server.forges().config().context_cache_ttl();
     let is_page = args.cursor.is_some();
     let known = cache.get(key, ttl, is_page);
-    // A repository on this machine costs nothing to read again, and what was waited for is newer than
-    // what is kept.
+    // A local repository is cheap to read, and a wait ends with newer content than the cache has.
     let may_be_kept = !repo.host.is_empty() && args.wait_for.is_none();
     if let Some(found) = known.filter(|_| is_page || may_be_kept) {
         return Ok(found);
@@ -472,7 +471,7 @@ async fn gathered(
     Ok(found)
 }
 
-/// Gathers the bundle, and tells the client of each request.
+/// Gathers the bundle and sends the client a progress notification per request.
 async fn gather(
     call: &Call,
     target: &Target,
@@ -496,7 +495,7 @@ async fn gather(
     req.clone = call.server.clone_of(&target.repo).await;
     let (tell, mut told) = mpsc::unbounded_channel();
     req.observer = ContextObserver::new(move |event| {
-        // Nobody is there to be told once the call has ended.
+        // The receiver is gone once the call has ended.
         let _ = tell.send(in_words(event));
     });
     let mut gathering = pin!(context(&target.repo, &target.id, &req));
@@ -562,7 +561,7 @@ fn summary(found: &PullContext, c: &Cleaner) -> SummaryOut {
 }
 
 impl VerdictOut {
-    /// Without its requirements, which are a list of the pages.
+    /// The verdict without its requirements, which are a paged list.
     fn of(found: &PullContext) -> Self {
         let r = &found.readiness;
         Self {
@@ -617,7 +616,7 @@ impl RequirementOut {
     }
 }
 
-/// A line; of what is met the rule alone.
+/// A line; for a met requirement only the rule.
 impl Part for RequirementOut {
     fn text(&self, _: bool, _: &Cleaner) -> String {
         if self.status == RequirementStatus::Met.name() {
@@ -770,7 +769,7 @@ impl PackedOut {
         }
     }
 
-    /// The line above its hunks, which says what is left out, too.
+    /// The line above the hunks, with the omissions.
     fn head(&self, previous: Option<&String>, c: &Cleaner) -> String {
         let counts = match (self.additions, self.deletions) {
             (Some(added), Some(deleted)) => format!("+{added} -{deleted}"),
@@ -815,7 +814,7 @@ impl ErrorOut {
     }
 }
 
-/// The lists of the bundle in blocks.
+/// The lists of the bundle as blocks.
 struct Sections {
     checks: Option<Listed<CheckOut>>,
     logs: Option<Listed<LogOut>>,
@@ -831,7 +830,7 @@ struct Sections {
     source: Option<Listed<SourceOut>>,
 }
 
-/// A diff, and the block that each of its files begins in.
+/// A diff, with the first block of each file.
 struct DiffSection {
     out: DiffOut,
     begins: Vec<usize>,
@@ -848,7 +847,7 @@ impl DiffSection {
 }
 
 impl Sections {
-    /// The sections, whose blocks are put behind `blocks`.
+    /// Appends the sections to `blocks`.
     fn of(found: &PullContext, c: &Cleaner, blocks: &mut Blocks) -> Self {
         fn list<M, T: Part>(
             name: &str,
@@ -983,7 +982,7 @@ fn threads(all: &[Thread], c: &Cleaner, blocks: &mut Blocks) -> Listed<ThreadOut
     blocks.section("threads", &note, shown, false, c)
 }
 
-/// The diff: a block for each hunk, the head of its file before the first.
+/// Renders the diff: a block per hunk; a file's head precedes its first hunk.
 fn packed(name: &str, diff: &PackedDiff, c: &Cleaner, blocks: &mut Blocks) -> DiffSection {
     let mut head = format!(
         "\n{name}: {} +{} -{}{}\n",

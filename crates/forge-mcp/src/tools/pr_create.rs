@@ -47,11 +47,10 @@ pub(super) struct Edit {
 }
 
 impl Edit {
-    /// # Errors
-    /// `invalid_input` when neither or both of content and delete are given: what was forgotten
-    /// must not delete a file.
+    /// # Errors `invalid_input` if neither or both of content and delete are given: a forgotten
+    /// argument must not delete a file.
     pub fn read(self) -> Result<FileEdit, Error> {
-        // A client that sends every argument has an empty one beside delete.
+        // A client that sends every argument passes an empty content with delete.
         let content = self.content.filter(|text| !self.delete || !text.is_empty());
         let (why, hint) = match (&content, self.delete) {
             (Some(_), false) | (None, true) => {
@@ -86,7 +85,7 @@ impl Tool for PrCreate {
         let repo = call.repo(args.repo.as_deref()).await?;
         let config = call.server.forges().config();
         let head = args.head.unwrap_or_default();
-        // As git writes a branch in full: else the branch would be `refs/heads/refs/heads/x`.
+        // A full ref name would otherwise become `refs/heads/refs/heads/x`.
         let head = head.strip_prefix("refs/heads/").unwrap_or(&head);
         let edits = args.edits.into_iter().map(Edit::read);
         let edits = edits.collect::<Result<Vec<_>, _>>()?;
@@ -103,11 +102,11 @@ impl Tool for PrCreate {
                     owner,
                     ..HeadRef::branch(branch)
                 },
-                // A branch can be called 7.
+                // A branch may be named 7.
                 _ => HeadRef::branch(named),
             },
         };
-        // The base of what builds on another follows from that one, whatever is usual here.
+        // The base follows from the pull request below, whatever the default is.
         let (depends_on, base) = match &args.depends_on {
             Some(named) => (
                 Some(call.other(&repo, "depends_on", named).await?),

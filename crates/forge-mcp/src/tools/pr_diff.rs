@@ -116,7 +116,7 @@ impl Tool for PrDiff {
             args.names_only,
             detailed,
         );
-        // Another base may have another diff, of the same head.
+        // With another base, the same head may have another diff.
         let content = whole.content();
         let from = match &args.cursor {
             None => Position::default(),
@@ -130,7 +130,7 @@ impl Tool for PrDiff {
             .iter()
             .filter(|f| is_wanted(&f.path, &args.paths))
             .collect();
-        // As a diff under a budget is packed: what only deletes comes behind what adds.
+        // The same order as in a packed diff: pure deletions come last.
         chosen.sort_by_key(|f| (f.class, f.additions == 0));
         let missing = diff::missing(&pull, &whole);
         if chosen.is_empty() && !args.paths.is_empty() {
@@ -158,7 +158,7 @@ impl Tool for PrDiff {
             warnings.iter().map(WarningOut::text).collect(),
             budget::length(&warnings),
         );
-        // What file each block belongs to, and the row of the one that begins with it.
+        // The file of each block, and the row of the file that begins with it.
         let mut parts: Vec<(usize, Option<FileRow>)> = Vec::new();
         for (n, file) in chosen.iter().enumerate() {
             let omitted = omission(file, &args);
@@ -213,7 +213,7 @@ impl Tool for PrDiff {
         };
         let max = budget::chars(args.max_chars);
         let fitted = budget::fit_both(&top, &blocks.texts, lengths, from, max);
-        // The blocks of files come behind the one of the warnings.
+        // The first block has the warnings; files follow.
         let page = |from: usize, to: usize| from.saturating_sub(1)..to.saturating_sub(1);
         let shown = parts.get(page(fitted.from, fitted.to)).unwrap_or_default();
         let first = shown.first().map_or(0, |(n, _)| n + 1);
@@ -246,7 +246,7 @@ impl Tool for PrDiff {
     }
 }
 
-/// The diff, and its pull request as it was with the ends of the diff.
+/// Reads the diff, and its pull request at the ends of the diff.
 async fn read(
     call: &Call,
     target: &Target,
@@ -287,7 +287,7 @@ fn is_wanted(path: &str, wanted: &[String]) -> bool {
     wanted.is_empty() || wanted.iter().any(|w| below(w.trim_start_matches("./")))
 }
 
-/// Where a diff lacks files, their names are known all the same.
+/// The hint for the names of files that the diff lacks.
 fn all_files() -> Hint {
     Hint::fixed("look at the list of changed files", Action::op(Op::PrFiles))
 }
@@ -305,8 +305,8 @@ fn unknown_path(paths: &[String], whole: &Whole, missing: Option<&str>) -> Error
         .with_hint(near.map_or_else(all_files, Hint::from))
 }
 
-/// Why the lines of a file are not shown. A binary file is fetched with git, as is one that the forge
-/// does not send.
+/// The reason for omitting a file's lines. Binary files, and files that the forge does not send,
+/// are available through git.
 fn omission(file: &File, args: &Args) -> Option<OmissionReason> {
     let is_asked_for = !args.paths.is_empty() || args.format == Some(Format::Detailed);
     let is_long = file.additions + file.deletions > MAX_DERIVED_LINES;
@@ -321,7 +321,7 @@ fn omission(file: &File, args: &Args) -> Option<OmissionReason> {
     }
 }
 
-/// A file as blocks: its header with the first hunk, then each hunk.
+/// A file as blocks: the header with the first hunk, then each hunk.
 fn file_blocks(
     call: &Call,
     file: &File,

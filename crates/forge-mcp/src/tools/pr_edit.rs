@@ -38,7 +38,7 @@ pub(super) struct Args {
     remove_assignees: Vec<String>,
 }
 
-// No truth value: some clients send false where nothing is meant. (A doc comment would be a part of
+// Not a boolean: some clients send false for an unset argument. (A doc comment would become part of
 // the schema.)
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
@@ -60,7 +60,7 @@ impl Tool for PrEdit {
         description: "Changes what is named; \"-\" clears body or a remove list. Prefer append to \
                       body: pr_view shows descriptions without HTML comments. Closing: \
                       pr_set_state.",
-        // With append the same call adds to the description once more.
+        // With append, repeating the call adds to the description again.
         effect: Effect::Replace,
     };
     type Args = Args;
@@ -68,7 +68,7 @@ impl Tool for PrEdit {
 
     async fn run(call: &Call, args: Args) -> Result<Answer<reviewers::Out>, Stop> {
         let target = call.pull(args.repo.as_deref(), &args.number).await?;
-        // Before anything is written: the draft comes last.
+        // Checked before any write, because the draft state is set last.
         if args.draft.is_some() {
             can(&target.repo, &[Capability::PrDraft])?;
         }
@@ -125,7 +125,7 @@ impl Tool for PrEdit {
                     .into());
             }
             let pull = target.repo.view(&target.id, PrFields::NONE).await?;
-            // What is read here must be what is written back.
+            // The description must not change between read and write.
             edit.expected_version = Some(pull.version);
             edit.description = Some(match pull.description.trim_end() {
                 "" => more.clone(),
@@ -163,12 +163,12 @@ impl Tool for PrEdit {
     }
 }
 
-/// Whether a list asks to take everything away.
+/// Returns true if a list asks to remove everything.
 pub(super) fn is_all(names: &[String]) -> bool {
     names.iter().any(|name| name.trim() == CLEARED)
 }
 
-/// Takes away all that there is, except what is added.
+/// Removes all current items, except added ones.
 pub(super) fn remove_all<T: PartialEq>(
     change: &mut SetChange<T>,
     now: impl IntoIterator<Item = T>,
@@ -177,7 +177,7 @@ pub(super) fn remove_all<T: PartialEq>(
     change.remove = now.collect();
 }
 
-/// Why a description is not written that somebody has read here.
+/// The error for writing back a description that was read here.
 fn lost() -> Error {
     Error::invalid(
         "body",
@@ -186,8 +186,8 @@ fn lost() -> Error {
     .with_hint("pass what is new as append; to replace all of it, leave the marker out")
 }
 
-/// Why the draft is as it was, where the other changes are written: the same call again would make
-/// them twice.
+/// The error if only the draft state failed: repeating the whole call would make the other changes
+/// twice.
 fn half_done(e: Error, draft: bool) -> Error {
     let more = e.hint().map_or(String::new(), |hint| format!("; {hint}"));
     let hint = Hint::from(format!("all but draft is written: set draft alone{more}"));

@@ -1,4 +1,7 @@
-use forge_core::model::{PrFields, PullQuery, StateFilter};
+use forge_core::{
+    Error,
+    model::{PrFields, PullQuery, StateFilter},
+};
 use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
@@ -81,6 +84,7 @@ impl Tool for PrList {
     type Out = Out;
 
     async fn run(call: &Call, args: Args) -> Result<Answer<Out>, Stop> {
+        check_head(args.head.as_deref())?;
         let repo = call.repo(args.repo.as_deref()).await?;
         let query = PullQuery {
             state: match args.state.unwrap_or(State::Open) {
@@ -100,7 +104,7 @@ impl Tool for PrList {
             app: None,
             fields: PrFields::CHECKS,
         };
-        // A page of the forge and how many of its rows were shown.
+        // The position: a page of the forge, and the number of its rows already shown.
         let detailed = args.format == Some(Format::Detailed);
         let limit = listing::limit(&repo, args.limit);
         let request = ListRequest {
@@ -139,5 +143,17 @@ impl Tool for PrList {
                 warnings: listing.warnings,
             },
         })
+    }
+}
+
+/// Refuses `owner:branch`, as GitHub's REST API has it: no branch is called so, and the list would be
+/// empty.
+fn check_head(head: Option<&str>) -> Result<(), Error> {
+    match head.and_then(|head| head.split_once(':')) {
+        None => Ok(()),
+        Some((_, branch)) => {
+            let why = "head is the name of a branch alone, without its owner";
+            Err(Error::invalid("head", why).with_hint(format!("pass head={branch}")))
+        }
     }
 }

@@ -43,7 +43,7 @@ pub(super) struct Args {
     body: Option<String>,
     #[serde(default)]
     delete_branch: bool,
-    /// When all requirements are met
+    /// Once the forge allows it
     #[serde(default)]
     auto: bool,
     /// Refuse unless the checks passed
@@ -51,7 +51,7 @@ pub(super) struct Args {
     require_checks: bool,
     #[serde(default)]
     require_approval: bool,
-    /// Seal of the question
+    /// From the failed call
     confirm: Option<String>,
 }
 
@@ -108,11 +108,11 @@ impl Tool for PrMerge {
         } else if has_conflicts(&pull)
             && let Ok(done) = left_over(call, &target, said.head, args.subject.as_deref()).await
         {
-            // Whatever shows it is behind: what is merged conflicts with itself.
+            // The API can lag: a merged pull request shows as conflicting until it catches up.
             pull.state = PrState::Merged;
             finished = Some(done);
         }
-        // Somebody may open it again meanwhile: nobody was asked whether that is to be merged.
+        // The user may reopen it meanwhile, but was not asked about merging it then.
         if pull.state == PrState::Closed {
             return Err(closed(&target).into());
         }
@@ -151,12 +151,12 @@ impl Tool for PrMerge {
         agreed(call, &target, &pull, &said, question).await?;
         if let Some(judged) = &judged {
             let now = match is_unknown(&pull) {
-                // It was waited for long enough.
+                // The mergeability was already awaited once.
                 true => target.repo.view(&target.id, VERDICT_FIELDS).await?,
                 false => settled(call, &target, VERDICT_FIELDS).await?,
             };
             facts.still(&self::facts(&now))?;
-            // Whether a merged one is as wanted, the forge says.
+            // For a merged pull request the forge decides.
             if now.state == PrState::Open {
                 let now = verdict(call, &target, &now).await;
                 Open::of(judged).still(&target, &now)?;
@@ -164,14 +164,14 @@ impl Tool for PrMerge {
         }
         let req = MergeReq {
             method: by,
-            // What was looked at and agreed to is what is merged, and what is deleted.
+            // The head in the question is the one to merge and to delete.
             expected_head: pull.head_id().map(str::to_owned),
             expected_base: Some(pull.base_branch.clone()),
             subject: args.subject,
             body: args.body,
             delete_branch: args.delete_branch,
             auto: args.auto,
-            // Whoever agreed to a deletion has agreed to no merge.
+            // A confirmed deletion is not a confirmed merge.
             only_left_over: pull.state == PrState::Merged,
             skip_wait: is_unknown(&pull),
             clone: call.server.clone_of(&target.repo).await,
@@ -197,7 +197,7 @@ impl Tool for PrMerge {
         if merge.queued {
             plan = plan.left_alone("it is merged later, and what the forge does then is not known");
         }
-        // The forge's own answer may lag behind the merge that it has just made.
+        // The forge's answer may lag behind the merge.
         let mut merged = pull.clone();
         merged.state = PrState::Merged;
         merged.merge_commit.clone_from(&merge.commit);
@@ -224,7 +224,7 @@ async fn verdict(call: &Call, target: &Target, pull: &PullRequest) -> Readiness 
     readiness(&target.repo, pull, &settings).await
 }
 
-/// The requirements that a question says are open: an answer counts for no other.
+/// The open requirements in a question; the confirmation covers only these.
 #[derive(Debug)]
 struct Open(Vec<(&'static str, &'static str, RequirementStatus)>);
 
@@ -240,7 +240,7 @@ impl Open {
         (r.rule.name(), r.source.name(), r.status)
     }
 
-    /// How it stood with what is like `r`.
+    /// The earlier status of a requirement of the same rule and source.
     fn status_of(&self, r: &Requirement) -> RequirementStatus {
         let (rule, source, _) = Self::key(r);
         let mut open = self.0.iter();
@@ -248,7 +248,7 @@ impl Open {
         found.map_or(RequirementStatus::Met, |known| known.2)
     }
 
-    /// Fails where one is open now that was not, or that nobody could tell and is unmet.
+    /// Fails if a requirement is open that was met before, or unmet that was unknown.
     fn still(&self, target: &Target, now: &Readiness) -> Result<(), Error> {
         let mut open = now.open().filter(|r| !passes_by_itself(r));
         let Some(new) = open.find(|r| r.status < self.status_of(r)) else {
@@ -268,8 +268,8 @@ impl Open {
     }
 }
 
-/// What passes while somebody thinks, and would void the answer: checks that finish, and what time or
-/// checks tell, but nothing that names any.
+/// Requirements that may clear while the user thinks, and would void the answer: running checks,
+/// and unknown ones that time or CI clears, unless they count names.
 fn passes_by_itself(r: &Requirement) -> bool {
     let by_itself = |who| matches!(who, ClearedBy::Ci | ClearedBy::Time);
     r.rule == Rule::ChecksFinished
@@ -279,7 +279,7 @@ fn passes_by_itself(r: &Requirement) -> bool {
             && r.cleared_by.iter().all(|by| by_itself(by.who))
 }
 
-/// The pull request once the forge knows whether it can be merged, or after seven seconds.
+/// Reads the pull request until its mergeability is known, for at most seven seconds.
 async fn settled(call: &Call, target: &Target, fields: PrFields) -> Result<PullRequest, Error> {
     let read = || target.repo.view(&target.id, fields);
     let pause = |number, length| async move {
@@ -290,14 +290,14 @@ async fn settled(call: &Call, target: &Target, fields: PrFields) -> Result<PullR
     settle_mergeability(read().await?, is_unknown, pause, read).await
 }
 
-/// Whether the forge has not worked out whether it can be merged.
+/// Returns true if the forge has not computed the mergeability yet.
 fn is_unknown(pull: &PullRequest) -> bool {
     let found = pull.mergeability.as_ref();
     pull.state == PrState::Open && found.is_some_and(|m| m.state == MergeState::Unknown)
 }
 
-/// One that is merged. The forge says who sees that. What it left open is closed if somebody agrees:
-/// its description may have been changed since, and whoever agreed to the merge has not seen that.
+/// Handles a merged pull request. Remaining issues are closed after another confirmation, because
+/// the description may have changed since the merge was confirmed.
 async fn merged_before(
     call: &Call,
     target: &Target,
@@ -351,7 +351,7 @@ async fn merged_before(
     })
 }
 
-/// Merges nothing, and fails where it is not merged. By its subject a commit may be known.
+/// Finishes an existing merge, and fails if there is none. The subject may identify its commit.
 async fn left_over(
     call: &Call,
     target: &Target,
@@ -368,7 +368,7 @@ async fn left_over(
     Ok(said_once(target.repo.merge(&target.id, &req).await?))
 }
 
-/// The first warning of what was so already says what the answer says anyway.
+/// Removes the first warning of an unchanged outcome, which repeats the result's text.
 fn said_once(mut outcome: Outcome<Merge>) -> Outcome<Merge> {
     if outcome.unchanged {
         outcome.warnings = outcome.warnings.into_iter().skip(1).collect();
@@ -381,7 +381,7 @@ fn has_conflicts(pull: &PullRequest) -> bool {
     pull.state == PrState::Open && found.is_some_and(|m| m.state == MergeState::Conflicting)
 }
 
-/// The fields of the model that say whether a pull request is to be merged, and what that closes.
+/// Sections that decide about a merge and its effects.
 const TELLING: [&str; 6] = [
     "checks",
     "latest_reviews",
@@ -391,16 +391,16 @@ const TELLING: [&str; 6] = [
     "threads",
 ];
 
-/// What could not be read of [`TELLING`]: whoever agrees has to know.
+/// Warnings about unread sections of [`TELLING`], which the user has to know.
 fn unread(pull: &PullRequest) -> Vec<Warning> {
     let tells = |w: &&Warning| w.section.is_some_and(|s| TELLING.contains(&s));
     pull.warnings.iter().filter(tells).cloned().collect()
 }
 
-/// How long a warning behind a question is, in characters.
+/// Maximum length of a warning in a question, in characters.
 const MAX_WARNING: usize = 400;
 
-/// Warnings, behind a question.
+/// Warnings at the end of a question.
 pub(super) fn warned(call: &Call, warnings: &[Warning]) -> String {
     let mut text = String::new();
     for warning in warnings {
@@ -410,8 +410,8 @@ pub(super) fn warned(call: &Call, warnings: &[Warning]) -> String {
     text
 }
 
-/// Refuses one whose state the forge gives as somebody's word: neither is it to be taken for merged,
-/// nor is its branch to go.
+/// Refuses a merge state that is only claimed: the pull request does not count as merged, and its
+/// branch must not be deleted.
 pub(super) fn is_proved(target: &Target, pull: &PullRequest) -> Result<(), Error> {
     let doubt = pull.warnings.iter().find(|w| w.section == Some("state"));
     let Some(doubt) = doubt else {
@@ -438,8 +438,8 @@ fn closed(target: &Target) -> Error {
     .with_hint(Hint::fixed("reopen it first", Action::op(Op::PrReopen)))
 }
 
-/// The method: named, configured, the repository's own default; else squash where it is allowed,
-/// else the first that is.
+/// The method: the argument, else the configuration, else the repository's default, else squash if
+/// allowed, else the first allowed one.
 async fn method(
     call: &Call,
     target: &Target,
@@ -464,7 +464,7 @@ async fn method(
         .or_else(|| allowed.first().copied()))
 }
 
-/// What the forge has to be able to do for it.
+/// The capabilities that the merge needs.
 fn needs(by: Option<MergeMethod>, args: &Args) -> Vec<Capability> {
     let by = by.map(|by| match by {
         MergeMethod::Merge => Capability::MergeCommit,
@@ -476,7 +476,7 @@ fn needs(by: Option<MergeMethod>, args: &Args) -> Vec<Capability> {
     [by, auto, branch].into_iter().flatten().collect()
 }
 
-/// The failure of a merge of two branches that conflict.
+/// The error for a merge with conflicts.
 pub(super) fn conflicting(id: &PrId, base: &str, files: &[String]) -> Error {
     let named = match files.is_empty() {
         true => String::new(),
@@ -489,7 +489,7 @@ pub(super) fn conflicting(id: &PrId, base: &str, files: &[String]) -> Error {
     .with_hint("merge the base branch into the head branch and push, then try again")
 }
 
-/// Refuses what nobody is asked about: drafts, conflicts, and what the caller wants to be met.
+/// Refuses cases without asking the user: drafts, conflicts, and unmet conditions of the caller.
 fn check(
     target: &Target,
     pull: &PullRequest,
@@ -515,7 +515,7 @@ fn check(
         return Err(conflicting(&target.id, &pull.base_branch, files));
     }
     let overall = pull.checks.as_ref().map(|checks| checks.overall);
-    // GitHub can want another approval of somebody who is not known here.
+    // GitHub can require the approval of a person unknown here.
     let is_refused = matches!(
         pull.review_decision,
         Some(ReviewDecision::ReviewRequired | ReviewDecision::ChangesRequested)
@@ -523,7 +523,7 @@ fn check(
     let wanted = [
         (
             args.require_checks,
-            // Where no check is required, none has to report: but what nobody checks has not passed.
+            // Without required checks none has to report, but then nothing has passed.
             verdict.are_met(&CHECKED) && overall == Some(CheckRollup::Success),
             &CHECKED[..],
             "the checks have not passed",
@@ -557,15 +557,15 @@ fn check(
     Ok(())
 }
 
-/// The rules that `require_checks` wants to be met.
+/// The rules of `require_checks`.
 const CHECKED: [Rule; 3] = [
     Rule::ChecksPassed,
     Rule::ChecksReported,
     Rule::ChecksFinished,
 ];
-/// The rules that `require_approval` wants to be met.
+/// The rules of `require_approval`.
 const APPROVED: [Rule; 2] = [Rule::NoChangesRequested, Rule::Approved];
-/// Those that it wants to be met where they are listed as well.
+/// Rules that `require_approval` also requires to be met, if listed.
 const REVIEWED: [Rule; 4] = [
     Rule::NoChangesRequested,
     Rule::Approved,
@@ -573,7 +573,7 @@ const REVIEWED: [Rule; 4] = [
     Rule::LastPushApproved,
 ];
 
-/// What the question names beside the head, the method and the issues.
+/// Facts in the question besides the head, the method and the issues.
 fn facts(pull: &PullRequest) -> Facts {
     let threads = match pull.threads {
         Some(_) => listed(unresolved(pull).map(|thread| &thread.id)),
@@ -581,7 +581,7 @@ fn facts(pull: &PullRequest) -> Facts {
     };
     let latest = pull.latest_reviews.iter();
     let against = latest.filter(|review| review.state == ReviewState::ChangesRequested);
-    // Where the head is a patch, a record names it, and where it goes.
+    // If the head is a patch, the record names it and its target.
     let record = pull.head_patch.as_ref().map(|_| pull.version.clone());
     Facts(vec![
         ("base branch", pull.base_branch.clone()),
@@ -596,7 +596,7 @@ fn facts(pull: &PullRequest) -> Facts {
     ])
 }
 
-/// Names in an order of their own: two lists of as many are told apart.
+/// A sorted list of names: lists of equal length differ by their names.
 fn listed(names: impl Iterator<Item = impl Debug + Ord>) -> String {
     let mut names: Vec<_> = names.collect();
     names.sort_unstable();
@@ -608,8 +608,8 @@ fn unresolved(pull: &PullRequest) -> impl Iterator<Item = &Thread> {
     threads.iter().filter(|thread| !thread.resolved)
 }
 
-/// What the checks add up to, and which failed. Those that are still to come are not named: they would
-/// void an answer each time that one passes.
+/// The overall result of the checks, and the failed ones. Pending checks are not named: each one
+/// that passes would void the answer.
 fn checks(pull: &PullRequest) -> String {
     let unread = pull.warnings.iter().any(|w| w.section == Some("checks"));
     match &pull.checks {
@@ -629,7 +629,7 @@ fn checks(pull: &PullRequest) -> String {
     }
 }
 
-/// The question about the branch of one that is merged.
+/// The question about the branch of a merged pull request.
 fn about_branch(call: &Call, target: &Target, pull: &PullRequest) -> String {
     format!(
         "{} \"{}\" is merged. Delete its branch {}? Head {}.",
@@ -650,7 +650,7 @@ fn question(
 ) -> String {
     let how = method.map_or("the default method", MergeMethod::as_str);
     let when = if args.auto {
-        " once its requirements are met"
+        " as soon as the forge allows it"
     } else {
         ""
     };
@@ -677,8 +677,8 @@ fn question(
     question
 }
 
-/// The requirements that the merge passes over, each with whose it is. Names that others chose, such as
-/// those of checks, stand in quotes.
+/// The requirements that the merge ignores, each with its source. Foreign names, such as those of
+/// checks, are quoted.
 fn requirements(call: &Call, verdict: &Readiness) -> String {
     let mut text = String::new();
     let groups = [
@@ -702,7 +702,7 @@ fn requirements(call: &Call, verdict: &Readiness) -> String {
     text
 }
 
-/// What the answer says of a merge that passed over requirements.
+/// Warnings of a merge that ignored requirements.
 fn unmet(verdict: &Readiness) -> Vec<Warning> {
     let open = verdict.open();
     let unmet = open.filter(|r| r.status == RequirementStatus::Unmet);

@@ -17,7 +17,7 @@ use crate::{
 
 pub(super) struct PrSetState;
 
-/// What is looked at. A row of a list would be less, and lacks the head on tangled.
+/// The fields to read. `PrFields::ROW` would be fewer, but lacks the head on tangled.
 const LOOK: PrFields = PrFields::NONE;
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -32,7 +32,7 @@ pub(super) struct Args {
     #[serde(default)]
     delete_branch: bool,
     expected_head: Option<String>,
-    /// Seal of the question
+    /// From the failed call
     confirm: Option<String>,
 }
 
@@ -66,7 +66,7 @@ impl Tool for PrSetState {
             .with_hint("leave delete_branch away")
             .into());
         }
-        // Where a branch goes too, the head is looked at with the question.
+        // With delete_branch, the head is checked together with the question.
         if !args.delete_branch && args.expected_head.is_some() {
             let pull = target.repo.view(&target.id, LOOK).await?;
             let expected = args.expected_head.as_deref();
@@ -100,7 +100,7 @@ impl Tool for PrSetState {
                 bound: &facts(&pull).with(()),
             };
             agreed(call, &target, &pull, &said, asked).await?;
-            // The user may have thought for minutes: what was looked at is what goes.
+            // The user may have thought for minutes: the facts of the question must still hold.
             let now = target.repo.view(&target.id, LOOK).await?;
             check_expected_head(&target.id, pull.head_id(), now.head_id())?;
             facts(&pull).still(&facts(&now))?;
@@ -109,7 +109,7 @@ impl Tool for PrSetState {
         let req = CloseReq {
             comment: args.comment,
             delete_branch: args.delete_branch,
-            // What is pushed from here on stays.
+            // Commits pushed after this check keep the branch.
             expected_head: agreed_head,
         };
         let outcome = target.repo.close(&target.id, &req).await?;
@@ -117,12 +117,12 @@ impl Tool for PrSetState {
     }
 }
 
-/// Refuses one that is merged, and is not closed any more: nobody is asked about it.
+/// Refuses a merged pull request, which cannot be closed, before asking the user.
 async fn can_go(target: &Target, pull: &PullRequest) -> Result<(), Error> {
     if pull.state != PrState::Merged {
         return Ok(());
     }
-    // What a record alone calls merged is closed where this does not find the change.
+    // A "merged" record without the change in the base branch can still be closed.
     let found = target.repo.view(&target.id, PrFields::MERGEABILITY).await?;
     if is_proved(target, &found).is_err() {
         return Ok(());
@@ -137,8 +137,8 @@ async fn can_go(target: &Target, pull: &PullRequest) -> Result<(), Error> {
     ))
 }
 
-/// What the question names beside the head: whoever agreed to a deletion has agreed to no closing of
-/// what somebody opened again.
+/// Facts in the question besides the head: a confirmed deletion does not cover closing a reopened
+/// pull request.
 fn facts(pull: &PullRequest) -> Facts {
     Facts(vec![
         ("state", state_word(pull).to_owned()),

@@ -28,7 +28,7 @@ pub(super) struct Args {
     /// Default merge; rebase rewrites the branch, asks the user
     method: Option<Method>,
     expected_head: Option<String>,
-    /// Seal of the question
+    /// From the failed call
     confirm: Option<String>,
 }
 
@@ -65,7 +65,7 @@ impl Tool for PrUpdateBranch {
         };
         let pull = target.repo.view(&target.id, fields).await?;
         call.server.may_change_head(&pull)?;
-        // Nothing is looked up, and nobody asked, about what is known to be refused.
+        // Known refusals come before any further request or question.
         let doubt = match rebases {
             true => {
                 is_open(&target, &pull)?;
@@ -93,8 +93,8 @@ impl Tool for PrUpdateBranch {
     }
 }
 
-/// What a branch is to others: the default branch, or one that pull requests are for. What changes it
-/// is as good as a merge. A fork's branches are not looked at.
+/// The shared use of a branch: as default branch, or as base of pull requests. Changing it is like
+/// a merge. Branches of forks are not checked.
 pub(super) async fn shared_as(repo: &Repo, branch: &str) -> Result<Option<String>, Error> {
     let info = repo.info().await?;
     if info.default_branch.as_deref() == Some(branch) {
@@ -111,7 +111,7 @@ pub(super) async fn shared_as(repo: &Repo, branch: &str) -> Result<Option<String
     Ok(page.items.first().map(into))
 }
 
-/// Refuses a merge by another name where the server offers none.
+/// Refuses an update that amounts to a merge if the server does not offer `pr_merge`.
 fn may_merge(call: &Call, target: &Target, pull: &PullRequest, shared: &str) -> Result<(), Error> {
     if call.server.options().offers("pr_merge") {
         return Ok(());
@@ -132,7 +132,7 @@ fn may_merge(call: &Call, target: &Target, pull: &PullRequest, shared: &str) -> 
     .with_hint("nothing was done. Tell the user, who can do it by hand"))
 }
 
-/// The head that somebody agreed to rewrite, or to merge the base branch into.
+/// The head that the user confirmed to rewrite, or to merge the base branch into.
 async fn agreed_head(
     call: &Call,
     target: &Target,
@@ -176,13 +176,13 @@ async fn agreed_head(
         bound: &facts.with(()),
     };
     agreed(call, target, &pull, &said, question).await?;
-    // What was agreed to is what is rewritten, and on top of what it is.
+    // The confirmed head and base are the ones used.
     let now = target.repo.view(&target.id, PrFields::ROW).await?;
     facts.still(&self::facts(&now, shared))?;
     Ok(pull.head_oid)
 }
 
-/// What the question names beside the head.
+/// Facts in the question besides the head.
 fn facts(pull: &PullRequest, shared: Option<&str>) -> Facts {
     let mut facts = vec![
         ("base branch", pull.base_branch.clone()),
@@ -195,7 +195,7 @@ fn facts(pull: &PullRequest, shared: Option<&str>) -> Facts {
     Facts(facts)
 }
 
-/// Refuses one whose branch is not brought up to date: nobody is asked about it.
+/// Refuses a pull request that is not open, before asking the user.
 fn is_open(target: &Target, pull: &PullRequest) -> Result<(), Error> {
     let (why, hint) = match pull.state {
         PrState::Open => return Ok(()),
@@ -216,12 +216,12 @@ fn is_open(target: &Target, pull: &PullRequest) -> Result<(), Error> {
     .with_hint(hint))
 }
 
-/// How many of the files that conflict a question names; the others are counted.
+/// Maximum number of conflicting files in a question; the others are counted.
 const NAMED: usize = 10;
 
-/// Refuses one that the forge calls conflicting: nobody is asked about it. Where it names the files
-/// it has tried a merge, and that is a warning: a rebase leaves out what the base has already, and
-/// may go all the same. A state that is not worked out yet is not waited for.
+/// Refuses a conflicting pull request before asking the user. If the forge names files, it tried a
+/// merge: then a warning, because a rebase drops commits that the base has and may succeed. An
+/// unknown state is not awaited.
 fn conflicts(target: &Target, pull: &PullRequest) -> Result<Option<Warning>, Error> {
     let found = pull.mergeability.as_ref();
     let Some(found) = found.filter(|m| m.state == MergeState::Conflicting) else {

@@ -71,13 +71,13 @@ pub(super) struct Out {
     warnings: Vec<WarningOut>,
 }
 
-/// How much of a description is quoted in a concise result, in characters.
+/// Maximum length of a description in a concise result, in characters.
 const DESCRIPTION: usize = 6_000;
 
-/// The most events of a history that are read.
+/// Maximum number of history events that are read.
 const EVENTS: usize = 1_000;
 
-/// The blocks before the sections: what is above the description, and the description.
+/// The blocks before the sections: the head and the description.
 const TOP: usize = 0;
 const BODY: usize = 1;
 
@@ -148,7 +148,7 @@ impl Tool for PrView {
 
         let head = pull.head_id().unwrap_or_default().to_owned();
         let bound = (target.id.to_string(), &include, detailed);
-        // What was shown must be what it was, or an item could be left out or come twice.
+        // If earlier content changed, an item could be lost or repeated.
         let before = |at: Position| {
             let shown = blocks.texts.get(BODY..at.block).unwrap_or_default();
             fingerprint(&(&pull.version, pull.updated_at.to_string(), shown))
@@ -236,7 +236,7 @@ async fn history(
     }
 }
 
-/// What `include` asked for and the forge has.
+/// The requested sections that the forge has.
 struct Sections {
     checks: Option<Listed<CheckOut>>,
     threads: Option<Listed<ThreadOut>>,
@@ -248,7 +248,7 @@ struct Sections {
 }
 
 impl Sections {
-    /// The sections, whose blocks are put behind `blocks`.
+    /// Appends the sections to `blocks`.
     fn of(
         call: &Call,
         pull: &PullRequest,

@@ -64,7 +64,7 @@ impl Tool for RepoPush {
             edits,
         };
         req.check()?;
-        // Nobody has reviewed it, and nobody was asked.
+        // The commit is unreviewed, and no user was asked.
         if let Some(shared) = shared_as(&repo, &req.branch).await? {
             return Err(on_shared_branch(&req.branch, &shared).into());
         }

@@ -1,4 +1,4 @@
-//! Who was asked for a review, and who was not.
+//! Requested reviewers, and those who could not be requested.
 
 use forge_core::{
     Outcome,
@@ -33,7 +33,7 @@ struct Skipped {
     reason: Clean,
 }
 
-/// The answer of a write that was to ask `wanted` for a review.
+/// The result of a write that requests reviews from `wanted`.
 pub(super) fn answer(
     call: &Call,
     did: &str,
@@ -68,7 +68,7 @@ pub(super) fn answer(
     }
 }
 
-/// Whether the forge shows that the review is asked for. A bot may be asked by a short name.
+/// Returns true if the forge shows the review request. A bot may be requested by a short name.
 fn is_asked(wanted: &Reviewer, pull: &PullRequest) -> bool {
     let mut asked = pull.pending_reviewers.iter();
     asked.any(|asked| is_same(wanted, asked))
@@ -83,7 +83,7 @@ fn is_same(wanted: &Reviewer, asked: &Reviewer) -> bool {
     }
 }
 
-/// What the forge said about it, else that it said nothing.
+/// The forge's message about it, or that there was none.
 fn reason(wanted: &Reviewer, outcome: &Outcome<PullRequest>) -> String {
     let name = wanted.handle().trim_start_matches('@');
     let told = outcome.warnings.iter().map(|w| w.message.as_str());
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn people_bots_and_teams_are_known_again() {
+    fn requested_reviewers_are_matched_by_any_name() {
         let user = Reviewer::user;
         let team = |slug: &str| Reviewer::parse(slug);
         let bot = Reviewer::Bot {

@@ -33,7 +33,7 @@ pub(super) struct Args {
     /// Move also those that somebody works on
     #[serde(default)]
     pass_locks: bool,
-    /// Seal of the question
+    /// From the failed call
     confirm: Option<String>,
 }
 
@@ -71,9 +71,9 @@ struct FailedOut {
     error: Clean,
 }
 
-/// How many issues the question names; the others are counted.
+/// Maximum number of issues in a question; the others are counted.
 const MAX_NAMED: usize = 20;
-/// How long the error of one issue is, in characters.
+/// Maximum length of one issue's error, in characters.
 const MAX_ERROR: usize = 400;
 
 impl Tool for WorkflowAdvance {
@@ -119,7 +119,7 @@ impl Tool for WorkflowAdvance {
         if plan.advanced.is_empty() {
             return Ok(answer(call, &target, &plan));
         }
-        // A sub-issue may be in another repository, which this server may not be allowed to change.
+        // A sub-issue may be in another repository, which this server may not change.
         let own = target.id.repo.comparison_key();
         for moved in &plan.advanced {
             if moved.id.repo.comparison_key() != own {
@@ -193,7 +193,7 @@ fn question(call: &Call, target: &IssueTarget, plan: &AdvanceReport, parent: boo
     )
 }
 
-/// The user agreed to other moves than there are now.
+/// The error if the moves differ from the confirmed ones.
 fn other_moves(id: &IssueId, then: &AdvanceReport, now: &AdvanceReport) -> Error {
     let names = |report: &AdvanceReport| {
         let moves = report.advanced.iter().map(|moved| moved.id.to_string());

@@ -103,7 +103,7 @@ impl Tool for WorkflowClaim {
                 .await?;
             return Ok(changed(moved(call, &outcome), None));
         }
-        // The workflow refuses a missing command with those that it has.
+        // The workflow refuses a missing command with the list of known ones.
         let command = given(args.command).unwrap_or_default();
         let holder = given(args.holder);
         let req = ClaimRequest {
@@ -151,7 +151,7 @@ impl Tool for WorkflowClaim {
     }
 }
 
-/// The answer of a claim that was made or given back.
+/// The result of a claim or a release.
 fn changed(moved: Answer<ChangeOut>, pick: Option<PickOut>) -> Answer<Out> {
     let Answer { mut text, mut data } = moved;
     if let Some(pick) = &pick {

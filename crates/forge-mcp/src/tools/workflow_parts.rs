@@ -1,4 +1,4 @@
-//! What the tools of a workflow show: issues, claims, moves.
+//! Result parts of the workflow tools: issues, claims, moves.
 
 use forge::workflow::{Candidate, Claim, Entry, Event, Pick, StateChange, Workflow};
 use forge_core::{Error, Outcome, PrId, PrKey, model::IssueId};
@@ -12,17 +12,17 @@ use crate::{
     output::Written,
 };
 
-/// How many issues a list has; the others are counted.
+/// Maximum number of issues in a list; the others are counted.
 pub(super) const MAX_ROWS: usize = 50;
-/// How long a title or a reason is, in characters.
+/// Maximum length of a title or reason, in characters.
 const MAX_TEXT: usize = 120;
 
-/// A line of somebody's, cut.
+/// A line of foreign text, cut.
 pub(super) fn line(call: &Call, text: &str) -> Clean {
     call.cleaner.line(text).cut(MAX_TEXT)
 }
 
-/// An issue: `#7` where it is one of `of`, else its locator.
+/// An issue: `#7` in the repository of `of`, else its locator.
 pub(super) fn shown(call: &Call, id: &IssueId, of: &IssueId) -> String {
     let own = id.repo.comparison_key() == of.repo.comparison_key();
     let id = match &id.key {
@@ -56,7 +56,7 @@ pub(super) struct MemberOut {
 }
 
 impl MemberOut {
-    /// The title of an issue of a repository that this server may not read is left out.
+    /// Leaves out the title if this server may not read the issue's repository.
     pub fn of(call: &Call, of: &IssueId, id: &IssueId, title: &str, state: Option<&str>) -> Self {
         let own = id.repo.comparison_key() == of.repo.comparison_key();
         Self {
@@ -97,7 +97,7 @@ pub(super) fn state(state: &Clean) -> String {
     }
 }
 
-/// The first of a list, and how many are left out.
+/// The first items of a list, and the number of the others.
 pub(super) fn first<T>(mut all: Vec<T>) -> (Vec<T>, usize) {
     let left_out = all.len().saturating_sub(MAX_ROWS);
     all.truncate(MAX_ROWS);
@@ -213,7 +213,7 @@ pub(super) struct ChangeOut {
     ended_claim: Option<Clean>,
 }
 
-/// The answer of a move, with its lines.
+/// The result of a move, with its lines.
 pub(super) fn moved(call: &Call, outcome: &Outcome<StateChange>) -> Answer<ChangeOut> {
     let change = &outcome.value;
     let (from, to) = (
@@ -257,7 +257,7 @@ pub(super) fn moved(call: &Call, outcome: &Outcome<StateChange>) -> Answer<Chang
 }
 
 impl ChangeOut {
-    /// The claim, for a result that has it in a place of its own.
+    /// Takes the claim, for a result that shows it separately.
     pub fn take_claim(&mut self) -> Option<ClaimOut> {
         self.claim.take()
     }

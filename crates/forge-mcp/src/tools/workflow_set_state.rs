@@ -49,7 +49,7 @@ impl Tool for WorkflowSetState {
         let (reason, claim) = (given(args.reason), given(args.claim));
         let req = MoveRequest {
             to: &args.state,
-            // The workflow refuses a missing one with those that it has.
+            // The workflow refuses a missing command with the list of known ones.
             command: args.command.as_deref().unwrap_or_default(),
             reason: reason.as_deref(),
             claim: claim.as_deref(),

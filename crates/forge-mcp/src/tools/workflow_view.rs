@@ -32,7 +32,7 @@ pub(super) struct Args {
     command: Option<String>,
 }
 
-/// How many moves of the trail a result has, the newest.
+/// Maximum number of moves in a result; the newest are kept.
 const MAX_MOVES: usize = 10;
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -134,7 +134,7 @@ impl Tool for WorkflowView {
         let workflow = workflow_of(call, &target).await?;
         let definition = workflow.definition();
         let wanted = given(args.target_state);
-        // A wrong state is refused before anything is read.
+        // An invalid state is refused before any read.
         if let Some(wanted) = &wanted {
             convergence(definition, &[], wanted)?;
         }
@@ -172,7 +172,7 @@ impl Tool for WorkflowView {
     }
 }
 
-/// What a result is about.
+/// Context of a result.
 struct Of<'a> {
     call: &'a Call,
     issue: &'a IssueId,

@@ -1,4 +1,4 @@
-//! The answer of a write.
+//! Results of writes.
 
 use forge_core::{Outcome, PrId, model::PullRequest};
 
@@ -8,7 +8,7 @@ use crate::{
     output::{IngestionDetail, WarningOut, Written, state_word, word},
 };
 
-/// What a write to a pull request answers.
+/// The result of a write to a pull request.
 pub(super) fn of_pull(call: &Call, did: &str, outcome: &Outcome<PullRequest>) -> Answer<Written> {
     let pull = &outcome.value;
     let mut written = of(call, &pull.id, did, outcome);
@@ -18,7 +18,7 @@ pub(super) fn of_pull(call: &Call, did: &str, outcome: &Outcome<PullRequest>) ->
     answer(written)
 }
 
-/// What a write to something of a pull request answers.
+/// The result of a write to a part of a pull request.
 pub(super) fn of<T>(call: &Call, pr: &PrId, did: &str, outcome: &Outcome<T>) -> Written {
     Written {
         repo: pr.repo.to_string(),
@@ -37,7 +37,7 @@ pub(super) fn of<T>(call: &Call, pr: &PrId, did: &str, outcome: &Outcome<T>) -> 
     }
 }
 
-/// Its lines.
+/// The result with its lines.
 pub(super) fn answer(written: Written) -> Answer<Written> {
     let mut text = format!("{}#{}: {}", written.repo, written.number, written.did);
     if written.unchanged {
@@ -77,7 +77,7 @@ pub(super) fn answer(written: Written) -> Answer<Written> {
     }
 }
 
-/// A word of the model for the model's reader.
+/// The serde name of a value, for the reader.
 pub(super) fn spoken(value: &impl serde::Serialize) -> String {
     word(value).replace('_', " ")
 }

@@ -13,10 +13,20 @@ use std::{
 
 use forge_testkit::github::{GitHubDouble, Options, schema};
 
+const USAGE: &str = "\
+forge-github-double [--port N] [--latency-ms N] [--open-git] [--seed FILE]
+  prints its address, and runs until its standard input ends
+forge-github-double reduce-schema FILE
+  prints the reduced schema made from GitHub's";
+
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let outcome = match arguments.split_first() {
         Some((first, [path])) if first == "reduce-schema" => reduce(path),
+        Some((first, [])) if first == "--help" => {
+            println!("{USAGE}");
+            Ok(())
+        }
         _ => serve(&arguments),
     };
     match outcome {

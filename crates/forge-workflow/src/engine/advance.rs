@@ -1,4 +1,4 @@
-//! Moves of several issues: the children of an issue, or a parent whose children are through a gate.
+//! Moves several issues: the children of an issue, or a parent whose children have passed a gate.
 
 use forge_core::{
     Error, Precondition, Result, Warning,
@@ -15,24 +15,24 @@ use crate::{
     member::{order, short},
 };
 
-/// The command that the trail names for a move of several issues.
+/// The command name in audit entries of such a move.
 const COMMAND: &str = "advance";
 
-/// What became of the children of an issue.
+/// Result of moving several issues.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct AdvanceReport {
-    /// The state that they go to.
+    /// The target state.
     pub target_state: String,
-    /// Those that moved.
+    /// The issues that moved.
     pub advanced: Vec<Advanced>,
-    /// Those that stay, and why.
+    /// The issues that stay, with reasons.
     pub skipped: Vec<SkippedMember>,
-    /// Those that could not be moved, and why.
+    /// The issues whose move failed, with errors.
     pub errors: Vec<FailedIssue>,
-    /// What the caller should know.
+    /// Warnings for the caller.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,
-    /// Whether nothing was written: it says what would be.
+    /// A dry run: nothing was written.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub dry_run: bool,
 }
@@ -40,7 +40,7 @@ pub struct AdvanceReport {
 /// An issue that moved.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Advanced {
-    /// What names it.
+    /// The issue.
     pub id: IssueId,
     /// The state before; `None` without one.
     pub from_state: Option<String>,
@@ -48,23 +48,21 @@ pub struct Advanced {
     pub to_state: String,
 }
 
-/// An issue that could not be moved.
+/// An issue whose move failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FailedIssue {
-    /// What names it.
+    /// The issue.
     pub id: IssueId,
-    /// Why, and what to do.
+    /// The error and its recovery.
     pub error: String,
 }
 
 impl Workflow {
-    /// Moves the children of `parent` that are behind `target` to it. No child moves backwards, and a
-    /// child that somebody works on stays unless `pass_locks`, by its state or by a claim. A passed
-    /// claim ends.
+    /// Moves the children of `parent` that are behind `target` to it. Children never move
+    /// backwards. Locked or claimed children stay, unless `pass_locks`, which ends their claims.
     ///
-    /// # Errors
-    /// `not_found` for the parent; `invalid_input` (field `target_state`). A child that cannot be
-    /// moved stops no other one.
+    /// # Errors `not_found` for the parent; `invalid_input` (field `target_state`). A failed child
+    /// does not stop the others.
     pub async fn advance(
         &self,
         parent: &IssueId,
@@ -74,7 +72,7 @@ impl Workflow {
     ) -> Result<AdvanceReport> {
         let empty = advance_plan(&self.definition, &[], target, pass_locks)?;
         let fields = IssueFields {
-            // One query for all trails, where each would be a request of its own.
+            // Comments come with the children in one query, instead of one request per trail.
             comments: self.promise() == Promise::Ordered,
             ..self.fields()
         };
@@ -90,7 +88,7 @@ impl Workflow {
         };
         let behind = children.into_iter().filter(|c| is_moved(&plan, c));
         let mut sheets = self.sheets(behind.collect(), &mut report).await;
-        // A child may have moved between the two reads.
+        // The plan is made again: a child may have moved between the two reads.
         let members: Vec<Member> = sheets.iter().map(|s| self.member(&s.issue)).collect();
         let plan = advance_plan(&self.definition, &members, target, pass_locks)?;
         sheets.retain(|sheet| is_moved(&plan, &sheet.issue));
@@ -100,7 +98,7 @@ impl Workflow {
         Ok(report)
     }
 
-    /// Issues with their trails. What cannot be read is an error of the report.
+    /// Reads the trails of issues; a failure becomes an error of the report.
     async fn sheets(&self, issues: Vec<Issue>, report: &mut AdvanceReport) -> Vec<Sheet> {
         let read = stream::iter(issues)
             .map(|issue| async move { (self.sheet(&issue).await, issue) })
@@ -117,7 +115,7 @@ impl Workflow {
         sheets
     }
 
-    /// An issue with its trail, which is read where the issue did not come with it.
+    /// Returns the issue with its trail, which is read if the issue came without one.
     async fn sheet(&self, issue: &Issue) -> Result<Sheet> {
         match self.ledger.sheet_of(issue) {
             Some(sheet) => Ok(sheet),
@@ -125,8 +123,8 @@ impl Workflow {
         }
     }
 
-    /// Moves the parent of `child` to the last gate that all of its children have reached. A claimed
-    /// parent stays.
+    /// Moves the parent of `child` to the last gate that all of its children have reached. A
+    /// claimed parent stays.
     ///
     /// # Errors
     /// `precondition_failed` for an issue without a parent.
@@ -210,7 +208,7 @@ impl Workflow {
         Ok(report)
     }
 
-    /// The last gate that all children have reached. Children that were given up do not count.
+    /// The last gate that all children have reached. Abandoned children do not count.
     fn gate_of(&self, children: &[Issue]) -> Option<&State> {
         let definition = &self.definition;
         let mut least: Option<usize> = None;
@@ -289,8 +287,8 @@ impl Workflow {
         Ok((children, warnings))
     }
 
-    /// Moves issues to a state. One that is claimed stays, or its claim ends where claims are passed.
-    /// A claim that comes between the reading and the writing counts: its issue is an error.
+    /// Moves issues to a state. A claimed issue stays, or its claim ends if locks are overridden. A
+    /// claim made between read and write turns the move of its issue into an error.
     async fn carry_out(
         &self,
         sheets: Vec<Sheet>,
@@ -360,7 +358,7 @@ impl Workflow {
     }
 }
 
-/// Whether a plan moves an issue.
+/// Returns true if the plan moves the issue.
 fn is_moved(plan: &AdvancePlan<'_>, issue: &Issue) -> bool {
     let mut moves = plan.moves.iter();
     moves.any(|(id, _)| order(id) == order(&issue.id))

@@ -1,4 +1,4 @@
-//! Claims: who works on an issue.
+//! Claims: exclusive work on an issue.
 
 use forge_core::{
     Changed, Error, ErrorKind, Outcome, Precondition, Result, Warning,
@@ -19,34 +19,33 @@ use crate::{
     trail::MAX_LEASE_S,
 };
 
-/// How long a claim holds without being renewed, in seconds.
+/// Default lease, in seconds.
 const DEFAULT_LEASE_S: u64 = 3600;
 /// The shortest lease, in seconds.
 const MIN_LEASE_S: u64 = 1;
-/// How often the trail is read back until it shows what was just written.
+/// Maximum number of reads until the trail shows the entry just written.
 const MAX_READ_BACKS: usize = 3;
 
-/// Who takes an issue, and for how long.
+/// Request for a claim: command, holder and lease.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ClaimRequest<'a> {
-    /// The command of the workflow; one with a lock moves the issue into it.
+    /// The command of the workflow; its lock state, if any, becomes the state of the issue.
     pub command: &'a str,
-    /// Who; `None` is the viewer.
+    /// The holder; `None` is the viewer.
     pub holder: Option<&'a str>,
-    /// For how long without being renewed, in seconds; `None` is an hour.
+    /// The lease in seconds, which a heartbeat renews; `None` is an hour.
     pub lease_s: Option<u64>,
-    /// Why.
+    /// The reason.
     pub reason: Option<&'a str>,
-    /// Take it from whoever holds it; needs [`Self::reason`].
+    /// Take the issue over from its current holder; needs [`Self::reason`].
     pub force: bool,
 }
 
 impl Workflow {
-    /// Takes an issue for a command. The issue is the caller's when this returns, and nobody else's.
+    /// Claims an issue for a command. The claim is exclusive once this returns.
     ///
-    /// # Errors
-    /// `conflict` that names the holder; `precondition_failed` for an issue that has ended, or whose
-    /// group has to stand together first.
+    /// # Errors `conflict` that names the holder; `precondition_failed` for a closed issue, or one
+    /// whose group has to converge first.
     pub async fn claim(
         &self,
         id: &IssueId,
@@ -69,7 +68,7 @@ impl Workflow {
         check_force(req.force, req.reason)?;
         match to.is_empty() {
             true => {
-                // A command that the workflow does not have is refused with those that it has.
+                // An unknown command is refused with the list of known ones.
                 self.definition.command_named(req.command)?;
                 self.take(id, &moved, None).await
             }
@@ -80,7 +79,7 @@ impl Workflow {
         }
     }
 
-    /// Claims an issue and moves it to `to`, where that is given.
+    /// Claims an issue and moves it to `to`, if given.
     pub(super) async fn take(
         &self,
         id: &IssueId,
@@ -118,7 +117,7 @@ impl Workflow {
                 Some(to) => self.change(&sheet.issue, from.clone(), to, req),
                 None => self.unmoved(&sheet, req),
             };
-            // Whether a lease was over is for the clock of the ledger to say.
+            // Only the ledger's clock decides whether a lease has expired.
             let promise = match over {
                 Some(_) if self.ledger.promise() == Promise::Exclusive => Promise::Ordered,
                 _ => self.ledger.promise(),
@@ -154,8 +153,8 @@ impl Workflow {
         Err(crowded(id))
     }
 
-    /// Writes the entry, reads the trail back, and moves the issue if the entry has won. Else it is
-    /// withdrawn.
+    /// Writes the entry, reads the trail back, and moves the issue if the entry won; otherwise the
+    /// entry is withdrawn.
     async fn write_and_read_back(
         &self,
         sheet: &Sheet,
@@ -169,7 +168,7 @@ impl Workflow {
         else {
             return Ok(Swap::Stale);
         };
-        // A claim that was written and not read back is named, so that it can be released.
+        // The error names a claim that was written but not read back, so that it can be released.
         let unread = |e: Error| e.with_context("claim", entry.id.clone());
         let mut back = self.ledger.read(id).await.map_err(unread)?;
         for _ in 1..MAX_READ_BACKS {
@@ -184,7 +183,7 @@ impl Workflow {
             .as_ref()
             .is_some_and(|claim| claim.id == entry.id);
         if !won {
-            // A claim that held may be the one that a later claim names as over: it stays.
+            // A claim that once held stays: a later claim may refer to it as expired.
             let held_once = back.trail.ids.contains(&entry.id)
                 && !back.trail.lost.iter().any(|claim| claim.id == entry.id);
             let withdrawn = match held_once {
@@ -238,7 +237,7 @@ impl Workflow {
                 if let Some(now) = now.filter(|now| is_done(&now.issue, &edit)) {
                     return Ok(Swap::Written(outcome.map(|_| now.issue)));
                 }
-                // The claim is given back, so that nobody waits for one who has nothing.
+                // The claim is released because its move failed.
                 let end = end_of(entry);
                 let ended = self.ledger.swap(&back, EditIssue::default(), &end).await;
                 Err(match ended {
@@ -251,8 +250,7 @@ impl Workflow {
 
     /// Renews the lease of a claim.
     ///
-    /// # Errors
-    /// `conflict` when the claim or its lease is over: then it is to be claimed again.
+    /// `conflict` if the claim or its lease has ended; then claim the issue again.
     pub async fn heartbeat(&self, id: &IssueId, claim: &str) -> Result<Outcome<Claim>> {
         for _ in 0..super::MAX_ATTEMPTS {
             let sheet = self.ledger.read(id).await?;
@@ -278,7 +276,7 @@ impl Workflow {
             else {
                 continue;
             };
-            // Somebody may have taken an expired claim in the same moment.
+            // Another holder may have taken the expired claim at the same moment.
             let back = self.ledger.read(id).await?;
             return match back.trail.claim {
                 Some(now) if now.id == claim && !now.is_late => Ok(outcome.map(|_| now)),
@@ -289,10 +287,9 @@ impl Workflow {
         Err(crowded(id))
     }
 
-    /// Gives a claim up. The issue goes to `to`, or where the command says, or back to its state before.
+    /// Releases a claim. The issue moves to `to`, the command's release state, or its old state.
     ///
-    /// # Errors
-    /// `conflict` when the claim is over; `invalid_input` (field `state`).
+    /// # Errors `conflict` if the claim has ended; `invalid_input` (field `state`).
     pub async fn release(
         &self,
         id: &IssueId,
@@ -309,7 +306,7 @@ impl Workflow {
             let at = self.state_of(&sheet.issue);
             let command = self.definition.command(&held.command);
             let lock = command.and_then(|c| c.lock.as_deref());
-            // A holder who has moved the issue on by hand leaves it where it is.
+            // An issue that the holder has moved on by hand keeps its state.
             let in_lock = at.as_deref() == lock && lock.is_some();
             let back = command
                 .and_then(|c| c.release.as_deref())
@@ -353,7 +350,7 @@ impl Workflow {
         Err(crowded(id))
     }
 
-    /// The claim on an issue, expired or not, and what was lost.
+    /// The trail of an issue: its current claim, expired or not, and lost claims.
     ///
     /// # Errors
     /// `not_found`.
@@ -361,7 +358,7 @@ impl Workflow {
         Ok(self.ledger.read(id).await?.trail)
     }
 
-    /// What stands in the way of a claim, and which one it replaces.
+    /// Refuses a claim on a held or closed issue; returns the claim that the new one replaces.
     fn check_free(
         &self,
         sheet: &Sheet,
@@ -381,7 +378,7 @@ impl Workflow {
                     claim: claim.id.clone(),
                     renewed_at: claim.renewed_at,
                 };
-                // The clock of this machine may be ahead of the one that judges the trail.
+                // The ledger's clock decides later: this machine's clock may be ahead of it.
                 return Ok((Some(over), req.force.then(|| claim.id.clone())));
             }
             Some(claim) if req.force => return Ok((None, Some(claim.id.clone()))),
@@ -415,7 +412,7 @@ impl Workflow {
         }
     }
 
-    /// What a claim without a move reports.
+    /// The result of a claim that moves nothing.
     fn unmoved(&self, sheet: &Sheet, req: &MoveRequest<'_>) -> StateChange {
         let state = self
             .state_of(&sheet.issue)
@@ -435,8 +432,8 @@ impl Workflow {
     }
 }
 
-/// The entry that ends a claim whose move has failed. The claim itself stays in the trail, for what
-/// others wrote was judged by it.
+/// The entry that ends a claim after its move failed. The claim's own entry stays in the trail,
+/// because later entries were judged by it.
 fn end_of(claim: &Entry) -> Entry {
     let (command, from) = match &claim.event {
         Event::Claimed { command, from, .. } | Event::Moved { command, from, .. } => {

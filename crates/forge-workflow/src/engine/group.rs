@@ -14,7 +14,7 @@ use crate::{
     member::order, position,
 };
 
-/// A chain of more hops is cut, and said to be.
+/// Maximum number of hops; a longer chain is cut with a warning.
 const MAX_LAYERS: usize = 50;
 
 /// The group of an issue.
@@ -23,16 +23,16 @@ pub struct GroupView {
     /// The members' ids, their order, and cycles.
     #[serde(flatten)]
     pub group: Group,
-    /// The members as the workflow has them, in the same order.
+    /// The members with their workflow state, in the same order.
     #[serde(skip)]
     pub issues: Vec<Member>,
-    /// What could not be read.
+    /// Warnings about unreadable issues.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,
 }
 
 impl Workflow {
-    /// The issues that belong together with `seed`: the same group from each of its members.
+    /// The issues that are linked with `seed`; every member gives the same group.
     ///
     /// # Errors
     /// `not_found` for `seed`; an issue of the group that cannot be read is a warning.
@@ -53,7 +53,7 @@ impl Workflow {
                 )));
                 break;
             }
-            // However many links there are, no more is read than a group may have.
+            // No more issues are read than a group may have, whatever the links say.
             next.truncate(MAX_GROUP);
             let found = self.repo.related_issues(&next, &fields).await?;
             for (id, why) in found.failed {
@@ -76,7 +76,7 @@ impl Workflow {
                 links.insert(issue.id.clone(), links_of(&issue));
                 issues.insert(order(&issue.id), self.member(&issue));
             }
-            // An answer without an issue that was asked for would be asked for again without end.
+            // An issue missing from the answer counts as failed, or it would be requested forever.
             failed.extend(
                 next.iter()
                     .map(order)
@@ -98,7 +98,7 @@ impl Workflow {
         })
     }
 
-    /// In which phase the group of `seed` is.
+    /// The phase of the group of `seed`.
     ///
     /// # Errors
     /// As [`Self::group`].
@@ -107,7 +107,7 @@ impl Workflow {
         Ok((position(&self.definition, &group.issues), group))
     }
 
-    /// Whether the group of `seed` stands together at `target`.
+    /// Checks whether the group of `seed` has converged at `target`.
     ///
     /// # Errors
     /// As [`Self::group`]; `invalid_input` (field `target_state`).
@@ -116,7 +116,7 @@ impl Workflow {
         seed: &IssueId,
         target: &str,
     ) -> Result<(Convergence, GroupView)> {
-        // A wrong state is refused before anything is read.
+        // An invalid state is refused before any read.
         convergence(&self.definition, &[], target)?;
         let group = self.group(seed).await?;
         Ok((convergence(&self.definition, &group.issues, target)?, group))

@@ -1,4 +1,4 @@
-//! What a store needs of a repository: fields, options, labels.
+//! Creates the fields, options and labels that a store needs.
 
 use forge_core::Result;
 use serde::Serialize;
@@ -6,22 +6,21 @@ use serde::Serialize;
 use super::Workflow;
 use crate::store::{Setup, define, missing};
 
-/// What was made, or would be.
+/// Result of the setup.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct InitReport {
-    /// What was made; with a dry run what would be.
+    /// The created items; for a dry run the missing ones.
     pub made: Vec<Setup>,
-    /// What could not be made, and why.
+    /// The items that could not be created, with errors.
     pub failed: Vec<(Setup, String)>,
-    /// Whether nothing was written.
+    /// A dry run: nothing was written.
     pub dry_run: bool,
 }
 
 impl Workflow {
-    /// Makes the fields, options and labels that the repository lacks. A second call makes nothing.
+    /// Creates the missing fields, options and labels. A second call creates nothing.
     ///
-    /// # Errors
-    /// When what is there cannot be read, or nothing could be made.
+    /// If the existing items cannot be read, or if nothing could be created.
     pub async fn init(&self, dry_run: bool) -> Result<InitReport> {
         let missing = missing(self.store.as_ref(), &self.repo, &self.definition).await?;
         let mut report = InitReport {

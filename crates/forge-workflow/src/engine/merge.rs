@@ -1,7 +1,7 @@
-//! What a merged pull request does with the issues that it closes.
+//! Moves or closes the issues that a merged pull request closes.
 //!
-//! With a workflow the issues move as its definition says; without one they are closed. Whether a
-//! merge has had its effect is read from the audit trail, and never guessed from the state.
+//! With a workflow, issues move as its definition says; without one they are closed. The audit
+//! trail, not the state, tells whether a merge has already had its effect.
 
 use forge_core::{
     Capability, Error, PrKey, Repo, Result, Support,
@@ -20,24 +20,24 @@ use crate::{
     on_merge::merge_goal,
 };
 
-/// The command that the trail names for a merge without a workflow.
+/// The command name in audit entries of a merge without a workflow.
 const COMMAND: &str = "merge";
-/// How many issues a sentence names; the others are counted.
+/// Maximum number of issues in a sentence; the others are counted.
 const MAX_NAMED: usize = 10;
 
 /// An issue that a merge moves or closes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct MergeStep {
-    /// What names it.
+    /// The issue.
     pub id: IssueId,
-    /// `#7`, with its repository where that is another.
+    /// `#7`, with the repository if it is another one.
     #[serde(skip)]
     pub name: String,
     /// The state before; `None` without one, or without a workflow.
     pub from: Option<String>,
     /// The state after; `None` without a workflow.
     pub to: Option<String>,
-    /// Why it is closed; `None` where it stays open.
+    /// The reason for closing; `None` if the issue stays open.
     pub closes: Option<IssueReason>,
 }
 
@@ -62,32 +62,32 @@ impl MergeStep {
     }
 }
 
-/// An issue that is left as it is.
+/// An issue that the merge does not change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LeftIssue {
-    /// `#7`, with its repository where that is another.
+    /// `#7`, with the repository if it is another one.
     pub issue: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
-/// What a merge is to do with the issues that its pull request closes.
+/// Plan for the issues that a pull request closes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MergePlan {
-    /// Those that move, or are closed.
+    /// The issues to move or close.
     pub steps: Vec<MergeStep>,
-    /// Those that stay as they are.
+    /// The issues to leave unchanged.
     pub skipped: Vec<LeftIssue>,
-    /// Those that could not be read.
+    /// The issues that could not be read.
     pub failed: Vec<LeftIssue>,
-    /// Whether issues move through states, and are not merely closed.
+    /// Issues move through workflow states; otherwise they are only closed.
     pub moves: bool,
-    /// Whether the pull request was merged before the plan was made.
+    /// The pull request was already merged when the plan was made.
     pub is_late: bool,
 }
 
 impl MergePlan {
-    /// `#3, #4`; or `#3: In Review -> Done (closed)`. Empty where no issue moves or is closed.
+    /// `#3, #4`; or `#3: In Review -> Done (closed)`. Empty without issues to move or close.
     #[must_use]
     pub fn in_words(&self) -> String {
         let mut names: Vec<String> = self.steps.iter().map(MergeStep::in_words).collect();
@@ -99,7 +99,7 @@ impl MergePlan {
         names.join(", ")
     }
 
-    /// No issue moves or is closed, for this reason.
+    /// Leaves all issues unchanged, for this reason.
     #[must_use]
     pub fn left_alone(mut self, why: &str) -> Self {
         let steps = std::mem::take(&mut self.steps);
@@ -111,20 +111,20 @@ impl MergePlan {
     }
 }
 
-/// What became of the issues that a merged pull request closes.
+/// Result for the issues that a merged pull request closes.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct MergeReport {
-    /// Those that moved, or were closed.
+    /// The issues that were moved or closed.
     pub transitioned: Vec<MergeStep>,
-    /// Those that could not be, and why.
+    /// The issues whose change failed, with errors.
     pub failed: Vec<LeftIssue>,
-    /// Those that stay as they are, and why.
+    /// The unchanged issues, with reasons.
     pub skipped: Vec<LeftIssue>,
-    /// Whether issues move through states, and are not merely closed.
+    /// Issues move through workflow states; otherwise they are only closed.
     pub moves: bool,
 }
 
-/// What merges do with issues in one repository.
+/// Effects of merges on the issues of one repository.
 #[derive(Debug)]
 pub struct MergeEffects<'w> {
     repo: Repo,
@@ -133,7 +133,7 @@ pub struct MergeEffects<'w> {
 }
 
 impl<'w> MergeEffects<'w> {
-    /// With the states of `workflow`; without one, issues are closed.
+    /// Uses the states of `workflow`; without one, issues are closed.
     #[must_use]
     pub fn new(repo: Repo, workflow: Option<&'w Workflow>, hosts: Hosts) -> Self {
         Self {
@@ -143,8 +143,8 @@ impl<'w> MergeEffects<'w> {
         }
     }
 
-    /// What the merge of `pull` does, or what it left undone where it is merged. A pull request that
-    /// closes no issue costs no request.
+    /// Plans the effect of merging `pull`, or the rest of it if `pull` is already merged. Costs no
+    /// request if the pull request closes no issue.
     ///
     /// # Errors
     /// None of its own: an issue that cannot be read is in [`MergePlan::failed`].
@@ -207,8 +207,8 @@ impl<'w> MergeEffects<'w> {
         Ok(plan)
     }
 
-    /// Carries `plan` out, now that `pull` is merged. An issue that cannot be moved stops no other
-    /// one, and is no failure of the merge.
+    /// Carries out `plan` after `pull` is merged. A failed issue stops no other one and does not
+    /// fail the merge.
     pub async fn apply(&self, pull: &PullRequest, plan: MergePlan) -> MergeReport {
         let mut report = MergeReport {
             skipped: plan.skipped,
@@ -246,7 +246,7 @@ impl<'w> MergeEffects<'w> {
         CommentLedger::new(self.repo.clone(), board)
     }
 
-    /// The issue with its trail, in the ledger of the workflow.
+    /// Reads the issue with its trail, from the ledger of the workflow.
     async fn read(&self, id: &IssueId) -> Result<Sheet> {
         match self.workflow {
             Some(workflow) => workflow.ledger.read(id).await,
@@ -264,14 +264,14 @@ impl<'w> MergeEffects<'w> {
         }
     }
 
-    /// What the merge does with one issue; the reason, where it does nothing.
+    /// The step for one issue, or the reason for none.
     async fn step(
         &self,
         linked: &Linked,
         name: &str,
         merge: Option<&MergeRef>,
     ) -> Result<Result<MergeStep, String>> {
-        // Without a workflow an open issue of an open pull request is closed; there is nothing to read.
+        // Without a workflow, the pull request itself tells whether the issue is open.
         if self.workflow.is_none() && merge.is_none() {
             return Ok(match linked.open {
                 Some(false) => Err("it was closed before".to_owned()),
@@ -288,7 +288,7 @@ impl<'w> MergeEffects<'w> {
         Ok(self.step_of(&sheet, name, merge, merge.is_some()))
     }
 
-    /// What is left to do of a merge with an issue as it is now.
+    /// The remaining step for an issue in its current state.
     fn step_of(
         &self,
         sheet: &Sheet,
@@ -311,8 +311,8 @@ impl<'w> MergeEffects<'w> {
         let Some(workflow) = self.workflow else {
             return match (closed, issue.state_reason) {
                 (true, _) => Err("it was closed before".to_owned()),
-                // The forge itself closed it with the merge, and a person has opened it again. Before
-                // the merge that says nothing.
+                // The merge closed the issue, and a person reopened it. Before the merge,
+                // "reopened" says nothing.
                 (false, Some(IssueReason::Reopened)) if is_late => {
                     Err("it was opened again".to_owned())
                 }
@@ -353,7 +353,7 @@ impl<'w> MergeEffects<'w> {
         })
     }
 
-    /// Moves or closes one issue; the reason, where there is nothing left to do.
+    /// Moves or closes one issue; returns the reason if nothing is left to do.
     async fn carry_out(
         &self,
         planned: &MergeStep,
@@ -364,7 +364,7 @@ impl<'w> MergeEffects<'w> {
             let sheet = self.read(&planned.id).await?;
             let step = match self.step_of(&sheet, &planned.name, Some(merge), is_late) {
                 Ok(step) => step,
-                // The forge closes issues itself: then it is as it was to be.
+                // The forge has closed the issue itself, as intended.
                 Err(_) if self.workflow.is_none() && sheet.issue.state == IssueState::Closed => {
                     return Ok(None);
                 }
@@ -403,8 +403,8 @@ impl<'w> MergeEffects<'w> {
         Err(super::crowded(&planned.id))
     }
 
-    /// The reason, where another process has moved the issue for the same merge first. Then `mine` is
-    /// withdrawn, so that the trail tells of one move.
+    /// Returns the reason if another process has moved the issue for the same merge first. Then
+    /// `mine` is withdrawn, so that the trail has one move.
     async fn yield_to_earlier(
         &self,
         id: &IssueId,
@@ -419,7 +419,7 @@ impl<'w> MergeEffects<'w> {
         if ledger.promise() == Promise::Exclusive {
             return None;
         }
-        // The issue has moved in any case, so nothing that fails from here on fails the move.
+        // The issue has moved, so no later failure may fail the move.
         let back = ledger.read(id).await.ok()?;
         let first = back.trail.moved_by(merge)?;
         if first.id == mine.id {
@@ -459,7 +459,7 @@ impl<'w> MergeEffects<'w> {
             .is_none_or(|w| w.definition().on_merge.only_default_branch)
     }
 
-    /// Why the merge leaves an issue alone, whatever its state.
+    /// The reason for which the merge skips an issue, whatever its state.
     fn why_not(&self, issue: &IssueId, pull: &PullRequest, info: &RepoInfo) -> Option<String> {
         let own = |id: &IssueId| {
             let key = id.repo.comparison_key();
@@ -487,14 +487,14 @@ impl<'w> MergeEffects<'w> {
 /// An issue that a pull request closes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Linked {
-    /// What names it.
+    /// The issue.
     pub id: IssueId,
-    /// Whether it is open, where the pull request says so.
+    /// The issue is open; `None` where the pull request does not say.
     pub open: Option<bool>,
 }
 
-/// The issues that `pull` closes: those that the forge links, and where it has no such links, those
-/// that lines of the description name: `Closes #3`, `Closes at://…`.
+/// The issues that `pull` closes: the forge's links or, on a forge without such links, lines of the
+/// description: `Closes #3`, `Closes at://…`.
 #[must_use]
 pub fn linked_issues(pull: &PullRequest, repo: &Repo, hosts: &Hosts) -> Vec<Linked> {
     let links = repo
@@ -530,7 +530,7 @@ pub fn linked_issues(pull: &PullRequest, repo: &Repo, hosts: &Hosts) -> Vec<Link
     linked
 }
 
-/// Why a merge that has moved an issue does nothing again.
+/// The reason for skipping an issue that this merge has moved before.
 fn moved_before(done: &Entry) -> String {
     match &done.event {
         Event::Moved { from, to, .. } => {
@@ -541,7 +541,7 @@ fn moved_before(done: &Entry) -> String {
     }
 }
 
-/// The merge of a merged pull request.
+/// The merge reference of a merged pull request.
 fn merge_ref(pull: &PullRequest) -> Option<MergeRef> {
     (pull.state == PrState::Merged).then(|| MergeRef {
         pull: pull.id.to_string(),
@@ -549,7 +549,7 @@ fn merge_ref(pull: &PullRequest) -> Option<MergeRef> {
     })
 }
 
-/// `#7`, with its repository where that is another.
+/// `#7`, with the repository if it is another one.
 fn name_of(issue: &IssueId, pull: &PullRequest) -> String {
     match issue.repo.comparison_key() == pull.id.repo.comparison_key() {
         true => short(issue),
@@ -557,7 +557,7 @@ fn name_of(issue: &IssueId, pull: &PullRequest) -> String {
     }
 }
 
-/// What happened, and what to do next.
+/// The error message with its recovery.
 fn told(error: &Error) -> String {
     match error.hint() {
         Some(hint) => format!("{}; {hint}", error.message()),

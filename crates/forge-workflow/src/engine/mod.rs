@@ -1,4 +1,4 @@
-//! The workflow of one repository: decisions on what a forge has, and moves of its issues.
+//! The workflow engine of one repository: reads issues, decides, and moves them.
 
 mod advance;
 mod claim;
@@ -27,12 +27,12 @@ use crate::{
     store::{member_of, state_name},
 };
 
-/// How often a write starts anew because somebody else was faster.
+/// Maximum number of write attempts when other writers are faster.
 const MAX_ATTEMPTS: usize = 12;
-/// How many issues are read or written at once.
+/// Maximum number of concurrent reads or writes.
 const AT_ONCE: usize = 4;
 
-/// The workflow of one repository.
+/// A workflow engine for one repository.
 #[derive(Debug)]
 pub struct Workflow {
     repo: Repo,
@@ -42,7 +42,7 @@ pub struct Workflow {
 }
 
 impl Workflow {
-    /// The workflow `definition` of `repo`, with states in `store` and the trail in comments.
+    /// Applies `definition` to `repo`, with states in `store` and the trail in comments.
     #[must_use]
     pub fn new(repo: Repo, definition: Definition, store: Box<dyn Store>) -> Self {
         let ledger = CommentLedger::new(repo.clone(), store.board().cloned())
@@ -55,7 +55,7 @@ impl Workflow {
         }
     }
 
-    /// The same with another ledger, such as a database that a fleet of agents shares.
+    /// Replaces the ledger, for example by a database that a fleet of agents shares.
     #[must_use]
     pub fn with_ledger(mut self, ledger: Box<dyn Ledger>) -> Self {
         self.ledger = ledger;
@@ -74,13 +74,13 @@ impl Workflow {
         &self.repo
     }
 
-    /// Where states are kept.
+    /// The store of states.
     #[must_use]
     pub fn store(&self) -> &dyn Store {
         self.store.as_ref()
     }
 
-    /// What claims are worth here.
+    /// The guarantee of claims in this ledger.
     #[must_use]
     pub fn promise(&self) -> Promise {
         self.ledger.promise()
@@ -105,7 +105,7 @@ impl Workflow {
         state_name(self.store.as_ref(), &self.definition, issue)
     }
 
-    /// The edit that puts `issue` into `state`, and closes or reopens it where the state says so.
+    /// The edit that moves `issue` to `state`; also closes or reopens it where the state requires.
     fn edit_to(&self, issue: &Issue, state: &State) -> EditIssue {
         let mut edit = EditIssue::default();
         let states = self.store.states(&self.definition, issue);
@@ -131,7 +131,7 @@ impl Workflow {
     }
 }
 
-/// The refusal of what somebody else's claim forbids.
+/// The refusal because another holder has claimed the issue.
 fn held(id: &IssueId, what: &str, claim: &Claim) -> Error {
     let kind = ErrorKind::Conflict {
         what: Changed::Record,
@@ -158,7 +158,7 @@ fn held(id: &IssueId, what: &str, claim: &Claim) -> Error {
         .with_context("holder", claim.holder.clone())
 }
 
-/// The refusal of a claim that is no longer its holder's.
+/// The refusal because the caller's claim has ended.
 fn lost(id: &IssueId, mine: &str, now: Option<&Claim>) -> Error {
     let actual = now.map_or_else(|| "no claim".to_owned(), |claim| claim.holder.clone());
     let kind = ErrorKind::Conflict {
@@ -180,7 +180,7 @@ fn lost(id: &IssueId, mine: &str, now: Option<&Claim>) -> Error {
         .with_context("holder", actual)
 }
 
-/// Says how a field, an option or a label that the workflow lacks is made.
+/// Adds the recovery for a missing field, option or label.
 #[must_use]
 pub fn with_setup(e: Error) -> Error {
     let is_missing = matches!(
@@ -196,7 +196,7 @@ pub fn with_setup(e: Error) -> Error {
     e.with_hint(Hint::from(text).with_action(Action::new(Call::WorkflowInit)))
 }
 
-/// The refusal after too many writers were faster.
+/// The refusal after too many conflicting writes.
 fn crowded(id: &IssueId) -> Error {
     let kind = ErrorKind::Conflict {
         what: Changed::Record,
@@ -212,7 +212,7 @@ fn crowded(id: &IssueId) -> Error {
     .with_retry(forge_core::Retry::Transient)
 }
 
-/// Now, by the clock of this machine.
+/// The time by this machine's clock.
 fn now() -> Timestamp {
     Timestamp::now()
 }

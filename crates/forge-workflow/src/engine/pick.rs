@@ -1,4 +1,4 @@
-//! The next issue to work on, from the issues of a repository.
+//! Picks the next issue to work on from a repository.
 
 use std::collections::BTreeSet;
 
@@ -13,44 +13,44 @@ use crate::{Candidate, Command, Pick, member::order, pick, pick::pickable_ranks}
 
 /// How many issues are read at once.
 const PAGE: usize = 100;
-/// How many pages are read before an answer is given on what is known.
+/// Maximum number of pages read before an answer.
 const MAX_PAGES: usize = 10;
-/// How many issues that somebody has claimed in the meantime are passed over.
+/// Maximum number of picked issues that turn out to be claimed.
 const MAX_TAKEN: usize = 20;
 
-/// What to pick.
+/// Request for a pick.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PickRequest<'a> {
-    /// The state; `None` for those that the command takes issues from.
+    /// The state; `None` for the command's input states.
     pub state: Option<&'a str>,
-    /// The command of the workflow, or its role; `None` where a state is named.
+    /// The command of the workflow, or its role; `None` if a state is given.
     pub command: Option<&'a str>,
     /// The largest estimate; `None` for the estimates of the command.
     pub max_estimate: Option<&'a str>,
-    /// Claim it as well, for this holder and lease; the command is [`Self::command`].
+    /// Claims the picked issue with this holder and lease, for [`Self::command`].
     pub claim: Option<ClaimRequest<'a>>,
 }
 
-/// What was picked.
+/// Result of a pick.
 #[derive(Clone, Debug, Serialize)]
 pub struct Picked {
-    /// The issue, why, and what was passed over.
+    /// The issue, the reason, and the skipped issues.
     #[serde(flatten)]
     pub pick: Pick,
-    /// How many issues were looked at.
+    /// The number of issues read.
     pub scanned: usize,
-    /// Whether there are more that were not looked at.
+    /// More issues exist that were not read.
     pub truncated: bool,
-    /// The claim, where one was asked for.
+    /// The claim, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub claimed: Option<Outcome<StateChange>>,
 }
 
-/// What was read to pick from.
+/// The issues read so far.
 #[derive(Default)]
 struct Scan {
     candidates: Vec<Candidate>,
-    /// The issues whose trail has no claim, as far as the list says.
+    /// The issues without any claim, as far as the list tells.
     untouched: BTreeSet<(String, u64, String)>,
     scanned: usize,
     truncated: bool,
@@ -68,8 +68,7 @@ impl Scan {
 }
 
 impl Workflow {
-    /// The issue to work on next, and its claim where that is asked for: one that nobody holds and
-    /// that waits for no open issue.
+    /// Picks the next issue that is unclaimed and waits for no open issue; claims it if requested.
     ///
     /// # Errors
     /// `invalid_input` (field `command`, `state` or `max_estimate`).
@@ -82,7 +81,7 @@ impl Workflow {
         loop {
             let picked = self.best(&scan.candidates, &states, req)?;
             let Some(found) = &picked.issue else {
-                // The list of a state is read where no state before it has an issue.
+                // The list of the next state is read only if no earlier state has an issue.
                 match lists.next() {
                     Some((state, query)) => self.read_list(state, query, req, &mut scan).await?,
                     None => return Ok(scan.done(picked, None)),
@@ -123,7 +122,7 @@ impl Workflow {
         }
     }
 
-    /// Reads the issues of `query` page by page, until no later one can be a better one in `state`.
+    /// Reads `query` page by page until no later issue in `state` can be better.
     async fn read_list(
         &self,
         state: &str,
@@ -159,7 +158,7 @@ impl Workflow {
         Ok(())
     }
 
-    /// Who holds an issue; `None` where nobody does, or the lease is over.
+    /// The holder of an issue; `None` without a claim, or with an expired one.
     async fn holder(&self, id: &IssueId) -> Result<Option<String>> {
         let claim = self.ledger.read(id).await?.trail.claim;
         Ok(claim
@@ -167,11 +166,11 @@ impl Workflow {
             .map(|claim| claim.holder))
     }
 
-    /// The states to pick from, in the order in which a command names them.
+    /// The states to pick from, in the command's order.
     fn pick_states(&self, req: &PickRequest<'_>) -> Result<Vec<String>> {
         let definition = &self.definition;
         if let Some(state) = req.state {
-            // A wrong state is refused before anything is read.
+            // An invalid state is refused before any read.
             pick(definition, &[], state, None, req.max_estimate)?;
             return Ok(vec![state.to_owned()]);
         }
@@ -245,7 +244,7 @@ impl Workflow {
         }
     }
 
-    /// The best of the states: the first state that has one.
+    /// The best issue of the first state that has one.
     fn best(
         &self,
         candidates: &[Candidate],
@@ -270,8 +269,8 @@ impl Workflow {
         none.ok_or_else(|| Error::invalid("state", "there is no state to pick from"))
     }
 
-    /// Whether no issue in `state` that is read later can be better: one is the most urgent, of the
-    /// smallest estimate. Later ones are younger.
+    /// Returns true if no later issue in `state` can be better: one with top priority and the
+    /// smallest estimate was found, and later issues are younger.
     fn is_certain(
         &self,
         candidates: &[Candidate],
@@ -291,13 +290,13 @@ impl Workflow {
         Ok(priority == Some(0) && estimate == smallest)
     }
 
-    /// The command that an issue is picked for; an unknown name is refused elsewhere.
+    /// The command of the pick; an unknown name is refused elsewhere.
     fn command_of(&self, req: &PickRequest<'_>) -> Option<&Command> {
         self.definition.command_or_role(req.command?).ok()
     }
 }
 
-/// The holder that a refused claim names.
+/// The holder in the error of a refused claim.
 fn held_by(error: &Error) -> Option<String> {
     let mut context = error.context().iter();
     context

@@ -1,4 +1,4 @@
-//! What two moves at once leave behind where the forge has no compare-and-swap.
+//! Resolves concurrent moves on forges without compare-and-swap.
 
 use forge_core::{
     Changed, Error, ErrorKind, Outcome, Result,
@@ -10,15 +10,14 @@ use super::{Workflow, held};
 use crate::{Claim, Entry, Event, Promise, Sheet, State, ledger::took_effect, member::short};
 
 impl Workflow {
-    /// Ends a race: an issue that is not in `state` behind a move was moved by somebody else at the
-    /// same time.
+    /// Resolves a race: an issue that is not in `state` after a move was moved concurrently by
+    /// another writer.
     ///
-    /// A claim that came meanwhile counts, else the last move of the trail. All who see the
-    /// contradiction bring the issue to the same state. The value of a board shows no contradiction:
-    /// there a claim is found by the number of comments in the answer.
+    /// A claim made meanwhile wins, else the last move of the trail. All writers that detect the
+    /// conflict bring the issue to the same state. A board value shows no conflict; there the
+    /// number of comments in the answer reveals a claim.
     ///
-    /// # Errors
-    /// `conflict` where the other one counts.
+    /// `conflict` if the other writer wins.
     pub(super) async fn settle_race(
         &self,
         sheet: &Sheet,
@@ -34,14 +33,14 @@ impl Workflow {
             return Ok(outcome);
         }
         let back = self.ledger.read(id).await?;
-        // An index that is behind shows neither side.
+        // An index that lags shows neither entry.
         if !back.trail.ids.contains(&entry.id) {
             return Ok(outcome);
         }
         let claim = back.trail.claim.as_ref();
         let claim = claim.filter(|claim| !sheet.trail.ids.contains(&claim.id));
         let is_passed = |c: &Claim| c.id != entry.id && is_before(&back.issue, &c.id, &entry.id);
-        // A claim that came after a move in effect was not overtaken.
+        // A claim made after a successful move is no conflict.
         if is_settled && !claim.is_some_and(is_passed) {
             return Ok(outcome);
         }
@@ -65,7 +64,7 @@ impl Workflow {
     }
 }
 
-/// The refusal of a move that another one has overtaken.
+/// The refusal of a move that a concurrent move has overwritten.
 fn overtaken(id: &IssueId, state: &State, to: &str) -> Error {
     let to = one_line(to);
     let kind = ErrorKind::Conflict {
@@ -81,14 +80,14 @@ fn overtaken(id: &IssueId, state: &State, to: &str) -> Error {
     Error::new(kind, message).with_hint("look at the issue, then move it again where that is right")
 }
 
-/// Whether the first entry stands before the second in the comments of an issue.
+/// Returns true if entry `first` precedes `second` in the comments of an issue.
 fn is_before(issue: &Issue, first: &str, second: &str) -> bool {
     let entries = issue.comments.iter().flatten();
     let mut ids = entries.filter_map(|c| Entry::parse(&c.body)).map(|e| e.id);
     ids.find(|id| id == first || id == second).as_deref() == Some(first)
 }
 
-/// Whether an edit changes nothing.
+/// Returns true for an edit without changes.
 pub(super) fn is_empty(edit: &EditIssue) -> bool {
     edit.values.is_empty() && edit.labels.is_empty() && edit.state.is_none()
 }

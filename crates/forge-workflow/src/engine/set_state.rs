@@ -1,4 +1,4 @@
-//! Moving one issue.
+//! Moves one issue.
 
 use forge_core::{
     Error, Outcome, Precondition, Result, Warning,
@@ -13,49 +13,48 @@ use crate::{
     convergence, ledger::took_effect, member::short, resolve,
 };
 
-/// What stands where an issue has no state.
+/// Placeholder for a missing state.
 const NO_STATE: &str = "(unknown)";
 
-/// Where an issue is to go.
+/// Request to move an issue.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MoveRequest<'a> {
-    /// A state, or an intent such as `__COMPLETE__`.
+    /// The target state, or an intent such as `__COMPLETE__`.
     pub to: &'a str,
-    /// The command of the workflow that moves it.
+    /// The command of the workflow.
     pub command: &'a str,
-    /// Why.
+    /// The reason.
     pub reason: Option<&'a str>,
-    /// The claim that the caller holds.
+    /// The caller's claim.
     pub claim: Option<&'a str>,
-    /// Who is to hold it, where it goes to a state in which somebody works on it; `None` is the
-    /// viewer.
+    /// The holder, for a move to a lock state; `None` is the viewer.
     pub holder: Option<&'a str>,
-    /// For how long it is claimed without being renewed, in seconds; `None` is an hour.
+    /// The lease in seconds, which a heartbeat renews; `None` is an hour.
     pub lease_s: Option<u64>,
-    /// Pass somebody else's claim; needs [`Self::reason`].
+    /// Override another holder's claim; needs [`Self::reason`].
     pub force: bool,
 }
 
-/// What became of an issue.
+/// Result of moving an issue.
 #[derive(Clone, Debug, Serialize)]
 pub struct StateChange {
-    /// What names it.
+    /// The issue.
     pub id: IssueId,
-    /// One line.
+    /// The title as one line.
     pub title: String,
     /// The state before; `(unknown)` without one.
     pub previous_state: String,
     /// The state after.
     pub new_state: String,
-    /// Who moved it.
+    /// The command that moved the issue.
     pub command: String,
-    /// What was asked for, where that was an intent.
+    /// The intent, if the caller named one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resolved_from: Option<String>,
-    /// Whether the move closed the issue (`true`) or reopened it (`false`); `None` for neither.
+    /// `true` if the move closed the issue, `false` if it reopened it, otherwise `None`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub closed: Option<bool>,
-    /// Whether the issue is in the new state: no for a record that nothing shows.
+    /// The issue is in the new state; `false` for a record that no index shows.
     pub moved: bool,
     /// The caller's claim on the issue.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -68,12 +67,12 @@ pub struct StateChange {
 impl Workflow {
     /// Moves an issue to a state, as a command of the workflow.
     ///
-    /// The state in which the command works on an issue is claimed with the move; any other ends the
-    /// caller's claim. A state that ends the work closes the issue.
+    /// Moving to the command's own lock state claims the issue; any other state ends the caller's
+    /// claim. A terminal state closes the issue.
     ///
-    /// # Errors
-    /// `invalid_input` (field `command` or `state`); `precondition_failed` where transitions are
-    /// strict; `conflict` where somebody else holds it, or the caller's claim is over.
+    /// # Errors `invalid_input` (field `command` or `state`); `precondition_failed` where
+    /// transitions are strict; `conflict` if another holder has a claim, or the caller's claim has
+    /// ended.
     pub async fn set_state(
         &self,
         id: &IssueId,
@@ -81,7 +80,7 @@ impl Workflow {
     ) -> Result<Outcome<StateChange>> {
         let resolved = resolve(&self.definition, req.to, req.command)?;
         check_force(req.force, req.reason)?;
-        // Another command's state of work is handed over to whoever claims it.
+        // Only the command's own lock state is claimed; another command's is a hand-over.
         let command = self.definition.command(req.command);
         let own = command.and_then(|c| c.lock.as_deref());
         if resolved.state.lock && own == Some(&*resolved.state.name) && req.claim.is_none() {
@@ -91,7 +90,7 @@ impl Workflow {
             let sheet = self.ledger.read(id).await?;
             let ends = self.check_holder(&sheet, req.claim, req.force, "move")?;
             self.check_way(&sheet.issue, &resolved)?;
-            // A state in which its holder goes on working keeps the claim.
+            // The claim continues in the command's own lock state.
             let keeps = own == Some(&*resolved.state.name);
             let edit = self.edit_to(&sheet.issue, resolved.state);
             let from = self.state_of(&sheet.issue);
@@ -122,11 +121,11 @@ impl Workflow {
         Err(crowded(id))
     }
 
-    /// Hands an issue over to the next command: a move along the graph of the workflow, with a reason.
+    /// Hands an issue over to the next command: a move along the workflow graph, with a reason.
     ///
-    /// # Errors
-    /// As [`Self::set_state`]; `invalid_input` (field `reason`) without one; `precondition_failed` for
-    /// a state that does not follow, whether or not transitions are strict.
+    /// # Errors As [`Self::set_state`]; `invalid_input` (field `reason`) without a reason;
+    /// `precondition_failed` for a state that does not follow, whether or not transitions are
+    /// strict.
     pub async fn handoff(
         &self,
         id: &IssueId,
@@ -174,8 +173,7 @@ impl Workflow {
         }
     }
 
-    /// The claim on an issue that the caller may end: the caller's, one that is over, or any with
-    /// force.
+    /// The claim that the move ends: the caller's own, an expired one, or with force any.
     pub(super) fn check_holder(
         &self,
         sheet: &Sheet,
@@ -197,7 +195,7 @@ impl Workflow {
         }
     }
 
-    /// Whether an issue may go where it is to go, where transitions are strict.
+    /// Checks the move against strict transitions.
     pub(super) fn check_way(&self, issue: &Issue, to: &Resolved<'_>) -> Result<()> {
         let state = self.state_of(issue);
         match state
@@ -209,8 +207,7 @@ impl Workflow {
         }
     }
 
-    /// Whether the group of an issue stands together before one of it is claimed, where the workflow
-    /// asks for that: the warning, or the refusal.
+    /// Applies the workflow's convergence gate before a claim: a warning, a refusal, or nothing.
     pub(super) async fn check_gate(&self, issue: &Issue, command: &str) -> Result<Option<Warning>> {
         let definition = &self.definition;
         let Some(command) = definition.command(command) else {
@@ -265,7 +262,7 @@ impl Workflow {
     }
 }
 
-/// Force needs a reason, which goes into the trail.
+/// Checks that force comes with a reason, which goes into the trail.
 pub(super) fn check_force(force: bool, reason: Option<&str>) -> Result<()> {
     match force && reason.is_none_or(|reason| reason.trim().is_empty()) {
         true => Err(
@@ -276,7 +273,7 @@ pub(super) fn check_force(force: bool, reason: Option<&str>) -> Result<()> {
     }
 }
 
-/// The outcome of a move, whose ingestion says whether it counts.
+/// The outcome of a move; its ingestion tells whether the issue has moved.
 pub(super) fn told(outcome: Outcome<Issue>, mut change: StateChange) -> Outcome<StateChange> {
     change.moved = took_effect(&outcome.ingestion);
     let mut outcome = outcome.map(|_| ());

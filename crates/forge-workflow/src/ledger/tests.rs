@@ -4,7 +4,7 @@ use super::*;
 use crate::trail::tests::{claimed, comment, issue};
 
 #[test]
-fn trail_whose_roles_are_unknown_is_refused() {
+fn trail_with_unknown_roles_is_refused() {
     let mut entry = comment(1, 10, &claimed("a", None));
     entry.author_association = None;
     let mut text = entry.clone();
@@ -12,7 +12,7 @@ fn trail_whose_roles_are_unknown_is_refused() {
     for promise in [Promise::Exclusive, Promise::Ordered, Promise::Advisory] {
         let found = check_whole(&issue(&[text.clone(), entry.clone()]), promise);
         match promise {
-            // Who writes into a git repository has no role.
+            // Authors in a git repository have no role.
             Promise::Exclusive => found.unwrap(),
             _ => assert_eq!(
                 found.unwrap_err().message(),
@@ -43,7 +43,7 @@ fn trail_with_missing_comments_is_refused() {
 }
 
 #[test]
-fn refusal_behind_a_part_that_was_done_was_sent() {
+fn refusal_after_a_partial_write_counts_as_sent() {
     let refused = || Error::not_found(Noun::Issue, "there is no such option");
     assert!(!was_sent(&refused()) && !is_partial(&refused()));
     let half = refused().with_context("done", "comment");

@@ -116,7 +116,7 @@ fn second_claim_loses_until_the_first_ends() {
     assert_eq!(found.claim.as_ref().unwrap().id, "a");
     assert_eq!(found.claim.unwrap().comment, "1");
     assert_eq!(found.lost[0].id, "b");
-    // Ending a claim that does not hold ends nothing.
+    // Ending another claim than the current one has no effect.
     all.push(comment(3, 12, &moved("m", Some("b"), None)));
     assert_eq!(holder(&all).as_deref(), Some("a"));
     all.push(comment(4, 13, &moved("n", Some("a"), None)));
@@ -136,7 +136,7 @@ fn reclaim_before_the_end_of_the_lease_loses() {
         let wanted = if wins { "b" } else { "a" };
         assert_eq!(holder(&all).as_deref(), Some(wanted), "at {since}");
     }
-    // A claim that says it was older than it was gains nothing.
+    // A claim that backdates itself gains nothing.
     let all = [
         comment(1, 10, &claimed("a", None)),
         comment(2, 50, &claimed("b", Some(("a", -1_000)))),
@@ -145,7 +145,7 @@ fn reclaim_before_the_end_of_the_lease_loses() {
 }
 
 #[test]
-fn renewal_in_time_keeps_the_claim_and_a_late_one_does_not() {
+fn renewal_keeps_the_claim_only_within_the_lease() {
     let renew = |before: Option<i64>, now: i64| {
         let mut entry = claimed("a", None);
         if let Event::Claimed { renewed, .. } = &mut entry.event {
@@ -160,14 +160,14 @@ fn renewal_in_time_keeps_the_claim_and_a_late_one_does_not() {
         (renew(None, 90), 110, "a"),
         (renew(None, 90), 190, "b"),
         (renew(None, 109), 110, "a"),
-        // After the lease, before or after somebody else's claim, or in its second.
+        // A late renewal: before, after, or in the same second as another holder's claim.
         (renew(None, 110), 110, "b"),
         (renew(None, 111), 120, "b"),
         (renew(None, 130), 120, "b"),
-        // The renewal before decides whether the last one was late.
+        // The previous renewal decides whether the last one was late.
         (renew(Some(90), 189), 120, "a"),
         (renew(Some(90), 190), 190, "b"),
-        // Nobody has renewed before the claim, or after its last change.
+        // A renewal before the claim or after the last change of its comment is ignored.
         (renew(Some(-500), 109), 115, "a"),
         (renew(Some(5_000), 300), 399, "a"),
         (renew(Some(5_000), 300), 400, "b"),
@@ -185,7 +185,7 @@ fn renewal_in_time_keeps_the_claim_and_a_late_one_does_not() {
 }
 
 #[test]
-fn forced_claim_takes_the_one_that_it_names() {
+fn forced_claim_replaces_the_named_claim() {
     let forced = |id: &str, of: &str| {
         let mut entry = claimed(id, None);
         if let Event::Claimed { forced, .. } = &mut entry.event {
@@ -216,21 +216,21 @@ fn entries_of_strangers_do_not_count() {
     ] {
         let mut by = comment(1, 10, &claimed("a", None));
         by.author_association = role.map(str::to_owned);
-        // The viewer's own word counts no more than it does for every other reader.
+        // The viewer gets no exception.
         by.viewer_did_author = true;
         assert_eq!(holder(&[by.clone()]).is_some(), counts, "{role:?}");
     }
 }
 
 #[test]
-fn app_counts_where_the_workflow_names_it() {
+fn named_app_entries_count() {
     let mut by = comment(1, 10, &claimed("a", None));
     by.author.bot = true;
     for (login, bots, counts) in [
         ("github-actions", &["github-actions"][..], true),
         ("github-actions[bot]", &["github-actions"], true),
         ("agents", &["other", "Agents[bot]"], true),
-        // A translator repeats what a stranger has written.
+        // A translator app repeats a stranger's text.
         ("translator", &["github-actions"], false),
         ("github-actions", &[], false),
     ] {
@@ -242,7 +242,7 @@ fn app_counts_where_the_workflow_names_it() {
             assert_eq!(found.claim.is_some(), counts, "{login} {bots:?} {role:?}");
         }
     }
-    // Nobody becomes an app by a name.
+    // A user with the name of an app is not the app.
     by.author.bot = false;
     by.author.login = "github-actions".to_owned();
     by.author_association = Some("NONE".to_owned());
@@ -250,7 +250,7 @@ fn app_counts_where_the_workflow_names_it() {
 }
 
 #[test]
-fn renewal_by_the_holders_clock_counts_where_the_forge_says_none() {
+fn renewal_without_forge_time_uses_the_holders_clock() {
     let renewed = |last: i64, now: i64| {
         let mut entry = claimed("a", None);
         if let Event::Claimed {
@@ -265,13 +265,13 @@ fn renewal_by_the_holders_clock_counts_where_the_forge_says_none() {
     assert_eq!((first.renewed_at, first.is_late), (at(50), false));
     let second = trail(&[renewed(50, 100)]).claim.unwrap();
     assert_eq!((second.renewed_at, second.is_late), (at(100), false));
-    // After the lease it renews nothing, whoever has come meanwhile.
+    // A renewal after the lease has no effect, whoever has claimed meanwhile.
     let late = [
         renewed(0, LEASE as i64 + 5),
         comment(2, LEASE as i64 + 1, &claimed("b", Some(("a", 0)))),
     ];
     assert_eq!(holder(&late).as_deref(), Some("b"));
-    // What the forge knows comes before what the holder says.
+    // The forge's time takes precedence over the holder's.
     let mut edited = renewed(0, 5_000);
     edited.updated_at = Some(at(10));
     let known = trail(&[edited]).claim.unwrap();
@@ -279,7 +279,7 @@ fn renewal_by_the_holders_clock_counts_where_the_forge_says_none() {
 }
 
 #[test]
-fn repeated_id_takes_nothing_over() {
+fn repeated_id_has_no_effect() {
     let all = [
         comment(1, 10, &claimed("a", None)),
         comment(2, 11, &moved("a", Some("a"), None)),
@@ -291,7 +291,7 @@ fn repeated_id_takes_nothing_over() {
 }
 
 #[test]
-fn absurd_lease_and_instant_do_not_wrap() {
+fn extreme_lease_and_instant_do_not_overflow() {
     let mut entry = claimed("a", None);
     let Event::Claimed { lease_s, .. } = &mut entry.event else {
         panic!("a claim");
@@ -314,7 +314,7 @@ fn absurd_lease_and_instant_do_not_wrap() {
 }
 
 #[test]
-fn quoted_entry_is_none() {
+fn quoted_entry_is_ignored() {
     let entry = claimed("a", None);
     let body = entry.to_comment();
     assert_eq!(Entry::parse(&body), Some(entry.clone()));
@@ -342,7 +342,7 @@ fn quoted_entry_is_none() {
 }
 
 #[test]
-fn merge_is_the_same_with_and_without_its_commit() {
+fn merge_without_commit_matches_the_same_pull() {
     let all = [comment(1, 10, &moved("m", None, Some(("x#1", "c1"))))];
     let found = trail(&all);
     let of = |pull: &str, commit: &str| {
@@ -357,7 +357,7 @@ fn merge_is_the_same_with_and_without_its_commit() {
 }
 
 #[test]
-fn merge_is_the_same_under_another_name_of_the_repository() {
+fn merge_matches_under_a_renamed_repository() {
     let pull = "github.com/octo/tools#1";
     let found = trail(&[comment(1, 10, &moved("m", None, Some((pull, "c1"))))]);
     let of = |pull: &str, commit: &str| {
@@ -384,7 +384,7 @@ fn new_ids_differ_and_reasons_are_one_line() {
 }
 
 #[test]
-fn sentence_names_nobody_and_is_no_markup() {
+fn entry_sentence_has_no_mentions_or_markup() {
     let mut entry = claimed("a", None);
     entry.reason = Some("<b> @ada `x` closes\n[y](z)".to_owned());
     let body = entry.to_comment();
@@ -413,17 +413,17 @@ fn text() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..5).prop_map(|parts| parts.concat())
 }
 
-/// One agent of several that share an issue through a server, in steps that interleave.
+/// One of several agents that share an issue through a server, in interleaved steps.
 #[derive(Clone, Debug, Default)]
 struct Agent {
     skew: i64,
-    /// What it read before it claims.
+    /// The expired claim that the agent read before its own claim.
     read: Option<Option<Expired>>,
-    /// The claim that it has written, and has not read back.
+    /// The claim that was written but not read back.
     written: Option<String>,
-    /// The claim that it believes to hold, and the last renewal that it knows of.
+    /// The claim that the agent believes to hold, with the last renewal it knows of.
     holds: Option<(String, i64)>,
-    /// Before a renewal: what it read. After: not read back.
+    /// Before a renewal: the time read. After: not yet read back.
     renewing: Option<Timestamp>,
     unread: bool,
 }
@@ -479,7 +479,7 @@ impl Server {
                     let renewed = found.claim.unwrap().renewed_at.unix();
                     agent.holds = Some((id, renewed));
                 }
-                // One that held stays: a later claim may name it as over.
+                // A claim that once held stays: a later claim may refer to it as expired.
                 false if found.lost.iter().any(|claim| claim.id == id) => {
                     self.comments.retain(|c| {
                         let entry = Entry::parse(&c.body);
@@ -520,7 +520,7 @@ fn act() -> impl Strategy<Value = Act> {
 
 proptest! {
     #[test]
-    fn entry_is_what_its_comment_says(
+    fn entry_survives_the_comment_round_trip(
         holder in text(), command in text(), from in proptest::option::of(text()),
         reason in proptest::option::of(text()), id in text(), lease_s: u64, renewed: bool,
         over in proptest::option::of((text(), -9_000_000_i64..9_000_000)),
@@ -556,7 +556,7 @@ proptest! {
     }
 
     #[test]
-    fn one_of_many_reclaims_wins(
+    fn first_of_many_reclaims_wins(
         gaps in prop::collection::vec(0_i64..60, 2..8), lies in prop::collection::vec(-500_i64..500, 8),
     ) {
         let mut comments = vec![comment(0, 0, &claimed("a", None))];
@@ -566,14 +566,14 @@ proptest! {
             let renewed = lies.get(n).copied().unwrap_or_default().min(0);
             comments.push(comment(n + 1, now, &claimed(&format!("r{n}"), Some(("a", renewed)))));
         }
-        // The first of them, whatever the others say.
+        // The first reclaim wins, whatever the others say.
         let found = trail(&comments);
         prop_assert_eq!(found.claim.unwrap().id, "r0");
         prop_assert_eq!(found.lost.len(), gaps.len() - 1);
     }
 
     #[test]
-    fn strangers_change_nothing(
+    fn strangers_do_not_change_the_trail(
         order in prop::collection::vec((0_usize..4, any::<bool>()), 1..12),
     ) {
         let entries = [
@@ -597,8 +597,8 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2_000) })]
 
-    /// A lease that runs by the clock of the server is nobody else's, however the clocks of the agents
-    /// differ, whoever dies, and whatever is late.
+    /// A lease by the server's clock has one holder, however clocks differ, agents crash, or
+    /// answers come late.
     #[test]
     fn no_two_agents_hold_a_running_lease(
         skews in prop::collection::vec(-600_i64..=600, 4), acts in prop::collection::vec(act(), 1..80),
@@ -610,7 +610,7 @@ proptest! {
             match *act {
                 Act::Pass(secs) => server.clock += secs,
                 Act::Step(of) => server.step(&mut agents[of]),
-                // Its comments stay, and another process takes its place.
+                // The crashed agent's comments stay, and another process takes its place.
                 Act::Crash(of) => agents[of] = Agent { skew: agents[of].skew, ..Agent::default() },
                 Act::Finish(of) => {
                     if let Some((id, _)) = agents[of].holds.take() {

@@ -1,5 +1,4 @@
-//! Claims in a ledger in memory: what each promise is worth, with clocks that differ and answers that
-//! are lost.
+//! Claims in a ledger in memory: each promise with differing clocks and lost answers.
 
 use std::sync::Mutex;
 
@@ -40,7 +39,7 @@ async fn claim(flow: &Workflow, id: &IssueId, holder: &str) -> Result<String, (S
 }
 
 #[tokio::test]
-async fn one_of_twenty_claimers_wins_and_is_named() {
+async fn twenty_claimers_have_one_named_winner() {
     let stage = Stage::new().await;
     for promise in ALL {
         let ledger = MemoryLedger::new(promise);
@@ -66,7 +65,7 @@ async fn one_of_twenty_claimers_wins_and_is_named() {
                 result.1
             );
         }
-        // Those that lost have withdrawn.
+        // The losing claims are withdrawn.
         assert_eq!(ledger.entries().len(), 1, "{promise:?}");
     }
 }
@@ -87,7 +86,7 @@ async fn claim_of_a_dead_holder_is_reclaimed_by_one() {
         let results = futures::future::join_all(all).await;
         let won: Vec<&String> = results.iter().flatten().collect();
         assert_eq!(won.len(), 1, "{promise:?}: {results:?}");
-        // The next write of the one that was thought dead is refused, and names who holds it.
+        // The presumed dead holder's next write is refused and names the new holder.
         let e = first.heartbeat(&id, &dead).await.unwrap_err();
         assert_eq!(e.code(), "conflict");
         assert!(e.message().contains("holds it now"), "{e}");
@@ -110,12 +109,12 @@ async fn fast_clock_takes_no_running_lease() {
     for flow in [&fast, &slow] {
         assert_eq!(claim(flow, &id, "other").await.unwrap_err().0, "holder");
     }
-    // A renewal lengthens it for all of them.
+    // A renewal extends the lease for every reader.
     held.heartbeat(&id, &mine).await.unwrap();
     ledger.pass(60);
     assert_eq!(claim(&fast, &id, "other").await.unwrap_err().0, "holder");
     ledger.pass(40);
-    // A slow clock waits longer than it has to.
+    // A slow clock waits longer than necessary.
     assert_eq!(claim(&slow, &id, "other").await.unwrap_err().0, "holder");
     assert!(claim(&fast, &id, "other").await.is_ok());
     assert_eq!(
@@ -124,7 +123,7 @@ async fn fast_clock_takes_no_running_lease() {
     );
 }
 
-/// A ledger in which somebody else claims between the reading and the writing.
+/// A ledger in which another holder claims between read and write.
 #[derive(Debug)]
 struct Late {
     inner: MemoryLedger,
@@ -164,7 +163,7 @@ impl Ledger for Late {
 }
 
 #[tokio::test]
-async fn advisory_race_goes_by_clocks_and_is_reported() {
+async fn advisory_race_follows_clocks_and_is_reported() {
     let stage = Stage::new().await;
     let id = stage.id(1);
     for skew in [-600, 0, 600] {
@@ -182,8 +181,8 @@ async fn advisory_race_goes_by_clocks_and_is_reported() {
             assert_eq!(holder, "first", "{skew}");
             continue;
         }
-        // The slow clock counts as the earlier: the winner is told of the race, and the other one is
-        // told by its next write.
+        // The slow clock counts as earlier: the winner gets a race warning, the loser an error at
+        // its next write.
         let warnings = result.unwrap().warnings;
         let told = warnings.iter().any(|w| {
             let race = "first claimed #1 at the same time";
@@ -270,7 +269,7 @@ async fn force_needs_a_reason_and_takes_the_claim() {
 }
 
 #[tokio::test]
-async fn advance_and_pick_use_the_ledger_alone() {
+async fn advance_and_pick_use_only_the_ledger() {
     let stage = Stage::new().await;
     let parent = stage.issue("").await;
     let part = stage.open(child("Backlog", &parent)).await;
@@ -285,7 +284,7 @@ async fn advance_and_pick_use_the_ledger_alone() {
         assert!(matches!(moved, Some(Event::Moved { to, .. }) if to == "In Review"));
         let comments = stage.read(&part).await.comments;
         assert!(comments.unwrap().is_empty(), "{promise:?}");
-        // An issue without comments may be claimed in the ledger.
+        // An issue without comments may still be claimed in the ledger.
         claim(&flow, &part, "holder").await.unwrap();
         let request = PickRequest {
             state: Some("Backlog"),
@@ -325,7 +324,7 @@ async fn lease_out_of_bounds_is_refused_before_a_read() {
 }
 
 #[tokio::test]
-async fn claim_that_nothing_shows_has_not_moved_the_issue() {
+async fn unindexed_claim_reports_an_unmoved_issue() {
     let stage = Stage::new().await;
     let ledger = MemoryLedger::new(Promise::Advisory);
     ledger.fail(&[Fault::Unseen]);

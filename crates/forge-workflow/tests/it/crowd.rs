@@ -1,4 +1,4 @@
-//! Many claimers of one issue in a git repository.
+//! Many concurrent claims on one issue in a git repository.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use forge_workflow::{ClaimRequest, MoveRequest};
 use crate::local::Stage;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn one_of_twenty_claimers_in_a_repository_wins() {
+async fn twenty_claimers_in_a_repository_have_one_winner() {
     let stage = Arc::new(Stage::new().await);
     let id = stage.issue("Research Needed").await;
     let mut tasks = tokio::task::JoinSet::new();
@@ -38,7 +38,7 @@ async fn one_of_twenty_claimers_in_a_repository_wins() {
         assert!(e.message().contains(&format!("{winner} holds it")), "{e}");
     }
     assert_eq!(lost.len(), 19);
-    // One commit for the claim and the move.
+    // Claim and move are one commit.
     assert_eq!(stage.events(1), 3);
     assert_eq!(stage.state(&id).await, "Research in Progress");
     let moved = MoveRequest {
@@ -51,7 +51,7 @@ async fn one_of_twenty_claimers_in_a_repository_wins() {
 }
 
 #[tokio::test]
-async fn claim_is_reclaimed_after_its_lease_and_the_stale_holder_is_refused() {
+async fn expired_claim_is_reclaimed_and_stale_holder_refused() {
     let stage = Stage::new().await;
     let id = stage.issue("Research Needed").await;
     let by = |holder, lease_s| ClaimRequest {

@@ -1,4 +1,4 @@
-//! Workflows on the double of GitHub: what each decision costs in requests, and claims of many.
+//! Workflows on the GitHub double: request counts of each decision, and concurrent claims.
 
 use std::sync::Arc;
 
@@ -109,7 +109,7 @@ impl Hub {
         state.map(|(_, value)| value).unwrap_or_default()
     }
 
-    /// The requests since the last call: queries and mutations.
+    /// The numbers of queries and mutations since the last call.
     fn requests(&self) -> (usize, usize) {
         let counts = self.double.counts();
         self.double.reset_record();
@@ -118,7 +118,7 @@ impl Hub {
 }
 
 #[tokio::test]
-async fn group_within_two_hops_costs_two_requests_and_each_further_hop_one() {
+async fn group_costs_two_requests_plus_one_per_far_hop() {
     let hub = Hub::new();
     let numbers: Vec<u64> = (0..6).map(|_| hub.issue("Research Needed")).collect();
     {
@@ -127,7 +127,7 @@ async fn group_within_two_hops_costs_two_requests_and_each_further_hop_one() {
             seed.blocked_by((REPO, pair[1]), (REPO, pair[0]));
         }
     }
-    // From the middle of five all are within two hops.
+    // From the middle of five, every issue is within two hops.
     hub.requests();
     let view = hub.flow.group(&hub.id(numbers[2])).await.unwrap();
     assert_eq!(view.group.members.len(), 6);
@@ -156,10 +156,10 @@ async fn group_within_two_hops_costs_two_requests_and_each_further_hop_one() {
 }
 
 #[tokio::test]
-async fn group_over_two_hundred_is_cut_and_says_so() {
+async fn group_over_two_hundred_is_marked_truncated() {
     let hub = Hub::new();
     let numbers: Vec<u64> = (0..230).map(|_| hub.issue("Backlog")).collect();
-    // A tree: eight issues wait for each.
+    // A tree: each issue blocks eight others.
     for (n, number) in numbers.iter().enumerate().skip(1) {
         let root = numbers[(n - 1) / 8];
         hub.double.seed().blocked_by((REPO, *number), (REPO, root));
@@ -170,7 +170,7 @@ async fn group_over_two_hundred_is_cut_and_says_so() {
         assert!(view.group.truncated, "from {seed}");
         assert_eq!(view.group.members.len(), MAX_GROUP, "from {seed}");
         assert!(view.group.members.contains(&hub.id(numbers[seed])));
-        // No more is read than a group may have, ten issues to a query.
+        // No more is read than a group may have, ten issues per query.
         let (reads, _) = hub.requests();
         assert!(reads <= MAX_GROUP / 10 + 5, "{reads} from {seed}");
     }
@@ -207,7 +207,7 @@ async fn chain_of_sixty_is_whole_and_longer_is_cut() {
 }
 
 #[tokio::test]
-async fn r_001_21_position_and_convergence_cost_what_a_group_costs() {
+async fn r_001_21_position_and_convergence_cost_one_group_read() {
     let hub = Hub::new();
     let parent = hub.issue("Backlog");
     for state in ["Ready for Plan", "Ready for Plan", "Research Needed"] {
@@ -236,7 +236,7 @@ async fn move_is_two_reads_and_one_write() {
         command: "triage",
         ..MoveRequest::default()
     };
-    // The ids of the board are looked up once.
+    // The board ids are looked up once.
     hub.flow.set_state(&hub.id(number), &first).await.unwrap();
     hub.requests();
     let second = MoveRequest {
@@ -251,12 +251,12 @@ async fn move_is_two_reads_and_one_write() {
         .value;
     assert_eq!(done.previous_state, "Research Needed");
     assert_eq!(hub.state(number), "Human Needed");
-    // The issue with its trail, the ids that the backend needs for the edit, and one write for all.
+    // The issue with its trail, the ids for the edit, and one write for both.
     assert_eq!(hub.requests(), (2, 1));
 }
 
 #[tokio::test]
-async fn pick_reads_one_page_for_a_hundred_and_stops_when_certain() {
+async fn pick_reads_pages_of_a_hundred_until_certain() {
     let hub = Hub::new();
     for n in 0..130 {
         let number = hub.issue("Research Needed");
@@ -277,12 +277,12 @@ async fn pick_reads_one_page_for_a_hundred_and_stops_when_certain() {
     let picked = hub.flow.pick(&request).await.unwrap();
     assert_eq!(picked.pick.issue.unwrap().member.id, hub.id(4));
     assert_eq!((picked.scanned, picked.truncated), (100, true));
-    // A page: an issue without comments has no trail.
+    // One page: an issue without comments has no trail.
     assert_eq!(hub.requests(), (1, 0));
     hub.double.seed().comment(REPO, 4, "ada", "Mine?");
     let again = hub.flow.pick(&request).await.unwrap();
     assert_eq!(again.pick.issue.unwrap().member.id, hub.id(4));
-    // And the trail of one that has some.
+    // One page, and the trail of the issue with comments.
     assert_eq!(hub.requests(), (2, 0));
     let request = PickRequest {
         state: Some("Backlog"),
@@ -294,7 +294,7 @@ async fn pick_reads_one_page_for_a_hundred_and_stops_when_certain() {
 }
 
 #[tokio::test]
-async fn pick_with_labels_reads_the_lists_it_needs() {
+async fn pick_with_labels_reads_only_needed_lists() {
     let hub = Hub::new();
     let store = Box::new(LabelStore::new("state: ".to_owned()));
     let flow = Workflow::new(
@@ -324,7 +324,7 @@ async fn pick_with_labels_reads_the_lists_it_needs() {
         picked.issue.map(|found| found.member.id),
         Some(last.clone())
     );
-    // A list for each of the three states of the command.
+    // One list for each of the three input states.
     assert_eq!(hub.requests(), (3, 0));
     let first = open("Backlog", "L");
     hub.requests();
@@ -334,7 +334,7 @@ async fn pick_with_labels_reads_the_lists_it_needs() {
         Some(first.clone())
     );
     assert_eq!(hub.requests(), (1, 0));
-    // After a list whose issues are held, the next one is read.
+    // If all issues of a list are held, the next list is read.
     let hold = ClaimRequest {
         command: "split",
         holder: Some("agent"),
@@ -349,7 +349,7 @@ async fn pick_with_labels_reads_the_lists_it_needs() {
 }
 
 #[tokio::test]
-async fn advance_of_many_is_two_reads_and_batches_of_twenty() {
+async fn advance_costs_two_reads_and_batched_writes() {
     let hub = Hub::new();
     let parent = hub.issue("Backlog");
     for _ in 0..25 {
@@ -367,7 +367,7 @@ async fn advance_of_many_is_two_reads_and_batches_of_twenty() {
     for number in 2..=26 {
         assert_eq!(hub.state(number), "In Review");
     }
-    // The children with their parent, and what the edits need with the ids of the board.
+    // The children with their parent, and the ids for the edits.
     assert_eq!(hub.requests(), (2, 2));
     let again = hub
         .flow
@@ -397,7 +397,7 @@ async fn advance_reads_trails_with_the_children() {
     };
     let claimed = hub.id(5);
     hub.flow.claim(&claimed, &plan).await.unwrap();
-    // A person moves the claimed issue back on the board, past the workflow.
+    // A person moves the claimed issue back on the board, bypassing the workflow.
     let state = (
         "Workflow State".to_owned(),
         Some("Ready for Plan".to_owned()),
@@ -420,7 +420,7 @@ async fn advance_reads_trails_with_the_children() {
     assert_eq!(skipped[0].id, claimed);
     assert_eq!(skipped[0].reason, "agent works on it");
     assert_eq!(hub.state(5), "Ready for Plan");
-    // As many as without a comment: each trail comes with its issue.
+    // The same count as without comments: each trail comes with its issue.
     assert_eq!(hub.requests(), (2, 2));
 }
 
@@ -463,7 +463,7 @@ async fn child_with_a_long_trail_is_read_by_itself() {
 }
 
 #[tokio::test]
-async fn advance_fails_the_children_that_cannot_move_alone() {
+async fn advance_reports_only_unmovable_children_as_failed() {
     let hub = Hub::new();
     let parent = hub.issue("Backlog");
     for _ in 0..25 {
@@ -529,7 +529,7 @@ async fn group_keeps_issues_of_two_repositories_apart() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn one_of_twenty_claimers_on_github_wins() {
+async fn twenty_claimers_on_github_have_one_winner() {
     let hub = Arc::new(Hub::new());
     assert_eq!(hub.flow.promise(), Promise::Ordered);
     let number = hub.issue("Research Needed");
@@ -603,7 +603,7 @@ async fn refused_write_leaves_neither_claim_nor_state() {
         holder: Some("agent"),
         ..ClaimRequest::default()
     };
-    // The comment is written, and the move of the issue fails.
+    // The comment is written, but the move fails.
     hub.double.fault(Fault::status(502).on_mutations().skip(1));
     hub.flow.claim(&hub.id(number), &req).await.unwrap_err();
     assert_eq!(hub.state(number), "Research Needed");
@@ -612,7 +612,7 @@ async fn refused_write_leaves_neither_claim_nor_state() {
 }
 
 #[tokio::test]
-async fn stranger_claims_nothing_by_a_forged_entry() {
+async fn forged_entry_of_a_stranger_is_ignored() {
     let hub = Hub::new();
     let number = hub.issue("Research Needed");
     let req = ClaimRequest {
@@ -645,7 +645,7 @@ async fn stranger_claims_nothing_by_a_forged_entry() {
             .replace(&claim.id, "mine")
             .replace("\"from\"", &format!("\"forced\":\"{}\",\"from\"", claim.id));
         seed.comment(REPO, number, "mallory", &forced);
-        // A person of the team quotes it.
+        // A team member quotes the entry.
         let quoted = format!("> {}\n\nWhat is this?", body.replace('\n', "\n> "));
         seed.comment(REPO, number, "ada", &quoted);
     }

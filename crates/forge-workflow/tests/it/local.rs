@@ -55,7 +55,7 @@ impl Stage {
         self.repo.issue_id(number)
     }
 
-    /// Another handle with the same states and another ledger.
+    /// A second engine with the same states and another ledger.
     pub fn flow_with(&self, ledger: Box<dyn Ledger>) -> Workflow {
         let store = Box::new(FieldStore::new(None));
         Workflow::new(self.repo.clone(), self.flow.definition().clone(), store).with_ledger(ledger)

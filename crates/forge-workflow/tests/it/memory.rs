@@ -1,4 +1,4 @@
-//! A ledger in memory, whose promise, clock and faults a test chooses.
+//! A ledger in memory with configurable promise, clock and faults.
 
 use std::{
     collections::BTreeMap,
@@ -26,15 +26,15 @@ struct Shared {
 pub enum Fault {
     /// The write is refused.
     Before,
-    /// The write is done, and its answer is lost.
+    /// The write succeeds, and its answer is lost.
     After,
-    /// The write is done, and nothing that shows issues has it.
+    /// The write succeeds, but no index shows it.
     Unseen,
     Pass,
 }
 
-/// One issue, seen by an agent whose clock is `skew` seconds ahead of the server's. Where the promise is
-/// advisory, a comment has the time of its author, and those times are the order.
+/// A ledger with one issue, for an agent whose clock is `skew` seconds ahead of the server's. With
+/// the advisory promise, comments have their author's time, which is also their order.
 #[derive(Clone, Debug)]
 pub struct MemoryLedger {
     shared: Arc<Mutex<Shared>>,
@@ -66,7 +66,7 @@ impl MemoryLedger {
         self.shared.lock().unwrap().faults = faults.iter().rev().copied().collect();
     }
 
-    /// Lets time pass: all that was written is older.
+    /// Advances the time: all existing comments become older.
     pub fn pass(&self, secs: i64) {
         let mut shared = self.shared.lock().unwrap();
         for comment in &mut shared.comments {
@@ -112,7 +112,7 @@ impl MemoryLedger {
         }
     }
 
-    /// Writes on condition of the version, where the promise asks for that.
+    /// Writes if the version is unchanged, where the promise requires that.
     fn write(&self, sheet: &Sheet, change: impl FnOnce(&mut Shared)) -> Result<Option<Ingestion>> {
         let mut shared = self.shared.lock().unwrap();
         let fault = shared.faults.pop().unwrap_or(Fault::Pass);
@@ -244,7 +244,7 @@ impl Ledger for MemoryLedger {
             let found = shared.comments.iter_mut().find(|c| c.id == comment);
             if let Some(found) = found {
                 found.body = body;
-                // Records do not say when they were changed.
+                // Records have no time of change.
                 let says = shared.promise != Promise::Advisory;
                 found.updated_at = says.then(Timestamp::now);
             }

@@ -1,4 +1,4 @@
-//! What a merge does with issues: once, however often it is asked for and whatever crashes between.
+//! Effects of merges on issues: exactly once, despite repeated calls and crashes.
 
 use std::sync::{
     Arc,
@@ -63,7 +63,7 @@ impl Ledger for Crashing {
     }
 }
 
-/// Another process writes the same move between the reading and the writing of this one.
+/// Another process writes the same move between read and write.
 #[derive(Debug)]
 struct OvertakenMerge {
     inner: CommentLedger,
@@ -179,7 +179,7 @@ async fn r_000_21_merge_moves_linked_issues_to_their_end() {
         assert_eq!(issue.state, IssueState::Closed);
         assert_eq!(issue.state_reason, Some(IssueReason::Completed));
     }
-    // A second time nothing is left to do, and the report says why.
+    // The second call has nothing to do and says why.
     let before = (stage.events(1), stage.events(2));
     let again = apply(&effects, &pull).await;
     assert!(
@@ -192,7 +192,7 @@ async fn r_000_21_merge_moves_linked_issues_to_their_end() {
         "the merge moved it before (In Review -> Done)"
     );
     assert_eq!((stage.events(1), stage.events(2)), before);
-    // A person who opens it again is not overruled.
+    // An issue that a person reopened stays open.
     let back = MoveRequest {
         to: "Human Needed",
         command: "review",
@@ -205,7 +205,7 @@ async fn r_000_21_merge_moves_linked_issues_to_their_end() {
 }
 
 #[tokio::test]
-async fn r_000_22_issue_that_cannot_move_fails_no_merge() {
+async fn r_000_22_failed_issue_does_not_fail_the_merge() {
     let stage = Stage::new().await;
     let one = stage.issue("In Review").await;
     let pull = open(&stage, std::slice::from_ref(&one)).await;
@@ -256,7 +256,7 @@ async fn c_000_16_merge_follows_the_table_and_the_default_branch() {
     let left = plan.clone().left_alone("the user said no");
     assert!(left.steps.is_empty());
     assert_eq!(left.skipped.len(), 3);
-    // An issue that moves between the question and the merge is left alone.
+    // An issue that moves between plan and merge stays unchanged.
     let moved = MoveRequest {
         to: "Human Needed",
         command: "impl",
@@ -343,7 +343,7 @@ async fn plan_names_ten_issues_and_counts_the_others() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Once, twice, and three times with crashes between come to the same.
+    /// One run, two runs, and three runs with crashes have the same result.
     #[test]
     fn reconcile_with_crashes_moves_each_issue_once(
         plan in prop::collection::vec(0_u8..3, 0..6), times in 1_usize..4,
@@ -364,7 +364,7 @@ proptest! {
             for _ in 0..times {
                 apply(&effects, &pull).await;
             }
-            // Until nothing crashes any more.
+            // The last runs have no crashes.
             for _ in 0..6 {
                 apply(&effects, &pull).await;
             }

@@ -1,4 +1,4 @@
-//! Moves in a git repository: what is written, what is refused, and what a refusal says.
+//! Moves in a git repository: writes, refusals and their messages.
 
 use forge_core::model::{EditIssue, IssueReason, IssueState, NewIssue, SetChange};
 use forge_workflow::{
@@ -42,11 +42,11 @@ async fn r_001_11_move_tells_both_states_and_the_intent() {
     assert_eq!(done.previous_state, "Research Needed");
     assert_eq!(done.new_state, "Human Needed");
     assert_eq!(done.resolved_from.as_deref(), Some("__ESCALATE__"));
-    // A move and its entry are one commit: the root, the opening and two moves.
+    // A move and its entry are one commit: root, opening, two moves.
     assert_eq!(stage.events(1), 4);
     let trail = stage.flow.trail(&id).await.unwrap();
     assert_eq!(trail.moves.len(), 2);
-    // A second time nothing is written.
+    // The second call writes nothing.
     let again = stage
         .flow
         .set_state(&id, &to("Human Needed", "research"))
@@ -90,7 +90,7 @@ async fn c_001_23_terminal_state_closes_and_another_reopens() {
 }
 
 #[tokio::test]
-async fn lock_is_claimed_and_its_holder_alone_moves_on() {
+async fn locked_issue_moves_only_for_the_holder() {
     let stage = Stage::new().await;
     assert_eq!(stage.flow.promise(), Promise::Exclusive);
     let id = stage.issue("Research Needed").await;
@@ -132,7 +132,7 @@ async fn lock_is_claimed_and_its_holder_alone_moves_on() {
         e.message(),
         "the claim 0123 on #1 is over: alice holds it now"
     );
-    // The lock again keeps the claim.
+    // Moving to the lock state again keeps the claim.
     let same = MoveRequest {
         claim: Some(&claim.id),
         ..to("__LOCK__", "research")
@@ -156,7 +156,7 @@ async fn lock_is_claimed_and_its_holder_alone_moves_on() {
 }
 
 #[tokio::test]
-async fn force_passes_a_claim_with_a_reason() {
+async fn force_with_a_reason_overrides_a_claim() {
     let stage = Stage::new().await;
     let id = stage.issue("Research Needed").await;
     stage
@@ -178,7 +178,7 @@ async fn force_passes_a_claim_with_a_reason() {
 }
 
 #[tokio::test]
-async fn release_goes_back_to_where_the_claim_came_from() {
+async fn release_restores_the_state_before_the_claim() {
     let stage = Stage::new().await;
     let id = stage.issue("Research Needed").await;
     let claim = |holder| ClaimRequest {
@@ -219,7 +219,7 @@ async fn release_goes_back_to_where_the_claim_came_from() {
         .await
         .unwrap_err();
     assert!(e.message().ends_with("is over: nobody holds it now"), "{e}");
-    // To a state by name, which may be an end.
+    // Releases to a named state, which may be terminal.
     let mine = stage
         .flow
         .claim(&id, &claim("bob"))
@@ -241,7 +241,7 @@ async fn release_goes_back_to_where_the_claim_came_from() {
 }
 
 #[tokio::test]
-async fn lock_without_a_claim_is_taken_with_force_alone() {
+async fn lock_state_without_claim_needs_force() {
     let stage = Stage::new().await;
     let id = stage.issue("Plan in Progress").await;
     let mut req = ClaimRequest {
@@ -279,7 +279,7 @@ async fn handoff_needs_a_reason_and_follows_the_graph() {
         .await
         .unwrap();
     assert_eq!(done.value.new_state, "In Progress");
-    // The state of another command's work is for that command to claim.
+    // The next command has to claim its own lock state.
     assert!(done.value.claim.is_none());
     let taken = ClaimRequest {
         command: "impl",
@@ -287,7 +287,7 @@ async fn handoff_needs_a_reason_and_follows_the_graph() {
     };
     let taken = stage.flow.claim(&id, &taken).await.unwrap().value;
     let claim = taken.claim.unwrap();
-    // A state that does not follow is refused here, and allowed to set-state.
+    // A state that is not next is refused by a handoff, and accepted by `set_state`.
     let aside = MoveRequest {
         claim: Some(&claim.id),
         ..with("Research Needed", "triage")
@@ -319,7 +319,7 @@ async fn c_001_18_strict_transitions_follow_the_graph_or_a_global_intent() {
 }
 
 #[tokio::test]
-async fn r_001_17_claim_of_a_group_that_is_behind_is_warned_of_or_refused() {
+async fn r_001_17_claim_in_an_unconverged_group_warns_or_fails() {
     for (gate, wanted) in [
         (ConvergenceGate::Off, None),
         (ConvergenceGate::Warn, Some("#3 (Research Needed)")),
@@ -350,7 +350,7 @@ async fn r_001_17_claim_of_a_group_that_is_behind_is_warned_of_or_refused() {
             }
             (other, _) => panic!("{gate:?}: {other:?}"),
         }
-        // Research waits for nobody, and a group that stands together is let through.
+        // Research requires no convergence, and a converged group is claimed without a warning.
         let research = ClaimRequest {
             command: "research",
             ..ClaimRequest::default()
@@ -369,7 +369,7 @@ async fn r_001_17_claim_of_a_group_that_is_behind_is_warned_of_or_refused() {
 }
 
 #[tokio::test]
-async fn r_001_9_pick_passes_claimed_blocked_and_large_issues() {
+async fn r_001_9_pick_skips_claimed_blocked_and_large_issues() {
     let stage = Stage::new().await;
     let sized = |priority: &str, estimate: &str| {
         let mut new = in_state("Research Needed");
@@ -428,7 +428,7 @@ async fn r_001_9_pick_passes_claimed_blocked_and_large_issues() {
         skipped.contains(&"bob works on it".to_owned()),
         "{skipped:?}"
     );
-    // With a claim each issue is picked once.
+    // With claims, each issue is picked once.
     let claim = PickRequest {
         claim: Some(ClaimRequest {
             command: "research",
@@ -442,7 +442,7 @@ async fn r_001_9_pick_passes_claimed_blocked_and_large_issues() {
         assert_eq!(found, wanted.map(|n| stage.id(n)));
         assert_eq!(picked.claimed.is_some(), wanted.is_some());
     }
-    // By the role, by a state; a lock, and nothing at all, are refused.
+    // A role and a state are accepted; a lock state and an empty request are refused.
     let role = PickRequest {
         command: Some("researchers"),
         ..PickRequest::default()
@@ -486,7 +486,7 @@ async fn pick_never_returns_one_of_many_claimed_issues() {
 }
 
 #[tokio::test]
-async fn r_001_7_advance_moves_children_that_are_behind() {
+async fn r_001_7_advance_moves_only_children_behind() {
     let stage = Stage::new().await;
     let parent = stage.issue("Backlog").await;
     let report = stage
@@ -553,7 +553,7 @@ async fn r_001_7_advance_moves_children_that_are_behind() {
     );
     let trail = stage.flow.trail(&stage.id(2)).await.unwrap();
     assert_eq!(trail.moves.len(), 1);
-    // Once more moves nothing, and a lock is passed where that is asked for.
+    // The second call moves nothing; with an override a locked child moves.
     let again = stage
         .flow
         .advance(&parent, "In Review", false, false)
@@ -587,7 +587,7 @@ async fn advance_skips_claimed_issues_or_ends_their_claims() {
     let parent = stage.issue("Backlog").await;
     let held = stage.open(child("Plan in Review", &parent)).await;
     let free = stage.open(child("Plan in Review", &parent)).await;
-    // The command has no lock: the claim alone says that somebody works on the issue.
+    // The command has no lock state: only the claim marks the issue as taken.
     let claim = |command, holder| ClaimRequest {
         command,
         holder: Some(holder),
@@ -609,7 +609,7 @@ async fn advance_skips_claimed_issues_or_ends_their_claims() {
     assert_eq!(passed.unwrap().advanced[0].id, held);
     assert_eq!(stage.state(&held).await, "In Review");
     assert_eq!(flow.trail(&held).await.unwrap().claim, None);
-    // A claimed parent stays as well.
+    // A claimed parent stays, too.
     let triage = claim("triage", "ann");
     flow.claim(&parent, &triage).await.unwrap();
     let up = flow.advance_parent(&free, false).await.unwrap();
@@ -618,7 +618,7 @@ async fn advance_skips_claimed_issues_or_ends_their_claims() {
 }
 
 #[tokio::test]
-async fn parent_advances_to_the_last_gate_of_its_children() {
+async fn parent_advances_to_the_last_common_gate() {
     let stage = Stage::new().await;
     let parent = stage.issue("Backlog").await;
     let e = stage.flow.advance_parent(&parent, false).await.unwrap_err();
@@ -654,7 +654,7 @@ async fn parent_advances_to_the_last_gate_of_its_children() {
 }
 
 #[tokio::test]
-async fn r_001_1_position_is_that_of_the_group() {
+async fn r_001_1_position_is_equal_for_all_members() {
     let stage = Stage::new().await;
     let parent = stage.issue("Backlog").await;
     let one = stage.open(child("Ready for Plan", &parent)).await;
@@ -735,7 +735,7 @@ async fn labels_are_made_once_and_swapped() {
         assert_eq!(names, [format!("state: {state}")]);
         assert_eq!(flow.state_of(&issue).as_deref(), Some(state));
     }
-    // A person who contradicts the workflow is told of both, and a move settles it.
+    // A person's contradicting labels are all listed, and a move resolves them.
     let mut edit = EditIssue::default();
     edit.labels.add = vec!["STATE: in review".to_owned(), "estimate: XS".to_owned()];
     stage.repo.edit_issue(&id, &edit).await.unwrap();
@@ -762,6 +762,6 @@ async fn labels_are_made_once_and_swapped() {
     };
     let found = flow.pick(&picked).await.unwrap().pick.issue;
     assert_eq!(found.unwrap().member.id, id);
-    // In a git repository fields are part of the issue: there is nothing to make.
+    // Fields in a git repository are part of the issue, so there is nothing to create.
     assert!(stage.flow.init(false).await.unwrap().made.is_empty());
 }

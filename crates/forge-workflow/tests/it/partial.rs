@@ -1,4 +1,4 @@
-//! Reads and writes of which a part fails: a trail never says what is not so.
+//! Partial failures of reads and writes: the trail never records a move that did not happen.
 
 use forge_core::model::{EditIssue, IssueState};
 use forge_testkit::github::Fault;
@@ -25,11 +25,11 @@ const TRIAGE: MoveRequest<'_> = MoveRequest {
 };
 
 #[tokio::test]
-async fn claim_on_a_page_that_is_not_read_is_not_passed() {
+async fn claim_on_an_unread_page_still_blocks() {
     let hub = Hub::new();
     let number = hub.issue("Research Needed");
     for n in 0..1_100 {
-        // A stranger's flood hides nothing.
+        // Many comments of a stranger hide no claim.
         let mut seed = hub.double.seed();
         seed.user("mallory");
         seed.comment(REPO, number, "mallory", &format!("{n}"));
@@ -55,7 +55,7 @@ async fn claim_on_a_page_that_is_not_read_is_not_passed() {
         state: Some("Research Needed"),
         ..PickRequest::default()
     };
-    // The board is put back by hand: the trail alone says that somebody works on it.
+    // The board value is reset by hand, so only the trail shows the claim.
     {
         let mut seed = hub.double.seed();
         let item = *seed.items.keys().next().unwrap();
@@ -66,7 +66,7 @@ async fn claim_on_a_page_that_is_not_read_is_not_passed() {
 }
 
 #[tokio::test]
-async fn issue_whose_blockers_are_not_all_read_is_not_picked() {
+async fn issue_with_unread_blockers_is_not_picked() {
     let hub = Hub::new();
     let number = hub.issue("Research Needed");
     for n in 0..51 {
@@ -74,7 +74,7 @@ async fn issue_whose_blockers_are_not_all_read_is_not_picked() {
         hub.double
             .seed()
             .blocked_by((REPO, number), (REPO, blocker));
-        // The oldest is the one that is cut off.
+        // The oldest blocker is cut off.
         if n > 0 {
             let done = EditIssue {
                 state: Some(IssueState::Closed),
@@ -98,7 +98,7 @@ async fn issue_whose_blockers_are_not_all_read_is_not_picked() {
     );
 }
 
-/// Gives the options of the states new ids, as their owner does by defining them again.
+/// Gives the state options new ids, as redefining them does.
 fn redefine(hub: &Hub) {
     let mut seed = hub.double.seed();
     let board = seed.projects.get_mut(&hub.board).unwrap();
@@ -110,10 +110,10 @@ fn redefine(hub: &Hub) {
 }
 
 #[tokio::test]
-async fn move_that_is_refused_in_part_leaves_no_entry() {
+async fn partly_refused_move_leaves_no_entry() {
     let hub = Hub::new();
     let id = hub.id(hub.issue("Backlog"));
-    // The ids of the options are looked up once.
+    // The option ids are looked up and cached.
     hub.flow.set_state(&id, &TRIAGE).await.unwrap();
     let next = hub.id(hub.issue("Backlog"));
     redefine(&hub);
@@ -125,7 +125,7 @@ async fn move_that_is_refused_in_part_leaves_no_entry() {
     );
     let trail = hub.flow.trail(&next).await.unwrap();
     assert!(trail.moves.is_empty(), "{trail:?}");
-    // The ids are looked up again: the same move is made now.
+    // The ids are looked up again, so the same move succeeds.
     hub.flow.set_state(&next, &TRIAGE).await.unwrap();
     assert_eq!(hub.state(2), "Research Needed");
     let trail = hub.flow.trail(&next).await.unwrap();
@@ -161,7 +161,7 @@ async fn removed_option_is_named_and_made_again() {
 }
 
 #[tokio::test]
-async fn advance_that_is_refused_in_part_leaves_no_entry() {
+async fn partly_refused_advance_leaves_no_entry() {
     let hub = Hub::new();
     let parent = hub.issue("Backlog");
     let numbers: Vec<u64> = (0..3).map(|_| hub.issue("Ready for Plan")).collect();

@@ -23,7 +23,7 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn advance_is_idempotent_and_never_goes_back(
+    fn advance_is_idempotent_and_never_moves_backwards(
         states in prop::collection::vec(0_usize..12, 1..6), target in 0_usize..9, locks: bool,
     ) {
         let all = names();

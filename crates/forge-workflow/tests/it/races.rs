@@ -1,4 +1,4 @@
-//! Two moves of one issue at once, where the forge has no compare-and-swap.
+//! Concurrent moves of one issue on a forge without compare-and-swap.
 
 use std::sync::{Arc, Mutex};
 
@@ -14,12 +14,12 @@ use forge_workflow::{
 
 use crate::hub::{Hub, REPO, fields, handle};
 
-/// What the other one does between the reading and the writing of this one.
+/// What the other writer does between read and write.
 #[derive(Clone, Copy, Debug)]
 enum Other {
     Moves(&'static str),
     Claims,
-    /// Writes its claim, and has not moved the issue yet.
+    /// Writes its claim, but has not moved the issue yet.
     Enters,
 }
 
@@ -144,7 +144,7 @@ async fn read(hub: &Hub, id: &IssueId) -> (Vec<String>, IssueState) {
 }
 
 #[tokio::test]
-async fn move_that_overtakes_another_leaves_one_state() {
+async fn concurrent_moves_leave_one_state() {
     for (first, then, label, state) in [
         (
             "Ready for Plan",
@@ -180,7 +180,7 @@ async fn move_that_overtakes_another_leaves_one_state() {
 }
 
 #[tokio::test]
-async fn move_without_a_claim_yields_to_one_that_came_meanwhile() {
+async fn move_without_claim_yields_to_a_concurrent_claim() {
     let hub = Hub::new();
     let (id, flow) = overtaken(&hub, Other::Claims).await;
     let e = flow.set_state(&id, &review("__CLOSE__")).await.unwrap_err();
@@ -192,9 +192,9 @@ async fn move_without_a_claim_yields_to_one_that_came_meanwhile() {
     assert_eq!(claim.holder, "grace");
 }
 
-/// The value of a board is overwritten without a trace: the claim is found by its comment.
+/// A board value is overwritten without a trace, so the claim's comment reveals the conflict.
 #[tokio::test]
-async fn advance_reports_a_claim_that_came_before_its_write() {
+async fn advance_reports_a_claim_made_before_the_write() {
     for (on_board, other) in [
         (true, Other::Claims),
         (true, Other::Enters),

@@ -1,4 +1,4 @@
-//! Whose audit entries count.
+//! Authors whose audit entries count.
 
 use forge_core::model::IssueId;
 use forge_testkit::github::{ALL_SCOPES, state::Permission};
@@ -14,7 +14,7 @@ const RESEARCH: ClaimRequest<'_> = ClaimRequest {
     force: false,
 };
 
-/// A workflow of an app that may write, and that `bots` name or do not.
+/// A workflow as an app with write access, with these `bots`.
 fn app(hub: &Hub, login: &str, bots: &[&str]) -> Workflow {
     {
         let mut seed = hub.double.seed();
@@ -32,7 +32,7 @@ async fn bodies(hub: &Hub, id: &IssueId) -> usize {
 }
 
 #[tokio::test]
-async fn app_that_repeats_a_strangers_text_moves_nothing() {
+async fn app_repeating_a_strangers_entry_moves_nothing() {
     let hub = Hub::new();
     let number = hub.issue("Research Needed");
     let id = hub.id(number);
@@ -54,7 +54,7 @@ async fn app_that_repeats_a_strangers_text_moves_nothing() {
 }
 
 #[tokio::test]
-async fn app_that_the_workflow_does_not_name_is_told_so() {
+async fn app_missing_from_the_workflow_is_refused() {
     let hub = Hub::new();
     let id = hub.id(hub.issue("Research Needed"));
     let named = app(&hub, "agents", &["agents"]);
@@ -65,7 +65,7 @@ async fn app_that_the_workflow_does_not_name_is_told_so() {
         e.message(),
         "audit entries of agents on #1 do not count: the workflow does not name the app"
     );
-    // What it wrote is withdrawn.
+    // The app's entry is withdrawn.
     let all = hub.double.seed().comments_of(REPO, 1).len();
     assert_eq!(all, 0);
     let claim = named.claim(&id, &RESEARCH).await.unwrap().value.claim;
@@ -75,7 +75,7 @@ async fn app_that_the_workflow_does_not_name_is_told_so() {
         claim: claim.as_ref().map(|claim| claim.id.as_str()),
         ..MoveRequest::default()
     };
-    // Nor does one write on that finds its own entries void.
+    // An app with ignored entries cannot continue a claim either.
     let e = unnamed.set_state(&id, &moved).await.unwrap_err();
     assert_eq!(e.code(), "conflict", "{e}");
     let forced = MoveRequest {

@@ -42,10 +42,9 @@ pub struct IssueCloseArgs {
     pub wait: WaitArgs,
 }
 
-/// Runs it.
+/// Closes an issue.
 ///
-/// # Errors
-/// When the issue cannot be closed.
+/// If the issue cannot be closed.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCloseArgs) -> Result<Exit> {
     let selected = select(ctx, repo, &args.selector).await?;
     let req = SetIssueState {

@@ -61,10 +61,9 @@ impl IssueCommentArgs {
     }
 }
 
-/// Runs it.
+/// Adds, edits or deletes a comment.
 ///
-/// # Errors
-/// When there is no text, or the forge refuses it; then nothing is changed.
+/// If there is no text, or the forge refuses it; then nothing is changed.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCommentArgs) -> Result<Exit> {
     check(ctx, args)?;
     let selected = select(ctx, repo, &args.selector).await?;
@@ -79,7 +78,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCommentArgs) -> Resu
         return Ok(Exit::Ok);
     }
     let before = match (&args.edit, &args.delete) {
-        // The editor begins with the text that is there.
+        // The editor starts with the current text.
         (Some(id), _) if args.body.body.is_none() && args.body.body_file.is_none() => Some(
             comment_of(&selected, |c| c.id == *id)
                 .await?
@@ -166,7 +165,7 @@ async fn delete(
     Ok(Exit::Ok)
 }
 
-/// The last comment of which `is` holds.
+/// The last comment for which `is` holds.
 async fn comment_of(
     selected: &SelectedIssue,
     is: impl Fn(&Comment) -> bool,

@@ -61,10 +61,9 @@ pub struct IssueCreateArgs {
     pub wait: WaitArgs,
 }
 
-/// Runs it.
+/// Creates an issue.
 ///
-/// # Errors
-/// When there is no title, or the forge refuses it; then nothing is made.
+/// If there is no title, or the forge refuses it; then nothing is created.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCreateArgs) -> Result<Exit> {
     let has_body = args.body.body.is_some() || args.body.body_file.is_some();
     let complete = args.title.is_some() && has_body;
@@ -133,7 +132,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCreateArgs) -> Resul
     match block(&repo, &made.id, blocking).await {
         Ok(()) => Ok(Exit::Ok),
         Err(e) => {
-            // The issue is there: to create it again would make a second one.
+            // The issue exists already; repeating the command would create a second one.
             let message = format!("{} is open; {}", made.id, e.message());
             let key = &made.id.key;
             let hint = format!("set what it blocks: forge issue edit {key} --add-blocking <issue>");
@@ -142,7 +141,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCreateArgs) -> Resul
     }
 }
 
-/// Makes other issues wait for a new one.
+/// Makes the new issue block others.
 async fn block(repo: &Repo, new: &IssueId, others: Vec<IssueId>) -> Result<()> {
     let edit = EditIssue {
         blocked_by: SetChange {

@@ -20,10 +20,9 @@ pub struct IssueDeleteArgs {
     pub wait: WaitArgs,
 }
 
-/// Runs it.
+/// Deletes an issue.
 ///
-/// # Errors
-/// When nobody confirms it, or the forge refuses it; then nothing is deleted.
+/// If the user does not confirm, or the forge refuses it; then nothing is deleted.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueDeleteArgs) -> Result<Exit> {
     if !args.yes && !ctx.ui.can_prompt() {
         return Err(

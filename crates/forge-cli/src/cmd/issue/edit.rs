@@ -85,7 +85,7 @@ pub struct IssueEditArgs {
 }
 
 impl IssueEditArgs {
-    /// Whether a flag was given: lists with nothing in them change nothing, and are no mistake.
+    /// Returns true if a flag was given. Empty lists change nothing, but are no mistake.
     fn names_a_change(&self) -> bool {
         let listed = [
             &self.add_assignee,
@@ -114,7 +114,7 @@ impl IssueEditArgs {
             || texts.iter().any(|text| text.is_some())
     }
 
-    /// Whether the other end of a relation is to be written.
+    /// Returns true if the issues at the other end of a relation change, too.
     fn changes_others(&self) -> bool {
         let lists = [
             &self.add_blocking,
@@ -126,7 +126,7 @@ impl IssueEditArgs {
     }
 }
 
-/// The edits of one command, one for each issue.
+/// The edits of one command, per issue.
 #[derive(Default)]
 struct EditBatch(Vec<(IssueId, EditIssue)>);
 
@@ -143,10 +143,9 @@ impl EditBatch {
     }
 }
 
-/// Runs it.
+/// Edits issues.
 ///
-/// # Errors
-/// When nothing is named that is to change, or the forge refuses it.
+/// If no change is given, or the forge refuses it.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueEditArgs) -> Result<Exit> {
     if !args.names_a_change() {
         let hint = "pass --title, --body, --body-file, --add-label or another flag of \
@@ -190,7 +189,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueEditArgs) -> Result<
     report(ctx, &batch, &ids, written)
 }
 
-/// The changes to each of the named issues.
+/// The common changes of all given issues.
 async fn edit_of(ctx: &Ctx, repo: &Repo, args: &IssueEditArgs) -> Result<EditIssue> {
     let parent = match given(args.parent.as_ref()) {
         Some(parent) => Some(Some(related(ctx, repo, &parent).await?)),
@@ -220,8 +219,8 @@ async fn edit_of(ctx: &Ctx, repo: &Repo, args: &IssueEditArgs) -> Result<EditIss
     })
 }
 
-/// Adds estimate and priority. Where no board names the fields, an issue is read: a label of it may
-/// have to go, or it may spell a field in another way.
+/// Adds estimate and priority. Without a board, an issue is read, because an old label may have to
+/// go or a field may be spelled differently.
 async fn put_values(
     ctx: &Ctx,
     repo: &Repo,
@@ -255,7 +254,7 @@ async fn add_others(
         batch.of(&part, |edit| edit.parent = Some(parent));
     }
     for part in all_related(ctx, repo, &args.remove_sub_issue).await? {
-        // A part of another issue stays there.
+        // A sub-issue of another parent is left there.
         let fields = IssueFields {
             relations: true,
             ..IssueFields::NONE
@@ -284,7 +283,7 @@ async fn add_others(
     Ok(())
 }
 
-/// Prints the pages of the named issues, and what failed.
+/// Prints the URLs of the issues, and the failures.
 fn report(
     ctx: &Ctx,
     batch: &EditBatch,

@@ -23,10 +23,9 @@ pub struct IssueHistoryArgs {
     pub json: JsonArgs,
 }
 
-/// Runs it.
+/// Prints the history.
 ///
-/// # Errors
-/// When the history cannot be read.
+/// If the history cannot be read.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueHistoryArgs) -> Result<Exit> {
     let json = args.json.or_all(EVENT_FIELDS.iter().map(|f| f.name));
     let selection = Selection::from_args(&json, EVENT_FIELDS)?;

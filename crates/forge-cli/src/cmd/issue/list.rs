@@ -82,7 +82,7 @@ pub struct IssueListArgs {
     pub json: JsonArgs,
 }
 
-/// What a warning about labels is about.
+/// The section of warnings about labels.
 const LABELS: &str = "labels";
 
 const COLUMNS: [Column; 4] = [
@@ -104,10 +104,9 @@ const COLUMNS: [Column; 4] = [
     },
 ];
 
-/// Runs it.
+/// Prints the list.
 ///
-/// # Errors
-/// When the list cannot be read.
+/// If the list cannot be read.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueListArgs) -> Result<Exit> {
     let selection = Selection::from_args(&args.json, ISSUE_FIELDS)?;
     let repo = ctx.repo(repo).await?;
@@ -148,7 +147,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueListArgs) -> Result<
         let at_once = repo.client().forge().concurrency().get();
         let views = std::mem::take(&mut found.items).into_iter();
         let views = views.map(|mut issue| async move {
-            // A row says that it has them not.
+            // The row's warning tells that the labels are missing.
             let lacks = issue.warnings.iter().any(|w| w.section == Some(LABELS));
             let comments = fields.comments && issue.comments.is_none();
             let relations = fields.relations && issue.relations.is_none();

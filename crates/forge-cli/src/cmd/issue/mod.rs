@@ -56,7 +56,7 @@ pub enum IssueCommand {
 }
 
 impl IssueCommand {
-    /// The flags that say how long to wait; `None` for a command that only reads.
+    /// The wait flags; `None` for a command that only reads.
     #[must_use]
     pub fn wait(&self) -> Option<&WaitArgs> {
         match self {
@@ -73,8 +73,7 @@ impl IssueCommand {
 
 /// Runs a command on issues.
 ///
-/// # Errors
-/// Whatever stops it.
+/// As the command.
 pub async fn run(ctx: &Ctx, args: &IssueArgs) -> Result<Exit> {
     let repo = args.repo.as_deref();
     match &args.command {

@@ -27,10 +27,9 @@ pub struct IssueReopenArgs {
     pub wait: WaitArgs,
 }
 
-/// Runs it.
+/// Reopens an issue.
 ///
-/// # Errors
-/// When the issue cannot be reopened.
+/// If the issue cannot be reopened.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueReopenArgs) -> Result<Exit> {
     let selected = select(ctx, repo, &args.selector).await?;
     let req = SetIssueState {

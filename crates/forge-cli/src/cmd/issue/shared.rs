@@ -26,12 +26,12 @@ pub struct ValueArgs {
 }
 
 impl ValueArgs {
-    /// Whether a value is set or cleared.
+    /// Returns true if a value is set or cleared.
     pub(super) fn is_given(&self) -> bool {
         self.estimate.is_some() || self.priority.is_some()
     }
 
-    /// The failure of a write that sets a value: it says how what the workflow lacks is made.
+    /// Adds the recovery for a missing field or label to the failure of a write.
     pub(super) fn with_setup(&self, e: Error) -> Error {
         match self.is_given() {
             true => with_setup(e),
@@ -39,7 +39,7 @@ impl ValueArgs {
         }
     }
 
-    /// Puts the values where the workflow keeps them; `issue` is what they are of, if it is there.
+    /// Puts the values where the workflow keeps them; `issue` is the edited issue, if it exists.
     ///
     /// # Errors
     /// `invalid_input` (field `estimate` or `priority`) with the scale.
@@ -68,26 +68,24 @@ impl ValueArgs {
     }
 }
 
-/// The board whose fields are read and set, where the forge keeps them on boards.
+/// The board for reading and setting fields, if the forge uses boards.
 ///
-/// # Errors
-/// `invalid_input` for a board that cannot be understood.
+/// # Errors `invalid_input` for an invalid board.
 pub(super) fn board(ctx: &Ctx, repo: &Repo) -> Result<Option<BoardId>> {
     let board = ctx.config()?.workflow_board();
     let board = board.filter(|_| has(repo, Capability::IssueBoard));
     board.map(|board| board.parse()).transpose()
 }
 
-/// An issue that a selector names, and its repository.
+/// The issue of a selector, with its repository.
 pub(crate) struct SelectedIssue {
     pub repo: Repo,
     pub id: IssueId,
 }
 
-/// The issue of a number, or of a locator, which brings its own repository.
+/// Resolves a number, or a locator, which names its own repository.
 ///
-/// # Errors
-/// `invalid_input` for what names no issue.
+/// # Errors `invalid_input` for an invalid selector.
 pub(crate) async fn select(ctx: &Ctx, flag: Option<&str>, selector: &str) -> Result<SelectedIssue> {
     let repo = match number(selector) {
         Some(_) => ctx.repo(flag).await?,
@@ -97,7 +95,7 @@ pub(crate) async fn select(ctx: &Ctx, flag: Option<&str>, selector: &str) -> Res
     Ok(SelectedIssue { repo, id })
 }
 
-/// The issues of several selectors, all of one repository.
+/// Resolves several selectors in one repository.
 ///
 /// # Errors
 /// As [`select`]; `invalid_input` for one of another repository.
@@ -137,7 +135,7 @@ pub(super) async fn select_all(
     Ok((repo, all))
 }
 
-/// An issue that another one of `repo` is related to: a number of the same repository, or a locator.
+/// Resolves an issue related to one of `repo`: a number in the same repository, or a locator.
 ///
 /// # Errors
 /// As [`select`].
@@ -148,7 +146,7 @@ pub(super) async fn related(ctx: &Ctx, repo: &Repo, selector: &str) -> Result<Is
     }
 }
 
-/// As [`related`], of a list that was given with commas.
+/// As [`related`], for a comma-separated list.
 ///
 /// # Errors
 /// As [`select`].
@@ -182,7 +180,7 @@ async fn located(ctx: &Ctx, selector: &str) -> Result<SelectedIssue> {
     Ok(SelectedIssue { repo, id })
 }
 
-/// Names the command that takes a pull request's URL in place of the one that takes an issue's.
+/// For the URL of a pull request, names the command for pull requests.
 fn instead(ctx: &Ctx, selector: &str, e: Error) -> Error {
     let views = |hint: &Hint| {
         let action = hint.action();
@@ -202,7 +200,7 @@ fn instead(ctx: &Ctx, selector: &str, e: Error) -> Error {
     e.with_hint(Hint::new(text).with_action(Action::op(op).on(selector)))
 }
 
-/// The sections that an issue is shown with: its relations, where the forge has them.
+/// The sections for showing an issue, with its relations if the forge has them.
 ///
 /// # Errors
 /// As [`board`].
@@ -214,10 +212,9 @@ pub(super) fn shown_sections(ctx: &Ctx, repo: &Repo, comments: bool) -> Result<I
     })
 }
 
-/// Issues with their estimate and priority, where those are shown.
+/// Adds estimate and priority to issues, if these are shown.
 ///
-/// # Errors
-/// `config` for a workflow that cannot be used.
+/// # Errors `config` for an unusable workflow.
 pub(super) async fn with_values(
     ctx: &Ctx,
     repo: &Repo,
@@ -243,7 +240,7 @@ pub(super) async fn with_values(
     Ok(shown.collect())
 }
 
-/// `#7 Its title`, and that it is closed.
+/// `#7 Its title`, marked if closed.
 pub(super) fn relation(to: &RelatedIssue, of: &IssueId) -> String {
     let name = match &to.id.key {
         PrKey::Number(number) if to.id.repo == of.repo => format!("#{number}"),
@@ -277,7 +274,7 @@ pub(super) fn state_word(state: IssueState) -> &'static str {
     }
 }
 
-/// The names of its labels, sorted.
+/// The names of the labels, sorted.
 pub(super) fn label_names(issue: &Issue) -> Vec<String> {
     let mut names: Vec<String> = issue.labels.iter().map(|l| l.name.clone()).collect();
     names.sort_by_key(|name| name.to_lowercase());

@@ -34,10 +34,9 @@ pub struct IssueViewArgs {
     pub json: JsonArgs,
 }
 
-/// Runs it.
+/// Prints an issue.
 ///
-/// # Errors
-/// When the issue cannot be read.
+/// If the issue cannot be read.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueViewArgs) -> Result<Exit> {
     let selection = Selection::from_args(&args.json, ISSUE_FIELDS)?;
     let selected = select(ctx, repo, &args.selector).await?;

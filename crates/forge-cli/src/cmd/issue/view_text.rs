@@ -14,7 +14,7 @@ use crate::{
     ui::time::plural,
 };
 
-/// The block that a pipe gets: gh's keys, each with a tab, then the body.
+/// The output on a pipe: gh's keys, each with a tab, then the body.
 pub(super) fn piped(issue: &Issue) -> String {
     let mut out = String::new();
     let mut key = |name: &str, value: &str| key_of(&mut out, name, value);
@@ -43,7 +43,7 @@ fn milestone(issue: &Issue) -> &str {
     milestone.map_or("", |milestone| &milestone.title)
 }
 
-/// The relations that it has, by gh's names of their lists.
+/// The relations of the issue, under gh's names.
 fn relations(issue: &Issue) -> Vec<(&'static str, Vec<String>)> {
     let Some(of) = &issue.relations else {
         return Vec::new();
@@ -62,7 +62,7 @@ fn relations(issue: &Issue) -> Vec<(&'static str, Vec<String>)> {
     known.collect()
 }
 
-/// `view --comments` on a pipe.
+/// The output of `view --comments` on a pipe.
 pub(super) fn piped_comments(issue: &Issue) -> String {
     let mut out = String::new();
     let comments = issue.comments.iter().flatten();
@@ -72,7 +72,7 @@ pub(super) fn piped_comments(issue: &Issue) -> String {
     text::neutralise(&out).into_owned()
 }
 
-/// What a terminal gets.
+/// The output on a terminal.
 pub(super) fn shown(ctx: &Ctx, issue: &Issue) -> String {
     let (ui, c) = (&ctx.ui, ctx.ui.palette());
     let mut out = String::new();

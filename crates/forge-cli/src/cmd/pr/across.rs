@@ -1,4 +1,4 @@
-//! `forge pr list` and `forge pr status` of several repositories, in one table.
+//! `forge pr list` and `forge pr status` for several repositories, in one table.
 
 use forge::{MINE, Places};
 use forge_core::{
@@ -21,7 +21,7 @@ use crate::{
     },
 };
 
-/// What the flags name, where that is more than one repository.
+/// The repositories and owners of the flags; `None` for a single repository.
 pub(super) fn places(repos: &[String], owners: &[String]) -> Option<Places> {
     let several = repos.len() > 1 || repos.iter().any(|name| name == MINE);
     (several || !owners.is_empty()).then(|| Places {
@@ -32,8 +32,7 @@ pub(super) fn places(repos: &[String], owners: &[String]) -> Option<Places> {
 
 /// Runs `forge pr list`.
 ///
-/// # Errors
-/// When nothing can be asked. What of it could not be read is on stderr, and in the exit code.
+/// If nothing can be read. Partial failures are on stderr and in the exit code.
 pub(super) async fn list(ctx: &Ctx, places: &Places, args: &ListArgs) -> Result<Exit> {
     let selection = Selection::from_args(&args.json, PULL_FIELDS)?;
     if args.web {
@@ -109,7 +108,7 @@ pub(super) async fn status(ctx: &Ctx, places: &Places, args: &StatusArgs) -> Res
     Ok(exit(ctx, &failed))
 }
 
-/// Names what is not shown, each with the reason.
+/// Prints each part that is not shown with its error.
 fn exit(ctx: &Ctx, failed: &[(String, Error)]) -> Exit {
     for (name, error) in failed {
         let warning = Warning::new(format!("{name} is not shown: {}", error.message()));
@@ -139,7 +138,7 @@ fn names(places: &Places) -> String {
     all.join(", ")
 }
 
-/// The chosen fields of each, and its repository.
+/// The selected fields of each pull request, with its repository.
 fn objects(selection: &Selection<PullRequest, PrFields>, pulls: &[PullRequest]) -> Json {
     let object = |pull: &PullRequest| {
         let mut members = match selection.object(pull) {
@@ -153,7 +152,7 @@ fn objects(selection: &Selection<PullRequest, PrFields>, pulls: &[PullRequest]) 
     Json::Array(pulls.iter().map(object).collect())
 }
 
-/// As `gh search prs --json repository` has it, and the host.
+/// The object of `gh search prs --json repository`, with the host.
 fn repository(pull: &PullRequest) -> Json {
     let id = &pull.id.repo;
     let full = repo_name(id);

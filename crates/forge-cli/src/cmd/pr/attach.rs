@@ -1,7 +1,7 @@
-//! `--attach`: images and videos that a description or a comment shows.
+//! `--attach`: images and videos shown in a description or comment.
 //!
-//! Where the text names a file, as in `![alt](./login.png)`, the name becomes the address of the
-//! upload; a file that the text does not name is added at its end. Both are gh's (2.103.3).
+//! If the text refers to a file, as in `![alt](./login.png)`, the reference becomes the URL of the
+//! upload; another file is appended to the text. Both are as in gh (2.103.3).
 
 use std::{
     fs, io,
@@ -31,10 +31,10 @@ pub struct AttachArgs {
     pub attach: Vec<String>,
 }
 
-/// How many files one command takes.
+/// Maximum number of files per command.
 const MOST: usize = 50;
 
-/// What can be shown: extension, media type.
+/// Supported files: extension and media type.
 const TYPES: [(&str, &str); 9] = [
     ("png", "image/png"),
     ("jpg", "image/jpeg"),
@@ -50,11 +50,11 @@ const TYPES: [(&str, &str); 9] = [
 /// A file of `--attach`.
 #[derive(Debug)]
 struct File {
-    /// As the user named it.
+    /// The path as typed.
     given: String,
-    /// Where it really is.
+    /// The resolved path.
     path: PathBuf,
-    /// What stands for it where it cannot be seen.
+    /// The alternative text.
     alt: String,
     upload: NewAttachment,
 }
@@ -65,15 +65,15 @@ impl File {
     }
 }
 
-/// The files of `--attach`, read and found good.
+/// The files of `--attach`, read and validated.
 #[derive(Debug, Default)]
 pub(super) struct Files {
     files: Vec<File>,
-    /// Against which names in the text are resolved, the first that fits.
+    /// Directories for resolving references in the text, in order.
     bases: Vec<PathBuf>,
 }
 
-/// A text with the addresses of what was uploaded.
+/// A text with the URLs of the uploads.
 #[derive(Debug)]
 pub(super) struct Attached {
     pub(super) text: String,
@@ -81,7 +81,7 @@ pub(super) struct Attached {
 }
 
 impl Attached {
-    /// Says which files are missing in what was written.
+    /// Reports files that are missing in the written text.
     pub(super) fn report(self, ctx: &Ctx) -> Exit {
         let failed = !self.failed.is_empty();
         for (name, e) in self.failed {
@@ -92,12 +92,10 @@ impl Attached {
 }
 
 impl Files {
-    /// Reads what `--attach` names; `body_file` is the file of the text, whose directory its names
-    /// are relative to.
+    /// Reads the files of `--attach`; references in `body_file` are relative to its directory.
     ///
-    /// # Errors
-    /// `unsupported` where the forge takes no files; `invalid_input` for a file that is missing,
-    /// empty, named twice, or of a kind that is not shown.
+    /// # Errors `unsupported` if the forge accepts no files; `invalid_input` for a file that is
+    /// missing, empty, duplicate or of an unsupported type.
     pub(super) fn read(
         ctx: &Ctx,
         args: &AttachArgs,
@@ -143,10 +141,9 @@ impl Files {
         self.files.is_empty()
     }
 
-    /// Uploads them, and puts their addresses into `text`.
+    /// Uploads the files, and puts their URLs into `text`.
     ///
-    /// # Errors
-    /// When none can be uploaded; then nothing is to be written.
+    /// If no file can be uploaded; then nothing must be written.
     pub(super) async fn upload(self, repo: &Repo, text: String) -> Result<Attached> {
         if self.files.is_empty() {
             return Ok(Attached {
@@ -176,7 +173,7 @@ impl Files {
     }
 }
 
-/// The error where `--attach` and `flag` are given together.
+/// The error for `--attach` together with `flag`.
 pub(super) fn not_with(flag: &str) -> Error {
     refused(format!("`--attach` is not supported when using `{flag}`"))
         .with_hint("leave one of them out")
@@ -186,7 +183,7 @@ fn refused(message: String) -> Error {
     Error::invalid("attach", text::one_line(&message).into_owned())
 }
 
-/// A comment with a file.
+/// The action of adding a comment with a file.
 const ATTACH: Action = Action::fixed(Call::Op(Op::Comment), &[(Param::Attach, Arg::Choose)]);
 
 fn not_uploaded(name: &str, e: &Error) -> Error {
@@ -196,7 +193,7 @@ fn not_uploaded(name: &str, e: &Error) -> Error {
     error.with_hint(e.hint().cloned().unwrap_or(once_more))
 }
 
-/// Reads `file` or `file#alternative text`. A file whose own name has a `#` is found first.
+/// Reads `file` or `file#alternative text`. A file with `#` in its own name takes precedence.
 fn read(cwd: &Path, argument: &str) -> Result<File> {
     let (given, alt) = match argument.split_once('#') {
         Some((path, alt)) if !cwd.join(argument).is_file() => (path, Some(alt)),
@@ -243,7 +240,7 @@ fn read(cwd: &Path, argument: &str) -> Result<File> {
     })
 }
 
-/// `text` with the addresses in place of the names, and what it does not name at its end.
+/// Replaces references in `text` by URLs, and appends files without one.
 fn written(text: &str, there: &[(&File, Attachment)], bases: &[PathBuf]) -> String {
     let mut named = vec![false; there.len()];
     let mut changes: Vec<(Range<usize>, String)> = Vec::new();
@@ -258,7 +255,7 @@ fn written(text: &str, there: &[(&File, Attachment)], bases: &[PathBuf]) -> Stri
             return;
         };
         changes.push((at, attachment.url.clone()));
-        // A video is shown as a player where it is linked, and not as an image.
+        // A linked video is shown as a player; as an image it is not shown.
         if is_image && file.is_video() {
             changes.push((whole.start..whole.start + 1, String::new()));
         }
@@ -305,7 +302,7 @@ fn written(text: &str, there: &[(&File, Attachment)], bases: &[PathBuf]) -> Stri
     out
 }
 
-/// Whether a destination in the text is the file.
+/// Returns true if a link destination in the text is the file.
 fn names(dest: &str, file: &File, bases: &[PathBuf]) -> bool {
     if dest.is_empty() || dest.contains("://") {
         return false;
@@ -317,7 +314,7 @@ fn names(dest: &str, file: &File, bases: &[PathBuf]) -> bool {
         .any(|path| path == file.path)
 }
 
-/// Where the destination stands within a link, an image or a definition: behind the last `start`.
+/// The range of the destination within a link, image or definition: after the last `start`.
 fn destination(text: &str, whole: &Range<usize>, start: &str) -> Option<Range<usize>> {
     let slice = text.get(whole.clone())?;
     let behind = slice.rfind(start)? + start.len();
@@ -333,8 +330,7 @@ fn destination(text: &str, whole: &Range<usize>, start: &str) -> Option<Range<us
     Some(from..from + length)
 }
 
-/// The length of a destination without angle brackets: up to a blank, or to the parenthesis that
-/// closes the link.
+/// The length of a destination without angle brackets: up to a blank or the closing parenthesis.
 fn bare(rest: &str) -> usize {
     let mut depth = 0_u32;
     let mut escape = false;
@@ -352,7 +348,7 @@ fn bare(rest: &str) -> usize {
     rest.len()
 }
 
-/// A text between the brackets of an image.
+/// Escapes a text between the brackets of an image.
 fn escaped(alt: &str) -> String {
     let mut out = String::with_capacity(alt.len());
     for c in text::one_line(alt).chars() {
@@ -399,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_the_text_names_takes_the_place_of_its_name() {
+    fn reference_to_an_attached_file_becomes_the_url() {
         let world = World::new(&["sub/d.png", "v.mp4", "a b.png", "p(1).png"]);
         for (text, argument, wanted) in [
             ("i ![q](d.png) e", "sub/d.png", "i ![q](https://u/1) e"),
@@ -431,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_the_text_does_not_name_stands_at_its_end() {
+    fn unreferenced_file_is_appended_to_the_text() {
         let world = World::new(&["d.png", "v.mp4"]);
         for (text, argument, wanted) in [
             ("", "d.png", "![d](https://u/1)"),
@@ -457,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_shown_is_refused() {
+    fn unsupported_file_is_refused() {
         let world = World::new(&["b.txt", "v.mp4", "dir.png/x", "odd#name.png"]);
         fs::write(world.0.path().join("empty.png"), "").unwrap();
         for (argument, wanted) in [

@@ -50,10 +50,9 @@ pub struct CheckoutArgs {
     pub round: Option<usize>,
 }
 
-/// Runs it.
+/// Checks out a pull request.
 ///
-/// # Errors
-/// `precondition_failed` outside a clone of the repository, for a head that is gone, and where local
+/// `precondition_failed` outside a clone of the repository, for a deleted head, and if local
 /// commits or changes are in the way.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CheckoutArgs) -> Result<Exit> {
     let fields = PrFields::MAINTAINER_ACCESS;
@@ -113,7 +112,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CheckoutArgs) -> Result<E
     Ok(Exit::Ok)
 }
 
-/// How many pull requests there are to choose from, as in gh.
+/// Number of pull requests to choose from, as in gh.
 const CHOICES: usize = 10;
 
 async fn choose(ctx: &Ctx, repo: Option<&str>) -> Result<SelectedPull> {
@@ -162,8 +161,8 @@ async fn remote_of(ctx: &Ctx, repo: &Repo) -> Result<String> {
     }
 }
 
-/// The name of the local branch. The branch of a fork that is named as the base branch would be
-/// taken for that: the owner's name goes before it, as in gh.
+/// The name of the local branch. If a fork's branch has the name of the base branch, the owner's
+/// name is prepended, as in gh.
 fn branch_name(pull: &PullRequest, wanted: Option<&str>) -> Result<String> {
     let owner = pull.head_repo.as_ref().and_then(|r| r.owner_and_name());
     let is_base = pull.head_branch == pull.base_branch || pull.head_is_default == Some(true);
@@ -183,7 +182,7 @@ fn branch_name(pull: &PullRequest, wanted: Option<&str>) -> Result<String> {
     }
 }
 
-/// The head in the repository that the user stands in, which has the pull request itself.
+/// The head, if the pull request lives in the local repository itself.
 async fn in_this_repository(ctx: &Ctx, pull: &PullRequest) -> Result<Head> {
     let branch = format!("refs/heads/{}", pull.head_branch);
     let found = match commit(ctx.git(), &branch).await? {
@@ -201,7 +200,7 @@ async fn in_this_repository(ctx: &Ctx, pull: &PullRequest) -> Result<Head> {
     })
 }
 
-/// Fetches the head: from the head branch while it stands there, else from the forge's own ref.
+/// Fetches the head: from the head branch if it is still there, else from the forge's own ref.
 async fn fetched(
     ctx: &Ctx,
     repo: &Repo,
@@ -228,7 +227,7 @@ async fn fetched(
         _ => None,
     };
     let mut upstreams = vec![(remote.to_owned(), head_ref.to_owned())];
-    // The repository of a head whose fork is gone is not known.
+    // The repository of a deleted fork is unknown.
     if owner.is_some() {
         let of_head = of_branch.iter().chain(&fork);
         upstreams.extend(of_head.map(|remote| (remote.clone(), branch.clone())));
@@ -248,7 +247,7 @@ async fn fetched(
         }
     }
     git.fetch_objects(remote, &[head_ref]).await?;
-    // A forge may name anything as its head: what is no full id of a commit is not it.
+    // A forge may report any text as its head: only a full commit id is accepted.
     if commit(git, &head).await?.as_ref() != Some(&head) {
         let kind = ErrorKind::Conflict {
             what: Changed::Head,
@@ -262,9 +261,9 @@ async fn fetched(
         return Err(Error::new(kind, message).with_hint("try again"));
     }
     let upstream = match fork.filter(|_| pull.maintainer_can_modify == Some(true)) {
-        // The owner of the fork lets maintainers push to its branch, so pulls and pushes go there.
+        // The fork's owner allows maintainers to push, so pulls and pushes use its branch.
         Some(fork) => (fork.clone(), branch, Some(fork)),
-        // As gh has it: a push goes to the base repository, under the name of the branch.
+        // As in gh, a push goes to the base repository, under the branch's name.
         None => {
             let remote = remote.to_owned();
             (remote.clone(), head_ref.to_owned(), Some(remote))
@@ -277,8 +276,8 @@ async fn fetched(
     })
 }
 
-/// The URL of a fork, by the protocol of the remote of its base repository; `None` for a remote whose
-/// URL does not end in the repository's name.
+/// The URL of a fork, with the protocol of the base repository's remote; `None` if that URL does
+/// not end in the repository's name.
 fn fork_url(base: &str, repo: &Repo, (owner, name): (&str, &str)) -> Option<String> {
     let (base_owner, base_name) = repo.id().owner_and_name()?;
     let (stem, suffix) = match base.strip_suffix(".git") {
@@ -292,8 +291,8 @@ fn fork_url(base: &str, repo: &Repo, (owner, name): (&str, &str)) -> Option<Stri
     is_path.then(|| format!("{before}{owner}/{name}{suffix}"))
 }
 
-/// Makes the commits of a round from its patch, on the base branch. Their committers are their
-/// authors, so that the same round has the same commits wherever it is checked out.
+/// Makes commits from a round's patch, on the base branch. Committers are the authors, so that a
+/// round has the same commits in every clone.
 async fn from_patch(
     ctx: &Ctx,
     selected: &SelectedPull,
@@ -354,7 +353,7 @@ async fn from_patch(
     })
 }
 
-/// The largest patch that is made into commits.
+/// Maximum size of a patch, in bytes.
 const MAX_PATCH: usize = 64 * 1024 * 1024;
 
 async fn commit_mail(git: &Git, onto: &str, mail: &Mail, pull: &PullRequest) -> Result<String> {

@@ -1,4 +1,4 @@
-//! Puts a clone on the head of a pull request.
+//! Moves a clone to the head of a pull request.
 
 use std::{ffi::OsStr, path::Path};
 
@@ -8,36 +8,35 @@ use forge_git::{Git, current_branch, quoted};
 use super::clone_branch::commit;
 use crate::ctx::Ctx;
 
-/// The head of a pull request, whose commits are in the clone.
+/// The head of a pull request; its commits are in the clone.
 pub(super) struct Head {
     /// The commit, hex.
     pub tip: String,
     /// Settings of a new local branch: `branch.<name>.remote`, `.merge`, and `.pushRemote`.
     pub upstream: Option<(String, String, Option<String>)>,
-    /// Upstreams by which a local branch is one of this head: a remote or its URL, and a full ref.
+    /// Upstreams that identify a local branch of this head: a remote or its URL, and a full ref.
     pub upstreams: Vec<(String, String)>,
 }
 
-/// Where the head is to go.
+/// Destination of a checkout.
 pub(super) struct Target<'a> {
     /// The local branch; `None` for a detached head.
     pub branch: Option<&'a str>,
-    /// The user named the local branch; else its name is the author's choice.
+    /// The user chose the local branch's name; otherwise the author did.
     pub is_named: bool,
-    /// A new work tree, in place of the present one.
+    /// A new work tree instead of the current one.
     pub worktree: Option<&'a Path>,
     /// An existing branch may lose commits.
     pub force: bool,
-    /// Submodules are brought along.
+    /// Submodules are updated, too.
     pub submodules: bool,
 }
 
-/// Puts the work tree, or a new one, on the head. Nothing is changed where that would lose commits or
-/// changes of the user.
+/// Moves the work tree, or a new one, to the head. Refuses if commits or changes of the user would
+/// be lost.
 ///
-/// # Errors
-/// `conflict` for a local branch with other commits; `precondition_failed` for one with another
-/// upstream that would move, unless the user named it; `git` where changes are in the way.
+/// # Errors `conflict` for a local branch with other commits; `precondition_failed` for a branch
+/// with another upstream, unless the user named it; `git` if changes are in the way.
 pub(super) async fn place(ctx: &Ctx, head: &Head, target: &Target<'_>) -> Result<()> {
     let Target {
         branch,
@@ -76,7 +75,7 @@ pub(super) async fn place(ctx: &Ctx, head: &Head, target: &Target<'_>) -> Result
         (None, Some(_)) if is_current && local == Local::Behind => {
             (vec!["merge", "--quiet", "--ff-only"], Some(tip))
         }
-        // Changes that are not committed stay, or the branch does.
+        // Keeps uncommitted changes, or fails and keeps the branch.
         (None, Some(_)) if is_current => (vec!["reset", "--quiet", "--keep"], Some(tip)),
         (None, Some(name)) => (
             vec!["switch", "--quiet", "--no-track", "-C", name],
@@ -105,7 +104,7 @@ pub(super) async fn place(ctx: &Ctx, head: &Head, target: &Target<'_>) -> Result
     Ok(())
 }
 
-/// How the local branch stands to the head.
+/// Relation of the local branch to the head.
 #[derive(Debug, PartialEq, Eq)]
 enum Local {
     /// No branch has the name.
@@ -114,7 +113,7 @@ enum Local {
     Behind,
     /// The branch has all commits of the head.
     HasHead,
-    /// Branch and head each have commits of their own; the tip of the branch.
+    /// Branch and head each have their own commits; contains the tip of the branch.
     Diverged(String),
 }
 
@@ -133,7 +132,7 @@ impl Local {
     }
 }
 
-/// Lets a branch follow where its head came from, unless it follows something already.
+/// Sets the upstream of a branch to the head's, unless the branch has one.
 async fn follow(
     ctx: &Ctx,
     git: &Git,
@@ -159,7 +158,7 @@ async fn follow(
     Ok(())
 }
 
-/// The upstream of a local branch that is none of the head's.
+/// The upstream of a local branch, if it is not one of the head's.
 async fn other_upstream(ctx: &Ctx, branch: &str, head: &Head) -> Result<Option<String>> {
     let config = ctx.git_config().await?;
     let settings = config.branch(branch);

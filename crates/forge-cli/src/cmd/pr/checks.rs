@@ -62,10 +62,9 @@ pub struct ChecksArgs {
     pub json: JsonArgs,
 }
 
-/// Runs it.
+/// Prints the checks.
 ///
-/// # Errors
-/// When the forge has no checks, or there are none.
+/// If the forge has no checks, or there are none.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ChecksArgs) -> Result<Exit> {
     let selection = Selection::from_args(&args.json, CHECK_FIELDS)?;
     let named = args.selector.as_deref();
@@ -117,7 +116,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ChecksArgs) -> Result<Exi
     Ok(exit(&checks))
 }
 
-/// The checks behind the next pause, which a rate limit or a short failure makes longer.
+/// Reads the checks after the next pause, which rate limits and transient failures extend.
 async fn read_again(
     ctx: &Ctx,
     selected: &SelectedPull,
@@ -165,7 +164,7 @@ fn count(checks: &[Check], status: CheckStatus) -> usize {
     checks.iter().filter(|c| c.status == status).count()
 }
 
-/// Failed before pending; a cancelled check alone is no failure (as for gh).
+/// Failed takes precedence over pending; cancelled checks alone are no failure (as in gh).
 fn exit(checks: &[Check]) -> Exit {
     if count(checks, CheckStatus::Failure) > 0 {
         Exit::Failure
@@ -259,7 +258,7 @@ fn cells(c: &Check) -> Vec<Cell> {
     ]
 }
 
-/// `workflow/name (event)`, as far as the forge knows them.
+/// `workflow/name (event)`, as far as known.
 fn full_name(c: &Check) -> String {
     let known = |part: &Option<String>| part.clone().filter(|text| !text.is_empty());
     let workflow = known(&c.workflow).map(|w| format!("{w}/"));
@@ -310,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn exits_are_ghs() {
+    fn exit_codes_match_gh() {
         use CheckStatus::{Cancelled, Failure, Pending, Skipped, Success};
         let of =
             |all: &[CheckStatus]| exit(&all.iter().map(|s| check("x", *s)).collect::<Vec<_>>());

@@ -1,4 +1,4 @@
-//! What `-d` does in the clone that the user stands in: its branch of the pull request goes too.
+//! Deletes the local branch of a pull request (`-d`) in the current clone.
 
 use forge::SelectedPull;
 use forge_core::{
@@ -10,20 +10,19 @@ use forge_git::{Git, branch_problem, current_branch, quoted};
 use super::shared::pull_with_title;
 use crate::ctx::Ctx;
 
-/// Whether the base branch of the clone is brought up to date after it was switched to.
+/// Update of the local base branch after switching to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Base {
     /// The base has moved: the pull request was just merged.
     Moved,
-    /// Nothing happened to it.
+    /// The base has not changed.
     Same,
 }
 
-/// Whether the pull request lives in the clone that the user stands in, and the user on its head branch:
-/// a forge there deletes no branch that is checked out.
+/// Returns true if the pull request lives in the current clone and its head branch is checked out:
+/// there the forge deletes no such branch.
 ///
-/// # Errors
-/// When the pull request cannot be read.
+/// If the pull request cannot be read.
 pub async fn stands_on_head(ctx: &Ctx, selected: &SelectedPull) -> Result<bool> {
     if !ctx.is_here(&selected.repo).await {
         return Ok(false);
@@ -33,11 +32,10 @@ pub async fn stands_on_head(ctx: &Ctx, selected: &SelectedPull) -> Result<bool> 
     Ok(branch.as_ref() == Some(&pull.head_branch))
 }
 
-/// Whether the clone that the user stands in has a head branch of `pull` of its own. `flag` is `-R`:
-/// where it is given, the clone is not concerned.
+/// Returns true if the current clone has its own head branch of `pull`. `flag` is `-R`, which
+/// excludes the clone.
 ///
-/// # Errors
-/// When git cannot be run.
+/// If git cannot be run.
 pub async fn has_branch(
     ctx: &Ctx,
     flag: Option<&str>,
@@ -52,13 +50,13 @@ pub async fn has_branch(
     Ok(tip.is_some())
 }
 
-/// Warns where the current branch, which named `pull`, has commits that `pull` does not have.
+/// Warns if the current branch, which selected `pull`, has commits that `pull` lacks.
 pub async fn warn_if_diverged(ctx: &Ctx, repo: &Repo, pull: &PullRequest) {
     let Some(head) = pull.head_oid.as_deref() else {
         return;
     };
-    // Of a patch the commit is only its author's word. Where pull requests live in the clone, its
-    // branch is the head.
+    // A patch's author only claims its commit. In the forge's own repository, the branch is the
+    // head.
     if pull.head_patch.is_some() || ctx.is_here(repo).await {
         return;
     }
@@ -83,10 +81,9 @@ pub async fn warn_if_diverged(ctx: &Ctx, repo: &Repo, pull: &PullRequest) {
         .warning(&warning.with_hint("push them first: git push"));
 }
 
-/// Leaves the head branch of `pull` for its base branch, in the repository that has both.
+/// Switches from the head branch of `pull` to its base branch, in the repository that has both.
 ///
-/// # Errors
-/// When git cannot be run.
+/// If git cannot be run.
 pub async fn switch_to_base(ctx: &Ctx, pull: &PullRequest) -> Result<bool> {
     let (branch, base) = (&pull.head_branch, &pull.base_branch);
     if branch_problem(base).is_some() {
@@ -104,14 +101,13 @@ pub async fn switch_to_base(ctx: &Ctx, pull: &PullRequest) -> Result<bool> {
     Ok(true)
 }
 
-/// Deletes the clone's branch of a pull request that is over, and leaves it for the base branch
-/// first where it is checked out. A branch that holds commits which the pull request does not have
-/// stays. What goes wrong here is a warning: the pull request itself is done.
+/// Deletes the local branch of a finished pull request, after switching to the base branch if
+/// needed. A branch with additional commits stays. Failures are warnings: the pull request itself
+/// is done.
 ///
-/// `flag` is `-R`: where it is given, the clone is not concerned.
+/// `flag` is `-R`, which excludes the clone.
 ///
-/// # Errors
-/// When git cannot be run.
+/// If git cannot be run.
 pub async fn leave(
     ctx: &Ctx,
     flag: Option<&str>,
@@ -119,13 +115,13 @@ pub async fn leave(
     pull: &PullRequest,
     base: Base,
 ) -> Result<()> {
-    // Where pull requests live in the clone, its branch is the forge's.
+    // In the forge's own repository, the branch is the forge's.
     if flag.is_some() || ctx.is_here(repo).await {
         return Ok(());
     }
     let branch = pull.head_branch.as_str();
     let base_branch = pull.base_branch.as_str();
-    // The names are the forge's: git must not take one for an option.
+    // The forge chose the names: git must not take one as an option.
     if branch == base_branch
         || [branch, base_branch]
             .iter()
@@ -174,7 +170,7 @@ pub async fn leave(
 
 fn stays(ctx: &Ctx, branch: &str, why: &str, base: &str) {
     let warning = Warning::new(format!("the branch '{branch}' of this clone stays: {why}"));
-    // The command that failed is not offered again.
+    // The failed command is not suggested again.
     let hint = format!(
         "see to that, go to another branch than '{branch}' (such as '{base}'), then git branch -D {}",
         quoted(branch)
@@ -197,7 +193,7 @@ async fn switch(git: &Git, base: &str, remote: Option<&str>) -> Result<Result<()
 async fn forward(ctx: &Ctx, remote: &str, base: &str) -> Result<()> {
     let from = format!("refs/heads/{base}");
     let fetch = ["fetch", "--quiet", "--", remote, &from];
-    // Not by one `git pull`, whose merge would show tokens to hooks and filters.
+    // Not `git pull`: its merge would expose tokens to hooks and filters.
     let merge = ["merge", "--quiet", "--ff-only", "FETCH_HEAD"];
     let forwarded = match run(&ctx.git().for_remote().await?, &fetch).await? {
         Ok(()) => run(&ctx.git().for_write(), &merge).await?,
@@ -224,7 +220,7 @@ async fn contains(git: &Git, head: &str, tip: &str) -> Result<bool> {
     Ok(asked.await?.status == 0)
 }
 
-/// The id of the commit that `name` means, hex.
+/// Resolves `name` to a commit id in hex.
 pub(super) async fn commit(git: &Git, name: &str) -> Result<Option<String>> {
     let name = format!("{name}^{{commit}}");
     let output = git
@@ -240,7 +236,7 @@ pub(super) async fn commit(git: &Git, name: &str) -> Result<Option<String>> {
     Ok((output.status == 0).then_some(oid))
 }
 
-/// Git's own words where it fails, on one line.
+/// Runs git; a failure is git's message on one line.
 async fn run(git: &Git, args: &[&str]) -> Result<Result<(), String>> {
     let output = git.run(args).await?;
     if output.status == 0 {

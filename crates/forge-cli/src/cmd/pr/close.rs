@@ -34,10 +34,9 @@ pub struct CloseArgs {
     pub wait: WaitArgs,
 }
 
-/// Runs it.
+/// Closes a pull request.
 ///
-/// # Errors
-/// When the pull request cannot be closed.
+/// If the pull request cannot be closed.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CloseArgs) -> Result<Exit> {
     let selected = select::pull(
         ctx,
@@ -55,7 +54,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CloseArgs) -> Result<Exit
     if req.delete_branch && clone_branch::stands_on_head(ctx, &selected).await? {
         let pull = selected.repo.view(&selected.id, PrFields::NONE).await?;
         clone_branch::switch_to_base(ctx, &pull).await?;
-        // A hook of the switch may commit.
+        // A hook may commit during the switch.
         req.expected_head = pull.head_oid;
     }
     let outcome = selected.repo.close(&selected.id, &req).await?;
@@ -69,7 +68,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CloseArgs) -> Result<Exit
         ctx.ui.success(&format!("Closed pull request {name}"));
         closed
     };
-    // A branch that the forge keeps stays here, too.
+    // If the forge keeps the branch, the local one stays, too.
     if req.delete_branch && complete {
         clone_branch::leave(ctx, repo, &selected.repo, &closed, Base::Same).await?;
     }

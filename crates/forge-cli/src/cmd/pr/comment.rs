@@ -86,16 +86,15 @@ impl CommentArgs {
         self.delete.is_some() || self.delete_last
     }
 
-    /// Whether a text is named, so that none has to be written.
+    /// Returns true if a text is given, so that none has to be entered.
     fn has_text(&self) -> bool {
         self.body.body.is_some() || self.body.body_file.is_some()
     }
 }
 
-/// Runs it.
+/// Adds, edits or deletes a comment.
 ///
-/// # Errors
-/// When there is no text, or the forge refuses it; then nothing is changed.
+/// If there is no text, or the forge refuses it; then nothing is changed.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CommentArgs) -> Result<Exit> {
     check(ctx, args)?;
     let named = args.selector.as_deref();
@@ -119,7 +118,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CommentArgs) -> Result<Ex
     if args.deletes() {
         return delete(ctx, &selected, args).await;
     }
-    // The editor, and files alone, begin with the text that is there.
+    // The editor starts with the current text; files alone are appended to it.
     let edited = match &args.edit {
         Some(key) if args.has_text() => Some((key.clone(), String::new())),
         Some(key) => Some(comment_of(&selected, key).await?),
@@ -132,7 +131,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CommentArgs) -> Result<Ex
     let before = edited.as_ref().map_or("", |(_, body)| body.as_str());
     let text = match body::read(&args.body, &selected.repo)? {
         Some(text) => text,
-        // As for gh, files alone are added to what is there.
+        // As in gh, files alone are appended to the current text.
         None if !files.is_empty() && !args.editor => before.to_owned(),
         None => {
             if !args.editor {
@@ -166,13 +165,13 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CommentArgs) -> Result<Ex
     Ok(attached.report(ctx))
 }
 
-/// Nothing says what the comment is: the text is asked for.
+/// Returns true if no flag gives the text, so that the user is asked.
 fn asks(args: &CommentArgs) -> bool {
     let given = args.body.body.is_some() || args.body.body_file.is_some();
     !given && !args.editor && args.attach.attach.is_empty()
 }
 
-/// Its page, or its id where it has none.
+/// Prints the comment's URL, or its id without one.
 pub(crate) fn print(ctx: &Ctx, comment: &Comment) -> Result<()> {
     ctx.ui.url(if comment.url.is_empty() {
         &comment.id
@@ -254,7 +253,7 @@ async fn delete(ctx: &Ctx, selected: &SelectedPull, args: &CommentArgs) -> Resul
     Ok(Exit::Ok)
 }
 
-/// The id and the text of a comment, also of one in a review thread.
+/// The id and text of a comment, also of one in a review thread.
 async fn comment_of(selected: &SelectedPull, key: &str) -> Result<(String, String)> {
     let threads = thread::read(selected, ThreadFilter::All).await?;
     let in_threads = threads.into_iter().flat_map(|t| t.comments);

@@ -59,10 +59,9 @@ pub struct ContextArgs {
     pub json: JsonArgs,
 }
 
-/// Runs it.
+/// Prints the context of a pull request.
 ///
-/// # Errors
-/// When the pull request cannot be read; a section that cannot be read is a warning.
+/// If the pull request cannot be read; an unreadable section is a warning.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ContextArgs) -> Result<Exit> {
     let names = CONTEXT_FIELDS.iter().map(|f| f.name);
     let selection = Selection::from_args(&args.json.or_all(names), CONTEXT_FIELDS)?;
@@ -121,7 +120,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ContextArgs) -> Result<Ex
     Ok(Exit::Ok)
 }
 
-/// The commit that git has under the name in `--since`, where it has the repository at hand.
+/// The commit to which git resolves `--since`, if the repository is available.
 async fn since_commit(ctx: &Ctx, repo: &Repo, req: &ContextReq) -> Result<Option<String>> {
     let is_name = |text: &&str| *text != LATEST_REVIEW && !DiffReq::is_commit(text);
     let Some(name) = req.since.as_deref().filter(is_name) else {
@@ -133,7 +132,7 @@ async fn since_commit(ctx: &Ctx, repo: &Repo, req: &ContextReq) -> Result<Option
     }
 }
 
-/// Puts the command that can be typed into the text of each hint.
+/// Appends the command that carries out a hint to its text.
 fn name_commands(found: &mut PullContext, advice: impl Fn(&Hint) -> String) {
     let since = found.since.iter_mut().map(|since| &mut since.diff);
     let diffs = found.diff.iter_mut().chain(since).map(|d| &mut d.recovery);
@@ -146,11 +145,11 @@ fn name_commands(found: &mut PullContext, advice: impl Fn(&Hint) -> String) {
 
 fn print_event(event: &ContextEvent) {
     let json = serde_json::to_string(event).unwrap_or_default();
-    // Nobody may read it any more, which is no reason to stop.
+    // A closed stderr must not stop the command.
     let _ = writeln!(io::stderr().lock(), "{}", safe(json));
 }
 
-/// A URL that names another repository than `-R` is a mistake in one of the two.
+/// Refuses a URL of another repository than `-R`: one of them is a mistake.
 pub(super) fn check_repo(ctx: &Ctx, repo: Option<&str>, selector: Option<&str>) -> Result<()> {
     let (Some(flag), Some(selector)) = (repo, selector) else {
         return Ok(());

@@ -1,4 +1,4 @@
-//! What `forge pr context` prints for people.
+//! The text output of `forge pr context`.
 
 use std::fmt::Write as _;
 
@@ -14,12 +14,12 @@ use forge_core::{
 
 use crate::ui::{color::Palette, json::model_name};
 
-/// How many characters of a text of somebody are shown.
+/// Maximum length of a foreign text, in characters.
 const MAX_BODY: usize = 2_000;
 
-/// The whole bundle as text: the verdict first, then the sections that it has.
+/// Renders the bundle as text: first the verdict, then its sections.
 ///
-/// `advice` makes of a hint what can be typed.
+/// `advice` renders a hint with its command.
 pub(super) fn shown(
     found: &PullContext,
     palette: Palette,
@@ -57,7 +57,7 @@ pub(super) fn shown(
 struct Page {
     out: String,
     palette: Palette,
-    /// How to read the whole diff.
+    /// The command that reads the whole diff.
     whole_diff: String,
 }
 
@@ -91,7 +91,7 @@ impl Page {
         let _ = writeln!(self.out, "\n{}", self.palette.bold(text));
     }
 
-    /// A text of somebody, each line of it behind a bar.
+    /// Quotes foreign text: each line begins with a bar.
     fn quote(&mut self, body: &str) {
         let (kept, dropped) = text::truncate_chars(body, MAX_BODY);
         for line in text::neutralise(&kept).lines() {
@@ -419,7 +419,7 @@ impl Page {
         }
     }
 
-    /// A reader of the output alone must not take a missing section for "nothing changed".
+    /// A missing section must not look like "no changes".
     fn unread_since(&mut self, found: &PullContext) {
         if let Some(error) = found.errors.iter().find(|e| e.section == "since") {
             self.heading(&format!("Changes since then: {}", one(&error.message)));

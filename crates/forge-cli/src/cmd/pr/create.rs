@@ -26,7 +26,7 @@ use crate::{
     ui::{browser, prompt},
 };
 
-/// What else would say what the changes are.
+/// Flags that conflict with changes by `--edit` and `--delete`.
 const EDITS_ALONE: [&str; 6] = [
     "patch",
     "depends_on",
@@ -131,10 +131,9 @@ pub struct CreateArgs {
     pub wait: WaitArgs,
 }
 
-/// Runs it.
+/// Creates a pull request.
 ///
-/// # Errors
-/// When something is missing or refused; then nothing is opened.
+/// If something is missing or refused; then nothing is created.
 pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<Exit> {
     args.base = given(args.base.as_ref());
     args.head = given(args.head.as_ref());
@@ -157,11 +156,11 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<
         None => None,
     };
     let mut base = match &depends_on {
-        // Its base branch follows from the pull request below it, whatever is usual here.
+        // The base branch follows from the pull request below, whatever the default is.
         Some(_) => args.base.take(),
         None => named_base(ctx, &repo, &head, args.base.take()).await?,
     };
-    // A forge knows its default branch by itself; to ask for it is a request of its own.
+    // The forge knows its default branch; asking for it costs a request.
     let reads_base = args.dry_run || args.web || args.push || ctx.ui.is_tty();
     if base.is_none()
         && depends_on.is_none()
@@ -219,8 +218,8 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<
         edits,
         depends_on,
     };
-    // With a title and a description nothing but the place to push to is asked, and the first of its
-    // answers would publish.
+    // With a given title and description the only question is the push target, whose first answer
+    // would publish.
     if let Some(push) = push.as_ref().filter(|push| push.asked && !text.typed) {
         let question = format!("Push {}, and go on?", push.name());
         if !prompt::confirm(&question)? {
@@ -241,7 +240,7 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<
         Ok(Some(made)) => made,
         Ok(None) => return Ok(Exit::Ok),
         Err(e) => {
-            // What was typed by hand is not lost.
+            // Text typed by the user is not lost.
             if text.typed {
                 text.draft.keep(&ctx.ui);
             }
@@ -256,8 +255,8 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<
     Ok(attached.report(ctx))
 }
 
-/// Pushes what has to be pushed, and opens the pull request; `None` where its form is opened, or
-/// nothing.
+/// Pushes the branch and creates the pull request; `None` if the browser takes over, or after a dry
+/// run.
 async fn make(
     ctx: &Ctx,
     repo: &Repo,
@@ -289,7 +288,7 @@ async fn make(
     Ok(Some((created, attached)))
 }
 
-/// Has the forge merge what was opened, once it can.
+/// Lets the forge merge the new pull request once it can.
 async fn merge_later(ctx: &Ctx, repo: &Repo, created: &PullRequest) -> Result<()> {
     let req = MergeReq {
         method: ctx.config_for(repo).await?.merge_method(),
@@ -310,7 +309,7 @@ async fn merge_later(ctx: &Ctx, repo: &Repo, created: &PullRequest) -> Result<()
     }
 }
 
-/// The issues that `--closes` names, each read once: one that is not there is warned of.
+/// The issues of `--closes`, each read once; a missing one is a warning.
 async fn closed_issues(ctx: &Ctx, repo: &Repo, named: &[String]) -> Result<Vec<IssueId>> {
     let issues = issue::shared::all_related(ctx, repo, named).await?;
     for id in &issues {
@@ -322,14 +321,14 @@ async fn closed_issues(ctx: &Ctx, repo: &Repo, named: &[String]) -> Result<Vec<I
     Ok(issues)
 }
 
-/// The pull request that `--depends-on` names.
+/// The pull request of `--depends-on`.
 async fn below(ctx: &Ctx, flag: Option<&str>, named: &str) -> Result<PrId> {
     let none = PrFields::NONE;
     let selected = select::pull(ctx, flag, Some(named), Unnamed::NotWithRepo, none).await?;
     Ok(selected.id)
 }
 
-/// Opens it: of a branch that was not pushed, from a patch of this clone, where the forge takes one.
+/// Creates the pull request, for an unpushed branch from a patch if the forge accepts one.
 async fn open(ctx: &Ctx, repo: &Repo, req: &CreatePull) -> Result<Outcome<PullRequest>> {
     let e = match repo.create(req).await {
         Ok(mut opened) => {
@@ -349,7 +348,7 @@ async fn open(ctx: &Ctx, repo: &Repo, req: &CreatePull) -> Result<Outcome<PullRe
         ..req.clone()
     };
     match repo.create(&from_patch).await {
-        // A forge that takes patches may have repositories that take none.
+        // Some repositories of a forge with patches accept none.
         Err(no) if matches!(no.kind(), ErrorKind::Unsupported { .. }) => {
             Err(unpushed(ctx, repo, &req.head, e).await)
         }
@@ -365,7 +364,7 @@ async fn open(ctx: &Ctx, repo: &Repo, req: &CreatePull) -> Result<Outcome<PullRe
     }
 }
 
-/// The forge does not have the head branch, and this clone does: it was not pushed.
+/// The error for a head branch that is in this clone but was not pushed.
 async fn unpushed(ctx: &Ctx, repo: &Repo, head: &HeadRef, e: Error) -> Error {
     if ctx.is_here(repo).await {
         return e;
@@ -381,7 +380,7 @@ async fn unpushed(ctx: &Ctx, repo: &Repo, head: &HeadRef, e: Error) -> Error {
     }
 }
 
-/// The branch with the changes: `--head`, else the current one.
+/// The head branch: `--head`, else the current one.
 async fn head(
     ctx: &Ctx,
     repo: &Repo,
@@ -420,8 +419,8 @@ async fn head(
     })
 }
 
-/// `--base`, else what the clone says for the branch, else the configuration; `None` leaves it to
-/// the repository.
+/// `--base`, else the branch's git configuration, else the configuration; `None` leaves the choice
+/// to the repository.
 async fn named_base(
     ctx: &Ctx,
     repo: &Repo,

@@ -1,4 +1,4 @@
-//! What else a pull request that is to be opened has: asked for on a terminal.
+//! Asks on a terminal for the metadata of a new pull request.
 
 use forge_core::{Capability, Repo, Result};
 
@@ -8,7 +8,7 @@ use super::{
 };
 use crate::ui::prompt;
 
-/// What can be asked for, in gh's order.
+/// The kinds of metadata, in gh's order.
 const KINDS: [(Capability, &str); 5] = [
     (Capability::PrReviewers, "Reviewers"),
     (Capability::PrAssignees, "Assignees"),
@@ -17,13 +17,13 @@ const KINDS: [(Capability, &str); 5] = [
     (Capability::PrMilestone, "Milestone"),
 ];
 
-/// What the forge has of it.
+/// The kinds that the forge supports.
 pub(super) fn offered(repo: &Repo) -> Vec<(Capability, &'static str)> {
     let kinds = KINDS.into_iter();
     kinds.filter(|(kind, _)| has(repo, *kind)).collect()
 }
 
-/// Asks what to add, and then for each of it.
+/// Asks which kinds to add, then for each kind.
 pub(super) fn ask(repo: &Repo, draft: &mut Draft) -> Result<()> {
     let kinds = offered(repo);
     let titles: Vec<(&str, bool)> = kinds.iter().map(|(_, title)| (*title, false)).collect();

@@ -1,4 +1,4 @@
-//! `forge pr create --dry-run`: what would be opened.
+//! `forge pr create --dry-run`: prints the pull request to create.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use forge_core::{Error, ErrorKind, Repo, Result, model::CreatePull, text};
 
 use crate::{ctx::Ctx, exit::Exit, ui::markdown};
 
-/// What the forge cannot do is an error here too; nothing else is asked of it.
+/// Missing capabilities are errors here, too; no other request is made.
 pub(super) async fn dry_run(ctx: &Ctx, repo: &Repo, req: &CreatePull) -> Result<Exit> {
     let policy = forge_core::Policy {
         access: forge_core::Access::DryRun,
@@ -43,7 +43,7 @@ fn plan(ctx: &Ctx, req: &CreatePull) -> String {
         key("dependsOn", "DependsOn", &below.key.to_string());
     }
     key("draft", "Draft", &req.draft.to_string());
-    // On top of another it follows from that one.
+    // With `--depends-on` the base follows from the pull request below.
     if req.base.is_some() || req.depends_on.is_none() {
         key("base", "Base", req.base.as_deref().unwrap_or(""));
     }

@@ -1,4 +1,4 @@
-//! Pushing the head branch of a pull request that is to be opened.
+//! Pushes the head branch of a new pull request.
 
 use std::time::Duration;
 
@@ -16,21 +16,21 @@ use super::{
 };
 use crate::{ctx::Ctx, ui::prompt};
 
-/// A push that comes before the pull request is opened.
+/// A push before the pull request is created.
 #[derive(Debug)]
 pub(super) struct Push {
-    /// The remote of the clone; `None` for a fork that is made first.
+    /// The remote; `None` for a fork that has to be created first.
     remote: Option<String>,
-    /// The branch of the clone.
+    /// The local branch.
     branch: String,
-    /// Its name at the remote.
+    /// The branch's name at the remote.
     name: String,
-    /// The user was asked, and has answered with one key.
+    /// The user chose the target with one key press.
     pub(super) asked: bool,
 }
 
-/// The push that `--push` wants, or that a person agrees to where the branch is not pushed; `head`
-/// then names the repository that the branch goes to.
+/// The push that `--push` requests, or that the user confirms for an unpushed branch; `head` then
+/// names the target repository.
 pub(super) async fn plan(
     ctx: &Ctx,
     repo: &Repo,
@@ -39,14 +39,14 @@ pub(super) async fn plan(
     head: &mut HeadRef,
 ) -> Result<Option<Push>> {
     let by_branch = args.patch.is_none() && args.edit.is_empty() && args.delete.is_empty();
-    // A branch of the repository itself is where it has to be.
+    // In the forge's own repository, the branch is already in place.
     if !by_branch || args.dry_run || ctx.is_here(repo).await {
         return Ok(None);
     }
     if args.push {
         return push_of_flag(ctx, repo, named, head).await.map(Some);
     }
-    // As gh: a named head is where it is named. A forge that takes patches gets one of an unpushed
+    // As in gh, `--head` means a pushed branch. A forge with patches gets a patch of an unpushed
     // branch.
     let takes_patches = has(repo, Capability::PrCreatePatch) && has(repo, Capability::PrResubmit);
     if named.is_some() || takes_patches || !ctx.ui.can_prompt() {
@@ -94,7 +94,7 @@ async fn push_of_flag(ctx: &Ctx, repo: &Repo, named: Option<&str>, head: &HeadRe
     })
 }
 
-/// Whether a remote-tracking branch of this clone shows the branch as it is here.
+/// Returns true if a remote-tracking branch matches the local branch.
 async fn is_pushed(ctx: &Ctx, branch: &str, name: &str) -> Result<bool> {
     let local = format!("refs/heads/{branch}");
     let points = format!("--points-at={local}");
@@ -113,7 +113,7 @@ async fn is_pushed(ctx: &Ctx, branch: &str, name: &str) -> Result<bool> {
     }))
 }
 
-/// Where a branch can be pushed to.
+/// A possible target of a push.
 struct Target {
     remote: String,
     repo: RepoId,
@@ -151,7 +151,7 @@ async fn ask(ctx: &Ctx, repo: &Repo, branch: String, head: &mut HeadRef) -> Resu
     }))
 }
 
-/// Who would own a fork; `None` where none can be made, or one of the targets is theirs.
+/// The owner of a possible fork; `None` if no fork is possible, or the owner already has a target.
 async fn forker(repo: &Repo, targets: &[Target]) -> Option<String> {
     if !has(repo, Capability::RepoFork) {
         return None;
@@ -165,7 +165,7 @@ async fn forker(repo: &Repo, targets: &[Target]) -> Option<String> {
     (!has_one).then_some(login)
 }
 
-/// The remotes that are repositories of the same host, first the one that the branch belongs to.
+/// The remotes on the same host, beginning with the remote of the branch.
 async fn targets(ctx: &Ctx, repo: &Repo, head: &HeadRef) -> Result<Vec<Target>> {
     let forges = ctx.forges()?;
     let mut found: Vec<Target> = Vec::new();
@@ -187,7 +187,7 @@ async fn targets(ctx: &Ctx, repo: &Repo, head: &HeadRef) -> Result<Vec<Target>> 
     Ok(found)
 }
 
-/// A branch of `place`, as a pull request of `base` names it.
+/// A branch of `place`, as a pull request in `base` refers to it.
 fn head_at(base: &RepoId, place: &RepoId, branch: &str) -> HeadRef {
     let mut head = HeadRef::branch(branch);
     if base.comparison_key() == place.comparison_key() {
@@ -196,14 +196,14 @@ fn head_at(base: &RepoId, place: &RepoId, branch: &str) -> HeadRef {
     let base_owner = base.owner_and_name().map(|(owner, _)| owner);
     if let Some((owner, name)) = place.owner_and_name() {
         head.owner = Some(owner.to_owned());
-        // The owner alone does not say which of two repositories it is.
+        // The owner alone does not distinguish two repositories.
         head.repo = (base_owner == Some(owner)).then(|| name.to_owned());
     }
     head
 }
 
-/// Refuses what cannot become a pull request, before a title is asked for or anything is pushed:
-/// one branch on both sides, and a second one of the same branches.
+/// Refuses invalid pull requests before a title is asked for or anything is pushed: equal head and
+/// base, or an existing pull request of the same branches.
 pub(super) async fn check(repo: &Repo, head: &HeadRef, base: Option<&str>) -> Result<()> {
     let Some(base) = base else { return Ok(()) };
     let branch = text::one_line(&head.branch);
@@ -214,7 +214,7 @@ pub(super) async fn check(repo: &Repo, head: &HeadRef, base: Option<&str>) -> Re
     }
     let open = match repo.find(head, StateFilter::Open, PrFields::NONE).await {
         Ok(found) => found,
-        // The forge looks itself when the pull request is opened.
+        // The forge checks again when the pull request is created.
         Err(e) if matches!(e.retry(), Retry::Transient | Retry::After(_)) => return Ok(()),
         Err(e) => return Err(e),
     };
@@ -231,7 +231,7 @@ pub(super) async fn check(repo: &Repo, head: &HeadRef, base: Option<&str>) -> Re
     Err(Error::new(kind, message).with_hint(Hint::new("change that one").with_action(edit)))
 }
 
-/// Makes the fork, and a remote of the clone for it; the remote's name.
+/// Creates the fork and a remote for it; returns the remote's name.
 async fn add_fork(ctx: &Ctx, repo: &Repo) -> Result<String> {
     let fork = ctx.ui.outcome(repo.fork().await?)?;
     let config = ctx.git_config().await?;
@@ -256,7 +256,7 @@ async fn add_fork(ctx: &Ctx, repo: &Repo) -> Result<String> {
     Ok(remote.into_owned())
 }
 
-/// The address of a fork beside that of the repository.
+/// The URL of a fork, derived from the repository's URL.
 fn fork_url(url: &str, base: &RepoId, fork: &RepoId) -> Option<String> {
     let path = |id: &RepoId| {
         let (owner, name) = id.owner_and_name()?;
@@ -268,7 +268,7 @@ fn fork_url(url: &str, base: &RepoId, fork: &RepoId) -> Option<String> {
     Some(format!("{before}{new}{after}"))
 }
 
-/// The pauses before a push to a new fork is tried again: it may not be there yet.
+/// Pauses before a retry of the push to a new fork, which may not exist yet.
 const FORK_PAUSES: [u64; 2] = [2, 4];
 
 impl Push {
@@ -281,10 +281,9 @@ impl Push {
         }
     }
 
-    /// Pushes the branch, and has it follow that at the remote.
+    /// Pushes the branch, and sets its upstream.
     ///
-    /// # Errors
-    /// `precondition_failed` with git's words; nothing is forced.
+    /// `precondition_failed` with git's message; nothing is forced.
     pub(super) async fn run(&self, ctx: &Ctx, repo: &Repo) -> Result<()> {
         let (remote, pauses) = match &self.remote {
             Some(remote) => (remote.clone(), &[][..]),
@@ -334,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn fork_url_is_beside_that_of_the_repository() {
+    fn fork_url_follows_the_repository_url() {
         let (base, fork) = (repo("Octo", "tools"), repo("mona", "tools-1"));
         for (url, wanted) in [
             (
@@ -352,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn head_names_the_repository_that_it_is_pushed_to() {
+    fn head_names_the_push_target() {
         let base = repo("octo", "tools");
         let head = |owner: &str, name: &str| head_at(&base, &repo(owner, name), "t").to_string();
         assert_eq!(head("octo", "tools"), "t");

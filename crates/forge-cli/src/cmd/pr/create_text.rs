@@ -1,5 +1,5 @@
-//! Title and description of a pull request that is to be opened: from flags, commits, a template, an
-//! editor, or questions.
+//! Title and description of a new pull request: from flags, commits, a template, an editor or
+//! questions.
 
 use std::path::{Path, PathBuf};
 
@@ -25,25 +25,25 @@ use crate::{
     ui::{editor, prompt},
 };
 
-/// What was found or typed.
+/// Title, description and metadata.
 pub(super) struct Text {
     pub(super) draft: Draft,
-    /// The user goes on in the browser.
+    /// The user continues in the browser.
     pub(super) in_browser: bool,
-    /// Somebody typed some of it, and would not like to type it again.
+    /// The user typed text that must not be lost.
     pub(super) typed: bool,
 }
 
-/// What the commits are on top of.
+/// The base of the commits.
 #[derive(Clone, Copy)]
 pub(super) struct Onto<'a> {
     /// The base branch; `None` for the default one.
     pub(super) base: Option<&'a str>,
-    /// A pull request whose commits are not told of again.
+    /// A pull request whose commits are excluded.
     pub(super) below: Option<&'a PrId>,
 }
 
-/// What can be refused before anything is read.
+/// Checks that need no reads.
 pub(super) fn check(ctx: &Ctx, args: &CreateArgs) -> Result<()> {
     let fills = [args.fill, args.fill_first, args.fill_verbose]
         .into_iter()
@@ -88,7 +88,7 @@ pub(super) fn check(ctx: &Ctx, args: &CreateArgs) -> Result<()> {
     Ok(())
 }
 
-/// Puts the text together; `None` when the user does not want to go on.
+/// Composes the text; `None` if the user cancels.
 pub(super) async fn write(
     ctx: &Ctx,
     repo: &Repo,
@@ -106,9 +106,9 @@ pub(super) async fn write(
         text = text.or(Some(filled_body));
     }
     let mut draft = recovered(args)?;
-    // What is known is shown to whoever sits there, and asked for where no flag says it.
+    // Known values are shown on a terminal; values without a flag are asked for.
     let mut start = None;
-    // The page reads the template itself.
+    // In the browser, the page reads the template itself.
     if let Some(name) = args.template.as_ref().filter(|_| !args.web) {
         let template = match root(ctx).await {
             Some(root) => templates::named(ctx.git(), &root, &ctx.cwd, name).await?,
@@ -132,7 +132,7 @@ pub(super) async fn write(
     draft.title = match title {
         Some(title) => title,
         None if !recovered_title.is_empty() => recovered_title,
-        // What is offered as a start may fail to be found without harm.
+        // A failure to find a default title is ignored.
         None => offered_title(ctx, repo, onto, head).await,
     };
     let asked = ask(ctx, repo, args, &mut draft, text, start).await;
@@ -153,7 +153,7 @@ pub(super) async fn write(
     }))
 }
 
-/// What `--recover` names, with what the flags say in its place.
+/// The draft of `--recover`, overridden by flags.
 fn recovered(args: &CreateArgs) -> Result<Draft> {
     let mut draft = match &args.recover {
         Some(path) => Draft::load(path)?,
@@ -184,7 +184,7 @@ fn fill_of(args: &CreateArgs) -> Option<Fill> {
     }
 }
 
-/// Whether [`write`] is going to look at the commits, for which it needs the base branch.
+/// Returns true if [`write`] will read commits, which needs the base branch.
 pub(super) fn reads_commits(ctx: &Ctx, args: &CreateArgs) -> bool {
     fill_of(args).is_some() || ctx.ui.can_prompt()
 }
@@ -197,7 +197,7 @@ async fn offered_title(ctx: &Ctx, repo: &Repo, onto: Onto<'_>, head: &HeadRef) -
     }
 }
 
-/// What follows when title and description are there.
+/// The next step after title and description.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Next {
     Submit,
@@ -207,7 +207,7 @@ enum Next {
     Cancel,
 }
 
-/// Asks for what no flag says, and what to do with it. `start` is where the description begins.
+/// Asks for values without a flag, then for the next step. `start` is the initial description.
 async fn ask(
     ctx: &Ctx,
     repo: &Repo,
@@ -244,7 +244,7 @@ async fn ask(
             };
             match prompt::choose("Body", &["Open the editor", keep])? {
                 0 => {
-                    // The editor may fail, and what it starts with is kept then.
+                    // Kept before the editor runs, because the editor may fail.
                     draft.body.clone_from(&start);
                     editor::edit(command.as_deref(), &start)?
                 }
@@ -305,7 +305,7 @@ fn choose_next(repo: &Repo, args: &CreateArgs, draft: &mut Draft) -> Result<Next
     }
 }
 
-/// Where a description begins that no flag says.
+/// The initial description, if no flag gives one.
 async fn default_template(ctx: &Ctx) -> String {
     match root(ctx).await {
         Some(root) => templates::default(ctx.git(), &root)
@@ -315,7 +315,7 @@ async fn default_template(ctx: &Ctx) -> String {
     }
 }
 
-/// The same, where there is more than one: the user's choice.
+/// The same with several templates: the user chooses.
 async fn choose_template(ctx: &Ctx) -> Result<String> {
     let mut choices = match root(ctx).await {
         Some(root) => templates::choices(ctx.git(), &root).await,
@@ -337,8 +337,8 @@ async fn choose_template(ctx: &Ctx) -> Result<String> {
     })
 }
 
-/// The commits of the branch: from this clone where it has the branch, else from the repository
-/// itself where that is on this machine.
+/// The commits of the branch: from this clone if it has the branch, else from a local repository
+/// itself.
 async fn commits(ctx: &Ctx, repo: &Repo, onto: Onto<'_>, head: &HeadRef) -> Result<Vec<Message>> {
     let start = match (onto.below, onto.base) {
         (Some(below), _) => Start::Pull(Box::new(repo.view(below, PrFields::NONE).await?)),
@@ -368,14 +368,14 @@ async fn commits(ctx: &Ctx, repo: &Repo, onto: Onto<'_>, head: &HeadRef) -> Resu
     fill::messages(clone, &start, &head_name).await
 }
 
-/// What the commits begin behind.
+/// The start of the commit range, exclusive.
 enum Start {
     Branch(String),
     Pull(Box<PullRequest>),
 }
 
 impl Start {
-    /// The name of it in a clone: the commit that a pull request ends with, else its branch.
+    /// Resolves the start in a clone: the head commit of a pull request, else its branch.
     async fn known_as(&self, git: &Git, remotes: &[&str]) -> Result<String> {
         let pull = match self {
             Self::Branch(branch) => return fill::known_as(git, branch, remotes).await,
@@ -387,7 +387,7 @@ impl Start {
                 return Ok(commit);
             }
         }
-        // A branch of a fork may have the name of another one here.
+        // A fork's branch may have the same name as another branch here.
         if pull.head_repo.is_none()
             && let Ok(branch) = fill::known_as(git, &pull.head_branch, remotes).await
         {
@@ -401,7 +401,7 @@ impl Start {
     }
 }
 
-/// The work tree's root.
+/// The root of the work tree.
 async fn root(ctx: &Ctx) -> Option<PathBuf> {
     let output = ctx
         .git()

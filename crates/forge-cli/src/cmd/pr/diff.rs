@@ -56,10 +56,9 @@ pub struct DiffArgs {
     pub web: bool,
 }
 
-/// Runs it.
+/// Prints the diff.
 ///
-/// # Errors
-/// When the diff cannot be read, or at a terminal escape that a pipe must not get.
+/// If the diff cannot be read, or at a terminal escape that a pipe must not get.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: DiffArgs) -> Result<Exit> {
     let named = args.selector.as_deref();
     let rounds = rounds(ctx, &args)?;
@@ -93,7 +92,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: DiffArgs) -> Result<Exit> 
     Ok(Exit::Ok)
 }
 
-/// Rows that are asked for at once; a forge that gives fewer has further pages.
+/// Number of rows per request; a forge with smaller pages needs more requests.
 const ROWS: usize = 10_000;
 
 async fn each_file(
@@ -119,12 +118,12 @@ async fn each_file(
     }
 }
 
-/// A path on one line, as git prints it, with nothing that moves the cursor or hides a character.
+/// A path on one line, as git prints it, without cursor movements or hidden characters.
 fn path_line(path: &str) -> String {
     text::neutralise(&quote_path(path)).into_owned()
 }
 
-/// The round that the address of a pull request names.
+/// The round in the URL of a pull request.
 pub(super) fn addressed_round(ctx: &Ctx, selector: &str) -> Result<Option<usize>> {
     let parsed = locator::parse(selector, ctx.forges()?.hosts());
     Ok(match parsed.map(|parsed| parsed.locator) {
@@ -133,7 +132,7 @@ pub(super) fn addressed_round(ctx: &Ctx, selector: &str) -> Result<Option<usize>
     })
 }
 
-/// The rounds that are asked for: by flags, or by an address that names one.
+/// The requested rounds: from flags, or from a URL.
 fn rounds(ctx: &Ctx, args: &DiffArgs) -> Result<Option<Rounds>> {
     let addressed = match &args.selector {
         Some(text) => addressed_round(ctx, text)?,
@@ -206,8 +205,8 @@ async fn stream(
             Some(Err(e)) => Err(e),
             None => printer.finish(&mut out),
         };
-        // What came before a failure is shown, and every chunk at once: the reader may be waiting
-        // for the first line while git still works on the last.
+        // Each chunk is printed at once, also before a failure: the reader may wait for the first
+        // line while git still computes the last.
         let wanted = match &mut pager {
             Some(pager) => pager.write(&out)?,
             None => {

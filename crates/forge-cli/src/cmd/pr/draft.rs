@@ -1,4 +1,4 @@
-//! What was typed for a pull request that could not be opened: kept in a file, and read back with
+//! Input for a pull request that could not be created: saved to a file, and restored with
 //! `--recover`.
 
 use std::{fs, io::Write as _, path::Path};
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ui::{Ui, io_error};
 
-/// What is typed.
+/// The user's input.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Draft {
@@ -16,9 +16,9 @@ pub(super) struct Draft {
     pub(super) title: String,
     /// The description.
     pub(super) body: String,
-    /// Open it as a draft.
+    /// Create the pull request as a draft.
     pub(super) draft: bool,
-    /// People and teams that are asked for a review.
+    /// Requested reviewers: people and teams.
     pub(super) reviewers: Vec<String>,
     /// Assignees.
     pub(super) assignees: Vec<String>,
@@ -31,7 +31,7 @@ pub(super) struct Draft {
 }
 
 impl Draft {
-    /// Whether it has more than a text.
+    /// Returns true if the draft contains more than text.
     pub(super) fn has_metadata(&self) -> bool {
         let lists = [
             &self.reviewers,
@@ -42,7 +42,7 @@ impl Draft {
         self.milestone.is_some() || lists.iter().any(|list| !list.is_empty())
     }
 
-    /// Keeps what was typed by hand, and says where.
+    /// Saves the input and prints where.
     pub(super) fn keep(&self, ui: &Ui) {
         if let Ok(path) = self.save() {
             let again = format!("`forge pr create --recover {path}`");
@@ -50,7 +50,7 @@ impl Draft {
         }
     }
 
-    /// Keeps it; the path of the file.
+    /// Saves the draft and returns the file's path.
     fn save(&self) -> Result<String> {
         let json = serde_json::to_vec(self).unwrap_or_default();
         let mut file = tempfile::Builder::new()
@@ -63,7 +63,7 @@ impl Draft {
         Ok(path.display().to_string())
     }
 
-    /// Reads it back.
+    /// Loads a saved draft.
     pub(super) fn load(path: &str) -> Result<Self> {
         let refused = |why: String| {
             Error::invalid("recover", format!("'{path}' cannot be recovered: {why}"))
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_typed_comes_back() {
+    fn saved_draft_is_restored() {
         let draft = Draft {
             title: "A \"title\"".into(),
             body: "line\nline é".into(),

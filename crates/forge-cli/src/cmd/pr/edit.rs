@@ -72,10 +72,9 @@ pub struct EditArgs {
     pub wait: WaitArgs,
 }
 
-/// Runs it.
+/// Edits a pull request.
 ///
-/// # Errors
-/// When nothing is to be changed, or a change is refused; then nothing is changed.
+/// If no change is given, or a change is refused; then nothing is changed.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: EditArgs) -> Result<Exit> {
     let mut selected = select::pull(
         ctx,
@@ -92,7 +91,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: EditArgs) -> Result<Exit> 
         args.body.body_file.as_deref(),
     )?;
     let mut description = body::read(&args.body, &selected.repo)?;
-    // As for gh, files alone are added to what is there.
+    // As in gh, files alone are appended to the current text.
     let mut expected_version = None;
     if description.is_none() && !files.is_empty() {
         let pull = selected.view(PrFields::NONE).await?;
@@ -103,7 +102,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: EditArgs) -> Result<Exit> 
         .upload(&selected.repo, description.clone().unwrap_or_default())
         .await?;
     let description = description.map(|_| attached.text.clone());
-    // Lists that were given with nothing in them change nothing, and are no mistake.
+    // Empty lists change nothing, but are no mistake.
     let listed = [
         &args.add_label,
         &args.remove_label,
@@ -132,7 +131,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: EditArgs) -> Result<Exit> 
             add: reviewers(&args.add_reviewer),
             remove: reviewers(&args.remove_reviewer),
         },
-        // As for gh, an empty name takes it off.
+        // As in gh, an empty name removes the milestone.
         milestone: args
             .milestone
             .map(|title| Some(title).filter(|t| !t.is_empty()))

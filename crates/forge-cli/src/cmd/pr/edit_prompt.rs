@@ -1,4 +1,4 @@
-//! The menu of `forge pr edit` on a terminal, where no flag says what is to be changed.
+//! The menu of `forge pr edit` on a terminal without flags for changes.
 
 use forge_core::{
     Capability, PageReq, Repo, Result,
@@ -24,7 +24,7 @@ enum Item {
     Milestone,
 }
 
-/// The items in gh's order, with what the forge has to be capable of.
+/// The items in gh's order, with the needed capabilities.
 const ITEMS: [(Item, &str, Option<Capability>); 7] = [
     (Item::Title, "Title", None),
     (Item::Body, "Body", None),
@@ -43,10 +43,9 @@ pub(super) fn fields(repo: &Repo) -> PrFields {
     }
 }
 
-/// Asks what is to be edited, then for each new value, then whether to submit.
+/// Asks what to edit, then for each new value, then for confirmation.
 ///
-/// # Errors
-/// `cancelled`; when the terminal, the editor or the labels cannot be used.
+/// `cancelled`; if the terminal, the editor or the labels are not usable.
 pub(super) async fn ask(ctx: &Ctx, repo: &Repo, pull: &PullRequest) -> Result<EditPull> {
     let can = |needs: &Option<Capability>| needs.is_none_or(|capability| has(repo, capability));
     let items: Vec<(Item, &str)> = ITEMS
@@ -111,7 +110,7 @@ fn reviewers_of(pull: &PullRequest) -> Result<SetChange<Reviewer>> {
     })
 }
 
-/// A list of names, changed on one line.
+/// Asks for a list of names on one line.
 fn list(question: &str, before: Vec<String>) -> Result<SetChange<String>> {
     let shown: Vec<String> = before.iter().map(|name| quoted(name)).collect();
     let question = format!("{question} (with commas between them)");
@@ -119,7 +118,7 @@ fn list(question: &str, before: Vec<String>) -> Result<SetChange<String>> {
     Ok(change(before, parse(&typed)))
 }
 
-/// The name as [`parse`] reads it.
+/// Quotes a name as [`parse`] expects it.
 fn quoted(name: &str) -> String {
     match name.contains(',') || name.starts_with('"') {
         true => format!("\"{}\"", name.replace('"', "\"\"")),
@@ -127,7 +126,7 @@ fn quoted(name: &str) -> String {
     }
 }
 
-/// Names with commas between them, and spaces where somebody likes them.
+/// Parses names separated by commas and optional spaces.
 fn parse(typed: &str) -> Vec<String> {
     let pieces: Vec<String> = typed
         .split(',')
@@ -160,7 +159,7 @@ fn change(before: Vec<String>, after: Vec<String>) -> SetChange<String> {
     }
 }
 
-/// The labels of the repository, with those of the pull request chosen.
+/// Asks for labels of the repository; those of the pull request are preselected.
 async fn labels(repo: &Repo, pull: &PullRequest) -> Result<SetChange<String>> {
     let before: Vec<String> = pull.labels.iter().map(|l| l.name.clone()).collect();
     let mut all = before.clone();

@@ -1,4 +1,4 @@
-//! Changes that are handed over as whole files: `--edit PATH=FILE` and `--delete PATH`.
+//! Changes as whole files: `--edit PATH=FILE` and `--delete PATH`.
 
 use std::{
     fs::File,
@@ -9,14 +9,13 @@ use forge_core::{Error, Result, model::FileEdit};
 
 use crate::cmd::pr::create::CreateArgs;
 
-/// More than any forge takes.
+/// Maximum size, above every forge's limit.
 const MOST: u64 = 64 * 1024 * 1024;
 
-/// The edits, with what the files here have.
+/// Reads the edits with their file contents.
 ///
-/// # Errors
-/// `invalid_input` for what is no `PATH=FILE`, a file that cannot be read, and standard input for
-/// two things.
+/// # Errors `invalid_input` for a malformed `PATH=FILE`, an unreadable file, and standard input
+/// used twice.
 pub(super) fn read(args: &CreateArgs) -> Result<Vec<FileEdit>> {
     let mut edits = Vec::new();
     let mut piped = args.body_file.as_deref() == Some("-");

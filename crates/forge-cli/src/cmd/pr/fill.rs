@@ -1,9 +1,9 @@
-//! Title and description from commits.
+//! Title and description from commit messages.
 
 use forge_core::{Error, Result};
 use forge_git::Git;
 
-/// Which commits say what.
+/// Commits that provide title and description.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fill {
     /// `--fill`
@@ -21,10 +21,9 @@ pub(super) struct Message {
     body: String,
 }
 
-/// The messages of the commits that `head` has and `base` lacks, oldest first. Merges are left out.
+/// Messages of the commits in `head` but not in `base`, oldest first, without merges.
 ///
-/// # Errors
-/// `invalid_input` when there is no such branch here; `git` when git fails.
+/// # Errors `invalid_input` if a branch does not exist here; `git` if git fails.
 pub(super) async fn messages(git: &Git, base: &str, head: &str) -> Result<Vec<Message>> {
     let range = format!("{base}..{head}");
     let output = git
@@ -66,13 +65,13 @@ fn parse(output: &str) -> Vec<Message> {
         .collect()
 }
 
-/// Whether a ref exists.
+/// Returns true if a ref exists.
 pub(super) async fn has(git: &Git, name: &str) -> bool {
     let args = ["rev-parse", "--verify", "--quiet", "--end-of-options", name];
     git.run(args).await.is_ok_and(|found| found.status == 0)
 }
 
-/// The first ref under which this clone knows `branch` of the base repository.
+/// The first local ref for `branch` of the base repository.
 pub(super) async fn known_as(git: &Git, branch: &str, remotes: &[&str]) -> Result<String> {
     let tracked = remotes.iter().map(|r| format!("refs/remotes/{r}/{branch}"));
     for name in tracked.chain([format!("refs/heads/{branch}")]) {
@@ -87,10 +86,9 @@ pub(super) async fn known_as(git: &Git, branch: &str, remotes: &[&str]) -> Resul
     .with_hint("fetch it, or pass --title and --body"))
 }
 
-/// Title and description, in gh's form.
+/// Composes title and description as gh does.
 ///
-/// # Errors
-/// `precondition_failed` when there is no commit.
+/// # Errors `precondition_failed` if there is no commit.
 pub(super) fn fill(messages: &[Message], how: Fill, branch: &str) -> Result<(String, String)> {
     let Some(first) = messages.first() else {
         return Err(Error::precondition(
@@ -118,7 +116,7 @@ pub(super) fn fill(messages: &[Message], how: Fill, branch: &str) -> Result<(Str
     Ok((humanised(branch), body))
 }
 
-/// `fix-the_thing` as `fix the thing`.
+/// Turns `fix-the_thing` into `fix the thing`.
 pub(super) fn humanised(branch: &str) -> String {
     branch.replace(['-', '_'], " ").trim().to_owned()
 }
@@ -128,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_commit_is_taken_as_it_is_and_several_are_listed() {
+    fn single_commit_is_copied_and_several_are_listed() {
         let two = parse("One\nbody 1\n\nmore\n\0Two\n\0");
         assert_eq!(
             fill(&two[..1], Fill::All, "b").unwrap(),

@@ -91,10 +91,9 @@ pub struct ListArgs {
     pub json: JsonArgs,
 }
 
-/// Runs it.
+/// Prints the list.
 ///
-/// # Errors
-/// When the list cannot be read.
+/// If the list cannot be read.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ListArgs) -> Result<Exit> {
     let selection = Selection::from_args(&args.json, PULL_FIELDS)?;
     let repo = ctx.repo(repo).await?;
@@ -113,7 +112,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ListArgs) -> Result<Exit>
         let mut page = repo.list(&query, request).await?;
         compared.set(compared.get() + page.scanned.unwrap_or_default());
         if !query.touches.is_empty() && page.items.len() < limit {
-            // A scan that a forge ended is not taken up again.
+            // A scan that the forge ended is not resumed.
             page.next = None;
         }
         Ok(page)
@@ -141,7 +140,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ListArgs) -> Result<Exit>
     Ok(Exit::Ok)
 }
 
-/// What the flags ask for.
+/// Builds the query of the flags.
 pub(super) fn query(
     args: &ListArgs,
     selection: Option<&Selection<PullRequest, PrFields>>,
@@ -256,7 +255,7 @@ mod tests {
     use crate::cmd::pr::sample::pull;
 
     #[test]
-    fn a_row_is_one_line_that_commands_no_terminal() {
+    fn row_is_one_line_without_escapes() {
         let p = PullRequest {
             title: "a \n\tb\u{1b}[2J".into(),
             head_branch: "x\u{202e}".into(),
@@ -266,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_has_ghs_columns() {
+    fn row_has_the_columns_of_gh() {
         let row_of = |state, draft| {
             row(&PullRequest {
                 state,
@@ -283,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_head_from_another_repository_has_its_owner() {
+    fn cross_repository_head_shows_the_owner() {
         let fork = forge_core::RepoId {
             kind: forge_core::ForgeKind::GITHUB,
             host: "github.com".into(),

@@ -67,8 +67,7 @@ impl From<ReasonArg> for LockReason {
 
 /// Runs `forge pr lock`.
 ///
-/// # Errors
-/// When the forge has no locks, or the viewer may not lock it.
+/// If the forge has no locks, or the viewer may not lock it.
 pub async fn lock(ctx: &Ctx, repo: Option<&str>, args: &LockArgs) -> Result<Exit> {
     set(ctx, repo, &args.selector, || {
         let reason = match args.reason {
@@ -96,7 +95,7 @@ async fn set(
 ) -> Result<Exit> {
     let none = PrFields::NONE;
     let selected = select::pull(ctx, repo, Some(named), Unnamed::NotWithRepo, none).await?;
-    // No question is asked for what is refused afterwards.
+    // The capability is checked before any question.
     require(&selected.repo, Capability::PrLock)?;
     let lock = wanted()?;
     let outcome = selected.repo.set_lock(&selected.id, lock).await?;

@@ -71,10 +71,9 @@ pub struct MergeArgs {
     pub wait: WaitArgs,
 }
 
-/// Runs it.
+/// Merges a pull request.
 ///
-/// # Errors
-/// When the pull request cannot be merged; then nothing is changed.
+/// If the pull request cannot be merged; then nothing is changed.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit> {
     let named = named_method(&args)?;
     let selected = select::pull(
@@ -98,7 +97,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
     }
     let config = ctx.config_for(&selected.repo).await?;
     let configured = config.merge_method();
-    // What a file of the repository sets is no answer of the person at the terminal.
+    // A setting in the repository's file does not replace the user's answer on a terminal.
     let asks = named.is_none() && ctx.ui.can_prompt();
     let method = match named.or(configured) {
         None if !asks => return Err(unnamed(&selected.repo.info().await?.merge_methods)),
@@ -107,7 +106,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
     let seen = match ctx.ui.is_tty() {
         true => {
             let view = selected.repo.view(&selected.id, VERDICT_FIELDS).await;
-            // Without questions, what cannot be read is left to the merge, which says why.
+            // Without questions, read failures are left to the merge, which reports them.
             match asks {
                 true => Some(view?),
                 false => view.ok(),
@@ -146,10 +145,10 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
         Some(pull) if asks && pull.state != PrState::Merged => {
             merge_prompt::check(pull, &req)?;
             merge_prompt::ask(ctx, repo, &selected.repo, pull, configured, &mut req).await?;
-            // What was shown is what is merged.
+            // The head that was shown is the one to merge.
             req.expected_head = req.expected_head.or(pull.head_id().map(str::to_owned));
         }
-        // Where the head is a patch, the merge is of what was judged.
+        // If the head is a patch, the judged one is the one to merge.
         Some(pull) if pull.state == PrState::Open => {
             req.expected_head = req.expected_head.or(pull.head_patch.clone());
         }
@@ -165,9 +164,9 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
             "Pull request {} was already merged",
             pull_name(&selected.id)
         );
-        // What the forge keeps may be more than was merged.
+        // A branch that the forge keeps may have more commits than were merged.
         let goes = req.delete_branch && outcome.steps.iter().all(|step| step.done);
-        // Where nothing was changed, the first warning says this very thing.
+        // The first warning of an unchanged outcome repeats the message.
         let merge = if outcome.unchanged {
             ctx.ui.already(outcome, &already)?
         } else {
@@ -192,7 +191,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
         }
         return Ok(Exit::Ok);
     }
-    // What neither was done nor waits is under way, which a warning says.
+    // A merge that is neither done nor queued is in progress, as a warning says.
     let complete = outcome.steps.iter().all(|step| step.done);
     let under_way = outcome.value.queued && !complete;
     let merge = ctx.ui.outcome(outcome)?;
@@ -204,14 +203,14 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
         return delete_left_head(ctx, &selected, &merge).await;
     }
     let over = !merge.queued && merge.queue_position.is_none();
-    // A branch that the forge keeps stays here, too.
+    // If the forge keeps the branch, the local one stays, too.
     if req.delete_branch && over && complete {
         clone_branch::leave(ctx, repo, &selected.repo, &merge.pull_request, Base::Moved).await?;
     }
     Ok(Exit::Ok)
 }
 
-/// Says which requirements of the verdict the merge of `pull`, which is open, passes over.
+/// Prints the requirements that the merge of the open `pull` ignores.
 async fn warn_of_requirements(ctx: &Ctx, repo: &Repo, pull: &PullRequest) {
     let Ok(config) = ctx.config() else {
         return;
@@ -229,8 +228,8 @@ async fn warn_of_requirements(ctx: &Ctx, repo: &Repo, pull: &PullRequest) {
     }
 }
 
-/// Deletes the head branch of a merged pull request, on which the user stands: its base branch is
-/// switched to first.
+/// Deletes the checked-out head branch of a merged pull request, after switching to its base
+/// branch.
 async fn delete_left_head(ctx: &Ctx, selected: &SelectedPull, merge: &Merge) -> Result<Exit> {
     if clone_branch::switch_to_base(ctx, &merge.pull_request).await? {
         let req = MergeReq {
@@ -265,7 +264,7 @@ fn named_method(args: &MergeArgs) -> Result<Option<MergeMethod>> {
     }
 }
 
-/// The failure where nobody can be asked: gh's words, with the methods that there are.
+/// The error if the user cannot be asked: gh's message, with the available methods.
 fn unnamed(methods: &[MergeMethod]) -> Error {
     let all = [MergeMethod::Merge, MergeMethod::Rebase, MergeMethod::Squash];
     let here = |method: &MergeMethod| methods.is_empty() || methods.contains(method);
@@ -293,7 +292,7 @@ fn unnamed(methods: &[MergeMethod]) -> Error {
     ))
 }
 
-/// For a terminal; on a pipe success is silent, as it is for gh.
+/// Prints the result on a terminal; on a pipe, success is silent, as in gh.
 fn report(ctx: &Ctx, merge: &Merge, method: Option<MergeMethod>) {
     let pull = &merge.pull_request;
     if let Some(position) = merge.queue_position {

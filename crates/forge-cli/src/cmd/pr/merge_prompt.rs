@@ -1,4 +1,4 @@
-//! Summary and questions of `forge pr merge` on a terminal where no method is named.
+//! Summary and questions of `forge pr merge` on a terminal without a method flag.
 
 use forge_core::{
     Action, Capability, Error, Hint, Op, Param, Precondition, Repo, Result,
@@ -18,7 +18,7 @@ use crate::{
     ui::{editor, prompt, time::plural},
 };
 
-/// Shows what is about to be merged: number, title, branches, checks and open threads.
+/// Prints the summary: number, title, branches, checks and open threads.
 pub(super) fn show(ctx: &Ctx, pull: &PullRequest) {
     let ui = &ctx.ui;
     ui.note(&format!("Merging pull request {}", pull_with_title(pull)));
@@ -61,11 +61,10 @@ fn counted(count: usize, unit: &str) -> String {
     plural(i64::try_from(count).unwrap_or(i64::MAX), unit)
 }
 
-/// Refuses what the merge would refuse, before somebody answers questions in vain.
+/// Refuses a merge that would fail, before the user answers questions.
 ///
-/// # Errors
-/// `precondition_failed` for a closed one; and unless it waits for its requirements, for a draft,
-/// for conflicts and for rules that are not met.
+/// `precondition_failed` for a closed pull request; for a draft, conflicts or unmet rules as well,
+/// unless the merge waits for its requirements.
 pub(super) fn check(pull: &PullRequest, req: &MergeReq) -> Result<()> {
     let (pr, key) = (&pull.id, &pull.id.key);
     if pull.state == PrState::Closed {
@@ -93,7 +92,7 @@ pub(super) fn check(pull: &PullRequest, req: &MergeReq) -> Result<()> {
         return Err(conflicts(pull, found));
     }
     let mut rules = pull.base_rules.iter().flat_map(|base| &base.rules);
-    // With a queue GitHub says BLOCKED of what the queue would take.
+    // With a merge queue, GitHub reports BLOCKED even if the queue would accept.
     if req.admin || rules.any(|rule| rule.wants == BaseRuleKind::MergeQueue) {
         return Ok(());
     }
@@ -122,11 +121,10 @@ fn conflicts(pull: &PullRequest, found: &Mergeability) -> Error {
         .with_hint("merge the base branch into the head, solve the conflicts and push")
 }
 
-/// Asks for the method, whether the head branch goes, and what is next, and fills `req` in.
-/// `configured` is the method that Enter takes.
+/// Asks for method, branch deletion and next step, and fills in `req`. `configured` is the default
+/// method.
 ///
-/// # Errors
-/// `cancelled`; when the terminal, the editor or the repository cannot be used.
+/// `cancelled`; if the terminal, the editor or the repository is not usable.
 pub(super) async fn ask(
     ctx: &Ctx,
     flag: Option<&str>,
@@ -142,7 +140,7 @@ pub(super) async fn ask(
     {
         req.delete_branch = prompt::confirm(&question)?;
     }
-    // A rebase keeps the messages of the commits.
+    // A rebase keeps the commit messages.
     let next: &[&str] = match method {
         MergeMethod::Rebase => &["Submit", "Cancel"],
         MergeMethod::Merge | MergeMethod::Squash => &[
@@ -173,7 +171,7 @@ pub(super) async fn ask(
     }
 }
 
-/// The methods of the repository, in gh's order.
+/// Asks for a method of the repository, in gh's order.
 async fn ask_method(repo: &Repo, configured: Option<MergeMethod>) -> Result<MergeMethod> {
     let allowed = repo.info().await?.merge_methods;
     let methods: Vec<(MergeMethod, &str)> = [
@@ -182,7 +180,7 @@ async fn ask_method(repo: &Repo, configured: Option<MergeMethod>) -> Result<Merg
         (MergeMethod::Squash, "Squash and merge"),
     ]
     .into_iter()
-    // A token that may not see the settings sees none allowed.
+    // A token without access to the settings gets an empty list.
     .filter(|(method, _)| allowed.is_empty() || allowed.contains(method))
     .collect();
     let titles: Vec<&str> = methods.iter().map(|(_, title)| *title).collect();
@@ -193,7 +191,7 @@ async fn ask_method(repo: &Repo, configured: Option<MergeMethod>) -> Result<Merg
     method.ok_or_else(prompt::cancelled)
 }
 
-/// The question whether the head branch goes; `None` where there is none to delete.
+/// The question about deleting the head branch; `None` without a branch to delete.
 async fn deletion(
     ctx: &Ctx,
     flag: Option<&str>,
@@ -212,7 +210,7 @@ async fn deletion(
     )
 }
 
-/// The subject that an editor begins with: what the forge would write, as far as that is known.
+/// The initial subject in the editor: the forge's own, as far as known.
 fn subject(pull: &PullRequest, method: MergeMethod) -> String {
     match (method, pull.number) {
         (MergeMethod::Merge, Some(number)) => {
@@ -223,7 +221,7 @@ fn subject(pull: &PullRequest, method: MergeMethod) -> String {
     }
 }
 
-/// The same for the message below the subject.
+/// The initial message below the subject.
 fn body(pull: &PullRequest, method: MergeMethod) -> String {
     match method {
         MergeMethod::Squash => pull.description.clone(),

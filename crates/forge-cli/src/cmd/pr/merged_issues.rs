@@ -1,4 +1,4 @@
-//! What a merge does with the issues that its pull request closes.
+//! Moves or closes issues after the merge of a pull request.
 
 use forge::workflow::{MergeEffects, MergeReport, MergeStep, Workflow, linked_issues};
 use forge_core::{
@@ -10,11 +10,11 @@ use forge_core::{
 
 use crate::ctx::Ctx;
 
-/// What a failure after the merge means.
+/// The effect of a failure after the merge.
 const UNMOVED: &str = "the merge is done, and no issue was moved";
 
-/// Moves or closes the issues of a merge that happened, and says so on stderr. A merge that is to
-/// happen later moves none. Nothing here fails: the merge is done.
+/// Moves or closes the issues of a completed merge, and reports it on stderr. A pending merge moves
+/// none. Failures are warnings: the merge is done.
 pub(super) async fn apply(
     ctx: &Ctx,
     repo: &Repo,
@@ -46,7 +46,7 @@ pub(super) async fn apply(
         return;
     }
     let effects = MergeEffects::new(repo.clone(), workflow.as_ref(), hosts);
-    // An issue that was opened again before this very merge is one that the merge closes.
+    // An issue reopened before this merge is closed by it.
     let mut judged = pull.clone();
     if !merge.already_merged {
         judged.state = PrState::Open;
@@ -61,17 +61,15 @@ pub(super) async fn apply(
     note_left(ctx, &report);
 }
 
-/// The workflow that a merge moves issues by. It is read before the merge: a head must not say what
-/// its own merge does.
+/// The workflow of the merge, read before it: a head must not define the effects of its own merge.
 ///
-/// # Errors
-/// `config` for one that cannot be used.
+/// # Errors `config` for an unusable workflow.
 pub(super) async fn workflow(ctx: &Ctx, repo: &Repo) -> Result<Option<Workflow>> {
     ctx.forges()?.merge_workflow(repo).await
 }
 
-/// The merged pull request with the issues that it closes. Where lines of the description name them,
-/// one without such a line is not read again.
+/// The merged pull request with the issues that it closes. If links are lines of the description, a
+/// description without such lines costs no read.
 async fn with_issues(ctx: &Ctx, repo: &Repo, merge: &Merge) -> Option<PullRequest> {
     let mut pull = merge.pull_request.clone();
     let hosts = ctx.forges().ok()?.hosts();
@@ -82,7 +80,7 @@ async fn with_issues(ctx: &Ctx, repo: &Repo, merge: &Merge) -> Option<PullReques
             return None;
         }
     }
-    // Where lines of the description are the links, the merge has brought them.
+    // Links in the description came with the merge's answer.
     if !matches!(closing(repo), Support::ClientSide { .. }) {
         match repo.view(&pull.id, PrFields::LINKED_ISSUES).await {
             Ok(viewed) => pull = viewed,
@@ -94,14 +92,14 @@ async fn with_issues(ctx: &Ctx, repo: &Repo, merge: &Merge) -> Option<PullReques
         warn_of_unread(ctx, &pull);
     }
     if !merge.queued {
-        // What the forge shows may lag behind the merge that it has just made.
+        // The forge's answer may lag behind the merge.
         pull.state = PrState::Merged;
         pull.merge_commit = pull.merge_commit.or_else(|| merge.commit.clone());
     }
     Some(pull)
 }
 
-/// A failure that stops nothing, as a warning.
+/// Converts an error into a warning.
 pub(super) fn warning_of(e: &Error, what: &str) -> Warning {
     let warning = Warning::new(format!("{what}: {}", e.message()));
     match e.hint() {
@@ -110,7 +108,7 @@ pub(super) fn warning_of(e: &Error, what: &str) -> Warning {
     }
 }
 
-/// Says which of the issues could not be read.
+/// Warns about unreadable issues.
 pub(crate) fn warn_of_unread(ctx: &Ctx, pull: &PullRequest) {
     let unread = |w: &&Warning| w.section == Some("linked_issues");
     for warning in pull.warnings.iter().filter(unread) {
@@ -126,7 +124,7 @@ pub(crate) fn lines(report: &MergeReport) -> Vec<String> {
     lines.map(|l| text::one_line(&l).into_owned()).collect()
 }
 
-/// The issues that stay as they are, and why: a failure is a warning.
+/// Prints the unchanged issues with reasons; failures are warnings.
 pub(crate) fn note_left(ctx: &Ctx, report: &MergeReport) {
     let did = if report.moves { "moved" } else { "closed" };
     for left in &report.skipped {
@@ -139,12 +137,12 @@ pub(crate) fn note_left(ctx: &Ctx, report: &MergeReport) {
     }
 }
 
-/// Whether the forge closes the issues of a merge without us.
+/// Returns true if the forge itself closes the issues of a merge.
 fn closes_itself(repo: &Repo) -> bool {
     matches!(closing(repo), Support::Native)
 }
 
-/// How the issues of a merge are closed.
+/// The forge's support for closing issues.
 fn closing(repo: &Repo) -> Support {
     let capabilities = repo.client().forge().capabilities();
     capabilities.get(Capability::PrCreateCloses)

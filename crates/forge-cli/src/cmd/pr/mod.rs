@@ -138,7 +138,7 @@ pub enum PrCommand {
 }
 
 impl PrCommand {
-    /// The flags that say how long to wait; `None` for a command that only reads.
+    /// The wait flags; `None` for a command that only reads.
     #[must_use]
     pub fn wait(&self) -> Option<&WaitArgs> {
         match self {
@@ -170,10 +170,9 @@ impl PrCommand {
 
 /// Runs a command on pull requests.
 ///
-/// # Errors
-/// Whatever stops it.
+/// As the command.
 pub async fn run(ctx: &Ctx, args: PrArgs) -> Result<Exit> {
-    // As for gh, the last one counts where one is meant.
+    // As in gh, the last `-R` counts, except for commands that take several.
     let repo = args.repo.last().map(String::as_str);
     let repos = &args.repo;
     match args.command {

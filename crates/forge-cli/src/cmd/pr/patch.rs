@@ -1,4 +1,4 @@
-//! Changes that are handed over as a patch: from a file, or made from a branch of the clone.
+//! Changes as a patch: from a file, or made from a local branch.
 
 use std::{
     fs::File,
@@ -15,13 +15,12 @@ use forge_git::quoted;
 use super::{create::default_base, shared::has};
 use crate::ctx::Ctx;
 
-/// More than any forge takes.
+/// Maximum size, above every forge's limit.
 const MOST: u64 = 64 * 1024 * 1024;
 
-/// The bytes of `--patch`: a file, or standard input for `-`.
+/// Reads `--patch`: a file, or standard input for `-`.
 ///
-/// # Errors
-/// `invalid_input` for a file that cannot be read, is empty or too large.
+/// # Errors `invalid_input` for a file that is unreadable, empty or too large.
 pub(super) fn read(path: &str) -> Result<Vec<u8>> {
     let refused = |why: String| {
         Error::invalid("patch", why)
@@ -45,31 +44,29 @@ pub(super) fn read(path: &str) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// A patch that was made from a branch which is in the clone alone.
+/// A patch of a branch that is only in the clone.
 pub(super) struct Unpushed {
     pub(super) patch: Vec<u8>,
-    /// Of which commits: `main..feature, 2 commits`.
+    /// The commits: `main..feature, 2 commits`.
     pub(super) commits: String,
 }
 
-/// Whether a pull request is to be opened from a branch of the repository itself.
+/// Returns true for a pull request from a branch of the repository itself.
 fn is_by_branch(req: &CreatePull) -> bool {
     req.patch.is_none() && req.edits.is_empty() && req.head.owner.is_none()
 }
 
-/// The patch of a head branch that a repository does not have, and a clone of it has; `None` where
-/// the forge takes no patches as rounds, or this is no such clone.
+/// The patch of a head branch that is in a clone but not in the repository; `None` if the forge
+/// accepts no patches as rounds, or this is no such clone.
 ///
-/// # Errors
-/// As [`of_branch`]; `invalid_input` also when the clone does not have the commits of the pull
-/// request that this one builds on.
+/// As [`of_branch`]; also `invalid_input` if the clone lacks the commits of the pull request below.
 pub(super) async fn of_unpushed(
     ctx: &Ctx,
     repo: &Repo,
     req: &CreatePull,
 ) -> Result<Option<Unpushed>> {
     let branch = &req.head.branch;
-    // Where a pull request follows its branch, the branch is to be pushed.
+    // On a forge whose pull requests follow branches, the branch has to be pushed.
     let takes = has(repo, Capability::PrCreatePatch) && has(repo, Capability::PrResubmit);
     if !is_by_branch(req) || !takes {
         return Ok(None);
@@ -95,7 +92,7 @@ pub(super) async fn of_unpushed(
             Some(oid) => commit(ctx, oid).await,
             None => None,
         };
-        // Without it the patch would have the changes of that one, too.
+        // The patch would otherwise contain the changes of the pull request below.
         if tip.is_none() {
             let key = &below.id.key;
             return Err(Error::invalid(
@@ -119,8 +116,8 @@ pub(super) async fn of_unpushed(
     Ok(Some(Unpushed { patch, commits }))
 }
 
-/// What to know of a pull request that was opened from a branch, where the clone's own is ahead of
-/// it: what was not pushed is not in it, and follows in another round.
+/// The warning for a new pull request whose local branch is ahead: unpushed commits are not
+/// included, and need another round.
 pub(super) async fn left_out(
     ctx: &Ctx,
     repo: &Repo,
@@ -138,7 +135,7 @@ pub(super) async fn left_out(
     }
     let ahead = format!("{pushed}..{here}");
     let args = ["rev-list", "--count", "--end-of-options", &ahead];
-    // A commit that the clone does not have is ahead of it.
+    // The pull request may have commits that the clone lacks; then nothing is reported.
     let count = ctx.git().run_ok(args).await.ok()?;
     let count: u64 = String::from_utf8(count).ok()?.trim().parse().ok()?;
     let (commits, are) = match count {
@@ -154,12 +151,10 @@ pub(super) async fn left_out(
     Some(Warning::new(message).with_hint(hint))
 }
 
-/// The commits of a branch of the clone that the base branch has not, nor `below`, what they build
-/// on.
+/// The patch of a local branch: its commits without those of the base branch and of `below`.
 ///
-/// # Errors
-/// `invalid_input` when the clone does not have the branch or the base, or the branch has nothing
-/// new, or a merge commit that changes files by itself.
+/// # Errors `invalid_input` if the clone lacks the branch or the base, or the branch has no new
+/// commits, or a merge commit with changes of its own.
 pub(super) async fn of_branch(
     ctx: &Ctx,
     repo: &Repo,
@@ -200,7 +195,7 @@ pub(super) async fn of_branch(
     Ok(patch)
 }
 
-/// Whether a round of this repository is a patch; on Tangled 1.0 it is two commits.
+/// Returns true if a round of this repository is a patch; on Tangled 1.0 it is two commits.
 async fn takes_patches(repo: &Repo) -> Result<bool> {
     let here = repo.capabilities().await?;
     Ok(here
@@ -208,7 +203,7 @@ async fn takes_patches(repo: &Repo) -> Result<bool> {
         .any(|(c, support)| *c == Capability::PrCreatePatch && support.is_yes()))
 }
 
-/// The commit that the changes are on top of.
+/// The base commit of the changes.
 async fn base(ctx: &Ctx, repo: &Repo, name: &str, below: Option<&PrKey>) -> Result<String> {
     if let Some(key) = below {
         let id = PrId {

@@ -25,10 +25,9 @@ pub struct ReadyArgs {
     pub wait: WaitArgs,
 }
 
-/// Runs it.
+/// Marks a pull request as ready, or as a draft.
 ///
-/// # Errors
-/// When the pull request is not open, or the forge has no drafts.
+/// If the pull request is not open, or the forge has no drafts.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ReadyArgs) -> Result<Exit> {
     let selected = select::pull(
         ctx,

@@ -25,10 +25,9 @@ pub struct ReopenArgs {
     pub wait: WaitArgs,
 }
 
-/// Runs it.
+/// Reopens a pull request.
 ///
-/// # Errors
-/// When the pull request cannot be reopened.
+/// If the pull request cannot be reopened.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ReopenArgs) -> Result<Exit> {
     let selected = select::pull(
         ctx,

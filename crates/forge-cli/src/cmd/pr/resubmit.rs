@@ -38,10 +38,9 @@ pub struct ResubmitArgs {
     pub wait: WaitArgs,
 }
 
-/// Runs it.
+/// Submits a new round.
 ///
-/// # Errors
-/// When there is nothing new to submit from, or the forge has no rounds; then nothing is changed.
+/// If there are no new changes, or the forge has no rounds; then nothing is changed.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ResubmitArgs) -> Result<Exit> {
     let flags = args.json.or_all(FIELDS.iter().map(|f| f.name));
     let selection = Selection::from_args(&flags, FIELDS)?;
@@ -80,8 +79,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ResubmitArgs) -> Result<E
     Ok(Exit::Ok)
 }
 
-/// The fields of `--json`: the word on who can see the round, and what a script needs of the pull
-/// request.
+/// The fields of `--json`: the ingestion of the round, and the pull request's fields for scripts.
 const FIELDS: &[Field<Outcome<PullRequest>>] = &[
     Field {
         name: "headRefOid",

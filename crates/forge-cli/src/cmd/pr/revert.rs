@@ -34,10 +34,9 @@ pub struct RevertArgs {
     pub wait: WaitArgs,
 }
 
-/// Runs it.
+/// Creates a pull request that reverts a merged one.
 ///
-/// # Errors
-/// When the pull request is not merged, or what came after it conflicts.
+/// If the pull request is not merged, or later changes conflict.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &RevertArgs) -> Result<Exit> {
     let selected = select::pull(
         ctx,

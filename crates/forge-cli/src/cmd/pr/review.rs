@@ -80,11 +80,11 @@ pub struct ReviewArgs {
 pub struct LineComment {
     /// The file.
     pub path: String,
-    /// The (last) line.
+    /// The last (or only) line.
     pub line: u64,
     /// The first line of a range.
     pub start_line: Option<u64>,
-    /// On which side they are counted.
+    /// The side of the line numbers.
     pub side: Side,
     /// The text.
     pub body: String,
@@ -140,8 +140,7 @@ impl From<LineComment> for NewThread {
 impl FromStr for LineComment {
     type Err = String;
 
-    /// The first `:LINES=` ends the path, so that neither a `:` or `=` in the path nor one in the
-    /// text needs a quote.
+    /// The first `:LINES=` ends the path, so that `:` and `=` elsewhere need no quotes.
     fn from_str(text: &str) -> Result<Self, String> {
         let place = text.match_indices(':').find_map(|(colon, _)| {
             let (path, rest) = (text.get(..colon)?, text.get(colon + 1..)?);
@@ -201,7 +200,7 @@ mod args_tests {
     }
 
     #[test]
-    fn reads_line_range_side_and_odd_paths() {
+    fn line_comment_parses_range_side_and_odd_paths() {
         assert_eq!(
             parse("a.rs:3=x=y:4=z"),
             ("a.rs".into(), Side::Right, None, 3, "x=y:4=z".into())
@@ -217,7 +216,7 @@ mod args_tests {
     }
 
     #[test]
-    fn refuses_what_names_no_line() {
+    fn line_comment_without_a_line_is_refused() {
         for bad in [
             "",
             "a.rs",
@@ -234,10 +233,9 @@ mod args_tests {
     }
 }
 
-/// Runs it.
+/// Submits a review.
 ///
-/// # Errors
-/// When the review is refused; then nothing of it is stored.
+/// If the review is refused; then nothing is stored.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: ReviewArgs) -> Result<Exit> {
     if let Some(key) = &args.dismiss {
         return dismiss(ctx, repo, &args, key).await;
@@ -319,7 +317,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: ReviewArgs) -> Result<Exit
     Ok(Exit::Ok)
 }
 
-/// Whether the user writes a text: an approval needs none, and Enter skips it, as for gh.
+/// Asks for a text unless the user skips it: an approval needs none, as in gh.
 fn write_body(verdict: Verdict) -> Result<bool> {
     const WRITE: &str = "Open the editor";
     let items: &[&str] = match verdict {
@@ -356,7 +354,7 @@ async fn dismiss(ctx: &Ctx, repo: Option<&str>, args: &ReviewArgs, key: &str) ->
     Ok(Exit::Ok)
 }
 
-/// Comments on lines alone are a review without a verdict.
+/// The verdict; a review with only line comments has none.
 fn verdict(args: &ReviewArgs, inline: bool) -> Option<Verdict> {
     if args.approve {
         Some(Verdict::Approve)
@@ -372,7 +370,7 @@ fn blank_body(kind: &str) -> Error {
         .with_hint("pass the text with --body or --body-file")
 }
 
-/// One comment of `--comments-file`, in the words of GitHub's REST API.
+/// A comment of `--comments-file`, with the names of GitHub's REST API.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct FileComment {
@@ -385,7 +383,7 @@ struct FileComment {
     subject_type: SubjectType,
 }
 
-/// What a comment is about: a line has to be named, so that one which was forgotten is noticed.
+/// The subject of a comment. Only an explicit `file` may omit the line.
 #[derive(Clone, Copy, Default, Deserialize, PartialEq)]
 #[serde(rename_all = "lowercase")]
 enum SubjectType {
@@ -418,7 +416,7 @@ impl From<FileComment> for NewThread {
     }
 }
 
-/// A file of comments may be longer than one of them.
+/// Maximum size of the file, in comments of maximum length.
 const COMMENTS_MAX: usize = 100;
 
 fn read_comments(path: &str, repo: &Repo) -> Result<Vec<NewThread>> {

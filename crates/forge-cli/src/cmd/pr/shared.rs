@@ -6,7 +6,7 @@ use forge_core::{
 
 use crate::ui::json::is_cross_repository;
 
-/// `owner/name`, or the whole locator of a repository that has no owner.
+/// `owner/name`, or the whole locator of a repository without owner.
 pub(crate) fn repo_name(id: &RepoId) -> String {
     match id.owner_and_name() {
         Some((owner, name)) => format!("{owner}/{name}"),
@@ -24,7 +24,7 @@ pub(super) fn pull_with_title(p: &PullRequest) -> String {
     format!("{} ({})", pull_name(&p.id), text::one_line(&p.title))
 }
 
-/// The head branch as people see it: `owner:branch` where it comes from another repository.
+/// The head branch for display: `owner:branch` from another repository.
 pub(super) fn head_label(p: &PullRequest) -> String {
     match p.head_repo.as_ref().and_then(RepoId::owner_and_name) {
         Some((owner, _)) if is_cross_repository(p) => format!("{owner}:{}", p.head_branch),
@@ -42,13 +42,13 @@ pub(super) fn state_word(p: &PullRequest) -> &'static str {
     }
 }
 
-/// What a flag was given. As for gh, nothing is none: scripts pass variables that may be empty.
+/// The value of a flag. As in gh, an empty value counts as absent: scripts pass empty variables.
 pub(crate) fn given(value: Option<&String>) -> Option<String> {
     value.filter(|text| !text.is_empty()).cloned()
 }
 
-/// Names that were given in one list, where gh lets quotes keep a comma inside of a name:
-/// `bug,"good, first"`. They come here split at every comma. An empty one is none.
+/// Joins a list that clap split at every comma: in gh, quotes keep a comma within a name:
+/// `bug,"good, first"`. Empty names are dropped.
 pub(crate) fn names(pieces: &[String]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     let mut open: Option<String> = None;
@@ -63,23 +63,23 @@ pub(crate) fn names(pieces: &[String]) -> Vec<String> {
             None => names.push(text),
         }
     }
-    // A quote that nothing closes is part of the name.
+    // An unclosed quote is part of the name.
     names.extend(open);
     names.retain(|name| !name.is_empty());
     names
 }
 
-/// People and teams that were given in one list.
+/// Parses a list of people and teams.
 pub(super) fn reviewers(pieces: &[String]) -> Vec<Reviewer> {
     names(pieces).iter().map(|r| Reviewer::parse(r)).collect()
 }
 
-/// Whether a quoted text ends with its quote: two of them stand for one inside.
+/// Returns true if a quoted text ends with its quote; a doubled quote stands for one.
 fn closes(rest: &str) -> bool {
     rest.bytes().rev().take_while(|b| *b == b'"').count() % 2 == 1
 }
 
-/// Refuses what the forge cannot do in any way, before anything is asked of it or of the user.
+/// Checks that the forge has a capability, before any request or question.
 pub(super) fn require(repo: &Repo, capability: Capability) -> Result<()> {
     match repo.client().forge().capabilities().get(capability) {
         Support::No { why, instead } => Err(Error::unsupported(capability, why, instead)),
@@ -87,7 +87,7 @@ pub(super) fn require(repo: &Repo, capability: Capability) -> Result<()> {
     }
 }
 
-/// Whether the forge can do it in any way.
+/// Returns true if the forge has a capability in any form.
 pub(crate) fn has(repo: &Repo, capability: Capability) -> bool {
     repo.client().forge().capabilities().has(capability)
 }
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_not_given() {
+    fn empty_flag_value_counts_as_absent() {
         assert_eq!(given(Some(&String::new())), None);
         assert_eq!(given(Some(&" ".to_owned())).as_deref(), Some(" "));
     }

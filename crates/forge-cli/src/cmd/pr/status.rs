@@ -35,10 +35,9 @@ pub struct StatusArgs {
     pub json: JsonArgs,
 }
 
-/// Runs it.
+/// Prints the status.
 ///
-/// # Errors
-/// When the forge does not know the viewer.
+/// If the forge does not know the viewer.
 pub async fn run(ctx: &Ctx, flag: Option<&str>, args: &StatusArgs) -> Result<Exit> {
     let selection = Selection::from_args(&args.json, PULL_FIELDS)?;
     let repo = ctx.repo(flag).await?;
@@ -93,7 +92,7 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, args: &StatusArgs) -> Result<Exi
     Ok(Exit::Ok)
 }
 
-/// What could not be read of the pull requests, each once.
+/// Prints the warnings of the pull requests, each once.
 pub(super) fn tell_of_rows(ctx: &Ctx, status: &PullStatus) {
     let mine = &status.created_by;
     let current = status.current_branch.iter();
@@ -105,12 +104,12 @@ pub(super) fn tell_of_rows(ctx: &Ctx, status: &PullStatus) {
     }
 }
 
-/// What the rows show beside the usual.
+/// Optional parts of the rows.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Rows {
-    /// Whether each can be merged.
+    /// The mergeability.
     pub conflicts: bool,
-    /// The repository of each.
+    /// The repository.
     pub repos: bool,
 }
 
@@ -180,7 +179,7 @@ fn line(c: Palette, p: &PullRequest, rows: Rows) -> String {
         if !notes.is_empty() {
             let _ = write!(out, "\n  {}", notes.join(" "));
         }
-        // As for gh, it stands on the first line where nothing else is to be said.
+        // As in gh, the merge note is on the first line if there is nothing else.
         if let Some(merge) = merge_note(c, p).filter(|_| rows.conflicts) {
             let _ = write!(out, " {merge}");
         }
@@ -215,7 +214,7 @@ fn merge_note(c: Palette, p: &PullRequest) -> Option<String> {
     match p.mergeability.as_ref()?.state {
         MergeState::Mergeable => Some(c.green("✓ No merge conflicts")),
         MergeState::Conflicting => Some(c.red("× Merge conflicts")),
-        // The first look has the forge work it out; who asked is told.
+        // The forge computes the mergeability after the first read, so it may be unknown here.
         MergeState::Unknown => Some(c.yellow("! Merge conflict status unknown")),
     }
 }
@@ -228,7 +227,7 @@ mod tests {
     use crate::cmd::pr::sample::pull;
 
     #[test]
-    fn the_sections_are_ghs() {
+    fn status_sections_match_gh() {
         let status = PullStatus {
             current_branch: None,
             created_by: vec![pull()],
@@ -263,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn who_asks_for_conflicts_is_told_that_they_are_unknown() {
+    fn unknown_conflicts_are_shown_if_requested() {
         let unknown = PullRequest {
             mergeability: Some(Mergeability {
                 state: MergeState::Unknown,

@@ -1,7 +1,7 @@
-//! Templates for descriptions, from the work tree.
+//! Description templates from the work tree.
 //!
-//! The text becomes public and the repository names the file, so it is read inside the work tree
-//! alone, and behind a link only where git tracks it: a link to `.env` would publish that.
+//! The text becomes public and the repository chooses the file, so only files within the work tree
+//! are read, and links only to tracked files: a link to `.env` would publish it.
 
 use std::{
     fs,
@@ -11,15 +11,15 @@ use std::{
 use forge_core::{Error, Result};
 use forge_git::{Git, TreeFile, read_tree_file};
 
-/// Where GitHub looks for them.
+/// The directories in which GitHub looks for templates.
 const PLACES: [&str; 3] = [".github", "", "docs"];
 const NAME: &str = "pull_request_template";
-/// More are not offered of one directory.
+/// Maximum number of templates per directory.
 const MAX_CHOICES: usize = 50;
-/// No template is longer, in bytes.
+/// Maximum size of a template, in bytes.
 const MAX: u64 = 1024 * 1024;
 
-/// The template that a description begins with, if the work tree has one.
+/// The default template of a description, if the work tree has one.
 pub(super) async fn default(git: &Git, root: &Path) -> Option<String> {
     for place in PLACES {
         let Ok(entries) = fs::read_dir(root.join(place)) else {
@@ -39,8 +39,7 @@ pub(super) async fn default(git: &Git, root: &Path) -> Option<String> {
     None
 }
 
-/// The templates of the work tree among which one is chosen, by name, each with its text; none where
-/// there is only [`default`].
+/// The templates to choose from, by name, each with its text; empty if there is only [`default`].
 pub(super) async fn choices(git: &Git, root: &Path) -> Vec<(String, String)> {
     let mut found: Vec<(String, String)> = Vec::new();
     for place in PLACES {
@@ -78,10 +77,9 @@ fn is_template(path: &Path) -> bool {
     extension.is_some_and(|e| matches!(e, "" | ".md" | ".txt"))
 }
 
-/// The template that `-T` names: a path, or a file of one of the template directories.
+/// Resolves `-T`: a path, or a file in a template directory.
 ///
-/// # Errors
-/// `invalid_input` when there is none in the work tree, or it is not a text.
+/// # Errors `invalid_input` if the file is not in the work tree, or not text.
 pub(super) async fn named(git: &Git, root: &Path, cwd: &Path, name: &str) -> Result<String> {
     let mut places = vec![cwd.join(name), root.join(name)];
     for place in PLACES {
@@ -104,7 +102,7 @@ pub(super) async fn named(git: &Git, root: &Path, cwd: &Path, name: &str) -> Res
     Err(missing(name))
 }
 
-/// The failure where no file is meant.
+/// The error for a missing template.
 pub(super) fn missing(name: &str) -> Error {
     Error::invalid("template", format!("there is no template '{name}'"))
         .with_hint("name a file of the work tree, or one of .github/PULL_REQUEST_TEMPLATE/")

@@ -47,7 +47,7 @@ pub enum ThreadCommand {
 }
 
 impl ThreadCommand {
-    /// The flags that say how long to wait; `None` for a command that only reads.
+    /// The wait flags; `None` for a command that only reads.
     #[must_use]
     pub fn wait(&self) -> Option<&WaitArgs> {
         match self {
@@ -106,10 +106,9 @@ pub struct ThreadReplyArgs {
     pub wait: WaitArgs,
 }
 
-/// Runs it.
+/// Runs a command on review threads.
 ///
-/// # Errors
-/// When a thread does not exist, or the forge refuses the change.
+/// If a thread does not exist, or the forge refuses the change.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: ThreadArgs) -> Result<Exit> {
     match args.command {
         ThreadCommand::List(args) => list(ctx, repo, &args).await,
@@ -123,10 +122,9 @@ async fn select(ctx: &Ctx, repo: Option<&str>, selector: Option<&str>) -> Result
     select::pull(ctx, repo, selector, Unnamed::NotWithRepo, PrFields::NONE).await
 }
 
-/// Every thread that passes the filter.
+/// Reads all threads that match the filter.
 ///
-/// # Errors
-/// When one of the pages cannot be read.
+/// If a page cannot be read.
 pub(super) async fn read(selected: &SelectedPull, filter: ThreadFilter) -> Result<Vec<Thread>> {
     let page_max = selected
         .repo
@@ -174,7 +172,7 @@ async fn list(ctx: &Ctx, repo: Option<&str>, args: &ThreadListArgs) -> Result<Ex
     Ok(Exit::Ok)
 }
 
-/// `src/lib.rs:10-12`, with an `L` before lines of the base.
+/// `src/lib.rs:10-12`; `L` marks lines of the base.
 fn place(t: &Thread) -> String {
     let side = if t.side == forge_core::model::Side::Left {
         "L"
@@ -196,7 +194,7 @@ fn state(t: &Thread) -> &'static str {
     }
 }
 
-/// Id, state, place, author, number of comments, first line: separated by tabs.
+/// Id, state, place, author, number of comments, first line, separated by tabs.
 fn row(t: &Thread) -> String {
     let first = t.comments.first();
     let author = first.map_or("", |c| c.author.login.as_str());

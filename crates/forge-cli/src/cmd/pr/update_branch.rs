@@ -30,10 +30,9 @@ pub struct UpdateBranchArgs {
     pub wait: WaitArgs,
 }
 
-/// Runs it.
+/// Updates the head branch from the base.
 ///
-/// # Errors
-/// When the pull request is not open, head and base conflict, or the forge cannot do it.
+/// If the pull request is not open, head and base conflict, or the forge cannot do it.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &UpdateBranchArgs) -> Result<Exit> {
     let selected = select::pull(
         ctx,
@@ -55,14 +54,14 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &UpdateBranchArgs) -> Resu
     };
     let mut outcome = selected.repo.update_branch(&selected.id, &req).await?;
     let done = if outcome.unchanged {
-        // What the warning would say is the answer.
+        // The answer says the same as the warning.
         outcome.warnings.clear();
         "PR branch already up-to-date"
     } else {
         "PR branch updated"
     };
     ctx.ui.outcome(outcome)?;
-    // gh says it on stdout, also on a pipe.
+    // gh prints this on stdout, also on a pipe.
     let mark = ctx.ui.palette().green("✓");
     ctx.ui.line(&format!("{mark} {done}"))?;
     Ok(Exit::Ok)

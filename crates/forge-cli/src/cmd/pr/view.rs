@@ -43,13 +43,12 @@ pub struct ViewArgs {
     pub json: JsonArgs,
 }
 
-/// Runs it.
+/// Prints a pull request.
 ///
-/// # Errors
-/// When the pull request cannot be read.
+/// If the pull request cannot be read.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ViewArgs) -> Result<Exit> {
     let selection = Selection::from_args(&args.json, PULL_FIELDS)?;
-    // What is shown, and nothing more: a section costs a request or more.
+    // Only shown sections are read: each costs a request or more.
     let head = PrFields::STATS | PrFields::PROJECTS | PrFields::AUTO_MERGE | PrFields::DEPENDS_ON;
     let mut fields = match &selection {
         Some(selection) => selection.sections(),
@@ -67,7 +66,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ViewArgs) -> Result<Exit>
     }
     let pull = selected.view(fields).await?;
     for warning in &pull.warnings {
-        // Few tokens may read boards, and nobody asked for them by name: gh is silent, too.
+        // Few tokens can read boards, and the user did not ask for them; gh is silent, too.
         let boards = selection.is_none() && warning.section == Some("projects");
         if !boards {
             ctx.ui.warning(warning);
@@ -87,7 +86,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ViewArgs) -> Result<Exit>
     Ok(Exit::Ok)
 }
 
-/// The sections that a terminal shows and a pipe does not.
+/// The sections that only a terminal shows.
 fn on_terminal(repo: &Repo, comments: bool) -> PrFields {
     let mut fields = PrFields::REACTIONS;
     if has(repo, Capability::Checks) {
@@ -97,7 +96,7 @@ fn on_terminal(repo: &Repo, comments: bool) -> PrFields {
         fields |= PrFields::COMMITS;
     }
     if !comments {
-        // The newest comment, of which a request has enough.
+        // The newest comment suffices, which one request returns.
         fields |= PrFields::COMMENTS | PrFields::REVIEWS | PrFields::NEWEST;
     }
     fields
@@ -112,8 +111,7 @@ async fn history(ctx: &Ctx, selected: &SelectedPull) -> Result<Exit> {
 
 /// Prints one line of a history.
 ///
-/// # Errors
-/// When stdout cannot be written.
+/// If stdout cannot be written.
 pub(crate) fn print_event(ctx: &Ctx, event: &StatusEvent) -> Result<()> {
     let what = word(event.kind);
     let detail = event

@@ -18,8 +18,8 @@ use crate::{
     ui::{Ui, color::Palette, markdown, time::plural},
 };
 
-/// The block that a pipe gets: gh's keys, each with a tab, then the description. What a terminal
-/// would obey is neutralised here too, because the pipe may end in one.
+/// The output on a pipe: gh's keys, each with a tab, then the description. Terminal escapes are
+/// neutralised, because the pipe may end in a terminal.
 pub(super) fn piped(p: &PullRequest) -> String {
     let mut out = String::new();
     let mut key = |name: &str, value: &str| key_of(&mut out, name, value);
@@ -44,7 +44,7 @@ pub(super) fn piped(p: &PullRequest) -> String {
     key("deletions", &p.deletions.unwrap_or(0).to_string());
     match &p.auto_merge {
         Some(auto) => {
-            // The tab parts the three, so a login cannot hold one.
+            // Tabs separate the three parts, so a login must not contain one.
             let by = auto.enabled_by.login.replace('\t', " ");
             key(
                 "auto-merge",
@@ -63,12 +63,12 @@ pub(super) fn piped(p: &PullRequest) -> String {
     text::neutralise(&out).into_owned()
 }
 
-/// One key of [`piped`]. A value with line breaks could pass for other keys.
+/// One key of [`piped`], on one line: a line break could fake another key.
 pub(crate) fn key_of(out: &mut String, name: &str, value: &str) {
     let _ = writeln!(out, "{name}:\t{}", value.replace(['\r', '\n'], " "));
 }
 
-/// What somebody said: a comment, or a review that has a text.
+/// A comment, or a review with a text.
 enum Said<'a> {
     Comment(&'a Comment),
     Review(&'a Review),
@@ -104,11 +104,11 @@ impl Said<'_> {
     }
 }
 
-/// What somebody's words hang on, and are sorted by: its round, its time, and its id.
+/// The root of a conversation, as a sort key: round, time and id.
 type Root = (Option<usize>, Timestamp, String);
 
-/// What each of them hangs on: what is answered, and what that answers, up to the first. No step is
-/// taken twice, however many answers to answers there are.
+/// Finds the root of each comment by following replies. Each comment is visited once, however long
+/// the reply chains are.
 fn roots(all: &[Said<'_>]) -> HashMap<String, Root> {
     let known: HashMap<&str, &Said<'_>> = all.iter().map(|s| (s.id(), s)).collect();
     let mut roots: HashMap<String, Root> = HashMap::new();
@@ -122,7 +122,7 @@ fn roots(all: &[Said<'_>]) -> HashMap<String, Root> {
             let is_new = path.insert(at.id());
             match at.reply_to().and_then(|id| known.get(id).copied()) {
                 Some(above) if is_new => at = above,
-                // The first, or of answers that go round in circles the one that was come back to.
+                // The root, or in a reply cycle the comment that was reached twice.
                 _ => break (at.round(), at.at(), at.id().to_owned()),
             }
         };
@@ -133,8 +133,7 @@ fn roots(all: &[Said<'_>]) -> HashMap<String, Root> {
     roots
 }
 
-/// Round by round where a forge has them, each answer behind what it answers, whatever round was
-/// the newest by then.
+/// Sorts by round, with each reply after its root, even if a newer round existed then.
 fn by_round(all: Vec<Said<'_>>) -> Vec<Said<'_>> {
     let roots = roots(&all);
     let key = |said: &Said<'_>| (roots.get(said.id()).cloned(), said.at());
@@ -143,8 +142,8 @@ fn by_round(all: Vec<Said<'_>>) -> Vec<Said<'_>> {
     keyed.into_iter().map(|(_, said)| said).collect()
 }
 
-/// Comments and reviews, oldest first, and by round where there are rounds; hidden ones are left
-/// out, and so are reviews that say nothing.
+/// Comments and reviews, oldest first, or by round on forges with rounds; without hidden comments
+/// and empty reviews.
 fn said(p: &PullRequest) -> Vec<Said<'_>> {
     let comments = p
         .comments
@@ -166,7 +165,7 @@ fn said(p: &PullRequest) -> Vec<Said<'_>> {
     }
 }
 
-/// `view --comments` on a pipe.
+/// The output of `view --comments` on a pipe.
 pub(super) fn piped_comments(p: &PullRequest) -> String {
     let mut out = String::new();
     for said in said(p) {
@@ -175,7 +174,7 @@ pub(super) fn piped_comments(p: &PullRequest) -> String {
     text::neutralise(&out).into_owned()
 }
 
-/// A comment's block on a pipe.
+/// A comment on a pipe.
 pub(crate) fn comment_on_pipe(comment: &Comment) -> String {
     said_on_pipe(&Said::Comment(comment))
 }
@@ -246,7 +245,7 @@ fn projects(p: &PullRequest) -> Vec<String> {
         .collect()
 }
 
-/// `login (Approved)`, by name, those who were asked and have not answered at the end.
+/// `login (Approved)`, by name; requested reviewers without an answer come last.
 fn reviewers(p: &PullRequest) -> Vec<String> {
     let given = p
         .latest_reviews
@@ -284,7 +283,7 @@ fn reviewer(r: &Reviewer) -> String {
             login,
             name: Some(name),
         } if !name.is_empty() => format!("{login} ({name})"),
-        // gh's name of the bot.
+        // gh's display name of the bot.
         Reviewer::Bot { login } if login == "copilot-pull-request-reviewer" => {
             "Copilot (AI)".into()
         }
@@ -292,7 +291,7 @@ fn reviewer(r: &Reviewer) -> String {
     }
 }
 
-/// What a terminal gets.
+/// The output on a terminal.
 pub(super) fn shown(ctx: &Ctx, p: &PullRequest, comments: bool) -> String {
     let (ui, c) = (&ctx.ui, ctx.ui.palette());
     let mut out = String::new();
@@ -356,7 +355,7 @@ pub(super) fn shown(ctx: &Ctx, p: &PullRequest, comments: bool) -> String {
     out
 }
 
-/// Comments and reviews; without `all` the newest one alone, as gh has it.
+/// Comments and reviews; without `all` only the newest one, as in gh.
 fn conversation(ui: &Ui, p: &PullRequest, all: bool) -> String {
     let c = ui.palette();
     let said = said(p);
@@ -369,7 +368,7 @@ fn conversation(ui: &Ui, p: &PullRequest, all: bool) -> String {
         let shown = said.iter().map(|s| comment(ui, s, is_newest(s)));
         return shown.collect();
     }
-    // Of a long conversation the newest part alone was read.
+    // Only the newest part of a long conversation was read.
     let read = p.comments.as_ref().map_or(0, Vec::len) as u64;
     let unread = p.comments_count.saturating_sub(read);
     let shown: Vec<String> = said
@@ -420,7 +419,7 @@ fn reactions(given: &BTreeMap<String, u64>) -> Option<String> {
     (!shown.is_empty()).then(|| shown.join(" • "))
 }
 
-/// ` 2 commits`, where they were read.
+/// ` 2 commits`, if read.
 fn commits(p: &PullRequest) -> String {
     let Some(commits) = &p.commits else {
         return String::new();
@@ -434,7 +433,7 @@ fn commits(p: &PullRequest) -> String {
     }
 }
 
-/// How many commits a forge reads at most for [`forge_core::model::PrFields::NEWEST`].
+/// Maximum number of commits that a forge reads for [`forge_core::model::PrFields::NEWEST`].
 const MAX_COMMITS: usize = 100;
 
 fn summary(ui: &Ui, p: &PullRequest) -> String {
@@ -498,7 +497,7 @@ pub(crate) fn body(ui: &Ui, source: &str, nothing: &str) -> String {
         .collect()
 }
 
-/// A comment as a terminal shows it.
+/// A comment on a terminal.
 pub(crate) fn comment_shown(ui: &Ui, shown: &Comment) -> String {
     comment(ui, &Said::Comment(shown), false)
 }
@@ -542,7 +541,7 @@ fn comment(ui: &Ui, said: &Said<'_>, is_newest: bool) -> String {
     format!("{head}\n{text_of}\n")
 }
 
-/// `Member`, of `MEMBER`; `None` for somebody who has no part in the repository.
+/// `Member` for `MEMBER`; `None` for authors outside the repository.
 fn role(association: &str) -> Option<String> {
     let words = association.replace('_', " ").to_lowercase();
     let words = text::one_line(&words);
@@ -561,7 +560,7 @@ mod tests {
     use crate::cmd::pr::sample::{comment, pull, review};
 
     #[test]
-    fn the_block_for_a_pipe_is_ghs() {
+    fn piped_block_matches_gh() {
         assert_eq!(
             piped(&pull()),
             "title:\tGreet  the\treader\nstate:\tOPEN\nauthor:\tada (Ada Lovelace)\n\
@@ -573,7 +572,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_pipe_gets_commands_no_terminal() {
+    fn piped_output_has_no_terminal_escapes() {
         let p = PullRequest {
             title: "one\nnumber:\t8\u{1b}[2J".into(),
             description: "a\r\nb\u{9b}2J".into(),
@@ -587,7 +586,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_said_comes_in_order_without_what_says_nothing() {
+    fn conversation_is_ordered_without_empty_reviews() {
         let hidden = Comment {
             minimized_reason: Some("SPAM".into()),
             ..comment("buy", "2026-11-20T09:00:00Z")
@@ -612,7 +611,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_said_about_rounds_comes_by_round_and_answers_stay_with_what_they_answer() {
+    fn conversation_is_ordered_by_round_with_replies_attached() {
         let on = |id: &str, round, reply_to: Option<&str>, at: &str| Comment {
             id: id.into(),
             round,
@@ -673,14 +672,14 @@ mod tests {
     }
 
     #[test]
-    fn role_is_read_as_words() {
+    fn association_is_shown_in_words() {
         let roles = ["OWNER", "FIRST_TIMER", "NONE", ""].map(role);
         let wanted = [Some("Owner"), Some("First timer"), None, None];
         assert_eq!(roles.each_ref().map(Option::as_deref), wanted);
     }
 
     #[test]
-    fn ten_thousand_answers_in_one_circle_are_all_there() {
+    fn reply_cycle_of_ten_thousand_is_complete() {
         const MANY: usize = 10_000;
         let all = (0..MANY).map(|n| Comment {
             id: n.to_string(),

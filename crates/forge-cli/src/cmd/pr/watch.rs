@@ -48,10 +48,9 @@ pub struct WatchArgs {
     pub json: JsonArgs,
 }
 
-/// Runs it.
+/// Watches a pull request.
 ///
-/// # Errors
-/// When the pull request cannot be read, or the forge has nothing of what is to be waited for.
+/// If the pull request cannot be read, or the forge lacks the capability of a condition.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WatchArgs) -> Result<Exit> {
     let names = WATCH_FIELDS.iter().map(|f| f.name);
     let selection = Selection::from_args(&args.json.or_all(names), WATCH_FIELDS)?;
@@ -73,7 +72,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WatchArgs) -> Result<Exit
         settings: settings.clone(),
     };
     let mut watch = Watch::new(&selected.repo, &selected.id, req)?;
-    // With --json, standard output has the verdict alone.
+    // With `--json`, standard output has only the verdict.
     let printer = LinePrinter {
         ctx,
         is_json: selection.is_some(),
@@ -103,7 +102,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WatchArgs) -> Result<Exit
     })
 }
 
-/// Prints what happens until it is over.
+/// Prints events until the end.
 async fn follow(watch: &mut Watch<'_>, printer: &LinePrinter<'_>) -> Result<WatchEnd> {
     while let Some(event) = watch.next().await? {
         match event {
@@ -146,14 +145,14 @@ async fn read_verdict(selected: &SelectedPull, settings: &ContextSettings) -> Re
     Ok(readiness(&selected.repo, &pull, settings).await)
 }
 
-/// Prints a line for each change as soon as it is seen.
+/// Prints a line for each change at once.
 struct LinePrinter<'a> {
     ctx: &'a Ctx,
     is_json: bool,
 }
 
 impl LinePrinter<'_> {
-    /// What, its name, what it was and what it is: columns on a pipe, words on a terminal.
+    /// Prints event, name, old and new value: as columns on a pipe, as words on a terminal.
     fn print(&self, columns: [&str; 4]) -> Result<()> {
         let ui = &self.ctx.ui;
         let [what, name, from, to] = columns.map(text::one_line);
@@ -184,7 +183,7 @@ impl LinePrinter<'_> {
     }
 }
 
-/// Ends when nobody reads standard output any more.
+/// Completes once standard output is closed by its reader.
 async fn output_closed() {
     let output = io::stdout();
     loop {

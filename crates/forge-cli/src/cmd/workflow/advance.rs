@@ -1,4 +1,4 @@
-//! `forge workflow advance`: moving the sub-issues of an issue, or its parent.
+//! `forge workflow advance`: moves the sub-issues of an issue, or its parent.
 
 use clap::Args;
 use forge::workflow::{AdvanceReport, Workflow};
@@ -58,10 +58,9 @@ fields! {
         "targetState", |r| Json::text(&r.target_state);
 }
 
-/// Runs it. Several issues are moved after a question, where somebody can answer it.
+/// Moves the issues. On a terminal, moving several needs a confirmation.
 ///
-/// # Errors
-/// When the issue cannot be read, or nobody confirms the move.
+/// If the issue cannot be read, or the user does not confirm.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WorkflowAdvanceArgs) -> Result<Exit> {
     let selection = selection(&args.json, FIELDS)?;
     let (workflow, id) = args.issue.open(ctx, repo).await?;

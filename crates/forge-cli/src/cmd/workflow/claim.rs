@@ -1,4 +1,4 @@
-//! `forge workflow claim`: taking an issue.
+//! `forge workflow claim`: claims an issue.
 
 use clap::Args;
 use forge::workflow::ClaimRequest;
@@ -37,10 +37,9 @@ pub struct WorkflowClaimArgs {
     pub wait: WaitArgs,
 }
 
-/// Runs it.
+/// Claims an issue.
 ///
-/// # Errors
-/// When somebody else holds it, or it may not be worked on.
+/// If another holder has a claim, or the issue may not be worked on.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WorkflowClaimArgs) -> Result<Exit> {
     let selection = selection(&args.json, CHANGE_FIELDS)?;
     let (workflow, id) = args.issue.open(ctx, repo).await?;

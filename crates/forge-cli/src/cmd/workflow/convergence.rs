@@ -1,4 +1,4 @@
-//! `forge workflow convergence`: whether the group of an issue stands together at a state.
+//! `forge workflow convergence`: checks whether a group has reached a state.
 
 use clap::Args;
 use forge::workflow::Convergence;
@@ -37,10 +37,9 @@ fields! {
         "total", |c| count(c.total);
 }
 
-/// Runs it.
+/// Prints the convergence of the issue's group.
 ///
-/// # Errors
-/// When the issue cannot be read; `invalid_input` (field `target_state`).
+/// If the issue cannot be read; `invalid_input` (field `target_state`).
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WorkflowConvergenceArgs) -> Result<Exit> {
     let selection = selection(&args.json, FIELDS)?;
     let (workflow, id) = args.issue.open(ctx, repo).await?;

@@ -1,4 +1,4 @@
-//! `forge workflow graph`: the states as a picture.
+//! `forge workflow graph`: the states as a diagram.
 
 use clap::Args;
 use forge::workflow::mermaid;

@@ -1,4 +1,4 @@
-//! `forge workflow group`: the issues that belong together with one.
+//! `forge workflow group`: the issues linked with an issue.
 
 use clap::Args;
 use forge::workflow::GroupView;
@@ -29,10 +29,9 @@ fields! {
         "truncated", |g| Json::Bool(g.group.truncated);
 }
 
-/// Runs it.
+/// Prints the group.
 ///
-/// # Errors
-/// When the issue cannot be read.
+/// If the issue cannot be read.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WorkflowGroupArgs) -> Result<Exit> {
     let selection = selection(&args.json, FIELDS)?;
     let (workflow, id) = args.issue.open(ctx, repo).await?;

@@ -1,4 +1,4 @@
-//! `forge workflow heartbeat`: renewing the lease of a claim.
+//! `forge workflow heartbeat`: renews the lease of a claim.
 
 use clap::Args;
 use forge::workflow::Claim;
@@ -41,10 +41,9 @@ fields! {
         "since", |c| Json::text(c.since.to_string());
 }
 
-/// Runs it.
+/// Renews the lease.
 ///
-/// # Errors
-/// When the claim is over: its holder has to stop.
+/// If the claim has ended: its holder has to stop.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WorkflowHeartbeatArgs) -> Result<Exit> {
     let selection = selection(&args.json, FIELDS)?;
     let (workflow, id) = args.issue.open(ctx, repo).await?;

@@ -1,4 +1,4 @@
-//! `forge workflow init`: the fields, options and labels that a workflow needs.
+//! `forge workflow init`: creates the fields, options and labels of a workflow.
 
 use clap::Args;
 use forge::workflow::{InitReport, Setup};
@@ -40,10 +40,9 @@ fn setup_members(setup: &Setup) -> Vec<(&'static str, Json)> {
     ]
 }
 
-/// Runs it. A second call makes nothing.
+/// Creates missing items. A second call creates nothing.
 ///
-/// # Errors
-/// When what is there cannot be read, or nothing could be made.
+/// If the existing items cannot be read, or nothing could be created.
 pub async fn run(ctx: &Ctx, flag: Option<&str>, args: &WorkflowInitArgs) -> Result<Exit> {
     let selection = selection(&args.json, FIELDS)?;
     let repo = ctx.repo(flag).await?;

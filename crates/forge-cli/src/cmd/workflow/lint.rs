@@ -1,4 +1,4 @@
-//! `forge workflow lint`: every mistake of a definition.
+//! `forge workflow lint`: prints every mistake of a definition.
 
 use clap::Args;
 use forge::workflow::{Mistake, lint};

@@ -1,4 +1,4 @@
-//! `forge workflow …`: definitions of workflows, and the issues that they are about.
+//! `forge workflow …`: workflow definitions and the issues in them.
 
 mod advance;
 mod claim;
@@ -26,7 +26,7 @@ use forge_core::{Error, Result};
 
 use crate::{args::wait::WaitArgs, ctx::Ctx, exit::Exit};
 
-/// A larger file is no definition, in bytes.
+/// Maximum size of a definition file, in bytes.
 const MAX_FILE: u64 = 1 << 20;
 
 /// `forge workflow`
@@ -92,7 +92,7 @@ pub enum WorkflowCommand {
 }
 
 impl WorkflowCommand {
-    /// The flags that say how long to wait; `None` for a command that only reads.
+    /// The wait flags; `None` for a command that only reads.
     #[must_use]
     pub fn wait(&self) -> Option<&WaitArgs> {
         match self {
@@ -120,10 +120,10 @@ pub struct DefinitionArgs {
 }
 
 impl DefinitionArgs {
-    /// The text of the definition: the file, the preset, else what the configuration names.
+    /// The text of the definition: from the file, the preset, or the configuration.
     ///
-    /// # Errors
-    /// `invalid_input` (field `file`) for a file that cannot be read; `config` for an unknown preset.
+    /// # Errors `invalid_input` (field `file`) for an unreadable file; `config` for an unknown
+    /// preset.
     pub async fn text(&self, ctx: &Ctx, repo: Option<&str>) -> Result<String> {
         let Some(path) = &self.file else {
             return match &self.preset {
@@ -153,16 +153,15 @@ impl DefinitionArgs {
         Ok(text)
     }
 
-    /// The definition.
+    /// The parsed definition.
     ///
-    /// # Errors
-    /// As [`Self::text`]; `config` with every mistake of it.
+    /// As [`Self::text`]; `config` with every mistake.
     pub async fn read(&self, ctx: &Ctx, repo: Option<&str>) -> Result<Definition> {
         Definition::parse(&self.text(ctx, repo).await?)
     }
 }
 
-/// What the configuration names. A repository is opened only for a definition that is kept there.
+/// The configured definition. The repository is opened only if the definition is in it.
 async fn configured(ctx: &Ctx, repo: Option<&str>) -> Result<String> {
     let config = ctx.config()?;
     let named = config.workflow_definition();
@@ -175,8 +174,7 @@ async fn configured(ctx: &Ctx, repo: Option<&str>) -> Result<String> {
 
 /// Runs a command on workflows.
 ///
-/// # Errors
-/// Whatever stops it.
+/// As the command.
 pub async fn run(ctx: &Ctx, args: &WorkflowArgs) -> Result<Exit> {
     let repo = args.repo.as_deref();
     match &args.command {

@@ -1,4 +1,4 @@
-//! `forge workflow new`: a definition to start from.
+//! `forge workflow new`: prints a definition as a template.
 
 use std::{fs, io::Write as _, path::PathBuf};
 

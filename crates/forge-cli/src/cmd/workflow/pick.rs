@@ -1,4 +1,4 @@
-//! `forge workflow pick`: the issue to work on next.
+//! `forge workflow pick`: picks the next issue to work on.
 
 use clap::Args;
 use forge::workflow::{ClaimRequest, PickRequest, Picked};
@@ -56,7 +56,7 @@ fields! {
         "truncated", |p| Json::Bool(p.truncated);
 }
 
-/// Runs it.
+/// Picks an issue.
 ///
 /// # Errors
 /// `invalid_input` (field `command`, `state` or `max_estimate`).

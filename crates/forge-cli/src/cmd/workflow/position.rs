@@ -1,4 +1,4 @@
-//! `forge workflow position`: in which phase the group of an issue is.
+//! `forge workflow position`: the phase of an issue's group.
 
 use clap::Args;
 use forge::workflow::{GroupView, Member, Position};
@@ -96,10 +96,9 @@ pub(super) fn member_table(ctx: &Ctx, members: &[Member]) -> String {
     table::render(MEMBERS, &rows, ctx.ui.table_width(), ctx.ui.palette())
 }
 
-/// Runs it.
+/// Prints the phase.
 ///
-/// # Errors
-/// When the issue cannot be read.
+/// If the issue cannot be read.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WorkflowPositionArgs) -> Result<Exit> {
     let selection = selection(&args.json, FIELDS)?;
     let (workflow, id) = args.issue.open(ctx, repo).await?;

@@ -1,4 +1,4 @@
-//! `forge workflow reconcile`: what a merge does with issues, for a pull request that is merged.
+//! `forge workflow reconcile`: applies the issue effects of a merge that has happened.
 
 use clap::Args;
 use forge::workflow::{MergeEffects, MergePlan, MergeReport};
@@ -33,7 +33,7 @@ pub struct WorkflowReconcileArgs {
     pub wait: WaitArgs,
 }
 
-/// Runs it. A second call does nothing more.
+/// Applies the effects. A second call does nothing.
 ///
 /// # Errors
 /// `precondition_failed` for a pull request that is not merged.
@@ -85,7 +85,7 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, args: &WorkflowReconcileArgs) ->
     })
 }
 
-/// What a plan comes to if nothing goes wrong.
+/// The report of a plan without failures.
 fn as_report(plan: MergePlan) -> MergeReport {
     MergeReport {
         transitioned: plan.steps,

@@ -1,4 +1,4 @@
-//! `forge workflow release`: giving a claim up.
+//! `forge workflow release`: releases a claim.
 
 use clap::Args;
 use forge_core::Result;
@@ -33,10 +33,9 @@ pub struct WorkflowReleaseArgs {
     pub wait: WaitArgs,
 }
 
-/// Runs it.
+/// Releases the claim.
 ///
-/// # Errors
-/// When the claim is over.
+/// If the claim has ended.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WorkflowReleaseArgs) -> Result<Exit> {
     let selection = selection(&args.json, CHANGE_FIELDS)?;
     let (workflow, id) = args.issue.open(ctx, repo).await?;

@@ -1,4 +1,4 @@
-//! `forge workflow resolve`: the state that a word means for a command.
+//! `forge workflow resolve`: resolves an intent or state name for a command.
 
 use clap::Args;
 use forge::workflow::{check_transition, resolve};
@@ -32,7 +32,7 @@ pub struct WorkflowResolveArgs {
     pub json: JsonArgs,
 }
 
-/// What a word means.
+/// Result of resolving a name.
 struct Meaning {
     state: String,
     was_intent: bool,

@@ -1,4 +1,4 @@
-//! `forge workflow set-state` and `forge workflow handoff`: moving one issue.
+//! `forge workflow set-state` and `forge workflow handoff`: move one issue.
 
 use clap::Args;
 use forge::workflow::MoveRequest;
@@ -43,10 +43,9 @@ pub struct WorkflowSetStateArgs {
     pub wait: WaitArgs,
 }
 
-/// Runs it; `hands_off` for a handoff, which needs a reason and follows the graph of the workflow.
+/// Moves the issue; `hands_off` for a handoff, which needs a reason and follows the workflow graph.
 ///
-/// # Errors
-/// When the issue may not go there, or somebody else holds it; then nothing is written.
+/// If the issue may not move there, or another holder has a claim; then nothing is written.
 pub async fn run(
     ctx: &Ctx,
     repo: Option<&str>,

@@ -1,4 +1,4 @@
-//! What the commands on the issues of a workflow share.
+//! Parts shared by commands on workflow issues.
 
 use clap::Args;
 use forge::workflow::{
@@ -18,7 +18,7 @@ use crate::{
     ui::json::{Field, Json, Selection},
 };
 
-/// A table of the fields of `--json`.
+/// Declares a table of the fields of `--json`.
 macro_rules! fields {
     ($($vis:vis $table:ident of $kind:ty: $($name:literal, $get:expr;)*)*) => {
         $($vis const $table: &[$crate::ui::json::Field<$kind>] =
@@ -36,10 +36,9 @@ pub struct IssueArg {
 }
 
 impl IssueArg {
-    /// The issue, and the workflow of its repository.
+    /// Opens the issue and the workflow of its repository.
     ///
-    /// # Errors
-    /// `invalid_input` for what names no issue; `config` for a workflow that cannot be used.
+    /// # Errors `invalid_input` for an invalid issue; `config` for an unusable workflow.
     pub(super) async fn open(&self, ctx: &Ctx, flag: Option<&str>) -> Result<(Workflow, IssueId)> {
         let selected = issue::shared::select(ctx, flag, &self.selector).await?;
         let workflow = ctx.forges()?.workflow(&selected.repo).await?;
@@ -58,10 +57,9 @@ pub struct HolderArgs {
     pub lease: Option<u64>,
 }
 
-/// The command that was named.
+/// The given command.
 ///
-/// # Errors
-/// `invalid_input` (field `command`) without one, with those that there are.
+/// # Errors `invalid_input` (field `command`) if missing; lists the known ones.
 pub(super) fn command_named<'n>(
     definition: &Definition,
     named: Option<&'n str>,
@@ -87,7 +85,7 @@ pub(super) fn short(id: &IssueId) -> String {
     }
 }
 
-/// The members that name an issue, and others.
+/// The JSON members that identify an issue, and additional ones.
 pub(super) fn issue_json(id: &IssueId, others: Vec<(&'static str, Json)>) -> Json {
     let mut members = vec![("id", id_json(id)), ("number", number_json(id))];
     members.extend(others);
@@ -146,7 +144,7 @@ pub(super) fn change_json(change: &StateChange) -> Json {
     )
 }
 
-/// `wait`, and so on.
+/// The serde name of a recommendation, such as `wait`.
 pub(super) const fn word(recommendation: Recommendation) -> &'static str {
     match recommendation {
         Recommendation::Proceed => "proceed",
@@ -155,7 +153,7 @@ pub(super) const fn word(recommendation: Recommendation) -> &'static str {
     }
 }
 
-/// A state as a person reads it.
+/// A state for display.
 pub(super) fn state_word(state: &Option<String>) -> &str {
     state.as_deref().unwrap_or("no state")
 }
@@ -208,7 +206,7 @@ fn step_json(step: &MergeStep) -> Json {
     )
 }
 
-/// `--json` of one object of a table of ours.
+/// The `--json` selection for a single object of our own tables.
 pub(super) fn selection<T>(
     json: &crate::args::output::JsonArgs,
     table: &'static [Field<T>],
@@ -216,7 +214,7 @@ pub(super) fn selection<T>(
     Selection::from_args(&json.or_all(table.iter().map(|f| f.name)), table)
 }
 
-/// `#3: In Review -> Done (closed)`, and the claim.
+/// `#3: In Review -> Done (closed)`, with the claim.
 pub(super) fn change_line(change: &StateChange) -> String {
     let mut line = format!("{}: {}", short(&change.id), change.previous_state);
     if change.previous_state != change.new_state {
@@ -237,7 +235,7 @@ pub(super) fn change_line(change: &StateChange) -> String {
     line
 }
 
-/// Shows what became of an issue. One that did not move is a failure.
+/// Prints the result of a move. An issue that did not move is a failure.
 pub(super) fn show_change(
     ctx: &Ctx,
     selection: Option<&Selection<StateChange>>,
@@ -254,7 +252,7 @@ pub(super) fn show_change(
     })
 }
 
-/// Warnings of a decision, on stderr.
+/// Prints warnings on stderr.
 pub(super) fn warn(ctx: &Ctx, warnings: &[Warning]) {
     for warning in warnings {
         ctx.ui.warning(warning);

@@ -1,9 +1,9 @@
 use forge_core::Result;
 
-/// A line longer than this is passed on in parts.
+/// Maximum length of a line; a longer one is passed on in parts.
 const LINE_MAX: usize = 64 * 1024;
 
-/// Cuts a stream into lines.
+/// Splits a stream into lines.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
     pending: Vec<u8>,
@@ -12,8 +12,8 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    /// Calls `each` with every line that is complete, its newline included; `true` marks the
-    /// beginning of a line. A part never ends inside of a UTF-8 character.
+    /// Calls `each` with every complete line, including its newline; `true` marks the beginning of
+    /// a line. A part never ends within a UTF-8 character.
     pub(super) fn feed(
         &mut self,
         chunk: &[u8],
@@ -48,8 +48,8 @@ impl Lines {
     }
 }
 
-/// Where the last character that may be incomplete begins, or a carriage return that may belong
-/// to a newline.
+/// The start of a possibly incomplete last character, or of a carriage return that may belong to a
+/// newline.
 fn boundary(bytes: &[u8]) -> usize {
     let tail = bytes.iter().rev().take(4).position(|b| *b & 0xC0 != 0x80);
     match tail {

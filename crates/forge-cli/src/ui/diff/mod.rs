@@ -1,5 +1,5 @@
-//! Diffs, shown while they arrive: files left out, terminal escapes made harmless or refused,
-//! colours added. Memory does not grow with the diff.
+//! Prints diffs as they arrive: filters files, neutralises or refuses terminal escapes, adds
+//! colours. Memory use does not grow with the diff.
 
 mod lines;
 mod sections;
@@ -16,47 +16,47 @@ pub use stat::stat_text;
 use self::{lines::Lines, sections::Sections};
 use super::color::Palette;
 
-/// What to do with terminal escapes in a diff.
+/// Handling of terminal escapes in a diff.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Escapes {
-    /// Let them through.
+    /// Passes escapes through.
     Allow,
-    /// Stop at the first, for a pipe whose reader nobody knows.
+    /// Stops at the first escape, for a pipe with an unknown reader.
     Refuse,
-    /// Make them visible, for a terminal.
+    /// Makes escapes visible, for a terminal.
     Neutralise,
 }
 
-/// How to show a diff.
+/// Options for printing a diff.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Globs of files to leave out.
     pub exclude: Vec<String>,
     /// The files to show; `None` for all.
     pub paths: Option<PathFilter>,
-    /// Terminal escapes.
+    /// Handling of terminal escapes.
     pub escapes: Escapes,
     /// Colours.
     pub palette: Palette,
-    /// It is a series of mails (`git format-patch`).
+    /// The diff is a series of mails (`git format-patch`).
     pub mails: bool,
 }
 
-/// Turns the bytes of a diff into what is shown, chunk by chunk.
+/// Converts the bytes of a diff into output, chunk by chunk.
 #[derive(Debug)]
 pub struct Printer {
     options: Options,
-    /// `None` when bytes pass as they come.
+    /// `None` if bytes pass unchanged.
     lines: Option<Lines>,
     sections: Sections,
-    /// Reads the lines that are shown.
+    /// Classifies the shown lines.
     reader: LineReader,
     look: Look,
-    /// A byte that may be the first half of an escape.
+    /// A byte that may be the first of an escape.
     held: Option<u8>,
 }
 
-/// What colours a line.
+/// The context that determines a line's colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Look {
     /// Between `diff --git` and the first hunk.
@@ -68,7 +68,7 @@ enum Look {
 }
 
 impl Printer {
-    /// A printer at the start of a diff.
+    /// Creates a printer at the start of a diff.
     #[must_use]
     pub fn new(options: Options) -> Self {
         let by_line = !options.exclude.is_empty()
@@ -89,10 +89,9 @@ impl Printer {
         }
     }
 
-    /// Takes a chunk, and adds to `out` what is to be shown.
+    /// Processes a chunk, and appends its output to `out`.
     ///
-    /// # Errors
-    /// At a terminal escape that is refused; what came before it is in `out`.
+    /// At a refused terminal escape; `out` has everything before it.
     pub fn feed(&mut self, chunk: &[u8], out: &mut Vec<u8>) -> Result<()> {
         let Some(mut lines) = self.lines.take() else {
             let mut bytes: Vec<u8> = self.held.take().into_iter().collect();
@@ -107,7 +106,7 @@ impl Printer {
         result
     }
 
-    /// Adds what is left to `out`.
+    /// Appends the rest to `out`.
     ///
     /// # Errors
     /// As [`Self::feed`].
@@ -136,7 +135,7 @@ impl Printer {
         }
     }
 
-    /// The lines that were held until the section's file was known.
+    /// Processes the header lines that were held until the file was known.
     fn header(&mut self, header: &[u8], out: &mut Vec<u8>) -> Result<()> {
         header
             .split_inclusive(|b| *b == b'\n')
@@ -180,7 +179,7 @@ impl Printer {
                         pair.is_some_and(text::has_terminal_escapes)
                     })
                     .unwrap_or(0);
-                // The escape may be two bytes, of which `at` is the second.
+                // The escape may have two bytes; `at` is the position of the second.
                 let clean = if bytes.get(at) == Some(&0x1B) {
                     at
                 } else {

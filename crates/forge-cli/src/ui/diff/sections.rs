@@ -4,7 +4,7 @@ use forge_core::{
     glob,
 };
 
-/// Leaves out the files of a diff that match a glob, or that no path names.
+/// Filters out the files of a diff that match a glob, or that no path selects.
 #[derive(Debug)]
 pub(super) struct Sections {
     exclude: Vec<String>,
@@ -16,13 +16,13 @@ pub(super) struct Sections {
 
 #[derive(Debug)]
 enum State {
-    /// Outside of files, or in one that is shown.
+    /// Outside of files, or in a shown file.
     Keep,
-    /// In one that is left out.
+    /// In a file that is left out.
     Drop,
-    /// In the header of one whose name is not known for sure yet.
+    /// In the header of a file whose name is still uncertain.
     Header(Vec<u8>),
-    /// In the message of a mail, where nothing is part of a diff.
+    /// In a mail message, which is not part of a diff.
     Message,
 }
 
@@ -37,7 +37,7 @@ impl Sections {
         }
     }
 
-    /// Takes a line: gives a header that is now to be shown, and whether to show the line.
+    /// Processes a line: returns a held header to show now, and whether to show the line.
     pub(super) fn line(&mut self, starts: bool, line: &[u8]) -> (Option<Vec<u8>>, bool) {
         if self.exclude.is_empty() && self.paths.is_none() {
             return (None, true);
@@ -82,7 +82,7 @@ impl Sections {
         }
     }
 
-    /// The header that is still held, if its file is shown.
+    /// The held header, if its file is shown.
     pub(super) fn finish(&mut self) -> Option<Vec<u8>> {
         let State::Header(held) = std::mem::replace(&mut self.state, State::Keep) else {
             return None;

@@ -4,13 +4,13 @@ use forge_core::{diff::quote_path, model::FileChange, text};
 
 use crate::ui::color::Palette;
 
-/// Columns on a pipe, as git has it.
+/// Columns on a pipe, as in git.
 const PIPE_WIDTH: usize = 80;
 /// The fewest columns of `+` and `-`.
 const MIN_GRAPH: usize = 10;
 
-/// How many lines each file changes, as `git diff --stat` shows it. `width` is that of the terminal;
-/// names are never cut.
+/// Renders the changed lines per file like `git diff --stat`. `width` is the terminal's; names are
+/// never cut.
 #[must_use]
 pub fn stat_text(files: &[FileChange], width: Option<usize>, palette: Palette) -> String {
     let names: Vec<String> = files.iter().map(name).collect();
@@ -27,7 +27,7 @@ pub fn stat_text(files: &[FileChange], width: Option<usize>, palette: Palette) -
     let most = most.max().unwrap_or(0);
     let has_binary = files.iter().any(|file| lines(file).is_none());
     let digits = most.to_string().len().max(if has_binary { 3 } else { 0 });
-    // Five columns between the parts, and an empty one at the end.
+    // Five columns between the parts, and an empty last column.
     let around = name_width + digits + 6;
     let graph = width.unwrap_or(PIPE_WIDTH).saturating_sub(around);
     let graph = u64::try_from(graph.max(MIN_GRAPH)).unwrap_or(u64::MAX);
@@ -53,7 +53,7 @@ pub fn stat_text(files: &[FileChange], width: Option<usize>, palette: Palette) -
     out
 }
 
-/// The path, and the one that it had before, on one line.
+/// The path with the previous one, on one line.
 fn name(file: &FileChange) -> String {
     let shown = |path: &str| text::neutralise(&quote_path(path)).into_owned();
     match &file.previous_path {
@@ -62,7 +62,7 @@ fn name(file: &FileChange) -> String {
     }
 }
 
-/// As git scales them: no changed line is without a sign, and the longer part takes what is left.
+/// Scales as git does: every change has a sign, and the longer bar gets the rest.
 fn bars(added: u64, deleted: u64, most: u64, width: u64) -> (String, String) {
     let scaled = |n: u64| match n {
         0 => 0,

@@ -35,7 +35,7 @@ fn options(exclude: &[&str], escapes: Escapes, on: bool) -> Options {
     }
 }
 
-/// The result must not depend on where the chunks are cut.
+/// Prints with several chunk sizes, which must not change the result.
 fn print(diff: &[u8], options: &Options) -> (String, bool) {
     let mut results = [1, 3, 7, diff.len().max(1)].map(|size| {
         let mut printer = Printer::new(options.clone());
@@ -52,7 +52,7 @@ fn print(diff: &[u8], options: &Options) -> (String, bool) {
 }
 
 #[test]
-fn passes_a_diff_as_it_is() {
+fn plain_diff_passes_unchanged() {
     for escapes in [Escapes::Allow, Escapes::Refuse, Escapes::Neutralise] {
         assert_eq!(
             print(DIFF.as_bytes(), &options(&[], escapes, false)),
@@ -64,7 +64,7 @@ fn passes_a_diff_as_it_is() {
 }
 
 #[test]
-fn leaves_files_out() {
+fn excluded_files_are_left_out() {
     let kept = |globs: &[&str]| {
         let (out, ok) = print(DIFF.as_bytes(), &options(globs, Escapes::Refuse, false));
         assert!(ok);
@@ -86,7 +86,7 @@ fn leaves_files_out() {
 }
 
 #[test]
-fn stops_at_an_escape() {
+fn refused_escape_stops_the_diff() {
     let opts = options(&[], Escapes::Refuse, false);
     assert_eq!(
         print(b"+ok\n+\x1b[2Jbad\n", &opts),
@@ -100,7 +100,7 @@ fn stops_at_an_escape() {
 }
 
 #[test]
-fn a_terminal_sees_escapes_and_obeys_none() {
+fn terminal_escapes_are_made_visible() {
     let (out, ok) = print(b"+\x1b[2Jx\r\n", &options(&[], Escapes::Neutralise, false));
     assert!(ok && out == "+␛[2Jx\r\n", "{out:?}");
 }
@@ -117,7 +117,7 @@ fn colours_follow_the_place_of_a_line() {
 }
 
 #[test]
-fn a_line_without_an_end_is_passed_on_in_parts() {
+fn overlong_line_is_passed_on_in_parts() {
     let mut printer = Printer::new(options(&["none"], Escapes::Neutralise, true));
     let mut out = Vec::new();
     printer
@@ -156,11 +156,11 @@ fn messages_of_mails_are_no_diff() {
 }
 
 #[test]
-fn paths_limit_the_files() {
+fn selected_paths_limit_the_files() {
     for (named, shown) in [
         (&["src"][..], &["src/a.rs"][..]),
         (&["run", "*.lock"], &["s pä.lock", "run"]),
-        // A rename is found by both names.
+        // A renamed file is found by both names.
         (&["old name"], &["new name"]),
         (&["new name"], &["new name"]),
         (&["none"], &[]),
@@ -171,7 +171,7 @@ fn paths_limit_the_files() {
         };
         let (out, _) = print(DIFF.as_bytes(), &opts);
         let sections = out.matches("diff --git a").count() + out.matches("diff --git \"").count();
-        // One added line reads like the first line of a file.
+        // An added line looks like the start of a file.
         let decoys = out.matches("+diff --git").count();
         assert_eq!(sections - decoys, shown.len(), "{named:?}\n{out}");
     }

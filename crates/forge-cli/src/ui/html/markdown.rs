@@ -1,11 +1,11 @@
-//! Markdown as HTML. HTML in it is text, links go to the web or to mail alone, and images are links.
+//! Markdown as HTML. Embedded HTML becomes text, links lead to web or mail, images become links.
 
 use forge_core::{markdown::html_comments, text};
 use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
 use super::{Attr, Html};
 
-/// Writes `source` in an element of its own.
+/// Writes `source` in its own element.
 pub(super) fn render(source: &str, html: &mut Html) {
     let safe = text::neutralise(source);
     let options =
@@ -25,9 +25,9 @@ pub(super) fn render(source: &str, html: &mut Html) {
 
 struct Renderer<'a> {
     html: &'a mut Html,
-    /// The links that are open: where they go, and whether they are one.
+    /// The open links: targets, and whether each is a real link.
     links: Vec<(String, bool)>,
-    /// The block of HTML that is being read.
+    /// The current block of HTML.
     raw: Option<String>,
     /// The head of a table is being read.
     is_head: bool,
@@ -135,14 +135,14 @@ impl Renderer<'_> {
         }
     }
 
-    /// A link in a link, such as an image that is one, is text: HTML has no links in links.
+    /// A nested link, such as a linked image, becomes text: HTML has no nested links.
     fn open_link(&mut self, url: &str) {
         let is_nested = self.links.iter().any(|(_, is_open)| *is_open);
         let is_open = !is_nested && self.html.open_link(url);
         self.links.push((url.to_owned(), is_open));
     }
 
-    /// A block of HTML without its comments, in which templates talk to the author.
+    /// Writes a block of HTML as text without its comments, which templates address to the author.
     fn raw_block(&mut self) {
         let raw = self.raw.take().unwrap_or_default();
         let mut shown = String::new();
@@ -158,7 +158,7 @@ impl Renderer<'_> {
     }
 }
 
-/// Below the headings of the page, which has three levels of its own.
+/// Heading levels below the page's own three.
 const fn heading(level: HeadingLevel) -> &'static str {
     match level {
         HeadingLevel::H1 => "h4",

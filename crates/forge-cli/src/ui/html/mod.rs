@@ -1,5 +1,4 @@
-//! HTML that is safe by its types: markup is `&'static str`, and every other text is escaped by
-//! `escape`, the only function that writes one.
+//! HTML that is safe by its types: markup is `&'static str`, and all other text passes `escape`.
 
 mod markdown;
 
@@ -9,21 +8,21 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 use forge_core::{Timestamp, text};
 use sha2::{Digest as _, Sha256};
 
-/// A page, or a part of one, in the making.
+/// A page, or a part of one.
 #[derive(Debug, Default)]
 pub struct Html {
     out: String,
 }
 
-/// An attribute of an element. None of them names a resource, a style or a script; the target of a
-/// link is written by [`Html::link`] alone.
+/// An attribute. No variant can name a resource, style or script; only [`Html::link`] writes link
+/// targets.
 #[derive(Clone, Copy, Debug)]
 pub enum Attr<'a> {
     /// `class`
     Class(&'static str),
     /// `id`
     Id(Anchor),
-    /// `scope` of a header of a table.
+    /// `scope` of a table header.
     Scope(&'static str),
     /// `role`
     Role(&'static str),
@@ -33,9 +32,9 @@ pub enum Attr<'a> {
     ColSpan(usize),
     /// `start` of a list.
     Start(u64),
-    /// `open` of a part that can be folded.
+    /// `open` of a foldable part.
     Open,
-    /// `tabindex="0"`: what scrolls is reached by the keyboard.
+    /// `tabindex="0"`: makes scrolling areas reachable by keyboard.
     Focusable,
     /// `aria-label`
     Label(&'a str),
@@ -43,33 +42,33 @@ pub enum Attr<'a> {
     LabelledBy(Anchor),
     /// `aria-hidden`
     Hidden,
-    /// `data-label`: the header of a cell, shown where a table has no room for columns.
+    /// `data-label`: the header of a cell on narrow pages.
     Column(&'static str),
     /// `datetime`
     DateTime(Timestamp),
-    /// An attribute of SVG that is a number.
+    /// A numeric attribute of SVG.
     Number(&'static str, usize),
     /// `viewBox` from 0, 0.
     ViewBox(usize, usize),
 }
 
-/// A place in the page that a link can go to.
+/// A link target within the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Anchor {
-    /// What it is.
+    /// The kind of target.
     pub name: &'static str,
-    /// Which one, where there are many.
+    /// The number, for repeated targets.
     pub number: Option<usize>,
 }
 
 impl Anchor {
-    /// The only one of its name.
+    /// A unique target.
     #[must_use]
     pub const fn new(name: &'static str) -> Self {
         Self { name, number: None }
     }
 
-    /// One of many.
+    /// A numbered target.
     #[must_use]
     pub const fn numbered(name: &'static str, number: usize) -> Self {
         Self {
@@ -80,14 +79,13 @@ impl Anchor {
 }
 
 impl Html {
-    /// What was written.
+    /// The written HTML.
     #[must_use]
     pub fn into_string(self) -> String {
         self.out
     }
 
-    /// Begins a page with a head that allows this one style sheet, and nothing else to be loaded or
-    /// run.
+    /// Starts a page whose head allows this style sheet and no other resource or script.
     #[must_use]
     pub fn page(title: &str, style: &'static str) -> Self {
         let mut page = Self::default();
@@ -109,29 +107,29 @@ impl Html {
         page
     }
 
-    /// Ends what [`Self::page`] began.
+    /// Finishes the page of [`Self::page`].
     #[must_use]
     pub fn finish(mut self) -> String {
         self.out.push_str("\n</body>\n</html>\n");
         self.out
     }
 
-    /// A text, escaped.
+    /// Writes escaped text.
     pub fn text(&mut self, text: &str) {
         escape(text, &mut self.out);
     }
 
-    /// A text of somebody in a line of ours: its writing direction ends with it.
+    /// Writes foreign text within a line, isolating its writing direction.
     pub fn theirs(&mut self, text: &str) {
         self.leaf("bdi", &[], text);
     }
 
-    /// A text of somebody that may be Markdown.
+    /// Writes foreign text as Markdown.
     pub fn markdown(&mut self, source: &str) {
         markdown::render(source, self);
     }
 
-    /// Begins an element.
+    /// Opens an element.
     pub fn open(&mut self, tag: &'static str, attrs: &[Attr<'_>]) {
         self.out.push('<');
         self.out.push_str(tag);
@@ -141,7 +139,7 @@ impl Html {
         self.out.push('>');
     }
 
-    /// Ends an element.
+    /// Closes an element.
     pub fn close(&mut self, tag: &'static str) {
         self.out.push_str("</");
         self.out.push_str(tag);
@@ -155,25 +153,25 @@ impl Html {
         }
     }
 
-    /// An element with what `fill` writes.
+    /// Writes an element with the content of `fill`.
     pub fn within(&mut self, tag: &'static str, attrs: &[Attr<'_>], fill: impl FnOnce(&mut Self)) {
         self.open(tag, attrs);
         fill(self);
         self.close(tag);
     }
 
-    /// An element with a text.
+    /// Writes an element with a text.
     pub fn leaf(&mut self, tag: &'static str, attrs: &[Attr<'_>], text: &str) {
         self.within(tag, attrs, |html| html.text(text));
     }
 
-    /// An element without content or end tag.
+    /// Writes an element without content or end tag.
     pub fn void(&mut self, tag: &'static str) {
         self.open(tag, &[]);
     }
 
-    /// A link to `url`. Where that is no address of the web or of mail, the label and the address
-    /// stand there as text.
+    /// Writes a link to `url`. If the URL is neither web nor mail, label and URL are written as
+    /// text.
     pub fn link(&mut self, url: &str, label: &str) {
         let is_open = self.open_link(url);
         self.theirs(label);
@@ -200,7 +198,7 @@ impl Html {
         }
     }
 
-    /// A link to a place in this page.
+    /// Writes a link within the page.
     pub fn jump(&mut self, to: Anchor, fill: impl FnOnce(&mut Self)) {
         self.out.push_str("<a href=\"#");
         self.anchor(to);
@@ -209,7 +207,7 @@ impl Html {
         self.close("a");
     }
 
-    /// An instant.
+    /// Writes an instant.
     pub fn time(&mut self, at: Timestamp) {
         let written = at.to_string();
         let minute = written.get(11..16).unwrap_or_default();
@@ -263,8 +261,8 @@ impl Html {
     }
 }
 
-/// Writes a text so that it is text in an element and in an attribute in double quotes. Control and
-/// invisible characters are shown as on a terminal.
+/// Escapes text for elements and double-quoted attributes. Control and invisible characters are
+/// shown as on a terminal.
 fn escape(text: &str, out: &mut String) {
     for c in text::neutralise(text).chars() {
         match c {
@@ -278,14 +276,14 @@ fn escape(text: &str, out: &mut String) {
     }
 }
 
-/// Whether an address is one of the web or of mail, without anything in it that a reader does not
-/// see or that a browser would take away before it reads the scheme.
+/// Returns true for a web or mail URL without invisible characters and without characters that
+/// browsers strip before they parse the scheme.
 fn is_safe_url(url: &str) -> bool {
     let has_scheme = ["https://", "http://", "mailto:"].iter().any(|scheme| {
         let start = url.get(..scheme.len());
         start.is_some_and(|start| start.eq_ignore_ascii_case(scheme)) && url.len() > scheme.len()
     });
-    // No address has angle brackets; the marks of the cleaning do.
+    // No URL has angle brackets, but the markers of cleaned text do.
     let is_plain =
         !url.contains(|c: char| c.is_whitespace() || c.is_control() || "<>\"".contains(c));
     has_scheme && is_plain && text::neutralise(url) == url

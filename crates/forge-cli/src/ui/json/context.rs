@@ -22,7 +22,7 @@ use super::{
     pull::{number, reactions, time},
 };
 
-/// The fields of a bundle, by the names of the sections. Each names the section that it shows.
+/// The fields of a bundle, named like the sections, each with its section.
 pub const CONTEXT_FIELDS: &[Field<PullContext, Option<ContextSection>>] = &[
     Field {
         name: "ciLogs",
@@ -126,7 +126,7 @@ pub const CONTEXT_FIELDS: &[Field<PullContext, Option<ContextSection>>] = &[
     },
 ];
 
-/// The fields of a watch: what `forge pr context` calls the same.
+/// The fields of a watch: named as in `forge pr context`.
 pub const WATCH_FIELDS: &[Field<Readiness>] = &[Field {
     name: "verdict",
     needs: (),
@@ -149,7 +149,7 @@ fn word(name: &'static str) -> Json {
     Json::text(name)
 }
 
-/// The model's own name of a value, in snake_case.
+/// The `snake_case` name of a value in the model.
 pub(crate) fn model_name(value: impl Serialize) -> String {
     let name = serde_json::to_value(value).ok();
     let name = name.as_ref().and_then(|name| name.as_str());
@@ -198,7 +198,7 @@ fn pr(p: &PullRequest) -> Json {
     ])
 }
 
-/// Those of the pull request, then those of its threads, which name them.
+/// The comments of the pull request, then those of its threads, with the thread's id.
 fn comments(c: &PullContext) -> Json {
     let Some(own) = &c.comments else {
         return Json::Null;
@@ -277,7 +277,7 @@ fn ci_status(report: &ChecksReport) -> Json {
 }
 
 fn check(c: &Check) -> Json {
-    // R-002-7 has four words; the conclusion says that it was cancelled.
+    // R-002-7 has four values; the conclusion distinguishes a cancelled check.
     let status = match c.status {
         CheckStatus::Cancelled => CheckStatus::Failure,
         other => other,
@@ -540,7 +540,7 @@ fn error(e: &SectionError) -> Json {
     ])
 }
 
-/// The message of a warning with its recovery, as a terminal shows them.
+/// A warning's message with its recovery, as on a terminal.
 fn warning(w: &Warning) -> Json {
     match &w.hint {
         Some(hint) => Json::Text(format!("{}. Recovery: {hint}", w.message)),

@@ -1,4 +1,4 @@
-//! The word on who can see a write.
+//! The ingestion of a write as JSON.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use forge_core::Ingestion;
 
 use super::Json;
 
-/// The word, and what belongs to it.
+/// The verdict with its details.
 pub(crate) fn ingestion(ingestion: &Ingestion) -> Json {
     let millis = |d: &Duration| Json::Number(u64::try_from(d.as_millis()).unwrap_or(u64::MAX));
     let mut members = vec![("state", Json::text(ingestion.word()))];

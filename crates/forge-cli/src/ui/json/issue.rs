@@ -16,13 +16,13 @@ const RELATIONS: IssueFields = IssueFields {
     ..IssueFields::NONE
 };
 
-/// An issue, with the values of the fields that hold estimate and priority.
+/// An issue with estimate and priority.
 pub struct ShownIssue {
     /// The issue.
     pub issue: Issue,
-    /// Its estimate.
+    /// The estimate.
     pub estimate: Option<String>,
-    /// Its priority.
+    /// The priority.
     pub priority: Option<String>,
 }
 
@@ -34,7 +34,7 @@ impl Deref for ShownIssue {
     }
 }
 
-/// A list of related issues, in the shape of gh's.
+/// A list of related issues, in gh's form.
 fn related(issue: &Issue, list: fn(&forge_core::model::IssueRelations) -> &[RelatedIssue]) -> Json {
     let items = issue.relations.as_ref().map(list).unwrap_or_default();
     Json::Object(vec![
@@ -65,7 +65,7 @@ fn state(state: IssueState) -> &'static str {
 
 macro_rules! fields {
     ($($name:literal $needs:expr, $get:expr;)*) => {
-        /// gh's fields of `issue list` and `issue view` that the model has, and ours, by name.
+        /// gh's fields of `issue list` and `issue view` in the model, and additional ones, by name.
         pub const ISSUE_FIELDS: &[Field<ShownIssue, IssueFields>] =
             &[$(Field { name: $name, needs: $needs, get: $get },)*];
     };

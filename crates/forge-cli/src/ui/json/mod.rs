@@ -1,4 +1,4 @@
-//! `--json`, `--jq`, `--template`: fields by gh's names, printed as gh prints them.
+//! `--json`, `--jq`, `--template`: fields with gh's names, in gh's format.
 
 mod context;
 mod ingestion;
@@ -29,24 +29,24 @@ pub use super::value::Json;
 use super::{Ui, jq, template};
 use crate::args::output::JsonArgs;
 
-/// A field: gh's name of it, what has to be read for it, and its value.
+/// A field: gh's name, the data to read, and its value.
 pub struct Field<T: 'static, N: 'static = ()> {
-    /// In camelCase.
+    /// The name, in camelCase.
     pub name: &'static str,
-    /// What it costs.
+    /// The data to read.
     pub needs: N,
-    /// Its value.
+    /// Computes the value.
     pub get: fn(&T) -> Json,
 }
 
-/// The fields that were asked for, sorted by name, each once.
+/// The selected fields, sorted by name, without duplicates.
 pub struct Selection<T: 'static, N: 'static = ()> {
     fields: Vec<&'static Field<T, N>>,
     jq: Option<jq::Filter>,
     template: Option<template::Template>,
 }
 
-/// What need not be read where nobody asks for the field that shows it.
+/// Default sections that are skipped unless their field is selected.
 const UNLOOKED: &[(&str, PrFields)] = &[
     ("body", PrFields::NO_DESCRIPTION),
     ("labels", PrFields::NO_LABELS),
@@ -57,7 +57,7 @@ const UNLOOKED: &[(&str, PrFields)] = &[
 ];
 
 impl<T> Selection<T, PrFields> {
-    /// The sections that the fields need, and nothing usual that none of them shows.
+    /// The sections to read: those of the fields, without unselected default sections.
     #[must_use]
     pub fn sections(&self) -> PrFields {
         let shown = |name: &str| self.fields.iter().any(|f| f.name == name);
@@ -68,8 +68,7 @@ impl<T> Selection<T, PrFields> {
             .fold(PrFields::NONE, |all, field| all | field)
     }
 
-    /// As [`Self::sections`], for a list: less than usual is read where rows have all that was
-    /// asked for.
+    /// As [`Self::sections`], for a list: reads less if the rows have all selected fields.
     #[must_use]
     pub fn sections_of_rows(&self) -> PrFields {
         if self.fields.iter().all(|f| ROW_FIELDS.contains(&f.name)) {
@@ -80,7 +79,7 @@ impl<T> Selection<T, PrFields> {
 }
 
 impl<T> Selection<T, Option<ContextSection>> {
-    /// The sections that the fields show.
+    /// The sections of the fields.
     #[must_use]
     pub fn context_sections(&self) -> BTreeSet<ContextSection> {
         self.fields.iter().filter_map(|f| f.needs).collect()
@@ -88,19 +87,19 @@ impl<T> Selection<T, Option<ContextSection>> {
 }
 
 impl<T> Selection<T, IssueFields> {
-    /// Whether one of these fields is shown.
+    /// Returns true if one of these fields is selected.
     #[must_use]
     pub fn shows(&self, names: &[&str]) -> bool {
         self.fields.iter().any(|f| names.contains(&f.name))
     }
 
-    /// Whether a field is shown that the row of an index may not have.
+    /// Returns true if a selected field may be missing in an index row.
     #[must_use]
     pub fn shows_more_than_rows(&self) -> bool {
         self.shows(&["assignees", "closedAt", "labels"])
     }
 
-    /// The sections that the fields need, with the values of `board`.
+    /// The sections of the fields, with the values of `board`.
     #[must_use]
     pub fn issue_sections(&self, board: Option<BoardId>) -> IssueFields {
         let has_values = self.shows(&["estimate", "priority", "values"]);
@@ -113,11 +112,11 @@ impl<T> Selection<T, IssueFields> {
 }
 
 impl<T, N> Selection<T, N> {
-    /// What the flags ask for; `None` without `--json`. Expressions are compiled here, so that a
-    /// mistake in one is found before anything is asked of a forge.
+    /// The selection of the flags; `None` without `--json`. Expressions are compiled here, so that
+    /// mistakes are found before any request.
     ///
-    /// # Errors
-    /// `invalid_input` for an unknown field, `--json` without fields, and a bad expression.
+    /// # Errors `invalid_input` for an unknown field, `--json` without fields, and an invalid
+    /// expression.
     pub fn from_args(args: &JsonArgs, table: &'static [Field<T, N>]) -> Result<Option<Self>> {
         let Some(names) = &args.json else {
             let without = |flag: &str| {
@@ -187,7 +186,7 @@ impl<T, N> Selection<T, N> {
         }))
     }
 
-    /// The object of one item.
+    /// The object of an item.
     pub fn object(&self, item: &T) -> Json {
         Json::Object(
             self.fields
@@ -197,15 +196,14 @@ impl<T, N> Selection<T, N> {
         )
     }
 
-    /// The objects of several.
+    /// The objects of several items.
     pub fn array(&self, items: &[T]) -> Json {
         Json::Array(items.iter().map(|i| self.object(i)).collect())
     }
 
     /// Prints a value: filtered, formatted, or as JSON (compact on a pipe).
     ///
-    /// # Errors
-    /// When the filter or template fails, or stdout cannot be written.
+    /// If the filter or template fails, or stdout cannot be written.
     pub fn print(&self, ui: &Ui, value: &Json) -> Result<()> {
         self.print_value(ui, value).map_err(super::unprinted)
     }

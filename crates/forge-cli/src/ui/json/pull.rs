@@ -15,7 +15,7 @@ macro_rules! fields {
     ($($name:literal $needs:ident $get:expr;)*) => {
         /// The 46 fields of gh's `pr list`, `view` and `status`, and `reviewThreads`, by name.
         ///
-        /// A field that a forge has no notion of is what gh prints for missing data: `null`, `""`,
+        /// A field that the forge does not support has gh's value for missing data: `null`, `""`,
         /// `[]`, `false` or 0.
         pub const PULL_FIELDS: &[Field<PullRequest, PrFields>] =
             &[$(Field { name: $name, needs: PrFields::$needs, get: $get },)*];
@@ -72,8 +72,8 @@ fields! {
     "url" NONE |p| Json::text(&p.url);
 }
 
-/// Those that a pull request has when it was read with [`PrFields::ROW`], wherever its row is from:
-/// an index may know neither its head nor when it was closed.
+/// The fields available with [`PrFields::ROW`] from every source: an index may not know the head or
+/// the closing time.
 pub(super) const ROW_FIELDS: &[&str] = &[
     "author",
     "baseRefName",
@@ -130,7 +130,7 @@ fn decision(decision: Option<ReviewDecision>) -> &'static str {
     }
 }
 
-/// A pull request whose head repository is named, and is not the one that it wants to change.
+/// Returns true if the head repository is known and differs from the base repository.
 pub(crate) fn is_cross_repository(p: &PullRequest) -> bool {
     p.head_repo
         .as_ref()
@@ -153,7 +153,7 @@ fn head_repository(p: &PullRequest) -> Json {
     ])
 }
 
-/// The last part of a local repository's path.
+/// The last component of a local repository's path.
 fn directory(repo: &RepoId) -> String {
     match &repo.path {
         RepoPath::Dir(dir) => dir
@@ -206,7 +206,7 @@ fn auto_merge(a: &AutoMerge) -> Json {
     ])
 }
 
-/// gh writes an empty column where a board has none for it.
+/// gh writes an empty column if the board has none for the item.
 fn project_item(item: &ProjectItem) -> Json {
     let status = item.status.as_ref();
     Json::Object(vec![
@@ -329,7 +329,7 @@ pub(super) fn comment(c: &Comment) -> Json {
     )
 }
 
-/// gh's object, and the round of what was said about one: gh knows no forge that has any.
+/// gh's object, with the round of the comment, which gh does not have.
 fn with_round(round: Option<usize>, mut fields: Vec<(&'static str, Json)>) -> Json {
     let round = round.and_then(|n| u64::try_from(n).ok());
     fields.extend(round.map(|n| ("round", Json::Number(n))));
@@ -346,7 +346,7 @@ fn review_state(state: ReviewState) -> &'static str {
     }
 }
 
-/// As gh lists them: the author's own is one of them.
+/// As in gh, including the author's own reviews.
 fn latest_reviews(p: &PullRequest) -> Json {
     let mut all: Vec<&Review> = p.latest_reviews.iter().chain(&p.author_review).collect();
     all.sort_by_key(|r| r.submitted_at);
@@ -487,7 +487,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fields_of_rows_are_fields_that_cost_nothing() {
+    fn row_fields_cost_no_request() {
         for name in ROW_FIELDS {
             let field = PULL_FIELDS.iter().find(|f| f.name == *name).unwrap();
             assert!(field.needs.is_empty(), "{name}");
@@ -495,7 +495,7 @@ mod tests {
     }
 
     #[test]
-    fn every_field_of_a_bare_pull_request_has_a_value_of_its_type() {
+    fn bare_pull_request_has_typed_field_values() {
         let p = pull();
         let value = |name: &str| {
             let field = PULL_FIELDS.iter().find(|f| f.name == name).unwrap();

@@ -1,5 +1,5 @@
-//! Markdown for a terminal: headings, emphasis, lists, tasks, quotes, code, tables and links, wrapped
-//! to the width.
+//! Renders Markdown for a terminal: headings, emphasis, lists, tasks, quotes, code, tables and
+//! links, wrapped to the width.
 
 mod wrap;
 
@@ -14,8 +14,8 @@ use super::{
     table::{self, Cell, Column},
 };
 
-/// Renders `source` for a terminal of `width` columns. Ends with a newline, unless it is empty.
-/// What the source holds of terminal escapes is made visible.
+/// Renders `source` for a terminal of `width` columns. The result ends with a newline, unless it is
+/// empty. Terminal escapes in the source are made visible.
 #[must_use]
 pub fn render(source: &str, width: usize, palette: Palette) -> String {
     let safe = text::neutralise(source);
@@ -37,18 +37,18 @@ struct Renderer {
     width: usize,
     palette: Palette,
     out: String,
-    /// The paragraph, heading or item that is being read.
+    /// The current paragraph, heading or item.
     spans: Vec<Span>,
     bold: usize,
     italic: usize,
     strike: usize,
     heading: bool,
     code_block: bool,
-    /// What stands before each line: quote marks and indents.
+    /// The prefix of each line: quote marks and indents.
     prefix: Vec<String>,
-    /// What stands before the first line of an item, once.
+    /// The prefix of an item's first line.
     bullet: Option<String>,
-    /// The lists that are open; a number where they count.
+    /// The open lists, with the next number of a numbered list.
     lists: Vec<Option<u64>>,
     links: Vec<String>,
     rows: Vec<Vec<String>>,
@@ -157,7 +157,7 @@ impl Renderer {
             }
             TagEnd::CodeBlock => self.code_block = false,
             TagEnd::HtmlBlock => {
-                // Templates talk to the author in comments.
+                // Templates address comments to the author.
                 let html = std::mem::take(&mut self.html);
                 if !html.trim_start().starts_with("<!--") {
                     self.gap();
@@ -221,7 +221,7 @@ impl Renderer {
         }
     }
 
-    /// Ends the paragraph that is being read.
+    /// Ends the current paragraph.
     fn block(&mut self) {
         if self.spans.is_empty() {
             return;
@@ -277,7 +277,7 @@ impl Renderer {
         self.prefix.iter().map(|p| wrap::visible_width(p)).sum()
     }
 
-    /// An empty line between blocks, but not at the start of an item and not inside of a list.
+    /// Writes an empty line between blocks, except at the start of an item and within a list.
     fn gap(&mut self) {
         self.block();
         if std::mem::take(&mut self.fresh) {
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn links_show_where_they_go() {
+    fn links_show_the_url() {
         assert_eq!(
             plain("[docs](https://e.org) <https://f.org>"),
             "docs (https://e.org) https://f.org\n"
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn wraps_to_the_width() {
+    fn paragraphs_wrap_to_the_width() {
         let shown = plain(&"漢字 words and more ".repeat(20));
         assert!(shown.lines().all(|l| l.width() <= 40), "{shown}");
         let item = plain(&format!("- {}", "word ".repeat(30)));

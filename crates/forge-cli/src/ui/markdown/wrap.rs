@@ -1,7 +1,7 @@
 use forge_core::text::strip_ansi;
 use unicode_width::UnicodeWidthStr as _;
 
-/// A word or the space between two, with its style.
+/// A word or a space, with its style.
 #[derive(Clone, Debug)]
 pub(super) struct Span {
     pub(super) plain: String,
@@ -10,7 +10,7 @@ pub(super) struct Span {
 }
 
 impl Span {
-    /// Cuts a text into words and spaces, each painted by itself so that a line can end between
+    /// Splits a text into words and spaces, each painted separately so that a line can end between
     /// any two.
     pub(super) fn words(text: &str, paint: impl Fn(&str) -> String) -> Vec<Self> {
         let mut spans: Vec<Self> = Vec::new();
@@ -47,8 +47,8 @@ impl Span {
     }
 }
 
-/// Fills lines of `room` columns. Spans without a space between them stay together; a word that is
-/// wider than a line has one for itself.
+/// Fills lines of `room` columns. Adjacent spans without a space stay together; an overlong word
+/// gets its own line.
 pub(super) fn wrap(spans: &[Span], room: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let (mut line, mut used) = (String::new(), 0);

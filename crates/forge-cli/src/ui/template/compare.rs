@@ -1,7 +1,7 @@
-//! `eq`, `lt` and the like.
+//! The comparison functions: `eq`, `lt` and so on.
 //!
-//! To Go the numbers of JSON are floats, so templates for gh say `{{if gt .additions 100.0}}`. Here
-//! they are whole numbers; both ways to write one are understood.
+//! In Go, numbers of JSON are floats, so templates for gh say `{{if gt .additions 100.0}}`. Here
+//! they are integers; both notations are accepted.
 
 use std::cmp::Ordering;
 
@@ -9,7 +9,7 @@ use gotmpl::{Template, TemplateError, Value};
 
 type Result<T> = std::result::Result<T, TemplateError>;
 
-/// Adds them.
+/// Adds the comparison functions.
 pub(super) fn add(template: Template) -> Template {
     template
         .func("eq", |args| match args {

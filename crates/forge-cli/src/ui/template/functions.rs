@@ -13,12 +13,12 @@ use crate::ui::{
 
 type Result<T> = std::result::Result<T, TemplateError>;
 
-/// What the functions know of their surroundings.
+/// Output properties for the functions.
 #[derive(Clone, Copy)]
 pub(super) struct Look {
     pub(super) now: Timestamp,
     pub(super) palette: Palette,
-    /// The terminal's, if there is one.
+    /// The terminal's width, if there is a terminal.
     pub(super) width: Option<usize>,
 }
 

@@ -1,5 +1,4 @@
-//! Go's time layouts: the reference time `Mon Jan 2 15:04:05 MST 2006` spelt as the result should
-//! look.
+//! Go's time layouts, which format the reference time `Mon Jan 2 15:04:05 MST 2006`.
 
 const MONTHS: [&str; 12] = [
     "January",
@@ -25,13 +24,13 @@ const DAYS: [&str; 7] = [
     "Saturday",
 ];
 
-/// The elements of a layout, the longer of two that begin alike first.
+/// The elements of a layout; longer ones precede their prefixes.
 const ELEMENTS: &[&str] = &[
     "January", "Jan", "Monday", "Mon", "MST", "2006", "-07:00", "-0700", "Z07:00", "01", "02",
     "03", "04", "05", "06", "15", "PM", "pm", "_2", "1", "2", "3", "4", "5",
 ];
 
-/// `rfc3339` (as `Timestamp` prints it) in `layout`.
+/// Formats `rfc3339` (as `Timestamp` prints it) with `layout`.
 pub(super) fn format(layout: &str, rfc3339: &str) -> String {
     let number = |from: usize, to: usize| {
         rfc3339
@@ -122,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn known_times() {
+    fn layouts_format_known_times() {
         let at = "2026-02-03T16:05:09+02:00";
         assert_eq!(
             format("Monday 2 January 2006, 03:04 pm", at),

@@ -12,23 +12,21 @@ use gotmpl::Value;
 use self::functions::Table;
 use super::{Ui, value::Json};
 
-/// A template that has been read. It is parsed again with the terminal's functions when it runs.
+/// A checked template. Parsed again at execution, with the terminal's functions.
 pub struct Template(String);
 
 impl Template {
-    /// Reads it.
+    /// Parses a template.
     ///
-    /// # Errors
-    /// `invalid_input` with the place of the mistake.
+    /// # Errors `invalid_input` with the position of the mistake.
     pub fn new(source: &str) -> Result<Self> {
         parse(source, functions::Look::plain(), &Arc::default())?;
         Ok(Self(source.to_owned()))
     }
 
-    /// Runs it.
+    /// Executes the template.
     ///
-    /// # Errors
-    /// `invalid_input` when it fails; when stdout cannot be written.
+    /// # Errors `invalid_input` if the template fails; if stdout cannot be written.
     pub fn print(&self, ui: &Ui, value: &Json) -> Result<()> {
         let look = functions::Look {
             now: ui.now(),
@@ -54,7 +52,7 @@ fn render(source: &str, look: functions::Look, data: &Value) -> Result<String> {
     let mut out = parse(source, look, &table)?
         .execute_to_string(data)
         .map_err(|e| failed(&e))?;
-    // Rows that nobody rendered come at the end.
+    // Rows without a `tablerender` come at the end.
     out.push_str(
         &table
             .lock()
@@ -68,8 +66,7 @@ fn failed(e: &gotmpl::TemplateError) -> Error {
     Error::invalid("template", format!("the template failed: {e}"))
 }
 
-/// The data: what a terminal would obey is neutralised here, because the template's own escapes
-/// must pass.
+/// The data, with terminal escapes neutralised: the template's own escapes must pass.
 fn data(value: &Json, tty: bool) -> Value {
     match value {
         Json::Null => Value::Nil,
@@ -119,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_and_texts() {
+    fn template_formats_tables_and_texts() {
         assert_eq!(
             run("{{range .}}{{tablerow .number .title}}{{end}}").unwrap(),
             "1   one\n22  twenty-two\n"
@@ -144,7 +141,7 @@ mod tests {
             run(r#"{{hasPrefix "on" "one"}} {{hasSuffix "on" "one"}}"#).unwrap(),
             "true false"
         );
-        // As docs/cli.md says: whole numbers, not gh's floats.
+        // As docs/cli.md says, numbers are integers, unlike gh's floats.
         assert_eq!(
             run("{{range .}}{{if eq .number 22}}{{.title}}{{end}}{{end}}").unwrap(),
             "twenty-two"
@@ -152,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn times_and_colours() {
+    fn template_formats_times_and_colors() {
         assert_eq!(
             run("{{timeago (index . 0).createdAt}}").unwrap(),
             "2 hours ago"
@@ -171,9 +168,9 @@ mod tests {
         );
     }
 
-    /// As with gh, no colour is one for `color` too.
+    /// As in gh, `color` follows the colour setting, too.
     #[test]
-    fn both_colour_where_there_is_colour() {
+    fn both_color_functions_follow_the_setting() {
         let look = Look {
             palette: Palette { on: true },
             ..Look::plain()

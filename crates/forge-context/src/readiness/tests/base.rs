@@ -1,4 +1,4 @@
-//! What the base branch wants, as the verdict sees it.
+//! Verdicts on base branch rules.
 
 use forge_core::{
     RepoId, RepoPath,
@@ -9,7 +9,7 @@ use forge_core::{
 
 use super::*;
 
-/// Rules of the branch protection, of which nothing is unread.
+/// Rules of the branch protection, all of them read.
 fn wants(kinds: impl IntoIterator<Item = BaseRuleKind>) -> BaseRules {
     let rules = kinds.into_iter().map(|wants| BaseRule {
         wants,
@@ -28,7 +28,7 @@ fn check(name: &str, app: Option<u64>) -> BaseRuleKind {
     }
 }
 
-/// A green pull request whose base branch wants `kinds`, and whose forge says `word`.
+/// A green pull request whose base branch requires `kinds`, and whose merge state is `word`.
 fn under(word: &str, kinds: impl IntoIterator<Item = BaseRuleKind>) -> PullRequest {
     let mut pull = pull();
     pull.mergeability = Some(mergeability(MergeState::Mergeable, word));
@@ -73,7 +73,7 @@ fn approvals_are_counted_against_the_largest_rule() {
         "1 of 2 approval(s); a review is required"
     );
     assert_eq!(ready.blockers, ["Review required"]);
-    // Without the forge's word the number decides.
+    // Without a review decision the number of approvals decides.
     pull.review_decision = None;
     assert_eq!(status(&pull, Rule::Approved), (Unmet, Ruleset));
     pull.approvals = 2;
@@ -128,13 +128,13 @@ fn code_owners_are_named_until_one_may_have_approved() {
         owners.evidence,
         "asked and not reviewed by octo/owners, grace; wanted by branch protection"
     );
-    // The number is reached: what is missing is an owner.
+    // Enough approvals: only an owner's is missing.
     assert_eq!(status(&pull, Rule::Approved), (Met, BranchProtection));
     assert_eq!(
         ready.blockers,
         ["Code owners have not approved: octo/owners, grace"]
     );
-    // Some approve, and more have to: one of them may be an owner.
+    // Some approvals, more required: one of the approvers may be an owner.
     pull.base_rules.as_mut().unwrap().rules[0].wants = BaseRuleKind::Approvals { count: 2 };
     assert_eq!(
         status(&pull, Rule::CodeOwnersApproved),
@@ -172,7 +172,7 @@ fn last_push_needs_an_approval_of_the_head() {
 }
 
 #[test]
-fn required_check_that_never_reported_is_named() {
+fn unreported_required_check_is_named() {
     let rule = Rule::ChecksReported;
     let mut pull = under("BLOCKED", [check("build", None), check("deploy", None)]);
     let ready = judge(&pull);
@@ -182,7 +182,7 @@ fn required_check_that_never_reported_is_named() {
     );
     assert_eq!(status(&pull, rule), (Unmet, BranchProtection));
     assert!(!is_listed(&pull, Rule::NotBlocked));
-    // What was cut off may have reported.
+    // A truncated report may hide a check that has reported.
     pull.checks = Some(checks(&[("build", CheckStatus::Success)]).cut());
     assert_eq!(status(&pull, rule), (Unknown, Own));
     pull.checks = Some(checks(&[]));
@@ -204,7 +204,7 @@ fn required_check_of_another_app_has_not_reported() {
         judge(&pull).blockers,
         ["Expected checks have not reported: build (another app has)"]
     );
-    // What another app says of the name stops nothing.
+    // Another app's check of the same name blocks nothing.
     let mut report = checks(&[("build", CheckStatus::Failure)]);
     report.checks[0].app = Some(5);
     report.checks[0].required = Some(true);
@@ -222,10 +222,10 @@ fn commit_status_never_meets_an_apps_check() {
         let evidence = found(&judge(&pull), rule).evidence.clone();
         assert!(evidence.ends_with(": build"), "{evidence}");
     }
-    // A check that any app may report can be a status.
+    // A check without a required app can be a commit status.
     let any = under("CLEAN", [check("build", None)]);
     assert_eq!(judge(&any).ready_to_merge, Some(true));
-    // The run of the app beside it counts.
+    // The app's own check run counts next to the status.
     let mut pull = under("CLEAN", [check("build", Some(15_368))]);
     let mut run = Check::new("build", CheckStatus::Success);
     (run.progress, run.app) = (Some("COMPLETED".to_owned()), Some(15_368));
@@ -254,7 +254,7 @@ fn check_of_two_triggers_is_named_once() {
 }
 
 #[test]
-fn absent_checks_are_met_where_none_is_wanted() {
+fn absent_checks_are_met_if_none_is_required() {
     let mut pull = under("CLEAN", []);
     pull.checks = Some(checks(&[]));
     let at = |pull: &PullRequest, secs| {
@@ -267,7 +267,7 @@ fn absent_checks_are_met_where_none_is_wanted() {
     assert_eq!(met, Met);
     assert_eq!(evidence, "no check is required and none has reported");
     assert_eq!(at(&pull, 119).0, Unknown);
-    // What administrators alone may see has no checks.
+    // Branch protection that only administrators may read can require checks.
     let rules = pull.base_rules.as_mut().unwrap();
     rules.mark_unread(UnreadRules::ProtectionDetails);
     assert_eq!(at(&pull, 120).0, Met);
@@ -284,7 +284,7 @@ fn absent_checks_are_met_where_none_is_wanted() {
 }
 
 #[test]
-fn open_thread_has_the_source_that_wants_it() {
+fn open_thread_names_the_requiring_source() {
     let mut pull = under("BLOCKED", [BaseRuleKind::ResolvedThreads]);
     pull.threads = Some(vec![thread(false)]);
     assert_eq!(
@@ -296,7 +296,7 @@ fn open_thread_has_the_source_that_wants_it() {
 }
 
 #[test]
-fn strict_base_is_unknown_while_another_word_hides_it() {
+fn strict_base_is_unknown_for_other_merge_states() {
     let rule = Rule::UpToDate;
     for (word, wanted) in [("CLEAN", Met), ("BEHIND", Unmet), ("BLOCKED", Unknown)] {
         let pull = under(word, [BaseRuleKind::UpToDate]);
@@ -315,7 +315,7 @@ fn strict_base_is_unknown_while_another_word_hides_it() {
 }
 
 #[test]
-fn queue_is_unmet_while_it_holds_the_pull() {
+fn queued_pull_is_unmet() {
     let rule = Rule::OutOfQueue;
     let mut pull = under("BLOCKED", [BaseRuleKind::MergeQueue]);
     assert_eq!(status(&pull, rule), (Met, MergeQueue));
@@ -417,7 +417,7 @@ fn base_without_a_common_method_is_unmet() {
 }
 
 #[test]
-fn rules_that_only_the_forge_reads_follow_its_word() {
+fn forge_only_rules_follow_the_merge_state() {
     let environments = vec!["staging".to_owned()];
     let name = "code_scanning".to_owned();
     for (kind, rule, evidence) in [
@@ -461,7 +461,7 @@ fn locked_branch_is_for_an_administrator() {
 }
 
 #[test]
-fn viewer_without_rights_is_told_who_has_them() {
+fn push_access_follows_rights_and_restrictions() {
     let rule = Rule::PushAllowed;
     let restricted = || [BaseRuleKind::RestrictedPushes];
     let of = |word, kinds: &[BaseRuleKind], write, push| {
@@ -488,7 +488,7 @@ fn viewer_without_rights_is_told_who_has_them() {
 }
 
 #[test]
-fn unexplained_blocked_says_who_may_pass() {
+fn unexplained_blocked_names_the_bypass() {
     let mut pull = under("BLOCKED", []);
     pull.base_rules.as_mut().unwrap().viewer_can_bypass = Some(true);
     let ready = judge(&pull);
@@ -498,7 +498,7 @@ fn unexplained_blocked_says_who_may_pass() {
 }
 
 #[test]
-fn requested_changes_have_the_source_that_wants_reviews() {
+fn requested_changes_name_the_requiring_source() {
     let mut pull = under("BLOCKED", [BaseRuleKind::Approvals { count: 1 }]);
     pull.changes_requested = 1;
     let rule = Rule::NoChangesRequested;

@@ -1,4 +1,4 @@
-//! What changed since a review or a commit.
+//! The changes since a review or a commit.
 
 use std::ops::Range;
 
@@ -60,7 +60,7 @@ impl Part for ChangedCommitOut {
     }
 }
 
-/// The section in blocks.
+/// The section as blocks.
 pub(super) struct SinceSection {
     out: SinceOut,
     commits: Listed<ChangedCommitOut>,

@@ -47,7 +47,7 @@ fn range(excerpt: &SourceExcerpt) -> String {
     format!("{}-{last}", excerpt.line)
 }
 
-/// The lines behind their numbers, so that none of them looks like ours.
+/// The lines with line numbers, so that none can pose as the server's.
 fn numbered(excerpt: &SourceExcerpt, c: &Cleaner) -> String {
     let text = c.source(&excerpt.text);
     let lines = text.lines().zip(excerpt.line..);
@@ -69,7 +69,7 @@ impl Part for SourceOut {
     }
 }
 
-/// The section in blocks, one for each file.
+/// The section as blocks, one per file.
 pub(super) fn section(found: &PackedSource, c: &Cleaner, blocks: &mut Blocks) -> Listed<SourceOut> {
     let files = found.files.iter().map(|file| SourceOut::of(file, c));
     let head = name_of(found.head_sha.get(..12).unwrap_or_default());

@@ -1,4 +1,4 @@
-//! Waits inside a call, for as long as clients wait for an answer.
+//! Waits within a call, for as long as clients wait for an answer.
 
 use std::time::Duration;
 
@@ -16,13 +16,13 @@ use crate::{
     content::{self, Clean, Cleaner},
 };
 
-/// Clients give a call about a minute.
+/// Clients typically time out after about a minute.
 const MAX_WAIT: Duration = Duration::from_secs(45);
-/// The pause behind a look that saw something new.
+/// The pause after a poll with news.
 const PAUSE: Duration = Duration::from_secs(10);
-/// How many changes are told, the newest.
+/// Maximum number of reported changes; the newest are kept.
 const MAX_CHANGES: usize = 50;
-/// What tells the cursor of a wait from that of a page.
+/// Distinguishes the cursor of a wait from that of a page.
 const CURSOR_OF: &str = "wait";
 
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
@@ -104,8 +104,8 @@ impl WaitedOut {
     }
 }
 
-/// Waits; where it has not happened in time, the second value is the cursor to go on with. `None` for
-/// the cursor of a further page: what was waited for is over.
+/// Waits for the condition; if it is not met in time, the second value is the cursor to resume
+/// with. `None` for the cursor of a further page: that wait is over.
 pub(super) async fn wait_for(
     call: &Call,
     target: &Target,
@@ -132,14 +132,14 @@ pub(super) async fn wait_for(
         settings: call.server.forges().config().context_settings(),
     };
     let mut watch = Watch::new(&target.repo, &target.id, req)?;
-    // Others need its room more while it mostly sleeps.
+    // The slot is released, because the call mostly sleeps.
     call.give_turn();
     let mut changes = Vec::new();
     let deadline = longest + PAUSE;
     let followed = follow(call, &mut watch, &mut changes);
     let outcome = match tokio::time::timeout(deadline, followed).await {
         Ok(outcome) => outcome?,
-        // The last look takes its time.
+        // The last poll may exceed the timeout.
         Err(_) => WatchOutcome::Pending,
     };
     call.take_turn().await?;
@@ -159,7 +159,7 @@ pub(super) async fn wait_for(
     Ok(Some((out, next)))
 }
 
-/// Follows a watch to its end, and tells the client of each look.
+/// Follows a watch to its end, with a progress notification per poll.
 async fn follow(
     call: &Call,
     watch: &mut Watch<'_>,

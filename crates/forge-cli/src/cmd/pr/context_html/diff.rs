@@ -1,4 +1,4 @@
-//! The diff with line numbers, and the threads on its lines.
+//! The diff with line numbers, and its review threads.
 
 use forge::context::{
     Omission, OmissionReason, PackedDiff, PackedFile, PackedSource, PullContext, SourceFile,
@@ -14,7 +14,7 @@ use crate::ui::{
     json::model_name,
 };
 
-/// The threads, open ones first; each has the number of its place.
+/// The threads, open ones first; the number of each identifies its anchor.
 pub(super) struct Threads<'a> {
     pub(super) all: Vec<&'a Thread>,
 }
@@ -26,7 +26,7 @@ impl<'a> Threads<'a> {
         Self { all }
     }
 
-    /// Links to the open ones.
+    /// Links to the open threads.
     pub(super) fn index(&self, html: &mut Html) {
         let open = self.all.iter().take_while(|thread| !thread.resolved);
         let open: Vec<&&Thread> = open.collect();
@@ -54,7 +54,7 @@ impl<'a> Threads<'a> {
         });
     }
 
-    /// Those that stand at no line of the diff that is shown.
+    /// The threads without a line in the shown diff.
     pub(super) fn elsewhere(&self, html: &mut Html, is_shown: &[bool]) {
         let all = self.all.iter().zip(is_shown).enumerate();
         let left: Vec<usize> = all.filter(|(_, (_, s))| !**s).map(|(n, _)| n).collect();
@@ -69,7 +69,7 @@ impl<'a> Threads<'a> {
         });
     }
 
-    /// The places of the threads of a file.
+    /// The indices of a file's threads.
     fn of_file(&self, file: &PackedFile) -> Vec<usize> {
         let is_here = |thread: &Thread| {
             let old = file.previous_path.as_ref().unwrap_or(&file.path);
@@ -133,8 +133,7 @@ fn place(thread: &Thread) -> String {
     }
 }
 
-/// The diff under its budget, with what is left out; `is_shown` learns of the threads that stand in
-/// it.
+/// The diff under its budget, with its omissions; `is_shown` marks threads that appear in it.
 pub(super) fn packed(
     html: &mut Html,
     diff: &PackedDiff,
@@ -203,7 +202,7 @@ fn packed_file(html: &mut Html, file: &PackedFile, threads: &Threads<'_>, is_sho
     });
 }
 
-/// A header of a column that is read aloud and not seen.
+/// A column header for screen readers only.
 fn column(html: &mut Html, class: &'static str, name: &str) {
     html.within("th", &[Attr::Class(class), Attr::Scope("col")], |html| {
         html.leaf("span", &[Attr::Class("away")], name);
@@ -247,7 +246,7 @@ fn omissions(html: &mut Html, omitted: &[Omission]) {
     for omission in omitted {
         let (lines, reason) = (omission.lines, omission.reason);
         let why = match reason {
-            // A derived file is not read for its text at the head, whatever its size.
+            // A derived file's text at the head is not read, whatever its size.
             OmissionReason::Generated if lines == 0 => "a generated, lock or vendored file",
             _ => reason.meaning(),
         };
@@ -259,7 +258,7 @@ fn omissions(html: &mut Html, omitted: &[Omission]) {
     }
 }
 
-/// The lines of a hunk, and below each the threads that stand on it.
+/// The lines of a hunk, with threads below their lines.
 fn lines(
     html: &mut Html,
     hunk: &str,

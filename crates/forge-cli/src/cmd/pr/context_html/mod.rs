@@ -1,4 +1,4 @@
-//! What `forge pr context --html` writes: one page that loads nothing and runs nothing.
+//! The page of `forge pr context --html`: loads nothing and runs nothing.
 
 mod diff;
 mod stack;
@@ -25,10 +25,9 @@ use crate::ui::{
 
 const STYLE: &str = include_str!("style.css");
 
-/// Writes the page of a bundle to a file, or to standard output for `-`.
+/// Writes the page to a file, or to standard output for `-`.
 ///
-/// # Errors
-/// When the file cannot be written.
+/// If the file cannot be written.
 pub(super) fn write(ui: &Ui, found: &PullContext, file: &Path) -> Result<()> {
     let page = page(found, &|hint| ui.advice(hint));
     if file == Path::new("-") {
@@ -42,7 +41,7 @@ pub(super) fn write(ui: &Ui, found: &PullContext, file: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The bundle as a page. `advice` renders what to do next as the command that does it.
+/// Renders the page. `advice` renders a hint with its command.
 fn page(found: &PullContext, advice: &dyn Fn(&Hint) -> String) -> String {
     let pull = &found.pull;
     let name = name(&pull.id.key);
@@ -125,7 +124,7 @@ fn plural(n: usize, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
 }
 
-/// A section with a heading that a link can go to.
+/// A section with a heading that links can target.
 fn section(html: &mut Html, id: &'static str, heading: &str, fill: impl FnOnce(&mut Html)) {
     let title = Anchor::new(id);
     html.within("section", &[Attr::LabelledBy(title)], |html| {
@@ -134,7 +133,7 @@ fn section(html: &mut Html, id: &'static str, heading: &str, fill: impl FnOnce(&
     });
 }
 
-/// A table whose rows become blocks where it has no room. The roles stay with them.
+/// A table whose rows become blocks on narrow pages; ARIA roles are kept.
 fn grid(html: &mut Html, label: &str, columns: &[&'static str], rows: impl FnOnce(&mut Html)) {
     let attrs = [Attr::Class("grid"), Attr::Role("table"), Attr::Label(label)];
     html.within("table", &attrs, |html| {
@@ -161,12 +160,12 @@ fn cell(html: &mut Html, column: &'static str, fill: impl FnOnce(&mut Html)) {
     html.within("td", &[Attr::Role("cell"), Attr::Column(column)], fill);
 }
 
-/// A cell that says by itself what it is: it stands beside the head of its row on a narrow page.
+/// A self-explanatory cell: on a narrow page it is next to its row's header.
 fn brief_cell(html: &mut Html, fill: impl FnOnce(&mut Html)) {
     html.within("td", &[Attr::Role("cell"), Attr::Class("brief")], fill);
 }
 
-/// A text of somebody in a cell; none where there is none, so that narrow pages show no label.
+/// A cell with foreign text; omitted if empty, so that narrow pages show no label.
 fn text_cell(html: &mut Html, column: &'static str, text: &str) {
     match text.is_empty() {
         true => html.within("td", &[Attr::Role("cell")], |_| {}),
@@ -315,7 +314,7 @@ impl Sections<'_> {
         });
     }
 
-    /// What could not be read, and what a reader should know besides.
+    /// Unreadable parts and warnings.
     fn unread(&self, html: &mut Html) {
         let c = self.found;
         if c.errors.is_empty() && c.warnings.is_empty() {
@@ -439,7 +438,7 @@ impl Sections<'_> {
         });
     }
 
-    /// Comments and reviews, by time.
+    /// Comments and reviews by time.
     fn talk(&self, html: &mut Html) {
         let c = self.found;
         if c.comments.is_none() && c.reviews.is_none() {
@@ -449,7 +448,7 @@ impl Sections<'_> {
         let reviews = c.reviews.iter().flatten().map(Talk::Review);
         let mut all: Vec<Talk<'_>> = comments.chain(reviews).collect();
         all.sort_by_key(Talk::at);
-        // Threads show the comments of reviews where they are.
+        // Threads already show the comments of reviews on lines.
         let shows_lines = c.threads.is_none();
         section(html, "talk", "Conversation", |html| {
             if all.is_empty() {
@@ -479,7 +478,7 @@ impl Sections<'_> {
         });
     }
 
-    /// What changed since a review or a commit.
+    /// Changes since a review or a commit.
     fn since(&self, html: &mut Html) {
         let Some(since) = &self.found.since else {
             return;
@@ -577,7 +576,7 @@ fn has_some<T>(items: Option<&Vec<T>>) -> bool {
     items.is_some_and(|items| !items.is_empty())
 }
 
-/// What somebody said about the whole pull request.
+/// A statement about the whole pull request.
 enum Talk<'a> {
     Comment(&'a Comment),
     Review(&'a Review),
@@ -592,7 +591,7 @@ impl Talk<'_> {
     }
 }
 
-/// A status by its mark, its word and its colour.
+/// A status with mark, word and colour.
 fn status(html: &mut Html, class: &'static str, mark: &str, word: &str) {
     html.within("span", &[Attr::Class("status")], |html| {
         html.within("span", &[Attr::Class(class)], |html| {
@@ -749,7 +748,7 @@ fn linked_item(html: &mut Html, item: &LinkedItem) {
     });
 }
 
-/// Who said something and when, and more in a line of its own.
+/// Author and time of a statement, with additions on a line of its own.
 fn said_by(html: &mut Html, who: impl FnOnce(&mut Html), when: impl FnOnce(&mut Html)) {
     html.within("div", &[Attr::Class("by")], |html| {
         html.within("h3", &[], who);
@@ -757,7 +756,7 @@ fn said_by(html: &mut Html, who: impl FnOnce(&mut Html), when: impl FnOnce(&mut 
     });
 }
 
-/// Who wrote a comment and when, and its text.
+/// A comment with author, time and text.
 fn comment_body(html: &mut Html, comment: &Comment) {
     let who = |html: &mut Html| html.theirs(&comment.author.login);
     said_by(html, who, |html| {

@@ -1,4 +1,4 @@
-//! The stack that a pull request is in, drawn as SVG.
+//! The stack of a pull request, drawn as SVG.
 
 use forge::context::{PullContext, RelatedBy, RelatedPull};
 use forge_core::{model::LinkState, text};
@@ -7,12 +7,12 @@ use unicode_width::UnicodeWidthChar as _;
 use super::{name, section, state_word};
 use crate::ui::html::{Anchor, Attr, Html};
 
-/// The width of the drawing; on a narrow screen that is about one unit to a pixel.
+/// The width of the drawing; about one pixel per unit on a narrow screen.
 const WIDTH: usize = 360;
-/// The height of a box, and the distance from one box to the next.
+/// The height of a box, and the distance between boxes.
 const BOX: usize = 48;
 const STEP: usize = 62;
-/// How many columns of a title have room in a box.
+/// Maximum number of columns of a title in a box.
 const MAX_COLUMNS: usize = 40;
 
 const TITLE: Anchor = Anchor::new("stack-title");
@@ -25,8 +25,8 @@ struct Level {
     is_this: bool,
 }
 
-/// What builds on the pull request above it, what it builds on and the base branch below it. Nothing
-/// where it stands alone.
+/// Draws dependents above the pull request, dependencies and base branch below it. Draws nothing
+/// without dependencies.
 pub(super) fn draw(html: &mut Html, found: &PullContext) {
     let Some(related) = &found.related_prs else {
         return;
@@ -63,7 +63,7 @@ pub(super) fn draw(html: &mut Html, found: &PullContext) {
         title: String::new(),
         is_this: false,
     }));
-    // A base branch that is the head of another pull request is that one's.
+    // A base branch that is another pull request's head is drawn as that one.
     let base = below.is_empty().then_some(pull.base_branch.as_str());
     section(html, "stack", "Stack", |html| picture(html, &levels, base));
 }
@@ -145,7 +145,7 @@ fn label(html: &mut Html, class: &'static str, y: usize, text: &str) {
     html.leaf("text", &at, text);
 }
 
-/// The beginning of a text that has room in a box.
+/// The beginning of a text that fits into a box.
 fn fit(of: &str) -> String {
     let mut columns = 0;
     let mut out = String::new();

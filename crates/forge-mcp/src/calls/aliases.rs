@@ -1,0 +1,220 @@
+//! Names that models know from other servers: what is taken, and what to pass instead.
+
+/// Other names of arguments, as other servers have them.
+pub(super) const ALIASES: &[(&str, &[&str])] = &[
+    (
+        "repo",
+        &[
+            "repository",
+            "repo_uri",
+            "repository_uri",
+            "repo_url",
+            "uri",
+        ],
+    ),
+    (
+        "number",
+        &[
+            "pull_number",
+            "pr_number",
+            "pull_request_number",
+            "pull_request",
+            "pull",
+            "pr",
+            "pull_id",
+            "issue_number",
+            "pr_identifier",
+            "identifier",
+            "id",
+            "url",
+        ],
+    ),
+    (
+        "issue",
+        &["number", "issue_number", "issue_id", "id", "url"],
+    ),
+    ("limit", &["per_page", "first", "count", "page_size"]),
+    ("cursor", &["after", "next_cursor", "page_token"]),
+    (
+        "body",
+        &[
+            "description",
+            "text",
+            "message",
+            "comment",
+            "commit_message",
+        ],
+    ),
+    (
+        "expected_head",
+        &[
+            "sha",
+            "head_sha",
+            "expected_head_sha",
+            "expected_head_oid",
+            "commit_id",
+        ],
+    ),
+    ("context_lines", &["diff_context_lines"]),
+    ("search", &["query", "q"]),
+    ("draft", &["is_draft"]),
+    ("method", &["merge_method", "merge_strategy", "strategy"]),
+    ("head", &["head_branch", "head_ref", "source_branch"]),
+    ("base", &["base_branch", "base_ref", "target_branch"]),
+    ("thread", &["thread_id", "thread_node_id"]),
+    ("review", &["review_id"]),
+    (
+        "reply_to",
+        &["in_reply_to", "comment_id", "thread", "thread_id"],
+    ),
+    ("verdict", &["event", "review_event"]),
+    ("paths", &["path", "files", "file"]),
+    ("path", &["file", "file_path", "filename"]),
+    ("line", &["line_number", "end_line"]),
+    ("ref", &["branch", "revision", "commit", "sha"]),
+    ("content", &["contents", "new_content"]),
+    ("subject", &["commit_title", "commit_headline"]),
+    ("comment", &["body", "message", "text"]),
+    ("message", &["commit_message"]),
+    ("reason", &["state_reason"]),
+    ("add_reviewers", &["reviewers", "request_reviewers"]),
+    ("add_assignees", &["assignees"]),
+    ("edits", &["files", "changes"]),
+    ("labels", &["label"]),
+    (
+        "closes",
+        &["issues", "linked_issues", "linked_issue_numbers"],
+    ),
+];
+
+/// Other values of choices, in the same way.
+pub(super) const VALUE_ALIASES: &[(&str, &[&str])] = &[
+    ("draft", &["true"]),
+    ("ready", &["false", "ready_for_review"]),
+    ("checks", &["ci", "status", "check_runs"]),
+    ("ci", &["checks", "status", "check_runs"]),
+    ("ci_logs", &["logs"]),
+    ("threads", &["review_threads", "review_comments"]),
+    (
+        "comments",
+        &["threads", "review_threads", "review_comments"],
+    ),
+];
+
+/// Aliases of `body` that are refused where it replaces a description: a comment would overwrite it.
+pub(super) const NOT_A_DESCRIPTION: &[&str] = &["comment", "message", "commit_message"];
+
+/// Arguments of other servers that no tool takes: their names, an argument that the tool or the item
+/// has beside them, and what to do instead.
+pub(super) const INSTEAD: &[(&[&str], &str, &str)] = &[
+    (
+        &["page"],
+        "cursor",
+        "pages have no numbers: pass the cursor of the result before",
+    ),
+    (
+        &["sort", "order", "order_by", "direction"],
+        "limit",
+        "the order is newest first",
+    ),
+    (
+        &["method"],
+        "include",
+        "leave method out: include names the sections, and pr_diff has the diff",
+    ),
+    (
+        &["method"],
+        "verdict",
+        "leave method out: a review is submitted at once, with all its comments",
+    ),
+    (&["method"], "repo", "leave method out"),
+    (&["state"], "append", "pr_set_state closes and reopens"),
+    (
+        NOT_A_DESCRIPTION,
+        "append",
+        "body replaces the description; pr_comment comments",
+    ),
+    (
+        NOT_A_DESCRIPTION,
+        "parent",
+        "body replaces the description; issue_comment comments",
+    ),
+    (
+        &["wait", "wait_for"],
+        "failed_only",
+        "pr_context with wait_for=checks waits",
+    ),
+    (
+        &["run_id", "job_id", "return_content", "tail_lines"],
+        "failed_only",
+        "the checks are those of the head commit: logs=true has the ends of failed logs",
+    ),
+    (
+        &["timeout", "timeout_s"],
+        "wait_for",
+        "a wait ends by itself, and its result has the cursor to go on with",
+    ),
+    (
+        &["content", "path"],
+        "edits",
+        "pass edits, a list of objects with path and content",
+    ),
+    (
+        &[
+            "old_text",
+            "new_text",
+            "old_string",
+            "new_string",
+            "old_str",
+            "new_str",
+        ],
+        "content",
+        "an edit is the whole file: pass content",
+    ),
+    (&["maintainer_can_modify"], "base", "it cannot be set here"),
+    (
+        &["subject_type"],
+        "line",
+        "leave it out: a comment without line is on the whole file",
+    ),
+    (&["start_side"], "side", "side counts for both ends"),
+    (
+        &["position"],
+        "line",
+        "pass line, a line number of the file",
+    ),
+    (
+        &["start_line", "end_line"],
+        "ref",
+        "a file is read from its first line, and goes on with cursor",
+    ),
+];
+
+/// Tools of github-mcp-server, and the tools that do the same here.
+pub(crate) const TOOL_ALIASES: &[(&str, &[&str])] = &[
+    ("pull_request_read", &["pr_view", "pr_diff", "pr_checks"]),
+    ("list_pull_requests", &["pr_list"]),
+    ("search_pull_requests", &["pr_list"]),
+    ("create_pull_request", &["pr_create"]),
+    ("update_pull_request", &["pr_edit", "pr_set_state"]),
+    ("update_pull_request_branch", &["pr_update_branch"]),
+    ("merge_pull_request", &["pr_merge"]),
+    (
+        "pull_request_review_write",
+        &["pr_review", "pr_thread_resolve"],
+    ),
+    ("add_comment_to_pending_review", &["pr_review"]),
+    ("add_reply_to_pull_request_comment", &["pr_comment"]),
+    ("issue_read", &["issue_view"]),
+    ("issue_write", &["issue_create", "issue_edit"]),
+    ("list_issues", &["issue_list"]),
+    ("add_issue_comment", &["issue_comment", "pr_comment"]),
+    ("get_file_contents", &["repo_file"]),
+    ("create_branch", &["pr_create"]),
+    ("create_or_update_file", &["repo_push", "pr_create"]),
+    ("push_files", &["repo_push", "pr_create"]),
+    ("delete_file", &["repo_push", "pr_create"]),
+    ("get_job_logs", &["pr_checks"]),
+    ("actions_run_trigger", &["pr_checks_rerun"]),
+    ("get_me", &["forge_status"]),
+];
