@@ -139,6 +139,27 @@ fn merge_message_is_edited_before_it_is_submitted() {
 }
 
 #[test]
+fn merge_base_edited_behind_the_question_is_refused() {
+    let world = World::with_pull();
+    world.git.run(["branch", "release", "main"]).ok();
+    let before = world.git.run(["for-each-ref", "refs/heads"]).text();
+    let mut terminal = Terminal::start(&world.forge(&["pr", "merge", "1"]), 120, 40);
+    for question in ["What merge method", "Delete the branch"] {
+        terminal.expect(question);
+        terminal.send("\r");
+    }
+    terminal.expect("What's next?");
+    world.forge(&["pr", "edit", "1", "--base", "release"]).ok();
+    terminal.send("\r");
+    let out = terminal.finish();
+    assert_eq!(out.code, Some(1), "{}", out.text);
+    let said = out.plain();
+    assert!(said.contains("is 'release', not 'main'"), "{said}");
+    let after = world.git.run(["for-each-ref", "refs/heads"]).text();
+    assert_eq!(after, before);
+}
+
+#[test]
 fn configured_merge_method_is_preselected() {
     let world = World::with_pull();
     world
