@@ -243,3 +243,21 @@ fn hostile_names_are_shown_harmless() {
         }
     }
 }
+
+#[test]
+fn commit_subject_is_offered_harmless_as_title() {
+    let world = World::new();
+    let subject = "\u{1b}]0;owned\u{7}Fix \u{202e}it";
+    world
+        .git
+        .commit("hostile", subject, &[("a.txt", Some("one\n"))]);
+    let out = answer(
+        &world.forge(&["pr", "create", "-H", "hostile"]),
+        &[("Title", "\r"), ("Body", "\u{1b}")],
+    );
+    assert_eq!(out.code, Some(2), "{}", out.text);
+    for hostile in ["\u{1b}]0;", "\u{202e}"] {
+        assert!(!out.text.contains(hostile), "{:?}", out.text);
+    }
+    assert!(out.plain().contains("Fix <U+202E>it"), "{}", out.text);
+}
