@@ -139,6 +139,27 @@ fn merge_message_is_edited_before_it_is_submitted() {
 }
 
 #[test]
+fn merge_base_edited_behind_the_question_is_refused() {
+    let world = World::with_pull();
+    world.git.run(["branch", "release", "main"]).ok();
+    let before = world.git.run(["for-each-ref", "refs/heads"]).text();
+    let mut terminal = Terminal::start(&world.forge(&["pr", "merge", "1"]), 120, 40);
+    for question in ["What merge method", "Delete the branch"] {
+        terminal.expect(question);
+        terminal.send("\r");
+    }
+    terminal.expect("What's next?");
+    world.forge(&["pr", "edit", "1", "--base", "release"]).ok();
+    terminal.send("\r");
+    let out = terminal.finish();
+    assert_eq!(out.code, Some(1), "{}", out.text);
+    let said = out.plain();
+    assert!(said.contains("is 'release', not 'main'"), "{said}");
+    let after = world.git.run(["for-each-ref", "refs/heads"]).text();
+    assert_eq!(after, before);
+}
+
+#[test]
 fn configured_merge_method_is_preselected() {
     let world = World::with_pull();
     world
@@ -221,4 +242,22 @@ fn hostile_names_are_shown_harmless() {
             assert!(!out.text.contains(escape), "{line:?}: {:?}", out.text);
         }
     }
+}
+
+#[test]
+fn commit_subject_is_offered_harmless_as_title() {
+    let world = World::new();
+    let subject = "\u{1b}]0;owned\u{7}Fix \u{202e}it";
+    world
+        .git
+        .commit("hostile", subject, &[("a.txt", Some("one\n"))]);
+    let out = answer(
+        &world.forge(&["pr", "create", "-H", "hostile"]),
+        &[("Title", "\r"), ("Body", "\u{1b}")],
+    );
+    assert_eq!(out.code, Some(2), "{}", out.text);
+    for hostile in ["\u{1b}]0;", "\u{202e}"] {
+        assert!(!out.text.contains(hostile), "{:?}", out.text);
+    }
+    assert!(out.plain().contains("Fix <U+202E>it"), "{}", out.text);
 }

@@ -149,6 +149,28 @@ fn create_with_a_title_asks_again_before_it_pushes() {
 }
 
 #[test]
+fn create_names_where_git_pushes_to() {
+    let world = World::new();
+    unpushed(&world, "late");
+    for (url, place) in [
+        (
+            "http://github.localhost/mallory/tools.git",
+            "mallory/tools)",
+        ),
+        ("http://x:secret@evil.example/tools", "an unknown address)"),
+    ] {
+        world.git(&["remote", "set-url", "--push", "origin", url]);
+        let mut asked = terminal(&world, Tool::Forge, "pr create");
+        asked.expect(place);
+        let out = asked.interrupt();
+        assert_eq!(out.code, Some(2), "{out:?}");
+        let said = out.plain();
+        assert!(said.contains("octocat/tools (git pushes to "), "{said}");
+        assert!(!said.contains("secret"), "{said}");
+    }
+}
+
+#[test]
 fn create_makes_a_fork_for_who_has_none() {
     for tool in [Tool::Forge, Tool::Gh] {
         let world = World::new();

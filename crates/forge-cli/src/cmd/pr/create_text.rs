@@ -229,7 +229,8 @@ async fn ask(
         return Ok(Next::Submit);
     }
     if args.title.is_none() {
-        draft.title = prompt::line("Title", &draft.title)?;
+        // Subjects of others' commits may hold terminal escapes.
+        draft.title = prompt::line("Title", &text::one_line(&draft.title))?;
     }
     draft.body = match body {
         Some(body) => body,

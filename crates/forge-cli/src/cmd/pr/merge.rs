@@ -145,8 +145,9 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
         Some(pull) if asks && pull.state != PrState::Merged => {
             merge_prompt::check(pull, &req)?;
             merge_prompt::ask(ctx, repo, &selected.repo, pull, configured, &mut req).await?;
-            // The head that was shown is the one to merge.
+            // The merge is bound to the head and the base that were shown.
             req.expected_head = req.expected_head.or(pull.head_id().map(str::to_owned));
+            req.expected_base = Some(pull.base_branch.clone());
         }
         // If the head is a patch, the judged one is the one to merge.
         Some(pull) if pull.state == PrState::Open => {
