@@ -116,7 +116,7 @@ fn create_answers_push_and_open_a_draft_with_metadata() {
     terminal.expect("What would you like to add?");
     // The third of them.
     terminal.send(&format!("{DOWN}{DOWN} {ENTER}"));
-    terminal.expect("Labels (separated by commas)");
+    terminal.expect("Labels (with commas between them)");
     terminal.send("bug, help wanted\r");
     terminal.expect("What's next?");
     terminal.send(&format!("{DOWN}{ENTER}"));

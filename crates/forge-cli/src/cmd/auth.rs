@@ -185,7 +185,7 @@ pub async fn run(ctx: &Ctx, args: &AuthArgs) -> Result<Exit> {
         AuthCommand::Switch(args) => {
             let host = host(&args.host);
             let name = accounts.switch(&host, args.account.as_deref())?;
-            ctx.ui.success(&format!("{host} is used as {name}"));
+            ctx.ui.success(&format!("switched to {name} at {host}"));
             Ok(Exit::Ok)
         }
         AuthCommand::Status(args) => status(ctx, forges, args).await,
@@ -204,7 +204,10 @@ async fn login(ctx: &Ctx, forges: &Forges, host: &str, args: &LoginArgs) -> Resu
     let asks = ctx.ui.can_prompt() && !args.with_token;
     let account = match &args.account {
         Some(account) => account.clone(),
-        None if asks => prompt::line(label(AccountShape::account, "Account"), "")?,
+        None if asks => {
+            let what = label(AccountShape::account, "Account");
+            prompt::line(&text::one_line(&format!("{what} at {host}")), "")?
+        }
         None => {
             return Err(Error::invalid("account", "no account is named")
                 .with_hint("pass --account with the login, or on tangled the handle"));
@@ -324,7 +327,7 @@ async fn status(ctx: &Ctx, forges: &Forges, args: &AuthStatusArgs) -> Result<Exi
         let at = args.host.as_deref().unwrap_or("any host");
         return Err(
             Error::not_found(Noun::Account, format!("you are not logged in to {at}")).with_hint(
-                Hint::new("log in; a local repository needs no account")
+                Hint::new("log in (a local repository needs no account)")
                     .with_action(Action::new(Call::Login)),
             ),
         );

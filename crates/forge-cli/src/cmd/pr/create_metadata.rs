@@ -41,7 +41,10 @@ pub(super) fn ask(repo: &Repo, draft: &mut Draft) -> Result<()> {
                 continue;
             }
         };
-        let typed = prompt::line(&format!("{title} (separated by commas)"), &list.join(","))?;
+        let typed = prompt::line(
+            &format!("{title} (with commas between them)"),
+            &list.join(","),
+        )?;
         let pieces: Vec<String> = typed
             .split(',')
             .map(|piece| piece.trim().to_owned())
