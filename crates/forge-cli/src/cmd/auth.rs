@@ -314,16 +314,24 @@ fn secret_from_stdin() -> Result<String> {
 async fn status(ctx: &Ctx, forges: &Forges, args: &AuthStatusArgs) -> Result<Exit> {
     let selection = Selection::from_args(&args.json.or_all(FIELDS.iter().map(|f| f.name)), FIELDS)?;
     let mut lines = forges.accounts().status()?;
-    if let Some(host) = &args.host {
-        let host = Hosts::normalise(host)?;
-        lines.retain(|line| line.host == host);
-    }
+    let host = match &args.host {
+        Some(host) => {
+            let host = Hosts::normalise(host)?;
+            lines.retain(|line| line.host == host);
+            host
+        }
+        None => forges.hosts().default_host().to_owned(),
+    };
     lines.retain(|line| line.active || !args.active);
     if let Some(selection) = selection {
         selection.print(&ctx.ui, &selection.array(&lines))?;
         return Ok(Exit::Ok);
     }
-    if lines.is_empty() {
+    let of_gh = match lines.iter().any(|line| line.host == host) {
+        true => None,
+        false => login_of_gh(ctx, forges, &host).await,
+    };
+    if lines.is_empty() && of_gh.is_none() {
         let at = args.host.as_deref().unwrap_or("any host");
         return Err(
             Error::not_found(Noun::Account, format!("you are not logged in to {at}")).with_hint(
@@ -334,6 +342,13 @@ async fn status(ctx: &Ctx, forges: &Forges, args: &AuthStatusArgs) -> Result<Exi
     }
     let answers = join_all(lines.iter().map(|line| ask_host(ctx, forges, line))).await;
     let palette = ctx.ui.palette();
+    if let Some((kind, viewer)) = of_gh {
+        ctx.ui.line(&palette.bold(&text::one_line(&host)))?;
+        let rest = format!("{} ({kind}, used) from gh", viewer.login);
+        let mark = palette.green("✓");
+        ctx.ui
+            .line(&format!("  {mark} {}", text::one_line(&rest)))?;
+    }
     let mut exit = Exit::Ok;
     let mut before = "";
     for (line, answer) in lines.iter().zip(&answers) {
@@ -370,14 +385,30 @@ async fn ask_host(ctx: &Ctx, forges: &Forges, line: &AccountStatus) -> Option<Re
     if !line.active {
         return None;
     }
+    viewer(ctx, forges, &line.kind, &line.host, line.account.as_deref()).await
+}
+
+/// The account of gh's own login at `host`, which counts where forge has none.
+async fn login_of_gh(ctx: &Ctx, forges: &Forges, host: &str) -> Option<(ForgeKind, Actor)> {
+    let kind = forges.hosts().kind_of(host)?;
+    let answer = viewer(ctx, forges, &kind, host, None).await?;
+    Some((kind, answer.ok()?))
+}
+
+async fn viewer(
+    ctx: &Ctx,
+    forges: &Forges,
+    kind: &ForgeKind,
+    host: &str,
+    account: Option<&str>,
+) -> Option<Result<Actor>> {
     // The identity does not depend on the repository.
-    let name = || "viewer".to_owned();
     let id = RepoId {
-        kind: line.kind.clone(),
-        host: line.host.clone(),
+        kind: kind.clone(),
+        host: host.to_owned(),
         path: RepoPath::Named {
-            owner: line.account.clone().unwrap_or_else(name),
-            name: name(),
+            owner: account.unwrap_or("viewer").to_owned(),
+            name: "viewer".to_owned(),
         },
     };
     let repo = forges.open(&id, ctx.policy().ok()?).await.ok()?;
