@@ -83,6 +83,18 @@ fn single_enter_publishes_nothing() {
 }
 
 #[test]
+fn edit_menu_without_colour_shows_the_cursor() {
+    let world = World::with_pull();
+    let run = world.forge(&["pr", "edit", "1"]).env("NO_COLOR", "1");
+    let mut terminal = Terminal::start(&run, 120, 40);
+    terminal.expect("❯ ⬚ Title");
+    terminal.send(DOWN);
+    terminal.expect("❯ ⬚ Body");
+    let out = terminal.interrupt();
+    assert_eq!(out.code, Some(2), "{}", out.text);
+}
+
+#[test]
 fn merge_shows_branches_checks_and_threads() {
     let hub = Hub::with_pull();
     hub.double.seed().check(REPO, 1, "CI", "build", "FAILURE");

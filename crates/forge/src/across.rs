@@ -200,9 +200,15 @@ impl Forges {
         hosts.dedup();
         if hosts.is_empty() {
             let host = default_host.to_owned();
-            let message = format!("{MINE} is the repositories of your accounts, and there is none");
-            return Err(Error::new(ErrorKind::Unauthenticated { host }, message)
-                .with_hint(Hint::new("log in first").with_action(Action::new(Call::Login))));
+            let message = format!(
+                "{MINE} needs a stored account or a token in the environment: there is none"
+            );
+            return Err(
+                Error::new(ErrorKind::Unauthenticated { host }, message).with_hint(
+                    Hint::new("log in first; gh's own login does not count here")
+                        .with_action(Action::new(Call::Login)),
+                ),
+            );
         }
         Ok(hosts)
     }

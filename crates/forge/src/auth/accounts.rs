@@ -477,7 +477,9 @@ impl Accounts {
                 Hint::new("log in first")
                     .with_action(Action::new(Call::Login).with(Param::Host, host))
             } else {
-                Hint::from(format!("accounts are stored for {}", names.join(", ")))
+                let names = names.join(", ");
+                Hint::from(format!("say which of the hosts with accounts ({names})"))
+                    .with_action(CHOOSE_HOST)
             };
             Error::not_found(Noun::Account, format!("no account is stored for {host}"))
                 .with_hint(hint)
@@ -551,6 +553,7 @@ static WHICH_KIND: Hint = Hint::fixed(
 );
 /// The failed call with an account.
 const CHOOSE_ACCOUNT: Action = Action::again(&[(Param::Account, Arg::Choose)]);
+const CHOOSE_HOST: Action = Action::again(&[(Param::Host, Arg::Choose)]);
 
 fn which(host: &str, stored: &StoredHost) -> Error {
     let names: Vec<&str> = stored

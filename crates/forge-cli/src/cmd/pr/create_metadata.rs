@@ -41,7 +41,7 @@ pub(super) fn ask(repo: &Repo, draft: &mut Draft) -> Result<()> {
                 continue;
             }
         };
-        let question = format!("{title} (separated by commas)");
+        let question = format!("{title} (with commas between them)");
         let typed = prompt::line(&question, &text::one_line(&list.join(",")))?;
         let pieces: Vec<String> = typed
             .split(',')

@@ -3,7 +3,7 @@
 use clap::Args;
 use forge::{
     SelectedPull,
-    context::{RequirementStatus, VERDICT_FIELDS, readiness},
+    context::{RequirementSource, RequirementStatus, VERDICT_FIELDS, readiness},
 };
 use forge_core::{
     Error, Repo, Result,
@@ -222,10 +222,15 @@ async fn warn_of_requirements(ctx: &Ctx, repo: &Repo, pull: &PullRequest) {
             RequirementStatus::Unmet => "is not met",
             _ => "is not known",
         };
-        let (rule, source) = (open.rule.name(), open.source.name());
-        let evidence = &open.evidence;
-        ctx.ui
-            .caution(&format!("{rule} ({source}) {status}: {evidence}"));
+        let (rule, evidence) = (open.rule.name(), &open.evidence);
+        ctx.ui.caution(&match open.source {
+            RequirementSource::Own => {
+                format!(
+                    "{rule} {status}: {evidence} (a rule of forge itself, which stops no merge)"
+                )
+            }
+            source => format!("{rule} ({}) {status}: {evidence}", source.name()),
+        });
     }
 }
 
