@@ -109,6 +109,20 @@ fn fill_of_several_commits() {
 }
 
 #[test]
+fn fill_of_endless_message_is_refused() {
+    let world = World::new();
+    let message = format!("Add f\n\n{}", "x".repeat(32 << 20));
+    world.git.commit("feature", &message, &[("f", Some("1\n"))]);
+    let run = world.forge(&["pr", "create", "-H", "feature", "--fill"]);
+    let out = run.output().exits(1);
+    let said = out.stderr_text();
+    assert!(
+        said.contains("the messages of the commits are too long"),
+        "{said}"
+    );
+}
+
+#[test]
 fn fill_first_and_fill_verbose() {
     let world = World::new();
     for branch in ["first", "verbose"] {

@@ -62,7 +62,10 @@ fn diff_stat_equals_git_stat() {
     let ours = world.forge(&["pr", "diff", "1", "--stat", "--", "src"]);
     assert_eq!(ours.text(), some.text());
     let none = world.forge(&["pr", "diff", "1", "--stat", "--", "nowhere"]);
-    assert_eq!(none.text(), "");
+    let none = none.output().success();
+    assert_eq!(none.stdout_text(), "");
+    let said = none.stderr_text();
+    assert!(said.contains("no changed file matches nowhere"), "{said}");
 }
 
 #[test]

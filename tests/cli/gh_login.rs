@@ -25,6 +25,16 @@ fn hosts_file_alone_logs_in() {
 }
 
 #[test]
+fn auth_status_shows_the_login_of_gh() {
+    let hub = Hub::with_pull();
+    login(&hub, TOKEN);
+    let status = hub.forge(&["auth", "status"]).without_env("GH_TOKEN");
+    let out = status.output().success();
+    let line = "✓ ada (github, used) from gh\n";
+    assert!(out.stdout_text().contains(line), "{out:?}");
+}
+
+#[test]
 fn refused_token_is_named_by_file() {
     let hub = Hub::with_pull();
     login(&hub, &TOKEN.replace("gho_", "gho_0"));

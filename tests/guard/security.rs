@@ -84,8 +84,8 @@ fn misspelled_test_of_security_page_is_found() {
         "adversary runs::submodule::agent_runs_no_program",
         "browser page_of_hostile_texts_runs_and_loads_nothing",
         "forge config::keys::tests::repository_keys_are_a_closed_list",
-        "forge-core::hidden words_that_a_page_hides_are_hidden_and_no_others",
-        "forge-http::it redirects::a_write_goes_nowhere_else",
+        "forge-core::hidden hidden_agrees_with_rendered_page",
+        "forge-http::it redirects::write_is_not_redirected_to_other_origin",
         "forge-mcp http::tests::silent_connections_block_no_clients",
     ] {
         assert!(is_test(known), "{known}");
@@ -99,8 +99,8 @@ fn misspelled_test_of_security_page_is_found() {
         // A helper of the tests.
         "mcp attacks::question",
         "adversary runs::submodules::agent_runs_no_program",
-        "forge-core secret::test::no_formatting_shows_it",
-        "forge-http::it redirects::a_write_goes_nowhere",
+        "forge-core secret::test::secret_is_hidden_by_all_formatting",
+        "forge-http::it redirects::write_is_not_redirected_to_other",
     ] {
         assert!(!is_test(wrong), "{wrong}");
     }

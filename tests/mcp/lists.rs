@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::{
     hub::{Hub, REPO},
-    tangled_world::{Tangled, WIDGET},
+    tangled_world::{PULL, Tangled, WIDGET},
     world::{MODERN, Wire, World},
 };
 
@@ -292,6 +292,52 @@ fn node_id_of_unlisted_repository_is_refused() {
     let after = open.call("pr_view", all).ok();
     assert_eq!(&after.data()["threads"], threads);
     assert_eq!(&after.data()["comments"], said);
+}
+
+/// An agent that may change one repository must not rewrite its user's comments in another, by
+/// their at-uris.
+#[test]
+fn comment_of_another_tangled_repository_is_out_of_reach() {
+    const COMMENT: &str = "sh.tangled.feed.comment";
+    let t = Tangled::new();
+    let own = t.open("topic");
+    let other = t.world.repository(&t.alice, "other");
+    other.git.commit("topic", "Add", &[("a", Some("one\n"))]);
+    let there = "tangled:alice.test/other";
+    let create = [
+        "pr", "create", "-R", there, "-H", "topic", "-t", "T", "-b", "B",
+    ];
+    t.forge(&t.alice, &create).ok();
+    let pds = t.world.pds();
+    let pulls = pds.records(&t.alice.did, PULL);
+    let elsewhere = pulls.into_iter().find(|(uri, ..)| *uri != own).unwrap().0;
+    let say = [
+        "pr",
+        "comment",
+        &elsewhere,
+        "-R",
+        there,
+        "-b",
+        "Said there.",
+    ];
+    t.forge(&t.alice, &say).ok();
+    let before = pds.records(&t.alice.did, COMMENT);
+    let said = &before[0].0;
+    let args = ["mcp", "--write", "--allow-write", WIDGET];
+    let mut wire = Wire::start(&t.forge(&t.alice, &args), MODERN);
+    for more in [
+        json!({"body": "x", "edit": said}),
+        json!({"delete": said}),
+        json!({"body": "x", "reply_to": said}),
+    ] {
+        for number in [&own, &elsewhere] {
+            let mut args = more.clone();
+            args["repo"] = json!(WIDGET);
+            args["number"] = json!(number);
+            wire.call("pr_comment", args).fails("not_found");
+        }
+    }
+    assert_eq!(pds.records(&t.alice.did, COMMENT), before);
 }
 
 /// A search does not reach another repository, even with the same numbers.

@@ -116,15 +116,17 @@ fn create_answers_push_and_open_a_draft_with_metadata() {
     terminal.expect("What would you like to add?");
     // The third of them.
     terminal.send(&format!("{DOWN}{DOWN} {ENTER}"));
-    terminal.expect("Labels (separated by commas)");
+    terminal.expect("Labels (with commas between them)");
     terminal.send("bug, help wanted\r");
     terminal.expect("What's next?");
     terminal.send(&format!("{DOWN}{ENTER}"));
     let out = terminal.finish();
     assert_eq!(out.code, Some(0), "{out:?}");
     assert!(out.plain().contains("/octocat/tools/pull/1"), "{out:?}");
-    let seen = world.fields(Tool::Gh, "1", "title,isDraft,labels,headRefName");
+    let seen = world.fields(Tool::Gh, "1", "title,body,isDraft,labels,headRefName");
     assert_eq!(seen["title"], "Add late.txt");
+    // As with gh, the description is the commit's where nobody writes another.
+    assert_eq!(seen["body"], "Why.");
     assert_eq!(seen["isDraft"], true);
     assert_eq!(seen["headRefName"], "late");
     assert_eq!(seen["labels"].as_array().unwrap().len(), 2, "{seen}");
@@ -146,6 +148,28 @@ fn create_with_a_title_confirms_before_push() {
     assert_eq!(out.code, Some(2), "{out:?}");
     assert_eq!((pulls(&world), pushed(&world)), (0, before));
     listed("`pr create` asks once more before it pushes where a title and a description are given");
+}
+
+#[test]
+fn create_names_where_git_pushes_to() {
+    let world = World::new();
+    unpushed(&world, "late");
+    for (url, place) in [
+        (
+            "http://github.localhost/mallory/tools.git",
+            "mallory/tools)",
+        ),
+        ("http://x:secret@evil.example/tools", "an unknown address)"),
+    ] {
+        world.git(&["remote", "set-url", "--push", "origin", url]);
+        let mut asked = terminal(&world, Tool::Forge, "pr create");
+        asked.expect(place);
+        let out = asked.interrupt();
+        assert_eq!(out.code, Some(2), "{out:?}");
+        let said = out.plain();
+        assert!(said.contains("octocat/tools (git pushes to "), "{said}");
+        assert!(!said.contains("secret"), "{said}");
+    }
 }
 
 #[test]

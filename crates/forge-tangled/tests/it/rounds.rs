@@ -42,6 +42,45 @@ async fn comment_names_the_commented_round() {
     assert_eq!(all[2].reply_to.as_ref(), Some(&first.id));
 }
 
+/// An id of a comment says nothing of the pull request that the comment is about.
+#[tokio::test]
+async fn comment_on_another_pull_request_is_not_found() {
+    let stage = Stage::new();
+    let bob = stage.handle(&stage.bob);
+    let alice = stage.handle(&stage.alice);
+    let pr = stage.open(&alice, "topic").await.id;
+    let other = stage.open(&alice, "other").await.id;
+    let said = bob.comment(&other, "Mine.", None).await.unwrap().value;
+    let posing = CommentId {
+        pr: pr.clone(),
+        key: said.id.clone(),
+    };
+    let answered = bob.comment(&pr, "So.", Some(&posing)).await.map(drop);
+    let edited = bob.edit_comment(&posing, "Changed.").await.map(drop);
+    let deleted = bob.delete_comment(&posing).await.map(drop);
+    for refused in [answered, edited, deleted] {
+        let e = refused.unwrap_err();
+        assert_eq!(e.code(), "not_found", "{e}");
+        assert!(e.message().contains("is no comment on"), "{e}");
+    }
+    let first = || PageReq::first(9);
+    assert!(bob.comments(&pr, first()).await.unwrap().items.is_empty());
+    let there = bob.comments(&other, first()).await.unwrap().items;
+    assert_eq!((there.len(), there[0].body.as_str()), (1, "Mine."));
+    // Comments of 2025 name their pull request elsewhere.
+    let old =
+        json!({ "pull": pr.key.to_string(), "body": "Old", "createdAt": "2025-11-01T00:00:00Z" });
+    let pds = stage.world.pds();
+    let (key, _) = pds.add(&stage.bob.did, "sh.tangled.repo.pull.comment", old);
+    let old = |pr: &PrId| CommentId {
+        pr: pr.clone(),
+        key: key.clone(),
+    };
+    let e = bob.delete_comment(&old(&other)).await.unwrap_err();
+    assert_eq!(e.code(), "not_found", "{e}");
+    bob.delete_comment(&old(&pr)).await.unwrap();
+}
+
 #[tokio::test]
 async fn versions_are_read_as_rounds_and_preserved() {
     const PULL: &str = "sh.tangled.repo.pull";
