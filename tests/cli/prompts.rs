@@ -126,7 +126,7 @@ fn merge_shows_branches_checks_and_threads() {
 }
 
 #[test]
-fn merge_message_is_edited_before_it_is_submitted() {
+fn merge_message_is_edited_before_submission() {
     let world = World::with_pull();
     let run = world
         .forge(&["pr", "merge", "1"])

@@ -1,4 +1,4 @@
-//! What `pr create` asks on a terminal, pushes, and keeps.
+//! Questions, pushes and saved text of `pr create` on a terminal.
 
 use std::fs;
 
@@ -77,13 +77,13 @@ fn create_asks_in_the_same_order() {
         ] {
             assert!(said.contains(item), "{item}: {said}");
         }
-        // Nothing was done before the last answer.
+        // No write happened before the last answer.
         assert_eq!((pulls(&world), pushed(&world)), (0, before), "{tool:?}");
     }
 }
 
 #[test]
-fn create_finds_what_is_in_the_way_before_it_asks() {
+fn create_finds_obstacles_before_questions() {
     for tool in [Tool::Forge, Tool::Gh] {
         let world = World::new();
         world.push("feature");
@@ -135,7 +135,7 @@ fn create_answers_push_and_open_a_draft_with_metadata() {
 }
 
 #[test]
-fn create_with_a_title_asks_again_before_it_pushes() {
+fn create_with_a_title_confirms_before_push() {
     let world = World::new();
     unpushed(&world, "late");
     let before = pushed(&world);
@@ -173,7 +173,7 @@ fn create_names_where_git_pushes_to() {
 }
 
 #[test]
-fn create_makes_a_fork_for_who_has_none() {
+fn create_makes_a_missing_fork() {
     for tool in [Tool::Forge, Tool::Gh] {
         let world = World::new();
         unpushed(&world, "late");
@@ -245,7 +245,7 @@ fn create_push_pushes_and_sets_the_upstream() {
     let upstream = world.git(&["rev-parse", "--abbrev-ref", "late@{upstream}"]);
     assert_eq!(upstream.trim(), "origin/late");
     world.same("1", "title,body,headRefName,headRefOid");
-    // What stops the pull request stops the push.
+    // An error that stops the pull request stops the push.
     world.git(&["commit", "--quiet", "--allow-empty", "-m", "More"]);
     let before = pushed(&world);
     world.fails(Tool::Forge, "pr create -t T -b B --push");
@@ -258,7 +258,7 @@ fn create_push_pushes_and_sets_the_upstream() {
 }
 
 #[test]
-fn create_push_that_is_rejected_opens_nothing() {
+fn create_with_rejected_push_opens_nothing() {
     let world = World::new();
     world.push("late");
     world.git(&["commit", "--quiet", "--amend", "-m", "Another history"]);
@@ -269,7 +269,7 @@ fn create_push_that_is_rejected_opens_nothing() {
 }
 
 #[test]
-fn create_auto_has_it_merged_later() {
+fn create_auto_enables_auto_merge() {
     let world = World::new();
     let mut seed = world.double.seed();
     seed.configure(REPO, |repo| repo.allow_auto_merge = true);
@@ -290,7 +290,7 @@ fn create_auto_has_it_merged_later() {
 }
 
 #[test]
-fn create_auto_that_is_not_allowed_leaves_an_open_one() {
+fn create_with_disallowed_auto_leaves_pull_open() {
     let world = World::new();
     let rules = forge_testkit::github::state::Protection {
         approvals: 1,

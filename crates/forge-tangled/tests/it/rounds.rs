@@ -1,4 +1,4 @@
-//! What is said about single rounds.
+//! Views, comments and diffs of single rounds.
 
 use forge_core::{
     AtUri, PageReq, PrId, PullRequests,
@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::stage::Stage;
 
 #[tokio::test]
-async fn a_comment_says_which_round_it_is_about() {
+async fn comment_names_the_commented_round() {
     let stage = Stage::new();
     let (alice, bob) = (stage.handle(&stage.alice), stage.handle(&stage.bob));
     let pr = stage.open(&alice, "topic").await.id;
@@ -82,7 +82,7 @@ async fn comment_on_another_pull_request_is_not_found() {
 }
 
 #[tokio::test]
-async fn versions_are_read_as_rounds_and_stay_as_they_are() {
+async fn versions_are_read_as_rounds_and_preserved() {
     const PULL: &str = "sh.tangled.repo.pull";
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
@@ -116,9 +116,9 @@ async fn versions_are_read_as_rounds_and_stay_as_they_are() {
     assert_eq!(pds.record(&made.node_id).unwrap().1, record);
 }
 
-/// Of two commits that change one line, one diff has less than both together.
+/// For two commits that change a line, a single diff is shorter than both together.
 #[tokio::test]
-async fn a_round_on_top_of_another_pull_request_is_one_diff() {
+async fn stacked_round_is_a_single_diff() {
     let stage = Stage::new();
     let (repo, git) = (stage.handle(&stage.alice), &stage.repo.git);
     let forge = stage.tangled(&stage.alice);
@@ -160,7 +160,7 @@ async fn a_round_on_top_of_another_pull_request_is_one_diff() {
     let why = "has other commits than this round";
     assert!(sum == summed && told.contains(why), "{sum:?} {told}");
 
-    // The knot makes other commits of what it merges, and the next round is on top of those.
+    // The knot's merge makes other commits, and the next round builds on those.
     repo.merge(&lower, &MergeReq::default()).await.unwrap();
     build_on("main", ["3\n", "4\n"]);
     forge.resubmit(&upper, &Resubmit::default()).await.unwrap();

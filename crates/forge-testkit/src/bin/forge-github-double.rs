@@ -87,7 +87,7 @@ fn serve(arguments: &[String]) -> Result<(), String> {
         double.seed_json(&steps)?;
     }
     println!("{}", double.url());
-    // Whoever started it closes its input, or dies, to stop it.
+    // The parent process closes the input, or dies, to stop the double.
     std::io::stdin()
         .read_to_end(&mut Vec::new())
         .map_err(|error| error.to_string())?;
