@@ -181,6 +181,14 @@ fn owner_and_mine_are_one_request() {
     ] {
         assert_eq!(titles(&ask(args, 0).stdout_text()), wanted, "{args:?}");
     }
+    let cut = "there are more pull requests than are shown";
+    for (limit, is_cut) in [("1", true), ("2", false)] {
+        for json in [&[] as &[&str], &["--json", "title"]] {
+            let args = [&["list", "--owner", "ada", "-L", limit][..], json].concat();
+            let said = ask(&args, 0).stderr_text();
+            assert_eq!(said.contains(cut), is_cut, "{args:?}: {said}");
+        }
+    }
     let mine = ask(&["status", "-R", "@mine", "--json", "title"], 0).json();
     assert_eq!(mine["createdBy"][0]["title"], "Own");
     let args = [
@@ -191,6 +199,29 @@ fn owner_and_mine_are_one_request() {
     let said = out.stderr_text();
     assert!(said.contains("nobody is not shown: "), "{said}");
     assert!(said.contains("ada/gone is not shown: "), "{said}");
+}
+
+#[test]
+fn cut_status_of_several_repositories_says_so() {
+    let hub = Hub::with_pull();
+    {
+        let mut seed = hub.double.seed();
+        for _ in 0..101 {
+            let pull = PullSeed {
+                author: "ada",
+                title: "Own",
+                head: "own",
+                ..PullSeed::default()
+            };
+            seed.open_pull(REPO, &pull);
+        }
+    }
+    let args = ["pr", "status", "-R", "@mine", "--json", "title"];
+    let out = hub.forge(&args).output().success();
+    let said = out.stderr_text();
+    let cut = "there are more pull requests than are shown";
+    assert!(said.contains(cut), "{said}");
+    assert_eq!(out.json()["createdBy"].as_array().unwrap().len(), 100);
 }
 
 #[test]

@@ -108,6 +108,18 @@ fn repository_cannot_choose_hosts_or_commands() {
     }
 }
 
+#[test]
+fn many_unknown_keys_give_few_warnings() {
+    let world = World::with_pull();
+    let keys: String = (0..5_000).map(|n| format!("key_{n} = 1\n")).collect();
+    world.scratch.write("repo/.forge.toml", &keys);
+    let said = world.forge(&["pr", "list"]).output().success();
+    let said = said.stderr_text();
+    let warnings = said.lines().filter(|line| line.contains(".forge.toml:"));
+    assert_eq!(warnings.count(), 21, "{said}");
+    assert!(said.contains("and 4980 more problems"), "{said}");
+}
+
 /// Every key that a repository may not set, with a value that would do harm.
 const FORBIDDEN: &str = "timeout_s = 1
 wait_s = 86400

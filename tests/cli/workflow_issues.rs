@@ -1,5 +1,6 @@
 //! Effects of workflow commands on issues.
 
+use forge_testkit::Terminal;
 use serde_json::{Value, json};
 
 use crate::{workflow_world::numbers, world::World};
@@ -157,6 +158,33 @@ fn r_001_22_t3_advance_moves_earlier_children_alone() {
     assert_eq!(again["advanced"], json!([]));
     let passed = world.workflow(&[&args[..], &["--pass-locks", "--yes"]].concat());
     assert_eq!(numbers(&passed["advanced"]), [5]);
+}
+
+/// An issue that joins while the question is open was not confirmed.
+#[test]
+fn advance_moves_confirmed_issues_alone() {
+    let world = World::with_issues(4);
+    for child in ["2", "3", "4"] {
+        world.put(child, "Ready for Plan");
+    }
+    world.edit("2", &["--parent", "1"]);
+    world.edit("3", &["--parent", "1"]);
+    let run = world.now(&["workflow", "advance", "1", "--to", "In Review"]);
+    let mut terminal = Terminal::start(&run, 120, 40);
+    terminal.expect("Move 2 issues to In Review?");
+    world.edit("4", &["--parent", "1"]);
+    terminal.send("y\r");
+    let out = terminal.finish();
+    assert_eq!(out.code, Some(0), "{}", out.text);
+    let said = out.plain();
+    assert!(said.contains("skipped: #4 (it was not there"), "{said}");
+    for (issue, state) in [
+        ("2", "In Review"),
+        ("3", "In Review"),
+        ("4", "Ready for Plan"),
+    ] {
+        assert_eq!(world.state(issue), state, "{issue}");
+    }
 }
 
 #[test]

@@ -1,13 +1,16 @@
 //! Lists of several repositories, for forges without one query that covers them all.
 
-use futures::future;
+use futures::{StreamExt as _, stream};
 
 use crate::{
     Page, PageReq, PullRequests, RepoId, Result,
     model::{PullQuery, PullRequest, PullsAcross},
 };
 
-/// Lists each of `repos` with its own query, all at once. Repositories that cannot be read are in
+/// Maximum number of concurrent lists: a stranger's account can have thousands of repositories.
+const AT_ONCE: usize = 8;
+
+/// Lists each of `repos` with its own query, eight at once. Repositories that cannot be read are in
 /// [`PullsAcross::failed`].
 pub async fn list_each<F: PullRequests>(
     forge: &F,
@@ -20,13 +23,18 @@ pub async fn list_each<F: PullRequests>(
         .iter()
         .map(|repo| list_one(forge, repo, queries, limit))
         .collect();
-    for (repo, found) in repos.iter().zip(future::join_all(asked).await) {
+    for (repo, found) in repos.iter().zip(answers(asked).await) {
         match found {
             Ok(pages) => across.add(joined(pages)),
             Err(e) => across.failed.push((repo.to_string(), e)),
         }
     }
     across
+}
+
+/// Returns the results of `asked` in its order.
+async fn answers<T>(asked: Vec<impl Future<Output = T>>) -> Vec<T> {
+    stream::iter(asked).buffered(AT_ONCE).collect().await
 }
 
 async fn list_one<F: PullRequests>(
@@ -50,4 +58,33 @@ fn joined(pages: Vec<Page<PullRequest>>) -> PullsAcross {
         found.lists.push(page.items);
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn lists_are_read_eight_at_once_and_in_order() {
+        let (running, most) = (Cell::new(0), Cell::new(0));
+        let asked: Vec<_> = (0..20)
+            .map(|n| {
+                let (running, most) = (&running, &most);
+                async move {
+                    running.set(running.get() + 1);
+                    most.set(most.get().max(running.get()));
+                    for _ in 0..=n % 3 {
+                        tokio::task::yield_now().await;
+                    }
+                    running.set(running.get() - 1);
+                    n
+                }
+            })
+            .collect();
+        let found = answers(asked).await;
+        assert_eq!(found, (0..20).collect::<Vec<i32>>());
+        assert_eq!(most.get(), AT_ONCE);
+    }
 }

@@ -14,6 +14,16 @@ pub(crate) type KeyPath = Vec<String>;
 
 /// Maximum number of repairs; the check of a definition stops there.
 const MAX_REPAIRS: usize = 200;
+/// Maximum number of mistakes that are listed.
+pub(crate) const MAX_MISTAKES: usize = 50;
+/// Maximum number of entries of each list and table, such as states and commands.
+const MAX_ENTRIES: usize = 200;
+/// Maximum length of a name, in characters.
+const MAX_NAME: usize = 100;
+/// Maximum length of a message, in characters.
+const MAX_MESSAGE: usize = 1_000;
+/// Maximum depth of a definition's values, with room to spare.
+const MAX_DEPTH: usize = 8;
 
 /// The text of a definition: TOML with its document, or JSON.
 pub(crate) struct DefinitionText<'t> {
@@ -45,13 +55,22 @@ impl<'t> DefinitionText<'t> {
         Ok((Self { text, document }, value))
     }
 
-    /// Line and column of a value, or of the deepest existing part of its path.
-    pub fn place(&self, path: &[String]) -> (usize, usize) {
-        let at = match &self.document {
-            Some(document) => span_of(document, path).map_or(0, |span| span.start),
-            None => json_offset(self.text, path),
-        };
-        place_of(self.text, at)
+    /// Lines and columns of values, or of the deepest existing parts of their paths.
+    pub fn places(&self, paths: &[&[String]]) -> Vec<(usize, usize)> {
+        let mut offsets = vec![0; paths.len()];
+        match &self.document {
+            Some(document) => {
+                for (offset, path) in offsets.iter_mut().zip(paths) {
+                    *offset = span_of(document, path).map_or(0, |span| span.start);
+                }
+            }
+            None => {
+                let all = paths.iter().copied().enumerate().collect();
+                json_offsets(self.text, self.text.trim_start(), all, &mut offsets);
+            }
+        }
+        let places = offsets.into_iter().map(|at| place_of(self.text, at));
+        places.collect()
     }
 
     /// A duplicate key in JSON, of which the values show the last only.
@@ -78,14 +97,13 @@ fn json_mistake(e: &serde_json::Error) -> Mistake {
 fn span_of(document: &Document<String>, path: &[String]) -> Option<Range<usize>> {
     let mut item: &Item = document.as_item();
     let mut span = None;
-    for step in path {
+    for (n, step) in path.iter().enumerate() {
         let next = match (item, step.parse::<usize>()) {
             (Item::ArrayOfTables(tables), Ok(at)) => {
                 let table = tables.get(at)?;
                 span = table.span().or(span);
                 // A table in an array is not an `Item`, so its keys are looked up here.
-                return span_in(table, path.get(path.iter().position(|s| s == step)? + 1..)?)
-                    .or(span);
+                return span_in(table, path.get(n + 1..)?).or(span);
             }
             (Item::Value(toml_edit::Value::Array(values)), Ok(at)) => {
                 return values.get(at).and_then(toml_edit::Value::span).or(span);
@@ -106,25 +124,37 @@ fn span_in(table: &toml_edit::Table, path: &[String]) -> Option<Range<usize>> {
     element.or_else(|| item.span())
 }
 
-/// The byte offset of a JSON value, or of the deepest existing part of its path.
-fn json_offset(text: &str, path: &[String]) -> usize {
-    let mut at = text.trim_start();
-    for step in path {
-        let next = match step.parse::<usize>() {
-            Ok(n) if at.starts_with('[') => {
-                let list = serde_json::from_str::<Vec<&RawValue>>(at);
-                list.ok().and_then(|list| list.get(n).copied())
-            }
-            _ => {
-                let map = serde_json::from_str::<BTreeMap<String, &RawValue>>(at);
-                map.ok().and_then(|map| map.get(step).copied())
-            }
-        };
-        let Some(next) = next else { break };
-        // A raw value borrows from the text, so its address gives the offset.
-        at = next.get();
+/// The byte offsets of JSON values in `text`, or of the deepest existing parts of their paths.
+///
+/// `paths` start at `at` and have the indexes of their offsets. Each value is parsed once.
+fn json_offsets(text: &str, at: &str, paths: Vec<(usize, &[String])>, offsets: &mut [usize]) {
+    // A raw value borrows from the text, so its address gives the offset.
+    let start = at.as_ptr().addr().saturating_sub(text.as_ptr().addr());
+    let mut below: BTreeMap<&String, Vec<(usize, &[String])>> = BTreeMap::new();
+    for (n, path) in paths {
+        if let Some(offset) = offsets.get_mut(n) {
+            *offset = start;
+        }
+        if let Some((step, rest)) = path.split_first() {
+            below.entry(step).or_default().push((n, rest));
+        }
     }
-    at.as_ptr().addr().saturating_sub(text.as_ptr().addr())
+    if below.is_empty() {
+        return;
+    }
+    let parts: BTreeMap<String, &RawValue> = match at.starts_with('[') {
+        true => {
+            let list = serde_json::from_str::<Vec<&RawValue>>(at).unwrap_or_default();
+            let parts = list.into_iter().enumerate();
+            parts.map(|(n, part)| (n.to_string(), part)).collect()
+        }
+        false => serde_json::from_str(at).unwrap_or_default(),
+    };
+    for (step, paths) in below {
+        if let Some(part) = parts.get(step) {
+            json_offsets(text, part.get(), paths, offsets);
+        }
+    }
 }
 
 /// Line and column of a byte, from 1.
@@ -134,6 +164,88 @@ fn place_of(text: &str, at: usize) -> (usize, usize) {
     let start = before.rfind('\n').map_or(0, |end| end + 1);
     let column = before.get(start..).unwrap_or_default().chars().count() + 1;
     (line, column)
+}
+
+/// A text in a message: one line of at most [`MAX_MESSAGE`] characters.
+pub(crate) fn shown(text: &str) -> String {
+    cut(text, MAX_MESSAGE)
+}
+
+/// A name in a message: one line of at most [`MAX_NAME`] characters.
+pub(crate) fn shown_name(name: &str) -> String {
+    cut(name, MAX_NAME)
+}
+
+fn cut(text: &str, length: usize) -> String {
+    let line = one_line(text);
+    match line.char_indices().nth(length) {
+        Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
+        None => line.into_owned(),
+    }
+}
+
+/// Finds lists and tables with too many entries, and names that are too long. The time of the
+/// other checks grows with both.
+pub(crate) fn oversized(value: &Value) -> Vec<(KeyPath, String)> {
+    let mut found = Vec::new();
+    find_oversized(value, &mut KeyPath::new(), &mut found);
+    found
+}
+
+fn find_oversized(value: &Value, path: &mut KeyPath, found: &mut Vec<(KeyPath, String)>) {
+    let count = match value {
+        Value::Array(list) => list.len(),
+        Value::Object(map) => map.len(),
+        _ => 0,
+    };
+    if count > MAX_ENTRIES {
+        let why = format!("there are {count} entries, and at most {MAX_ENTRIES} are allowed");
+        return found.push((path.clone(), why));
+    }
+    if path.len() > MAX_DEPTH || found.len() > MAX_MISTAKES {
+        return;
+    }
+    let no_name = |name: &str| {
+        let name = shown_name(name);
+        format!("'{name}' is no name: a name is one line of at most {MAX_NAME} characters")
+    };
+    match value {
+        Value::Array(list) => {
+            for (n, part) in list.iter().enumerate() {
+                path.push(n.to_string());
+                find_oversized(part, path, found);
+                path.pop();
+            }
+        }
+        Value::Object(map) => {
+            for (key, part) in map {
+                if one_line(key) != *key || is_long(key) {
+                    found.push((path.clone(), no_name(key)));
+                    continue;
+                }
+                path.push(key.clone());
+                find_oversized(part, path, found);
+                path.pop();
+            }
+        }
+        Value::String(name) if is_name(path) && is_long(name) => {
+            found.push((path.clone(), no_name(name)));
+        }
+        _ => {}
+    }
+}
+
+fn is_long(name: &str) -> bool {
+    name.chars().nth(MAX_NAME).is_some()
+}
+
+/// Returns true for the path of the name of a state, or of a value of a scale.
+fn is_name(path: &[String]) -> bool {
+    match path {
+        [table, _, key] if table == "state" => key == "name",
+        [table, key, _] => key == "scale" && (table == "estimate" || table == "priority"),
+        _ => false,
+    }
 }
 
 /// Checks the syntax. Each mistake is repaired in the values, so that the rest can be checked.
@@ -149,6 +261,9 @@ impl FormCheck {
     /// The definition in `value`; `None` if its mistakes cannot be repaired.
     pub fn definition(&mut self, value: &mut Value) -> Option<Definition> {
         for _ in 0..MAX_REPAIRS {
+            if self.mistakes.len() > MAX_MISTAKES {
+                return None;
+            }
             match serde_path_to_error::deserialize::<_, Definition>(&*value) {
                 Ok(definition) => return Some(definition),
                 Err(e) => self.put_right(value, keys_of(e.path()), &e.inner().to_string())?,
@@ -162,8 +277,7 @@ impl FormCheck {
         let missing = message.strip_prefix("missing field `");
         path.extend(missing.and_then(|rest| Some(rest.split_once('`')?.0.to_owned())));
         if !self.is_replaced(&path) {
-            let message = one_line(message).into_owned();
-            self.mistakes.push((path.clone(), message));
+            self.mistakes.push((path.clone(), shown(message)));
         }
         let (last, parents) = path.split_last()?;
         let parent = parents.iter().try_fold(value, |at, step| match at {

@@ -149,7 +149,10 @@ impl CommentLedger {
         let Ok(now) = self.read(&sheet.issue.id).await else {
             return Err(error);
         };
-        match (now.trail.ids.contains(&entry.id), is_done(&now.issue, edit)) {
+        match (
+            now.trail.ids.contains_key(&entry.id),
+            is_done(&now.issue, edit),
+        ) {
             (true, true) => {
                 let why =
                     "the answer to the write was lost; the write was found when it was read back";

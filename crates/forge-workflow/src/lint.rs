@@ -1,15 +1,18 @@
 //! Finds all mistakes of a definition, with their positions in the text.
 
-use std::fmt;
+use std::{collections::BTreeSet, fmt};
 
 use forge_core::{near, text::one_line};
 use serde::Serialize;
 
 use crate::{
     Blocking, Definition,
-    form::{DefinitionText, FormCheck, KeyPath},
+    form::{DefinitionText, FormCheck, KeyPath, MAX_MISTAKES, oversized, shown, shown_name},
     resolve,
 };
+
+/// Maximum number of known names in a message.
+const MAX_NAMED: usize = 12;
 
 /// A mistake of a definition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -34,7 +37,8 @@ impl fmt::Display for Mistake {
     }
 }
 
-/// Finds every mistake in `text`, in the order of the text; empty if valid.
+/// Finds the mistakes in `text`, in the order of the text; empty if valid. Of more than fifty
+/// mistakes the last entry says that there are more.
 #[must_use]
 pub fn lint(text: &str) -> Vec<Mistake> {
     read(text).err().unwrap_or_default()
@@ -42,40 +46,47 @@ pub fn lint(text: &str) -> Vec<Mistake> {
 
 /// Parses the definition in `text`.
 ///
-/// All mistakes; only one if the text is neither TOML nor JSON.
+/// The mistakes that [`lint`] finds; only one if the text is neither TOML nor JSON.
 pub(crate) fn read(text: &str) -> Result<Definition, Vec<Mistake>> {
     let (source, mut value) = DefinitionText::parse(text).map_err(|mistake| vec![mistake])?;
-    let mut form = FormCheck::default();
-    let definition = form.definition(&mut value);
-    let mut found = Vec::new();
-    if let Some(definition) = &definition {
-        let mut checks = Mistakes {
-            definition,
-            form: &form,
-            found: Vec::new(),
+    let mut found = oversized(&value);
+    let mut definition = None;
+    if found.is_empty() {
+        let mut form = FormCheck::default();
+        definition = form.definition(&mut value);
+        let meaning = match &definition {
+            Some(definition) => Mistakes::of(definition, &form),
+            None => Vec::new(),
         };
-        checks.look();
-        found = checks.found;
-        // Repaired values are not in the text, so mistakes about them are dropped.
-        found.retain(|(path, _)| !form.is_replaced(path));
+        found = form.mistakes;
+        found.extend(meaning);
     }
-    found.extend(form.mistakes);
+    let is_cut = found.len() > MAX_MISTAKES;
+    found.truncate(MAX_MISTAKES);
+    let paths: Vec<&[String]> = found.iter().map(|(path, _)| path.as_slice()).collect();
+    let places = source.places(&paths);
     let mut mistakes: Vec<Mistake> = found
-        .into_iter()
-        .map(|(path, message)| {
-            let (line, column) = source.place(&path);
-            Mistake {
-                key: path.join("."),
-                message,
-                line,
-                column,
-            }
+        .iter()
+        .zip(places)
+        .map(|((path, message), (line, column))| Mistake {
+            key: one_line(&path.join(".")).into_owned(),
+            message: message.clone(),
+            line,
+            column,
         })
         .collect();
     if mistakes.is_empty() {
         mistakes.extend(source.twin());
     }
     mistakes.sort_by_key(|m| (m.line, m.column));
+    if let Some(last) = mistakes.last().filter(|_| is_cut) {
+        let more = Mistake {
+            key: String::new(),
+            message: "and more: correct these mistakes first".to_owned(),
+            ..*last
+        };
+        mistakes.push(more);
+    }
     match definition {
         Some(definition) if mistakes.is_empty() => Ok(definition),
         _ => Err(mistakes),
@@ -87,13 +98,48 @@ pub(crate) fn read(text: &str) -> Result<Definition, Vec<Mistake>> {
 struct Mistakes<'d> {
     definition: &'d Definition,
     form: &'d FormCheck,
+    /// The names of the states in lower case.
+    states: BTreeSet<String>,
     found: Vec<(KeyPath, String)>,
 }
 
-impl Mistakes<'_> {
+impl<'d> Mistakes<'d> {
+    /// The mistakes of `definition`, at most one more than [`MAX_MISTAKES`].
+    fn of(definition: &'d Definition, form: &'d FormCheck) -> Vec<(KeyPath, String)> {
+        let states = definition.states.iter();
+        let mut checks = Self {
+            definition,
+            form,
+            states: states.map(|state| state.name.to_lowercase()).collect(),
+            found: Vec::new(),
+        };
+        checks.look();
+        checks.found
+    }
+
+    fn is_full(&self) -> bool {
+        self.found.len() > MAX_MISTAKES
+    }
+
     fn say(&mut self, path: &[&str], message: String) {
-        let path = path.iter().map(|step| (*step).to_owned());
-        self.found.push((path.collect(), message));
+        let path: KeyPath = path.iter().map(|step| (*step).to_owned()).collect();
+        // Repaired values are not in the text, so mistakes about them are dropped.
+        if !self.is_full() && !self.form.is_replaced(&path) {
+            self.found.push((path, message));
+        }
+    }
+
+    /// Reports an unknown name. The message is made only if there is room for it.
+    fn say_unknown<'a>(
+        &mut self,
+        path: &[&str],
+        what: &str,
+        name: &str,
+        known: impl Iterator<Item = &'a str> + Clone,
+    ) {
+        if !self.is_full() {
+            self.say(path, unknown(what, name, known));
+        }
     }
 
     fn look(&mut self) {
@@ -108,11 +154,12 @@ impl Mistakes<'_> {
 
     fn known_state(&mut self, state: &str, path: &[&str]) {
         let definition = self.definition;
-        if definition.state(state).is_some() || self.form.lacks_names("state") {
+        let is_known = self.states.contains(&state.trim().to_lowercase());
+        if is_known || self.form.lacks_names("state") {
             return;
         }
         let names = definition.states.iter().map(|s| s.name.as_str());
-        self.say(path, unknown("state", state, names));
+        self.say_unknown(path, "state", state, names);
     }
 
     fn known_states(&mut self, states: &[String], path: &[&str]) {
@@ -125,16 +172,15 @@ impl Mistakes<'_> {
 
     fn states(&mut self) {
         let definition = self.definition;
+        let mut seen = BTreeSet::new();
         for (at, state) in definition.states.iter().enumerate() {
             let place = at.to_string();
             if state.name.is_empty() || one_line(state.name.trim()) != state.name {
-                let why = format!("'{}' is no name of a state", one_line(&state.name));
+                let why = format!("'{}' is no name of a state", shown_name(&state.name));
                 self.say(&["state", &place, "name"], why);
             }
-            let is_twin =
-                |other: &&crate::State| other.name.to_lowercase() == state.name.to_lowercase();
-            if definition.states.iter().take(at).any(|o| is_twin(&o)) {
-                let why = format!("the state {} is there twice", state.name);
+            if !seen.insert(state.name.to_lowercase()) {
+                let why = format!("the state {} is there twice", shown_name(&state.name));
                 self.say(&["state", &place, "name"], why);
             }
             if state.lock && state.terminal.is_some() {
@@ -158,11 +204,17 @@ impl Mistakes<'_> {
             ("estimate", &definition.estimate.scale),
             ("priority", &definition.priority.scale),
         ] {
+            let mut seen = BTreeSet::new();
             for (at, value) in scale.iter().enumerate() {
-                let is_twin = |other: &String| other.to_lowercase() == value.to_lowercase();
-                if scale.iter().take(at).any(is_twin) {
-                    let why = format!("the value {} is there twice", one_line(value));
-                    self.say(&[table, "scale", &at.to_string()], why);
+                let place = at.to_string();
+                let path = [table, "scale", place.as_str()];
+                if one_line(value) != *value {
+                    let why = format!("'{}' is no name of a value", shown_name(value));
+                    self.say(&path, why);
+                }
+                if !seen.insert(value.to_lowercase()) {
+                    let why = format!("the value {} is there twice", shown_name(value));
+                    self.say(&path, why);
                 }
             }
         }
@@ -171,13 +223,13 @@ impl Mistakes<'_> {
         let known = |value: &String| estimate.scale.contains(value) || lacks_names;
         let scale = estimate.scale.iter().map(String::as_str);
         if let Some(value) = estimate.max_pick.as_ref().filter(|v| !known(v)) {
-            let why = unknown("estimate", value, scale.clone());
-            self.say(&["estimate", "max_pick"], why);
+            self.say_unknown(&["estimate", "max_pick"], "estimate", value, scale.clone());
         }
         for (at, value) in estimate.oversized.iter().enumerate() {
             if !known(value) {
-                let why = unknown("estimate", value, scale.clone());
-                self.say(&["estimate", "oversized", &at.to_string()], why);
+                let at = at.to_string();
+                let path = ["estimate", "oversized", at.as_str()];
+                self.say_unknown(&path, "estimate", value, scale.clone());
             }
         }
     }
@@ -210,6 +262,11 @@ impl Mistakes<'_> {
 
     fn commands(&mut self) {
         let definition = self.definition;
+        let prefix = &definition.command_prefix;
+        if one_line(prefix) != *prefix {
+            let why = format!("'{}' is no beginning of a name", shown_name(prefix));
+            self.say(&["command_prefix"], why);
+        }
         for (name, command) in &definition.commands {
             self.known_states(&command.inputs, &["command", name, "inputs"]);
             self.known_states(&command.outputs, &["command", name, "outputs"]);
@@ -218,7 +275,7 @@ impl Mistakes<'_> {
                 self.known_state(lock, &path);
                 let is_free = definition.state(lock).is_some_and(|state| !state.lock);
                 if is_free && !self.form.touches("state") {
-                    let why = format!("the state {lock} is no lock");
+                    let why = format!("the state {} is no lock", shown_name(lock));
                     self.say(&path, why);
                 }
             }
@@ -229,8 +286,9 @@ impl Mistakes<'_> {
             for (at, estimate) in command.estimates.iter().enumerate() {
                 if !lacks_names && !definition.estimate.scale.contains(estimate) {
                     let scale = definition.estimate.scale.iter().map(String::as_str);
-                    let why = unknown("estimate", estimate, scale);
-                    self.say(&["command", name, "estimates", &at.to_string()], why);
+                    let at = at.to_string();
+                    let path = ["command", name.as_str(), "estimates", at.as_str()];
+                    self.say_unknown(&path, "estimate", estimate, scale);
                 }
             }
             for (table, intents) in [
@@ -243,8 +301,7 @@ impl Mistakes<'_> {
                         None if self.form.lacks_names("intent") => {}
                         None => {
                             let names = definition.intents.keys().map(String::as_str);
-                            let why = unknown("intent", intent, names);
-                            self.say(&path, why);
+                            self.say_unknown(&path, "intent", intent, names);
                         }
                         Some(known) if known.lock || known.state.is_some() => {
                             let why = format!("{intent} means the same for every command");
@@ -309,21 +366,27 @@ impl Mistakes<'_> {
             if let Err(e) = resolve(definition, to, &merge.command)
                 && is_whole
             {
-                self.say(&path, e.message().to_owned());
+                self.say(&path, shown(e.message()));
             }
         }
     }
 }
 
 fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
-    let all: Vec<&str> = known.clone().collect();
+    let mut rest = known.clone();
+    let first = rest.by_ref().take(MAX_NAMED);
+    let mut all: Vec<String> = first.map(|name| one_line(name).into_owned()).collect();
+    let more = rest.count();
+    if more > 0 {
+        all.push(format!("{more} more"));
+    }
     let meant = match near::did_you_mean(name, known) {
         Some(meant) => format!("; {meant}"),
         None => String::new(),
     };
     format!(
         "there is no {what} '{}': there are {}{meant}",
-        one_line(name),
+        shown_name(name),
         all.join(", ")
     )
 }
@@ -561,6 +624,80 @@ mod tests {
         ] {
             assert!(places.contains(&wanted), "{wanted:?}: {found:?}");
         }
+    }
+
+    #[test]
+    fn mebibyte_of_mistakes_has_a_short_answer() {
+        let mut value: Value = toml_edit::de::from_str(RALPH).unwrap();
+        let names = (0..200).map(|n| format!("no such state, number {n:05}\n1:1: forged"));
+        let mut command = value["command"]["pr"].clone();
+        command["outputs"] = Value::from(names.collect::<Vec<String>>());
+        for n in 0..170 {
+            value["command"][format!("more{n}").as_str()] = command.clone();
+        }
+        let text = value.to_string();
+        assert!(text.len() > 1 << 20, "{}", text.len());
+        let found = lint(&text);
+        assert_eq!(found.len(), MAX_MISTAKES + 1);
+        let last = found.last().unwrap();
+        assert_eq!(last.message, "and more: correct these mistakes first");
+        let told: String = found.iter().map(|m| format!("{m}\n")).collect();
+        assert_eq!(told.lines().count(), found.len());
+        assert!(told.len() < 32 * 1024, "{}", told.len());
+        let e = Definition::parse(&text).unwrap_err();
+        assert!(e.message().len() < 32 * 1024, "{}", e.message().len());
+    }
+
+    #[test]
+    fn too_many_entries_are_one_mistake() {
+        let ralph: Value = toml_edit::de::from_str(RALPH).unwrap();
+        let many: Vec<String> = (0..201).map(|n| format!("name {n}")).collect();
+        for (table, key) in [("estimate", "scale"), ("estimate", "oversized")] {
+            let mut value = ralph.clone();
+            value[table][key] = Value::from(many.clone());
+            let found = lint(&value.to_string());
+            assert_eq!(found.len(), 1, "{found:?}");
+            assert_eq!(found[0].key, format!("{table}.{key}"));
+            let why = "there are 201 entries, and at most 200 are allowed";
+            assert_eq!(found[0].message, why);
+        }
+        let mut value = ralph.clone();
+        for name in &many {
+            value["command"][name.as_str()] = ralph["command"]["pr"].clone();
+        }
+        let found = lint(&value.to_string());
+        assert_eq!((found.len(), found[0].key.as_str()), (1, "command"));
+    }
+
+    #[test]
+    fn names_are_short_and_on_one_line() {
+        let ralph: Value = toml_edit::de::from_str(RALPH).unwrap();
+        for name in ["a\nb".to_owned(), "a".repeat(101)] {
+            let shown = shown_name(&name);
+            for (table, key) in [("estimate", "scale"), ("priority", "scale")] {
+                let mut value = ralph.clone();
+                value[table][key][0] = Value::from(name.as_str());
+                let found = lint(&value.to_string());
+                let mistake = found.iter().find(|m| m.key == format!("{table}.{key}.0"));
+                let mistake = mistake.unwrap_or_else(|| panic!("{table}: {found:?}"));
+                let start = format!("'{shown}' is no name");
+                assert!(mistake.message.starts_with(&start), "{mistake}");
+            }
+            let mut value = ralph.clone();
+            value["intent"][name.as_str()] = ralph["intent"]["CLOSE"].clone();
+            let found = lint(&value.to_string());
+            assert_eq!((found.len(), found[0].key.as_str()), (1, "intent"));
+            let start = format!("'{shown}' is no name");
+            assert!(found[0].message.starts_with(&start), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn unknown_name_lists_twelve_names() {
+        let names: Vec<String> = (0..40).map(|n| format!("n{n:02}\nx")).collect();
+        let said = unknown("estimate", "?", names.iter().map(String::as_str));
+        assert!(said.starts_with("there is no estimate '?': there are n00 x, n01 x, "));
+        assert!(said.ends_with(", n11 x, 28 more"), "{said}");
     }
 
     /// The paths of all values.

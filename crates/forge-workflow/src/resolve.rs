@@ -87,7 +87,7 @@ fn by_intent<'d>(
     let Some(known) = definition.intents.get(intent) else {
         let all = definition.intents.iter();
         let all: Vec<String> = all
-            .map(|(name, of)| format!("__{name}__ ({})", of.gloss))
+            .map(|(name, of)| format!("__{name}__ ({})", one_line(&of.gloss)))
             .collect();
         return Err(Error::invalid(
             "state",
@@ -103,6 +103,7 @@ fn by_intent<'d>(
         return Ok(state);
     }
     if let Some(why) = of.ambiguous.get(intent) {
+        let why = one_line(why);
         let message = format!("the intent __{intent}__ is ambiguous for {command}: {why}");
         return Err(Error::invalid("state", message).with_hint(retry(definition, of)));
     }
@@ -145,7 +146,8 @@ fn by_name<'d>(
         )
         .with_hint(retry(definition, of)));
     };
-    let allowed = |output: &&str| definition.state(output) == Some(state);
+    let name = state.name.to_lowercase();
+    let allowed = |output: &&str| output.trim().to_lowercase() == name;
     if direct_states(of).any(|output| allowed(&output)) {
         return Ok(&state.name);
     }

@@ -450,3 +450,36 @@ pub fn check_size<'d>(definition: &'d Definition, size: Size, value: &str) -> Re
     )
     .with_hint(format!("retry with one of: {all}")))
 }
+
+#[cfg(test)]
+mod tests {
+    use forge_core::model::{IssueRelations, RelatedIssue};
+
+    use super::*;
+    use crate::trail::tests::issue;
+
+    #[test]
+    fn member_with_sub_issues_has_children() {
+        let definition = Definition::preset("ralph").unwrap();
+        let has_children = |issue: &Issue| {
+            let member = member_of(&FieldStore::new(None), &definition, issue);
+            member.has_children
+        };
+        let mut parent = issue(&[]);
+        assert!(!has_children(&parent));
+        parent.relations = Some(IssueRelations::default());
+        assert!(!has_children(&parent));
+        let part = RelatedIssue {
+            id: parent.id.clone(),
+            title: "Part".to_owned(),
+            state: IssueState::Open,
+            url: String::new(),
+        };
+        let relations = IssueRelations {
+            sub_issues: vec![part],
+            ..IssueRelations::default()
+        };
+        parent.relations = Some(relations);
+        assert!(has_children(&parent));
+    }
+}

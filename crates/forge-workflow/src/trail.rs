@@ -4,7 +4,7 @@
 //! HTML comment. A longer comment, such as a quotation, is none. The holder is a pure function of
 //! the ordered entries, so all readers agree.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, btree_map};
 
 use forge_core::{
     Timestamp,
@@ -297,8 +297,8 @@ pub struct Trail {
     pub lost: Vec<Claim>,
     /// The moves, oldest first.
     pub moves: Vec<Entry>,
-    /// The ids of all counted entries.
-    pub ids: BTreeSet<String>,
+    /// The ids of all counted entries, with their positions.
+    pub ids: BTreeMap<String, usize>,
 }
 
 impl Trail {
@@ -323,11 +323,19 @@ impl Trail {
         self.moves.iter().find(is)
     }
 
+    /// Returns true if the counted entry `first` precedes the counted entry `second`.
+    #[must_use]
+    pub fn is_before(&self, first: &str, second: &str) -> bool {
+        matches!((self.ids.get(first), self.ids.get(second)), (Some(a), Some(b)) if a < b)
+    }
+
     fn add(&mut self, comment: &Comment, entry: Entry) {
+        let position = self.ids.len();
         // An id names the first entry only: repeating it has no effect.
-        if !self.ids.insert(entry.id.clone()) {
+        let btree_map::Entry::Vacant(id) = self.ids.entry(entry.id.clone()) else {
             return;
-        }
+        };
+        id.insert(position);
         let made = Claim::made_by(&entry, comment.created_at);
         let (
             Some(mut claim),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use forge_core::{
     Action, Call, Capability, Client, Error, ErrorKind, Hint, Policy, RepoId, RepoPath, Result,
-    locator,
+    Warning, locator,
     model::{PrFields, PullQuery, PullScope, PullStatus, PullsAcross},
 };
 use futures::future;
@@ -90,6 +90,11 @@ impl Forges {
             add(&mut across, name, found);
         }
         across.keep_newest(usize::MAX);
+        if across.is_cut {
+            let why = "there are more pull requests than are shown";
+            let hint = "name fewer repositories, or list the pull requests";
+            across.warnings.push(Warning::new(why).with_hint(hint));
+        }
         let mut lists = across.lists.into_iter();
         let status = PullStatus {
             current_branch: None,

@@ -17,6 +17,8 @@ pub struct Named {
     pub repo_of_target: OnceLock<String>,
     /// The definition of all commands and flags.
     pub definition: Command,
+    /// The definition with all parts in place, once a hint needed it.
+    pub built: OnceLock<Command>,
 }
 
 /// Arguments that take names, in which a hint can correct a typing error.
@@ -63,6 +65,16 @@ impl Named {
             names: NAMES.iter().filter_map(|id| typed(id)).collect(),
             repo_of_target: OnceLock::new(),
             definition: Command::default(),
+            built: OnceLock::new(),
         }
+    }
+
+    /// The definition with all parts in place. Building it takes time, so it is built once.
+    pub fn built(&self) -> &Command {
+        self.built.get_or_init(|| {
+            let mut definition = self.definition.clone();
+            definition.build();
+            definition
+        })
     }
 }

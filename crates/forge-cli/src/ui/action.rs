@@ -123,11 +123,9 @@ const VALUES: &[(Param, &str, &str)] = &[
 
 /// The sentence, followed by a command that can be pasted, or by arguments to change.
 pub(super) fn advice(hint: &Hint, named: &Named) -> String {
-    let mut cli = named.definition.clone();
-    cli.build();
     let words = hint.action().and_then(|action| match action.call() {
-        Call::Again => changes(&cli, action, named),
-        _ => command(&cli, action, named),
+        Call::Again => changes(named.built(), action, named),
+        _ => command(named.built(), action, named),
     });
     match words {
         Some(words) => format!("{}: {words}", hint.text()),

@@ -39,6 +39,8 @@ struct Search<'a> {
     after: Option<String>,
     is_open: bool,
     seen: HashSet<String>,
+    /// The number of rows that were read.
+    rows: u64,
 }
 
 /// The document for `searches`, which also checks that the places in `named` exist.
@@ -52,7 +54,7 @@ pub(crate) fn document<'a>(
     for alias in searches {
         parts.push(format!(
             "{alias}: search(query: ${alias}, type: ISSUE, first: $first, after: ${alias}After) {{ \
-             nodes {{ __typename ... on PullRequest {{ foundIn: repository {{ ...RepositoryNode }} }} \
+             issueCount nodes {{ __typename ... on PullRequest {{ foundIn: repository {{ ...RepositoryNode }} }} \
              ...PullSections }} pageInfo {{ ...PageEnd }} }}"
         ));
         variables.push((alias.to_owned(), "String!"));
@@ -103,6 +105,7 @@ impl GitHub {
                 after: None,
                 is_open: true,
                 seen: HashSet::new(),
+                rows: 0,
             })
             .collect();
         let heavy = fields::is_heavy(sections);
@@ -162,6 +165,7 @@ impl GitHub {
                     continue;
                 }
                 let nodes = found.remove(&search.alias).unwrap_or_default();
+                let total = nodes.get("issueCount").and_then(Value::as_u64);
                 let nodes: Option<Nodes<wire::Pull>> =
                     serde_json::from_value(nodes).map_err(|e| {
                         let what = format!("the search of {}", self.info.host);
@@ -175,6 +179,9 @@ impl GitHub {
                 let unread: HashSet<usize> =
                     errors.filter_map(list::row_with_unread_checks).collect();
                 let rows = nodes.nodes.unwrap_or_default();
+                search.rows += rows.len() as u64;
+                // A search shows its first thousand results.
+                across.is_cut |= next.is_none() && total.is_some_and(|total| total > search.rows);
                 let kept = across.lists.get(n).map_or(0, Vec::len);
                 let mut room = limit.saturating_sub(kept);
                 for (i, row) in rows.into_iter().enumerate() {

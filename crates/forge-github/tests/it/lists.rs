@@ -510,6 +510,26 @@ async fn repositories_and_owners_are_one_search() {
     let words = "repo:octo/tools repo:octo/gone user:ada is:pr state:open sort:created-desc";
     assert_eq!(sent[0].1["q0"], words);
     assert_eq!(sent[0].1["first"], 2);
+    // A search that ends before its last result is cut, too.
+    for (total, is_cut) in [(2, false), (3, true)] {
+        let rows = vec![row(7, "octo", "tools"), row(8, "octo", "tools")];
+        let end = json!({ "hasNextPage": false, "endCursor": "c1" });
+        let all = json!({ "issueCount": total, "nodes": rows, "pageInfo": end });
+        let answer = json!({ "q0": all, "r0": { "id": "R_tools" } });
+        let script = Script::play(vec![data("PullsAcross", answer)]).await;
+        let scope = PullScope {
+            repos: vec![script.repo.id().clone()],
+            ..PullScope::default()
+        };
+        let queries = [PullQuery {
+            fields: PrFields::ROW,
+            ..PullQuery::default()
+        }];
+        let client = script.repo.client();
+        let found = client.list_across(&scope, &queries, 9).await.unwrap();
+        assert_eq!((found.lists[0].len(), found.is_cut), (2, is_cut));
+        script.sent();
+    }
     // A scope without valid places sends no request.
     let nowhere = PullScope {
         owners: vec!["a b".into()],

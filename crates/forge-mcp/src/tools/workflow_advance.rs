@@ -115,7 +115,7 @@ impl Tool for WorkflowAdvance {
             to: to.as_deref(),
             pass_locks: args.pass_locks,
         };
-        let plan = advance.run(true).await?;
+        let plan = advance.run(None).await?;
         if plan.advanced.is_empty() {
             return Ok(answer(call, &target, &plan));
         }
@@ -139,11 +139,12 @@ impl Tool for WorkflowAdvance {
         })
         .await?;
         // The user may have thought for minutes.
-        let now = advance.run(true).await?;
+        let now = advance.run(None).await?;
         if now.advanced != plan.advanced {
             return Err(other_moves(&target.id, &plan, &now).into());
         }
-        let report = advance.run(false).await?;
+        let confirmed: Vec<IssueId> = plan.advanced.into_iter().map(|moved| moved.id).collect();
+        let report = advance.run(Some(&confirmed)).await?;
         Ok(answer(call, &target, &report))
     }
 }
@@ -157,14 +158,19 @@ struct Advance<'a> {
 }
 
 impl Advance<'_> {
-    async fn run(&self, dry_run: bool) -> Result<AdvanceReport, Error> {
-        let id = &self.target.id;
-        match self.to {
-            Some(to) => {
-                let advance = self.workflow.advance(id, to, self.pass_locks, dry_run);
+    /// Moves the confirmed issues; without them, only plans the moves.
+    async fn run(&self, confirmed: Option<&[IssueId]>) -> Result<AdvanceReport, Error> {
+        let (id, locks) = (&self.target.id, self.pass_locks);
+        match (self.to, confirmed) {
+            (Some(to), Some(ids)) => {
+                let advance = self.workflow.advance_confirmed(id, to, locks, ids);
                 advance.await
             }
-            None => self.workflow.advance_parent(id, dry_run).await,
+            (Some(to), None) => self.workflow.advance(id, to, locks, true).await,
+            (None, _) => {
+                let advance = self.workflow.advance_parent(id, confirmed.is_none());
+                advance.await
+            }
         }
     }
 }

@@ -70,6 +70,33 @@ impl Workflow {
         pass_locks: bool,
         dry_run: bool,
     ) -> Result<AdvanceReport> {
+        self.advance_children(parent, target, pass_locks, dry_run, None)
+            .await
+    }
+
+    /// Moves as [`Self::advance`], but only the `confirmed` children: those of an earlier dry run.
+    ///
+    /// # Errors
+    /// As [`Self::advance`].
+    pub async fn advance_confirmed(
+        &self,
+        parent: &IssueId,
+        target: &str,
+        pass_locks: bool,
+        confirmed: &[IssueId],
+    ) -> Result<AdvanceReport> {
+        self.advance_children(parent, target, pass_locks, false, Some(confirmed))
+            .await
+    }
+
+    async fn advance_children(
+        &self,
+        parent: &IssueId,
+        target: &str,
+        pass_locks: bool,
+        dry_run: bool,
+        confirmed: Option<&[IssueId]>,
+    ) -> Result<AdvanceReport> {
         let empty = advance_plan(&self.definition, &[], target, pass_locks)?;
         let fields = IssueFields {
             // Comments come with the children in one query, instead of one request per trail.
@@ -87,7 +114,15 @@ impl Workflow {
             ..AdvanceReport::default()
         };
         let behind = children.into_iter().filter(|c| is_moved(&plan, c));
-        let mut sheets = self.sheets(behind.collect(), &mut report).await;
+        let (behind, new): (Vec<Issue>, Vec<Issue>) = behind.partition(|issue| {
+            confirmed.is_none_or(|ids| ids.iter().any(|id| order(id) == order(&issue.id)))
+        });
+        report.skipped.extend(new.iter().map(|issue| SkippedMember {
+            id: issue.id.clone(),
+            current_state: self.state_of(issue),
+            reason: "it was not there when the moves were confirmed; advance again".to_owned(),
+        }));
+        let mut sheets = self.sheets(behind, &mut report).await;
         // The plan is made again: a child may have moved between the two reads.
         let members: Vec<Member> = sheets.iter().map(|s| self.member(&s.issue)).collect();
         let plan = advance_plan(&self.definition, &members, target, pass_locks)?;

@@ -172,7 +172,7 @@ impl Workflow {
         let unread = |e: Error| e.with_context("claim", entry.id.clone());
         let mut back = self.ledger.read(id).await.map_err(unread)?;
         for _ in 1..MAX_READ_BACKS {
-            if back.trail.ids.contains(&entry.id) {
+            if back.trail.ids.contains_key(&entry.id) {
                 break;
             }
             back = self.ledger.read(id).await.map_err(unread)?;
@@ -184,7 +184,7 @@ impl Workflow {
             .is_some_and(|claim| claim.id == entry.id);
         if !won {
             // A claim that once held stays: a later claim may refer to it as expired.
-            let held_once = back.trail.ids.contains(&entry.id)
+            let held_once = back.trail.ids.contains_key(&entry.id)
                 && !back.trail.lost.iter().any(|claim| claim.id == entry.id);
             let withdrawn = match held_once {
                 true => Ok(()),
@@ -194,7 +194,7 @@ impl Workflow {
             let is_entry = |c: &&Comment| Entry::parse(&c.body).as_ref() == Some(entry);
             let error = match (&back.trail.claim, comments.find(is_entry)) {
                 (Some(claim), _) => held(id, "claim", claim),
-                (None, Some(comment)) if !back.trail.ids.contains(&entry.id) => {
+                (None, Some(comment)) if !back.trail.ids.contains_key(&entry.id) => {
                     void(&back.issue, comment)
                 }
                 (None, _) => lost(id, &entry.id, None),
@@ -208,7 +208,7 @@ impl Workflow {
             .filter(|claim| {
                 claim.since >= sheet.trail.claim.as_ref().map_or(claim.since, |c| c.since)
             })
-            .filter(|claim| !sheet.trail.ids.contains(&claim.id))
+            .filter(|claim| !sheet.trail.ids.contains_key(&claim.id))
             .map(|claim| claim.holder.as_str())
             .collect();
         if promise == Promise::Advisory && !rivals.is_empty() {

@@ -7,7 +7,10 @@ use forge_core::{
 };
 
 use super::{Workflow, held};
-use crate::{Claim, Entry, Event, Promise, Sheet, State, ledger::took_effect, member::short};
+use crate::{
+    Claim, Entry, Event, Promise, Sheet, State, ledger::took_effect, member::short,
+    trail::is_trusted,
+};
 
 impl Workflow {
     /// Resolves a race: an issue that is not in `state` after a move was moved concurrently by
@@ -27,19 +30,22 @@ impl Workflow {
     ) -> Result<Outcome<Issue>> {
         let id = &sheet.issue.id;
         let is_settled = is_empty(&self.edit_to(&outcome.value, state));
-        let is_alone = outcome.value.comments_count <= sheet.issue.comments_count + 1;
+        // A stranger could hide a claim from the count by deleting an own comment.
+        let mut comments = sheet.issue.comments.iter().flatten();
+        let is_alone = outcome.value.comments_count <= sheet.issue.comments_count + 1
+            && comments.all(|comment| is_trusted(comment, &self.definition.bots));
         let is_exclusive = self.promise() == Promise::Exclusive;
         if (is_settled && is_alone) || is_exclusive || !took_effect(&outcome.ingestion) {
             return Ok(outcome);
         }
         let back = self.ledger.read(id).await?;
         // An index that lags shows neither entry.
-        if !back.trail.ids.contains(&entry.id) {
+        if !back.trail.ids.contains_key(&entry.id) {
             return Ok(outcome);
         }
         let claim = back.trail.claim.as_ref();
-        let claim = claim.filter(|claim| !sheet.trail.ids.contains(&claim.id));
-        let is_passed = |c: &Claim| c.id != entry.id && is_before(&back.issue, &c.id, &entry.id);
+        let claim = claim.filter(|claim| !sheet.trail.ids.contains_key(&claim.id));
+        let is_passed = |c: &Claim| c.id != entry.id && back.trail.is_before(&c.id, &entry.id);
         // A claim made after a successful move is no conflict.
         if is_settled && !claim.is_some_and(is_passed) {
             return Ok(outcome);
@@ -78,13 +84,6 @@ fn overtaken(id: &IssueId, state: &State, to: &str) -> Error {
         state.name
     );
     Error::new(kind, message).with_hint("look at the issue, then move it again where that is right")
-}
-
-/// Returns true if entry `first` precedes `second` in the comments of an issue.
-fn is_before(issue: &Issue, first: &str, second: &str) -> bool {
-    let entries = issue.comments.iter().flatten();
-    let mut ids = entries.filter_map(|c| Entry::parse(&c.body)).map(|e| e.id);
-    ids.find(|id| id == first || id == second).as_deref() == Some(first)
 }
 
 /// Returns true for an edit without changes.

@@ -229,7 +229,7 @@ impl Ledger for MemoryLedger {
             Ok(None) => Ok(Swap::Stale),
             Err(e) => {
                 let now = self.read(&sheet.issue.id).await?;
-                match now.trail.ids.contains(&entry.id) {
+                match now.trail.ids.contains_key(&entry.id) {
                     true => Ok(Swap::Written(Outcome::immediate(now.issue))),
                     false => Err(e),
                 }

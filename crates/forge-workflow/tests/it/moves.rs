@@ -618,6 +618,28 @@ async fn advance_skips_claimed_issues_or_ends_their_claims() {
 }
 
 #[tokio::test]
+async fn confirmed_advance_names_new_children_and_leaves_them() {
+    let stage = Stage::new().await;
+    let parent = stage.issue("Backlog").await;
+    let old = stage.open(child("Plan in Review", &parent)).await;
+    let plan = stage.flow.advance(&parent, "In Review", false, true).await;
+    let plan: Vec<_> = plan.unwrap().advanced.into_iter().map(|m| m.id).collect();
+    let new = stage.open(child("Plan in Review", &parent)).await;
+    let done = stage
+        .flow
+        .advance_confirmed(&parent, "In Review", false, &plan);
+    let report = done.await.unwrap();
+    let moved: Vec<_> = report.advanced.iter().map(|moved| &moved.id).collect();
+    assert_eq!(moved, [&old]);
+    let left: Vec<_> = report.skipped.iter().map(|left| &left.id).collect();
+    assert_eq!(left, [&new]);
+    let why = "it was not there when the moves were confirmed; advance again";
+    assert_eq!(report.skipped[0].reason, why);
+    assert_eq!(stage.state(&old).await, "In Review");
+    assert_eq!(stage.state(&new).await, "Plan in Review");
+}
+
+#[tokio::test]
 async fn parent_advances_to_the_last_common_gate() {
     let stage = Stage::new().await;
     let parent = stage.issue("Backlog").await;

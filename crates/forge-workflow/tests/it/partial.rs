@@ -1,10 +1,15 @@
 //! Partial failures of reads and writes: the trail never records a move that did not happen.
 
-use forge_core::model::{EditIssue, IssueState};
+use forge_core::model::{BoardId, EditIssue, IssueState};
 use forge_testkit::github::Fault;
-use forge_workflow::{ClaimRequest, MoveRequest, PickRequest};
+use forge_workflow::{
+    ClaimRequest, CommentLedger, Entry, Event, Ledger, MoveRequest, PickRequest, Swap,
+};
 
-use crate::hub::{Hub, REPO};
+use crate::{
+    hub::{Hub, REPO},
+    local::Stage,
+};
 
 fn research(holder: &str) -> ClaimRequest<'_> {
     ClaimRequest {
@@ -182,4 +187,73 @@ async fn partly_refused_advance_leaves_no_entry() {
         let trail = hub.flow.trail(&hub.id(*number)).await.unwrap();
         assert!(trail.moves.is_empty(), "{trail:?}");
     }
+}
+
+fn moved() -> Entry {
+    let event = Event::Moved {
+        from: None,
+        to: "Research Needed".to_owned(),
+        command: "triage".to_owned(),
+        intent: None,
+        ends: None,
+        merge: None,
+    };
+    Entry::new(event, None)
+}
+
+#[tokio::test]
+async fn batch_of_entries_skips_a_changed_issue() {
+    let stage = Stage::new().await;
+    let ledger = CommentLedger::new(stage.repo.clone(), None);
+    let (one, two) = (stage.issue("Backlog").await, stage.issue("Backlog").await);
+    let mut writes = Vec::new();
+    for id in [&one, &two] {
+        let sheet = ledger.read(id).await.unwrap();
+        writes.push((sheet, EditIssue::default(), moved()));
+    }
+    stage.flow.set_state(&one, &TRIAGE).await.unwrap();
+    let written = ledger.swap_all(&writes).await.unwrap();
+    let e = written[0].as_ref().unwrap_err();
+    assert_eq!(e.code(), "conflict", "{e}");
+    assert!(matches!(written[1], Ok(Swap::Written(_))), "{written:?}");
+    for id in [&one, &two] {
+        assert_eq!(stage.flow.trail(id).await.unwrap().moves.len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn batch_of_entries_is_written_to_the_board_of_the_ledger() {
+    let hub = Hub::new();
+    let number = hub.issue("Backlog");
+    let board = BoardId {
+        owner: "octo".to_owned(),
+        number: 1,
+    };
+    let ledger = CommentLedger::new(hub.repo.clone(), Some(board));
+    let sheet = ledger.read(&hub.id(number)).await.unwrap();
+    let mut edit = EditIssue::default();
+    let state = Some("Research Needed".to_owned());
+    edit.values.insert("Workflow State".to_owned(), state);
+    let written = ledger.swap_all(&[(sheet, edit, moved())]).await.unwrap();
+    assert!(matches!(written[0], Ok(Swap::Written(_))), "{written:?}");
+    assert_eq!(hub.state(number), "Research Needed");
+}
+
+#[tokio::test]
+async fn renewal_on_a_changed_issue_is_stale() {
+    let stage = Stage::new().await;
+    let id = stage.issue("Research Needed").await;
+    stage.flow.claim(&id, &research("agent")).await.unwrap();
+    let ledger = CommentLedger::new(stage.repo.clone(), None);
+    let sheet = ledger.read(&id).await.unwrap();
+    let comment = sheet.trail.claim.as_ref().unwrap().comment.clone();
+    let other = EditIssue {
+        title: Some("Other".to_owned()),
+        ..EditIssue::default()
+    };
+    stage.repo.edit_issue(&id, &other).await.unwrap();
+    let renewed = ledger.renew(&sheet, &comment, &moved()).await.unwrap();
+    assert!(matches!(renewed, Swap::Stale), "{renewed:?}");
+    let claim = stage.flow.trail(&id).await.unwrap().claim;
+    assert_eq!(claim.unwrap().holder, "agent");
 }

@@ -4,9 +4,10 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use forge_core::{
-    Result,
+    Repo, Result,
     model::{EditIssue, Issue, IssueFields, IssueId, IssueState},
 };
+use forge_testkit::github::ALL_SCOPES;
 use forge_workflow::{
     ClaimRequest, CommentLedger, Definition, Entry, Event, LabelStore, Ledger, MoveRequest,
     Promise, Sheet, Store, Swap, Workflow,
@@ -21,24 +22,43 @@ enum Other {
     Claims,
     /// Writes its claim, but has not moved the issue yet.
     Enters,
+    /// Does the same after a stranger repeated the entry of the move.
+    EntersAfterCopy,
+    /// Does the same after a stranger deleted all own comments.
+    EntersAfterDeletion,
 }
 
 #[derive(Debug)]
 struct Overtaken {
     inner: CommentLedger,
     other: Arc<Workflow>,
+    stranger: Repo,
     does: Mutex<Option<Other>>,
 }
 
 impl Overtaken {
-    async fn act(&self, id: &IssueId) {
+    async fn act(&self, sheet: &Sheet, entry: &Entry) {
+        let id = &sheet.issue.id;
         let does = self.does.lock().unwrap().take();
+        match does {
+            Some(Other::EntersAfterCopy) => {
+                let copy = self.stranger.comment_issue(id, &entry.to_comment());
+                drop(copy.await.unwrap());
+            }
+            Some(Other::EntersAfterDeletion) => {
+                for comment in sheet.issue.comments.iter().flatten() {
+                    let gone = self.stranger.delete_issue_comment(id, &comment.id);
+                    drop(gone.await.unwrap());
+                }
+            }
+            _ => {}
+        }
         match does {
             Some(Other::Moves(to)) => {
                 drop(self.other.set_state(id, &review(to)).await.unwrap());
             }
             Some(Other::Claims) => drop(self.other.claim(id, &IMPL).await.unwrap()),
-            Some(Other::Enters) => {
+            Some(Other::Enters | Other::EntersAfterCopy | Other::EntersAfterDeletion) => {
                 let ledger = CommentLedger::new(self.other.repo().clone(), None);
                 let sheet = ledger.read(id).await.unwrap();
                 let event = Event::Claimed {
@@ -75,12 +95,12 @@ impl Ledger for Overtaken {
     }
 
     async fn swap(&self, sheet: &Sheet, edit: EditIssue, entry: &Entry) -> Result<Swap> {
-        self.act(&sheet.issue.id).await;
+        self.act(sheet, entry).await;
         self.inner.swap(sheet, edit, entry).await
     }
 
     async fn swap_all(&self, writes: &[(Sheet, EditIssue, Entry)]) -> Result<Vec<Result<Swap>>> {
-        self.act(&writes[0].0.issue.id).await;
+        self.act(&writes[0].0, &writes[0].2).await;
         self.inner.swap_all(writes).await
     }
 
@@ -92,6 +112,9 @@ impl Ledger for Overtaken {
         self.inner.withdraw(sheet, entry).await
     }
 }
+
+/// The token of an account without a role in the repository.
+const MALLORY: &str = "gho_0canary0mallory";
 
 const IMPL: ClaimRequest<'_> = ClaimRequest {
     command: "impl",
@@ -109,7 +132,7 @@ fn review(to: &str) -> MoveRequest<'_> {
     }
 }
 
-fn labels(repo: forge_core::Repo) -> Workflow {
+fn labels(repo: Repo) -> Workflow {
     let definition = Definition::preset("ralph").unwrap();
     Workflow::new(
         repo,
@@ -131,6 +154,7 @@ async fn overtaken(hub: &Hub, other: Other) -> (IssueId, Workflow) {
     let ledger = Overtaken {
         inner: CommentLedger::new(hub.repo.clone(), None),
         other: Arc::new(other_flow),
+        stranger: handle(&hub.double, MALLORY),
         does: Mutex::new(Some(other)),
     };
     let flow = labels(hub.repo.clone()).with_ledger(Box::new(ledger));
@@ -192,6 +216,23 @@ async fn move_without_claim_yields_to_a_concurrent_claim() {
     assert_eq!(claim.holder, "grace");
 }
 
+/// The comments of a stranger decide neither the order of the entries nor their number.
+#[tokio::test]
+async fn stranger_hides_no_claim_from_a_race() {
+    for other in [Other::EntersAfterCopy, Other::EntersAfterDeletion] {
+        let hub = Hub::new();
+        hub.double.seed().token(MALLORY, "mallory", ALL_SCOPES);
+        let (id, flow) = overtaken(&hub, other).await;
+        hub.double.seed().comment(REPO, 1, "mallory", "Nice");
+        let moved = flow.set_state(&id, &review("Ready for Plan")).await;
+        let e = moved.unwrap_err();
+        assert_eq!(e.code(), "conflict", "{other:?}: {e}");
+        assert!(e.message().contains("grace holds it"), "{other:?}: {e}");
+        let wanted = vec!["state: In Progress".to_owned()];
+        assert_eq!(read(&hub, &id).await, (wanted, IssueState::Open));
+    }
+}
+
 /// A board value is overwritten without a trace, so the claim's comment reveals the conflict.
 #[tokio::test]
 async fn advance_reports_a_claim_made_before_the_write() {
@@ -225,6 +266,7 @@ async fn advance_reports_a_claim_made_before_the_write() {
         let ledger = Overtaken {
             inner: CommentLedger::new(hub.repo.clone(), board.clone()),
             other: Arc::new(grace),
+            stranger: handle(&hub.double, MALLORY),
             does: Mutex::new(Some(other)),
         };
         let flow = flow_of(hub.repo.clone()).with_ledger(Box::new(ledger));

@@ -15,6 +15,9 @@ use super::keys::{self, KEYS, KeyScope, Name, Type};
 
 /// Maximum size of a file, in bytes.
 const SIZE_MAX: u64 = 1024 * 1024;
+/// The most problems of a repository's file that are listed: a stranger chooses their number, and
+/// every command prints them.
+const LISTED_MAX: usize = 20;
 
 /// Severity of a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -162,6 +165,9 @@ pub(super) fn parse(path: &Path, text: &str, which: Which, problems: &mut Vec<Pr
         problems,
         settings: Vec::new(),
         trail: Vec::new(),
+        listed: 0,
+        unlisted: 0,
+        worst_unlisted: Level::Warning,
     };
     match Document::parse(text) {
         Ok(doc) => reader.table(doc.as_table()),
@@ -174,6 +180,15 @@ pub(super) fn parse(path: &Path, text: &str, which: Which, problems: &mut Vec<Pr
                 "correct the line; texts are in double quotes, hosts with dots too: [hosts.\"git.example.org\"]",
             );
         }
+    }
+    if reader.unlisted > 0 {
+        let problem = Problem {
+            at: Some((path.to_owned(), 1, 1)),
+            level: reader.worst_unlisted,
+            message: format!("and {} more problems of this file", reader.unlisted),
+            hint: Hint::new("correct the listed problems first, or remove the file"),
+        };
+        reader.problems.push(problem);
     }
     File {
         path: path.to_owned(),
@@ -188,6 +203,12 @@ struct Reader<'a> {
     problems: &'a mut Vec<Problem>,
     settings: Vec<Setting>,
     trail: Vec<String>,
+    /// The number of listed problems.
+    listed: usize,
+    /// The number of problems above [`LISTED_MAX`].
+    unlisted: usize,
+    /// The highest level of the unlisted problems, which stops commands as if they were listed.
+    worst_unlisted: Level,
 }
 
 impl Reader<'_> {
@@ -297,18 +318,35 @@ impl Reader<'_> {
                     .with_action(Action::new(Call::Login).with(Param::WithToken, "true")),
             );
         }
-        let hint = match keys::near(&text) {
-            Some(near) => Hint::from(format!("did you mean `{near}`?")),
-            None => Hint::new("list the keys, or see docs/config.md")
-                .with_action(Action::new(Call::ConfigGet)),
-        };
         // With a misspelt dialect key, requests would use the default name, so this is an error.
         let level = match self.trail.get(2).is_some_and(|part| part == "dialect") {
             true => Level::Error,
             false => Level::Warning,
         };
+        // The search for a near key takes time.
+        if self.is_full() {
+            return self.skip(level);
+        }
+        let hint = match keys::near(&text) {
+            Some(near) => Hint::from(format!("did you mean `{near}`?")),
+            None => Hint::new("list the keys, or see docs/config.md")
+                .with_action(Action::new(Call::ConfigGet)),
+        };
         let message = format!("unknown key `{}`", shown(&text));
         self.report(span, level, message, hint);
+    }
+
+    /// Returns true if further problems are only counted.
+    fn is_full(&self) -> bool {
+        self.which == Which::Repo && self.listed >= LISTED_MAX
+    }
+
+    /// Counts a problem that is not listed.
+    fn skip(&mut self, level: Level) {
+        self.unlisted += 1;
+        if level == Level::Error {
+            self.worst_unlisted = level;
+        }
     }
 
     fn report(
@@ -318,6 +356,10 @@ impl Reader<'_> {
         message: String,
         hint: impl Into<Hint>,
     ) {
+        if self.is_full() {
+            return self.skip(level);
+        }
+        self.listed += 1;
         let (line, column) = self.place(span.as_ref());
         let at = Some((self.path.to_owned(), line, column));
         self.problems.push(Problem {
@@ -506,6 +548,24 @@ mod tests {
         assert_eq!(problems.len(), 1, "{problems:?}");
         assert!(problems[0].starts_with("error f:2:"), "{problems:?}");
         assert!(!problems[0].contains("hunter2"), "{problems:?}");
+    }
+
+    #[test]
+    fn problems_of_a_repository_are_counted_above_twenty() {
+        let unknown: String = (0..5_000).map(|n| format!("key_{n} = 1\n")).collect();
+        let (_, problems) = read(&unknown, Which::Repo);
+        assert_eq!(problems.len(), 21);
+        assert_eq!(problems[19], "warning f:20:1: unknown key `key_19`");
+        let more = "f:1:1: and 4980 more problems of this file";
+        assert_eq!(problems[20], format!("warning {more}"));
+        // An error stops commands, listed or not.
+        let error = unknown.replacen("key_4999", "token", 1);
+        let (settings, problems) = read(&error, Which::Repo);
+        assert!(settings.is_empty());
+        assert_eq!(problems[20], format!("error {more}"));
+        // The user sees all problems of the own file.
+        let own: String = (0..30).map(|n| format!("key_{n} = 1\n")).collect();
+        assert_eq!(read(&own, Which::User).1.len(), 30);
     }
 
     #[test]

@@ -56,6 +56,12 @@ pub(super) async fn list(ctx: &Ctx, places: &Places, args: &ListArgs) -> Result<
     for warning in Warning::of_rows(rows, &found.warnings) {
         ctx.ui.warning(&warning);
     }
+    // The heading of the table says so otherwise.
+    if found.is_cut && (selection.is_some() || !ctx.ui.is_tty()) {
+        let why = "there are more pull requests than are shown";
+        let hint = "raise the limit, or name fewer repositories";
+        ctx.ui.warning(&Warning::new(why).with_hint(hint));
+    }
     match selection {
         Some(selection) => selection.print(&ctx.ui, &objects(&selection, &pulls))?,
         None if ctx.ui.is_tty() => shown(ctx, places, &pulls, found.is_cut)?,

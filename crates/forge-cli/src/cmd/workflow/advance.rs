@@ -64,8 +64,9 @@ fields! {
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WorkflowAdvanceArgs) -> Result<Exit> {
     let selection = selection(&args.json, FIELDS)?;
     let (workflow, id) = args.issue.open(ctx, repo).await?;
+    let mut confirmed: Option<Vec<IssueId>> = None;
     if !args.dry_run && !args.yes && ctx.ui.can_prompt() {
-        let plan = advance(&workflow, &id, args, true).await?;
+        let plan = advance(&workflow, &id, args, true, None).await?;
         let count = plan.advanced.len();
         if count > 1 {
             for line in moves(&plan) {
@@ -76,8 +77,10 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WorkflowAdvanceArgs) -> R
                 return Err(prompt::cancelled());
             }
         }
+        confirmed = Some(plan.advanced.into_iter().map(|moved| moved.id).collect());
     }
-    let report = advance(&workflow, &id, args, args.dry_run).await?;
+    let confirmed = confirmed.as_deref();
+    let report = advance(&workflow, &id, args, args.dry_run, confirmed).await?;
     warn(ctx, &report.warnings);
     match selection {
         Some(selection) => selection.print(&ctx.ui, &selection.object(&report))?,
@@ -109,10 +112,14 @@ async fn advance(
     id: &IssueId,
     args: &WorkflowAdvanceArgs,
     dry_run: bool,
+    confirmed: Option<&[IssueId]>,
 ) -> Result<AdvanceReport> {
-    match &args.to {
-        Some(to) if !args.parent => workflow.advance(id, to, args.pass_locks, dry_run).await,
-        _ => workflow.advance_parent(id, dry_run).await,
+    let to = args.to.as_deref().filter(|_| !args.parent);
+    let locks = args.pass_locks;
+    match (to, confirmed) {
+        (Some(to), Some(ids)) => workflow.advance_confirmed(id, to, locks, ids).await,
+        (Some(to), None) => workflow.advance(id, to, locks, dry_run).await,
+        (None, _) => workflow.advance_parent(id, dry_run).await,
     }
 }
 
