@@ -60,7 +60,7 @@ pub struct Sighting {
     pub parent: String,
 }
 
-/// The canaries of one test.
+/// The canaries of a test.
 pub struct Canaries {
     dir: PathBuf,
     log: PathBuf,

@@ -67,7 +67,7 @@ pub fn writing_tools() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// Commands that read. Those with a mark write to a terminal, where a pager would be.
+/// Commands that read.
 pub const READING: &[&[&str]] = &[
     &["pr", "list"],
     &[

@@ -6,10 +6,10 @@ use forge_testkit::git_program;
 
 use crate::canaries::Canaries;
 
-/// What a key can do.
+/// Effect of a key of git's configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Its value is a command, or the path of a program.
+    /// The value is a command, or the path of a program.
     Command,
     /// As an alias: a command behind an exclamation mark.
     Bang,
@@ -17,11 +17,11 @@ pub enum Effect {
     Hooks,
     /// The address of a proxy.
     Proxy,
-    /// It lets another key name a program, with this value.
+    /// The key lets another key name a program, with this value.
     Arms(&'static str),
     /// `plant.rs` writes it by itself.
     Planted,
-    /// It names no program.
+    /// The key names no program.
     Harmless,
 }
 
@@ -154,7 +154,7 @@ const RULES: &[(&str, Effect)] = &[
     ("web.browser", Arms("canary")),
 ];
 
-/// What a key that names a program has in its name.
+/// Parts of the names of keys that name a program.
 const SUSPICIOUS: &[&str] = &[
     "command",
     "cmd",
@@ -209,7 +209,7 @@ pub fn of_git() -> BTreeSet<String> {
     keys
 }
 
-/// What a key does; `None` for one that sounds like a program and that no rule knows.
+/// Effect of a key; `None` for an unknown key that sounds like a program.
 pub fn effect(key: &str) -> Option<Effect> {
     let key = key.to_ascii_lowercase();
     if let Some((_, effect)) = RULES.iter().find(|(pattern, _)| fits(pattern, &key)) {
@@ -237,7 +237,7 @@ fn fits(pattern: &str, text: &str) -> bool {
     rest.is_empty()
 }
 
-/// What stands for a placeholder of a key.
+/// Values for the placeholder of a key.
 fn concrete(key: &str) -> Vec<String> {
     let lower = key.to_ascii_lowercase();
     let driver = match lower.as_str() {

@@ -1,6 +1,6 @@
-//! What a stranger's repository can make run: canary programs in every place where git takes a program
-//! from, under every tool, resource and command of the real binary.
-//! And what servers and clients can reach that lie ([`liars`]).
+//! Programs that a stranger's repository can make run: canary programs in every place where git
+//! takes a program from, under every tool, resource and command of the real binary. Lying servers
+//! and clients are in [`liars`].
 #![cfg(unix)]
 #![allow(
     clippy::unwrap_used,

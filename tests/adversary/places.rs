@@ -1,4 +1,4 @@
-//! Where a stranger's repository can be, with pull requests that a clean `forge` has made.
+//! Places of a stranger's repository, with pull requests that a clean `forge` has made.
 
 use std::{
     fs,
@@ -55,7 +55,7 @@ pub struct Place {
     scratch: Scratch,
     /// The repository that has the canaries, as everybody in it would run git.
     pub planted: PathBuf,
-    /// Where somebody stands.
+    /// Current directory of the user.
     pub cwd: PathBuf,
     /// How `-R` and `repo` name the repository that has the canaries; without one it is the
     /// repository of `cwd`.
@@ -223,7 +223,7 @@ fn submodule(scratch: &Scratch, repo: &Path) -> PathBuf {
     outer
 }
 
-/// git of the one who plants.
+/// git of the attacker.
 fn git(dir: &Path, args: &[&str]) {
     GitDir::at(dir).run(args.iter().copied()).ok();
 }

@@ -151,7 +151,7 @@ fn attributes(common: &Path, lines: &[u8]) {
     fs::write(common.join("info/attributes"), lines).unwrap();
 }
 
-/// Remotes of every kind, each of which promises whatever is missing.
+/// Remotes of every kind, each a promisor for missing objects.
 pub fn remotes(outside: &Path, canaries: &Canaries) -> Vec<(String, String)> {
     let upstream = outside.join("upstream.git");
     if !upstream.exists() {

@@ -13,11 +13,11 @@ use crate::{
     world::{LEGACY, MODERN, Wire},
 };
 
-/// What ran against the table: where, and in which steps.
+/// Programs that ran against the table: where, and in which steps.
 #[derive(Default)]
 struct Findings {
     forbidden: BTreeMap<(String, Sighting), BTreeSet<String>>,
-    /// Whatever ran.
+    /// Every program that ran.
     seen: BTreeSet<String>,
 }
 
@@ -50,7 +50,7 @@ impl Findings {
         assert!(text.is_empty(), "programs that the table forbids:\n{text}");
     }
 
-    /// That these ran: what is forbidden elsewhere is really planted.
+    /// Asserts that these ran, so that programs forbidden elsewhere are really planted.
     #[track_caller]
     fn saw(&self, canaries: &[&str]) {
         for canary in canaries {
@@ -110,7 +110,7 @@ fn agents(kind: Kind) {
     }
     findings.none();
     if kind == Kind::Repository {
-        // Nothing ran although these wrote, which refusals alone would not show.
+        // The tools below wrote without running a program: refusals alone would not show that.
         for tool in [
             "pr_create",
             "pr_edit",
@@ -186,13 +186,13 @@ fn commands_that_read(kind: Kind) {
                     Some(repo) => {
                         let args = [args, &["-R", repo][..]].concat();
                         let purpose = match kind {
-                            // Nobody stands in the one that is named.
+                            // The named repository is not the current directory.
                             Kind::EmbeddedBare | Kind::Clone => Purpose::Guarded,
                             _ => Purpose::PersonReads,
                         };
                         run(&mut place, purpose, &args);
                     }
-                    // A remote leads to another repository than the one that somebody stands in.
+                    // The remote leads to another repository than the current directory.
                     None if kind == Kind::Clone => run(&mut place, Purpose::Guarded, args),
                     None => run(&mut place, Purpose::PersonReads, args),
                 }
@@ -202,7 +202,7 @@ fn commands_that_read(kind: Kind) {
             run(&mut place, Purpose::Guarded, args);
         }
         if kind == Kind::EmbeddedBare {
-            // Somebody went into the directory, and named nothing.
+            // The user entered the directory, and named no repository.
             place.cwd = place.planted.clone();
             for args in READING {
                 run(&mut place, Purpose::Guarded, args);
@@ -284,7 +284,7 @@ fn deliberate_write_runs_hooks_and_merge_drivers() {
     ]);
 }
 
-/// What git itself runs in these places: the canaries are where git takes programs from.
+/// Programs that git itself runs in these places: the canaries are where git takes programs from.
 #[test]
 fn git_runs_the_planted_programs() {
     let origin = pulls();

@@ -56,7 +56,7 @@ fn clone_with_docs(world: &World) -> (std::path::PathBuf, std::path::PathBuf) {
     (clone, log)
 }
 
-/// The server that somebody started in `dir`, with a token for GitHub.
+/// A server started by the user in `dir`, with a token for GitHub.
 fn server(world: &World, dir: &std::path::Path, era: &str, args: &[&str]) -> Wire {
     let run = world
         .scratch
@@ -109,7 +109,7 @@ fn agent_diff_of_missing_object_names_the_fetch() {
     }
 }
 
-/// A partial clone fetches for whoever stands in it, and its remote may be a program.
+/// A partial clone fetches on demand, and its remote may be a program.
 #[test]
 fn named_read_fetches_no_missing_object() {
     let origin = pulls();

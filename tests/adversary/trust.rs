@@ -1,12 +1,12 @@
-//! Which programs of a repository run for whom: the table of `docs/git-processes.md`.
+//! The table of `docs/git-processes.md`: a repository's programs, and who may run them.
 
 use crate::canaries::Sighting;
 
-/// Who chose the repository, and for what git runs in it.
+/// Purpose of git in a repository, and who chose the repository.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// A tool or a resource of the MCP server, a command in a clone whose remote is a path, or one that
-    /// reads a repository that a person named from elsewhere.
+    /// A tool or a resource of the MCP server, a command in a clone whose remote is a path, or a
+    /// command that reads a repository named from elsewhere.
     Guarded,
     /// A command that reads a repository that a person stands in.
     PersonReads,
@@ -28,8 +28,8 @@ const LAZY_FETCH: &[&str] = &[
     "core.askPass",
 ];
 
-/// What keeps a checkout right, as git-crypt and LFS need it; who merges files and who signs what
-/// lands on a branch; what git runs around a change of refs and of the index.
+/// Programs that keep a checkout right, as git-crypt and LFS need; that merge files and sign
+/// commits; and that git runs around changes of refs and of the index.
 const WRITE: &[&str] = &[
     "filter.canary.clean",
     "filter.canary.smudge",
@@ -47,7 +47,7 @@ const WRITE: &[&str] = &[
     "gpg.ssh.defaultKeyCommand",
 ];
 
-/// What may run; nothing else of the repository's does, and what runs sees no token.
+/// Programs that may run, without a token in sight; no other program of the repository may.
 const MAY_RUN: &[(Purpose, &[&[&str]])] = &[
     (Purpose::Guarded, &[]),
     (Purpose::PersonReads, &[LAZY_FETCH]),
@@ -57,7 +57,7 @@ const MAY_RUN: &[(Purpose, &[&[&str]])] = &[
 /// Programs of the user's own, which the repository does not choose; they see no token either.
 const OF_THE_USER: &[&str] = &["ssh", "gpg", "gpgsm", "ssh-keygen"];
 
-/// Whether this may happen.
+/// True if the table allows the sighting.
 pub fn allows(purpose: Purpose, seen: &Sighting) -> bool {
     let rows = MAY_RUN.iter().filter(|(of, _)| *of == purpose);
     let listed = rows

@@ -1,5 +1,5 @@
-//! A client that is not ours: atrium's agent, over its own transport and by its own types. It has to
-//! make of the light PDS what it makes of the real one.
+//! A client that is not ours: atrium's agent, over its own transport and by its own types. Atrium
+//! must understand the light PDS as it understands the real one.
 
 use atrium_api::{
     agent::atp_agent::{AtpAgent, store::MemorySessionStore},
@@ -33,7 +33,7 @@ fn record(title: &str) -> Value {
     })
 }
 
-/// One write of several, as atrium has it.
+/// A write of several, as atrium has it.
 fn create(rkey: &str, record: Value) -> apply_writes::InputWritesItem {
     let data = apply_writes::CreateData {
         collection: COLLECTION.parse().unwrap(),
@@ -54,7 +54,7 @@ fn listing(did: &str, limit: u8, cursor: Option<&str>) -> list_records::Paramete
     .into()
 }
 
-/// What atrium makes of the answers of the PDS at `url`, which has an account `did`.
+/// Atrium's reading of the answers of the PDS at `url`, which has an account `did`.
 async fn told(url: &str, did: &str, handle: &str) -> Vec<String> {
     let mut lines = Vec::new();
     let mut note = |what: &str, told: String| {
@@ -97,7 +97,7 @@ async fn told(url: &str, did: &str, handle: &str) -> Vec<String> {
         .parse()
         .unwrap();
     let swapped = apply(vec![create("c", record("Three"))], Some(other)).await;
-    // It names the commit, which differs.
+    // The message names the commit, which differs.
     let swapped = format!("{:?}", swapped.unwrap_err());
     note(
         "on another commit",
@@ -118,7 +118,7 @@ async fn told(url: &str, did: &str, handle: &str) -> Vec<String> {
     let bytes = agent.api.com.atproto.sync.get_blob(params.into()).await;
     assert_eq!(bytes.unwrap(), GZIP);
 
-    // Anybody may read, and nobody else write.
+    // Anybody may read; only the owner may write.
     let nobody = AtpServiceClient::new(transport(url));
     let public = &nobody.service.com.atproto.repo;
     for key in ["a", "d", "gone"] {
@@ -165,7 +165,7 @@ fn met(url: &str) -> Vec<String> {
 }
 
 #[test]
-fn atrium_makes_of_the_light_pds_what_it_makes_of_the_real_one() {
+fn atrium_treats_light_and_real_pds_alike() {
     let light = World::start().unwrap();
     light.directory().set_form(DocumentForm::Verification2019);
     let lights = met(&light.pds().host().url());

@@ -22,7 +22,7 @@ impl Stage {
         out.json()
     }
 
-    /// Those beside the PDS.
+    /// Hosts besides the PDS.
     fn hosts(&self) -> [&Host; 4] {
         let index = self.world.index();
         let directory = self.world.directory();
@@ -104,7 +104,7 @@ fn verdict(of: &Value) -> (Vec<(&str, &str)>, String) {
 }
 
 #[test]
-fn context_on_a_real_pds_has_the_same_facts_on_both_faces() {
+fn real_pds_context_is_equal_in_cli_and_mcp() {
     let Some(stage) = Stage::new() else {
         return;
     };
@@ -155,7 +155,7 @@ fn context_on_a_real_pds_has_the_same_facts_on_both_faces() {
         "{requirements:?}"
     );
 
-    // What the index never takes up is not ready on either.
+    // A record that the index never ingests is not ready on either PDS.
     stage.world.index().set_moods(Moods {
         pulls: false,
         ..Moods::default()

@@ -27,7 +27,7 @@ fn gzip(patch: &str) -> Vec<u8> {
 }
 
 #[test]
-fn what_is_written_to_a_real_pds_is_indexed_and_merged() {
+fn pull_on_real_pds_is_indexed_and_merged() {
     let Some(dir) = RealWorld::installed() else {
         return;
     };
@@ -89,7 +89,7 @@ fn what_is_written_to_a_real_pds_is_indexed_and_merged() {
     assert_eq!(caller.post(merge, &body).status, 200);
     assert_eq!(repo.git.show("main", "one.txt"), "1\n");
 
-    // What is deleted goes from the index.
+    // Deleted records leave the index.
     let body =
         json!({ "repo": bob.did, "collection": "sh.tangled.repo.pull", "rkey": "3mkuuamwfj322" });
     let _ = pds.post("com.atproto.repo.deleteRecord", &body).ok();

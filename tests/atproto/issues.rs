@@ -51,7 +51,7 @@ fn field(name: &str, options: &[&str]) -> IssueField {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whole_issue_on_real_pds_is_written_and_read_back() {
+async fn issue_on_real_pds_is_written_and_read() {
     let Some(dir) = RealWorld::installed() else {
         return;
     };

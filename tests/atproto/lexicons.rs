@@ -1,5 +1,5 @@
-//! Our lexicons are documents that the reference implementation reads, and our checker takes and
-//! refuses the same records: one of each kind, and each of them with every field spoilt in turn.
+//! The reference implementation reads our lexicons, and our checker accepts and refuses the same
+//! records: one of each kind, and each of them with every field spoilt in turn.
 
 use std::{
     fs,
@@ -29,7 +29,7 @@ fn strong() -> Value {
     json!({ "uri": PULL, "cid": CID })
 }
 
-/// One record of each collection with every field that its lexicon names.
+/// A record of each collection with every field that its lexicon names.
 pub fn records(set: Set) -> Vec<(&'static str, Value)> {
     let mentions = json!(["did:plc:a"]);
     let references = json!([PULL]);
@@ -228,7 +228,7 @@ fn places(value: &Value, at: &str, found: &mut Vec<String>) {
     }
 }
 
-/// What a field is spoilt with.
+/// Values that spoil a field.
 fn spoilt() -> Vec<Value> {
     vec![
         Value::Null,
@@ -302,7 +302,7 @@ fn documents(set: Set) -> Vec<Value> {
     found.into_iter().map(|(_, document)| document).collect()
 }
 
-/// What the reference implementation says of each case.
+/// Verdict of the reference implementation on each case.
 fn judged(dir: &Path, cases: &[(Set, &str, Value)]) -> Vec<Option<String>> {
     let documents: Map<String, Value> = Set::ALL
         .iter()
@@ -336,8 +336,8 @@ fn judged(dir: &Path, cases: &[(Set, &str, Value)]) -> Vec<Option<String>> {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// What only our checker looks at: a blob's type and size, a state that is left out, for which the
-/// reference implementation puts in the default, and an array, which is an object in its language.
+/// Checks of ours alone: a blob's type and size; a missing state, for which the reference
+/// implementation puts in the default; and an array, which is an object in its language.
 fn is_stricter(path: &str, what: &str) -> bool {
     path.ends_with(".mimeType")
         || path.ends_with(".size")

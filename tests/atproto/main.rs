@@ -1,5 +1,5 @@
-//! What is ours, held against the real atproto: a PDS, a directory and the reference implementation
-//! of Lexicon, as npm has them (`tests/atproto-world`).
+//! Our doubles and lexicons, compared with the real atproto: a PDS, a directory and the reference
+//! implementation of Lexicon, as npm has them (`tests/atproto-world`).
 //!
 //! Without them nothing can be compared: the tests say so and pass, unless
 //! `FORGE_REQUIRE_ATPROTO_WORLD` is set.

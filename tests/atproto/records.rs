@@ -1,4 +1,4 @@
-//! Every record of the dialect that we write is one that a real PDS takes and keeps as it is.
+//! A real PDS accepts every record of our dialect, and keeps it unchanged.
 
 use std::{collections::BTreeSet, io::Write};
 
@@ -46,7 +46,7 @@ fn upload(record: &mut Value, real: &Caller, light: &PdsDouble, twin: &Account) 
 }
 
 #[test]
-fn each_is_taken_and_read_back_the_same() {
+fn records_are_stored_and_read_back_unchanged() {
     let Some(dir) = RealWorld::installed() else {
         return;
     };

@@ -1,5 +1,5 @@
-//! The light PDS answers as the real one: the same calls to both, and every answer compared, status
-//! and body, with the ids of accounts and commits, tokens and times taken out.
+//! The light PDS answers as the real PDS. Both get the same calls, and every status and body is
+//! compared, without the ids of accounts and commits, tokens and times.
 
 use forge_testkit::tangled::{Caller, DocumentForm, RealWorld, World, XrpcAnswer};
 use serde_json::{Map, Value, json};
@@ -15,7 +15,7 @@ const UPLOAD: &str = "com.atproto.repo.uploadBlob";
 const SESSION: &str = "com.atproto.server.createSession";
 const SERVICE: &str = "com.atproto.server.getServiceAuth";
 
-/// One PDS of the two, and what it answered.
+/// A PDS of the pair, and its answers.
 struct Side {
     url: String,
     nobody: Caller,
@@ -253,7 +253,7 @@ fn refreshing(it: &mut Side) {
     }
 }
 
-/// What a token says.
+/// Claims of a token.
 fn claims(token: &str) -> Value {
     use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
     let part = token.split('.').nth(1).unwrap();
@@ -476,7 +476,7 @@ fn swapping(it: &mut Side) {
     );
 }
 
-/// Twelve at once want to be the one that changes a record.
+/// Twelve concurrent calls try to change a record over the same version.
 fn racing(it: &mut Side) {
     let (did, caller, _) = account(it, "rob.test");
     let first = caller

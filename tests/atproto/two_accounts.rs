@@ -1,4 +1,4 @@
-//! Two people with accounts on a real PDS: what the one writes with `forge`, the other one sees.
+//! Two accounts on a real PDS: each sees what the other writes with `forge`.
 
 use std::{
     collections::BTreeMap,
@@ -105,7 +105,7 @@ fn texts(comments: &Value) -> Vec<(&str, &str)> {
 }
 
 #[test]
-fn they_see_each_others_comments_labels_and_states() {
+fn accounts_share_comments_labels_and_states() {
     let Some(stage) = Stage::new() else {
         return;
     };
@@ -185,7 +185,7 @@ fn what_they_wrote_is_sound(stage: &Stage) {
             );
             *written.entry(collection.to_owned()).or_default() += 1;
             assert_eq!(indexed(&stage.world, &uri), Some(cid.clone()), "{uri}");
-            // The light one has no blobs of theirs.
+            // The light PDS lacks the blobs of the real PDS.
             if collection != "sh.tangled.repo.pull" {
                 let (_, by_us) = light.pds().put(&twin.did, collection, rkey, record);
                 assert_eq!(by_us, cid, "{uri}");
@@ -205,7 +205,7 @@ fn what_they_wrote_is_sound(stage: &Stage) {
     assert_eq!(stage.world.index().dropped(), []);
 }
 
-/// What the index has of a record; it hears of it a little later.
+/// The index's version of a record, which arrives a little later.
 fn indexed(world: &RealWorld, uri: &str) -> Option<String> {
     let end = Instant::now() + Duration::from_secs(20);
     while world.index().knows(uri).is_none() && Instant::now() < end {
@@ -227,8 +227,8 @@ impl Stage {
         opened.stdout_text().trim().to_owned()
     }
 
-    /// Starts a command and has the server restart so many milliseconds later; whether the command
-    /// succeeded. The index has heard of all that Alice and Bob have then.
+    /// Starts a command and restarts the server after `delay` milliseconds; returns true if the
+    /// command succeeded. By then the index has every record of Alice and Bob.
     fn restarts_in(&self, command: &Run, delay: u64) -> bool {
         let mut command = command.command();
         command.stdout(Stdio::null()).stderr(Stdio::null());
@@ -261,7 +261,7 @@ impl Stage {
 
 /// Whenever it is that the server goes away, the same command again makes it one pull request.
 #[test]
-fn a_server_that_restarts_in_the_middle_of_a_command_has_one_pull_request_in_the_end() {
+fn server_restart_during_create_leaves_one_pull_request() {
     let Some(stage) = Stage::new() else {
         return;
     };
@@ -284,7 +284,7 @@ fn a_server_that_restarts_in_the_middle_of_a_command_has_one_pull_request_in_the
 }
 
 #[test]
-fn a_server_that_restarts_in_the_middle_of_a_round_has_it_once_in_the_end() {
+fn server_restart_during_resubmit_leaves_a_single_round() {
     let Some(stage) = Stage::new() else {
         return;
     };
@@ -311,13 +311,13 @@ fn a_server_that_restarts_in_the_middle_of_a_round_has_it_once_in_the_end() {
 }
 
 #[test]
-fn a_server_that_restarts_in_the_middle_of_a_comment_has_it_once_in_the_end() {
+fn server_restart_during_comment_leaves_a_single_comment() {
     let Some(stage) = Stage::new() else {
         return;
     };
     let pull = stage.opened("topic");
     for delay in DELAYS {
-        // Each by somebody who has said nothing yet.
+        // A new account for each run, without earlier comments.
         let who = stage
             .world
             .account(&format!("somebody{delay}.test"), PASSWORD);
@@ -335,12 +335,12 @@ fn a_server_that_restarts_in_the_middle_of_a_comment_has_it_once_in_the_end() {
 }
 
 #[test]
-fn a_server_that_restarts_in_the_middle_of_a_merge_has_it_once_in_the_end() {
+fn server_restart_during_merge_merges_once() {
     let Some(stage) = Stage::new() else {
         return;
     };
     let (alice, git) = (&stage.alice, &stage.repo.git);
-    // One more line of the same fits behind any number of them: it would apply again and again.
+    // A further line would apply after any number of equal lines, so a repeated merge would show.
     let lines = |n: usize| "x\n".repeat(n);
     git.commit("main", "Ten lines", &[("same", Some(&lines(10)))]);
     for (number, delay) in DELAYS.into_iter().enumerate() {

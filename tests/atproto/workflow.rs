@@ -8,7 +8,7 @@ use crate::{
 };
 
 impl Stage {
-    /// What a command of the workflow answers to Alice, once the index has all that was written.
+    /// Runs a workflow command as Alice, once the index has every record.
     fn decides(&self, args: &[&str]) -> Value {
         let args: Vec<&str> = ["workflow"].iter().chain(args).copied().collect();
         let args: Vec<&str> = args.into_iter().chain(["--json"]).collect();
@@ -19,7 +19,7 @@ impl Stage {
 }
 
 #[test]
-fn workflow_runs_from_pick_to_merge_on_a_real_pds() {
+fn workflow_runs_to_merge_on_real_pds() {
     runs_from_pick_to_merge("fields");
 }
 
@@ -158,7 +158,7 @@ fn twenty_claims_on_a_real_pds_leave_one_holder() {
         stage.command(alice, &beat).output().code == Some(0)
     });
     assert_eq!(holds.count(), 1, "{ended:?}");
-    // Whoever was told of a claim that did not last has a rival who was told of the race.
+    // If a claim did not last, a rival was told of the race.
     let told = won
         .iter()
         .filter(|out| out.stderr_text().contains("at the same time"));

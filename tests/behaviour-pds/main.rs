@@ -1,7 +1,7 @@
 //! The behaviour suite on tangled with a real PDS (`tests/atproto-world`). Trials are named
 //! `tangled-pds::<module>::<case>`.
 //!
-//! One PDS serves all of them, so this is run by cargo, in one process; nextest would start one for
+//! A single PDS serves all trials, so cargo runs them in one process; nextest would start a PDS for
 //! every trial. Without the PDS nothing is run, unless `FORGE_REQUIRE_ATPROTO_WORLD` is set.
 #![allow(
     clippy::unwrap_used,
@@ -30,7 +30,7 @@ use crate::{promises::Promises, rig::PdsRig};
 
 fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
-    // What is waited for is the disk, by more than one of them.
+    // Trials wait for the disk, so more than one per core may run.
     arguments.test_threads.get_or_insert(8);
     let rig: SharedRig = Arc::new(PdsRig::default());
     let mut all: Vec<Trial> = Vec::new();

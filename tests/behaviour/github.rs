@@ -37,7 +37,7 @@ impl Rig for GitHubRig {
         &forge_github::CAPABILITIES
     }
 
-    /// What github.com does, by docs.github.com ("Limits for viewing content and diffs", "Managing
+    /// Facts of github.com, by docs.github.com ("Limits for viewing content and diffs", "Managing
     /// disruptive comments", "Searching issues and pull requests").
     fn facts(&self) -> Facts {
         Facts {
@@ -130,8 +130,7 @@ fn http(double: &GitHubDouble) -> Http {
     .unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// Tells the double before every call what the trial has committed since the last one, as a push
-/// would.
+/// Reports new commits of the trial to the double before every call, as a push would.
 struct Pushes {
     known: Mutex<BTreeMap<String, String>>,
     double: Arc<GitHubDouble>,

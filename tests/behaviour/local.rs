@@ -62,7 +62,7 @@ impl Rig for LocalRig {
 
     fn exceptions(&self) -> &'static [(&'static str, &'static str)] {
         &[(
-            "stacks::a_second_one_on_top",
+            "stacks::second_child_is_refused",
             "any number of branches may have grown out of one",
         )]
     }

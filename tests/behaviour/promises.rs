@@ -15,7 +15,7 @@ impl Promises {
     }
 
     /// The trials that hold `rig`, which has chosen `chosen` of the suite, to its promises. A rig
-    /// named `local-<variant>` is held to those of `local`.
+    /// named `local-<variant>` is held to the promises of `local`.
     pub fn trials(&self, rig: &SharedRig, chosen: usize) -> Vec<Trial> {
         let name = rig.name().to_owned();
         let section = name.split('-').next().unwrap_or(&name);

@@ -23,14 +23,14 @@ pub const PASSWORD: &str = "0canary0-correct-horse";
 const ROUNDS: &str = "a pull request holds the rounds that were submitted, not its branch";
 const AUTHOR: &str = "only its author can edit a record";
 
-/// What tangled rules out.
+/// Cases that tangled rules out.
 pub const EXCEPTIONS: &[(&str, &str)] = &[
     ("create::numbers_ascend", "records have no numbers"),
-    ("view::the_head_follows_its_branch", ROUNDS),
-    ("diff::it_follows_the_branch", ROUNDS),
+    ("view::head_follows_the_branch", ROUNDS),
+    ("diff::diff_follows_the_branch", ROUNDS),
     ("mergeability::both_ends_are_named", ROUNDS),
-    ("mergeability::a_conflict_that_was_solved", ROUNDS),
-    ("state::reopen_without_its_head_branch", ROUNDS),
+    ("mergeability::solved_conflict_is_mergeable", ROUNDS),
+    ("state::reopen_without_head_branch_is_refused", ROUNDS),
     ("edit::a_stale_version", AUTHOR),
     ("edit::an_edit_is_in_the_history", AUTHOR),
     (
@@ -43,7 +43,7 @@ pub const EXCEPTIONS: &[(&str, &str)] = &[
         "a review is a comment, and listed as one",
     ),
     (
-        "diff::bytes_that_are_no_text",
+        "diff::non_utf8_bytes_are_kept",
         "a knot sends patches as JSON, which is UTF-8",
     ),
 ];
@@ -189,7 +189,7 @@ pub fn subscribed(mut record: Value, label: &str) -> Value {
     record
 }
 
-/// Where a client finds a world.
+/// Settings by which a client finds a world.
 pub fn settings(directory: &str, pds: &str, index: &IndexDouble) -> Settings {
     let at = |url: &str| Origin::configured(url).unwrap_or_else(|e| panic!("{e:?}"));
     Settings {

@@ -1,4 +1,4 @@
-//! What a merge costs that brings the files of a checked out base along.
+//! Cost of a merge that updates the files of a checked-out base.
 
 use std::path::{Path, PathBuf};
 

@@ -10,7 +10,7 @@ use crate::{
     page::{Page, mb, ms},
 };
 
-/// What an answer to the same questions takes of each program, by a name for the table.
+/// Commands of each program that answer the same questions, by a name for the table.
 const PROGRAMS: &[(&str, usize, &[&[&str]])] = &[
     (
         "`forge pr context`",

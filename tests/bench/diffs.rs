@@ -6,7 +6,7 @@ use forge_testkit::{GitDir, Identity, Scratch};
 
 use crate::page::{Page, mb, ms, version};
 
-/// What `forge` may need at most, in KiB.
+/// Memory limit of `forge`, in KiB.
 const LIMIT: u64 = 60 * 1024;
 
 fn open(scratch: &Scratch, name: &str, files: &[(String, String)]) -> GitDir {

@@ -10,7 +10,7 @@ pub fn quiet(run: Run) -> Run {
         .env("GH_NO_UPDATE_NOTIFIER", "1")
 }
 
-/// Such as `2.103.3`.
+/// Version, like `2.103.3`.
 pub fn version(gh: &Path) -> String {
     let said = quiet(Run::new(PathBuf::from(gh), std::env::temp_dir()))
         .arg("--version")

@@ -16,15 +16,15 @@ const TIMES: usize = 11;
 const COUNTED: usize = 2;
 const TURNS: usize = TIMES + COUNTED;
 
-/// What a command is about.
+/// Subject of a command.
 #[derive(Clone, Copy, Debug)]
 enum On {
     /// The pull request [`SEEN`], or all of them; nothing is changed.
     Reading,
     /// The branch of the turn, of the commands of [`CREATING`].
     Branch(&'static str),
-    /// The pull request of the turn, in a set of them. What is done to one of a set is done to all
-    /// of it, in the order of the commands here.
+    /// The pull request of the turn, in a set of them. Each command changes every pull request of
+    /// the set, in the order of the commands here.
     Pull(usize),
 }
 
@@ -45,8 +45,8 @@ const fn command(on: On, args: &'static [&'static str]) -> Command {
 
 const SETS: usize = 2;
 
-/// What a view may take of gh's time. With `--json` it may take all of it: gh needs one request for
-/// that as well, and nothing takes less.
+/// Share of gh's time that a view may take. With `--json` a view may take all of it: gh needs a
+/// single request for that as well.
 const VIEW: f64 = 0.55;
 
 /// `{}` is the pull request, or its branch.
@@ -142,7 +142,7 @@ impl Command {
         hub.program(program, place).arg("pr").args(args)
     }
 
-    /// As somebody types it, without what is the same in all of them.
+    /// Command line as typed, without the common parts.
     fn name(&self) -> String {
         let shown = |arg: &&str| {
             if arg.contains(' ') {
@@ -155,7 +155,7 @@ impl Command {
         format!("`pr {}`", words.join(" "))
     }
 
-    /// What both take without what gh remembers, then with it, then the medians.
+    /// Measures both programs without gh's cache, then with it, then the medians.
     fn measure(&self, hub: &Hub) -> Figures {
         hub.forget();
         let counts = std::array::from_fn(|turn| {

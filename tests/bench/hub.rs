@@ -33,7 +33,7 @@ impl Hub {
     pub fn new(latency: Duration, gh: &Path, sets: usize, turns: usize) -> Self {
         let options = Options {
             latency,
-            // Whether it can be merged is known, as it is for one that somebody has looked at.
+            // Mergeability is known at once, as after an earlier view.
             merge_state_lag: Some(0),
             ..Options::default()
         };
@@ -151,7 +151,7 @@ impl Hub {
     }
 }
 
-/// Where a command runs.
+/// Directory in which a command runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     Reading,
@@ -173,7 +173,7 @@ impl Place {
         }
     }
 
-    /// What is checked out.
+    /// Checked-out branch.
     fn branch(self) -> &'static str {
         match self {
             Self::Reading => "topic-40",

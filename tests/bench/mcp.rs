@@ -173,7 +173,7 @@ fn task() -> (usize, usize, usize) {
         "pr_thread_resolve",
         json!({"number": number, "thread": thread["id"]}),
     );
-    // This client cannot ask: it gets the question with a seal, which the second call brings.
+    // The client has no elicitation: the first call returns a seal, which the second call brings.
     let mut merge = json!({"repo": REPO, "number": number, "expected_head": head});
     let asked = wire.request(
         "tools/call",
@@ -283,7 +283,7 @@ impl Drop for Wire {
     }
 }
 
-/// One client first, then many at once, each with a connection of its own.
+/// A single client first, then many at once, each with a connection of its own.
 fn over_http(page: &mut Page, run: &Run) {
     let http = Http::start(run);
     let mut one = http.connect();
@@ -407,7 +407,7 @@ impl Http {
         send(stream, &self.request);
     }
 
-    /// So many calls by all clients together.
+    /// Sends `calls` calls by all clients together.
     fn call_at_once(&self, clients: &mut [TcpStream], calls: u32) {
         let begun = &AtomicU32::new(0);
         thread::scope(|scope| {
@@ -454,7 +454,7 @@ fn send(stream: &mut TcpStream, request: &str) {
     assert!(!answer.contains("\"isError\":true"), "{answer}");
 }
 
-/// Whether an answer of HTTP/1.1 is there to its end.
+/// True if an HTTP/1.1 answer is complete.
 fn is_whole(got: &[u8]) -> bool {
     let text = String::from_utf8_lossy(got);
     let Some((head, body)) = text.split_once("\r\n\r\n") else {

@@ -2,7 +2,7 @@ use std::{fs, time::Duration};
 
 use forge_testkit::{Run, Scratch};
 
-/// What one run of a program took.
+/// Time and memory of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
     pub wall: Duration,
@@ -40,8 +40,8 @@ pub fn in_turns<const N: usize>(scratch: &Scratch, times: usize, runs: [&Run; N]
     numbered_in_turns(scratch, times, |n, _| runs[n].clone())
 }
 
-/// As [`in_turns`], for runs of which none can be repeated: `run` makes that of a program, from 0,
-/// and of a turn, from 0.
+/// As [`in_turns`], for runs that cannot be repeated: `run` makes the run of a program and a turn,
+/// both from 0.
 pub fn numbered_in_turns<const N: usize>(
     scratch: &Scratch,
     times: usize,

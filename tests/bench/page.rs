@@ -70,7 +70,7 @@ impl Page {
     }
 }
 
-/// Such as `2.39.5`.
+/// Version, like `2.39.5`.
 pub fn version(git: &PathBuf) -> String {
     let said = Run::new(git, std::env::temp_dir()).arg("version").text();
     said.split_whitespace().nth(2).unwrap_or("?").to_owned()

@@ -24,9 +24,9 @@ const PULL: &str = "sh.tangled.repo.pull";
 const AUTHORS: usize = 50;
 const PULLS: usize = 1_000;
 const TIMES: usize = 5;
-/// What one request takes.
+/// Latency of a request.
 const LATENCY: Duration = Duration::from_millis(100);
-/// What the list may take.
+/// Time limit of the list.
 const MOST: Duration = Duration::from_secs(2);
 /// How many requests one host may be at work on.
 const IN_FLIGHT: u64 = 8;
@@ -61,7 +61,7 @@ pub fn measure(page: &mut Page) {
     page.row(&command.row(&format!("`forge pr list -L {PULLS}`"), ms(command.wall)));
 }
 
-/// What a list took.
+/// Cost of a list.
 struct Took {
     wall: Duration,
     requests: usize,
@@ -71,7 +71,7 @@ struct Took {
 }
 
 impl Took {
-    /// What the hosts have recorded of it.
+    /// Cost recorded by the hosts.
     fn of(hosts: &[&Host], wall: Duration, memory: Option<u64>) -> Self {
         let most = hosts.iter().map(|host| host.most_at_once()).max();
         assert!(most <= Some(IN_FLIGHT), "{most:?} at a time");
@@ -133,7 +133,7 @@ fn commanded(stage: &Stage) -> Took {
     let sample = once(&scratch, &run);
     let took = Took::of(&hosts, sample.wall, Some(sample.peak));
     quick(&hosts);
-    // That nothing was left out, and that it was not the index that said it.
+    // The list is complete, and did not come from the index.
     let said = run.output().success();
     assert_eq!(
         said.stdout_text().lines().count(),

@@ -50,7 +50,7 @@ pub struct Tab<'a> {
 }
 
 impl Browser {
-    /// `None` where there is no Chromium, unless one is required.
+    /// Starts Chromium; `None` without it, unless it is required.
     pub fn start() -> Option<Self> {
         let program = std::env::var_os("FORGE_CHROMIUM").map(PathBuf::from);
         let Some(program) = program else {
@@ -123,7 +123,7 @@ impl Browser {
         Some(browser)
     }
 
-    /// Opens a file, and waits until it is there.
+    /// Opens a file, and waits until it is loaded.
     pub fn open(&self, file: &Path, view: &View) -> Tab<'_> {
         let target = self.call("", "Target.createTarget", json!({"url": "about:blank"}));
         let attach = json!({"targetId": target["targetId"], "flatten": true});
@@ -224,7 +224,7 @@ impl Tab<'_> {
         found["result"]["value"].clone()
     }
 
-    /// What the page has asked for, and what the browser has complained about.
+    /// Requests of the page, and complaints of the browser.
     pub fn record(&self) -> (Vec<String>, Vec<String>) {
         let pipe = self.browser.pipe.borrow();
         let of = |methods: &[&str]| -> Vec<Value> {

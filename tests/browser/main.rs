@@ -96,7 +96,7 @@ const SIZES: &[(&str, View)] = &[
     ),
 ];
 
-/// Nothing was asked for but the page, and the browser has no complaint.
+/// Asserts that only the page was requested, and that the browser has no complaint.
 fn check_quiet(tab: &Tab<'_>, name: &str) {
     let (asked, complaints) = tab.record();
     assert_eq!(asked, [tab.url()], "{name}");
@@ -180,7 +180,7 @@ fn page_of_hostile_texts_runs_and_loads_nothing() {
 }
 
 #[test]
-fn page_that_would_run_something_is_seen() {
+fn active_content_in_page_is_detected() {
     let Some(browser) = Browser::start() else {
         return;
     };

@@ -7,7 +7,7 @@ use crate::world::World;
 const CANARY: &str = "ghp_CANARY0canary0CANARY0canary0CANARY";
 
 #[test]
-fn log_in_look_and_log_out() {
+fn account_is_logged_in_shown_and_logged_out() {
     let world = World::new();
     let login = [
         "auth",
@@ -56,7 +56,7 @@ fn log_in_look_and_log_out() {
 
 #[cfg(unix)]
 #[test]
-fn the_store_is_for_its_owner_alone() {
+fn account_store_is_readable_by_owner_only() {
     use std::os::unix::fs::PermissionsExt;
 
     let world = World::new();
@@ -82,7 +82,7 @@ fn the_store_is_for_its_owner_alone() {
 }
 
 #[test]
-fn a_token_is_in_no_output_log_or_error() {
+fn token_is_in_no_output_log_or_error() {
     let world = World::with_pull();
     let login = [
         "auth",
@@ -131,7 +131,7 @@ fn a_token_is_in_no_output_log_or_error() {
 }
 
 #[test]
-fn a_token_that_is_garbage_is_not_repeated() {
+fn garbage_token_is_not_repeated() {
     let world = World::new();
     for garbage in ["", "\n", "two words here", "line\nbreak\n"] {
         let login = [

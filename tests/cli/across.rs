@@ -52,7 +52,7 @@ impl Everywhere {
 }
 
 #[test]
-fn one_table_of_all_forges_names_what_is_missing() {
+fn list_of_all_forges_names_missing_parts() {
     let all = Everywhere::new();
     all.hub.double.reset_record();
     let out = all.pr(&["list"]).exits(1);
@@ -122,7 +122,7 @@ fn unreachable_forge_is_named_and_the_rest_shown() {
     assert!(said.contains("alice.test/widget is not shown: "), "{said}");
 }
 
-/// The one test that measures: what is asked one after the other is not seen in any count.
+/// Only this test measures time: no count shows that requests are sequential.
 #[test]
 fn slow_forges_are_asked_at_the_same_time() {
     const SLOW: Duration = Duration::from_secs(3);

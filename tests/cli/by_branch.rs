@@ -14,7 +14,7 @@ enum Named {
 
 const WAYS: [Named; 2] = [Named::ByBranch, Named::ByStanding];
 
-/// A repository whose branch `work` is checked out, and whose `origin` is the one on the double.
+/// A repository with branch `work` checked out, whose `origin` is on the double.
 fn standing() -> Hub {
     let hub = Hub::with_pull();
     let clone = hub.scratch.repository("clone");
@@ -73,7 +73,7 @@ fn every_change_takes_two() {
         let close = run(&hub, Named::ByBranch, &["pr", "close"], &["-c", "Not now."]);
         costs(&hub, 2, &close);
         costs(&hub, 2, &run(&hub, Named::ByBranch, &["pr", "reopen"], &[]));
-        // The first look starts GitHub's own, and the next one sees what came of it.
+        // The first read starts GitHub's computation, and the next read sees the result.
         hub.forge(&["pr", "view", "1", "--json", "mergeable", "-R", REPO])
             .ok();
         costs(&hub, 2, &run(&hub, named, &["pr", "merge"], &["--squash"]));
@@ -85,7 +85,7 @@ fn every_change_takes_two() {
 }
 
 #[test]
-fn a_head_that_is_not_the_expected_one_is_refused() {
+fn merge_of_unexpected_head_is_refused() {
     let hub = standing();
     hub.forge(&["pr", "view", "1", "--json", "mergeable", "-R", REPO])
         .ok();
@@ -103,7 +103,7 @@ fn a_head_that_is_not_the_expected_one_is_refused() {
 }
 
 #[test]
-fn what_is_closed_already_is_seen_by_the_search() {
+fn close_of_closed_pull_costs_one_search() {
     let hub = standing();
     let close = run(&hub, Named::ByBranch, &["pr", "close"], &[]);
     close.ok();

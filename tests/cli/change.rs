@@ -1,7 +1,7 @@
 use crate::world::World;
 
 #[test]
-fn edit_prints_the_url_and_changes_what_is_named() {
+fn edit_prints_url_and_changes_named_fields() {
     let world = World::with_pull();
     let out = world
         .forge(&["pr", "edit", "1", "--title", "New", "--body", "Text two."])
@@ -56,7 +56,7 @@ fn labels_assignees_and_reviewers_come_and_go() {
 }
 
 #[test]
-fn base() {
+fn edit_changes_the_base() {
     let world = World::with_pull();
     world.feature("release");
     world.forge(&["pr", "edit", "1", "-B", "release"]).ok();
@@ -64,7 +64,7 @@ fn base() {
 }
 
 #[test]
-fn edit_of_the_current_branch_and_a_body_from_a_pipe() {
+fn edit_takes_current_branch_and_piped_body() {
     let world = World::with_pull();
     world.switch("feature");
     world.forge(&["pr", "edit", "-F", "-"]).stdin("Piped.").ok();

@@ -29,7 +29,7 @@ fn checkout_in_the_repository_switches_to_the_head_branch() {
 }
 
 #[test]
-fn checkout_after_the_branch_is_gone_makes_it_anew() {
+fn checkout_recreates_deleted_branch() {
     let world = World::with_pull();
     world.switch("main");
     let head = oid(&world, "feature");
@@ -40,7 +40,7 @@ fn checkout_after_the_branch_is_gone_makes_it_anew() {
 }
 
 #[test]
-fn checkout_keeps_changes_that_are_not_committed() {
+fn checkout_keeps_uncommitted_changes() {
     let world = World::with_pull();
     world.switch("main");
     let file = world.git.path().join("feature.txt");
@@ -81,7 +81,7 @@ fn checkout_into_a_work_tree_leaves_this_one() {
 }
 
 #[test]
-fn checkout_in_a_clone_fetches_the_head_and_follows_it() {
+fn checkout_in_clone_fetches_and_tracks_head() {
     let world = World::with_pull();
     world.switch("main");
     let from = world.git.path().to_str().unwrap().to_owned();
@@ -140,7 +140,7 @@ fn checkout_over_a_branch_of_another_upstream_is_refused() {
 }
 
 #[test]
-fn checkout_elsewhere_is_refused_with_what_to_do() {
+fn checkout_outside_clone_is_refused_with_recovery() {
     let world = World::with_pull();
     let from = world.git.path().to_str().unwrap().to_owned();
     let other = world.scratch.repository("other");

@@ -1,7 +1,7 @@
 use crate::world::World;
 
 #[test]
-fn a_comment_prints_a_url() {
+fn comment_prints_a_url() {
     let world = World::with_pull();
     let out = world
         .forge(&["pr", "comment", "1", "-b", "Hello."])
@@ -12,7 +12,7 @@ fn a_comment_prints_a_url() {
 }
 
 #[test]
-fn the_last_one_is_edited_and_deleted() {
+fn last_comment_is_edited_and_deleted() {
     let world = World::with_pull();
     world.forge(&["pr", "comment", "1", "-b", "Mine."]).ok();
     world.grace(&["pr", "comment", "1", "-b", "Hers."]).ok();
@@ -68,7 +68,7 @@ fn comment_of_an_id_is_answered_edited_and_deleted() {
 }
 
 #[test]
-fn edit_last_without_one() {
+fn edit_last_without_comment_is_refused() {
     let world = World::with_pull();
     let out = world
         .forge(&["pr", "comment", "1", "--edit-last", "-b", "X"])
@@ -94,7 +94,7 @@ fn edit_last_without_one() {
 }
 
 #[test]
-fn a_comment_from_a_pipe_and_on_the_current_branch() {
+fn comment_takes_current_branch_and_piped_body() {
     let world = World::with_pull();
     world.switch("feature");
     world

@@ -88,7 +88,7 @@ fn comments_survive_a_change() {
 }
 
 #[test]
-fn a_repository_cannot_choose_hosts_or_commands() {
+fn repository_cannot_choose_hosts_or_commands() {
     let world = World::with_pull();
     for file in [
         "pager = \"touch owned\"\n",
@@ -120,7 +120,7 @@ api_url = \"https://evil.example\"
 ";
 
 #[test]
-fn repository_keys_of_the_user_are_ignored_with_a_warning() {
+fn user_only_keys_in_repository_config_are_ignored() {
     let world = World::with_pull();
     world.scratch.write("repo/.forge.toml", FORBIDDEN);
     for (key, value) in [
@@ -206,7 +206,7 @@ fn broken_repository_file_stops_no_other_repository() {
         }
         let far = hub.as_ada(world.forge(&["pr", "comment", "1", "-b", "Said.", "-R", REPO]));
         far.ok();
-        // A command that would use a key of the file says what is wrong with it.
+        // A command that needs a key of the file reports the file's error.
         let out = world.forge(&["pr", "merge", "1"]).output().exits(1);
         assert!(
             out.stderr_text().contains(".forge.toml:1:"),
@@ -217,7 +217,7 @@ fn broken_repository_file_stops_no_other_repository() {
 }
 
 #[test]
-fn repository_file_says_nothing_about_others() {
+fn repository_file_applies_only_to_own_repository() {
     let (world, other) = (World::with_pull(), World::with_pull());
     world
         .scratch

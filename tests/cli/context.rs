@@ -119,7 +119,7 @@ fn c_002_14_newest_open_pull_of_a_branch_is_taken() {
     assert_eq!(read(), (json!(1), json!([])));
     world.forge(&create).ok();
     assert_eq!(read(), told(2, "#1 into main (open)"));
-    // Every command that reads takes the newest, and says so.
+    // Every read command takes the newest, and says so.
     let taken = "#2 is taken, others are #1 into main (open)";
     for args in [
         &["view", "feature", "--json", "number"][..],
@@ -133,7 +133,7 @@ fn c_002_14_newest_open_pull_of_a_branch_is_taken() {
     }
     let viewed = world.forge(&["pr", "view", "feature", "--json", "number"]);
     assert_eq!(viewed.output().success().json()["number"], 2);
-    // What writes does not choose.
+    // Commands that write do not choose.
     let close = world.forge(&["pr", "close", "feature"]).output();
     let why = close.exits(1).stderr_text();
     assert!(why.contains("#2 into release, #1 into main"), "{why}");
@@ -159,7 +159,7 @@ fn c_002_14_url_of_another_repository_contradicts_r() {
 }
 
 #[test]
-fn r_002_4_pull_has_its_core_fields() {
+fn r_002_4_pull_has_core_fields() {
     let world = World::with_pull();
     let found = world.context(&["1", "--json", "pr"]);
     let pr = &found["pr"];
@@ -379,7 +379,7 @@ fn r_002_12_green_pull_is_ready_and_merges() {
 }
 
 #[test]
-fn missing_checks_are_green_only_where_none_is_wanted() {
+fn missing_checks_are_green_only_if_unrequired() {
     let hub = Hub::with_pull();
     hub.double
         .seed()
@@ -403,7 +403,7 @@ fn missing_checks_are_green_only_where_none_is_wanted() {
 }
 
 #[test]
-fn rule_of_a_ruleset_has_its_name() {
+fn ruleset_rule_has_ruleset_name() {
     let hub = Hub::with_green_pull();
     let parameters = json!({ "required_status_checks": [{ "context": "deploy" }] });
     let ruleset = Ruleset {
@@ -528,7 +528,7 @@ fn requirements_say_beforehand_whether_a_merge_goes_through() {
         let out = hub.forge(&merge).output();
         assert_ne!(out.code, Some(0), "{name}: {out:?}");
     }
-    // What this program alone wants stops no merge.
+    // Requirements of this program alone stop no merge.
     let own: [fn(&Hub); 2] = [
         |hub| {
             let mut seed = hub.double.seed();
@@ -605,8 +605,8 @@ fn default_sections_are_two_round_trips_at_most() {
         (&linked[1]["status"], &linked[1]["title"]),
         (&json!("unknown"), &Value::Null)
     );
-    // The view, the diff and the links; behind the view the issue, the rules of the base branch and
-    // what GitHub had to work out, behind the links what they name.
+    // First the view, the diff and the links. The view leads to the issue, the rules of the base
+    // branch and GitHub's mergeability; the links lead to the linked issues.
     let sent = hub.double.requests().into_iter().map(|r| r.operation);
     let mut sent: Vec<String> = sent.map(Option::unwrap_or_default).collect();
     sent.sort();
@@ -687,7 +687,7 @@ fn r_002_10_small_budget_shows_code_before_lock_files() {
 }
 
 #[test]
-fn r_002_9_related_pulls_have_their_overlap() {
+fn r_002_9_related_pulls_have_the_overlap() {
     let world = World::new();
     let both = [("a.txt", Some("one\n")), ("b.txt", Some("one\n"))];
     world.git.commit("feature", "Add both", &both);
@@ -754,7 +754,7 @@ fn text_of_the_bundle_is_for_people() {
 }
 
 #[test]
-fn pull_on_an_open_one_says_what_the_merge_says() {
+fn stacked_pull_verdict_agrees_with_merge() {
     let world = World::with_pull();
     world.git.set_branch("above", "feature");
     world
@@ -781,7 +781,7 @@ fn pull_on_an_open_one_says_what_the_merge_says() {
     assert!(out.stderr_text().contains("#1"), "{out:?}");
 }
 
-/// Pull request 1 with so many small files, a renamed one, a binary one, and `more`.
+/// Pull request 1 with `files` small files, a renamed file, a binary file, and `more`.
 fn wide(files: usize, more: &[(&str, &str)]) -> Hub {
     let hub = Hub::new();
     let mut seed = hub.double.seed();
@@ -806,7 +806,7 @@ fn wide(files: usize, more: &[(&str, &str)]) -> Hub {
     hub
 }
 
-/// What was sent to read the files: rows by REST, and further pages of GraphQL.
+/// Requests that read files: REST rows, and further pages of GraphQL.
 fn readings(hub: &Hub) -> (usize, usize) {
     let sent = hub.double.requests();
     let rows = sent.iter().filter(|r| r.path.ends_with("/files"));

@@ -1,5 +1,5 @@
-//! `forge pr context --html`: one page, with the facts of the bundle, in which nobody else's text is
-//! more than text.
+//! `forge pr context --html`: a page with the facts of the bundle, in which others' text stays
+//! plain text.
 
 use std::fs;
 
@@ -85,7 +85,7 @@ fn html_page_has_the_facts_of_the_bundle() {
     ] {
         assert!(body.contains(part), "{part:?} is not in\n{body}");
     }
-    // The thread stands behind the line that it is on.
+    // The thread follows its line.
     let line = "(true, None) => start = Some(at),";
     let (_, behind) = body.split_once(line).unwrap();
     let thread = "Open thread on src/lexer.rs:7 ada".to_owned();
@@ -103,7 +103,7 @@ fn html_page_has_the_facts_of_the_bundle() {
 }
 
 #[test]
-fn html_sections_are_those_that_are_included() {
+fn html_shows_only_included_sections() {
     let stage = Stage::rich();
     let page = stage.html(&["-i", "files,history"]);
     let all = elements(&page);
@@ -177,7 +177,7 @@ fn html_same_bundle_is_the_same_bytes() {
 }
 
 #[test]
-fn html_page_of_a_local_pull_has_its_facts() {
+fn html_page_shows_facts_of_local_pull() {
     let world = World::with_pull();
     let line = "feature.txt:2=Why?";
     world
@@ -212,7 +212,7 @@ fn html_page_of_a_local_pull_has_its_facts() {
 }
 
 #[test]
-fn html_since_names_its_start_and_the_changes() {
+fn html_since_names_start_and_changes() {
     let world = World::with_pull();
     world
         .grace(&["pr", "review", "1", "--comment", "-b", "Seen."])
@@ -305,7 +305,7 @@ fn html_source_has_the_lines_at_the_head() {
 }
 
 #[test]
-fn html_ticket_has_its_status_or_is_unknown() {
+fn html_ticket_has_status_or_is_unknown() {
     let world = World::new();
     let jira = JiraDouble::start(JiraEdition::DataCenter);
     jira.ticket(TicketSeed {
@@ -379,7 +379,7 @@ fn html_page_replaces_a_file_at_once() {
 }
 
 #[test]
-fn html_section_that_fails_is_named() {
+fn html_failed_section_is_named() {
     let stage = Stage::rich();
     let path = format!("/repos/{REPO}/pulls/{}", stage.number);
     stage

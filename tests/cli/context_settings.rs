@@ -1,4 +1,4 @@
-//! `forge pr context`: what the user's configuration changes, what it costs, and what it tells.
+//! Settings of the user for `forge pr context`: effects, costs and output.
 
 use forge_testkit::github::{Action, Fault, PullSeed};
 use serde_json::{Value, json};
@@ -131,7 +131,7 @@ fn r_002_17_low_rate_limit_leaves_out_optional_sections() {
 }
 
 #[test]
-fn query_that_is_too_costly_is_an_error_of_long_sections() {
+fn costly_query_is_an_error_of_long_sections() {
     let hub = Hub::with_pull();
     let refused = json!({"errors": [{"type": "RESOURCE_LIMITS_EXCEEDED", "message": "Too much."}]});
     let headers = [("content-type", "application/json; charset=utf-8")];
@@ -174,7 +174,7 @@ fn long_sections_have_their_newest_hundred_and_the_total() {
 }
 
 #[test]
-fn r_002_18_a_cloned_repository_sets_no_key_of_context() {
+fn r_002_18_cloned_repository_sets_no_context_key() {
     let world = World::with_pull();
     let fields = "pr,comments,reviews,files,diff,summary,verdict";
     let look = || {
@@ -252,7 +252,7 @@ fn r_002_18_configured_risk_and_approval_count() {
     // C-002-17
     assert_eq!(found["summary"]["blockers"], json!([]));
     assert_eq!(found["summary"]["readyToMerge"], true, "{found}");
-    // A variable is expanded, and one that is not set leaves the default.
+    // A set variable is expanded, and an unset variable leaves the default.
     world.configure("[context.summary]\nmedium_risk_lines = \"${FEW_LINES}\"\n");
     assert_eq!(context()["summary"]["risk"]["score"], 0);
     let run = world
@@ -285,7 +285,7 @@ fn r_002_18_configured_relations_are_looked_for() {
 }
 
 #[test]
-fn r_002_18_configured_lookback_takes_in_older_ones() {
+fn r_002_18_configured_lookback_includes_older_pulls() {
     let hub = Hub::new();
     let mut seed = hub.double.seed();
     for head in ["one", "two"] {
@@ -325,7 +325,7 @@ fn merge_on_a_terminal_names_the_open_requirements() {
     };
     let out = merge(&[]).env("FORGE_FORCE_TTY", "100").output().success();
     let stderr = out.stderr_text();
-    let said = "approved (own) is not met: 0 approval(s)";
+    let said = "approved is not met: 0 approval(s) (a rule of forge itself, which stops no merge)";
     let (at, done) = (stderr.find(said), stderr.find("Merged pull request"));
     assert!(at.is_some() && at < done, "{stderr}");
 }

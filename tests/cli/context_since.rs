@@ -12,7 +12,7 @@ use crate::{
 
 const GONE: &str = "1111111111111111111111111111111111111111";
 
-/// A text of so many lines, of which one is another.
+/// A text of `lines` lines, of which line `changed` differs.
 fn numbered(lines: usize, changed: usize, to: &str) -> String {
     (1..=lines)
         .map(|n| match n == changed {
@@ -22,7 +22,7 @@ fn numbered(lines: usize, changed: usize, to: &str) -> String {
         .collect()
 }
 
-/// What a bundle says of the head since then: how it moved, its commits, and the changed files.
+/// Summary of a bundle's `since`: how the head moved, its commits, and the changed files.
 fn told(found: &Value) -> (String, Vec<String>, Vec<String>) {
     let since = &found["since"];
     let list = |all: &Value, of: &dyn Fn(&Value) -> String| -> Vec<String> {
@@ -58,7 +58,7 @@ impl World {
         world
     }
 
-    /// The two commits of `feature`, on top of `main` as it is now.
+    /// Writes the two commits of `feature` onto the current `main`.
     fn write_series(&self, text: &str, headline: &str) {
         self.git.delete_branch("feature");
         let lib = self.git.show("main", "src/lib.rs");
@@ -101,7 +101,7 @@ fn since_review_shows_pushed_commits_alone() {
     for part in [&*head, " Add b\n", "Changes since then: 1 file(s) +1 -0\n"] {
         assert!(text.contains(part), "{part:?} is not in\n{text}");
     }
-    // Who has not reviewed has no review.
+    // An account without a review gets an error in `since`.
     let args = [
         "pr", "context", "1", "--since", "review", "--json", "errors",
     ];
@@ -110,13 +110,13 @@ fn since_review_shows_pushed_commits_alone() {
 }
 
 #[test]
-fn since_head_that_stayed_is_unchanged() {
+fn since_same_head_is_unchanged() {
     let world = World::reviewed();
     assert_eq!(told(&world.since("review")), wanted("unchanged", &[], &[]));
 }
 
 #[test]
-fn since_mere_rebase_shows_nothing_but_says_so() {
+fn since_pure_rebase_shows_no_changes() {
     let world = World::reviewed();
     let lib = numbered(20, 20, "last");
     let main = [("src/lib.rs", Some(lib.as_str())), ("new", Some("x\n"))];
@@ -133,7 +133,7 @@ fn since_mere_rebase_shows_nothing_but_says_so() {
 }
 
 #[test]
-fn since_rebase_with_a_change_shows_that_change() {
+fn since_rebase_with_a_change_shows_the_change() {
     let world = World::reviewed();
     let lib = numbered(20, 20, "last");
     world
@@ -141,7 +141,7 @@ fn since_rebase_with_a_change_shows_that_change() {
         .commit("main", "Move on", &[("src/lib.rs", Some(lib.as_str()))]);
     world.write_series("other\n", "lib: say three");
     let found = world.since("review");
-    // Another headline with the same lines is the same commit.
+    // A commit with the same lines under a new headline counts as the same commit.
     assert_eq!(
         told(&found),
         wanted("rebased", &["changed Add a"], &["a.txt"])
@@ -217,7 +217,7 @@ fn since_merge_of_the_base_is_no_change() {
 }
 
 #[test]
-fn since_unknown_commit_or_review_is_an_error_of_the_section() {
+fn since_unknown_commit_or_review_is_section_error() {
     let world = World::reviewed();
     for (asked, why) in [
         (GONE, "the repository has no commit 1111"),
@@ -322,7 +322,7 @@ impl Cloned {
         self.git(&["commit", "--quiet", "-m", headline]);
     }
 
-    /// The two commits of `work`, on top of `base`.
+    /// Writes the two commits of `work` onto `base`.
     fn write_series(&self, text: &str, base: &str) {
         self.git(&["switch", "--quiet", "--no-track", "-C", "work", base]);
         self.commit(&[("long.txt", &numbered(60, 30, "thirty"))], "Add long");
@@ -421,7 +421,7 @@ fn since_moved_change_on_github_is_not_hidden() {
     commit("main", "# top\n", 0);
     commit("work", "# top\n", 4);
     let found = hub.bundle(&since);
-    // The commit was made anew, and may have another date: without git it can count as another.
+    // A rewritten commit may have another date, so without git it can count as another.
     let (change, _, files) = told(&found);
     assert_eq!((&*change, files), ("rebased", vec![]));
     let said = found["warnings"].to_string();
@@ -432,12 +432,12 @@ fn since_moved_change_on_github_is_not_hidden() {
 }
 
 #[test]
-fn since_fetches_the_reviewed_commit_by_its_id() {
+fn since_fetches_the_reviewed_commit_by_id() {
     let (hub, clone) = Hub::reviewed();
     clone.move_main();
     clone.write_series("other\n", "origin/main");
     clone.push();
-    // Its refs do not lead to the reviewed commit any more.
+    // No ref of a fresh clone leads to the reviewed commit any more.
     let fresh = hub.cloned("fresh");
     let refs = fresh.git(&["for-each-ref"]);
     let found = hub.bundle_in(&fresh, &["--since", "review", "--json", "since,warnings"]);
@@ -450,7 +450,7 @@ fn since_fetches_the_reviewed_commit_by_its_id() {
 }
 
 #[test]
-fn since_gone_commit_on_github_says_what_to_do() {
+fn since_gone_commit_on_github_has_recovery() {
     let (hub, clone) = Hub::reviewed();
     let args = ["pr", "context", "1", "-R", REPO, "--since", GONE];
     let said = hub.forge(&args).output().success().stderr_text();
@@ -520,7 +520,7 @@ fn context_lines_are_fetched_for_when_asked_for() {
     };
     assert_eq!(lines(&[]), 3);
     assert_eq!(lines(&["-U", "5"]), 5);
-    // What was fetched then serves now.
+    // Later calls use the objects fetched for the wider context.
     assert_eq!(lines(&[]), 5);
 }
 
@@ -563,7 +563,7 @@ fn source_is_the_same_from_git_and_from_github() {
 }
 
 #[test]
-fn source_on_a_local_repository_keeps_its_budget() {
+fn source_on_a_local_repository_keeps_the_budget() {
     let world = World::new();
     let lib = numbered(900, 450, "changed");
     world.git.commit(

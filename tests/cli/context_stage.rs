@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 
 use crate::hub::{Hub, REPO};
 
-/// What would run, load, hide or break out, if it were written as it is.
+/// Text that would run, load, hide or break out if the page did not escape it.
 pub const HOSTILE: &str = "</title></style></script><script>document.title='pwned'</script>\
     \"><img src=x onerror=\"document.title='pwned'\"> '`onmouseover=alert(1) <!-- ]]> \
     <svg/onload=document.title=1> &lt;b&gt; \u{202e}gpj.exe \u{1b}[31mred\u{1b}[0m \u{7}\u{9b}1m \
     javascript:alert(1)";
 
-/// A path that breaks out of what it stands in.
+/// A path with characters that could break out of an attribute or a tag.
 pub const HOSTILE_PATH: &str = "a\"><img src=x onerror='document.title=1'>\u{202e}&.rs";
 
 pub const HOSTILE_URL: &str = "javascript:document.title='pwned'";
@@ -106,7 +106,7 @@ impl Stage {
         stage
     }
 
-    /// With [`HOSTILE`] wherever somebody can write.
+    /// A stage with [`HOSTILE`] in every text that others can write.
     pub fn hostile() -> Self {
         let hub = Hub::new();
         let mut seed = hub.double.seed();
@@ -149,7 +149,7 @@ impl Stage {
             .ok();
     }
 
-    /// Where the page was written, with more arguments.
+    /// Writes the page, with more arguments, and returns its path.
     pub fn page(&self, args: &[&str]) -> PathBuf {
         let file = self.hub.scratch.path("page.html");
         let number = self.number.to_string();

@@ -1,7 +1,7 @@
 use crate::world::World;
 
 #[test]
-fn prints_the_url_and_nothing_else() {
+fn create_prints_only_the_url() {
     let world = World::new();
     world.feature("feature");
     let out = world
@@ -13,7 +13,7 @@ fn prints_the_url_and_nothing_else() {
 }
 
 #[test]
-fn every_flag_arrives() {
+fn create_passes_every_flag() {
     let world = World::new();
     world.feature("feature");
     world.feature("release");
@@ -109,6 +109,20 @@ fn fill_of_several_commits() {
 }
 
 #[test]
+fn fill_of_endless_message_is_refused() {
+    let world = World::new();
+    let message = format!("Add f\n\n{}", "x".repeat(32 << 20));
+    world.git.commit("feature", &message, &[("f", Some("1\n"))]);
+    let run = world.forge(&["pr", "create", "-H", "feature", "--fill"]);
+    let out = run.output().exits(1);
+    let said = out.stderr_text();
+    assert!(
+        said.contains("the messages of the commits are too long"),
+        "{said}"
+    );
+}
+
+#[test]
 fn fill_first_and_fill_verbose() {
     let world = World::new();
     for branch in ["first", "verbose"] {
@@ -132,7 +146,7 @@ fn fill_first_and_fill_verbose() {
 }
 
 #[test]
-fn a_body_from_a_file_and_from_standard_input() {
+fn create_reads_body_from_file_and_stdin() {
     let world = World::new();
     world.feature("one");
     world.feature("two");
@@ -150,7 +164,7 @@ fn a_body_from_a_file_and_from_standard_input() {
 }
 
 #[test]
-fn dry_run_says_what_and_writes_nothing() {
+fn create_dry_run_prints_plan_and_writes_nothing() {
     let world = World::new();
     world.feature("feature");
     let before = world.git.refs();
@@ -193,7 +207,7 @@ fn dry_run_says_what_and_writes_nothing() {
 }
 
 #[test]
-fn without_title_and_terminal_it_says_what_is_missing() {
+fn create_without_title_or_terminal_names_missing_flags() {
     let world = World::new();
     world.feature("feature");
     world.switch("feature");
@@ -222,7 +236,7 @@ fn defaults_come_from_the_repositorys_file() {
 }
 
 #[test]
-fn new_is_another_word_for_it() {
+fn new_is_an_alias_of_create() {
     let world = World::new();
     world.feature("feature");
     world
@@ -290,7 +304,7 @@ fn templates_are_read_inside_the_work_tree() {
     }
     std::fs::write(templates.join("good.md"), "Good.").unwrap();
     assert!(create("good.md").text().ends_with("Good.\n"));
-    // What a person names as the text is theirs.
+    // A file named by the user may be outside the repository.
     let run = world.forge(&[
         "pr",
         "create",

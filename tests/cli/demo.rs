@@ -12,7 +12,7 @@ fn lines(text: &str) -> Vec<&str> {
 }
 
 #[test]
-fn it_shows_a_pull_request_from_birth_to_merge() {
+fn demo_shows_pull_request_from_creation_to_merge() {
     let world = World::new();
     let text = world.forge(&["demo"]).text();
     for part in [
@@ -29,7 +29,7 @@ fn it_shows_a_pull_request_from_birth_to_merge() {
 
 #[cfg(unix)]
 #[test]
-fn its_lines_typed_in_an_empty_directory_make_the_same_refs() {
+fn demo_lines_typed_by_hand_make_same_refs() {
     let world = World::new();
     let text = world.forge(&["demo", "--keep"]).text();
     let kept = text.lines().last().unwrap().rsplit(' ').next().unwrap();
@@ -56,7 +56,7 @@ fn its_lines_typed_in_an_empty_directory_make_the_same_refs() {
         if let Some(git) = std::env::var_os("FORGE_GIT") {
             shell.env("FORGE_GIT", git);
         }
-        // One of them is meant to fail; the refs at the end tell whether it was the right one.
+        // The demo has a command that fails; the refs show whether it was the right one.
         let _ = shell.output().unwrap();
     }
     let refs = |dir: &std::path::Path| {

@@ -1,7 +1,7 @@
 use crate::world::World;
 
 #[test]
-fn it_is_gits_own() {
+fn diff_equals_git_diff() {
     let world = World::with_pull();
     let text = world.forge(&["pr", "diff", "1"]).text();
     let git = world
@@ -38,7 +38,7 @@ fn names_patches_and_patterns() {
 }
 
 #[test]
-fn stat_is_what_git_prints() {
+fn diff_stat_equals_git_stat() {
     let world = World::new();
     let many = "x\n".repeat(200);
     world.git.commit(
@@ -62,7 +62,10 @@ fn stat_is_what_git_prints() {
     let ours = world.forge(&["pr", "diff", "1", "--stat", "--", "src"]);
     assert_eq!(ours.text(), some.text());
     let none = world.forge(&["pr", "diff", "1", "--stat", "--", "nowhere"]);
-    assert_eq!(none.text(), "");
+    let none = none.output().success();
+    assert_eq!(none.stdout_text(), "");
+    let said = none.stderr_text();
+    assert!(said.contains("no changed file matches nowhere"), "{said}");
 }
 
 #[test]
@@ -104,7 +107,7 @@ fn colour_when_asked_for() {
 }
 
 #[test]
-fn of_the_current_branch() {
+fn diff_defaults_to_current_branch() {
     let world = World::with_pull();
     world.switch("feature");
     assert!(
@@ -116,7 +119,7 @@ fn of_the_current_branch() {
 }
 
 #[test]
-fn escapes_in_it_are_refused_on_a_pipe_unless_allowed() {
+fn diff_with_escapes_is_refused_on_pipe_unless_allowed() {
     let world = World::new();
     world.git.commit(
         "feature",

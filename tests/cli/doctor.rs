@@ -1,4 +1,4 @@
-//! `forge doctor`: what it reports, what it asks, and that it neither writes nor shows a credential.
+//! `forge doctor`: its report, its requests, and that it neither writes nor shows a credential.
 
 use forge_testkit::{
     Output,
@@ -35,7 +35,7 @@ fn without_token(output: &Output) {
     assert!(!said.contains(TOKEN) && !said.contains("canary"), "{said}");
 }
 
-/// Verdict and detail of one entry.
+/// Verdict and detail of an entry.
 #[track_caller]
 fn entry<'a>(report: &'a str, name: &str) -> (&'a str, &'a str) {
     let rows = rows(report);
@@ -81,7 +81,7 @@ fn doctor_finds_nothing_wrong_on_github() {
 }
 
 #[test]
-fn doctor_names_fields_that_the_schema_lacks() {
+fn doctor_names_fields_missing_from_schema() {
     let hub = Hub::with_pull();
     for (on, field) in [
         ("PullRequest", "isDraft"),

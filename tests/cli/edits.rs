@@ -69,7 +69,7 @@ fn no_clone_is_needed() {
 }
 
 #[test]
-fn a_dry_run_names_the_files() {
+fn edits_dry_run_names_the_files() {
     let world = World::new();
     let before = world.git.refs();
     let args = [
@@ -132,7 +132,7 @@ fn what_is_refused() {
 }
 
 #[test]
-fn a_branch_is_brought_up_to_date() {
+fn update_branch_merges_the_base() {
     for flags in [&[][..], &["--rebase"]] {
         let world = World::with_pull();
         world.git.commit("main", "Elsewhere", &[("e", Some("x\n"))]);
@@ -150,7 +150,7 @@ fn a_branch_is_brought_up_to_date() {
 }
 
 #[test]
-fn update_branch_brings_checked_out_head_along_unless_told() {
+fn update_branch_updates_checked_out_head_by_default() {
     let world = World::with_pull();
     world.switch("feature");
     world.git.commit("main", "Elsewhere", &[("e", Some("x\n"))]);
@@ -171,7 +171,7 @@ fn update_branch_brings_checked_out_head_along_unless_told() {
 }
 
 #[test]
-fn a_conflict_names_the_file_and_changes_nothing() {
+fn update_conflict_names_file_and_changes_nothing() {
     let world = World::with_pull();
     world
         .git

@@ -16,7 +16,7 @@ fn labels(cursor: &str) -> String {
 }
 
 #[test]
-fn labels_without_end_are_cut_and_said_to_be() {
+fn endless_labels_are_cut_with_warning() {
     let hub = Hub::new();
     let kind = [("content-type", "application/json")];
     let mut second = Fault::answer(200, &kind, labels("c2")).on_operation("Labels");
@@ -34,7 +34,7 @@ fn labels_without_end_are_cut_and_said_to_be() {
 }
 
 #[test]
-fn names_of_files_without_end_are_refused() {
+fn endless_file_names_are_refused() {
     let hub = Hub::with_pull();
     let file = json!({
         "sha": "1111111111111111111111111111111111111111", "filename": "x".repeat(10_000),

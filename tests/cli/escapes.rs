@@ -1,4 +1,4 @@
-//! What somebody has stored must not command the terminal of whoever reads it.
+//! Stored text of others must not command the reader's terminal.
 
 use forge_testkit::github::Fault;
 use serde_json::json;
@@ -15,7 +15,7 @@ const EVIL: &str = "evil\u{1b}[2J\u{1b}]0;owned\u{7}\u{9b}31m\u{202e}txt\u{200b}
 fn world() -> World {
     let world = World::new();
     world.git.commit("feature", "Change", &[("f", Some("1\n"))]);
-    // The command line takes no such title; somebody else's program wrote it.
+    // The command line refuses such a title, so another program wrote it.
     world
         .forge(&["pr", "create", "-H", "feature", "-t", "MARK", "-b", "MARK"])
         .ok();
@@ -97,7 +97,7 @@ const READERS: &[&[&str]] = &[
 ];
 
 #[test]
-fn none_on_a_pipe() {
+fn piped_text_has_no_escapes() {
     let world = world();
     let mut seen = 0;
     for args in READERS {
@@ -157,7 +157,7 @@ fn text_in_every_field_of_github_commands_no_terminal() {
 
 /// Columns and lines are gh's: a title cannot add any.
 #[test]
-fn text_on_a_pipe_adds_no_column_and_no_row() {
+fn piped_text_adds_no_column_or_row() {
     let hub = filled("evil\tMERGED\nevil\r\n2\tevil\tmain");
     for (args, columns, rows) in [
         (&["pr", "list"][..], 5, 1),
@@ -173,7 +173,7 @@ fn text_on_a_pipe_adds_no_column_and_no_row() {
 
 #[cfg(unix)]
 #[test]
-fn none_of_theirs_on_a_terminal() {
+fn terminal_output_has_no_foreign_escapes() {
     use forge_testkit::Terminal;
 
     let world = world();
@@ -245,7 +245,7 @@ const WRITERS: &[&[&str]] = &[
 ];
 
 #[test]
-fn addresses_of_what_was_written() {
+fn written_addresses_have_no_escapes() {
     let hub = Hub::with_pull();
     addresses(&hub);
     for args in WRITERS {
@@ -259,7 +259,7 @@ fn addresses_of_what_was_written() {
 }
 
 #[test]
-fn checks_of_somebody_else() {
+fn foreign_check_names_have_no_escapes() {
     let hub = Hub::with_pull();
     let evil = format!("build {EVIL}");
     hub.double.seed().check(REPO, 1, "CI", &evil, "SUCCESS");

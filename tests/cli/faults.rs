@@ -1,5 +1,5 @@
-//! What GitHub breaks, as a person sees it: for every write and every fault the exit code, the
-//! words, the number of requests, and what the server then has.
+//! Faults of GitHub as a person sees them: for every write and every fault the exit code, the
+//! words, the number of requests, and the server's state afterwards.
 
 use std::fmt::Write as _;
 
@@ -82,11 +82,11 @@ fn faults_of_two_writes() -> Vec<(&'static str, Fault)> {
     all
 }
 
-/// What there is of it afterwards.
+/// Objects on the server after a write.
 struct Made {
     /// How many objects.
     count: usize,
-    /// What else it should have: labels, reviewers, threads.
+    /// Labels, reviewers and threads of the object.
     has: Vec<String>,
 }
 
@@ -118,7 +118,7 @@ fn table_of(
         let sent = hub.double.counts().api;
         let Made { count, has } = made(&hub);
         assert!(count <= 1, "{name}: {count} were made\n{out:?}");
-        // What is reported as done is done.
+        // Exit code 0 means that the object exists.
         assert!(out.code != Some(0) || count == 1, "{name}: {out:?}");
         let silent = out.code == Some(0) && out.stderr.is_empty();
         assert!(!silent || has == details, "{name}: {has:?}\n{out:?}");

@@ -24,7 +24,7 @@ fn version_and_help() {
 }
 
 #[test]
-fn it_is_also_a_command_of_git() {
+fn forge_runs_as_git_subcommand() {
     let world = World::with_pull();
     let mut path = vec![forge_binary().parent().unwrap().to_path_buf()];
     path.extend(std::env::split_paths(
@@ -54,7 +54,7 @@ fn completion_for_every_shell() {
 }
 
 #[test]
-fn completion_names_its_shell_as_gh_does() {
+fn completion_names_the_shell_as_gh_does() {
     let world = World::new();
     let bash = world.forge(&["completion", "bash"]).text();
     for args in [
@@ -138,7 +138,7 @@ fn help_and_version_are_commands() {
 }
 
 #[test]
-fn a_reader_that_leaves_is_no_failure() {
+fn closed_stdout_is_no_failure() {
     let world = World::with_pull();
     let mut child = world
         .forge(&["pr", "view", "1", "--comments"])
@@ -159,7 +159,7 @@ fn a_reader_that_leaves_is_no_failure() {
 }
 
 #[test]
-fn verbose_says_what_is_asked() {
+fn verbose_logs_each_operation() {
     let world = World::with_pull();
     let out = world.forge(&["pr", "list", "-v"]).output().success();
     assert!(out.stderr_text().contains("pr.list"), "{out:?}");
@@ -167,7 +167,7 @@ fn verbose_says_what_is_asked() {
 }
 
 #[test]
-fn nobody_in_particular_is_told_what_to_set() {
+fn missing_git_identity_names_settings() {
     let world = World::new();
     world.feature("feature");
     let run = [

@@ -1,4 +1,4 @@
-//! A login of gh's counts, whether or not gh is there.
+//! A login of gh's counts, even if gh is not installed.
 
 use crate::hub::{Hub, REPO, TOKEN};
 
@@ -14,7 +14,7 @@ fn login(hub: &Hub, token: &str) {
 }
 
 #[test]
-fn the_file_is_enough() {
+fn hosts_file_alone_logs_in() {
     let hub = Hub::with_pull();
     login(&hub, TOKEN);
     let out = hub.forge(&LIST).without_env("GH_TOKEN").output().success();
@@ -25,7 +25,17 @@ fn the_file_is_enough() {
 }
 
 #[test]
-fn a_token_that_is_refused_is_named_by_its_place() {
+fn auth_status_shows_the_login_of_gh() {
+    let hub = Hub::with_pull();
+    login(&hub, TOKEN);
+    let status = hub.forge(&["auth", "status"]).without_env("GH_TOKEN");
+    let out = status.output().success();
+    let line = "✓ ada (github, used) from gh\n";
+    assert!(out.stdout_text().contains(line), "{out:?}");
+}
+
+#[test]
+fn refused_token_is_named_by_file() {
     let hub = Hub::with_pull();
     login(&hub, &TOKEN.replace("gho_", "gho_0"));
     let out = hub.forge(&LIST).without_env("GH_TOKEN").output().exits(4);
@@ -46,7 +56,7 @@ fn a_token_that_is_refused_is_named_by_its_place() {
 }
 
 #[test]
-fn a_file_that_is_not_understood_is_named_where_nothing_else_helps() {
+fn unreadable_hosts_file_is_named_without_other_token() {
     let hub = Hub::with_pull();
     hub.scratch
         .write("home/.config/gh/hosts.yml", "github.localhost: &a\n");

@@ -1,5 +1,5 @@
-//! The real binary against the GitHub double: what each command costs, and what it says when
-//! something is missing.
+//! The real binary against the GitHub double: requests of each command, and errors about missing
+//! parts.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use forge_testkit::{Output, git_program, github::PullSeed};
 use crate::hub::{Hub, REPO, TOKEN};
 
 impl Hub {
-    /// Runs it and wants exactly so many requests.
+    /// Runs a command and expects this number of requests.
     #[track_caller]
     fn costs(&self, requests: usize, args: &[&str]) -> Output {
         self.double.reset_record();
@@ -111,7 +111,7 @@ fn creating_takes_two_and_three_with_everything() {
 }
 
 #[test]
-fn on_top_of_another_takes_four() {
+fn stacked_create_takes_four_requests() {
     let hub = Hub::with_pull();
     let create = |more: &[&'static str]| {
         let base = ["pr", "create", "-H", "feature", "-t", "Title", "-b", "Body"];
@@ -139,7 +139,7 @@ fn on_top_of_another_takes_four() {
     let plain = hub.costs(1, &["pr", "view", "1", R[0], R[1]]).stdout_text();
     assert!(!plain.contains("depends-on"), "{plain}");
 
-    // Where there are no stacks, it is on top by its base branch.
+    // Without stacks, the base branch alone puts a pull request on another.
     let hub = Hub::with_pull();
     hub.double.seed().stacks_off = true;
     let out = hub.costs(3, &create(&[]));
@@ -151,7 +151,7 @@ fn on_top_of_another_takes_four() {
 }
 
 #[test]
-fn the_text_on_top_of_another_is_of_its_own_commits() {
+fn stacked_pull_text_comes_from_own_commits() {
     let hub = Hub::with_pull();
     let dir = hub.clone();
     let git = |args: &[&str]| {
@@ -184,7 +184,7 @@ fn the_text_on_top_of_another_is_of_its_own_commits() {
     assert_eq!((&*made.title, &*made.body), ("Add upper", "Why."));
     assert_eq!(made.base_branch, "work");
 
-    // The tip of the lower one is not here: its branch, as it was fetched, tells as much.
+    // The clone lacks the lower tip, but has its fetched branch, which is enough.
     let mut seed = hub.double.seed();
     seed.commit(REPO, "work", &[("more.txt", Some("x\n"))], "More");
     drop(seed);
@@ -197,7 +197,7 @@ fn the_text_on_top_of_another_is_of_its_own_commits() {
 }
 
 #[test]
-fn the_branch_of_one_that_was_closed_before_goes_here_too() {
+fn close_of_closed_pull_deletes_local_branch() {
     let hub = Hub::with_pull();
     let dir = hub.clone();
     let git = |args: &[&str]| {
@@ -243,7 +243,7 @@ fn every_change_takes_two() {
     ] {
         hub.costs(2, &[args, &R].concat());
     }
-    // The first look starts GitHub's own, and the next one sees what came of it.
+    // The first read starts GitHub's computation, and the next read sees the result.
     hub.costs(1, &["pr", "view", "1", "--json", "mergeable", R[0], R[1]]);
     hub.costs(2, &["pr", "merge", "1", "--squash", R[0], R[1]]);
     hub.costs(1, &["pr", "merge", "1", "--squash", R[0], R[1]]);
@@ -268,7 +268,7 @@ fn without_a_token_nothing_is_sent() {
 }
 
 #[test]
-fn boards_that_the_token_may_not_read_stop_nothing() {
+fn unreadable_boards_stop_nothing() {
     let hub = Hub::with_pull();
     let scopes = ["repo", "read:org"];
     hub.double.seed().token(TOKEN, "ada", &scopes);
@@ -286,7 +286,7 @@ fn boards_that_the_token_may_not_read_stop_nothing() {
 }
 
 #[test]
-fn a_login_of_gh_is_used() {
+fn gh_login_is_used() {
     let hub = Hub::with_pull();
     let gh = hub
         .scratch
@@ -309,7 +309,7 @@ fn a_login_of_gh_is_used() {
 }
 
 #[test]
-fn what_is_missing_is_named_and_nothing_is_made() {
+fn create_names_missing_parts_and_makes_nothing() {
     let hub = Hub::new();
     let dir = hub.clone();
     let create = ["pr", "create", "-t", "Title", "-b", "Body"];
@@ -336,7 +336,7 @@ fn what_is_missing_is_named_and_nothing_is_made() {
 }
 
 #[test]
-fn the_branch_of_a_fork_is_found_from_a_clone_of_it() {
+fn fork_branch_is_found_from_fork_clone() {
     let hub = Hub::new();
     hub.double.seed().fork(REPO, "grace");
     hub.double.seed().open_pull(
@@ -405,7 +405,7 @@ fn checks_end_as_those_of_gh() {
 }
 
 #[test]
-fn a_diff_that_is_too_large_is_made_by_git_in_a_clone() {
+fn oversized_diff_is_made_by_git_in_clone() {
     let hub = Hub::new();
     let names: Vec<String> = (0..301).map(|n| format!("many/{n}.txt")).collect();
     let files: Vec<(&str, Option<&str>)> =
@@ -422,7 +422,7 @@ fn a_diff_that_is_too_large_is_made_by_git_in_a_clone() {
                 ..PullSeed::default()
             },
         );
-        // What the clone has then is not the base of the pull request any more.
+        // The clone's base branch is then newer than the base of the pull request.
         seed.commit(REPO, "main", &[("later.txt", Some("x\n"))], "Later");
     }
     let dir = hub.clone();

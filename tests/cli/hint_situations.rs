@@ -53,13 +53,13 @@ impl Stage for Tangled {
     }
 }
 
-/// What is so once the hint was followed.
+/// Effect expected after following the hint.
 pub enum Effect {
     /// The result has this text.
     Says(&'static str),
-    /// This field of this pull request has this text.
+    /// A field of a pull request has this text.
     Shows(&'static str, &'static str, &'static str),
-    /// This command prints this text.
+    /// A command prints this text.
     Prints(&'static str, &'static str),
 }
 
@@ -161,7 +161,7 @@ fn opened(world: &World) -> String {
     String::new()
 }
 
-/// With pull request 2 on top of 1.
+/// A repository with pull request 2 stacked on 1.
 fn stacked(world: &World) -> String {
     let tip = world.feature("feature");
     let create = ["pr", "create", "-t", "T", "-b", "B", "-H"];
@@ -179,7 +179,7 @@ fn changed(world: &World, args: &[&str]) -> String {
     String::new()
 }
 
-/// Of a plain repository, in which Ada has opened pull requests and Grace works.
+/// Situations in a plain repository: Ada has opened pull requests, Grace works.
 pub fn in_a_repository() -> Vec<Situation<World>> {
     vec![
         situation(
@@ -599,7 +599,7 @@ fn protected(hub: &Hub, rules: Protection) {
     hub.double.seed().protect(REPO, "main", rules);
 }
 
-/// Of a repository on the GitHub double, in which Grace has opened a pull request and Ada works.
+/// Situations on the GitHub double: Grace has opened a pull request, Ada works.
 pub fn on_github() -> Vec<Situation<Hub>> {
     vec![
         situation(
@@ -947,7 +947,7 @@ fn topic(t: &Tangled) -> String {
     t.open("topic")
 }
 
-/// Of a repository on tangled, in which Alice has opened a pull request.
+/// Situations on tangled: Alice has opened a pull request.
 pub fn on_tangled() -> Vec<Situation<Tangled>> {
     vec![
         situation(
@@ -1064,7 +1064,7 @@ pub fn on_tangled() -> Vec<Situation<Tangled>> {
             "pr merge {} --rebase",
             ("pr_merge", r#"{"number":"{}"}"#),
             &[],
-            // The lower one is merged, so that this one can be.
+            // The lower pull request is merged, so that the upper can be.
             Shows("{}", "mergeStateStatus", "CLEAN"),
         ),
         situation(

@@ -1,4 +1,4 @@
-//! The command behind a hint is pasted, and does what the hint says.
+//! Commands of hints are run as printed, and have the promised effect.
 
 use forge_testkit::Run;
 
@@ -18,7 +18,7 @@ const GROUPS: [&[&str]; 2] = [
     &["--approve", "--comment", "--request-changes"],
 ];
 
-/// Runs the command, then the one behind its hint as it is printed.
+/// Runs the command, then the command of its hint as printed.
 fn paste<S: Stage>(situation: &Situation<S>, stage: &S) {
     let entered = (situation.enter)(stage);
     if situation.command.is_empty() {

@@ -8,7 +8,7 @@ use forge_testkit::github::{
 use crate::hub::{Hub, REPO};
 
 /// Pull request 1 with a failing check, reviews, a thread and comments, and the issues 2 to 4, of
-/// which 3 belongs to 2 and waits for 4. Wherever somebody can write, `text` stands.
+/// which 3 belongs to 2 and waits for 4. Every text that others can write is `text`.
 pub fn filled(text: &str) -> Hub {
     let hub = Hub::new();
     {

@@ -111,8 +111,8 @@ impl Element {
     }
 }
 
-/// The elements of a page in order. Fails for one that is not well formed, or that has something
-/// that may load or run.
+/// The elements of a page in order. Fails for a page that is malformed, or that could load or run
+/// something.
 pub fn elements(page: &str) -> Vec<Element> {
     let dom = parse_document(RcDom::default(), ParseOpts::default()).one(page);
     let errors = dom.errors.borrow();

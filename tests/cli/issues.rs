@@ -60,7 +60,7 @@ fn numbers(list: &Value) -> Vec<u64> {
 }
 
 #[test]
-fn what_is_opened_is_listed_and_viewed() {
+fn opened_issue_is_listed_and_viewed() {
     let world = world();
     let list = world.forge(&["issue", "list"]).output().success();
     assert_eq!(
@@ -87,7 +87,7 @@ fn what_is_opened_is_listed_and_viewed() {
 }
 
 #[test]
-fn it_is_closed_commented_on_and_reopened() {
+fn issue_is_closed_commented_on_and_reopened() {
     let world = world();
     let close = ["issue", "close", "1", "-r", "not planned", "-c", "Not now."];
     let out = world.grace(&close).output().success();
@@ -160,7 +160,7 @@ fn labels_come_and_go(run: impl Fn(&[&str]) -> Run) {
 }
 
 #[test]
-fn labels_come_and_go_here_and_on_github() {
+fn labels_are_added_and_removed_on_both_forges() {
     let world = world();
     labels_come_and_go(|line| world.forge(line));
     let hub = Hub::new();
@@ -174,7 +174,7 @@ fn labels_come_and_go_here_and_on_github() {
 }
 
 #[test]
-fn what_cannot_be_done_says_why() {
+fn impossible_issue_commands_say_why() {
     let world = world();
     for (line, why) in [
         (vec!["issue", "view", "7"], "issue #7 was not found"),
@@ -323,7 +323,7 @@ fn several_issues_are_edited_at_once() {
     }
     let refused = edit(&["--add-label", "bug", "--expected-version", "x"]);
     let _ = refused.output().exits(1).says("the version of one issue");
-    // One that is not there does not keep the others from being edited.
+    // A missing issue does not stop the edit of the others.
     let partly = world.forge(&["issue", "edit", "1", "9", "-t", "New"]);
     let partly = partly.output().exits(1).says("not changed: ");
     assert!(partly.stderr_text().contains("#9"), "{partly:?}");
@@ -409,7 +409,7 @@ fn deletion_needs_a_confirmation() {
     let _ = gone.says("Deleted issue").says("#1 (It breaks)");
     let lost = world.forge(&["issue", "view", "1"]).output().exits(1);
     let _ = lost.says("Recovery: ");
-    // Its number is not given to another one.
+    // The number of a deleted issue is not reused.
     open(&world, "Next", &[]);
     assert_eq!(json(&world, "2", "title")["title"], "Next");
 }
@@ -541,7 +541,7 @@ fn search_of_issues_is_refused_without_an_index() {
 }
 
 #[test]
-fn values_are_checked_and_kept_where_the_workflow_keeps_them() {
+fn issue_values_are_checked_and_kept_by_workflow_store() {
     let world = world();
     for (flag, scale) in [("--estimate", "XS, S, M, L, XL"), ("--priority", "P0, P1")] {
         let refused = world.forge(&["issue", "edit", "1", flag, "Huge"]);
@@ -559,7 +559,7 @@ fn values_are_checked_and_kept_where_the_workflow_keeps_them() {
     };
     let sized = "estimate: M; priority: P1".to_owned();
     assert_eq!(of("2"), (sized, json!("M")));
-    // One label takes the place of another, and those of others stay.
+    // A new value replaces its own label only; other labels stay.
     let edit = ["issue", "edit", "1", "2", "--estimate", "XS"];
     world.forge(&edit).ok();
     world.forge(&["issue", "edit", "2", "--priority", ""]).ok();
@@ -601,7 +601,7 @@ fn milestone_on_github_is_set_shown_and_taken_off() {
 }
 
 #[test]
-fn related_issues_on_github_have_the_url_of_their_page() {
+fn related_issues_on_github_have_page_urls() {
     let hub = Hub::new();
     let on = |args: &[&str]| hub.forge(&[&["issue"], args, &["-R", REPO]].concat());
     let of = |number: &str, fields: &str| {
@@ -632,7 +632,7 @@ fn related_issues_on_github_have_the_url_of_their_page() {
 }
 
 #[test]
-fn milestone_is_refused_where_there_are_none() {
+fn milestone_is_refused_on_forge_without_milestones() {
     let world = world();
     for line in [
         &["issue", "edit", "1", "-m", "v1"][..],

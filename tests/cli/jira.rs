@@ -176,7 +176,7 @@ fn r_002_21_ticket_of_many_places_is_one_closing_issue() {
 }
 
 #[test]
-fn r_002_23_branch_names_a_ticket_that_is_read() {
+fn r_002_23_ticket_named_by_branch_is_read() {
     let tracked = Tracked::new(JiraEdition::DataCenter, "");
     for (number, branch) in [("2", "PROJ-123-x"), ("3", "fix/PROJ-123")] {
         tracked.open(branch, "");
@@ -190,7 +190,7 @@ fn r_002_23_branch_names_a_ticket_that_is_read() {
 }
 
 #[test]
-fn r_002_8_tickets_are_read_beside_the_forge() {
+fn r_002_8_tickets_are_read_concurrently_with_forge() {
     let tracked = Tracked::new(JiraEdition::DataCenter, "");
     let hub = Hub::with_pull();
     let file = "home/.config/forge/config.toml";
@@ -232,7 +232,7 @@ fn r_002_8_tickets_are_read_beside_the_forge() {
 }
 
 #[test]
-fn c_002_8_key_that_jira_does_not_know_is_dropped() {
+fn c_002_8_key_unknown_to_jira_is_dropped() {
     let tracked = Tracked::new(JiraEdition::DataCenter, "PROJ-123, PROJ-999 and ABC-1.");
     let found = tracked.found();
     assert_eq!(found["partial"], false, "{found}");
@@ -241,7 +241,7 @@ fn c_002_8_key_that_jira_does_not_know_is_dropped() {
 }
 
 #[test]
-fn c_002_8_jira_that_fails_keeps_keys_unknown() {
+fn c_002_8_failing_jira_keeps_keys_unknown() {
     type Failing = fn(&Tracked);
     let cases: [(Failing, &str); 7] = [
         (|t| t.jira.fail(401), "unauthenticated"),
@@ -506,7 +506,7 @@ fn jira_token_is_in_no_output_and_no_child() {
 }
 
 #[test]
-fn jira_credentials_that_come_back_are_masked() {
+fn jira_credentials_in_answers_are_masked() {
     let tracked = Tracked::new(JiraEdition::Cloud, "Fixes PROJ-123, PROJ-8");
     tracked.configure(&format!("email = \"{JIRA_EMAIL}\"\n"));
     tracked.found();

@@ -3,7 +3,7 @@ use serde_json::json;
 use crate::world::{DATE, World};
 
 #[test]
-fn one_line_with_sorted_keys() {
+fn json_is_a_line_with_sorted_keys() {
     let world = World::with_pull();
     let text = world
         .forge(&["pr", "view", "1", "--json", "title,number,state"])
@@ -17,7 +17,7 @@ fn one_line_with_sorted_keys() {
 }
 
 #[test]
-fn every_field_has_its_shape() {
+fn json_fields_have_documented_shape() {
     let world = World::with_pull();
     world
         .forge(&[
@@ -116,7 +116,7 @@ fn template() {
 }
 
 #[test]
-fn what_is_wrong_is_said() {
+fn json_errors_name_the_mistake() {
     let world = World::with_pull();
     let out = world
         .forge(&["pr", "view", "1", "--json", "nope"])

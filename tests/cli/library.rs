@@ -24,7 +24,7 @@ fn pull_requests_are_listed() {
 }
 
 #[test]
-fn one_is_opened_and_merged() {
+fn library_example_opens_and_merges_pull() {
     let world = World::new();
     let out = world.forge(&[]).program(example_binary("merge"));
     let text = out.output().success().stdout_text();
@@ -35,7 +35,7 @@ fn one_is_opened_and_merged() {
 }
 
 #[test]
-fn what_the_forge_can_do_is_said() {
+fn library_example_prints_capabilities() {
     let world = World::new();
     let out = world.forge(&[]).program(example_binary("capabilities"));
     let text = out.output().success().stdout_text();

@@ -1,7 +1,7 @@
 use crate::world::{DATE, World, rows};
 
 #[test]
-fn one_line_each_with_tabs() {
+fn list_prints_a_tabbed_line_per_pull() {
     let world = World::new();
     world.open("one");
     world.feature("two");
@@ -47,7 +47,7 @@ fn states() {
 }
 
 #[test]
-fn nothing_found_is_silent_on_a_pipe() {
+fn empty_list_is_silent_on_a_pipe() {
     let world = World::new();
     let out = world.forge(&["pr", "list"]).output().success();
     assert_eq!(
@@ -107,7 +107,7 @@ fn r_000_14_list_is_filtered() {
 }
 
 #[test]
-fn the_limit_is_thirty() {
+fn list_limit_defaults_to_thirty() {
     let world = World::new();
     for n in 0..32 {
         world.open(&format!("b{n}"));
@@ -132,7 +132,7 @@ fn the_limit_is_thirty() {
 }
 
 #[test]
-fn one_that_cannot_be_read_is_a_warning() {
+fn unreadable_pull_in_list_is_a_warning() {
     let world = World::new();
     for branch in ["one", "two", "three"] {
         world.open(branch);
@@ -155,7 +155,7 @@ fn one_that_cannot_be_read_is_a_warning() {
     assert!(out.stderr_text().contains("refs/forge/pulls/2"), "{out:?}");
     let out = world.forge(&["pr", "view", "2"]).output().exits(1);
     assert!(out.stderr_text().contains("refs/forge/pulls/2"), "{out:?}");
-    // Everything else goes on.
+    // Other commands still work.
     world.forge(&["pr", "merge", "3", "--merge"]).ok();
     world.open("four");
     assert_eq!(world.json("4", "number")["number"], 4);

@@ -7,7 +7,7 @@ fn subject(world: &World) -> String {
 }
 
 #[test]
-fn the_three_methods() {
+fn merge_has_three_methods() {
     for (flag, parents) in [("--merge", 2), ("-s", 1), ("--rebase", 1)] {
         let world = World::with_pull();
         world
@@ -51,14 +51,14 @@ fn subject_body_and_address() {
 }
 
 #[test]
-fn the_default_message_names_it() {
+fn default_merge_message_names_pull() {
     let world = World::with_pull();
     world.forge(&["pr", "merge", "1", "--squash"]).ok();
     assert_eq!(subject(&world), "Title of feature (#1)");
 }
 
 #[test]
-fn the_branch_goes_when_asked() {
+fn merge_deletes_branch_on_request() {
     let world = World::with_pull();
     world
         .forge(&["pr", "merge", "1", "--merge", "--delete-branch"])
@@ -78,7 +78,7 @@ fn without_a_method_and_a_terminal() {
 }
 
 #[test]
-fn the_method_of_the_configuration() {
+fn merge_method_comes_from_configuration() {
     let world = World::with_pull();
     world
         .forge(&["config", "set", "merge.method", "rebase"])
@@ -91,7 +91,7 @@ fn the_method_of_the_configuration() {
 }
 
 #[test]
-fn a_merged_one_is_a_note() {
+fn merge_of_merged_pull_is_a_note() {
     let world = World::with_pull();
     world.forge(&["pr", "merge", "1", "--merge"]).ok();
     let before = world.git.refs();
@@ -125,7 +125,7 @@ fn leave_checkout_touches_no_work_tree() {
 }
 
 #[test]
-fn a_conflict_names_the_files_and_changes_nothing() {
+fn merge_conflict_names_files_and_changes_nothing() {
     let world = World::new();
     for (branch, text) in [("feature", "ours\n"), ("main", "theirs\n")] {
         if branch == "main" {
@@ -147,7 +147,7 @@ fn a_conflict_names_the_files_and_changes_nothing() {
 }
 
 #[test]
-fn a_branch_that_outlived_its_merge_goes_the_second_time() {
+fn repeated_merge_deletes_surviving_branch() {
     let world = World::with_pull();
     let head = world.git.oid("feature").unwrap();
     world.forge(&["pr", "merge", "1", "--merge", "-d"]).ok();
@@ -156,7 +156,7 @@ fn a_branch_that_outlived_its_merge_goes_the_second_time() {
     assert_eq!(world.git.oid("refs/heads/feature"), None);
 }
 
-/// Whoever chose the name of a branch is not whoever runs what a hint says.
+/// The author of a branch name must not run commands through a hint.
 #[test]
 fn names_in_commands_of_a_hint_are_quoted() {
     let world = World::new();
@@ -197,7 +197,7 @@ fn commit_after_merge_into_checked_out_base_keeps_merge() {
     assert_eq!(world.git.show("main", "feature.txt"), "one\ntwo\n");
 }
 
-/// A merge is killed while the files go along, and behind the move of the branch; git itself goes on.
+/// The merge is killed while files are updated, and after the branch moved; git itself continues.
 #[test]
 #[cfg(target_os = "linux")]
 fn commit_after_killed_merge_keeps_merge() {
@@ -279,7 +279,7 @@ fn delete_of_checked_out_head_switches_to_base_first() {
 }
 
 #[test]
-fn delete_of_head_that_cannot_be_left_warns_without_repeating() {
+fn undeletable_current_head_warns_without_repeating() {
     let world = World::with_pull();
     world.switch("feature");
     std::fs::write(world.git.path().join("feature.txt"), "mine\n").unwrap();
@@ -295,7 +295,7 @@ fn delete_of_head_that_cannot_be_left_warns_without_repeating() {
 }
 
 #[test]
-fn merge_keeps_the_directory_that_it_runs_in() {
+fn merge_keeps_the_current_directory() {
     let world = World::new();
     world.git.commit("main", "Add d", &[("d/f", Some("x\n"))]);
     world.git.commit("feature", "Go on", &[("d/f", None)]);
@@ -309,7 +309,7 @@ fn merge_keeps_the_directory_that_it_runs_in() {
 }
 
 #[test]
-fn merge_finds_the_work_tree_that_it_runs_in() {
+fn merge_finds_the_current_work_tree() {
     let world = World::with_pull();
     world.switch("main");
     let elsewhere = world.scratch.path("elsewhere");

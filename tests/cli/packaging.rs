@@ -1,5 +1,5 @@
-//! What is installed and published: man pages, the entry for the registry of MCP servers, the image
-//! and the skill for agents.
+//! Installed and published files: man pages, the MCP registry entry, the image and the skill for
+//! agents.
 
 use std::fs;
 
@@ -22,7 +22,7 @@ fn man_pages_cover_every_command() {
     run.ok();
     let page = file("docs/cli.md");
     let headings = page.lines().filter_map(|line| line.strip_prefix("## "));
-    // The short name of `forge pr checkout` has its page under the long one.
+    // The alias of `forge pr checkout` shares its page.
     let is_command = |name: &&str| name.starts_with("forge") && *name != "forge co";
     let commands: Vec<&str> = headings.filter(is_command).collect();
     assert!(commands.len() > 40, "{commands:?}");
@@ -38,7 +38,7 @@ fn man_pages_cover_every_command() {
     assert_ne!(why.code, Some(0), "{why:?}");
 }
 
-/// A text of a field, which has at most so many characters.
+/// A text field of at most `most` characters.
 fn text<'a>(of: &'a Value, name: &str, most: usize) -> Result<&'a str, String> {
     match of[name].as_str() {
         Some(text) if (1..=most).contains(&text.chars().count()) => Ok(text),
@@ -178,7 +178,7 @@ fn server_entry_and_image_are_of_this_version() {
 }
 
 #[test]
-fn skill_names_commands_and_tools_that_exist() {
+fn skill_names_existing_commands_and_tools() {
     let page = file("skills/forge/SKILL.md");
     let (front, body) = page
         .strip_prefix("---\n")
@@ -189,7 +189,7 @@ fn skill_names_commands_and_tools_that_exist() {
         let line = front.lines().find_map(|line| line.strip_prefix(name));
         line.and_then(|line| line.strip_prefix(": ")).unwrap()
     };
-    // The name is that of the directory.
+    // The name equals the directory's.
     assert_eq!(field("name"), "forge");
     assert!((1..=1_024).contains(&field("description").chars().count()));
     assert!(field("compatibility").chars().count() <= 500);

@@ -83,6 +83,18 @@ fn single_enter_publishes_nothing() {
 }
 
 #[test]
+fn edit_menu_without_colour_shows_the_cursor() {
+    let world = World::with_pull();
+    let run = world.forge(&["pr", "edit", "1"]).env("NO_COLOR", "1");
+    let mut terminal = Terminal::start(&run, 120, 40);
+    terminal.expect("❯ ⬚ Title");
+    terminal.send(DOWN);
+    terminal.expect("❯ ⬚ Body");
+    let out = terminal.interrupt();
+    assert_eq!(out.code, Some(2), "{}", out.text);
+}
+
+#[test]
 fn merge_shows_branches_checks_and_threads() {
     let hub = Hub::with_pull();
     hub.double.seed().check(REPO, 1, "CI", "build", "FAILURE");
@@ -114,7 +126,7 @@ fn merge_shows_branches_checks_and_threads() {
 }
 
 #[test]
-fn merge_message_is_edited_before_it_is_submitted() {
+fn merge_message_is_edited_before_submission() {
     let world = World::with_pull();
     let run = world
         .forge(&["pr", "merge", "1"])
@@ -136,6 +148,27 @@ fn merge_message_is_edited_before_it_is_submitted() {
     assert_eq!(out.code, Some(0), "{}", out.text);
     let subject = world.git.run(["log", "-1", "--format=%s", "main"]).text();
     assert_eq!(subject, "Typed subject\n");
+}
+
+#[test]
+fn merge_base_edited_behind_the_question_is_refused() {
+    let world = World::with_pull();
+    world.git.run(["branch", "release", "main"]).ok();
+    let before = world.git.run(["for-each-ref", "refs/heads"]).text();
+    let mut terminal = Terminal::start(&world.forge(&["pr", "merge", "1"]), 120, 40);
+    for question in ["What merge method", "Delete the branch"] {
+        terminal.expect(question);
+        terminal.send("\r");
+    }
+    terminal.expect("What's next?");
+    world.forge(&["pr", "edit", "1", "--base", "release"]).ok();
+    terminal.send("\r");
+    let out = terminal.finish();
+    assert_eq!(out.code, Some(1), "{}", out.text);
+    let said = out.plain();
+    assert!(said.contains("is 'release', not 'main'"), "{said}");
+    let after = world.git.run(["for-each-ref", "refs/heads"]).text();
+    assert_eq!(after, before);
 }
 
 #[test]
@@ -221,4 +254,22 @@ fn hostile_names_are_shown_harmless() {
             assert!(!out.text.contains(escape), "{line:?}: {:?}", out.text);
         }
     }
+}
+
+#[test]
+fn commit_subject_is_offered_harmless_as_title() {
+    let world = World::new();
+    let subject = "\u{1b}]0;owned\u{7}Fix \u{202e}it";
+    world
+        .git
+        .commit("hostile", subject, &[("a.txt", Some("one\n"))]);
+    let out = answer(
+        &world.forge(&["pr", "create", "-H", "hostile"]),
+        &[("Title", "\r"), ("Body", "\u{1b}")],
+    );
+    assert_eq!(out.code, Some(2), "{}", out.text);
+    for hostile in ["\u{1b}]0;", "\u{202e}"] {
+        assert!(!out.text.contains(hostile), "{:?}", out.text);
+    }
+    assert!(out.plain().contains("Fix <U+202E>it"), "{}", out.text);
 }

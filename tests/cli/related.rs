@@ -1,4 +1,4 @@
-//! What `forge pr context` relates pull requests by, and `forge pr list --touches`.
+//! Rules by which `forge pr context` relates pull requests, and `forge pr list --touches`.
 
 use forge_testkit::github::PullSeed;
 use serde_json::{Value, json};
@@ -150,7 +150,7 @@ fn r_002_9_related_pulls_cost_few_requests() {
 }
 
 #[test]
-fn touches_lists_pulls_that_change_a_path() {
+fn touches_lists_pulls_changing_a_path() {
     let world = World::with_pull();
     world.open("other");
     let list = |paths: &[&str]| {
@@ -173,7 +173,7 @@ fn touches_lists_pulls_that_change_a_path() {
 }
 
 #[test]
-fn touches_scan_is_bounded_and_told() {
+fn touches_scan_is_bounded_and_reported() {
     let hub = Hub::new();
     hub.double.seed().many_pulls(REPO, 320);
     let list = |path: &str, limit: &str| {

@@ -1,11 +1,11 @@
-//! Which repository is meant.
+//! How a command chooses its repository.
 
 use forge_testkit::{GitDir, Identity};
 
 use crate::world::World;
 
 #[test]
-fn every_way_to_name_one() {
+fn repository_is_found_by_every_name() {
     let world = World::with_pull();
     let path = world
         .git
@@ -78,9 +78,9 @@ fn bare_linked_and_sha256_repositories() {
     }
 }
 
-/// `safe.bareRepository` keeps git from what it comes across, not from what somebody names.
+/// `safe.bareRepository` restricts discovered repositories, not those that a user names.
 #[test]
-fn a_bare_repository_is_taken_by_its_path_and_no_other_way() {
+fn bare_repository_is_accepted_by_path_only() {
     let world = World::new();
     let bare = GitDir::init(&world.scratch.path("bare.git"), &["--bare"]);
     bare.commit("topic", "Change", &[("a", Some("x\n"))]);
@@ -115,7 +115,7 @@ fn a_bare_repository_is_taken_by_its_path_and_no_other_way() {
 }
 
 #[test]
-fn an_unknown_remote_is_named_and_local_is_offered() {
+fn unknown_remote_is_named_and_local_is_suggested() {
     let world = World::with_pull();
     world
         .git
@@ -145,7 +145,7 @@ fn outside_of_any_repository() {
 }
 
 #[test]
-fn git_that_is_too_old_is_named() {
+fn too_old_git_is_named() {
     let world = World::new();
     let old = world
         .scratch

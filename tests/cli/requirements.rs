@@ -1,4 +1,4 @@
-//! The requirements by number: what the page lists, and tests of those that no other file has.
+//! Requirements by number: the page's list, and tests of requirements without another file.
 
 mod earlier_sets;
 
@@ -270,7 +270,7 @@ pub fn page() -> String {
     page
 }
 
-/// 7 of `C-001-7`.
+/// Last number of a requirement: 7 of `C-001-7`.
 fn number_in_set(number: &str) -> usize {
     let last = number.rsplit('-').next().unwrap_or_default();
     last.parse().unwrap_or_default()
@@ -303,7 +303,7 @@ fn r_002_6_reviews_have_state_text_and_comments() {
 }
 
 #[test]
-fn r_002_7_failed_check_has_its_reason() {
+fn r_002_7_failed_check_has_a_reason() {
     let hub = Hub::with_pull();
     let mut seed = hub.double.seed();
     seed.check(REPO, 1, "CI", "build", "SUCCESS");
@@ -340,7 +340,7 @@ fn r_002_7_failed_check_has_its_reason() {
     let asked =
         |r: &forge_testkit::github::Recorded| r.operation.as_deref() == Some("CheckReasons");
     assert_eq!(hub.double.requests().iter().filter(|r| asked(r)).count(), 1);
-    // Where that cannot be read, the title stands, and the section says so.
+    // If the reasons cannot be read, the title stays and the section reports an error.
     hub.double
         .fault(Fault::status(502).on_operation("CheckReasons").always());
     let found = hub.context(&["1", "--json", "ciStatus,errors"]);
@@ -352,7 +352,7 @@ fn r_002_7_failed_check_has_its_reason() {
 }
 
 #[test]
-fn r_002_7_failed_check_has_the_end_of_its_log() {
+fn r_002_7_failed_check_has_end_of_log() {
     let hub = Hub::with_pull();
     let mut seed = hub.double.seed();
     let run = seed.check(REPO, 1, "CI", "build", "FAILURE");
@@ -424,7 +424,7 @@ fn r_002_14_risk_has_level_score_and_reasons() {
 }
 
 #[test]
-fn r_002_16_neither_jira_nor_a_clone_is_needed() {
+fn r_002_16_context_works_without_jira_or_clone() {
     let hub = Hub::with_pull();
     let empty = hub.scratch.path("empty");
     fs::create_dir(&empty).unwrap();
@@ -562,7 +562,7 @@ fn r_002_23_branch_names_a_ticket() {
 }
 
 #[test]
-fn c_002_4_reviewer_who_is_asked_again_is_pending() {
+fn c_002_4_reviewer_asked_again_is_pending() {
     let hub = Hub::with_pull();
     let mut seed = hub.double.seed();
     seed.collaborator(

@@ -1,7 +1,7 @@
 use crate::world::{World, rows};
 
 #[test]
-fn a_verdict_is_silent_on_standard_output() {
+fn review_verdict_prints_nothing_on_stdout() {
     let world = World::with_pull();
     let out = world
         .grace(&["pr", "review", "1", "--approve", "-b", "Good."])
@@ -74,7 +74,7 @@ fn comments_on_lines_become_threads() {
 }
 
 #[test]
-fn review_is_dismissed_by_its_id() {
+fn review_is_dismissed_by_id() {
     let world = World::with_pull();
     world.grace(&["pr", "review", "1", "-r", "-b", "No."]).ok();
     let id = world.json("1", "reviews")["reviews"][0]["id"].clone();
@@ -133,7 +133,7 @@ fn comments_on_lines_from_a_file() {
 }
 
 #[test]
-fn a_head_that_has_moved() {
+fn review_of_moved_head_is_refused() {
     let world = World::with_pull();
     let stale = world.git.oid("feature").unwrap();
     world

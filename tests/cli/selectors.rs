@@ -11,7 +11,7 @@ fn number(world: &World, args: &[&str]) -> String {
 }
 
 #[test]
-fn every_way_to_name_one() {
+fn pull_is_found_by_every_selector() {
     let world = World::with_pull();
     world.open("topic/two");
     let url = world.url(2);
@@ -35,7 +35,7 @@ fn no_selector_is_the_current_branch() {
 }
 
 #[test]
-fn another_repository_needs_a_selector() {
+fn repo_flag_needs_a_selector() {
     let world = World::with_pull();
     let path = world.git.path().display().to_string();
     let out = world.forge(&["pr", "view", "-R", &path]).output().exits(1);
@@ -47,7 +47,7 @@ fn another_repository_needs_a_selector() {
 }
 
 #[test]
-fn an_open_one_wins_over_a_closed_one() {
+fn open_pull_wins_over_closed_pull() {
     let world = World::with_pull();
     world.forge(&["pr", "close", "1"]).ok();
     assert_eq!(number(&world, &["feature"]), "1");
@@ -58,7 +58,7 @@ fn an_open_one_wins_over_a_closed_one() {
 }
 
 #[test]
-fn a_branch_with_two_open_ones_is_not_guessed() {
+fn branch_with_two_open_pulls_is_ambiguous() {
     let world = World::with_pull();
     world.feature("release");
     world
@@ -75,7 +75,7 @@ fn a_branch_with_two_open_ones_is_not_guessed() {
 }
 
 #[test]
-fn a_branch_whose_name_is_a_number() {
+fn numeric_selector_is_never_a_branch() {
     let world = World::with_pull();
     world.open("7");
     let out = world.forge(&["pr", "view", "7"]).output().exits(1);

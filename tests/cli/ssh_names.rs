@@ -65,7 +65,7 @@ impl Clone {
 const NUMBER: [&str; 6] = ["pr", "view", "--json", "number", "--jq", ".number"];
 
 #[test]
-fn the_host_is_the_one_that_ssh_goes_to() {
+fn remote_alias_resolves_to_ssh_host() {
     let clone = Clone::new();
     clone.git(&["remote", "add", "origin", "git@gh-work:octo/tools.git"]);
     assert_eq!(clone.forge(&NUMBER).text(), "1\n");
@@ -73,7 +73,7 @@ fn the_host_is_the_one_that_ssh_goes_to() {
 }
 
 #[test]
-fn the_fork_that_a_branch_is_pushed_to_is_found_by_it_too() {
+fn fork_remote_alias_resolves_to_ssh_host() {
     let clone = Clone::new();
     clone.git(&["remote", "add", "upstream", "git@gh-work:octo/tools.git"]);
     clone.git(&[
@@ -85,12 +85,12 @@ fn the_fork_that_a_branch_is_pushed_to_is_found_by_it_too() {
     clone.git(&["config", "branch.work.remote", "origin"]);
     clone.git(&["config", "branch.work.merge", "refs/heads/work"]);
     assert_eq!(clone.forge(&NUMBER).text(), "2\n");
-    // Once for each name.
+    // ssh is asked once for each name.
     assert_eq!(clone.asked(), ["-G gh-work", "-G gh-home"]);
 }
 
 #[test]
-fn a_known_host_is_not_asked_about() {
+fn known_host_is_not_resolved_by_ssh() {
     let clone = Clone::new();
     let url = "git@github.localhost:octo/tools.git";
     clone.git(&["remote", "add", "origin", url]);
@@ -101,7 +101,7 @@ fn a_known_host_is_not_asked_about() {
 }
 
 #[test]
-fn an_unknown_host_is_named_as_ssh_names_it() {
+fn unknown_host_is_named_as_ssh_resolves() {
     let clone = Clone::new();
     clone.git(&["remote", "add", "origin", "git@inner:octo/tools.git"]);
     let out = clone.forge(&["pr", "list"]).output().exits(1);

@@ -27,7 +27,7 @@ fn close_and_reopen_speak_on_standard_error() {
 }
 
 #[test]
-fn what_is_so_already_is_a_note_and_no_failure() {
+fn repeated_state_change_is_a_note() {
     let world = World::with_pull();
     let out = world.forge(&["pr", "reopen", "1"]).output().success();
     assert!(out.stderr_text().contains("already open"), "{out:?}");
@@ -72,7 +72,7 @@ fn r_000_19_ready_and_undo() {
 }
 
 #[test]
-fn a_merged_one_stays_merged() {
+fn merged_pull_stays_merged() {
     let world = World::with_pull();
     world.forge(&["pr", "merge", "1", "--merge"]).ok();
     for args in [["pr", "close", "1"], ["pr", "reopen", "1"]] {

@@ -1,7 +1,7 @@
 use crate::world::World;
 
 #[test]
-fn three_sections() {
+fn status_has_three_sections() {
     let world = World::with_pull();
     world.feature("theirs");
     world
@@ -21,7 +21,7 @@ fn three_sections() {
 }
 
 #[test]
-fn nothing_to_say() {
+fn status_without_pulls_says_none() {
     let world = World::new();
     let text = world.forge(&["pr", "status"]).text();
     assert!(
@@ -50,7 +50,7 @@ fn as_json() {
 }
 
 #[test]
-fn checks_are_not_possible_here_and_say_so() {
+fn checks_on_local_repository_are_refused() {
     let world = World::with_pull();
     let out = world.forge(&["pr", "checks", "1"]).output().exits(1);
     assert!(out.stderr_text().contains("not possible here"), "{out:?}");

@@ -17,7 +17,7 @@ fn show(run: &Run, columns: u16) -> TtyOutput {
 }
 
 #[test]
-fn a_list_has_a_head_columns_and_colours() {
+fn list_has_heading_columns_and_colours() {
     let world = World::with_pull();
     let out = show(&world.forge(&["pr", "list"]), 100);
     let plain = world.stable(&out.plain());
@@ -33,7 +33,7 @@ fn a_list_has_a_head_columns_and_colours() {
 }
 
 #[test]
-fn a_table_fits_its_terminal() {
+fn table_fits_the_terminal() {
     let world = World::new();
     world.feature("feature");
     let title = "word ".repeat(50);
@@ -99,7 +99,7 @@ fn colour_can_be_switched_off() {
 }
 
 #[test]
-fn a_body_is_rendered() {
+fn body_is_rendered_as_markdown() {
     let world = World::new();
     world.feature("feature");
     let body = "# Heading\n\nSome **bold** text.\n\n- one\n- two\n\n```rust\nfn f() {}\n```\n";
@@ -120,14 +120,14 @@ fn a_body_is_rendered() {
 }
 
 #[test]
-fn a_diff_is_coloured() {
+fn diff_is_coloured() {
     let world = World::with_pull();
     let out = show(&world.forge(&["pr", "diff", "1"]), 80);
     assert!(out.text.contains("\u{1b}[32m+one"), "{:?}", out.text);
 }
 
 #[test]
-fn nothing_found_is_said() {
+fn empty_list_on_terminal_says_none() {
     let world = World::new();
     let out = show(&world.forge(&["pr", "list"]), 80);
     let plain = world.stable(&out.plain());
@@ -150,7 +150,7 @@ fn long_output_goes_through_the_pager() {
 }
 
 #[test]
-fn the_merge_method_is_asked_for() {
+fn merge_method_is_asked_for() {
     let world = World::with_pull();
     let mut terminal = Terminal::start(&world.forge(&["pr", "merge", "1"]), 80, 24);
     terminal.expect("What merge method");
@@ -160,7 +160,7 @@ fn the_merge_method_is_asked_for() {
 }
 
 #[test]
-fn a_forced_terminal_is_as_wide_as_it_says() {
+fn forced_terminal_has_configured_width() {
     let world = World::new();
     world.feature("feature");
     let title = "word ".repeat(50);
@@ -185,11 +185,11 @@ fn a_forced_terminal_is_as_wide_as_it_says() {
     assert!(row.chars().count() <= 50, "{row:?}");
 }
 
-/// What takes off a spinner: back to the margin, and the line cleared.
+/// Sequence that removes a spinner: back to the margin, and the line cleared.
 const CLEARED: &str = "\r\u{1b}[K";
 
 #[test]
-fn a_long_wait_is_shown_until_it_is_over() {
+fn long_wait_shows_progress_until_done() {
     let hub = Hub::with_pull();
     let wait = Duration::from_millis(700);
     hub.double.fault(Fault::delayed(wait).always());
@@ -201,7 +201,7 @@ fn a_long_wait_is_shown_until_it_is_over() {
     assert!(!after.contains("Reading"), "{:?}", out.text);
     let out = show(&hub.forge(&["pr", "close", "1", "-R", REPO]), 80);
     assert!(out.text.contains(" Writing (pr.close)"), "{:?}", out.text);
-    // On a pipe nobody waits in front of it.
+    // Piped output needs no progress.
     let out = hub.forge(&["pr", "list", "-R", REPO]).output().success();
     assert!(out.stderr.is_empty(), "{out:?}");
 }

@@ -121,7 +121,7 @@ fn unprinted_writes_are_said_to_be_done() {
 }
 
 #[test]
-fn writes_that_print_nothing_succeed_without_output() {
+fn silent_writes_succeed_without_output() {
     for output in [full, unread] {
         let staged = Staged::new();
         for line in SILENT {
@@ -154,7 +154,7 @@ fn unread_reads_are_silent_and_unprinted_ones_fail() {
 }
 
 #[test]
-fn unprinted_write_on_github_has_its_url() {
+fn unprinted_write_on_github_names_url() {
     let hub = Hub::new();
     let create = [
         "pr", "create", "-H", "feature", "-t", "T", "-b", "B", "-R", REPO,
@@ -188,7 +188,7 @@ fn rate_limit_wait_is_said() {
 }
 
 #[test]
-fn write_that_was_not_sent_says_so() {
+fn unsent_write_is_reported_as_unsent() {
     let hub = Hub::with_pull();
     let limited = |seconds| Fault::secondary(403, Some(seconds)).on_mutations().always();
     // Longer than the deadline, but not than the budget for waits.
@@ -205,7 +205,7 @@ fn write_that_was_not_sent_says_so() {
     hub.double.fault(limited(3600));
     let said = hub.forge(&COMMENT).output().exits(1).stderr_text();
     assert!(said.contains("(nothing was written)"), "{said}");
-    // Nobody listens there.
+    // No server listens there.
     let nobody = "http://127.0.0.1:1";
     let run = hub
         .forge(&COMMENT)

@@ -1,8 +1,8 @@
 //! The verdict of `pr context` against what a merge then does: the double enforces the rules of a
 //! base branch as GitHub documents them.
 //!
-//! What is unmet, and wanted by anybody but this program, makes the forge refuse. What this program
-//! alone wants stops no merge.
+//! An unmet requirement of the forge makes it refuse the merge. Requirements of this program alone
+//! stop no merge.
 
 use forge_testkit::{
     Identity,
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::hub::{Hub, REPO};
 
-/// What comes of a merge.
+/// Result of a merge.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Ends {
     Merged,
@@ -27,9 +27,9 @@ enum Ends {
     RefusedHere,
     /// Refused by this program, until the viewer says that the rules are to be passed over.
     Bypassed,
-    /// Nothing is done: it was merged before.
+    /// Unchanged: already merged.
     AlreadyMerged,
-    /// Nothing is done: it is in the queue.
+    /// Unchanged: already in the queue.
     AlreadyQueued,
 }
 use Ends::{AlreadyMerged, AlreadyQueued, Bypassed, Merged, Queued, Refused, RefusedHere};
@@ -176,7 +176,7 @@ impl Situation {
 }
 
 impl Hub {
-    /// `forge` with somebody's token.
+    /// `forge` with an account's token.
     fn run_as(&self, login: &str, args: &[&str]) -> forge_testkit::Run {
         let token = match login {
             "ada" => crate::hub::TOKEN.to_owned(),
@@ -654,7 +654,7 @@ const CHECKS: &[Situation] = &[
     ),
 ];
 
-/// Where a ruleset holds at all.
+/// Conditions under which a ruleset applies at all.
 const REACH: &[Situation] = &[
     situation(
         "ruleset that only evaluates",
@@ -1090,36 +1090,36 @@ fn check_all(situations: &[Situation]) {
 }
 
 #[test]
-fn verdict_on_reviews_is_what_a_merge_does() {
+fn verdict_on_reviews_agrees_with_merge() {
     check_all(REVIEWS);
 }
 
 #[test]
-fn verdict_on_code_owners_is_what_a_merge_does() {
+fn verdict_on_code_owners_agrees_with_merge() {
     check_all(OWNERS);
 }
 
 #[test]
-fn verdict_on_checks_is_what_a_merge_does() {
+fn verdict_on_checks_agrees_with_merge() {
     check_all(CHECKS);
 }
 
 #[test]
-fn verdict_on_reach_of_rulesets_is_what_a_merge_does() {
+fn verdict_on_reach_of_rulesets_agrees_with_merge() {
     check_all(REACH);
 }
 
 #[test]
-fn verdict_on_history_is_what_a_merge_does() {
+fn verdict_on_history_agrees_with_merge() {
     check_all(HISTORY);
 }
 
 #[test]
-fn verdict_on_who_may_merge_is_what_a_merge_does() {
+fn verdict_on_permission_agrees_with_merge() {
     check_all(PEOPLE);
 }
 
 #[test]
-fn verdict_on_states_is_what_a_merge_does() {
+fn verdict_on_states_agrees_with_merge() {
     check_all(STATES);
 }

@@ -1,7 +1,7 @@
 use crate::world::{DATE, World};
 
 #[test]
-fn the_header_the_line_and_the_body() {
+fn view_prints_header_line_and_body() {
     let world = World::with_pull();
     world
         .forge(&[
@@ -29,7 +29,7 @@ fn the_header_the_line_and_the_body() {
 }
 
 #[test]
-fn states_in_words() {
+fn view_names_states_in_words() {
     let world = World::with_pull();
     let state = || {
         let text = world.forge(&["pr", "view", "1"]).text();
@@ -99,7 +99,7 @@ fn reviewers_with_their_opinions() {
 }
 
 #[test]
-fn the_history() {
+fn view_prints_the_history() {
     let world = World::with_pull();
     world.grace(&["pr", "close", "1"]).ok();
     world.forge(&["pr", "reopen", "1"]).ok();
@@ -116,7 +116,7 @@ fn the_history() {
 }
 
 #[test]
-fn a_long_one_in_the_current_branch() {
+fn long_pull_of_current_branch_is_shown() {
     let world = World::with_pull();
     world.switch("feature");
     let text = world.forge(&["pr", "view"]).text();
@@ -124,7 +124,7 @@ fn a_long_one_in_the_current_branch() {
 }
 
 #[test]
-fn one_whose_head_branch_is_gone() {
+fn pull_with_deleted_head_is_shown() {
     let world = World::with_pull();
     world.git.delete_branch("feature");
     let out = world.forge(&["pr", "view", "1"]).output().success();

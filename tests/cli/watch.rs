@@ -104,7 +104,7 @@ fn watch_deadline_is_pending_and_never_green() {
 }
 
 #[test]
-fn watch_until_review_or_state_tells_what_came() {
+fn watch_until_review_or_state_prints_event() {
     let hub = Hub::with_pull();
     let out = hub.watch_while(&["--until", "review"], |hub| {
         let mut seed = hub.double.seed();
@@ -119,13 +119,13 @@ fn watch_until_review_or_state_tells_what_came() {
         lines(&out.exits(0)),
         ["state\t\topen\tmerged", "end\tstate\t\tpassed"]
     );
-    // Nothing more is going to happen to it.
+    // A merged pull request changes no more, so the watch ends.
     let out = hub.watch(&["--until", "review"]).output().exits(0);
     assert_eq!(lines(&out), ["end\t\t\tpassed"]);
 }
 
 #[test]
-fn watch_until_verdict_prints_requirements_that_change() {
+fn watch_until_verdict_prints_changed_requirements() {
     let hub = Hub::with_pull();
     let mut seed = hub.double.seed();
     seed.review(REPO, 1, "ada", ReviewState::Approved, "Good.");
@@ -151,9 +151,9 @@ fn watch_until_verdict_prints_requirements_that_change() {
     assert_eq!(verdict, wanted);
 }
 
-/// The rules that the watch goes by are those of the end.
+/// The verdict at the end follows the rules at the end.
 #[test]
-fn watch_verdict_heeds_a_ruleset_that_came() {
+fn watch_verdict_heeds_a_new_ruleset() {
     let hub = Hub::with_pull();
     let parameters = json!({ "required_status_checks": [{ "context": "deploy" }] });
     let ruleset = Ruleset {
@@ -182,7 +182,7 @@ fn watch_verdict_heeds_a_ruleset_that_came() {
 }
 
 #[test]
-fn watch_rules_that_failed_are_read_again() {
+fn watch_retries_failed_rules_request() {
     let hub = Hub::with_pull();
     let rules = format!("/repos/{REPO}/rules/branches/main");
     hub.double.fault(Fault::status(403).on_path(&rules));
@@ -221,7 +221,7 @@ fn watch_look_costs_one_request() {
         assert_eq!(counts.rest, rules, "{until}");
     }
     hub.double.reset_record();
-    let more = ["--until", "verdict", "--timeout", "400ms"];
+    let more = ["--until", "verdict", "--timeout", "3s"];
     let _ = hub.watch(&more).output().exits(8);
     let counts = hub.double.counts();
     assert!(counts.queries > 2, "{counts:?}");
@@ -240,7 +240,7 @@ fn watch_says_when_a_rate_limit_resets() {
 }
 
 #[test]
-fn watch_of_local_pull_waits_for_its_state() {
+fn watch_of_local_pull_waits_for_state() {
     let world = World::with_pull();
     let out = world.forge(&["pr", "watch", "1"]).output().exits(1);
     let said = out.stderr_text();
@@ -263,7 +263,7 @@ fn watch_of_local_pull_waits_for_its_state() {
 }
 
 #[test]
-fn watch_of_tangled_pull_waits_for_its_state() {
+fn watch_of_tangled_pull_waits_for_state() {
     let t = Tangled::new();
     let uri = t.open("topic");
     let watch = |more: &[&str]| {
@@ -285,7 +285,7 @@ fn watch_of_tangled_pull_waits_for_its_state() {
     assert_eq!(lines(&out), closed);
 }
 
-/// A watch that goes on for an hour, and its first line.
+/// A watch that would run for an hour, and its first line.
 fn endless(hub: &Hub) -> (Child, BufReader<std::process::ChildStdout>) {
     let more = ["--interval", "1h", "--timeout", "1h"];
     let args = ["pr", "watch", "1", "-R", REPO];
@@ -308,7 +308,7 @@ fn watch_without_a_reader_ends() {
 }
 
 #[test]
-fn watch_that_is_interrupted_says_what_it_saw() {
+fn interrupted_watch_prints_last_state() {
     let hub = Hub::with_pull();
     let (mut child, _output) = endless(&hub);
     let pid = child.id().to_string();

@@ -131,7 +131,7 @@ fn tables_on_a_pipe_are_not_cut() {
 }
 
 #[test]
-fn configured_definition_is_the_one_that_is_shown() {
+fn configured_definition_is_shown() {
     let world = World::new();
     world.define(|text| text.replace("Human Needed", "Person Needed"));
     let text = world.forge(&["workflow", "show"]).text();
@@ -173,7 +173,7 @@ fn definition_in(world: &World, branch: &str, change: impl FnOnce(String) -> Str
 }
 
 #[test]
-fn definition_of_a_head_says_nothing_about_its_merge() {
+fn head_definition_has_no_effect_on_merge() {
     let world = World::with_issues(1);
     definition_in(&world, "main", |text| text);
     world.set("workflow.definition", "repo:workflow.toml");
@@ -183,13 +183,13 @@ fn definition_of_a_head_says_nothing_about_its_merge() {
         text.replace("name = \"Done\"", "name = \"Mine\"")
             .replace("\"Done\"", "\"Mine\"")
     });
-    // Neither of a head that is checked out ...
+    // A checked-out head's definition does not count ...
     world.switch("work");
     let shown = world.workflow(&["show"]);
     assert!(!shown.to_string().contains("Mine"), "{shown}");
     let create = ["pr", "create", "-H", "work", "-t", "x", "-b", "y"];
     world.now(&[&create[..], &["--closes", "1"]].concat()).ok();
-    // ... nor of one that is merged.
+    // ... nor a merged head's.
     let merged = world.now(&["pr", "merge", "1", "--merge"]);
     let said = merged.output().success().stderr_text();
     assert_eq!(said, "moved: #1: In Review -> Done (closed)\n");
@@ -198,7 +198,7 @@ fn definition_of_a_head_says_nothing_about_its_merge() {
 }
 
 #[test]
-fn definition_that_the_default_branch_lacks_is_named() {
+fn definition_missing_on_default_branch_is_named() {
     let world = World::with_issues(1);
     world.set("workflow.definition", "repo:workflow.toml");
     let out = world.workflow_fails(&["position", "1"], 1).stderr_text();
@@ -211,7 +211,7 @@ fn definition_that_the_default_branch_lacks_is_named() {
 fn definition_by_a_relative_path_is_refused() {
     let world = World::with_issues(1);
     definition_in(&world, "work", |text| text);
-    // It would be the file of whatever is checked out, a head under review too.
+    // A relative path would mean the file of the checked-out branch, a head under review too.
     world.switch("work");
     world.set("workflow.definition", "workflow.toml");
     let out = world.workflow_fails(&["position", "1"], 1).stderr_text();

@@ -97,7 +97,7 @@ fn claim_in_time(world: &World, holder: &str) -> Output {
 }
 
 #[test]
-fn killed_holder_loses_its_claim_after_the_lease() {
+fn killed_holder_loses_claim_after_lease() {
     let world = World::with_issues(1);
     world.put("1", "Research Needed");
     let script = "id=$(\"$FORGE\" workflow claim 1 -c research --holder holder-1 --lease 3 \\\n\
@@ -134,7 +134,7 @@ fn killed_holder_loses_its_claim_after_the_lease() {
 }
 
 #[test]
-fn stale_holder_is_refused_by_its_claim_id() {
+fn stale_claim_id_is_refused() {
     let world = World::with_issues(1);
     world.put("1", "Research Needed");
     let stale = world.claim("1", "research", &["--holder", "first"]);
@@ -218,7 +218,7 @@ fn closed_issue_is_not_claimed() {
 }
 
 #[test]
-fn claim_of_a_group_that_is_behind_warns_or_is_refused() {
+fn claim_in_lagging_group_warns_or_is_refused() {
     let world = World::with_issues(2);
     world.edit("2", &["--parent", "1"]);
     world.put("1", "Ready for Plan");

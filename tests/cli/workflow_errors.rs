@@ -2,7 +2,7 @@
 
 use crate::world::World;
 
-/// What is said of a move that is refused; the issue stays as it is.
+/// Checks the message of a refused move; the issue stays unchanged.
 fn refused(state: &str, command: &[&str], says: &[&str]) {
     let world = World::with_issues(1);
     world.put("1", "Backlog");
@@ -42,7 +42,7 @@ fn r_001_15_2_unknown_command_names_the_nearest() {
 }
 
 #[test]
-fn r_001_15_3_lock_of_triage_lists_who_locks() {
+fn r_001_15_3_lock_of_triage_lists_locking_commands() {
     let says = [
         "__LOCK__ is not for ralph_triage",
         "ralph_research (Research in Progress)",
@@ -52,7 +52,7 @@ fn r_001_15_3_lock_of_triage_lists_who_locks() {
 }
 
 #[test]
-fn r_001_15_4_lock_of_review_lists_who_locks() {
+fn r_001_15_4_lock_of_review_lists_locking_commands() {
     let says = [
         "__LOCK__ is not for ralph_review",
         "ralph_plan (Plan in Progress)",
@@ -72,7 +72,7 @@ fn r_001_15_5_complete_of_triage_is_ambiguous() {
 }
 
 #[test]
-fn r_001_15_6_complete_of_hero_lists_who_completes() {
+fn r_001_15_6_complete_of_hero_lists_completing_commands() {
     let says = [
         "__COMPLETE__ is not for ralph_hero",
         "ralph_impl (In Review)",
@@ -95,7 +95,7 @@ fn r_001_15_7_unknown_intent_lists_the_intents() {
 }
 
 #[test]
-fn r_001_15_8_state_of_another_command_lists_its_own() {
+fn r_001_15_8_state_of_another_command_lists_own_states() {
     let says = [
         "Ready for Plan is no state for ralph_impl",
         "it has In Progress, In Review, Human Needed",
@@ -161,7 +161,7 @@ fn r_001_6_unknown_target_lists_the_states() {
 }
 
 #[test]
-fn r_001_10_pick_refuses_what_cannot_be_picked() {
+fn r_001_10_pick_refuses_unpickable_states() {
     let world = World::with_issues(1);
     for (args, why, retry) in [
         (

@@ -1,4 +1,4 @@
-//! What the commands of a workflow do with issues.
+//! Effects of workflow commands on issues.
 
 use serde_json::{Value, json};
 
@@ -175,7 +175,7 @@ fn r_001_7_advance_without_children_is_empty() {
 }
 
 #[test]
-fn parent_advances_when_its_children_are_at_a_gate() {
+fn parent_advances_when_children_reach_a_gate() {
     let world = World::with_issues(3);
     for child in ["2", "3"] {
         world.edit(child, &["--parent", "1"]);
@@ -239,7 +239,7 @@ fn r_001_22_t4_pick_takes_the_urgent_the_small_the_old() {
 }
 
 #[test]
-fn r_001_9_nothing_to_pick_is_exit_code_8() {
+fn r_001_9_empty_pick_exits_with_8() {
     let world = World::with_issues(1);
     let args = ["workflow", "pick", "--state", "Ready for Plan"];
     let out = world.now(&args).output().exits(8);
@@ -428,7 +428,7 @@ fn issue_is_named_by_number_url_or_repository() {
 }
 
 #[test]
-fn init_makes_what_the_labels_need_once() {
+fn init_makes_missing_labels_once() {
     let world = World::with_issues(1);
     world.set("workflow.label_prefix", "state: ");
     let dry = world.workflow(&["init", "--dry-run"]);

@@ -1,4 +1,4 @@
-//! What a merge does with the issues that its pull request closes.
+//! Effects of a merge on the issues that its pull request closes.
 
 use forge_testkit::Output;
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ fn reconcile(world: &World, pull: &str) -> Value {
     world.workflow(&["reconcile", pull])
 }
 
-/// What became of each issue, without reasons.
+/// Numbers of transitioned, failed and skipped issues.
 fn counts(report: &Value) -> [usize; 3] {
     ["transitioned", "failed", "skipped"].map(|list| report[list].as_array().unwrap().len())
 }
@@ -40,7 +40,7 @@ fn comments(world: &World, issue: &str) -> Vec<String> {
 }
 
 #[test]
-fn create_writes_the_lines_that_close() {
+fn create_writes_closing_lines() {
     let world = World::with_issues(2);
     let out = open(&world, "one", &["1,#2", "1"]);
     assert_eq!(out.stderr_text(), "");
@@ -125,7 +125,7 @@ fn r_000_22_failed_transition_never_fails_the_merge() {
     );
     assert_eq!(world.json("1", "state")["state"], "MERGED");
     assert!(world.is_open("1"));
-    // Once the configuration is right, the rest is done.
+    // With a correct configuration, the rest is done.
     world.now(&["config", "unset", "workflow.definition"]).ok();
     assert_eq!(counts(&reconcile(&world, "1")), [1, 0, 0]);
     assert!(!world.is_open("1"));
@@ -156,7 +156,7 @@ fn r_000_23_refused_merge_moves_nothing() {
 fn r_000_24_reconcile_twice_equals_once() {
     let world = World::with_issues(2);
     open(&world, "one", &["1,2"]);
-    // Merged by git, with nobody there to move issues.
+    // Merged by git, so no program moved issues.
     world.set("workflow.store", "fields");
     world.set("workflow.definition", "/nowhere/workflow.toml");
     merge(&world, "1");
@@ -185,14 +185,14 @@ fn r_000_24_reconcile_twice_equals_once() {
         text.stderr_text().contains("no issue is left to move"),
         "{text:?}"
     );
-    // What a person does afterwards stays.
+    // Later changes by a person stay.
     world.workflow(&["set-state", "2", "Backlog", "-c", "split"]);
     assert_eq!(counts(&reconcile(&world, "1")), [0, 0, 2]);
     assert_eq!(world.state("2"), "Backlog");
 }
 
 #[test]
-fn issue_that_a_merge_left_in_review_goes_on() {
+fn issue_left_in_review_by_merge_advances() {
     let world = World::with_issues(1);
     world.define(|text| {
         format!(
@@ -257,7 +257,7 @@ fn merge_into_another_branch_moves_nothing() {
 }
 
 #[test]
-fn merge_ends_the_claim_of_its_issue() {
+fn merge_ends_claim_of_linked_issue() {
     let world = World::with_issues(1);
     world.set("workflow.store", "fields");
     world.put("1", "Plan in Review");

@@ -6,7 +6,7 @@ use forge_testkit::{Identity, forge_binary, workspace_root};
 
 use crate::world::World;
 
-/// What is typed in the `console` blocks of a section, each with what is printed.
+/// Lines typed in the `console` blocks of a section, each with its output.
 fn typed(page: &str, section: &str) -> Vec<(String, String)> {
     let section = page.split(&format!("\n## {section}\n")).nth(1).unwrap();
     let section = section.split("\n## ").next().unwrap();
@@ -59,7 +59,7 @@ fn shown(text: &str, world: &World) -> String {
 }
 
 #[test]
-fn worked_example_of_the_page_runs_as_it_is_written() {
+fn worked_example_of_the_page_runs_as_written() {
     let page = fs::read_to_string(workspace_root().join("docs/workflow.md")).unwrap();
     let steps = typed(&page, "A worked example");
     assert!(steps.len() >= 20, "the page has {} steps", steps.len());

@@ -322,10 +322,10 @@ fn value(hub: &Hub, board: Id, field: &str) -> Option<String> {
 }
 
 #[test]
-fn story_runs_on_the_board_of_an_organisation_or_person() {
+fn story_runs_on_organisation_and_personal_boards() {
     for (owner, options) in [
         ("octo", &["Todo", "In Progress", "Done"][..]),
-        // A board without the option is moved all the same.
+        // An issue moves even if the board lacks the option.
         ("ada", &["Later"]),
     ] {
         let number = if owner == "octo" { 2 } else { 1 };
@@ -341,7 +341,7 @@ fn story_runs_on_the_board_of_an_organisation_or_person() {
 }
 
 #[test]
-fn board_is_reached_with_its_own_token() {
+fn board_is_reached_with_own_token() {
     let hub = hub("store = \"fields\"\nboard = \"octo/2\"");
     {
         let mut seed = hub.double.seed();
@@ -387,7 +387,7 @@ fn story_runs_on_tangled() {
                 assert_eq!(made.filter(name).count(), 11);
             }
             false => {
-                // One definition holds the states as its values.
+                // A single label definition holds the states as its values.
                 let states = made.find(|label| label["name"] == "Workflow State");
                 let states = &states.unwrap()["valueType"]["enum"];
                 assert_eq!(states.as_array().unwrap().len(), 11, "{states}");
@@ -397,7 +397,7 @@ fn story_runs_on_tangled() {
 }
 
 #[test]
-fn board_field_and_option_that_are_missing_are_named() {
+fn missing_board_field_and_option_are_named() {
     let hub = hub("store = \"fields\"\nboard = \"octo/9\"");
     hub.double.seed().open_issue(REPO, "grace", "It breaks", "");
     let stage = on_hub(&hub, false, &[]);
@@ -416,7 +416,7 @@ fn board_field_and_option_that_are_missing_are_named() {
     stage.fails(&to, 1, "forge workflow init");
     stage.json(&["init"]);
     assert_eq!(stage.json(&to)["newState"], "Backlog");
-    // An option that a person has renamed on the board is one that is missing.
+    // An option renamed on the board counts as missing.
     {
         let mut seed = hub.double.seed();
         let fields = seed.projects.values_mut().flat_map(|p| &mut p.fields);
@@ -437,7 +437,7 @@ fn board_field_and_option_that_are_missing_are_named() {
 }
 
 #[test]
-fn group_over_two_hundred_says_that_it_is_cut() {
+fn group_over_two_hundred_is_marked_truncated() {
     let hub = hub("store = \"labels\"");
     {
         let mut seed = hub.double.seed();

@@ -30,13 +30,13 @@ impl World {
             .without_env("GIT_COMMITTER_DATE")
     }
 
-    /// What `forge workflow` prints as JSON.
+    /// JSON output of `forge workflow`.
     pub fn workflow(&self, args: &[&str]) -> Value {
         let all = [&["workflow"], args, &["--json"]].concat();
         self.now(&all).output().success().json()
     }
 
-    /// What `forge workflow` does, which fails.
+    /// Runs `forge workflow`, expecting this exit code.
     pub fn workflow_fails(&self, args: &[&str], code: i32) -> Output {
         let all = [&["workflow"], args].concat();
         self.now(&all).output().exits(code)
@@ -79,7 +79,6 @@ impl World {
         }
     }
 
-    /// Whether an issue is open.
     pub fn is_open(&self, issue: &str) -> bool {
         let found = self.now(&["issue", "view", issue, "--json", "state"]);
         found.output().success().json()["state"] == "OPEN"

@@ -36,7 +36,7 @@ impl World {
         self.forge_as(&Identity::GRACE, args)
     }
 
-    /// `forge` as somebody.
+    /// `forge` as the given person.
     pub fn forge_as(&self, who: &Identity, args: &[&str]) -> Run {
         self.scratch
             .forge(self.git.path(), who)

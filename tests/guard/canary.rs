@@ -6,7 +6,7 @@ use forge_testkit::{CANARY, workspace_root};
 
 use crate::sources::files;
 
-/// Where the word itself is kept.
+/// File that holds the word itself.
 const KEPT: &str = "crates/forge-testkit/src/canary.txt";
 
 #[test]
@@ -28,7 +28,7 @@ fn no_snapshot_and_no_page_has_a_token() {
 }
 
 #[test]
-fn production_code_does_not_know_the_word() {
+fn production_code_lacks_the_canary() {
     let inside = |name: &std::path::Path| {
         let parts: Vec<_> = name.iter().map(|part| part.to_string_lossy()).collect();
         parts.first().is_some_and(|p| p == "crates")
@@ -43,7 +43,7 @@ fn production_code_does_not_know_the_word() {
 }
 
 #[test]
-fn the_tokens_of_tests_have_the_word() {
+fn test_tokens_contain_the_canary() {
     let makers = ["FixedToken::new(\"", "Secret::new(\""];
     let of_a_test = |name: &std::path::Path| name.iter().any(|part| part == "tests");
     for name in files().into_iter().filter(|name| of_a_test(name)) {

@@ -17,7 +17,7 @@ const LAYERS: &[&[&str]] = &[
 /// Outside the layers: what they may use of ours.
 const ASIDE: &[(&str, &[&str])] = &[("forge-testkit", &["forge-core", "forge"]), ("xtask", &[])];
 
-/// What may use all of ours.
+/// The package that may use all of ours.
 const TESTS: &str = "forge-tests";
 
 /// All that `forge-core` may be built on.
@@ -26,7 +26,7 @@ const CORE: &[&str] = &[
     "chrono",
     "futures",
     "percent-encoding",
-    // What a text names is outside of its code: that takes a reader of Markdown.
+    // References in code blocks do not count, which takes a reader of Markdown.
     "pulldown-cmark",
     "serde",
     "serde_json",
@@ -104,7 +104,7 @@ fn every_crate_has_a_place() {
 }
 
 #[test]
-fn tests_of_a_crate_use_what_is_below_it_and_the_test_kit() {
+fn crate_tests_depend_on_lower_layers_and_testkit() {
     let metadata = Metadata::read();
     for package in metadata.members().filter(|p| layer(&p.name).is_some()) {
         for dependency in package
@@ -123,7 +123,7 @@ fn tests_of_a_crate_use_what_is_below_it_and_the_test_kit() {
 }
 
 #[test]
-fn the_core_stays_small() {
+fn core_dependencies_are_on_the_list() {
     let metadata = Metadata::read();
     let core = metadata.member("forge-core");
     let allowed: BTreeSet<_> = CORE.iter().copied().collect();
@@ -145,7 +145,7 @@ fn the_core_stays_small() {
 }
 
 #[test]
-fn licences_are_ones_that_we_know() {
+fn licences_are_on_the_list() {
     for package in Metadata::read().all() {
         let read = BY_TEXT.iter().find(|(name, _)| *name == package.name);
         let licence = match (package.license.as_deref(), read) {
@@ -158,7 +158,7 @@ fn licences_are_ones_that_we_know() {
 }
 
 #[test]
-fn one_tls_and_no_c_library_for_it() {
+fn dependencies_have_no_c_tls_library() {
     for package in Metadata::read().all() {
         assert!(
             !FORBIDDEN.contains(&package.name.as_str()),
@@ -168,7 +168,7 @@ fn one_tls_and_no_c_library_for_it() {
     }
 }
 
-/// Whether an SPDX expression (or cargo's old form with slashes) can be satisfied.
+/// True if an SPDX expression (or cargo's old form with slashes) can be satisfied.
 fn acceptable(expression: &str) -> bool {
     let expression = expression.replace(['(', ')'], "").replace('/', " OR ");
     !expression.trim().is_empty()

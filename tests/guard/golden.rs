@@ -1,5 +1,5 @@
-//! Every method of a backend has a golden test on GitHub's answers: what is sent for it, and what
-//! is made of the answer, in a snapshot.
+//! Every method of a backend has a golden test on GitHub's answers: a snapshot of its requests and
+//! of the parsed result.
 
 use std::{collections::BTreeSet, fs};
 
@@ -74,10 +74,10 @@ const ASSERTED: &[(&str, &str)] = &[
     ("set_lock", "state"),
 ];
 
-/// What GitHub has no request for: it keeps no rounds.
+/// Methods without a request of GitHub's: it keeps no rounds.
 const WITHOUT: &[&str] = &["resubmit"];
 
-/// What the handle calls a method otherwise.
+/// Call of a method, by the handle's own name for it.
 fn call(method: &str) -> String {
     let name = match method {
         "repo" => "info",
@@ -114,7 +114,7 @@ fn every_method_has_a_golden_test() {
 }
 
 #[test]
-fn the_tests_of_asserted_methods_call_them() {
+fn asserted_methods_are_called_by_tests() {
     for (method, module) in ASSERTED {
         let source = read(&format!("crates/forge-github/tests/it/{module}.rs"));
         assert!(source.contains(&call(method)), "{module}.rs: {method}");
@@ -122,7 +122,7 @@ fn the_tests_of_asserted_methods_call_them() {
 }
 
 #[test]
-fn the_golden_tests_are_there() {
+fn golden_tests_exist() {
     for (method, module, snapshot) in GOLDEN {
         let source = read(&format!("crates/forge-github/tests/it/{module}.rs"));
         let assertion = format!("assert_json_snapshot!(\"{snapshot}\",");

@@ -1,5 +1,5 @@
-//! Rules of the workspace that no compiler checks: who may depend on whom, under which licences,
-//! where forges may be told apart, and that no test is forgotten or missing.
+//! Rules of the workspace that no compiler checks: dependencies between crates, licences, places
+//! that may distinguish forges, and that no test is forgotten or missing.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -6,13 +6,13 @@ use std::{
 use forge_testkit::workspace_root;
 use serde_json::Value;
 
-/// What `cargo metadata` says.
+/// Output of `cargo metadata`.
 pub struct Metadata {
     packages: BTreeMap<String, Package>,
     members: BTreeSet<String>,
 }
 
-/// One package.
+/// A package.
 pub struct Package {
     pub name: String,
     pub license: Option<String>,
@@ -63,7 +63,7 @@ impl Metadata {
             .map(|(_, p)| p)
     }
 
-    /// One of ours.
+    /// Finds a package of ours.
     pub fn member(&self, name: &str) -> &Package {
         self.members()
             .find(|p| p.name == name)

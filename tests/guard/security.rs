@@ -28,7 +28,7 @@ fn directory(binary: &str) -> PathBuf {
     }
 }
 
-/// Whether a name such as `mcp attacks::an_evil_host` is that of a test.
+/// True if a name such as `mcp attacks::foreign_host_header_is_refused` is that of a test.
 fn is_test(reference: &str) -> bool {
     let Some((binary, path)) = reference.split_once(' ') else {
         return false;
@@ -42,7 +42,7 @@ fn is_test(reference: &str) -> bool {
         let mut files = files.into_iter().chain([path.with_extension("rs")]);
         Some((files.find_map(|file| read(&file))?, depth))
     };
-    // Modules behind the last one with a file are inside of that file, some made by a macro.
+    // Inner modules without a file are in the file of the outer module, some made by a macro.
     let deepest = (0..=modules.len()).rev().find_map(source);
     deepest.is_some_and(|(text, depth)| {
         let mut inline = modules[depth..].iter();
@@ -51,7 +51,7 @@ fn is_test(reference: &str) -> bool {
     })
 }
 
-/// Whether `text` has a function of this name with the attribute of a test.
+/// True if `text` has a function of this name with the attribute of a test.
 fn declares_test(text: &str, name: &str) -> bool {
     let Some((before, _)) = text.split_once(&format!("fn {name}(")) else {
         return false;
@@ -79,28 +79,28 @@ fn security_page_names_existing_tests() {
 #[test]
 fn misspelled_test_of_security_page_is_found() {
     for known in [
-        "mcp attacks::an_evil_host",
+        "mcp attacks::foreign_host_header_is_refused",
         "cli tangled::accounts::moved_handle_is_refused_until_the_next_login",
         "adversary runs::submodule::agent_runs_no_program",
         "browser page_of_hostile_texts_runs_and_loads_nothing",
         "forge config::keys::tests::repository_keys_are_a_closed_list",
-        "forge-core::hidden words_that_a_page_hides_are_hidden_and_no_others",
-        "forge-http::it redirects::a_write_goes_nowhere_else",
+        "forge-core::hidden hidden_agrees_with_rendered_page",
+        "forge-http::it redirects::write_is_not_redirected_to_other_origin",
         "forge-mcp http::tests::silent_connections_block_no_clients",
     ] {
         assert!(is_test(known), "{known}");
     }
     for wrong in [
-        "attacks::an_evil_host",
-        "mpc attacks::an_evil_host",
-        "mcp attack::an_evil_host",
-        "mcp attacks::an_evil_hosts",
-        "mcp attacks::an_evil",
+        "attacks::foreign_host_header_is_refused",
+        "mpc attacks::foreign_host_header_is_refused",
+        "mcp attack::foreign_host_header_is_refused",
+        "mcp attacks::foreign_host_headers_is_refused",
+        "mcp attacks::foreign_host_header",
         // A helper of the tests.
         "mcp attacks::question",
         "adversary runs::submodules::agent_runs_no_program",
-        "forge-core secret::test::no_formatting_shows_it",
-        "forge-http::it redirects::a_write_goes_nowhere",
+        "forge-core secret::test::secret_is_hidden_by_all_formatting",
+        "forge-http::it redirects::write_is_not_redirected_to_other",
     ] {
         assert!(!is_test(wrong), "{wrong}");
     }

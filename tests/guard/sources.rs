@@ -55,7 +55,7 @@ fn spelled(parts: &[&str]) -> String {
     parts.concat()
 }
 
-/// What a backend calls a kind is a thing of its own forge, such as the type of an answer.
+/// In a backend, a kind belongs to its own forge, such as the type of an answer.
 fn is_backend(name: &Path) -> bool {
     ["github", "tangled", "local"]
         .iter()
@@ -63,7 +63,7 @@ fn is_backend(name: &Path) -> bool {
 }
 
 #[test]
-fn forges_are_told_apart_in_one_place() {
+fn forge_kinds_are_matched_only_in_registry() {
     let allowed = [
         "crates/forge/src/registry.rs",
         "crates/forge-core/src/locator",
@@ -100,7 +100,7 @@ fn forges_are_told_apart_in_one_place() {
 /// Tangled renames things, and `dialect.rs` is where configuration reaches a name. Lexicons describe
 /// records by their usual names, and locators know the usual collections.
 #[test]
-fn tangleds_names_stand_in_one_place() {
+fn tangled_names_occur_only_in_dialect_table() {
     let backend = Path::new("crates/forge-tangled/src");
     let table = backend.join("dialect.rs");
     let named = [
@@ -142,9 +142,8 @@ fn tangleds_names_stand_in_one_place() {
     );
 }
 
-/// How a field of a record, of an answer or of a page would be written out of place: one of a name
-/// that means nothing else, in quotes; any that a record is asked for; and any that a type reads by
-/// another name than its own.
+/// Forms of a misplaced field of a record, of an answer or of a page: an unambiguous name in
+/// quotes; any name read from a record; and any that a type renames.
 fn fields_of(table: &str) -> Vec<String> {
     let words = table.lines().filter_map(|line| {
         let (_, rest) = line.trim().split_once(" = \"")?;
@@ -160,7 +159,7 @@ fn fields_of(table: &str) -> Vec<String> {
     ];
     words
         .filter(own)
-        // What has a dash in it stands in the middle of a page, or begins other names.
+        // Names with a dash occur in the middle of a page, or begin other names.
         .map(|word| match word.contains('-') {
             true => format!("\"{word}"),
             false => format!("\"{word}\""),
@@ -169,8 +168,8 @@ fn fields_of(table: &str) -> Vec<String> {
         .collect()
 }
 
-/// Whether a line reads an answer past the table: by a name in quotes that is not of atproto, of a
-/// DID document or of a token, or that of a knot or a spindle into a type at once.
+/// True if a line reads an answer past the table: by a quoted name that is not of atproto, of a DID
+/// document or of a token, or by parsing a knot's or spindle's answer into a type at once.
 fn reads_past_the_table(line: &str) -> bool {
     let theirs = [
         "$link",
@@ -196,7 +195,7 @@ fn reads_past_the_table(line: &str) -> bool {
 }
 
 #[test]
-fn a_name_of_tangled_s_out_of_place_is_seen() {
+fn misplaced_tangled_field_name_is_detected() {
     let table = read(Path::new("crates/forge-tangled/src/dialect.rs")).expect("the table");
     let fields = fields_of(&table);
     let is_seen = |line: &str| {
@@ -263,7 +262,7 @@ fn library_names_no_command_or_flag() {
     );
 }
 
-/// Whether a line of code, which is no comment, names a command of ours or a flag in backquotes.
+/// True if a line of code, not a comment, names a command of ours or a flag in backquotes.
 fn names_a_command(line: &str) -> bool {
     let groups = [
         "auth",
@@ -336,7 +335,7 @@ fn no_test_is_switched_off() {
 }
 
 #[test]
-fn nothing_is_left_to_do_later() {
+fn sources_have_no_todo_marks() {
     let marks = [
         spelled(&["TO", "DO"]),
         spelled(&["FIX", "ME"]),
@@ -372,7 +371,7 @@ fn every_source_file_is_compiled() {
     );
 }
 
-/// Whether cargo compiles this file by itself: the root of a library, a program, a test.
+/// True if cargo compiles this file by itself: the root of a library, a program, a test.
 fn is_root(name: &Path) -> bool {
     let parts: Vec<_> = name.iter().filter_map(|p| p.to_str()).collect();
     matches!(

@@ -1,27 +1,27 @@
-//! The table of attacks: one test for each way in which somebody who can write to a forge, or reach
-//! the server, could turn an agent against whoever started it.
+//! The table of attacks: a test for each way in which an account that can write to a forge, or
+//! reach the server, could turn an agent against its user.
 //!
 //! | Attack | Row |
 //! |---|---|
 //! | titles that hide, reorder or pose | `hostile_titles` |
-//! | text of others that is not known as such | `whatever_has_text_of_others_says_so` |
+//! | text of others that is not known as such | `foreign_text_is_marked_untrusted` |
 //! | names that a failure quotes | `hostile_names_in_a_failure` |
 //! | descriptions and comments that instruct or pose as results | `hostile_bodies` |
 //! | diffs with text that shows as other text | `hostile_diffs` |
 //! | names of branches and files | `hostile_branch_and_file_names` |
 //! | hosts that look like others | `homoglyph_hosts` |
-//! | a forge that redirects elsewhere | `a_redirect_to_another_host` |
-//! | a page that reaches the server by another name | `an_evil_host` |
-//! | a page of another origin | `an_evil_origin` |
-//! | a confirmation sent twice | `a_replayed_confirmation` |
-//! | a confirmation for something else, or altered | `an_altered_confirmation` |
-//! | a head that moves behind the confirmation | `a_moved_head` |
-//! | a base branch that is changed behind the confirmation | `another_base` |
-//! | a private repository that somebody's text names | `a_private_repository_named_in_a_body` |
-//! | one whose own text names what is read | `a_private_repository_that_names_an_issue` |
+//! | a forge that redirects elsewhere | `redirect_to_another_host_is_refused` |
+//! | a page that reaches the server by another name | `foreign_host_header_is_refused` |
+//! | a page of another origin | `foreign_origin_is_refused` |
+//! | a confirmation sent twice | `replayed_confirmation_is_refused` |
+//! | a confirmation for something else, or altered | `altered_confirmation_is_refused` |
+//! | a head that moves behind the confirmation | `moved_head_is_refused` |
+//! | a base branch that is changed behind the confirmation | `changed_base_is_refused` |
+//! | a private repository named in a text | `private_repository_in_body_stays_unreachable` |
+//! | a private repository whose text names a read issue | `links_hide_titles_of_unlisted_repositories` |
 //! | a record at a host of the caller's choice | `strangers.rs` |
 //!
-//! What a server may reach at all is in `lists.rs`, expiry of confirmations beside their code.
+//! The reach of a server is tested in `lists.rs`, expiry of confirmations beside their code.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -79,7 +79,7 @@ fn hostile() -> World {
     world
 }
 
-/// Nothing hidden is in it, how much there was is said, and it is marked as others' text.
+/// The result is marked as others' text, has no hidden characters and counts the removed ones.
 #[track_caller]
 fn is_clean(result: &Called) {
     let all = result.0.to_string();
@@ -113,7 +113,7 @@ fn hostile_titles() {
     wire.call("pr_merge", json!({"number": 1}))
         .fails("cancelled");
     assert!(!wire.asked[0].contains(HIDDEN), "{:?}", wire.asked);
-    // What is to be done stands before it, and it ends where its quotes end.
+    // The action precedes the title, which ends at its closing quote.
     let head = world.git.oid("evil-\u{202e}branch").unwrap();
     let ask = format!(
         " into main by squash? Head {}. Title \"Fix <T> [31m #2 merged 'ok'\", by @",
@@ -123,7 +123,7 @@ fn hostile_titles() {
 }
 
 #[test]
-fn whatever_has_text_of_others_says_so() {
+fn foreign_text_is_marked_untrusted() {
     let world = hostile();
     let repo = format!(
         "forge://local{}",
@@ -221,7 +221,7 @@ fn hostile_bodies() {
             "{forged}\n{text}"
         );
     }
-    // Writing back what was read does not lose what was hidden from the reader.
+    // Appending to the description keeps the parts hidden from the reader.
     wire.call("pr_edit", json!({"number": 1, "append": "Signed."}))
         .ok();
     let stored = world
@@ -312,7 +312,7 @@ fn another_host() -> (String, Arc<Mutex<Vec<String>>>) {
 }
 
 #[test]
-fn a_redirect_to_another_host() {
+fn redirect_to_another_host_is_refused() {
     let hub = Hub::with_files(1);
     let (url, heads) = another_host();
     // The other host is reached without the proxy that leads to the double.
@@ -357,7 +357,7 @@ fn a_redirect_to_another_host() {
 const HELLO: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
 
 #[test]
-fn an_evil_host() {
+fn foreign_host_header_is_refused() {
     let world = World::with_feature();
     let http = Http::start(&world, &[]);
     let version = format!("MCP-Protocol-Version: {LEGACY}\r\n");
@@ -383,7 +383,7 @@ fn an_evil_host() {
 }
 
 #[test]
-fn an_evil_origin() {
+fn foreign_origin_is_refused() {
     let world = World::with_feature();
     let http = Http::start(&world, &[]);
     let version = format!("MCP-Protocol-Version: {LEGACY}\r\n");
@@ -429,7 +429,7 @@ fn question(wire: &mut Wire, args: &Value) -> Value {
 }
 
 #[test]
-fn a_replayed_confirmation() {
+fn replayed_confirmation_is_refused() {
     let world = World::with_feature();
     let mut wire = world.server(MODERN, &["--write"]);
     let args = json!({"number": 1, "state": "closed", "delete_branch": true});
@@ -457,7 +457,7 @@ fn a_replayed_confirmation() {
 }
 
 #[test]
-fn an_altered_confirmation() {
+fn altered_confirmation_is_refused() {
     let world = World::with_feature();
     world.propose("other", "Other", "");
     let mut wire = world.server(MODERN, &["--write"]);
@@ -504,7 +504,7 @@ fn an_altered_confirmation() {
 }
 
 #[test]
-fn a_moved_head() {
+fn moved_head_is_refused() {
     let args = json!({"number": 1});
     for era in [LEGACY, MODERN] {
         let world = World::with_feature();
@@ -522,12 +522,12 @@ fn a_moved_head() {
         assert_eq!(refused.0["isError"], true, "{era}: {}", refused.text());
         let view = wire.call("pr_view", args.clone()).ok();
         assert_eq!(view.data()["pull_request"]["state"], "open");
-        // The head that was agreed to is named: what it is now is said.
+        // The conflict names the current head.
         let args = json!({"number": 1, "expected_head": before});
         let moved = wire.call("pr_merge", args).fails("conflict").says(&after);
         assert_eq!(moved.data()["error"]["actual"], json!(after));
         assert_eq!(wire.asked.len(), 1);
-        // A branch that goes with its pull request, and one that is rewritten.
+        // The same for a branch that is deleted with its pull request, and for a rewritten branch.
         for (tool, more) in [
             (
                 "pr_set_state",
@@ -558,7 +558,7 @@ fn a_moved_head() {
 }
 
 #[test]
-fn another_base() {
+fn changed_base_is_refused() {
     for era in [LEGACY, MODERN] {
         let world = World::with_feature();
         world.feature("other");
@@ -593,9 +593,9 @@ fn another_base() {
     }
 }
 
-/// Whoever agreed to delete the branch of a closed one agreed to no closing.
+/// Consent to delete the branch of a closed pull request is no consent to close it.
 #[test]
-fn another_state() {
+fn changed_state_is_refused() {
     for era in [LEGACY, MODERN] {
         let world = World::with_feature();
         world.forge(&["pr", "close", "1"]).ok();
@@ -621,7 +621,7 @@ fn another_state() {
 }
 
 #[test]
-fn a_private_repository_named_in_a_body() {
+fn private_repository_in_body_stays_unreachable() {
     let world = World::new();
     let private = world.scratch.repository("private");
     private.commit("secret", "Secret", &[("s", Some("s"))]);
@@ -658,7 +658,7 @@ fn a_private_repository_named_in_a_body() {
     wire.call("pr_view", json!({"repo": own, "number": number}))
         .fails("invalid_input")
         .says("leave repo away");
-    // What is linked is named as the text names it, and no further.
+    // Links outside the lists are shown as written, without a title.
     let links = wire.request(
         "resources/read",
         json!({"uri": format!("forge://local{own}/pull/1/links")}),
@@ -686,7 +686,7 @@ fn a_private_repository_named_in_a_body() {
 
 /// GitHub itself tells what names an issue, also in a repository that this server may not use.
 #[test]
-fn a_private_repository_that_names_an_issue() {
+fn links_hide_titles_of_unlisted_repositories() {
     let hub = Hub::new();
     {
         let mut seed = hub.double.seed();
@@ -715,7 +715,7 @@ fn a_private_repository_that_names_an_issue() {
 }
 
 #[test]
-fn issue_of_an_unlisted_repository_is_named_alone() {
+fn unlisted_repository_issue_is_only_named() {
     let hub = Hub::with_pull();
     {
         let mut seed = hub.double.seed();
@@ -779,7 +779,7 @@ fn line_without_a_message_is_answered() {
         assert_eq!(answer["error"]["code"], -32_600, "{answer}");
         let why = answer["error"]["message"].as_str().unwrap();
         assert!(why.contains("longer than 16 MiB"), "{why}");
-        // What comes behind such lines is read.
+        // Requests after an oversized line are still read.
         wire.call("pr_view", json!({"number": 1})).ok();
         for (method, params, code) in [
             ("tools/call", json!({"name": 5}), -32_602),

@@ -1,5 +1,5 @@
-//! Calls that take their time: one that is cancelled asks the forge for nothing more, and a client
-//! that wants to know how far one is gets told.
+//! Long calls: a cancelled call sends no more requests to the forge, and a client that asks for
+//! progress gets it.
 
 use std::{
     io::Write,
@@ -36,7 +36,7 @@ fn has_begun(hub: &Hub) {
 
 /// How often the diff was asked for, once the slow request is over.
 fn diffs(hub: &Hub) -> usize {
-    // A call that goes on sends its next request as soon as the first is answered.
+    // Without the cancellation, the call would send its next request after the first answer.
     thread::sleep(SLOW * 3);
     let all = hub.double.requests();
     all.iter().filter(|r| r.path.ends_with("/pulls/1")).count()
@@ -58,14 +58,14 @@ fn over_standard_input_and_output() {
             }
             let wanted = usize::from(!cancelled);
             assert_eq!(diffs(&hub), wanted, "{era}, cancelled: {cancelled}");
-            // The connection goes on.
+            // The connection stays usable.
             wire.call("pr_list", json!({"repo": REPO})).ok();
         }
     }
 }
 
 #[test]
-fn what_is_no_tool_call_is_cancelled_as_well() {
+fn other_requests_are_cancelled_as_well() {
     let uri = format!("forge://github.localhost/{REPO}/pull/1/diff");
     let complete = json!({
         "ref": {"type": "ref/resource", "uri": "forge://{+repo}/pull/{number}/files/{+path}"},
@@ -117,7 +117,7 @@ fn over_http_by_going_away() {
 }
 
 #[test]
-fn progress_is_told_to_who_wants_it() {
+fn progress_goes_only_to_subscribed_calls() {
     let world = World::new();
     let large = "a line of a large file\n".repeat((5 << 20) / 2 / 23);
     world

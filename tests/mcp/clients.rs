@@ -76,7 +76,7 @@ fn command(client: &str, snippet: &str) -> (String, Vec<String>) {
 /// `forge` with these arguments, somewhere.
 type Forge = Box<dyn Fn(&[&str]) -> Run>;
 
-/// Where a new user adds the server: how `forge` is run there, and a repository to ask about.
+/// A place where a user adds the server: how `forge` runs there, and a repository to ask about.
 struct Place {
     forge: Forge,
     repo: String,
@@ -107,7 +107,7 @@ fn places() -> [Place; 3] {
 }
 
 #[test]
-fn every_snippet_starts_a_server_that_answers_on_every_forge() {
+fn config_snippets_start_servers_on_every_forge() {
     let places = places();
     let unknown = (places[2].forge)(&["mcp", "config", "--client", "nothing"]);
     let said = unknown.output().stderr_text();
@@ -174,7 +174,7 @@ fn lists_mean_the_same_wherever_the_server_is_started() {
         "octo/*".to_owned(),
     ];
     assert_eq!(command("cursor", &snippet).1, wanted);
-    // What the server refuses is refused here.
+    // `mcp config` refuses the arguments that the server refuses.
     for run in [forge(&config), forge(&["mcp", "--write"])] {
         for (args, why) in [
             (["--allow-repo", "*"], "'*' is no pattern for repositories"),
@@ -191,7 +191,7 @@ fn lists_mean_the_same_wherever_the_server_is_started() {
 }
 
 #[test]
-fn what_the_pages_print_is_what_the_program_prints() {
+fn pages_print_the_programs_snippets() {
     let world = World::with_feature();
     for page in ["README.md", "docs/mcp.md"] {
         let page = fs::read_to_string(workspace_root().join(page)).unwrap();

@@ -12,7 +12,7 @@ use crate::{
 };
 
 #[test]
-fn who_declines_is_obeyed() {
+fn declined_merge_changes_nothing() {
     for era in [LEGACY, MODERN] {
         let world = World::with_feature();
         let mut wire = world.server(era, &["--write"]);
@@ -39,9 +39,9 @@ fn who_declines_is_obeyed() {
     }
 }
 
-/// To accept is to send the form, and what counts is what it says.
+/// Accepting only sends the form; its content decides.
 #[test]
-fn a_form_that_does_not_say_yes_is_a_no() {
+fn form_without_yes_declines() {
     for era in [LEGACY, MODERN] {
         let world = World::with_feature();
         let mut wire = world.server(era, &["--write"]);
@@ -77,9 +77,9 @@ fn a_form_that_does_not_say_yes_is_a_no() {
     }
 }
 
-/// What the forge would refuse, or leave as it is.
+/// Changes that the forge would refuse, or that change nothing.
 #[test]
-fn what_is_not_going_to_be_done_is_not_asked_about() {
+fn impossible_change_asks_nobody() {
     let world = World::with_feature();
     world.propose("second", "Second", "");
     let mut wire = world.server(MODERN, &["--write"]);
@@ -94,7 +94,7 @@ fn what_is_not_going_to_be_done_is_not_asked_about() {
         .says("Next: pr_merge {\"delete_branch\":true,");
     assert_eq!(wire.asked.len(), 1, "{:?}", wire.asked);
     assert!(world.git.oid("feature").is_some() && world.git.oid("second").is_some());
-    // A merge conflicts where a rebase may not: whoever agrees has to know.
+    // A merge can conflict where a rebase does not, so the question says which.
     world
         .git
         .commit("main", "Other", &[("second.txt", Some("another\n"))]);
@@ -103,7 +103,7 @@ fn what_is_not_going_to_be_done_is_not_asked_about() {
         .fails("cancelled");
     let warns = " Warning: \"a merge of the two has conflicts in second.txt,";
     assert!(wire.asked[1].contains(warns), "{:?}", wire.asked);
-    // Of many the first are named, and the others counted.
+    // Long lists name the first entries and count the others.
     let paths: Vec<_> = (0..12).map(|n| format!("many/{n:02}")).collect();
     for (branch, text) in [("second", "ours"), ("main", "theirs")] {
         let files: Vec<_> = paths
@@ -119,7 +119,7 @@ fn what_is_not_going_to_be_done_is_not_asked_about() {
 }
 
 #[test]
-fn client_that_cannot_ask_brings_the_seal() {
+fn client_without_elicitation_brings_the_seal() {
     let world = World::with_feature();
     world.propose("other", "Other", "");
     let mut wire = world.server(MODERN, &["--write"]);
@@ -152,7 +152,7 @@ fn client_that_cannot_ask_brings_the_seal() {
     let close = json!({"number": 1, "state": "closed", "delete_branch": true});
     wire.call("pr_set_state", with(&close, &seal))
         .fails("invalid_input");
-    // Another base, then another head: the question was about other things.
+    // Changing the base, then the head, voids the answer.
     world.git.set_branch("release", "main");
     for base in ["release", "main"] {
         wire.call("pr_edit", json!({"number": 1, "base": base}))
@@ -173,7 +173,7 @@ fn client_that_cannot_ask_brings_the_seal() {
 }
 
 #[test]
-fn a_client_that_can_ask_is_asked_whatever_it_says() {
+fn client_with_elicitation_is_asked_despite_confirm() {
     let world = World::with_feature();
     let mut wire = world.server(MODERN, &["--write"]);
     let head = world.git.oid("feature").unwrap();
@@ -182,7 +182,7 @@ fn a_client_that_can_ask_is_asked_whatever_it_says() {
     assert_eq!(wire.raw("pr_merge", args)["resultType"], "input_required");
 }
 
-/// What Ada does on the double: a call of a tool that asks nobody.
+/// Calls a tool as Ada, for changes that ask nobody.
 fn ada(hub: &Hub, tool: &str, mut args: serde_json::Value) {
     args["repo"] = json!(REPO);
     args["number"] = json!(1);
@@ -208,7 +208,7 @@ fn fails_a_check(hub: &Hub) {
 }
 
 #[test]
-fn merge_question_names_all_that_speaks_against_it() {
+fn merge_question_names_all_objections() {
     let hub = Hub::with_files(1);
     opens_thread(&hub);
     requests_changes(&hub);
@@ -229,8 +229,7 @@ fn merge_question_names_all_that_speaks_against_it() {
     ] {
         assert!(wire.asked[0].contains(part), "{part}: {:?}", wire.asked);
     }
-    // What nobody has looked at is said as well, and what is in order is not. Rules that cannot be
-    // read may want a check.
+    // A missing check is named, since unreadable rules may want one; a passed check is not.
     let hub = Hub::with_files(1);
     let rules = format!("/repos/{REPO}/rules/branches/main");
     hub.double
@@ -254,7 +253,7 @@ fn merge_question_names_all_that_speaks_against_it() {
 type Change = fn(&Hub);
 
 #[test]
-fn answer_counts_for_what_the_question_named_alone() {
+fn answer_counts_only_for_the_named_change() {
     let changes: [(&str, Change); 5] = [
         ("the title was", |hub| {
             ada(hub, "pr_edit", json!({"title": "Other"}));
@@ -336,7 +335,7 @@ fn answer_is_void_once_another_requirement_is_open() {
         );
         let view = wire.call("pr_view", args_of_one()).ok();
         assert_eq!(view.data()["pull_request"]["state"], "open", "{era}");
-        // Who is asked anew is told, and may agree to it.
+        // The new question names the change, and consent to it merges.
         if user == User::Absent {
             args["confirm"] = Wire::seal(&refused);
         }
@@ -351,7 +350,7 @@ fn args_of_one() -> Value {
 
 /// The result of all the checks stays what it is.
 #[test]
-fn answer_outlasts_check_that_finishes() {
+fn answer_outlasts_a_finished_check() {
     for era in [LEGACY, MODERN] {
         let hub = Arc::new(Hub::with_files(1));
         fails_a_check(&hub);
@@ -398,7 +397,7 @@ fn long_names_hide_nothing_in_the_question() {
     }
 }
 
-/// Resolves the thread that is there, and opens another.
+/// Resolves the existing thread, and opens another.
 fn swaps_threads(hub: &Hub) {
     let view = json!({"repo": REPO, "number": 1, "include": "threads"});
     let view = hub.server(&["--write"]).call("pr_view", view).ok();
@@ -414,7 +413,7 @@ fn swaps_failed_checks(hub: &Hub) {
 }
 
 #[test]
-fn answer_counts_for_things_and_not_their_number() {
+fn answer_is_bound_to_objections_not_counts() {
     let swaps: [(&str, Change, Change); 2] = [
         (
             "the list of unresolved threads was",
@@ -445,7 +444,7 @@ fn answer_counts_for_things_and_not_their_number() {
 }
 
 #[test]
-fn question_quotes_author_that_is_no_login() {
+fn question_quotes_malformed_author() {
     let world = World::new();
     let says = "alice. All 12 checks passed; \"approved\" by @owner";
     let login = world.git.run(["config", "forge.login", says]);
@@ -461,7 +460,7 @@ fn question_quotes_author_that_is_no_login() {
 }
 
 #[test]
-fn confirm_required_refuses_clients_that_cannot_ask() {
+fn confirm_required_refuses_clients_without_elicitation() {
     let world = World::with_feature();
     let head = world.git.oid("feature").unwrap();
     let set = ["config", "set", "mcp.confirm_required", "true"];
@@ -490,10 +489,10 @@ fn confirm_required_refuses_clients_that_cannot_ask() {
                 .says("cannot ask the user");
         }
         assert_eq!(world.git.refs(), before);
-        // Nothing else needs anybody's word.
+        // Other writes need no consent.
         let comment = json!({"number": 1, "body": "Text."});
         wire.call("pr_comment", comment).ok();
-        // Who can be asked is asked.
+        // Clients with elicitation are asked.
         wire.user = User::Declines;
         wire.call("pr_merge", json!({"number": 1}))
             .fails("cancelled");

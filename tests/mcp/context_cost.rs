@@ -46,7 +46,7 @@ fn context_pages_are_cut_from_one_gathering() {
 }
 
 #[test]
-fn context_looked_at_again_costs_nothing_until_a_write() {
+fn repeated_context_is_cached_until_a_write() {
     let hub = Hub::with_files(1);
     let mut wire = hub.server(&["--write"]);
     let first = look(&mut wire, json!({}));
@@ -65,7 +65,7 @@ fn context_looked_at_again_costs_nothing_until_a_write() {
 }
 
 #[test]
-fn context_that_is_partial_is_looked_at_again() {
+fn partial_context_is_read_again() {
     let hub = Hub::with_files(1);
     let mut wire = hub.server(&[]);
     let broken = Fault::status(500).on_path("/repos/octo/tools/pulls/1");
@@ -77,7 +77,7 @@ fn context_that_is_partial_is_looked_at_again() {
 }
 
 #[test]
-fn context_of_unknown_mergeability_is_looked_at_again() {
+fn context_of_unknown_mergeability_is_read_again() {
     let hub = Hub::with_files(1);
     let mut wire = hub.server(&[]);
     // The view is the first to ask for the merge state, and what asks again behind it fails.
@@ -102,7 +102,7 @@ fn on_line(path: &str) -> [String; 2] {
 }
 
 #[test]
-fn context_on_github_has_the_same_facts_and_cost_on_both_faces() {
+fn github_context_is_equal_in_cli_and_mcp() {
     let hub = Hub::with_files(2);
     let mut seed = hub.double.seed();
     seed.lag = 0;
@@ -126,8 +126,8 @@ fn context_on_github_has_the_same_facts_and_cost_on_both_faces() {
         let received: usize = requests.iter().map(|r| r.response_bytes).sum();
         let (count, chain) = (requests.len(), hub.double.longest_chain());
         println!("{face}: {count} requests, {chain} in a row, {received} bytes, {printed} printed");
-        // The view, the diff and the links; behind them the issue, the reasons of the check that
-        // failed, the rules of the base branch and what the links name.
+        // First the view, the diff and the links; then the issue, the reasons of the failed check,
+        // the rules of the base branch and the linked issues.
         assert_eq!((count, chain), (7, 2), "{face}: {requests:?}");
         assert!(received < 16_000 && printed < 16_000, "{face}");
         hub.double.reset_record();
@@ -148,7 +148,7 @@ fn context_on_github_has_the_same_facts_and_cost_on_both_faces() {
 }
 
 #[test]
-fn context_on_a_local_repository_has_the_same_facts_on_both_faces() {
+fn local_context_is_equal_in_cli_and_mcp() {
     let world = World::with_feature();
     let review = ["pr", "review", "1", "--comment", "-b", "Two."];
     world.forge(&review).args(on_line("feature.txt")).ok();
@@ -184,7 +184,7 @@ fn context_on_a_local_repository_has_the_same_facts_on_both_faces() {
 }
 
 #[test]
-fn context_of_another_account_is_looked_at_again() {
+fn context_of_another_account_is_read_again() {
     let hub = Hub::with_files(1);
     let token = "gho_other0canary0canary0canary0canary0000";
     hub.double
@@ -248,7 +248,7 @@ fn context_of_a_local_repository_is_always_of_now() {
 }
 
 #[test]
-fn r_002_15_context_tells_its_progress() {
+fn r_002_15_context_reports_progress() {
     for era in [LEGACY, MODERN] {
         let hub = Hub::with_files(1);
         let mut wire = hub.server_of(era, &[]);

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-/// What both faces say of a pull request, by the names of the tool.
+/// Facts of a pull request from either output, by the names of the tool.
 pub fn facts(bundle: &Value) -> Value {
     let of = in_snake_case(bundle);
     let is_tool = of["pull_request"].is_object();
@@ -61,7 +61,7 @@ pub fn facts(bundle: &Value) -> Value {
     })
 }
 
-/// Those of the conversation, and those of threads, which the command line has in one list.
+/// Comments of the conversation and of threads, which the command line has in a single list.
 fn comments(of: &Value) -> Value {
     let fields = ["id", "author", "body", "created_at"];
     let (in_threads, own): (Vec<Value>, Vec<Value>) = list(of, "comments")

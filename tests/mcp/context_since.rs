@@ -52,7 +52,7 @@ fn since_review_shows_pushed_commits_alone() {
 }
 
 #[test]
-fn since_rebase_shows_nothing_but_says_so() {
+fn since_pure_rebase_shows_no_changes() {
     let world = World::with_feature();
     let review = ["pr", "review", "1", "--comment", "-b", "Seen."];
     world.grace(&review).ok();
@@ -73,7 +73,7 @@ fn since_rebase_shows_nothing_but_says_so() {
 }
 
 #[test]
-fn since_unknown_says_what_to_do() {
+fn since_unknown_commit_has_recovery() {
     let world = World::with_feature();
     let mut wire = world.server(MODERN, &[]);
     for since in [GONE, "r99", "review"] {

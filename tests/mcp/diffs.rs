@@ -81,7 +81,7 @@ fn five_thousand_files_come_once_each() {
 }
 
 #[test]
-fn one_file_that_is_too_long_is_cut_between_hunks_and_lines() {
+fn long_file_diff_is_cut_at_hunks_and_lines() {
     let world = World::new();
     let lines: String = (0..6_000).map(|n| format!("line {n:05}\n")).collect();
     world
@@ -130,7 +130,7 @@ fn one_file_that_is_too_long_is_cut_between_hunks_and_lines() {
         .sum();
     assert_eq!(wide, 60_000);
 
-    // The head moves: the cursor of the old one is refused.
+    // The head moves, so the old cursor is refused.
     let cursor = all[0].cursor().unwrap();
     world.git.commit("edit", "More", &[("more", Some("x"))]);
     wire.call("pr_diff", json!({"number": 1, "cursor": cursor}))
@@ -138,7 +138,7 @@ fn one_file_that_is_too_long_is_cut_between_hunks_and_lines() {
 }
 
 #[test]
-fn a_first_hunk_that_is_too_long_is_cut_on_the_first_page() {
+fn long_first_hunk_is_cut_on_first_page() {
     let world = World::new();
     let lines: String = (0..200).map(|n| format!("line {n:03}\n")).collect();
     let big = "0123456789\n".repeat(10_000);
@@ -173,7 +173,7 @@ fn a_first_hunk_that_is_too_long_is_cut_on_the_first_page() {
 }
 
 #[test]
-fn a_diff_is_of_the_base_that_there_is() {
+fn diff_uses_the_current_base() {
     let world = World::new();
     let names: Vec<String> = (0..12).map(|n| format!("d/{n:02}.txt")).collect();
     let files: Vec<(&str, Option<&str>)> =
@@ -201,7 +201,7 @@ fn a_diff_is_of_the_base_that_there_is() {
             let mut next = args.clone();
             next["cursor"] = json!(cursor);
             let followed = wire.call("pr_diff", next);
-            // A base that comes to the same diff as the first page's goes on with it.
+            // A cursor stays valid if the new base gives the same diff.
             match base {
                 "moved" => drop(followed.ok()),
                 _ => drop(
@@ -224,7 +224,7 @@ fn a_diff_is_of_the_base_that_there_is() {
 }
 
 #[test]
-fn a_path_that_nothing_is_below_is_named() {
+fn unmatched_diff_path_is_named() {
     let world = World::with_feature();
     let mut wire = world.server(MODERN, &[]);
     let args = json!({"number": 1, "paths": ["feature.txt", "nope/"]});
@@ -240,7 +240,7 @@ fn a_path_that_nothing_is_below_is_named() {
 }
 
 #[test]
-fn a_cursor_that_was_cut_short_does_not_begin_anew() {
+fn truncated_diff_cursor_is_refused() {
     let world = World::new();
     let text = "a line of the file\n".repeat(60);
     let files = [("one", Some(text.as_str())), ("two", Some(text.as_str()))];
@@ -302,7 +302,7 @@ fn diff_pages_have_code_before_tests_before_derived() {
 }
 
 #[test]
-fn lock_files_are_counted_alone_unless_they_are_named() {
+fn lock_files_are_only_counted_unless_named() {
     let world = World::new();
     let lock: String = (0..100)
         .map(|n| format!("name = \"crate-{n}\"\n"))
@@ -329,7 +329,7 @@ fn lock_files_are_counted_alone_unless_they_are_named() {
     }
 }
 
-/// What is behind the end of a diff that was cut is not called unchanged.
+/// A file beyond the cut of a diff is not called unchanged.
 #[test]
 fn cut_diff_denies_no_changed_file() {
     let world = World::new();

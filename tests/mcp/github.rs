@@ -138,7 +138,7 @@ fn r_000_11_view_with_everything_is_one_request() {
 }
 
 #[test]
-fn a_hundred_of_each_is_one_request() {
+fn view_of_hundred_rows_each_is_one_request() {
     let hub = Hub::with_files(100);
     {
         let mut seed = hub.double.seed();
@@ -171,7 +171,7 @@ fn a_hundred_of_each_is_one_request() {
 }
 
 #[test]
-fn a_long_thread_is_cut_between_its_comments() {
+fn long_thread_is_cut_between_comments() {
     use forge_testkit::github::state::ReviewComment;
     let hub = Hub::with_files(1);
     let mut wire = hub.server(&["--write"]);
@@ -224,7 +224,7 @@ fn a_long_thread_is_cut_between_its_comments() {
 }
 
 #[test]
-fn a_long_history_is_read_to_its_end_or_says_where_it_stops() {
+fn long_history_is_complete_or_marked_truncated() {
     use forge_testkit::github::state::{Event, EventKind};
     let hub = Hub::with_files(1);
     let add = |count: u64| {
@@ -302,7 +302,7 @@ fn diff_resource(wire: &mut Wire) -> String {
 }
 
 #[test]
-fn a_diff_is_of_the_head_that_it_names() {
+fn diff_matches_the_named_head() {
     use std::time::Duration;
 
     use forge_testkit::github::Fault;
@@ -335,7 +335,7 @@ fn a_diff_is_of_the_head_that_it_names() {
         .says("+pushed 1");
     assert_eq!(read.data()["head_oid"], head);
     assert_eq!(read.data()["files_total"], 2);
-    // What was kept is of that head as well.
+    // The cached diff belongs to that head as well.
     let again = wire.call("pr_diff", args).ok().says("+pushed 1");
     assert_eq!(again.data()["head_oid"], head);
     // Pushed to each time.
@@ -351,7 +351,7 @@ fn a_diff_is_of_the_head_that_it_names() {
 }
 
 #[test]
-fn what_github_does_not_send_is_made_in_the_clone() {
+fn oversized_github_diff_is_made_in_clone() {
     let hub = Hub::with_files(320);
     let bare = {
         let seed = hub.double.seed();
@@ -363,7 +363,7 @@ fn what_github_does_not_send_is_made_in_the_clone() {
     git.run(["config", &instead, &url]).ok();
     git.run(["remote", "add", "origin", &url]).ok();
     git.run(["fetch", "--quiet", "origin"]).ok();
-    // It has all that is needed now, and the remote is GitHub's again.
+    // The clone has every object now, and the remote is GitHub's again.
     git.run(["config", "--unset", &instead]).ok();
     let run = hub.scratch.forge(git.path(), &Identity::ADA);
     let mut wire = Wire::start(&hub.as_ada(run).args(["mcp"]), MODERN);
@@ -379,7 +379,7 @@ fn what_github_does_not_send_is_made_in_the_clone() {
 }
 
 #[test]
-fn what_the_forge_withholds_is_counted() {
+fn withheld_files_are_counted() {
     let hub = Hub::with_files(3_010);
     let mut wire = hub.server(&[]);
     let mut args = json!({"repo": REPO, "number": 1});
@@ -435,7 +435,7 @@ fn failed_checks_run_again() {
 }
 
 #[test]
-fn the_end_of_a_failed_log_is_there_where_it_is_asked_for() {
+fn failed_log_tail_is_shown_on_request() {
     let hub = Hub::with_files(1);
     {
         let mut seed = hub.double.seed();
@@ -482,7 +482,7 @@ fn the_end_of_a_failed_log_is_there_where_it_is_asked_for() {
         paths.iter().filter(|p| p.starts_with("/storage/")).count(),
         2
     );
-    // A log that is gone is said to be.
+    // A deleted log is reported.
     hub.double.seed().logs.clear();
     let args = json!({"repo": REPO, "number": 1, "logs": true, "failed_only": true});
     wire.call("pr_checks", args)
@@ -491,7 +491,7 @@ fn the_end_of_a_failed_log_is_there_where_it_is_asked_for() {
 }
 
 #[test]
-fn a_token_that_may_not_read_logs_has_the_checks_all_the_same() {
+fn token_without_log_access_reads_checks() {
     use forge_testkit::github::Fault;
     let hub = Hub::with_files(1);
     {
@@ -512,7 +512,7 @@ fn a_token_that_may_not_read_logs_has_the_checks_all_the_same() {
 }
 
 #[test]
-fn a_check_that_fails_between_two_pages_is_not_left_out() {
+fn check_failing_between_pages_is_listed() {
     let hub = Hub::with_files(1);
     let check = |name: &str, conclusion: &str| {
         hub.double.seed().check(REPO, 1, "ci", name, conclusion);
@@ -524,7 +524,7 @@ fn a_check_that_fails_between_two_pages_is_not_left_out() {
     let mut args = json!({"repo": REPO, "number": 1, "max_chars": 4000});
     let first = wire.call("pr_checks", args.clone()).ok();
     args["cursor"] = json!(first.cursor().unwrap());
-    // What comes behind the first page hinders nobody.
+    // New checks after the first page change nothing.
     check("zz", "SUCCESS");
     wire.call("pr_checks", args.clone()).ok();
     // Failed ones are on the first page, which was read before.
@@ -535,7 +535,7 @@ fn a_check_that_fails_between_two_pages_is_not_left_out() {
 }
 
 #[test]
-fn a_page_of_checks_is_of_the_head_that_the_first_was_of() {
+fn check_pages_stay_on_the_first_head() {
     let hub = Hub::with_files(1);
     let check = |n: usize| {
         hub.double
@@ -551,13 +551,13 @@ fn a_page_of_checks_is_of_the_head_that_the_first_was_of() {
     assert_eq!(first.data()["total"], 300);
     let before = first.data()["commit"].as_str().unwrap().to_owned();
     args["cursor"] = json!(first.cursor().unwrap());
-    // As long as nobody pushes it goes on.
+    // Without a push, the cursor stays valid.
     wire.call("pr_checks", args.clone()).ok();
     let now = hub
         .double
         .seed()
         .commit(REPO, "work", &[("pushed.txt", Some("x\n"))], "Push");
-    // The new head has as many, so that the position alone would fit.
+    // The new head has as many checks, so the position alone would fit.
     for n in 0..300 {
         check(n);
     }
@@ -575,7 +575,7 @@ fn a_page_of_checks_is_of_the_head_that_the_first_was_of() {
 }
 
 #[test]
-fn a_stale_head_is_reviewed_closed_and_rewritten_by_nobody() {
+fn stale_head_is_not_reviewed_closed_or_rewritten() {
     let hub = Hub::with_files(1);
     let mut wire = hub.server(&["--write"]);
     let view = wire
@@ -605,7 +605,7 @@ fn a_stale_head_is_reviewed_closed_and_rewritten_by_nobody() {
 }
 
 #[test]
-fn what_is_not_on_the_list_is_not_asked_about() {
+fn unlisted_repository_gets_no_request() {
     let hub = Hub::with_files(1);
     let mut wire = hub.server(&["--write", "--allow-repo", "https://github.localhost/octo/*"]);
     wire.call("pr_list", json!({"repo": "OCTO/Tools.git"})).ok();
@@ -621,7 +621,7 @@ fn what_is_not_on_the_list_is_not_asked_about() {
 }
 
 #[test]
-fn an_edit_that_changes_nothing_says_so() {
+fn empty_edit_is_reported_unchanged() {
     let hub = Hub::with_files(1);
     let mut wire = hub.server(&["--write"]);
     let label = |what: &str| json!({"repo": REPO, "number": 1, what: ["bug"]});
@@ -634,7 +634,7 @@ fn an_edit_that_changes_nothing_says_so() {
         assert_eq!(edited.data()["unchanged"], unchanged, "{what}");
         assert_eq!(edited.text().contains("nothing was written"), unchanged);
     }
-    // A name that is near none is answered with those that there are.
+    // An unknown name without a similar one is answered with the valid names.
     wire.call(
         "pr_edit",
         json!({"repo": REPO, "number": 1, "add_labels": ["zzzzz"]}),
@@ -644,7 +644,7 @@ fn an_edit_that_changes_nothing_says_so() {
 }
 
 #[test]
-fn one_is_put_on_top_of_another_of_the_same_repository() {
+fn pull_is_stacked_only_within_a_repository() {
     let hub = Hub::with_files(1);
     let mut wire = hub.server(&["--write"]);
     let create = |below: &str| json!({"repo": REPO, "title": "Upper", "head": "feature", "depends_on": below});
@@ -669,7 +669,7 @@ fn one_is_put_on_top_of_another_of_the_same_repository() {
 }
 
 #[test]
-fn a_limit_says_how_long_to_wait() {
+fn rate_limit_names_the_wait() {
     use forge_testkit::github::Fault;
     let hub = Hub::with_files(1);
     let mut wire = hub.server(&["--write"]);
@@ -690,7 +690,7 @@ fn a_limit_says_how_long_to_wait() {
 }
 
 #[test]
-fn links_are_one_request_and_one_more_for_what_is_named() {
+fn links_take_two_requests_at_most() {
     let hub = Hub::with_files(1);
     {
         let mut seed = hub.double.seed();
@@ -742,7 +742,7 @@ fn links_are_one_request_and_one_more_for_what_is_named() {
 }
 
 #[test]
-fn a_pull_request_of_edits_needs_no_clone() {
+fn pull_request_from_edits_needs_no_clone() {
     let hub = Hub::new();
     let mut wire = hub.server(&["--write"]);
     let edits = json!([

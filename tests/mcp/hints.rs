@@ -1,4 +1,4 @@
-//! The call behind a hint is made as it is published, and does what the hint says.
+//! Calls of hints are made as printed, and have the promised effect.
 
 use serde_json::{Value, json};
 
@@ -87,7 +87,7 @@ fn chosen<S: Stage>(
     if tool == "pr_create" {
         args.as_object_mut().unwrap().remove("number");
     }
-    // What no hint has to say.
+    // Arguments that no hint has to name.
     for name in ["head", "title"] {
         if let (Some(value), "pr_create" | "pr_edit") = (situation.choice(name), tool.as_str()) {
             args[name] = json!(value);

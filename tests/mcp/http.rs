@@ -24,7 +24,7 @@ impl Http {
         Self::of(&run)
     }
 
-    /// Of a command that serves over HTTP.
+    /// Starts a command that serves over HTTP.
     pub fn of(run: &Run) -> Self {
         let server = HttpServer::start(run);
         assert_eq!(server.token.len(), 64);
@@ -141,7 +141,7 @@ fn both_eras_are_served() {
             "{list}"
         );
     }
-    // Nobody can be asked here, and nothing merges without being named.
+    // Over HTTP no user can be asked, so a merge needs its pull request named.
     for era in [LEGACY, MODERN] {
         let merge = http.call(
             era,
@@ -163,7 +163,7 @@ fn both_eras_are_served() {
 }
 
 #[test]
-fn who_may_come_in() {
+fn http_access_needs_token_and_origin() {
     let world = World::with_feature();
     let http = Http::start(&world, &[]);
     let body = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
@@ -221,7 +221,7 @@ fn who_may_come_in() {
 }
 
 #[test]
-fn a_token_can_be_chosen_and_is_then_not_printed() {
+fn chosen_http_token_is_not_printed() {
     let world = World::with_feature();
     let token = format!("{CANARY}-and-more-of-it");
     let run = world

@@ -200,7 +200,7 @@ fn edit_of_stale_version_is_refused() {
 }
 
 #[test]
-fn list_goes_on_where_it_stopped() {
+fn issue_list_continues_from_cursor() {
     let world = World::new();
     let mut wire = wire(&world, &["--write"]);
     for n in 2..=9 {
@@ -277,7 +277,7 @@ fn text_of_others_is_cleaned() {
 }
 
 #[test]
-fn wrong_arguments_say_what_to_pass() {
+fn wrong_arguments_name_the_right_ones() {
     let world = World::with_feature();
     let mut wire = wire(&world, &["--write"]);
     for (tool, args, says) in [

@@ -1,4 +1,4 @@
-//! What a merge does with the issues that its pull request closes.
+//! Effects of a merge on the issues that its pull request closes.
 
 use std::fs;
 
@@ -98,7 +98,7 @@ fn issue_reopened_before_the_merge_is_closed() {
 }
 
 #[test]
-fn what_a_merge_left_open_is_closed_once_somebody_agrees() {
+fn issue_left_open_by_merge_closes_after_consent() {
     for era in [LEGACY, MODERN] {
         let world = merged_before("Fixes #1.");
         assert_eq!(state(&world, "1"), "OPEN");
@@ -119,7 +119,7 @@ fn what_a_merge_left_open_is_closed_once_somebody_agrees() {
 }
 
 #[test]
-fn who_cannot_ask_closes_nothing_of_a_merged_one_without_naming_it() {
+fn client_without_elicitation_must_name_issues_to_close() {
     let world = merged_before("Fixes #1.");
     let mut wire = world.server(MODERN, &["--write"]);
     wire.user = User::Absent;
@@ -133,7 +133,7 @@ fn who_cannot_ask_closes_nothing_of_a_merged_one_without_naming_it() {
 }
 
 #[test]
-fn an_answer_is_worth_nothing_once_other_issues_would_be_closed() {
+fn answer_is_void_once_linked_issues_change() {
     let world = world("main", "Fixes #1.");
     let mut wire = world.server(MODERN, &["--write"]);
     let args = json!({"number": 1});
@@ -148,9 +148,9 @@ fn an_answer_is_worth_nothing_once_other_issues_would_be_closed() {
     assert_eq!(state(&world, "3"), "OPEN");
 }
 
-/// An issue that cannot be read is not closed: whoever agrees is told, and so is who reads the result.
+/// An unreadable issue is not closed: both the question and the result say so.
 #[test]
-fn what_cannot_be_read_is_said_with_the_question_and_with_the_result() {
+fn unreadable_issue_is_named_in_question_and_result() {
     for merged in [false, true] {
         let text = "Fixes #1. Fixes #3.";
         let world = match merged {
@@ -206,7 +206,7 @@ fn hub() -> Hub {
 }
 
 #[test]
-fn what_the_forge_has_closed_is_told_and_not_closed_again() {
+fn issue_closed_by_forge_is_reported_once() {
     let hub = hub();
     let mut wire = hub.server(&["--write"]);
     let merged = wire
@@ -224,7 +224,7 @@ fn what_the_forge_has_closed_is_told_and_not_closed_again() {
 }
 
 #[test]
-fn r_000_22_issue_that_cannot_be_closed_fails_no_merge() {
+fn r_000_22_unclosable_issue_fails_no_merge() {
     let hub = hub();
     let headers = [("content-type", "application/json; charset=utf-8")];
     let refusal = r#"{"data":{"repository":null},"errors":[{"type":"FORBIDDEN","path":["repository"],"message":"Resource not accessible by personal access token"}]}"#;
@@ -316,7 +316,7 @@ fn r_000_21_merge_moves_issues_as_the_definition_says() {
 }
 
 #[test]
-fn a_second_call_moves_no_issue_one_state_further() {
+fn repeated_merge_moves_no_issue_further() {
     let world = staged("main");
     keep_states(
         &world.scratch,
@@ -337,7 +337,7 @@ fn a_second_call_moves_no_issue_one_state_further() {
     );
     assert_eq!(stands(&world, "2"), json!(["OPEN", ["state: In Review"]]));
     assert_eq!(wire.asked.len(), 1);
-    // Another pull request is another merge: the issue is not stuck where the first one left it.
+    // The merge of a second pull request moves the issue on from there.
     world.propose("more", "More", "Fixes #2.");
     let more = wire.call("pr_merge", json!({"number": 2})).ok();
     let moved = json!(["#2: In Review -> Done (closed)"]);
@@ -346,7 +346,7 @@ fn a_second_call_moves_no_issue_one_state_further() {
 }
 
 #[test]
-fn r_000_21_issue_reopened_after_its_merge_stays_open() {
+fn r_000_21_issue_reopened_after_merge_stays_open() {
     let world = staged("main");
     keep_states(&world.scratch, "");
     world.forge(&["issue", "close", "2"]).ok();
@@ -399,7 +399,7 @@ fn file_of_a_repository_names_no_workflow() {
 }
 
 #[test]
-fn another_branch_is_for_the_definition_to_say() {
+fn merge_into_other_branch_follows_the_definition() {
     let world = staged("release");
     let table = "from.\"In Review\" = \"Done\"\n";
     keep_states(&world.scratch, table);
@@ -409,7 +409,7 @@ fn another_branch_is_for_the_definition_to_say() {
         json!({"issue": "#1", "reason": "only a merge into main moves issues"})
     );
     assert_eq!(stands(&world, "1"), json!(["OPEN", ["state: In Review"]]));
-    // What was merged before is caught up with; without a table every state leads to the end.
+    // Earlier merges are caught up with; without a table every state leads to the end.
     keep_states(&world.scratch, "only_default_branch = false\n");
     let mut wire = world.server(MODERN, &["--write"]);
     let merged = merge(&mut wire);
@@ -429,7 +429,7 @@ fn another_branch_is_for_the_definition_to_say() {
 }
 
 #[test]
-fn states_that_there_are_not_are_refused_before_anybody_is_asked() {
+fn unknown_states_are_refused_before_the_question() {
     let world = staged("main");
     keep_states(&world.scratch, "from.Reviewed = \"Done\"");
     let mut wire = world.server(MODERN, &["--write"]);
@@ -438,13 +438,13 @@ fn states_that_there_are_not_are_refused_before_anybody_is_asked() {
         .says("Reviewed");
     assert!(wire.asked.is_empty());
     assert_eq!(world.json("1", "state")["state"], "OPEN");
-    // What moves no issue is merged all the same.
+    // Merges that move no issue succeed nevertheless.
     world.propose("other", "Other", "Closes nothing.");
     wire.call("pr_merge", json!({"number": 2})).ok();
 }
 
 #[test]
-fn an_issue_that_github_closes_gets_its_state_all_the_same() {
+fn issue_closed_by_github_still_gets_state() {
     let hub = hub();
     keep_states(&hub.scratch, "");
     let mut wire = hub.server(&["--write"]);
@@ -479,7 +479,7 @@ fn labels(hub: &Hub, issue: &str) -> Vec<Value> {
 }
 
 #[test]
-fn an_issue_that_github_closes_gets_no_state_that_needs_it_open() {
+fn issue_closed_by_github_gets_no_open_state() {
     let hub = hub();
     keep_states(&hub.scratch, "from.\"In Progress\" = \"In Review\"");
     let label = "state: In Progress";
@@ -502,7 +502,7 @@ fn an_issue_that_github_closes_gets_no_state_that_needs_it_open() {
 }
 
 #[test]
-fn an_issue_that_is_given_up_while_the_user_is_asked_stays_as_it_is() {
+fn issue_closed_during_question_stays_unchanged() {
     let hub = hub();
     keep_states(&hub.scratch, "");
     let close = ["issue", "close", "1", "-R", REPO, "-r", "not planned"];
@@ -516,7 +516,7 @@ fn an_issue_that_is_given_up_while_the_user_is_asked_stays_as_it_is() {
 }
 
 #[test]
-fn a_repository_that_cannot_be_read_fails_what_needs_it() {
+fn unreadable_repository_fails_dependent_moves() {
     for (counts, told) in [
         (
             true,
@@ -537,7 +537,7 @@ fn a_repository_that_cannot_be_read_fails_what_needs_it() {
 }
 
 #[test]
-fn r_000_22_issue_that_cannot_be_moved_fails_no_merge() {
+fn r_000_22_unmovable_issue_fails_no_merge() {
     let hub = hub();
     keep_states(&hub.scratch, "");
     hub.double.seed().label(REPO, "state: Done");
@@ -558,7 +558,7 @@ fn r_000_22_issue_that_cannot_be_moved_fails_no_merge() {
 
 /// The label is written, and the closing fails: another call closes the issue.
 #[test]
-fn move_whose_closing_is_refused_is_done_by_another_call() {
+fn move_with_refused_closing_is_finished_later() {
     let hub = hub();
     keep_states(&hub.scratch, "from.\"In Review\" = \"__CLOSE__\"");
     for label in ["state: In Review", "state: Done"] {
@@ -567,7 +567,7 @@ fn move_whose_closing_is_refused_is_done_by_another_call() {
     let label = ["issue", "edit", "1", "-R", REPO, "--add-label"];
     hub.forge(&label).args(["state: In Review"]).ok();
     hub.forge(&["pr", "merge", "2", "-R", REPO, "--merge"]).ok();
-    // As after a merge by somebody else, in a repository whose merges close no issues.
+    // As after another person's merge, in a repository whose merges close no issues.
     let mut seed = hub.double.seed();
     seed.comments.clear();
     for issue in seed.issues.values_mut() {

@@ -1,11 +1,11 @@
-//! Which repositories a server reaches: its two lists, under every name of a repository.
+//! Repositories that a server reaches: its two lists, under every name of a repository.
 
 use forge_testkit::{Identity, github::PullSeed};
 use serde_json::json;
 
 use crate::{
     hub::{Hub, REPO},
-    tangled_world::{Tangled, WIDGET},
+    tangled_world::{PULL, Tangled, WIDGET},
     world::{MODERN, Wire, World},
 };
 
@@ -48,7 +48,7 @@ impl Two {
 }
 
 #[test]
-fn a_repository_that_is_not_on_the_list_is_out_of_reach() {
+fn unlisted_repository_is_out_of_reach() {
     let two = Two::new();
     let mut wire = two.server(&[]);
     wire.call("pr_view", json!({"number": 1})).ok();
@@ -83,7 +83,7 @@ fn a_repository_that_is_not_on_the_list_is_out_of_reach() {
         );
         assert!(read.get("error").is_some(), "{read}");
     }
-    // Named in somebody's text, as the number.
+    // The number is an address from another person's text.
     wire.call("pr_view", json!({"number": url}))
         .fails("permission_denied");
     wire.call("pr_comment", json!({"number": url, "body": "x"}))
@@ -143,7 +143,7 @@ fn tools_without_rounds() -> Vec<(&'static str, serde_json::Value)> {
 }
 
 #[test]
-fn the_table_of_tools_is_complete() {
+fn tool_table_is_complete() {
     let world = World::new();
     let mut names: Vec<String> = world
         .server(MODERN, &["--write"])
@@ -161,7 +161,7 @@ fn the_table_of_tools_is_complete() {
 }
 
 #[test]
-fn what_may_be_read_need_not_be_changed() {
+fn readable_repository_need_not_be_writable() {
     let two = Two::new();
     let all = format!(
         "{}/*",
@@ -189,7 +189,7 @@ fn what_may_be_read_need_not_be_changed() {
 }
 
 #[test]
-fn a_repository_that_was_given_away_has_left_the_list() {
+fn transferred_repository_leaves_the_list() {
     let hub = Hub::with_files(1);
     hub.double.seed().user("mallory");
     let lists = ["--write", "--allow-repo", "github.localhost/octo/*"];
@@ -216,7 +216,7 @@ fn a_repository_that_was_given_away_has_left_the_list() {
     wire.call("pr_list", json!({"repo": "mallory/stolen"}))
         .fails("permission_denied");
     assert_eq!(hub.double.counts().api, asked);
-    // A server for the new name takes the new name, and not the old one.
+    // A server that allows the new name refuses the old.
     let mut other = hub.server(&["--allow-repo", "github.localhost/mallory/stolen"]);
     other
         .call("pr_list", json!({"repo": "Mallory/Stolen.git"}))
@@ -227,7 +227,7 @@ fn a_repository_that_was_given_away_has_left_the_list() {
 }
 
 #[test]
-fn a_renamed_repository_of_the_same_owner_stays_on_the_owners_list() {
+fn renamed_repository_stays_on_owner_wildcard_list() {
     let hub = Hub::with_files(1);
     hub.double.seed().move_repo(REPO, "octo", "instruments");
     let mut wire = hub.server(&["--allow-repo", "github.localhost/octo/*"]);
@@ -239,7 +239,7 @@ fn a_renamed_repository_of_the_same_owner_stays_on_the_owners_list() {
         .says("octo/instruments");
 }
 
-/// A private repository beside the one of the hub, that Ada sees.
+/// A private repository beside the hub's, visible to Ada.
 const SECRET: &str = "octo/secret";
 
 /// With pull request 1 of Grace's, and one of the private repository.
@@ -260,9 +260,9 @@ fn with_secret() -> Hub {
     hub
 }
 
-/// An id of GitHub's says nothing of where it leads.
+/// GitHub's node ids do not show their repository.
 #[test]
-fn an_id_of_another_repository_is_out_of_reach() {
+fn node_id_of_unlisted_repository_is_refused() {
     let hub = with_secret();
     hub.double.seed().comment(SECRET, 1, "ada", "Secret words.");
     let mut open = hub.server(&["--write"]);
@@ -294,10 +294,55 @@ fn an_id_of_another_repository_is_out_of_reach() {
     assert_eq!(&after.data()["comments"], said);
 }
 
-/// Nor do the words of a search lead to another repository, also where the other has the numbers of
-/// this one.
+/// An agent that may change one repository must not rewrite its user's comments in another, by
+/// their at-uris.
 #[test]
-fn a_search_finds_nothing_of_another_repository() {
+fn comment_of_another_tangled_repository_is_out_of_reach() {
+    const COMMENT: &str = "sh.tangled.feed.comment";
+    let t = Tangled::new();
+    let own = t.open("topic");
+    let other = t.world.repository(&t.alice, "other");
+    other.git.commit("topic", "Add", &[("a", Some("one\n"))]);
+    let there = "tangled:alice.test/other";
+    let create = [
+        "pr", "create", "-R", there, "-H", "topic", "-t", "T", "-b", "B",
+    ];
+    t.forge(&t.alice, &create).ok();
+    let pds = t.world.pds();
+    let pulls = pds.records(&t.alice.did, PULL);
+    let elsewhere = pulls.into_iter().find(|(uri, ..)| *uri != own).unwrap().0;
+    let say = [
+        "pr",
+        "comment",
+        &elsewhere,
+        "-R",
+        there,
+        "-b",
+        "Said there.",
+    ];
+    t.forge(&t.alice, &say).ok();
+    let before = pds.records(&t.alice.did, COMMENT);
+    let said = &before[0].0;
+    let args = ["mcp", "--write", "--allow-write", WIDGET];
+    let mut wire = Wire::start(&t.forge(&t.alice, &args), MODERN);
+    for more in [
+        json!({"body": "x", "edit": said}),
+        json!({"delete": said}),
+        json!({"body": "x", "reply_to": said}),
+    ] {
+        for number in [&own, &elsewhere] {
+            let mut args = more.clone();
+            args["repo"] = json!(WIDGET);
+            args["number"] = json!(number);
+            wire.call("pr_comment", args).fails("not_found");
+        }
+    }
+    assert_eq!(pds.records(&t.alice.did, COMMENT), before);
+}
+
+/// A search does not reach another repository, even with the same numbers.
+#[test]
+fn search_finds_nothing_in_other_repositories() {
     let hub = with_secret();
     let lists: [&[&str]; 2] = [&[], &["--allow-repo", "github.localhost/octo/tools"]];
     for list in lists {
@@ -317,10 +362,10 @@ fn a_search_finds_nothing_of_another_repository() {
     assert_eq!(found.data()["pull_requests"][0]["title"], "Work");
 }
 
-/// A pull request of a repository on the list may come from one that is not, and maintainers may
-/// push there.
+/// The head of a listed repository's pull request may be in an unlisted fork that maintainers may
+/// push to.
 #[test]
-fn the_branch_of_a_fork_is_another_repositorys() {
+fn fork_branch_belongs_to_another_repository() {
     let hub = Hub::with_pull();
     {
         let mut seed = hub.double.seed();
@@ -363,7 +408,7 @@ fn the_branch_of_a_fork_is_another_repositorys() {
 }
 
 #[test]
-fn a_handle_and_a_did_are_two_names() {
+fn handle_and_did_are_separate_list_names() {
     let t = Tangled::new();
     let uri = t.open("topic");
     let by_did = format!("{}/widget", t.alice.did);
@@ -411,7 +456,7 @@ fn a_handle_and_a_did_are_two_names() {
             "nothing was sent for what is not on {allowed}"
         );
     }
-    // A record of another repository is none of the one that is allowed.
+    // A listed repository does not give access to another repository's record.
     let other = t.world.repository(&t.bob, "secret");
     other
         .git
@@ -443,7 +488,7 @@ fn a_handle_and_a_did_are_two_names() {
         .call("pr_view", args.clone())
         .fails("permission_denied");
     assert!(!refused.0.to_string().contains("Secret title"));
-    // Nor where its author has another one here.
+    // Even if its author has a pull request here.
     t.branch("bobs");
     let create = [
         "pr", "create", "-R", WIDGET, "-H", "bobs", "-t", "Of Bob", "-b", "",

@@ -1,4 +1,4 @@
-//! What `pr_merge` asks before, what it refuses, and which method it takes.
+//! Questions, refusals and merge methods of `pr_merge`.
 
 use forge_testkit::github::state::{Permission, Protection, ReviewState};
 use serde_json::json;
@@ -9,14 +9,14 @@ use crate::{
 };
 
 #[test]
-fn the_branch_of_a_merged_one_goes_after_a_question_alone() {
+fn merged_branch_is_deleted_only_after_question() {
     for era in [LEGACY, MODERN] {
         let world = World::with_feature();
         let mut wire = world.server(era, &["--write"]);
         let head = world.git.oid("feature").unwrap();
         wire.call("pr_merge", json!({"number": 1})).ok();
         assert_eq!(wire.asked.len(), 1);
-        // Nothing is left to do, and nobody is asked.
+        // The repeated merge has nothing to do and asks nobody.
         let again = wire.call("pr_merge", json!({"number": 1})).ok();
         assert_eq!(again.data()["already_merged"], true);
         assert_eq!(again.data()["unchanged"], true);
@@ -43,7 +43,7 @@ fn the_branch_of_a_merged_one_goes_after_a_question_alone() {
 }
 
 #[test]
-fn the_branch_of_a_merged_one_goes_on_github_too() {
+fn merged_branch_is_deleted_on_github() {
     let hub = Hub::with_files(1);
     let mut wire = hub.server(&["--write"]);
     let merge = json!({"repo": REPO, "number": 1});
@@ -51,7 +51,7 @@ fn the_branch_of_a_merged_one_goes_on_github_too() {
     hub.double.reset_record();
     let again = wire.call("pr_merge", merge).ok();
     assert_eq!(again.data()["unchanged"], true);
-    // It is looked at, and the forge says what is left.
+    // The repeated merge reads the pull request and its branch.
     assert_eq!(hub.double.counts().api, 2, "{:?}", hub.double.requests());
     let delete = json!({"repo": REPO, "number": 1, "delete_branch": true});
     let gone = wire.call("pr_merge", delete.clone()).ok();
@@ -67,9 +67,9 @@ fn the_branch_of_a_merged_one_goes_on_github_too() {
     assert_eq!(again.data()["unchanged"], true);
 }
 
-/// Of a closing that was made without it, or whose deletion failed.
+/// The first call closed without deleting, or the deletion failed.
 #[test]
-fn the_branch_of_a_closed_one_goes_by_another_call() {
+fn closed_branch_is_deleted_by_a_later_call() {
     let (local, hub) = (World::with_feature(), Hub::with_files(1));
     let both = [local.server(MODERN, &["--write"]), hub.server(&["--write"])];
     for (mut wire, repo) in both.into_iter().zip([None, Some(REPO)]) {
@@ -122,7 +122,7 @@ fn merge_that_waits_is_refused_where_repository_forbids_it() {
 }
 
 #[test]
-fn a_closed_one_is_not_given_to_the_forge_to_merge() {
+fn closed_pull_is_not_sent_for_merge() {
     let hub = Hub::with_files(1);
     let mut wire = hub.server(&["--write"]);
     let closed = json!({"repo": REPO, "number": 1, "state": "closed"});
@@ -139,19 +139,19 @@ fn a_closed_one_is_not_given_to_the_forge_to_merge() {
         wire.call("pr_merge", args)
             .fails("precondition_failed")
             .says("Next: pr_set_state {");
-        // It was looked at. Nothing was sent that could merge it, had somebody opened it meanwhile.
+        // A single request read the state, and no merge was sent.
         assert_eq!(hub.double.counts().api, 1, "{:?}", hub.double.requests());
     }
     assert!(wire.asked.is_empty());
 }
 
 #[test]
-fn a_rebase_that_github_refuses_asks_nobody() {
+fn refused_rebase_asks_nobody() {
     let hub = Hub::with_files(1);
     let other = [("d/0000.txt", Some("other\n"))];
     hub.double.seed().commit(REPO, "main", &other, "Other");
     let mut wire = hub.server(&["--write"]);
-    // GitHub knows it once somebody has asked.
+    // GitHub computes the state at the first request.
     wire.call("pr_view", json!({"repo": REPO, "number": 1}))
         .ok();
     hub.double.reset_record();
@@ -164,12 +164,12 @@ fn a_rebase_that_github_refuses_asks_nobody() {
 }
 
 #[test]
-fn an_edit_that_was_made_in_part_says_which_part() {
+fn partial_edit_names_the_finished_part() {
     let hub = Hub::with_files(1);
     let mut wire = hub.server(&["--write"]);
     let closed = json!({"repo": REPO, "number": 1, "state": "closed"});
     wire.call("pr_set_state", closed).ok();
-    // The title of one that is closed can be changed, and it cannot be made a draft.
+    // A closed pull request can be renamed, but not made a draft.
     let edit = json!({"repo": REPO, "number": 1, "title": "Another", "draft": true});
     let half = wire
         .call("pr_edit", edit)
@@ -207,7 +207,7 @@ fn r_000_18_method_is_named_configured_or_the_repositorys_own() {
     // The double's repository allows all three, and has a merge commit as its default.
     let question = asks(plain.clone());
     assert!(question.contains(" by merge?"), "{question}");
-    // It did not know at first whether it can be merged, and was asked again before the user was.
+    // Mergeability was unknown at first, so it was read again before the question.
     assert!(!question.contains("Warning"), "{question}");
     assert_eq!(looks(), 3, "two for the question, one for the answer");
     let named = asks(json!({"repo": REPO, "number": 1, "method": "squash"}));
@@ -219,7 +219,7 @@ fn r_000_18_method_is_named_configured_or_the_repositorys_own() {
 }
 
 #[test]
-fn an_approval_can_be_required() {
+fn approval_can_be_required() {
     let hub = Hub::with_files(1);
     // The reviews of others do not count.
     let mut seed = hub.double.seed();
@@ -246,8 +246,8 @@ fn an_approval_can_be_required() {
 }
 
 #[test]
-fn required_approval_is_that_of_code_owners_too() {
-    // An owner who is named once the pull request is there is not asked, and is missing all the same.
+fn required_approval_includes_code_owners() {
+    // An owner added later is not asked for a review, but still counts as missing.
     for (named_first, says) in [
         (true, "it is not approved: asked and not reviewed by linus"),
         (false, "it is not approved: no code owner is asked"),
@@ -297,7 +297,7 @@ fn passed_checks_can_be_required() {
     let args = json!({"repo": REPO, "number": 1, "require_checks": true});
     let hub = Hub::with_files(1);
     let mut wire = hub.server(&["--write"]);
-    // Nothing was checked, so nothing has passed.
+    // Without any check, none has passed.
     wire.call("pr_merge", args.clone())
         .fails("precondition_failed")
         .says("the checks have not passed: none");
@@ -351,7 +351,7 @@ fn r_000_20_reviewers_asked_and_refused_are_told_apart() {
         "{}",
         made.text()
     );
-    // Nobody reviews their own.
+    // Authors are not asked to review their own pull request.
     hub.double
         .seed()
         .commit(REPO, "second", &[("s.txt", Some("s\n"))], "Second");

@@ -1,4 +1,4 @@
-//! What `forge_status` says is missing to do more.
+//! Missing parts that `forge_status` reports.
 
 use serde_json::json;
 
@@ -11,7 +11,7 @@ use crate::{
 /// A token of Ada's that may less.
 const WEAK: &str = "gho_canary0canary0canary0canary0canary01";
 
-/// What is missing, which the text has as well.
+/// The missing parts, checked to be in the text too.
 #[track_caller]
 fn missing(status: Called) -> Vec<String> {
     let status = status.ok();
@@ -35,7 +35,7 @@ fn missing(status: Called) -> Vec<String> {
 }
 
 #[test]
-fn the_server_itself() {
+fn status_names_missing_server_flags() {
     let world = World::with_feature();
     let ask = |args: &[&str]| {
         let mut wire = world.server(MODERN, args);
@@ -57,7 +57,7 @@ fn the_server_itself() {
 }
 
 #[test]
-fn rights_and_scopes() {
+fn status_names_missing_rights_and_scopes() {
     let hub = Hub::with_files(1);
     let ask = |token: &str| {
         let run = hub.run(&["--write"]).env("GH_TOKEN", token);
@@ -83,7 +83,7 @@ fn rights_and_scopes() {
 }
 
 #[test]
-fn a_login() {
+fn status_names_missing_login() {
     let t = Tangled::new();
     let run = t
         .services()
@@ -100,7 +100,7 @@ fn a_login() {
         all.len() == 1 && all[0].contains("forge auth login --host"),
         "{all:?}"
     );
-    // A forge that shows nothing to nobody is not a failure of this tool.
+    // A forge that needs a login to read is not a failure of this tool.
     let hub = Hub::with_files(1);
     let run = hub.run(&["--write"]).env("GH_TOKEN", "");
     let mut wire = Wire::start(&run, MODERN);

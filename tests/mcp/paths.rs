@@ -1,4 +1,4 @@
-//! Which repositories on this machine a server may use.
+//! Repositories on this machine that a server may use.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::{
     world::{LEGACY, MODERN, Wire, World},
 };
 
-/// A pull request of Ada's in another repository than that of a world.
+/// A pull request of Ada's in a repository outside the world.
 fn proposed(world: &World, dir: &Path, title: &str) {
     let git = GitDir::at(dir);
     git.commit("secret", "Secret", &[("secret.txt", Some("secret\n"))]);
@@ -94,7 +94,7 @@ fn other_local_repositories_are_refused_before_anything_runs() {
             let found = wire.request("completion/complete", params);
             assert_eq!(found["result"]["completion"]["values"], json!([]), "{repo}");
         }
-        // Its own repository has three names, whatever the directory that it was started in.
+        // The server's own repository has three names, from every starting directory.
         for repo in [text(&own), world.name(), text(&dir)] {
             let found = view(&mut wire, &repo);
             let title = &found["structuredContent"]["pull_request"]["title"];
@@ -122,13 +122,13 @@ fn listed_paths_are_used_as_well() {
         let status = wire.call("forge_status", json!({})).ok();
         assert_eq!(status.data()["allow_path"], **allowed);
     }
-    // Beside a list of repositories the own one is on neither.
+    // With a list of repositories, the server's own directory is on neither list.
     let lists = ["--allow-repo", "octo/*", "--allow-path", &exact];
     let mut wire = world.server(MODERN, &lists);
     assert_ne!(view(&mut wire, &exact)["isError"], true);
     wire.call("pr_view", json!({"repo": own, "number": 1}))
         .fails("permission_denied");
-    // What may be used may not be changed, where a list says what may be.
+    // `--allow-path` permits no writes when `--allow-write` lists other repositories.
     let lists = ["--write", "--allow-path", &exact, "--allow-write", "octo/*"];
     let mut wire = world.server(MODERN, &lists);
     let comment = json!({"repo": exact, "number": 1, "body": "Text."});
@@ -138,7 +138,7 @@ fn listed_paths_are_used_as_well() {
 }
 
 #[test]
-fn bare_repository_opens_where_exactly_it_is_listed() {
+fn bare_repository_opens_only_by_exact_path() {
     let world = World::with_feature();
     let bare = world.scratch.path("srv/bare.git");
     let from = text(world.git.path());
@@ -155,7 +155,7 @@ fn bare_repository_opens_where_exactly_it_is_listed() {
 }
 
 #[test]
-fn remote_and_linked_work_tree_lead_to_the_own_repository() {
+fn remote_and_linked_work_tree_resolve_to_repository() {
     let world = World::with_feature();
     let own = world.git.path();
     let bare = world.scratch.path("origin.git");

@@ -1,4 +1,4 @@
-//! What is answered to messages and requests that are not as the protocol has them.
+//! Answers to messages and requests that violate the protocol.
 
 use serde_json::{Value, json};
 
@@ -52,7 +52,7 @@ fn stdio_malformed_messages_are_answered_by_id_and_code() {
         // Bad arguments are a result that the model sees.
         let bad = json!({"bogus": 1});
         wire.call("pr_list", bad).fails("invalid_input");
-        // The connection goes on.
+        // The connection stays usable.
         wire.call("pr_list", json!({})).ok();
     }
 }

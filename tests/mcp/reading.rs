@@ -87,7 +87,7 @@ fn names_numbers_and_lists_in_any_spelling() {
 }
 
 #[test]
-fn a_failure_says_what_to_do_next() {
+fn failures_name_the_next_call() {
     let world = World::with_feature();
     let mut wire = world.server(MODERN, &[]);
     let missing = wire
@@ -109,7 +109,7 @@ fn a_failure_says_what_to_do_next() {
     wire.call("pr_view", json!({"number": "main"}))
         .fails("not_found")
         .says("Next: pr_list {");
-    // What to do instead is no call.
+    // No call can follow this failure.
     let none = wire
         .call("pr_checks", json!({"number": 1}))
         .fails("unsupported");
@@ -161,7 +161,7 @@ fn a_failure_says_what_to_do_next() {
 }
 
 #[test]
-fn a_failure_is_short_whatever_was_sent() {
+fn failure_text_is_bounded() {
     let world = World::with_feature();
     let mut wire = world.server(MODERN, &[]);
     let long = "a".repeat(100_000);
@@ -183,7 +183,7 @@ fn a_failure_is_short_whatever_was_sent() {
 }
 
 #[test]
-fn a_list_goes_on_where_it_stopped() {
+fn list_continues_from_cursor() {
     let world = World::new();
     for n in 0..7 {
         world.propose(&format!("b{n}"), &format!("Title {n}"), "");
@@ -218,7 +218,7 @@ fn a_list_goes_on_where_it_stopped() {
 }
 
 #[test]
-fn a_view_that_is_too_long_goes_on_and_is_bound_to_the_head() {
+fn long_view_is_paged_and_bound_to_head() {
     let world = World::with_feature();
     for n in 0..60 {
         let body = format!("Comment {n}\n{}", "word ".repeat(60));
@@ -260,7 +260,7 @@ fn a_view_that_is_too_long_goes_on_and_is_bound_to_the_head() {
 }
 
 #[test]
-fn files_that_conflict_are_counted_and_the_first_are_named() {
+fn conflicting_files_are_counted_and_partly_named() {
     let world = World::new();
     let names: Vec<String> = (0..60)
         .map(|n| format!("a/directory/with/a/file/of/this/name/{n:03}.txt"))
@@ -296,7 +296,7 @@ fn files_that_conflict_are_counted_and_the_first_are_named() {
 }
 
 #[test]
-fn names_are_all_in_the_text_and_the_first_in_data_without_room() {
+fn text_has_all_names_and_small_data_some() {
     let world = World::with_feature();
     let names: Vec<String> = (0..150)
         .map(|n| format!("reviewer-with-a-name-{n:03}"))
@@ -334,7 +334,7 @@ fn names_are_all_in_the_text_and_the_first_in_data_without_room() {
 }
 
 #[test]
-fn a_view_that_was_edited_between_two_pages_starts_again() {
+fn view_edited_between_pages_starts_again() {
     let world = World::with_feature();
     let body = "word ".repeat(1_000);
     for edit in [
@@ -364,7 +364,7 @@ fn a_view_that_was_edited_between_two_pages_starts_again() {
 }
 
 #[test]
-fn a_list_that_has_changed_before_the_next_page_starts_again() {
+fn list_changed_between_pages_starts_again() {
     let world = World::new();
     for n in 0..9 {
         world.propose(&format!("b{n}"), &"title ".repeat(40), "");
@@ -376,14 +376,14 @@ fn a_list_that_has_changed_before_the_next_page_starts_again() {
     assert!(first.data()["pull_requests"].as_array().unwrap().len() < 9);
     args["cursor"] = json!(first.cursor().unwrap());
     wire.call("pr_list", args.clone()).ok();
-    // Behind what was shown nothing matters, before it the rest has moved.
+    // Changes after the shown rows do not matter; a change before them moves the rest.
     world.forge(&["pr", "close", "1"]).ok();
     wire.call("pr_list", args.clone()).ok();
     world.forge(&["pr", "close", "9"]).ok();
     wire.call("pr_list", args.clone())
         .fails("conflict")
         .says("has changed since the first page");
-    // What is cut off by whoever passes it on does not begin anew either.
+    // A truncated cursor is refused too, rather than starting again.
     let cursor = first.cursor().unwrap();
     let bound = cursor.split('~').next().unwrap();
     args["cursor"] = json!(format!("{bound}~~3."));
@@ -393,7 +393,7 @@ fn a_list_that_has_changed_before_the_next_page_starts_again() {
 }
 
 #[test]
-fn r_000_16_list_has_its_size_and_more_on_request() {
+fn r_000_16_list_has_total_and_more_on_request() {
     let world = World::new();
     for n in 0..9 {
         world.propose(
@@ -415,7 +415,7 @@ fn r_000_16_list_has_its_size_and_more_on_request() {
     assert_eq!(lines.filter(|l| l.starts_with("  opened ")).count(), 9);
     let numbers = column(&pages, "pull_requests", "number");
     assert_eq!(numbers, ["9", "8", "7", "6", "5", "4", "3", "2", "1"]);
-    // A closed one says when, and a row that is longer than a page goes on.
+    // A closed pull request has its time, and a row longer than a page continues.
     let labels: Vec<String> = (0..12).map(|n| format!("{}{n}", "é".repeat(40))).collect();
     for label in &labels {
         world.forge(&["label", "create", label]).ok();

@@ -66,7 +66,7 @@ fn resources_and_their_completions() {
 }
 
 #[test]
-fn completions_go_on_behind_the_first_page() {
+fn completions_continue_after_the_first_page() {
     let hub = Hub::new();
     let open = |count: usize| {
         let mut seed = hub.double.seed();
@@ -93,7 +93,7 @@ fn completions_go_on_behind_the_first_page() {
     assert_eq!((&values[0], &values[10]), (&json!("3"), &json!("30")));
     let (values, total, more) = complete("", 1);
     assert_eq!((values.len(), total, more), (100, None, json!(true)));
-    // Behind the last page that is looked at, a number is looked for alone.
+    // Numbers beyond the last scanned page are looked up one by one.
     open(190);
     let (values, total, more) = complete("3", 4);
     assert_eq!((values.len(), total, more), (32, None, json!(true)));
@@ -203,7 +203,7 @@ fn issues_and_their_links() {
 }
 
 #[test]
-fn a_long_text_is_cut_and_says_where_the_rest_is() {
+fn long_resource_is_cut_and_names_the_rest() {
     let world = World::with_feature();
     let words = "word ".repeat(12_900);
     let body = words.trim_end();
@@ -276,7 +276,7 @@ fn issues_on_tangled_are_named_by_at_uri() {
 }
 
 #[test]
-fn addresses_hold_any_name_and_the_kind_is_that_of_the_part() {
+fn resource_uris_hold_any_file_name() {
     let world = World::new();
     let name = "a dir/é 100%.txt";
     let named = [(name, Some("one\n"))];
@@ -288,7 +288,7 @@ fn addresses_hold_any_name_and_the_kind_is_that_of_the_part() {
     let mut wire = world.server(MODERN, &["--allow-path", other.to_str().unwrap()]);
     let path = world.git.path().canonicalize().unwrap();
     let repo = format!("forge://local{}", path.display());
-    // As a template is filled in, and as somebody types it.
+    // Once as a filled-in template, and once as typed by hand.
     for file in ["a%20dir/%C3%A9%20100%25.txt", name] {
         let diff = read(&mut wire, &format!("{repo}/pull/1/files/{file}"));
         assert!(diff.contains("+one\n"), "{diff}");

@@ -1,9 +1,9 @@
-//! Whether data fits a schema, for the words that the schemas of our tools use.
+//! Validates data against the subset of JSON Schema that our tools use.
 
 use serde_json::{Value, json};
 
-/// Says where `value` does not fit `schema`. What an object has beside its properties does not fit
-/// either: a program could not know of it.
+/// Says where `value` does not fit `schema`. Undeclared properties do not fit either: a program
+/// could not know of them.
 pub fn check(schema: &Value, value: &Value, at: &str) -> Result<(), String> {
     let Some(words) = schema.as_object() else {
         return match schema {
@@ -72,7 +72,7 @@ fn is_of(name: &Value, value: &Value) -> bool {
 }
 
 #[test]
-fn what_does_not_fit_is_found() {
+fn schema_mismatches_are_found() {
     let schema = json!({
         "type": "object",
         "required": ["id"],

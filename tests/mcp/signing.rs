@@ -1,4 +1,4 @@
-//! Signatures of what an agent merges: by the user's own program, which has nobody to ask.
+//! Signatures of an agent's merges: by the user's own program, which has no terminal to ask on.
 
 use std::{
     fs::{self, Permissions},

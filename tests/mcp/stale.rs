@@ -1,4 +1,4 @@
-//! A head that is not the expected one any more: nothing is written, whatever was asked for.
+//! Calls with an outdated expected head write nothing.
 
 use std::{fs, path::PathBuf};
 
@@ -34,7 +34,7 @@ pub fn call(args: &str, more: &[(&str, Value)]) -> Value {
 }
 
 #[test]
-fn a_stale_head_is_a_conflict_and_nothing_is_written() {
+fn stale_head_is_a_conflict_without_writes() {
     for era in [LEGACY, MODERN] {
         let world = World::with_feature();
         let mut wire = world.server(era, &["--write"]);
@@ -79,8 +79,8 @@ fn head_prefix_is_refused_by_every_tool() {
     }
 }
 
-/// A server whose git runs a command once, as soon as the file exists and a write asks who writes:
-/// behind the last look of a tool, and before that of the forge.
+/// A server whose git runs a command once, when the file exists and a write reads the author
+/// identity: after the last check of the tool, and before the forge's own.
 fn server_with_intruder(world: &World, command: &str) -> (Wire, PathBuf) {
     let armed = world.scratch.path("armed");
     let git = git_program();
@@ -101,7 +101,7 @@ fn server_with_intruder(world: &World, command: &str) -> (Wire, PathBuf) {
 }
 
 #[test]
-fn base_edited_behind_the_last_look_stops_a_merge() {
+fn base_edited_after_last_check_stops_merge() {
     let world = World::with_feature();
     world.git.set_branch("prod", "main");
     let edit = format!("'{}' pr edit 1 --base prod", forge_binary().display());
@@ -120,7 +120,7 @@ fn base_edited_behind_the_last_look_stops_a_merge() {
 }
 
 #[test]
-fn push_behind_the_last_look_keeps_the_branch() {
+fn push_after_last_check_keeps_branch() {
     let world = World::with_feature();
     let tip = world.git.oid("feature").unwrap();
     let more = world.git.commit("feature", "More", &[("more", Some("x"))]);
@@ -139,7 +139,7 @@ fn push_behind_the_last_look_keeps_the_branch() {
 }
 
 #[test]
-fn merged_one_at_senseless_head_is_refused() {
+fn merge_of_merged_pull_with_invalid_head_fails() {
     let world = World::with_feature();
     let mut wire = world.server(MODERN, &["--write"]);
     wire.call("pr_merge", json!({"number": 1})).ok();
@@ -165,7 +165,7 @@ fn merged_one_at_senseless_head_is_refused() {
 }
 
 #[test]
-fn the_head_that_is_there_hinders_nothing() {
+fn current_expected_head_is_accepted() {
     let world = World::with_feature();
     let mut wire = world.server(MODERN, &["--write"]);
     let head = world.git.oid("feature").unwrap();
@@ -182,13 +182,13 @@ fn the_head_that_is_there_hinders_nothing() {
 }
 
 #[test]
-fn every_tool_that_takes_a_head_is_among_the_calls() {
+fn tools_with_expected_head_are_all_tested() {
     let world = World::new();
     let tools = world.server(MODERN, &["--write"]).tools();
     for tool in &tools {
         let name = tool["name"].as_str().unwrap();
         let takes = tool["inputSchema"]["properties"]["expected_head"].is_object();
-        // That one is of a branch, and has its tests in `files`.
+        // `repo_push` is about a branch, and has its tests in `files`.
         let called = name == "repo_push" || CALLS.iter().any(|(it, _)| *it == name);
         assert_eq!(takes, called, "{name}");
     }

@@ -72,7 +72,7 @@ fn asked_for(t: &Tangled, name: &str) -> usize {
 }
 
 #[test]
-fn a_record_of_a_stranger_is_not_looked_up() {
+fn strangers_record_is_not_looked_up() {
     let t = Tangled::new();
     let own = t.open("topic");
     let (port, lines) = evil();
@@ -123,7 +123,7 @@ fn a_record_of_a_stranger_is_not_looked_up() {
 }
 
 #[test]
-fn who_has_a_pull_request_there_is_no_stranger() {
+fn pull_request_author_is_no_stranger() {
     let t = Tangled::new();
     t.open("topic");
     t.branch("bobs");
@@ -139,7 +139,7 @@ fn who_has_a_pull_request_there_is_no_stranger() {
             .ok()
             .says("\"Of Bob\"");
     }
-    // Somebody who has only commented can be answered.
+    // The author of a comment can be answered.
     let carol = t
         .world
         .pds()
@@ -154,7 +154,7 @@ fn who_has_a_pull_request_there_is_no_stranger() {
     let mut wire = server(&t, &["--allow-repo", WIDGET]);
     let args = json!({"repo": WIDGET, "number": uri, "body": "So.", "reply_to": comment});
     wire.call("pr_comment", args).ok().says("answered");
-    // One that the server itself has made is known before any index has it.
+    // The server's own new records are known before any index has them.
     t.branch("mine");
     let args = json!({"repo": WIDGET, "title": "Mine", "head": "mine"});
     let made = wire.call("pr_create", args).ok();

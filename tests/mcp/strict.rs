@@ -9,7 +9,7 @@ use crate::{
     world::{Wire, World},
 };
 
-/// Who converts a schema.
+/// Client that converts a schema.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Client {
     /// Every property is required, what was optional may be null, and nothing is additional.
@@ -57,7 +57,7 @@ impl Client {
                 out.insert("items".into(), self.convert(items, false, at));
             }
             "object" => {
-                // Neither has an object whose names are free.
+                // No client's form has objects with free property names.
                 assert!(!schema["additionalProperties"].is_object(), "{at}");
                 let properties = schema["properties"].as_object().expect(at);
                 let required = schema["required"].as_array().cloned().unwrap_or_default();
@@ -81,7 +81,7 @@ impl Client {
         Value::Object(out)
     }
 
-    /// What stands for an argument that the user has not named.
+    /// Value for an argument that the user has not named.
     fn nothing(self, of: &Value) -> Value {
         match of["type"].as_str() {
             // An optional one of OpenAI has two types.
@@ -111,7 +111,7 @@ impl Client {
     }
 }
 
-/// One call of each tool, with what it requires, in an order in which they succeed.
+/// A call of each tool with its required arguments, in an order that succeeds.
 fn calls() -> Vec<(&'static str, Value)> {
     let comment = json!([{"path": "feature.txt", "line": 1, "body": "Why?"}]);
     let edits = json!([{"path": "e.txt", "content": "x\n"}, {"path": "empty.txt", "content": ""}]);
@@ -174,7 +174,7 @@ fn wire(world: &World) -> Wire {
 }
 
 #[test]
-fn strict_clients_converted_schemas_make_calls_that_succeed() {
+fn strict_client_schemas_make_valid_calls() {
     assert!(SETS.contains(&"issues,workflow"));
     for client in [Client::OpenAi, Client::Gemini] {
         let world = World::with_feature();
@@ -209,13 +209,13 @@ fn strict_clients_converted_schemas_make_calls_that_succeed() {
         }
         let view = wire.call("pr_view", json!({"number": 1})).ok();
         let view = view.says("merged \"New\"");
-        // What nobody named is as it was.
+        // Fields left out of the call are unchanged.
         let _ = view.says("Closes nothing.");
     }
 }
 
 #[test]
-fn edit_clears_only_where_it_says_so() {
+fn edit_clears_only_on_request() {
     let world = World::with_feature();
     for label in ["a", "b"] {
         world.forge(&["label", "create", label, "--force"]).ok();
@@ -251,7 +251,7 @@ fn edit_clears_only_where_it_says_so() {
 }
 
 #[test]
-fn draft_is_a_choice_and_takes_the_old_truth_values() {
+fn draft_is_a_choice_and_accepts_booleans() {
     let world = World::with_feature();
     let mut wire = world.workflow();
     for (draft, state) in [

@@ -1,4 +1,4 @@
-//! What every client loads: the tools, their schemas, prompts and templates.
+//! Surface that every client loads: the tools, their schemas, prompts and templates.
 
 use std::collections::BTreeMap;
 
@@ -6,12 +6,11 @@ use serde_json::{Value, json};
 
 use crate::world::{LEGACY, MODERN, World};
 
-/// The most bytes of the tools that only read, and of those that write as well: without the sets that
-/// have to be named.
+/// Size limits in bytes, for read-only and for all tools: without the sets that must be named.
 const READ_MAX: usize = 10 * 1024;
 const WRITE_MAX: usize = 20 * 1024;
 
-/// The most bytes of what a client gives its model of one tool.
+/// Size limit in bytes of a tool's description for the model.
 const TOOL_MAX: usize = 900;
 
 /// A tool without the schema of its result, which clients keep to themselves.
@@ -29,7 +28,7 @@ fn model_bytes(tool: &Value) -> usize {
 }
 
 #[test]
-fn the_surface_is_small() {
+fn surface_size_is_bounded() {
     let world = World::new();
     for (args, most) in [(&[][..], READ_MAX), (&["--write"][..], WRITE_MAX)] {
         let tools = world.server(MODERN, args).tools();
@@ -66,7 +65,7 @@ fn rounds_are_submitted_only_where_a_forge_has_them() {
 }
 
 #[test]
-fn every_tool_is_portable_and_says_what_it_does() {
+fn tools_are_portable_and_annotated() {
     let world = World::new();
     let tools = world.server(MODERN, &["--write"]).tools();
     assert!(tools.len() >= 13);
@@ -194,7 +193,7 @@ fn surface_is_narrowed_by_flags() {
         names(&[&tools[..], &["--no-merge"]].concat()),
         ["pr_list", "pr_view"]
     );
-    // What is left out cannot be called either.
+    // Excluded tools cannot be called either.
     let mut wire = world.server(MODERN, &["--write", "--no-merge"]);
     let call = json!({"name": "pr_merge", "arguments": {"number": 1}});
     let refused = wire.request("tools/call", call)["error"]["message"].clone();

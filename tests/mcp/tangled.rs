@@ -22,7 +22,7 @@ fn patch(t: &Tangled, branch: &str, files: &[&str]) -> String {
     t.repo.git.run(["format-patch", "--stdout", &range]).text()
 }
 
-/// The world's index has it, and the result says so.
+/// Asserts that the world's index has the record, and that the result says so.
 #[track_caller]
 fn is_confirmed(result: Called) -> Called {
     let result = result.ok();
@@ -39,7 +39,7 @@ fn is_confirmed(result: Called) -> Called {
 }
 
 #[test]
-fn the_life_of_a_pull_request() {
+fn pull_request_lifecycle_on_tangled() {
     for era in [LEGACY, MODERN] {
         let t = Tangled::new();
         let first = patch(&t, "elsewhere", &["one.txt"]);
@@ -113,10 +113,10 @@ fn the_life_of_a_pull_request() {
     }
 }
 
-/// The diff is that of the round, also where the knot makes one of its commits: a commit on the base
-/// changes nothing about it, a round does.
+/// The diff is the round's, even if the knot makes it from commits. A commit on the base does not
+/// change the diff, a new round does.
 #[test]
-fn a_cursor_of_a_diff_goes_on_whatever_the_base_does() {
+fn diff_cursor_survives_base_commits() {
     let t = Tangled::new();
     let git = &t.repo.git;
     let names: Vec<String> = (0..20).map(|n| format!("many/{n:02}.txt")).collect();
@@ -136,7 +136,7 @@ fn a_cursor_of_a_diff_goes_on_whatever_the_base_does() {
     git.commit("main", "Meanwhile", &[("many/19.txt", Some("two\n"))]);
     pages.extend(wire.pages("pr_diff", args.clone(), 1_000));
     assert_eq!(column(&pages, "files", "path"), names);
-    // Nor does it matter to a server that has not read the diff before.
+    // A server that has not read the diff before accepts the cursor, too.
     let mut other = Wire::start(&t.forge(&t.bob, &["mcp"]), MODERN);
     pages.truncate(1);
     pages.extend(other.pages("pr_diff", args.clone(), 1_000));
@@ -149,7 +149,7 @@ fn a_cursor_of_a_diff_goes_on_whatever_the_base_does() {
 }
 
 #[test]
-fn a_branch_that_went_on_is_kept_also_by_who_agrees() {
+fn moved_branch_is_kept_despite_consent() {
     let t = Tangled::new();
     let uri = t.open("topic");
     let mut wire = Wire::start(&t.forge(&t.alice, &["mcp", "--write"]), MODERN);
@@ -164,7 +164,7 @@ fn a_branch_that_went_on_is_kept_also_by_who_agrees() {
     assert_eq!(wire.asked.len(), 2);
     assert_eq!(kept.data()["branch_deleted"], false);
     assert_eq!(t.repo.git.oid("topic"), Some(tip));
-    // Closing has nothing to do with a merged one; another with commits of no round keeps them too.
+    // A merged pull request cannot be closed; closing keeps unsubmitted commits, too.
     let other = t.open("other");
     let tip = t
         .repo
@@ -176,9 +176,9 @@ fn a_branch_that_went_on_is_kept_also_by_who_agrees() {
     assert_eq!(t.world.pds().records(&t.alice.did, PULL).len(), 2);
 }
 
-/// Also one that was merged before: by then the index may have lost the record of it.
+/// The index may have lost the record since the merge.
 #[test]
-fn one_that_was_merged_before_asks_the_index_who_sees_it() {
+fn earlier_merge_is_checked_at_the_index() {
     let t = Tangled::new();
     let mut wire = impatient(&t);
     let mut merge = |uri: &str| {
@@ -202,7 +202,7 @@ fn one_that_was_merged_before_asks_the_index_who_sees_it() {
     assert_eq!(t.world.pds().records(&t.alice.did, STATUS).len(), statuses);
 }
 
-/// Whoever agrees has seen bytes: the author may put others under the same commit.
+/// Consent is to the bytes shown: the author may put others under the same commit.
 #[test]
 fn merge_consent_ends_when_round_is_replaced() {
     let t = Tangled::new();
@@ -264,9 +264,9 @@ fn merge_consent_ends_when_round_is_replaced() {
 }
 
 #[test]
-fn head_of_plain_diff_is_its_patch() {
+fn head_of_plain_diff_is_the_patch() {
     let t = Tangled::new();
-    // It names no commit.
+    // A plain diff names no commit.
     let diff = "diff --git a/new b/new\nnew file mode 100644\n--- /dev/null\n+++ b/new\n@@ -0,0 +1 @@\n+x\n";
     let mut wire = Wire::start(&t.forge(&t.alice, &["mcp", "--write"]), MODERN);
     wire.user = User::Absent;
@@ -296,7 +296,7 @@ fn impatient(t: &Tangled) -> Wire {
 }
 
 #[test]
-fn what_nothing_shows_yet_is_pending_with_its_record() {
+fn unindexed_write_is_pending_with_record() {
     let t = Tangled::new();
     let uri = t.open("topic");
     t.world.index().set_moods(Moods {
@@ -324,7 +324,7 @@ fn what_nothing_shows_yet_is_pending_with_its_record() {
 
 /// The label's record is about a draft that is marked as ready with it.
 #[test]
-fn of_an_edit_and_a_draft_the_worse_word_is_told() {
+fn edit_and_draft_report_the_worse_state() {
     let t = Tangled::new();
     t.scratch.write(
         "home/.config/forge/config.toml",
@@ -349,7 +349,7 @@ fn of_an_edit_and_a_draft_the_worse_word_is_told() {
     assert_eq!(t.world.pds().record(&uri).unwrap().1["title"], "T");
 }
 
-/// Also where the index has lost it, which its author can mend in a terminal.
+/// The author can repair a lost record in a terminal.
 #[test]
 fn context_of_unindexed_pull_is_not_ready() {
     let t = Tangled::new();
@@ -401,7 +401,7 @@ fn context_of_unindexed_pull_is_not_ready() {
 }
 
 #[test]
-fn what_only_a_status_calls_merged_is_told_as_that() {
+fn unverified_merged_status_is_marked() {
     let t = Tangled::new();
     let uri = t.open("topic");
     let head = t.repo.git.oid("topic");
@@ -425,7 +425,7 @@ fn what_only_a_status_calls_merged_is_told_as_that() {
             .says("Next: pr_set_state {");
     }
     assert!(wire.asked.is_empty(), "{:?}", wire.asked);
-    // It can be closed still.
+    // The pull request can still be closed.
     wire.user = User::Declines;
     let close = json!({"repo": WIDGET, "number": uri, "state": "closed", "delete_branch": true});
     wire.call("pr_set_state", close).fails("cancelled");
@@ -442,7 +442,7 @@ fn what_only_a_status_calls_merged_is_told_as_that() {
 }
 
 #[test]
-fn a_merge_that_could_not_be_recorded_names_no_record() {
+fn unrecorded_merge_names_no_record() {
     let t = Tangled::new();
     let uri = t.open("topic");
     let refused = Fault::error(400, "InvalidRequest", "no");
@@ -465,7 +465,7 @@ fn a_merge_that_could_not_be_recorded_names_no_record() {
 }
 
 #[test]
-fn what_an_old_index_does_not_take_in_says_what_to_do_instead() {
+fn record_unknown_to_old_index_has_recovery() {
     let t = Tangled::new();
     let uri = t.open("topic");
     t.scratch.write(
@@ -491,7 +491,7 @@ fn what_an_old_index_does_not_take_in_says_what_to_do_instead() {
 }
 
 #[test]
-fn what_the_index_drops_says_why() {
+fn dropped_record_says_why() {
     let t = Tangled::new();
     // A round has a gzipped patch.
     let diff =
@@ -518,7 +518,7 @@ fn what_the_index_drops_says_why() {
 }
 
 #[test]
-fn what_a_forge_cannot_do_stops_the_rest_before_it_is_written() {
+fn unsupported_field_stops_edit_before_writes() {
     let t = Tangled::new();
     let uri = t.open("topic");
     let title = || t.world.pds().record(&uri).unwrap().1["title"].clone();
@@ -529,7 +529,7 @@ fn what_a_forge_cannot_do_stops_the_rest_before_it_is_written() {
         .fails("unsupported")
         .says("tangled has no drafts");
     assert_eq!(title(), before);
-    // Nor is anybody asked about it.
+    // No question is asked about it.
     for (tool, method, next) in [
         ("pr_merge", "squash", "\nNext: pr_resubmit {"),
         ("pr_update_branch", "rebase", "\nNext: pr_resubmit {"),
@@ -541,7 +541,7 @@ fn what_a_forge_cannot_do_stops_the_rest_before_it_is_written() {
 }
 
 #[test]
-fn what_cannot_be_read_of_a_row_is_said() {
+fn unreadable_row_field_is_reported() {
     let t = Tangled::new();
     t.open("one");
     let gone = Fault::gateway(503).on("sh.tangled.feed.listComments");
@@ -554,7 +554,7 @@ fn what_cannot_be_read_of_a_row_is_said() {
 
 /// A spindle has checks without logs, and can be down.
 #[test]
-fn what_a_spindle_does_not_give_hides_nothing_else() {
+fn missing_spindle_logs_hide_nothing_else() {
     let t = Tangled::new();
     let spindle = SpindleDouble::start().unwrap();
     let pds = t.world.pds();
@@ -588,7 +588,7 @@ fn what_a_spindle_does_not_give_hides_nothing_else() {
 }
 
 #[test]
-fn a_stale_head_closes_nothing_and_deletes_nothing() {
+fn stale_head_neither_closes_nor_deletes() {
     let t = Tangled::new();
     let uri = t.open("topic");
     let mut wire = Wire::start(&t.forge(&t.alice, &["mcp", "--write"]), MODERN);
@@ -625,7 +625,7 @@ fn a_stale_head_closes_nothing_and_deletes_nothing() {
 }
 
 #[test]
-fn the_status_says_that_nobody_could_say_who_may_push() {
+fn status_reports_unreadable_collaborators() {
     let t = Tangled::new();
     let _ = t.world.repository_1_0(&t.alice, "new");
     let refused = Fault::error(403, "Forbidden", "No.");
@@ -640,7 +640,7 @@ fn the_status_says_that_nobody_could_say_who_may_push() {
 
 /// A knot of Tangled 1.0 shows what it stores.
 #[test]
-fn on_tangled_1_0_a_write_is_immediate_and_said_to_be_experimental() {
+fn tangled_1_0_write_is_immediate_and_experimental() {
     let t = Tangled::new();
     let repo = t.world.repository_1_0(&t.alice, "new");
     repo.git.commit("topic", "Add", &[("a", Some("1\n"))]);

@@ -10,7 +10,7 @@ use crate::{
 };
 
 #[test]
-fn the_failing_pull_request_is_found_and_merged() {
+fn failing_pull_request_is_found_and_merged() {
     for user in [User::Agrees, User::Absent] {
         let hub = Hub::new();
         {

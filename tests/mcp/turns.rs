@@ -1,5 +1,4 @@
-//! So many calls work at once and no more, and a user who thinks about a question keeps none of them
-//! from it.
+//! Concurrent calls have a limit, and a user who thinks about a question takes up none of it.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -60,7 +59,7 @@ fn open_questions_take_no_turns() {
     let list = next();
     assert_eq!(list["id"], 100, "{list}");
     assert_ne!(list["result"]["isError"], true, "{list}");
-    // One agrees, and the others find what came of it.
+    // The first answer agrees, and the others find the pull request merged.
     for (n, id) in questions.into_iter().enumerate() {
         let answer = match n {
             0 => json!({"action": "accept", "content": {"confirm": true}}),
@@ -79,7 +78,7 @@ fn open_questions_take_no_turns() {
 /// questions at once than there are calls at work.
 #[test]
 #[cfg(unix)]
-fn no_more_calls_work_at_once_than_there_are_turns() {
+fn concurrent_calls_are_limited() {
     use std::{
         fs::{self, Permissions},
         os::unix::fs::PermissionsExt,
@@ -94,7 +93,7 @@ fn no_more_calls_work_at_once_than_there_are_turns() {
     let world = World::with_feature();
     let (held, go) = (world.scratch.path("held"), world.scratch.path("go"));
     fs::create_dir(&held).unwrap();
-    // What nobody lets go fails after half a minute: it would hold the server for ever.
+    // The script gives up after half a minute: a failed test must not hold the server for ever.
     let script = format!(
         r#"#!/bin/sh
 case " $* " in *" cat-file "*)
@@ -123,7 +122,7 @@ exec '{git}' "$@"
     while at_work() < AT_ONCE {
         thread::sleep(Duration::from_millis(10));
     }
-    // The server has all of them by now, and whoever found a turn has some time to come to git.
+    // The server has every call by now, and those with a free slot have time to start git.
     assert!(!wire.tools().is_empty());
     thread::sleep(Duration::from_millis(300));
     assert_eq!(at_work(), AT_ONCE);

@@ -1,4 +1,4 @@
-//! `pr_context` with `wait_for`: it answers before a client gives up, and goes on where it was.
+//! `pr_context` with `wait_for`: answers before a client gives up, and continues from a cursor.
 
 use std::{thread, time::Duration};
 
@@ -20,7 +20,7 @@ fn wait_for(what: &str) -> Value {
 }
 
 #[test]
-fn wait_that_is_not_over_says_how_to_go_on() {
+fn unfinished_wait_names_the_next_call() {
     for era in [LEGACY, MODERN] {
         let hub = Hub::with_pull();
         let mut wire = hasty(&hub, era);
@@ -46,7 +46,7 @@ fn wait_that_is_not_over_says_how_to_go_on() {
 }
 
 #[test]
-fn wait_goes_on_over_what_came_between_calls() {
+fn continued_wait_sees_events_between_calls() {
     let hub = Hub::with_pull();
     let mut wire = hasty(&hub, MODERN);
     let mut args = wait_for("review");
@@ -65,7 +65,7 @@ fn wait_goes_on_over_what_came_between_calls() {
 }
 
 #[test]
-fn wait_tells_each_look_as_progress() {
+fn wait_reports_each_read_as_progress() {
     let hub = Hub::with_pull();
     hub.double
         .seed()
@@ -85,9 +85,9 @@ fn wait_tells_each_look_as_progress() {
 }
 
 #[test]
-fn wait_that_is_cancelled_looks_no_more() {
+fn cancelled_wait_sends_no_more_requests() {
     let hub = Hub::with_pull();
-    // As long as a wait lasts where nobody shortens it.
+    // A wait of the default length.
     let mut wire = Wire::start(&hub.run(&[]), MODERN);
     hub.double.reset_record();
     let call = json!({"name": "pr_context", "arguments": wait_for("checks")});
@@ -98,7 +98,7 @@ fn wait_that_is_cancelled_looks_no_more() {
     wire.send(&json!({
         "jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}
     }));
-    // The connection goes on, and the call has ended: its bundle is never read.
+    // The connection stays usable, and the cancelled call never reads its bundle.
     wire.call("pr_list", json!({"repo": REPO})).ok();
     let sent = hub.double.requests().into_iter();
     let views = sent.filter(|r| r.operation.as_deref() == Some("PullView"));
@@ -106,7 +106,7 @@ fn wait_that_is_cancelled_looks_no_more() {
 }
 
 #[test]
-fn wait_of_what_a_forge_lacks_is_refused() {
+fn wait_for_unsupported_event_is_refused() {
     let world = World::new();
     world.propose("feature", "Title", "");
     let mut wire = world.server(MODERN, &[]);

@@ -66,7 +66,7 @@ fn r_001_1_view_is_the_same_from_each_member() {
 }
 
 #[test]
-fn r_001_5_view_says_who_is_behind_a_target() {
+fn r_001_5_view_lists_issues_behind_a_target() {
     let (_world, mut wire) = family(["Ready for Plan", "Backlog", "Human Needed"]);
     let found = view(&mut wire, 2, "ready for plan");
     let target = &found["target"];
@@ -86,7 +86,7 @@ fn r_001_5_view_says_who_is_behind_a_target() {
 }
 
 #[test]
-fn r_001_7_advance_asks_and_moves_those_behind() {
+fn r_001_7_advance_asks_and_moves_lagging_issues() {
     for era in [LEGACY, MODERN] {
         let (world, _) = family(["Research Needed", "In Review", ""]);
         let run = world.scratch.forge(world.git.path(), &Identity::GRACE);
@@ -111,7 +111,7 @@ fn r_001_7_advance_asks_and_moves_those_behind() {
         assert_eq!(column(&moved["skipped"], "issue"), ["#3"]);
         assert_eq!(moved["skipped"][0]["current_state"], "In Review");
         assert_eq!(moved["errors"], json!([]));
-        // Nothing is left to move, so nobody is asked.
+        // No issue is left to move, so nobody is asked.
         let asked = wire.asked.len();
         let again = wire.call("workflow_advance", args).ok();
         assert_eq!(again.data()["advanced"], json!([]));
@@ -161,7 +161,7 @@ fn r_001_7_advance_agreed_to_other_moves_is_refused() {
 }
 
 #[test]
-fn r_001_9_pick_passes_over_what_cannot_be_worked_on() {
+fn r_001_9_pick_skips_unworkable_issues() {
     let (_world, mut wire) = family(["Ready for Plan", "Ready for Plan", "Ready for Plan"]);
     for (issue, values) in [
         (2, json!({"Priority": "P1", "Estimate": "S"})),
@@ -210,7 +210,7 @@ fn r_001_9_pick_passes_over_what_cannot_be_worked_on() {
 }
 
 #[test]
-fn r_001_11_set_state_needs_a_command_that_may() {
+fn r_001_11_set_state_needs_a_permitted_command() {
     let (_world, mut wire) = family(["Ready for Plan", "", ""]);
     let set = |wire: &mut Wire, args: Value| -> Called {
         let mut all = json!({"issue": 2});
@@ -332,7 +332,7 @@ fn claim_is_released_to_the_state_before() {
 }
 
 #[test]
-fn r_001_12_view_says_what_a_state_means_for_a_command() {
+fn r_001_12_view_explains_state_for_command() {
     let (_world, mut wire) = family(["Ready for Plan", "", ""]);
     for (said, command, means, intent) in [
         ("__COMPLETE__", "plan", "Plan in Review", true),
@@ -367,7 +367,7 @@ fn r_001_12_view_says_what_a_state_means_for_a_command() {
             .fails("invalid_input")
             .says(says);
     }
-    // It moves nothing.
+    // Resolving moves no issue.
     let after = view(&mut wire, 2, "");
     assert_eq!(after["issues"][0]["state"], "Ready for Plan");
     assert_eq!(after.get("resolved"), None);
@@ -403,7 +403,7 @@ fn text_of_others_is_cleaned_and_bounded() {
 }
 
 #[test]
-fn tools_are_there_with_their_set_alone() {
+fn workflow_tools_need_the_workflow_toolset() {
     let world = World::new();
     let names = |args: &[&str]| -> Vec<String> {
         let tools = world.server(MODERN, args).tools();

@@ -70,7 +70,7 @@ fn story(wire: &mut Wire, repo: &str, issue: &str, head: &str, method: &str) {
     let claim = taken["claim"]["id"].clone();
     let holder = taken["claim"]["holder"].as_str().unwrap().to_owned();
 
-    // Nobody else gets it, and nobody else is given it.
+    // A second holder can neither claim nor pick the issue.
     let other = json!({"command": "plan", "holder": "somebody else"});
     let refused = wire.call("workflow_claim", args(other)).fails("conflict");
     let refused = refused.says(&format!("cannot claim {named}: {holder} holds it"));

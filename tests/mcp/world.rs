@@ -45,7 +45,7 @@ impl World {
     }
 }
 
-/// What the client says when the user is asked.
+/// How the client answers a question to the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum User {
     /// The client cannot ask.
@@ -83,16 +83,16 @@ pub struct Wire {
     last_id: u64,
     /// Answers that came while another was waited for, by their requests.
     early: BTreeMap<u64, Value>,
-    /// What the results of each tool look like, once one was called.
+    /// Output schema of each tool, filled at the first call.
     outputs: BTreeMap<String, Value>,
     pub user: User,
     /// The questions that the user was asked.
     pub asked: Vec<String>,
-    /// What happens once, between a question and its answer.
+    /// Action run once, between a question and its answer.
     pub meanwhile: Option<Box<dyn FnOnce()>>,
-    /// Progress that was told.
+    /// Progress notifications received.
     pub progress: Vec<Value>,
-    /// What `initialize` or `server/discover` answered.
+    /// Answer to `initialize` or `server/discover`.
     pub hello: Value,
 }
 
@@ -232,7 +232,7 @@ impl Wire {
         result
     }
 
-    /// The data of a result is what the tool says that it is.
+    /// The data of a result fits the tool's declared schema.
     fn fits(&mut self, tool: &str, result: &Value) {
         if self.outputs.is_empty() {
             let tools = self.tools().into_iter();
@@ -308,7 +308,7 @@ impl Wire {
             .clone()
     }
 
-    /// Ends the connection and gives what the server said on standard error.
+    /// Ends the connection and returns the server's standard error.
     pub fn end(mut self) -> String {
         self.finish()
     }
@@ -374,7 +374,7 @@ impl Called {
         self
     }
 
-    /// The text has at most so many characters, the whole result at most three times as many.
+    /// Asserts a text of at most `most` characters, and a result of three times as many at most.
     #[track_caller]
     pub fn bounded(self, most: usize) -> Self {
         let text = self.text().chars().count();

@@ -3,7 +3,7 @@ use serde_json::json;
 use crate::world::{LEGACY, MODERN, User, World, column};
 
 #[test]
-fn the_life_of_a_pull_request() {
+fn pull_request_lifecycle_on_local() {
     for era in [LEGACY, MODERN] {
         let world = World::new();
         world
@@ -28,7 +28,7 @@ fn the_life_of_a_pull_request() {
             .says("> More.")
             .says("labels: bug");
         assert_eq!(view.data()["pull_request"]["state"], "open");
-        // What was hidden from the model is still there.
+        // Text hidden from the model is still stored.
         let stored = world
             .forge_as(&forge_testkit::Identity::ADA, &[])
             .args(["pr", "view", "1", "--json", "body"])
@@ -64,7 +64,7 @@ fn the_life_of_a_pull_request() {
             .ok()
             .says("nothing was written");
         assert_eq!(again.data()["unchanged"], true);
-        // Who opens it again takes the id from a view that leaves its comments out.
+        // A view without comments still has the thread's id.
         let view = wire
             .call("pr_view", json!({"number": 1, "include": "threads"}))
             .ok();
@@ -113,7 +113,7 @@ fn the_life_of_a_pull_request() {
 }
 
 #[test]
-fn an_edit_and_a_draft_are_told_together() {
+fn edit_and_draft_share_a_result() {
     let world = World::with_feature();
     let mut wire = world.server(MODERN, &["--write"]);
     for (title, draft, unchanged, warnings) in [
@@ -132,7 +132,7 @@ fn an_edit_and_a_draft_are_told_together() {
 }
 
 #[test]
-fn what_cannot_be_merged_asks_nobody() {
+fn unmergeable_pull_asks_nobody() {
     let world = World::with_feature();
     let mut wire = world.server(MODERN, &["--write"]);
     wire.call("pr_edit", json!({"number": 1, "draft": true}))
@@ -168,7 +168,7 @@ fn what_cannot_be_merged_asks_nobody() {
 }
 
 #[test]
-fn a_pull_request_without_a_clone() {
+fn pull_request_is_opened_without_clone() {
     let world = World::new();
     let mut wire = world.server(MODERN, &["--write"]);
     for (edit, says) in [
@@ -226,7 +226,7 @@ fn a_pull_request_without_a_clone() {
 }
 
 #[test]
-fn a_description_as_it_was_read_is_not_written_over_its_comments() {
+fn edit_of_description_keeps_hidden_comments() {
     let world = World::new();
     world.propose("w", "Work", "Why.\n\n<!-- keep -->");
     let mut wire = world.server(MODERN, &["--write"]);
@@ -249,7 +249,7 @@ fn a_description_as_it_was_read_is_not_written_over_its_comments() {
     let edit = tools.iter().find(|tool| tool["name"] == "pr_edit").unwrap();
     assert_eq!(edit["annotations"]["idempotentHint"], false);
     assert_eq!(edit["annotations"]["destructiveHint"], true);
-    // Without the marker all of it is replaced, and then the words are somebody's own.
+    // Without the marker the whole text is replaced by the user's own.
     for body in ["New.", edited.as_str()] {
         wire.call("pr_edit", json!({"number": 1, "body": body}))
             .ok();
@@ -258,12 +258,12 @@ fn a_description_as_it_was_read_is_not_written_over_its_comments() {
 }
 
 #[test]
-fn one_is_put_on_top_of_another() {
+fn pull_is_stacked_on_another() {
     let world = World::with_feature();
     world.git.set_branch("upper", "feature");
     let upper = [("upper.txt", Some("upper\n"))];
     world.git.commit("upper", "Add upper", &upper);
-    // The usual base is not the one of what builds on another.
+    // The configured base does not apply to a stacked pull request.
     world.grace(&["config", "set", "pr.base", "main"]).ok();
     let mut wire = world.server(MODERN, &["--write"]);
     let create =
@@ -285,7 +285,7 @@ fn one_is_put_on_top_of_another() {
 }
 
 #[test]
-fn what_other_servers_call_it_is_understood_inside_of_lists_too() {
+fn foreign_argument_names_work_inside_lists() {
     let world = World::with_feature();
     let mut wire = world.server(MODERN, &["--write"]);
     let comment = json!({
@@ -293,7 +293,7 @@ fn what_other_servers_call_it_is_understood_inside_of_lists_too() {
     });
     let review = json!({"pullNumber": 1, "event": "COMMENT", "body": "b", "comments": [comment]});
     wire.call("pr_review", review).ok();
-    // What is new has no line in the old file.
+    // New lines have no place in the old file.
     let comment = json!({"path": "feature.txt", "line": 1, "side": "LEFT", "body": "Why?"});
     let review = json!({"number": 1, "verdict": "COMMENT", "comments": [comment]});
     wire.call("pr_review", review)
@@ -305,7 +305,7 @@ fn what_other_servers_call_it_is_understood_inside_of_lists_too() {
         (&thread["start_line"], &thread["line"]),
         (&json!(1), &json!(2))
     );
-    // One file alone, and the number of one issue.
+    // A single object is accepted for a list of files, and a single number for issues.
     let edits = json!({
         "title": "T", "head": "made", "closes": "#3", "files": {"filePath": "z.txt", "content": "z\n"}
     });
@@ -326,7 +326,7 @@ fn what_other_servers_call_it_is_understood_inside_of_lists_too() {
     .ok();
     let log = world.git.log("main", "%B");
     assert!(log.starts_with("A subject\n\nWhy.\n"), "{log}");
-    // What is another list here says which two there are.
+    // Names of two lists here are refused, and the error names both.
     wire.call("pr_edit", json!({"number": 2, "labels": ["bug"]}))
         .fails("invalid_input")
         .says("pass add_labels or remove_labels for labels");
@@ -335,14 +335,14 @@ fn what_other_servers_call_it_is_understood_inside_of_lists_too() {
     assert_eq!(world.json("2", "assignees")["assignees"][0]["login"], "ada");
     let list = wire.call("pr_list", json!({"isDraft": true})).ok();
     assert_eq!(list.data()["pull_requests"], json!([]));
-    // Whose repository is meant is not passed over.
+    // An owner without a repository is refused rather than ignored.
     wire.call("pr_list", json!({"owner": "octo"}))
         .fails("invalid_input")
         .says("without repo");
 }
 
 #[test]
-fn the_head_branch_is_brought_up_to_date() {
+fn update_branch_brings_head_up_to_date() {
     for era in [LEGACY, MODERN] {
         let world = World::with_feature();
         let mut wire = world.server(era, &["--write"]);
@@ -362,7 +362,7 @@ fn the_head_branch_is_brought_up_to_date() {
         let merged = world.git.oid("feature").unwrap();
         assert_ne!(merged, before);
         assert!(wire.asked.is_empty(), "a merge loses nothing");
-        // Another history of somebody's branch is agreed to first.
+        // Rewriting another account's branch needs consent first.
         world
             .git
             .commit("main", "Yet more", &[("more.txt", Some("n\n"))]);
@@ -378,7 +378,7 @@ fn the_head_branch_is_brought_up_to_date() {
         let log = world.git.log("main..feature", "%P");
         assert_eq!(log.trim().lines().count(), 1, "{log}");
         assert_eq!(log.trim(), world.git.oid("main").unwrap());
-        // Nobody is asked about what cannot be done.
+        // Impossible updates ask nobody.
         world.forge(&["pr", "close", "1"]).ok();
         let rebase = json!({"number": 1, "method": "rebase"});
         wire.call("pr_update_branch", rebase)
@@ -389,7 +389,7 @@ fn the_head_branch_is_brought_up_to_date() {
 }
 
 #[test]
-fn head_in_full_names_its_branch() {
+fn full_head_ref_names_the_branch() {
     let world = World::new();
     let mut wire = world.server(MODERN, &["--write"]);
     let edits = json!([{"path": "new.txt", "content": "new\n"}]);

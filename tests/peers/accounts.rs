@@ -6,7 +6,7 @@ use crate::{
 };
 
 #[test]
-fn status_asks_the_host_and_a_bad_token_is_exit_code_1() {
+fn status_with_bad_token_exits_with_1() {
     let world = World::new();
     let bad = "gho_0canary0nobodyknowsthistoken";
     for line in [
@@ -23,7 +23,7 @@ fn status_asks_the_host_and_a_bad_token_is_exit_code_1() {
             assert!(said.contains("X ") && !said.contains(bad), "{said}");
         }
     }
-    // A table for programs asks nobody.
+    // `--json` asks no host.
     let json = world
         .command_as(Tool::Forge, bad, "auth status --json host")
         .output();
@@ -32,7 +32,7 @@ fn status_asks_the_host_and_a_bad_token_is_exit_code_1() {
 }
 
 #[test]
-fn hostname_is_understood_wherever_gh_has_it() {
+fn hostname_flag_works_on_every_auth_command() {
     let world = World::new();
     for command in ["login", "logout", "status", "switch", "token"] {
         let help = world

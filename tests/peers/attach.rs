@@ -1,4 +1,4 @@
-//! `--attach`: what each of the two uploads, and what the text says afterwards.
+//! `--attach`: uploads of both programs, and the resulting text.
 
 use std::fs;
 
@@ -111,7 +111,7 @@ fn both_write_the_same_text() {
 }
 
 #[test]
-fn a_pull_request_is_opened_with_its_pictures() {
+fn pull_request_is_opened_with_pictures() {
     let [ours, theirs] = [Tool::Forge, Tool::Gh].map(|tool| {
         let world = world();
         let args = [
@@ -131,7 +131,7 @@ fn a_pull_request_is_opened_with_its_pictures() {
 }
 
 #[test]
-fn what_cannot_be_attached_is_refused_by_both_before_anything_is_sent() {
+fn bad_attachment_is_refused_by_both_before_requests() {
     let world = world();
     world.ok(Tool::Gh, &["pr", "create", "-t", "T", "-b", "Body"]);
     let text = world.clone_dir().join("notes.txt");
@@ -175,10 +175,10 @@ fn what_cannot_be_attached_is_refused_by_both_before_anything_is_sent() {
     assert!(world.double.seed().comments_of(REPO, 1).is_empty());
 }
 
-/// forge tries the rest too, where gh stops at the first that fails; both write what is there, say
-/// what is not, and end with 1.
+/// forge tries the remaining files, where gh stops at the first failure. Both keep finished
+/// uploads, name the failed ones, and end with 1.
 #[test]
-fn one_that_fails_is_named_and_the_others_are_there() {
+fn failed_attachment_is_named_and_others_kept() {
     for tool in [Tool::Forge, Tool::Gh] {
         let world = world();
         world.ok(Tool::Gh, &["pr", "create", "-t", "T", "-b", "Body"]);
@@ -193,7 +193,7 @@ fn one_that_fails_is_named_and_the_others_are_there() {
         let out = world.tool(tool, &args);
         assert_eq!(out.code, Some(1), "{out:?}");
         assert!(out.stdout_text().contains("#issuecomment-"), "{out:?}");
-        // forge uploads side by side, so either may be the one that arrives second.
+        // forge uploads concurrently, so either file may be the second.
         let there = uploaded(&world);
         assert_eq!(there.len(), 1);
         let missing = if there == ["a.png"] {

@@ -55,7 +55,7 @@ fn copilot_is_asked_and_assigned_by_both() {
 }
 
 #[test]
-fn what_an_app_opened_is_listed_by_both() {
+fn pull_of_an_app_is_listed_by_both() {
     let world = world();
     world.same_output(&["pr", "list", "--app", "dependabot"]);
     let listed = world.ok(Tool::Forge, &["pr", "list", "--app", "dependabot"]);

@@ -43,7 +43,7 @@ fn comments() {
 }
 
 #[test]
-fn comments_that_both_refuse() {
+fn bad_comments_are_refused_by_both() {
     let twins = Twins::with(four);
     for line in [
         "pr comment 1",
@@ -150,7 +150,7 @@ fn edits() {
 }
 
 #[test]
-fn edits_that_both_refuse() {
+fn bad_edits_are_refused_by_both() {
     let twins = Twins::with(four);
     for line in [
         "pr edit 1",
@@ -228,7 +228,7 @@ fn closing_deletes_the_branch_when_asked() {
 }
 
 #[test]
-fn what_is_merged_stays_merged() {
+fn merged_pull_stays_merged() {
     let twins = Twins::with(four);
     twins.both(|world| {
         world.ok(Tool::Gh, &["pr", "merge", "1", "--merge"]);

@@ -10,7 +10,7 @@ use crate::{
 
 const FORK: &str = "http://github.localhost/hubot/tools.git";
 
-/// What a checkout leaves in the clone: where HEAD is, at which commit, and what the branch follows.
+/// State of the clone after a checkout: HEAD, its commit, and the upstream of the branch.
 fn left(world: &World) -> String {
     let branch = world.git(&["rev-parse", "--abbrev-ref", "HEAD"]);
     let name = branch.trim();
@@ -31,7 +31,7 @@ fn same_checkout(twins: &Twins, line: &str) {
 }
 
 #[test]
-fn checkout_of_a_branch_follows_it_as_with_gh() {
+fn checkout_of_a_branch_tracks_as_gh() {
     let twins = Twins::new();
     twins.push("work");
     twins.both(|world| {
@@ -56,7 +56,7 @@ fn checkout_of_a_branch_follows_it_as_with_gh() {
 }
 
 #[test]
-fn checkout_of_a_fork_follows_the_pull_request_as_with_gh() {
+fn checkout_of_a_fork_tracks_as_gh() {
     let twins = Twins::new();
     twins.both(|world| {
         let mut seed = world.double.seed();
@@ -92,7 +92,7 @@ fn checkout_over_other_commits_needs_force_as_with_gh() {
 }
 
 #[test]
-fn checkout_in_another_work_tree_leaves_this_one_as_with_gh() {
+fn checkout_in_another_work_tree_behaves_as_gh() {
     let twins = Twins::new();
     twins.push("work");
     twins.both(|world| {

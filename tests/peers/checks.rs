@@ -19,7 +19,7 @@ fn with_checks(checks: &[(&str, &str)]) -> World {
 }
 
 #[test]
-fn exit_codes() {
+fn checks_exit_codes_match_gh() {
     for (checks, code) in [
         (&[][..], 1),
         (&[("a", "SUCCESS")], 0),
@@ -71,7 +71,7 @@ fn names_by_number_branch_url_and_current_branch() {
 }
 
 #[test]
-fn statuses_and_details() {
+fn statuses_and_details_match_gh() {
     let world = with_checks(&[("build", "SUCCESS")]);
     world.double.seed().status(REPO, 1, "deploy", "SUCCESS");
     world.same_line("pr checks 1");
@@ -84,7 +84,7 @@ fn statuses_and_details() {
 }
 
 #[test]
-fn only_required_ones() {
+fn checks_can_be_limited_to_required() {
     let world = with_checks(&[("build", "SUCCESS"), ("lint", "FAILURE")]);
     for out in world.same_refusal_of("pr checks 1 --required") {
         assert!(
@@ -103,7 +103,7 @@ fn only_required_ones() {
 }
 
 #[test]
-fn watching_ends_when_they_have_finished() {
+fn watch_ends_with_the_last_check() {
     for (state, more, code) in [("SUCCESS", "", 0), ("FAILURE", "", 1)] {
         let twins = Twins::with(|seed| {
             one(seed);
@@ -116,7 +116,7 @@ fn watching_ends_when_they_have_finished() {
             let line = format!("pr checks 1 --watch --interval 1{more}");
             let run = world.command(tool, &line);
             let watching = std::thread::spawn(move || run.output());
-            // It has looked at least once before the check finishes.
+            // The watch has read the checks at least once before they finish.
             while world.double.counts().api == 0 && !watching.is_finished() {
                 std::thread::sleep(std::time::Duration::from_millis(10));
             }

@@ -22,7 +22,7 @@ fn two_commits(world: &World, branch: &str) {
 }
 
 #[test]
-fn with_every_flag() {
+fn create_takes_every_flag() {
     let twins = Twins::new();
     twins.git("push --quiet origin origin/main:refs/heads/release");
     for (branch, flags) in [
@@ -67,7 +67,7 @@ fn with_every_flag() {
 }
 
 #[test]
-fn the_body_comes_from_a_file_or_standard_input() {
+fn create_reads_body_from_file_or_stdin() {
     let twins = Twins::new();
     twins.push("stdin");
     twins.same_with("pr create -t T --body-file -", |_, run| {
@@ -82,7 +82,7 @@ fn the_body_comes_from_a_file_or_standard_input() {
 }
 
 #[test]
-fn what_is_filled_in_is_the_same_but_for_empty_lines_at_the_end() {
+fn filled_text_equals_ghs_except_trailing_lines() {
     let twins = Twins::new();
     let told = |text: String| {
         let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
@@ -124,7 +124,7 @@ fn what_is_filled_in_is_the_same_but_for_empty_lines_at_the_end() {
 }
 
 #[test]
-fn a_dry_run_opens_nothing() {
+fn create_dry_run_opens_nothing() {
     let twins = Twins::new();
     twins.push("feature");
     for flags in [
@@ -144,7 +144,7 @@ fn a_dry_run_opens_nothing() {
 }
 
 #[test]
-fn the_form_in_the_browser_is_filled_in() {
+fn browser_form_is_filled_in() {
     let twins = Twins::new();
     twins.push("fe/a-b");
     twins.both(|world| {
@@ -214,7 +214,7 @@ fn both_refuse_the_same() {
 }
 
 #[test]
-fn a_branch_without_commits_of_its_own() {
+fn branch_without_own_commits_is_refused() {
     let twins = Twins::new();
     twins.git("checkout --quiet -b same origin/main");
     twins.git("push --quiet -u origin same");
@@ -225,7 +225,7 @@ fn a_branch_without_commits_of_its_own() {
 }
 
 #[test]
-fn the_base_of_a_clone_is_kept_in_its_configuration() {
+fn base_comes_from_clone_configuration() {
     let twins = Twins::new();
     twins.git("push --quiet origin origin/main:refs/heads/release");
     twins.push("topic");
@@ -263,7 +263,7 @@ fn title_and_body_from_the_editor() {
 
 /// A template starts the text that the editor shows.
 #[test]
-fn a_template_is_where_the_editor_starts() {
+fn editor_starts_with_the_template() {
     let world = World::new();
     world.push("templated");
     let template = "clone/.github/PULL_REQUEST_TEMPLATE/fix.md";
@@ -282,12 +282,12 @@ fn a_template_is_where_the_editor_starts() {
     }
 }
 
-/// The answer below the one place to push to.
+/// Keys for the answer below the only remote.
 const SKIP_PUSH: &str = "\u{1b}[B\r";
 
-/// What was typed for an attempt that failed is kept, and `--recover` takes it.
+/// Text typed for a failed attempt is kept, and `--recover` takes it.
 #[test]
-fn what_was_typed_is_recovered() {
+fn typed_text_of_failed_create_is_recovered() {
     let world = World::new();
     world.git(&["checkout", "--quiet", "-b", "late", "origin/main"]);
     world.git(&["commit", "--quiet", "--allow-empty", "-m", "Late"]);

@@ -1,4 +1,4 @@
-//! What `pr create` asks on a terminal, pushes, and keeps.
+//! Questions, pushes and saved text of `pr create` on a terminal.
 
 use std::fs;
 
@@ -77,13 +77,13 @@ fn create_asks_in_the_same_order() {
         ] {
             assert!(said.contains(item), "{item}: {said}");
         }
-        // Nothing was done before the last answer.
+        // No write happened before the last answer.
         assert_eq!((pulls(&world), pushed(&world)), (0, before), "{tool:?}");
     }
 }
 
 #[test]
-fn create_finds_what_is_in_the_way_before_it_asks() {
+fn create_finds_obstacles_before_questions() {
     for tool in [Tool::Forge, Tool::Gh] {
         let world = World::new();
         world.push("feature");
@@ -116,15 +116,17 @@ fn create_answers_push_and_open_a_draft_with_metadata() {
     terminal.expect("What would you like to add?");
     // The third of them.
     terminal.send(&format!("{DOWN}{DOWN} {ENTER}"));
-    terminal.expect("Labels (separated by commas)");
+    terminal.expect("Labels (with commas between them)");
     terminal.send("bug, help wanted\r");
     terminal.expect("What's next?");
     terminal.send(&format!("{DOWN}{ENTER}"));
     let out = terminal.finish();
     assert_eq!(out.code, Some(0), "{out:?}");
     assert!(out.plain().contains("/octocat/tools/pull/1"), "{out:?}");
-    let seen = world.fields(Tool::Gh, "1", "title,isDraft,labels,headRefName");
+    let seen = world.fields(Tool::Gh, "1", "title,body,isDraft,labels,headRefName");
     assert_eq!(seen["title"], "Add late.txt");
+    // As with gh, the description is the commit's where nobody writes another.
+    assert_eq!(seen["body"], "Why.");
     assert_eq!(seen["isDraft"], true);
     assert_eq!(seen["headRefName"], "late");
     assert_eq!(seen["labels"].as_array().unwrap().len(), 2, "{seen}");
@@ -133,7 +135,7 @@ fn create_answers_push_and_open_a_draft_with_metadata() {
 }
 
 #[test]
-fn create_with_a_title_asks_again_before_it_pushes() {
+fn create_with_a_title_confirms_before_push() {
     let world = World::new();
     unpushed(&world, "late");
     let before = pushed(&world);
@@ -149,7 +151,29 @@ fn create_with_a_title_asks_again_before_it_pushes() {
 }
 
 #[test]
-fn create_makes_a_fork_for_who_has_none() {
+fn create_names_where_git_pushes_to() {
+    let world = World::new();
+    unpushed(&world, "late");
+    for (url, place) in [
+        (
+            "http://github.localhost/mallory/tools.git",
+            "mallory/tools)",
+        ),
+        ("http://x:secret@evil.example/tools", "an unknown address)"),
+    ] {
+        world.git(&["remote", "set-url", "--push", "origin", url]);
+        let mut asked = terminal(&world, Tool::Forge, "pr create");
+        asked.expect(place);
+        let out = asked.interrupt();
+        assert_eq!(out.code, Some(2), "{out:?}");
+        let said = out.plain();
+        assert!(said.contains("octocat/tools (git pushes to "), "{said}");
+        assert!(!said.contains("secret"), "{said}");
+    }
+}
+
+#[test]
+fn create_makes_a_missing_fork() {
     for tool in [Tool::Forge, Tool::Gh] {
         let world = World::new();
         unpushed(&world, "late");
@@ -221,7 +245,7 @@ fn create_push_pushes_and_sets_the_upstream() {
     let upstream = world.git(&["rev-parse", "--abbrev-ref", "late@{upstream}"]);
     assert_eq!(upstream.trim(), "origin/late");
     world.same("1", "title,body,headRefName,headRefOid");
-    // What stops the pull request stops the push.
+    // An error that stops the pull request stops the push.
     world.git(&["commit", "--quiet", "--allow-empty", "-m", "More"]);
     let before = pushed(&world);
     world.fails(Tool::Forge, "pr create -t T -b B --push");
@@ -234,7 +258,7 @@ fn create_push_pushes_and_sets_the_upstream() {
 }
 
 #[test]
-fn create_push_that_is_rejected_opens_nothing() {
+fn create_with_rejected_push_opens_nothing() {
     let world = World::new();
     world.push("late");
     world.git(&["commit", "--quiet", "--amend", "-m", "Another history"]);
@@ -245,7 +269,7 @@ fn create_push_that_is_rejected_opens_nothing() {
 }
 
 #[test]
-fn create_auto_has_it_merged_later() {
+fn create_auto_enables_auto_merge() {
     let world = World::new();
     let mut seed = world.double.seed();
     seed.configure(REPO, |repo| repo.allow_auto_merge = true);
@@ -266,7 +290,7 @@ fn create_auto_has_it_merged_later() {
 }
 
 #[test]
-fn create_auto_that_is_not_allowed_leaves_an_open_one() {
+fn create_with_disallowed_auto_leaves_pull_open() {
     let world = World::new();
     let rules = forge_testkit::github::state::Protection {
         approvals: 1,

@@ -1,4 +1,4 @@
-//! Where forge differs from gh on purpose: what each does, and that `docs/cli.md` says so.
+//! Intended differences between forge and gh: what each does, and that `docs/cli.md` says so.
 
 use std::fs;
 
@@ -40,7 +40,7 @@ fn codes(world: &World, line: &str, forge: i32, gh: i32) {
 }
 
 #[test]
-fn flags_that_exclude_each_other() {
+fn conflicting_flags_are_refused_unlike_gh() {
     let world = with_four();
     codes(&world, "pr list --json number -q . -t x", 1, 0);
     codes(&world, "pr diff 1 --name-only --patch", 1, 0);
@@ -59,7 +59,7 @@ fn locators_and_the_owners_own_branches() {
 }
 
 #[test]
-fn the_current_branch_of_another_repository() {
+fn create_in_another_repository_needs_head_flag() {
     let world = with_four();
     world.double.seed().repo_with_readme("octocat/other");
     world.push("topic");
@@ -73,7 +73,7 @@ fn the_current_branch_of_another_repository() {
 }
 
 #[test]
-fn nothing_is_made_where_a_reviewer_does_not_exist() {
+fn create_with_unknown_reviewer_makes_nothing() {
     for (tool, made) in [(Tool::Forge, 0), (Tool::Gh, 1)] {
         let world = World::new();
         world.push("topic");
@@ -85,7 +85,7 @@ fn nothing_is_made_where_a_reviewer_does_not_exist() {
 }
 
 #[test]
-fn a_review_that_the_forge_refuses() {
+fn refused_review_request_is_a_warning() {
     for (tool, code) in [(Tool::Forge, 0), (Tool::Gh, 1)] {
         let world = World::new();
         world.push("topic");
@@ -99,7 +99,7 @@ fn a_review_that_the_forge_refuses() {
 }
 
 #[test]
-fn what_fill_and_a_dry_run_leave_out() {
+fn fill_and_dry_run_omissions_differ() {
     let world = World::new();
     world.push("topic");
     let [ours, theirs] = world.both("pr create --fill --dry-run");
@@ -119,7 +119,7 @@ fn what_fill_and_a_dry_run_leave_out() {
 }
 
 #[test]
-fn a_branch_with_commits_of_its_own_stays() {
+fn branch_with_unpushed_commits_stays() {
     for (tool, branches) in [(Tool::Forge, "main\ntopic\n"), (Tool::Gh, "main\n")] {
         let world = World::new();
         world.push("topic");
@@ -135,14 +135,14 @@ fn a_branch_with_commits_of_its_own_stays() {
 }
 
 #[test]
-fn a_label_that_is_not_on_it() {
+fn removing_absent_label_changes_nothing() {
     let world = with_four();
     codes(&world, "pr edit 1 --remove-label nosuch", 0, 1);
     listed("Taking off a label that is not on it changes nothing");
 }
 
 #[test]
-fn an_empty_name_takes_nobody_off() {
+fn empty_assignee_name_removes_no_account() {
     for (tool, nobody) in [(Tool::Forge, false), (Tool::Gh, true)] {
         let world = with_four();
         world
@@ -159,7 +159,7 @@ fn an_empty_name_takes_nobody_off() {
 }
 
 #[test]
-fn a_verdict_on_what_is_merged() {
+fn verdict_on_merged_pull_is_refused() {
     for (tool, code) in [(Tool::Forge, 1), (Tool::Gh, 0)] {
         let world = with_four();
         world.command(tool, "pr merge 1 -m").ok();
@@ -225,7 +225,7 @@ fn escapes_in_a_diff_on_a_pipe() {
 }
 
 #[test]
-fn checks_that_never_began() {
+fn unstarted_checks_have_other_exit_codes() {
     for (conclusion, forge, gh) in [("STARTUP_FAILURE", 1, 8), ("STALE", 8, 8)] {
         let world = World::new();
         world.double.seed().many_pulls(REPO, 1);
@@ -239,7 +239,7 @@ fn checks_that_never_began() {
 }
 
 #[test]
-fn a_search_keeps_to_its_repository() {
+fn search_stays_in_the_repository() {
     let world = with_four();
     {
         let mut seed = world.double.seed();
@@ -261,7 +261,7 @@ fn a_search_keeps_to_its_repository() {
 }
 
 #[test]
-fn a_status_counts_nothing() {
+fn status_line_omits_counts() {
     let world = with_four();
     let mut seed = world.double.seed();
     seed.check(REPO, 1, "CI", "build", "FAILURE");
@@ -279,7 +279,7 @@ fn a_status_counts_nothing() {
 }
 
 #[test]
-fn a_watch_that_has_ended() {
+fn finished_watch_output_differs() {
     let world = World::new();
     world.double.seed().many_pulls(REPO, 1);
     world.double.seed().check(REPO, 1, "CI", "build", "SUCCESS");
@@ -297,7 +297,7 @@ fn a_watch_that_has_ended() {
 }
 
 #[test]
-fn an_upstream_that_is_not_there() {
+fn missing_upstream_is_handled_unlike_gh() {
     let world = with_four();
     world.git(&[
         "checkout",
@@ -314,7 +314,7 @@ fn an_upstream_that_is_not_there() {
 }
 
 #[test]
-fn two_open_pull_requests_of_one_branch() {
+fn write_to_ambiguous_branch_is_refused() {
     let world = World::new();
     world.git(&[
         "push",
@@ -365,7 +365,7 @@ fn empty_files_and_refused_tokens() {
 
 /// No command of `gh pr` is left out.
 #[test]
-fn commands_that_only_gh_has() {
+fn commands_of_gh_alone_are_listed() {
     let world = with_four();
     let help = world.command(Tool::Gh, "pr --help").text();
     let (_, commands) = help.split_once("GENERAL COMMANDS\n").unwrap();
@@ -384,7 +384,7 @@ fn commands_that_only_gh_has() {
 
 /// Flags that gh has not.
 #[test]
-fn what_only_forge_has() {
+fn flags_of_forge_alone_are_listed() {
     let world = with_four();
     world.command(Tool::Forge, "pr view 1 --history").ok();
     let head = world.double.seed().pull_of(REPO, 1).head_oid.clone();
@@ -408,7 +408,7 @@ fn what_only_forge_has() {
 }
 
 #[test]
-fn issues_that_a_new_pull_request_closes_are_read_by_gh() {
+fn closing_issues_of_new_pull_are_read_by_gh() {
     let world = World::new();
     world.command(Tool::Gh, "issue create -t Bug -b B").ok();
     world.push("topic");
@@ -472,7 +472,7 @@ fn flags_for_forges_with_rounds_and_an_index() {
 }
 
 #[test]
-fn whole_files_become_a_pull_request_that_gh_sees() {
+fn pull_from_whole_files_is_read_by_gh() {
     let world = World::new();
     let file = world.scratch.write("new.md", "# New\n");
     let line = format!(

@@ -8,9 +8,9 @@ use serde_json::Value;
 
 use crate::world::{REPO, Tool, World};
 
-/// gh's fields without two: `latestReviews`, of which [`the_latest_reviews_of_forge_say_more`] tells,
-/// and `projectCards`, which GitHub has taken away: forge writes `[]`, and gh `null` in a view and
-/// `[]` in a list.
+/// gh's fields without two: `latestReviews`, tested in
+/// [`latest_reviews_of_forge_have_more_fields`], and `projectCards`, which GitHub has removed:
+/// forge writes `[]`, and gh `null` in a view and `[]` in a list.
 pub const FIELDS: &str = "additions,assignees,author,autoMergeRequest,baseRefName,baseRefOid,body,\
     changedFiles,closed,closedAt,closingIssuesReferences,comments,commits,createdAt,deletions,files,\
     fullDatabaseId,headRefName,headRefOid,headRepository,headRepositoryOwner,id,isCrossRepository,\
@@ -137,7 +137,7 @@ fn lists_and_status_have_the_same_fields() {
     // The first look has GitHub work out what can be merged.
     world.ok(Tool::Gh, &list);
     world.same_json(&list);
-    // Where the branch has none, gh leaves `currentBranch` out, and forge writes `null`.
+    // If the branch has no pull request, gh leaves `currentBranch` out, and forge writes `null`.
     let created = ["pr", "status", "--json", FIELDS, "--jq", ".createdBy"];
     world.same_json(&created);
 }
@@ -155,7 +155,7 @@ fn a_bare_pull_request_has_the_same_fields() {
 /// GitHub forgets an opinion as soon as its reviewer comments or is asked again, and gh asks for
 /// neither the ids nor the commits.
 #[test]
-fn the_latest_reviews_of_forge_say_more() {
+fn latest_reviews_of_forge_have_more_fields() {
     let world = world();
     let latest = |tool: Tool| world.fields(tool, "2", "latestReviews")["latestReviews"].clone();
     let words = |reviews: &Value, key: &str| reviews[0][key].clone();

@@ -1,8 +1,8 @@
 //! No flag of `forge pr` is without a test here, and none of gh's is missing, but those for issues that
 //! are listed.
 //!
-//! The commands and flags of forge are read from `docs/cli.md`, which a test keeps current; what is
-//! exercised, from the command lines in the sources of this suite; those of gh, from its help.
+//! Commands and flags of forge are read from `docs/cli.md`, which a test keeps current; those that
+//! are exercised, from the command lines in the sources of this suite; those of gh, from its help.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -39,7 +39,7 @@ const COMMANDS: [&str; 18] = [
 /// Flags in their long form, each with its short form.
 type Flags = BTreeMap<String, Option<char>>;
 
-/// What forge's own page says of a command.
+/// Flags of a command, by forge's own page.
 fn flags_of_forge(command: &str) -> Flags {
     flags_of(&format!("forge pr {command}"))
 }
@@ -62,8 +62,8 @@ fn flags_of(heading: &str) -> Flags {
     flags
 }
 
-/// The commands on issues that both have, with those of gh's flags that `forge` does not have: what
-/// `docs/cli.md` says of them.
+/// Issue commands of both programs, with the flags of gh that `forge` lacks, as `docs/cli.md` lists
+/// them.
 const ISSUE_COMMANDS: [(&str, &[&str]); 8] = [
     ("list", &["type"]),
     ("view", &[]),
@@ -87,8 +87,8 @@ const ISSUE_COMMANDS: [(&str, &[&str]); 8] = [
     ("delete", &["confirm"]),
 ];
 
-/// Commands of other groups that both have, with those of gh's flags that `forge` does not have: what
-/// `docs/cli.md` says of them.
+/// Commands of other groups of both programs, with the flags of gh that `forge` lacks, as
+/// `docs/cli.md` lists them.
 const OTHER_COMMANDS: [(&str, &[&str]); 9] = [
     (
         "auth login",
@@ -112,7 +112,7 @@ const OTHER_COMMANDS: [(&str, &[&str]); 9] = [
     ("label list", &["order", "sort", "web"]),
 ];
 
-/// What gh's help says of a command, such as `pr list`.
+/// Flags of a command such as `pr list`, by gh's help.
 fn flags_of_gh(world: &World, command: &str) -> Flags {
     let help = world.command(Tool::Gh, &format!("{command} --help")).text();
     let (_, flags) = help.split_once("\nFLAGS\n").unwrap();
@@ -223,7 +223,7 @@ fn every_flag_of_forge_is_exercised() {
             note(command, &words(text));
         }
     }
-    // Arguments as a list: the texts behind the name of a command, up to the next one.
+    // Arguments as a list: the texts between a command's name and the next.
     for file in sources() {
         let texts = texts(&file);
         let named = |text: &str| COMMANDS.contains(&text);
@@ -282,7 +282,7 @@ fn flags_of_gh_for_issues_are_those_of_forge() {
 }
 
 #[test]
-fn flags_of_gh_in_other_groups_are_those_of_forge() {
+fn gh_flags_of_other_groups_are_accepted() {
     let world = World::new();
     let everywhere = flags_of("forge");
     for (command, missing) in OTHER_COMMANDS {

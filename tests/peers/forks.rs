@@ -24,7 +24,7 @@ fn forked(world: &World) {
 }
 
 #[test]
-fn from_the_branch_that_is_pushed_to_a_fork() {
+fn create_takes_branch_pushed_to_fork() {
     let twins = Twins::new();
     twins.both(forked);
     for (remote, branch, head) in [
@@ -98,7 +98,7 @@ fn named_by_repository_and_branch() {
 
 /// A fork in the same organisation has another name, and its owner is that of the base.
 #[test]
-fn within_one_organisation() {
+fn fork_in_same_organisation_is_opened() {
     let world = World::new();
     {
         let mut seed = world.double.seed();

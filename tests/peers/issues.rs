@@ -1,6 +1,6 @@
-//! Issues: what one opens, the other lists, views, closes, reopens and comments on. gh's `issue view`
-//! without `--json` asks for types of issues and summaries of sub-issues, which the double does not
-//! cover.
+//! Issues: each program opens what the other lists, views, closes, reopens and comments on. The
+//! double does not cover gh's `issue view` without `--json`, which asks for types of issues and
+//! summaries of sub-issues.
 
 use forge_testkit::github::Seed;
 
@@ -9,7 +9,7 @@ use crate::{
     world::{REPO, REVIEWER, Tool, World},
 };
 
-/// What both have of gh's fields.
+/// Fields of gh's that both have.
 const FIELDS: &str = "assignees,author,body,closed,closedAt,comments,createdAt,id,labels,number,\
     milestone,state,stateReason,title,updatedAt,url";
 
@@ -81,12 +81,12 @@ fn every_command_ends_alike() {
 }
 
 #[test]
-fn an_empty_list_is_no_failure_and_says_nothing_on_a_pipe() {
+fn empty_issue_list_is_silent_on_a_pipe() {
     Twins::new().same_words("issue list");
 }
 
 #[test]
-fn what_one_opens_the_other_reads_and_closes() {
+fn issue_opened_by_either_is_closed_by_other() {
     for (maker, other) in Tool::TURNS {
         let world = World::new();
         let create = [

@@ -1,6 +1,6 @@
 //! The Python package `jira` 3.10.5 reads the same of the doubles of JIRA as forge does.
 //!
-//! The package is that of the Python at `FORGE_JIRA_PYTHON`; without it nothing is compared.
+//! The package belongs to the Python at `FORGE_JIRA_PYTHON`; without it nothing is compared.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use forge_testkit::{
 use serde_json::{Value, json};
 
 #[test]
-fn r_002_8_tickets_are_what_the_python_client_reads() {
+fn r_002_8_tickets_match_the_python_client() {
     let Some(python) = std::env::var_os("FORGE_JIRA_PYTHON").map(PathBuf::from) else {
         eprintln!("FORGE_JIRA_PYTHON is not set: there is no other client of JIRA");
         return;
@@ -29,7 +29,7 @@ fn r_002_8_tickets_are_what_the_python_client_reads() {
         let ours = linked(&jira, email);
         let (theirs, missing) = (theirs("PROJ-123"), theirs("PROJ-999"));
         assert_eq!(missing["status_code"], 404, "{missing}");
-        // The ticket that there is, and not the one that there is not.
+        // The existing ticket only.
         assert_eq!(ours.as_array().unwrap().len(), 1, "{ours}");
         let ours = &ours[0];
         for field in ["key", "title", "statusName", "labels", "body", "url"] {
@@ -59,7 +59,7 @@ fn client(python: &PathBuf, jira: &JiraDouble, key: &str, email: Option<&str>) -
     run.output().success().json()
 }
 
-/// What forge says that a pull request is linked with which names two tickets.
+/// Issues linked with a pull request that names two tickets.
 fn linked(jira: &JiraDouble, email: Option<&str>) -> Value {
     let scratch = Scratch::new();
     let git = scratch.repository("repo");

@@ -1,4 +1,4 @@
-//! What is too large for gh, or for one answer of GitHub.
+//! Pull requests too large for gh, or for a single answer of GitHub.
 
 use forge_testkit::github::PullSeed;
 
@@ -8,7 +8,7 @@ use crate::{
 };
 
 #[test]
-fn a_body_of_60_kb() {
+fn body_of_60_kb_is_written() {
     let twins = Twins::new();
     twins.push("long");
     let body = format!("{}ünïcode\n", "0123456789 abcdef ".repeat(3_500));
@@ -61,7 +61,7 @@ fn three_hundred_and_fifty_files() {
 }
 
 #[test]
-fn one_hundred_and_thirty_commits() {
+fn pull_with_130_commits_is_shown_alike() {
     let world = World::new();
     {
         let mut seed = world.double.seed();
@@ -100,7 +100,7 @@ fn one_hundred_and_thirty_commits() {
 }
 
 #[test]
-fn a_list_of_three_pages() {
+fn list_of_three_pages_is_complete() {
     let world = World::new();
     world.double.seed().many_pulls(REPO, 250);
     for line in [

@@ -20,7 +20,7 @@ fn create(world: &World, tool: Tool, branch: &str, more: &[&str]) {
 }
 
 #[test]
-fn what_one_creates_the_other_lists_and_views() {
+fn pull_created_by_either_is_viewed_by_other() {
     for (maker, other) in Tool::TURNS {
         let world = World::new();
         let metadata = [
@@ -51,7 +51,7 @@ fn what_one_creates_the_other_lists_and_views() {
 }
 
 #[test]
-fn a_draft_becomes_ready_and_a_draft_again() {
+fn draft_becomes_ready_and_draft_again() {
     for (maker, other) in Tool::TURNS {
         let world = World::new();
         create(&world, maker, "feature", &["--draft"]);
@@ -65,7 +65,7 @@ fn a_draft_becomes_ready_and_a_draft_again() {
 }
 
 #[test]
-fn both_comment_and_edit_what_they_said() {
+fn comments_of_both_are_edited_by_author() {
     for (maker, other) in Tool::TURNS {
         let world = World::new();
         create(&world, maker, "feature", &[]);
@@ -97,7 +97,7 @@ fn both_comment_and_edit_what_they_said() {
 }
 
 #[test]
-fn reviews_of_one_count_for_the_other() {
+fn reviews_by_either_count_for_both() {
     for (maker, other) in Tool::TURNS {
         let world = World::new();
         create(&world, maker, "feature", &["-r", "reviewer"]);
@@ -128,7 +128,7 @@ fn reviews_of_one_count_for_the_other() {
 }
 
 #[test]
-fn one_edits_what_the_other_made() {
+fn pull_created_by_either_is_edited_by_other() {
     for (maker, other) in Tool::TURNS {
         let world = World::new();
         create(&world, maker, "feature", &["-l", "bug"]);
@@ -187,7 +187,7 @@ fn one_edits_what_the_other_made() {
 }
 
 #[test]
-fn one_closes_and_the_other_reopens() {
+fn pull_closed_by_either_is_reopened_by_other() {
     for (maker, other) in Tool::TURNS {
         let world = World::new();
         create(&world, maker, "feature", &[]);
@@ -210,7 +210,7 @@ fn one_closes_and_the_other_reopens() {
 }
 
 #[test]
-fn one_merges_what_the_other_made() {
+fn pull_created_by_either_is_merged_by_other() {
     for (maker, other) in Tool::TURNS {
         for method in ["--merge", "--squash", "--rebase"] {
             let world = World::new();
@@ -229,13 +229,13 @@ fn one_merges_what_the_other_made() {
     }
 }
 
-/// The clone's branches, the one that is checked out, and its commit's subject.
+/// The clone's branches, its checked-out branch, and the subject of that commit.
 fn clone_state(world: &World) -> String {
     world.git(&["branch", "--format=%(HEAD)%(refname:short) %(subject)"])
 }
 
 #[test]
-fn a_merge_shows_no_token_to_hooks_and_filters_of_the_clone() {
+fn merge_hides_token_from_hooks_and_filters() {
     let world = World::new();
     world.push("topic");
     world.command(Tool::Forge, "pr create -t T -b B").ok();
@@ -263,7 +263,7 @@ fn a_merge_shows_no_token_to_hooks_and_filters_of_the_clone() {
 }
 
 #[test]
-fn a_merge_leaves_the_branch_of_the_clone_and_deletes_it() {
+fn merge_leaves_and_deletes_local_branch() {
     let cases: &[(&str, &[&str])] = &[
         ("topic", &["pr", "merge", "-m", "-d"]),
         ("topic", &["pr", "merge", "1", "-s", "-d"]),
@@ -286,7 +286,7 @@ fn a_merge_leaves_the_branch_of_the_clone_and_deletes_it() {
 }
 
 #[test]
-fn what_was_merged_before_leaves_the_clone_as_it_is() {
+fn repeated_merge_leaves_clone_unchanged() {
     let twins = Twins::new();
     twins.push("topic");
     twins.same("pr create -t T -b B");
@@ -300,7 +300,7 @@ fn what_was_merged_before_leaves_the_clone_as_it_is() {
 }
 
 #[test]
-fn a_base_branch_that_the_clone_lacks_is_made() {
+fn merge_creates_missing_local_base() {
     for tool in [Tool::Forge, Tool::Gh] {
         let world = World::new();
         world.push("topic");
@@ -318,7 +318,7 @@ fn a_base_branch_that_the_clone_lacks_is_made() {
 }
 
 #[test]
-fn a_merge_deletes_the_branch_when_asked() {
+fn merge_by_either_deletes_branch_on_request() {
     for (maker, other) in Tool::TURNS {
         let world = World::new();
         create(&world, maker, "feature", &[]);

@@ -5,7 +5,7 @@ use crate::{
     world::{REPO, REVIEWER, Tool, World},
 };
 
-/// Pull requests 1 to 4: one with everything, a draft, somebody else's, and a fork's.
+/// Pull requests 1 to 4: with every field, a draft, another account's, and a fork's.
 pub fn four(seed: &mut Seed<'_>) {
     seed.fork(REPO, "hubot");
     let pulls = [
@@ -91,7 +91,7 @@ fn every_filter_finds_the_same() {
 }
 
 #[test]
-fn an_empty_list_is_no_failure_and_says_nothing_on_a_pipe() {
+fn empty_pull_list_is_silent_on_a_pipe() {
     let twins = Twins::new();
     let both = twins.same("pr list");
     for out in [both.forge, both.gh] {
@@ -101,7 +101,7 @@ fn an_empty_list_is_no_failure_and_says_nothing_on_a_pipe() {
 }
 
 #[test]
-fn the_web_page_of_a_list_has_its_filters() {
+fn list_web_page_has_the_filters() {
     let twins = Twins::new();
     for line in [
         "pr list --web",
@@ -153,9 +153,9 @@ fn both_refuse_the_same_lists() {
 }
 
 #[test]
-fn the_status_is_the_same() {
+fn status_matches_gh() {
     let twins = Twins::with(four);
-    // Nobody has looked whether they can be merged.
+    // Mergeability is not computed yet.
     let both = twins.same("pr status -c");
     let said = both.forge.stdout_text();
     assert!(said.contains("! Merge conflict status unknown"), "{said}");
@@ -192,9 +192,9 @@ fn the_status_is_the_same() {
     }
 }
 
-/// gh has no such filter: its own list of files says what is right.
+/// gh has no such filter, so its own list of files is the reference.
 #[test]
-fn touches_finds_what_the_files_of_gh_say() {
+fn touches_agrees_with_ghs_files() {
     let world = World::new();
     four(&mut world.double.seed());
     let files =

@@ -5,7 +5,7 @@ use crate::{
     world::{REPO, Tool, World},
 };
 
-/// Whether pull request 1 is locked, and why.
+/// Lock of pull request 1, and its reason.
 fn lock_of(world: &World) -> Option<Option<String>> {
     world.double.seed().pull_of(REPO, 1).locked.clone()
 }
@@ -42,7 +42,7 @@ fn lock_by_one_is_taken_off_by_the_other() {
 }
 
 #[test]
-fn lock_of_what_is_not_there_is_refused_by_both() {
+fn lock_of_missing_pull_is_refused_by_both() {
     let world = with_pull(Tool::Gh);
     world.double.seed().open_issue(REPO, "octocat", "I", "");
     for line in [
@@ -58,7 +58,7 @@ fn lock_of_what_is_not_there_is_refused_by_both() {
 }
 
 #[test]
-fn lock_of_a_locked_one() {
+fn lock_of_locked_pull_is_no_error() {
     for (tool, code, reason) in [(Tool::Forge, 0, "SPAM"), (Tool::Gh, 1, "RESOLVED")] {
         let world = with_pull(tool);
         world.command(tool, "pr lock 1 -r resolved").ok();
@@ -72,7 +72,7 @@ fn lock_of_a_locked_one() {
 }
 
 #[test]
-fn lock_takes_a_branch_and_the_flags_of_every_write() {
+fn lock_takes_branch_and_common_write_flags() {
     let world = with_pull(Tool::Forge);
     world.command(Tool::Forge, "pr lock feature --no-wait").ok();
     assert_eq!(lock_of(&world), Some(None));

@@ -1,6 +1,6 @@
 //! The real gh and forge take turns on the GitHub double: what one makes, the other finds, reads,
-//! changes, closes and merges. And they do the same in two worlds that begin alike, with every flag
-//! that both have (`flags` sees to it), and come to the same end.
+//! changes, closes and merges. Both also run the same commands in two equal worlds, with every flag
+//! that both have (`flags` checks that), and must reach the same state.
 //!
 //! gh is the program at `FORGE_GH`, else `target/peers/gh`, where `cargo xtask test` puts it.
 #![allow(

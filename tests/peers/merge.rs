@@ -38,7 +38,7 @@ fn every_method_and_message() {
 }
 
 #[test]
-fn the_body_of_a_squash_comes_from_a_file() {
+fn squash_body_comes_from_a_file() {
     let twins = Twins::with(six);
     twins.same_with("pr merge 1 -s -t S -F -", |_, run| {
         run.stdin("From standard input\n")
@@ -51,7 +51,7 @@ fn the_body_of_a_squash_comes_from_a_file() {
 }
 
 #[test]
-fn the_branch_goes_with_it() {
+fn merge_deletes_branch_on_request() {
     let twins = Twins::with(four);
     for line in [
         "pr merge 1 --squash --delete-branch",
@@ -72,7 +72,7 @@ fn the_branch_goes_with_it() {
 }
 
 #[test]
-fn only_at_the_commit_that_was_looked_at() {
+fn merge_requires_the_matching_head() {
     let twins = Twins::with(six);
     twins.refused(&format!(
         "pr merge 1 -m --match-head-commit {}",
@@ -82,7 +82,7 @@ fn only_at_the_commit_that_was_looked_at() {
     twins.both(|world| {
         let head = world.double.seed().pull_of(REPO, 1).head_oid.clone();
         for tool in [Tool::Forge, Tool::Gh] {
-            // The second one finds it merged.
+            // The second merge finds it merged.
             world
                 .command(tool, &format!("pr merge 1 -m --match-head-commit {head}"))
                 .ok();
@@ -92,7 +92,7 @@ fn only_at_the_commit_that_was_looked_at() {
 }
 
 #[test]
-fn merges_that_both_refuse() {
+fn bad_merges_are_refused_by_both() {
     let twins = Twins::with(four);
     for line in [
         "pr merge",
@@ -173,7 +173,7 @@ fn rules_wait_or_are_overruled() {
 }
 
 #[test]
-fn local_commits_that_were_not_pushed_are_warned_of() {
+fn merge_warns_about_unpushed_commits() {
     let twins = Twins::new();
     twins.push("topic");
     twins.same("pr create -t T -b B");

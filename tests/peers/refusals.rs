@@ -69,7 +69,7 @@ fn pending_review_stops_both() {
 }
 
 #[test]
-fn a_refused_token_is_not_shown() {
+fn refused_token_is_not_shown() {
     let world = World::new();
     for (tool, code) in [(crate::world::Tool::Forge, 4), (crate::world::Tool::Gh, 1)] {
         let token = "gho_0canary0nobodyknowsthistoken";

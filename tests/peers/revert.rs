@@ -29,7 +29,7 @@ fn revert_is_the_same_pull_request_from_both() {
             let url = format!("http://github.localhost/{REPO}/pull/2\n");
             assert_eq!(made.stdout_text(), url, "{line}");
             world.same("2", FIELDS);
-            // What it brings is what the merge brought, the other way around.
+            // The revert brings the changes of the merge, the other way around.
             world.git(&["fetch", "--quiet", "origin"]);
             let before = world.git(&["rev-parse", "origin/main^1^{tree}"]);
             let head = world.ok(
@@ -70,7 +70,7 @@ fn revert_reads_the_body_from_a_file() {
 }
 
 #[test]
-fn revert_of_what_is_not_merged_is_refused_by_both() {
+fn revert_of_unmerged_pull_is_refused_by_both() {
     let world = World::new();
     world.push("feature");
     world.command(Tool::Gh, "pr create -t T -b B").ok();

@@ -1,6 +1,6 @@
 //! A second opinion: another author's GitHub, `myworld` 0.2.1 from PyPI, is asked the same as the
-//! double. Neither is GitHub. Where they differ is listed in `docs/github-double.md`, with whom we
-//! believe; a difference that is not listed fails, and so does a listed one that has gone.
+//! double. Both are imitations. Differences are listed in `docs/github-double.md`, with the side
+//! that we believe; an unlisted difference fails, and so does a listed one that has gone.
 //!
 //! myworld is the program at `FORGE_MYWORLD`; without it nothing is compared.
 
@@ -47,7 +47,7 @@ servers:
             last: {files: {last.txt: "new"}, author: octocat, message: Add}
 "#;
 
-/// One of the two, and the ids that it gives to what the steps name.
+/// A GitHub of the two, and its ids for the objects of the steps.
 struct Side {
     port: u16,
     path: &'static str,
@@ -414,7 +414,7 @@ fn the_table_names_steps() {
 }
 
 #[test]
-fn both_say_the_same_but_for_what_is_listed() {
+fn doubles_answer_alike_except_listed_differences() {
     let Some(program) = std::env::var_os("FORGE_MYWORLD").map(PathBuf::from) else {
         eprintln!("FORGE_MYWORLD is not set: there is no second opinion");
         return;

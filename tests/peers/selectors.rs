@@ -1,4 +1,4 @@
-//! Which pull request the current branch means, and which repository the clone.
+//! How both programs choose the current branch's pull request, and the clone's repository.
 
 use forge_testkit::github::PullSeed;
 
@@ -67,7 +67,7 @@ fn found(branch: &str, config: &[(&str, &str)], number: u64) {
 }
 
 #[test]
-fn a_branch_that_no_configuration_speaks_of() {
+fn unconfigured_branch_finds_pull_by_name() {
     found("topic", &[], 1);
 }
 
@@ -145,7 +145,7 @@ fn push_default_simple_goes_by_the_branchs_own_name() {
 }
 
 #[test]
-fn the_remote_that_is_pushed_to() {
+fn push_remote_finds_pull() {
     let tracked = [
         ("push.default", "current"),
         ("branch.topic.remote", "origin"),
@@ -174,7 +174,7 @@ fn the_remote_that_is_pushed_to() {
 }
 
 #[test]
-fn a_branch_that_was_checked_out_by_number() {
+fn branch_checked_out_by_number_finds_pull() {
     found(
         "anything",
         &[
@@ -186,7 +186,7 @@ fn a_branch_that_was_checked_out_by_number() {
 }
 
 #[test]
-fn a_detached_head_and_the_default_branch_have_none() {
+fn detached_head_and_default_branch_have_no_pull() {
     let world = three();
     world.same_refusal_of(NUMBER);
     world.same_line("pr status --json number -q .currentBranch");
@@ -196,7 +196,7 @@ fn a_detached_head_and_the_default_branch_have_none() {
 }
 
 #[test]
-fn which_repository() {
+fn repository_is_chosen_as_by_gh() {
     let world = three();
     world.double.seed().repo_with_readme("octocat/other");
     world.double.seed().many_pulls("octocat/other", 1);

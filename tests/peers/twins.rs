@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::world::{REPO, Tool, World, sorted, words};
 
-/// What is compared of all pull requests after both have done the same.
+/// Fields compared for all pull requests after both have done the same.
 const STATE: &str = "number,title,body,state,isDraft,author,baseRefName,headRefName,labels,\
     assignees,milestone,reviewRequests,comments,reviews,isCrossRepository,mergedBy";
 
@@ -15,12 +15,12 @@ pub struct Twins {
     pub gh: World,
 }
 
-/// What came of a command that both have run.
+/// Results of a command that both have run.
 #[derive(Debug)]
 pub struct Both {
     pub forge: Output,
     pub gh: Output,
-    /// The page that forge has opened, where it is the one that gh has opened.
+    /// The page that forge opened, after checking that gh opened the same.
     pub page: String,
 }
 

@@ -29,7 +29,7 @@ fn commits(world: &World) -> String {
 }
 
 #[test]
-fn one_updates_and_the_other_finds_it_up_to_date() {
+fn updated_branch_is_current_for_the_other() {
     for (maker, other) in Tool::TURNS {
         for (line, log) in [
             (
@@ -53,7 +53,7 @@ fn one_updates_and_the_other_finds_it_up_to_date() {
 }
 
 #[test]
-fn the_branch_that_is_checked_out_is_meant() {
+fn update_branch_defaults_to_current_branch() {
     for (maker, other) in Tool::TURNS {
         let world = World::new();
         behind(&world, other);
@@ -65,7 +65,7 @@ fn the_branch_that_is_checked_out_is_meant() {
 }
 
 #[test]
-fn a_conflict_stops_both_and_changes_nothing() {
+fn update_conflict_stops_both_without_changes() {
     for (maker, other) in Tool::TURNS {
         let world = World::new();
         world.push("feature");
@@ -87,7 +87,7 @@ fn a_conflict_stops_both_and_changes_nothing() {
 }
 
 #[test]
-fn what_is_not_open_is_refused_by_both() {
+fn update_of_closed_pull_is_refused_by_both() {
     let world = World::new();
     behind(&world, Tool::Gh);
     world.command(Tool::Gh, "pr close 1").ok();

@@ -70,7 +70,7 @@ fn both_refuse_the_same_names() {
             assert!(said.contains("argument required when using the"), "{said}");
         }
     }
-    // The one exception: it falls back to the current branch.
+    // The only exception: it falls back to the current branch.
     for out in world.same_refusal_of("pr edit -R octocat/tools -t x") {
         assert!(out.stderr_text().contains("for branch \"main\""), "{out:?}");
     }
@@ -231,7 +231,7 @@ fn diffs_are_the_same_bytes() {
     ] {
         world.same_line(line);
     }
-    // What forge alone has, held to what git says of the clone.
+    // Output of forge alone, compared with git in the clone.
     world.git(&["fetch", "--quiet", "origin"]);
     let head = world.fields(Tool::Gh, "1", "headRefOid")["headRefOid"].clone();
     let range = format!("origin/main...{}", head.as_str().unwrap());

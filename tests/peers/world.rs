@@ -13,7 +13,7 @@ use serde_json::Value;
 /// The repository that both tools work on.
 pub const REPO: &str = "octocat/tools";
 
-/// One of the two programs.
+/// A program of the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tool {
     Forge,
@@ -32,15 +32,15 @@ impl Tool {
     }
 }
 
-/// The real gh: `FORGE_GH`, else the one that `cargo xtask test` has put into `target/peers`.
+/// The real gh: `FORGE_GH`, else the gh that `cargo xtask test` put into `target/peers`.
 fn gh() -> PathBuf {
     std::env::var_os("FORGE_GH")
         .map_or_else(|| workspace_root().join("target/peers/gh"), PathBuf::from)
 }
 
-/// Somebody with a token.
+/// Token of an account that may write.
 pub const MONA: &str = "gho_monalisa0canary0monalisa0canary0mona";
-/// Somebody else who may write.
+/// Token of a second account that may write.
 pub const REVIEWER: &str = "gho_reviewer0canary0reviewer0canary0revi";
 
 /// A double with a repository, and a clone of it.
@@ -113,7 +113,7 @@ impl World {
             .args(words(line))
     }
 
-    /// The same as somebody else.
+    /// The same as another account.
     pub fn command_as(&self, tool: Tool, token: &str, line: &str) -> Run {
         self.run(tool.program(), self.clone_dir(), token)
             .args(words(line))
@@ -145,7 +145,7 @@ impl World {
             .text()
     }
 
-    /// A tool in the clone, as somebody.
+    /// A tool in the clone, as the given account.
     pub fn tool_as(&self, tool: Tool, token: &str, args: &[&str]) -> Output {
         self.run(tool.program(), self.clone_dir(), token)
             .args(args)
@@ -309,7 +309,7 @@ pub fn words(line: &str) -> Vec<String> {
     words
 }
 
-/// Brings lists whose order nobody promises into one order.
+/// Sorts lists without a documented order.
 pub fn sorted(value: &mut Value) {
     match value {
         Value::Object(members) => {

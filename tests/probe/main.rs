@@ -1,10 +1,10 @@
-//! Runs a program and says what it took: `forge-probe RESULT PROGRAM [ARGUMENT…]` writes wall time
-//! and processor time (user and system) in microseconds, peak memory in KiB and the exit code to
-//! the file `RESULT`.
+//! Runs a program and measures it. `forge-probe RESULT PROGRAM [ARGUMENT…]` writes wall time and
+//! processor time (user and system) in microseconds, peak memory in KiB and the exit code to
+//! `RESULT`.
 //!
-//! It is a program of its own because Linux counts the memory of whoever starts a process as that
-//! process's first: started from something small, the peak is its own. Processor time and peak cover the
-//! programs that it runs and waits for.
+//! The probe is a small program of its own, because Linux counts the memory of a parent as its
+//! child's first. Processor time and peak cover the programs that the measured program runs and
+//! waits for.
 
 use std::{process::ExitCode, time::Instant};
 

@@ -34,7 +34,7 @@ struct Client {
     last_id: u64,
 }
 
-/// What the server answered.
+/// Answer of the server.
 struct Reply {
     status: String,
     session: Option<String>,

@@ -94,7 +94,7 @@ fn twenty_creates_at_once() {
 }
 
 #[test]
-fn one_of_two_merges_at_once_does_it() {
+fn concurrent_merges_merge_once() {
     let scratch = Scratch::new();
     let git = scratch.repository("repo");
     git.commit("feature", "Change", &[("new", Some("x\n"))]);
@@ -114,7 +114,7 @@ fn one_of_two_merges_at_once_does_it() {
     assert_eq!(commits.trim(), "2", "the base moved more than once");
 }
 
-/// A git that stops before it changes a ref: it makes the file `held`, and ends when `gone` is there.
+/// A git that stops before a ref change: it creates the file `held`, and ends once `gone` exists.
 fn stopping_git(scratch: &Scratch, held: &Path, gone: &Path) -> PathBuf {
     let script = format!(
         "#!/bin/sh\n\
@@ -140,7 +140,7 @@ fn stopping_git(scratch: &Scratch, held: &Path, gone: &Path) -> PathBuf {
 }
 
 #[test]
-fn a_writer_that_dies_in_its_turn_gives_it_back() {
+fn dead_writer_releases_the_lock() {
     let scratch = Scratch::new();
     let git = scratch.repository("repo");
     let forge = || scratch.forge(git.path(), &Identity::ADA);

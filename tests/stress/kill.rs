@@ -1,5 +1,5 @@
-//! Processes that are killed at a random step. Whatever the step, the repository reads as it was
-//! before or as it is afterwards, and the command can be given again.
+//! Processes that are killed at a random step. At every step, the repository reads as before or as
+//! afterwards, and the command can be given again.
 
 use std::{
     fs,
@@ -17,14 +17,14 @@ use forge_testkit::{GitDir, GitShim, Identity, Random, Run, Scratch, ShimPlan};
 /// How many times something is killed. `FORGE_KILLS` changes it.
 const KILLS: u64 = 400;
 
-/// A command, and what makes a second one of it right.
+/// A command, and the correct result of running it again.
 struct Scenario {
     name: &'static str,
     command: &'static [&'static str],
-    /// Given again after it took effect: it succeeds, or this is in its error. `None`: it would
-    /// rightly do its work a second time (a second comment).
+    /// Given again after it took effect: it succeeds, or this is in its error. With `None` the
+    /// command rightly does its work a second time (a second comment).
     again: Option<&'static str>,
-    /// What prints as JSON what else there is to see of it than pull requests and branches.
+    /// Commands that print further state as JSON, besides pull requests and branches.
     also: &'static [&'static str],
 }
 
@@ -166,7 +166,7 @@ const SCENARIOS: &[Scenario] = &[
     .and(ISSUES),
 ];
 
-/// What a reader sees.
+/// State that a reader sees.
 #[derive(Clone, Debug, PartialEq)]
 struct Seen {
     pulls: serde_json::Value,
@@ -178,7 +178,7 @@ struct Seen {
 const HEAD: &str = "refs/heads/one ";
 
 impl Seen {
-    /// The branches but for the one that begins so.
+    /// Branches except those with this prefix.
     fn without(&self, name: &str) -> String {
         self.branches
             .lines()
@@ -290,7 +290,7 @@ impl World {
 }
 
 fn plan(random: &mut Random, calls: u64) -> ShimPlan {
-    // The last calls are those that write refs: every other kill aims at them.
+    // The last calls write refs: every other kill aims at them.
     let at = match random.below(2) {
         0 => 1 + random.below(calls),
         _ => calls - random.below(calls.min(4)),
@@ -305,7 +305,7 @@ fn plan(random: &mut Random, calls: u64) -> ShimPlan {
     }
 }
 
-/// What a scenario does when nothing disturbs it.
+/// Result of an undisturbed scenario.
 struct Undisturbed {
     old: Seen,
     new: Seen,
@@ -328,8 +328,8 @@ fn undisturbed(world: &World, scenario: &Scenario) -> Undisturbed {
     Undisturbed { old, new, calls }
 }
 
-/// Lock files that a killed git has left. A git that forge had started beside the one that was
-/// shot may still be at work; what it holds goes by itself.
+/// Lock files that a killed git has left. A second git that forge had started may still be at work;
+/// its locks disappear by themselves.
 fn locks(dir: &Path) -> Vec<PathBuf> {
     let mut left = locks_now(dir);
     let mut same = 0;
@@ -367,7 +367,7 @@ struct Tally {
     locked: u64,
 }
 
-/// One kill; the error says what was wrong.
+/// Kills once; the error says what was wrong.
 fn once(
     world: &World,
     scenario: &Scenario,
@@ -418,7 +418,7 @@ fn once(
         tally.old += u64::from(!is_new);
         tally.locked += u64::from(!left.is_empty());
     }
-    // A killed git leaves its lock files, and nobody but a person may say that they are dead.
+    // A killed git leaves its lock files, and only a person may decide that they are dead.
     for lock in left {
         fs::remove_file(lock).map_err(|e| at(&e.to_string()))?;
     }
@@ -440,8 +440,8 @@ fn once(
         }
     }
     let after = world.look(&dir, scenario);
-    // A number is taken before the pull request is there: a git that is killed in between leaves it
-    // unused, and it is not given again.
+    // A number is allocated before its pull request: a kill in between leaves a gap that is never
+    // filled.
     let skipped = git_was_killed && !is_new && after.without_a_gap() == calm.new;
     if after != calm.new && !skipped {
         return Err(at(&format!(
@@ -453,7 +453,7 @@ fn once(
 }
 
 #[test]
-fn a_killed_process_leaves_the_old_state_or_the_new_one() {
+fn killed_process_leaves_old_or_new_state() {
     let world = World::new();
     let calm: Vec<_> = SCENARIOS.iter().map(|s| undisturbed(&world, s)).collect();
     let mut random = Random::from_env();
@@ -527,7 +527,7 @@ fn a_killed_process_leaves_the_old_state_or_the_new_one() {
 }
 
 #[test]
-fn a_lock_file_that_was_left_is_named() {
+fn stale_lock_file_is_named() {
     let world = World::new();
     let dir = world.copy();
     let lock = dir.join(".git/refs/forge/pulls/1.lock");

@@ -10,8 +10,8 @@ use forge_testkit::{
     github::{ALL_SCOPES, GitHubDouble, Options},
 };
 
-/// What `forge` may need at most, in KiB. Where there is no `/proc` nobody can tell, and `cargo
-/// xtask test` says that this was left out.
+/// Memory limit of `forge`, in KiB. Without `/proc` memory is unknown, and `cargo xtask test` says
+/// that this was left out.
 const LIMIT: u64 = 60 * 1024;
 
 /// A repository whose pull request 1 changes 5,000 files.
@@ -89,7 +89,7 @@ fn five_thousand_files_stream() {
 }
 
 #[test]
-fn a_hundred_megabytes_stream() {
+fn hundred_megabytes_are_streamed() {
     let scratch = Scratch::new();
     let git = one_large_file(&scratch);
     check(&scratch, &git, &[], 100 << 20);
@@ -99,7 +99,7 @@ fn a_hundred_megabytes_stream() {
 /// 3,000 files, 2,000 comments and 400 checks: in the memory, the bytes and the requests that the
 /// documentation promises.
 #[test]
-fn context_of_a_huge_pull_stays_within_its_budgets() {
+fn context_of_a_huge_pull_stays_within_budgets() {
     const TOKEN: &str = "gho_canary0canary0canary0canary0canary00";
     let double = GitHubDouble::start(Options::default()).unwrap();
     let scratch = Scratch::new();
@@ -135,7 +135,7 @@ fn context_of_a_huge_pull_stays_within_its_budgets() {
     assert_eq!(found["pr"]["changedFiles"], 3000);
     assert_eq!(found["diff"]["stats"]["files"], 3000);
     assert_eq!(found["diff"]["files"].as_array().unwrap().len(), 3000);
-    // The verdict has seen all of them; what is shown is the newest hundred, and says so.
+    // The verdict counts every comment; the output has the newest hundred, and says so.
     assert_eq!(found["ciStatus"]["checks"].as_array().unwrap().len(), 100);
     let said = found["warnings"].to_string();
     assert!(said.contains("100 of 400 checks are here"), "{said}");
@@ -151,7 +151,7 @@ fn context_of_a_huge_pull_stays_within_its_budgets() {
 }
 
 #[test]
-fn a_reader_that_leaves_ends_it_quietly() {
+fn closed_stdout_ends_diff_quietly() {
     let scratch = Scratch::new();
     let git = many_files(&scratch);
     let run = scratch

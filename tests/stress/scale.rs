@@ -20,7 +20,7 @@ fn cost(scratch: &Scratch, git: &GitDir, name: &str, args: &[&str]) -> (usize, u
 }
 
 #[test]
-fn a_list_and_a_view_cost_the_same_at_a_hundred_and_at_ten_thousand() {
+fn list_and_view_cost_is_independent_of_count() {
     let scratch = Scratch::new();
     let small = many_pulls(&scratch, "small", 100);
     let large = many_pulls(&scratch, "large", 10_000);

@@ -12,7 +12,7 @@ const REPO: &str = "octo/tools";
 const TOKEN: &str = "gho_canary0canary0canary0canary0canary00";
 const CLAIMERS: usize = 20;
 
-/// Where the issues are.
+/// Place of the issues.
 enum Place {
     Repository(forge_testkit::GitDir),
     GitHub(GitHubDouble),
@@ -130,7 +130,7 @@ impl World {
 }
 
 #[test]
-fn one_of_twenty_processes_wins_a_claim() {
+fn claim_race_of_twenty_has_a_single_winner() {
     for world in [World::local(), World::github()] {
         world.issue("1");
         let (_, claim) = world.race("1", CLAIMERS);
@@ -139,7 +139,7 @@ fn one_of_twenty_processes_wins_a_claim() {
 }
 
 #[test]
-fn stale_holder_is_refused_and_names_who_holds() {
+fn stale_holder_is_refused_and_names_current_holder() {
     for world in [World::local(), World::github()] {
         world.issue("1");
         let dead = world.claim("1", "dead", "1").output().success().json();
@@ -152,7 +152,7 @@ fn stale_holder_is_refused_and_names_who_holds() {
     }
 }
 
-/// What a clock says that is wrong by this many minutes, as git takes it.
+/// Runs with a clock that is wrong by this many minutes, by git's variables.
 fn wrong_clock(run: Run, minutes: i64) -> Run {
     let now = chrono::Utc::now() + chrono::Duration::minutes(minutes);
     let date = now.to_rfc3339_opts(chrono::SecondsFormat::Secs, true);
@@ -185,7 +185,7 @@ fn wrong_clocks_in_a_repository_leave_one_holder() {
         let refused = wrong_clock(other, minutes).output().exits(1).stderr_text();
         assert!(refused.contains("holds it"), "{refused}");
     }
-    // A lease that is shorter than the clocks differ ends early, and its holder is told so.
+    // A lease shorter than the clock skew ends early, and its holder is told so.
     world.complete("1", &claim).ok();
     world.issue("2");
     let early = wrong_clock(world.claim("2", "early", "60"), -10);
@@ -283,7 +283,7 @@ impl World {
 }
 
 #[test]
-fn killed_reconcile_moves_its_issue_once() {
+fn killed_reconcile_moves_issue_once() {
     for world in [World::local(), World::github()] {
         let store = match world.place {
             Place::Repository(_) => "fields",

@@ -1,9 +1,9 @@
-//! What `forge` has made, `tang` reads.
+//! `tang` reads pull requests made by `forge`.
 
 use crate::stage::{Stage, for_tang, rkey};
 
 #[test]
-fn a_pull_request_is_listed() {
+fn forge_pull_is_listed_by_tang() {
     let Some(stage) = Stage::new() else { return };
     stage.branch("topic");
     let uri = stage.forge_opens(&stage.bob, "topic", "A topic", "Why.");
@@ -26,7 +26,7 @@ fn a_pull_request_is_listed() {
 }
 
 #[test]
-fn a_pull_request_is_shown() {
+fn forge_pull_is_shown_by_tang() {
     let Some(stage) = Stage::new() else { return };
     stage.branch("topic");
     let uri = stage.forge_opens(&stage.bob, "topic", "A topic", "Why.");
@@ -40,7 +40,7 @@ fn a_pull_request_is_shown() {
 }
 
 #[test]
-fn a_pull_request_of_somebody_else_is_shown() {
+fn foreign_forge_pull_is_shown_by_tang() {
     let Some(stage) = Stage::new() else { return };
     stage.branch("topic");
     let uri = stage.forge_opens(&stage.bob, "topic", "A topic", "Why.");
@@ -50,7 +50,7 @@ fn a_pull_request_of_somebody_else_is_shown() {
 }
 
 #[test]
-fn its_patch_is_the_same_in_both() {
+fn forge_patch_is_equal_in_tang() {
     let Some(stage) = Stage::new() else { return };
     stage.branch("topic");
     stage.repo.git.commit(
@@ -68,7 +68,7 @@ fn its_patch_is_the_same_in_both() {
 }
 
 #[test]
-fn the_newest_of_its_rounds_is_shown() {
+fn tang_shows_the_newest_round() {
     let Some(stage) = Stage::new() else { return };
     stage.branch("topic");
     let uri = stage.forge_opens(&stage.bob, "topic", "A topic", "Why.");
@@ -85,7 +85,7 @@ fn the_newest_of_its_rounds_is_shown() {
 }
 
 #[test]
-fn a_title_that_was_edited_is_shown() {
+fn tang_shows_the_edited_title() {
     let Some(stage) = Stage::new() else { return };
     stage.branch("topic");
     let uri = stage.forge_opens(&stage.bob, "topic", "A topic", "Why.");
@@ -101,7 +101,7 @@ fn a_title_that_was_edited_is_shown() {
 }
 
 #[test]
-fn tang_comments_on_it() {
+fn tang_comments_on_forge_pull() {
     let Some(stage) = Stage::new() else { return };
     stage.branch("topic");
     let uri = stage.forge_opens(&stage.bob, "topic", "A topic", "Why.");
@@ -121,7 +121,7 @@ fn tang_comments_on_it() {
 }
 
 #[test]
-fn the_repository_is_described() {
+fn repository_is_described_by_tang() {
     let Some(stage) = Stage::new() else { return };
     let info = stage
         .tang(&stage.bob, &["repo", "info", "alice.test/widget"])

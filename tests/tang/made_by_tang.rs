@@ -1,11 +1,11 @@
-//! What `tang` has made, `forge` goes on with.
+//! `forge` continues pull requests made by `tang`.
 
 use serde_json::json;
 
 use crate::stage::{PULL, Stage, rkey};
 
 #[test]
-fn a_pull_request_is_listed() {
+fn tang_pull_is_listed_by_forge() {
     let Some(stage) = Stage::new() else { return };
     stage.branch("topic");
     let uri = stage.tang_opens(&stage.bob, "topic", "A topic", "Why.");
@@ -17,13 +17,13 @@ fn a_pull_request_is_listed() {
     assert_eq!(pull["title"], "A topic");
     assert_eq!(pull["author"]["login"], "bob.test");
     assert_eq!(pull["headRefName"], "topic");
-    // It writes no status with it.
+    // `tang` writes no status with it.
     assert_eq!(pull["state"], "OPEN");
     assert_eq!(stage.world.index().dropped(), []);
 }
 
 #[test]
-fn a_pull_request_is_viewed() {
+fn tang_pull_is_viewed_by_forge() {
     let Some(stage) = Stage::new() else { return };
     stage.branch("topic");
     let uri = stage.tang_opens(&stage.bob, "topic", "A topic", "Why.\n\nAnd *how*.");
@@ -53,7 +53,7 @@ fn a_pull_request_is_viewed() {
 }
 
 #[test]
-fn its_diff_is_gits_and_its_patch_is_what_was_uploaded() {
+fn tang_pull_has_gits_diff_and_uploaded_patch() {
     let Some(stage) = Stage::new() else { return };
     stage.branch("topic");
     let uri = stage.tang_opens(&stage.bob, "topic", "A topic", "Why.");
@@ -69,7 +69,7 @@ fn its_diff_is_gits_and_its_patch_is_what_was_uploaded() {
 
 /// `tang` uploads one mail for each commit, unnumbered, with an empty line between them.
 #[test]
-fn two_commits_are_two_and_are_merged_with_their_authors() {
+fn tang_commits_are_merged_with_authors() {
     let Some(stage) = Stage::new() else { return };
     stage.branch("topic");
     stage.repo.git.commit(
@@ -118,7 +118,7 @@ fn two_commits_are_two_and_are_merged_with_their_authors() {
 }
 
 #[test]
-fn it_is_commented_on() {
+fn tang_pull_is_commented_on() {
     let Some(stage) = Stage::new() else { return };
     stage.branch("topic");
     let uri = stage.tang_opens(&stage.bob, "topic", "A topic", "Why.");
@@ -137,9 +137,9 @@ fn it_is_commented_on() {
     assert_eq!(record["subject"]["uri"], uri.as_str());
 }
 
-/// It writes the comments of 2025, whose index is the same. An approval is a text to everybody else.
+/// `tang` writes comments of 2025, whose index is the same; an approval is plain text to others.
 #[test]
-fn its_reviews_are_comments() {
+fn tang_reviews_are_comments() {
     let Some(stage) = Stage::new() else { return };
     stage.branch("topic");
     let uri = stage.tang_opens(&stage.bob, "topic", "A topic", "Why.");
@@ -166,7 +166,7 @@ fn its_reviews_are_comments() {
 }
 
 #[test]
-fn it_is_edited_and_keeps_what_only_tang_wrote() {
+fn edited_tang_pull_keeps_unknown_fields() {
     let Some(stage) = Stage::new() else { return };
     stage.branch("topic");
     let uri = stage.tang_opens(&stage.bob, "topic", "A topic", "Why.");
@@ -183,7 +183,7 @@ fn it_is_edited_and_keeps_what_only_tang_wrote() {
 }
 
 #[test]
-fn it_is_closed_and_reopened_by_the_owner() {
+fn tang_pull_is_closed_and_reopened_by_owner() {
     let Some(stage) = Stage::new() else { return };
     stage.branch("topic");
     let uri = stage.tang_opens(&stage.bob, "topic", "A topic", "Why.");
@@ -197,7 +197,7 @@ fn it_is_closed_and_reopened_by_the_owner() {
 }
 
 #[test]
-fn one_from_a_fork_is_from_there() {
+fn tang_pull_from_fork_names_fork() {
     let Some(stage) = Stage::new() else { return };
     let fork = stage.world.fork(&stage.repo, &stage.bob);
     stage.branch("topic");
@@ -221,7 +221,7 @@ fn one_from_a_fork_is_from_there() {
 }
 
 #[test]
-fn its_records_are_what_our_lexicons_describe() {
+fn tang_records_match_our_lexicons() {
     let Some(stage) = Stage::new() else { return };
     stage.branch("topic");
     let uri = stage.tang_opens(&stage.bob, "topic", "A topic", "Why.");

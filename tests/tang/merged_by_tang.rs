@@ -16,14 +16,14 @@ fn says_it_was_answered_nothing(out: Output) {
 }
 
 #[test]
-fn what_it_merged_is_merged_and_forge_writes_the_record() {
+fn merge_by_tang_is_recorded_by_forge() {
     let Some(stage) = Stage::new() else { return };
     stage.branch("topic");
     let uri = stage.forge_opens(&stage.bob, "topic", "A topic", "Why.");
     let merge = ["pull", "merge", &for_tang(&uri)];
     says_it_was_answered_nothing(stage.with_a_knot_for_tang(|| stage.tang(&stage.alice, &merge)));
     assert_eq!(stage.repo.git.show("main", "topic.txt"), "one\ntwo\n");
-    // No record says so, and the branch alone is no word of anybody.
+    // Without a record, the branch alone proves nothing.
     assert_eq!(stage.view(&uri, "state")["state"], "OPEN");
     let tip = stage.repo.git.oid("main");
     let out = stage
@@ -37,7 +37,7 @@ fn what_it_merged_is_merged_and_forge_writes_the_record() {
 }
 
 #[test]
-fn what_it_made_and_merged_itself() {
+fn tang_merges_own_pull() {
     let Some(stage) = Stage::new() else { return };
     stage.branch("topic");
     let uri = stage.tang_opens(&stage.alice, "topic", "A topic", "Why.");
@@ -50,7 +50,7 @@ fn what_it_made_and_merged_itself() {
 }
 
 #[test]
-fn who_may_not_push_may_not_merge() {
+fn tang_merge_needs_push_permission() {
     let Some(stage) = Stage::new() else { return };
     stage.branch("topic");
     let uri = stage.forge_opens(&stage.bob, "topic", "A topic", "Why.");
@@ -65,7 +65,7 @@ fn who_may_not_push_may_not_merge() {
 }
 
 #[test]
-fn a_conflict_is_refused_and_foretold() {
+fn merge_conflict_is_predicted_and_refused() {
     let Some(stage) = Stage::new() else { return };
     stage.branch("topic");
     let uri = stage.forge_opens(&stage.bob, "topic", "A topic", "Why.");
@@ -85,7 +85,7 @@ fn a_conflict_is_refused_and_foretold() {
 
 /// The audience that `tang` writes for a knot with a port, which a PDS refuses.
 #[test]
-fn a_knot_with_a_port_is_out_of_its_reach() {
+fn tang_cannot_reach_knot_with_port() {
     let Some(stage) = Stage::new() else { return };
     stage.branch("topic");
     let uri = stage.tang_opens(&stage.alice, "topic", "A topic", "Why.");

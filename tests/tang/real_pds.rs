@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::stage::{Stage, for_tang, rkey};
 
-/// Waits until something is there that another program has written.
+/// Waits until another program's write is visible.
 fn until(what: &str, mut is_there: impl FnMut() -> bool) {
     let end = Instant::now() + Duration::from_secs(20);
     while !is_there() {
@@ -14,7 +14,7 @@ fn until(what: &str, mut is_there: impl FnMut() -> bool) {
 }
 
 #[test]
-fn each_goes_on_with_what_the_other_one_made() {
+fn tang_and_forge_continue_each_others_pulls() {
     let Some(stage) = Stage::real() else { return };
     let (alice, bob) = (&stage.alice, &stage.bob);
     stage.branch("first");

@@ -14,10 +14,10 @@ use forge_testkit::{
 };
 use serde_json::{Value, json};
 
-/// Of both accounts.
+/// Password of both accounts.
 const PASSWORD: &str = "0canary0-of-the-account";
 
-/// What opens the keyrings.
+/// Password of the keyrings.
 const KEYRING: &str = "0canary0-keyring";
 
 /// A session bus with a keyring of its own, which is in `$HOME` and unlocked; then the program.
@@ -30,7 +30,7 @@ const KNOT: &str = "knot.example";
 /// The collection of pull requests.
 pub const PULL: &str = "sh.tangled.repo.pull";
 
-/// A world with a repository, its owner, and somebody who sends changes; both have both programs.
+/// A world with a repository, its owner, and a contributor; both accounts have both programs.
 pub struct Stage<W> {
     pub world: W,
     pub alice: Account,
@@ -43,7 +43,7 @@ pub struct Stage<W> {
     desktops: AtomicUsize,
 }
 
-/// Where the programs find everything.
+/// Addresses of the servers, for the programs.
 struct Addresses {
     pds: String,
     directory: String,
@@ -53,7 +53,7 @@ struct Addresses {
 }
 
 impl Stage<World> {
-    /// Of doubles; `None` without `tang`.
+    /// A stage of doubles; `None` without `tang`.
     pub fn new() -> Option<Self> {
         let tang = installed()?;
         let knot = KnotOptions {
@@ -169,7 +169,7 @@ impl<W> Stage<W> {
         }
     }
 
-    /// Logs somebody in to `tang`; `forge` finds them in the environment.
+    /// Logs an account in to `tang`; `forge` reads the login from the environment.
     fn log_in(&self, who: &Account, app_password: &str) {
         let login = ["auth", "login", "--handle", &who.handle];
         let with = ["--password", app_password, "--pds", &self.at.pds];
@@ -177,14 +177,14 @@ impl<W> Stage<W> {
         assert!(out.stdout_text().contains(&who.did), "{out:?}");
     }
 
-    /// `tang` as somebody, in the clone.
+    /// `tang` as the given account, in the clone.
     pub fn tang(&self, who: &Account, args: &[&str]) -> Output {
         self.tang_in_a_desktop(who).args(args).output()
     }
 
     fn tang_in_a_desktop(&self, who: &Account) -> Run {
         let home = self.scratch.path(&who.handle);
-        // Of its own: a keyring finds the one before it there, which may be about to end.
+        // Each run has its own directory: an earlier keyring there may be about to end.
         let desktop = self.desktops.fetch_add(1, Ordering::Relaxed);
         let run = self.scratch.path(format!("run/{desktop}"));
         fs::create_dir_all(&run).unwrap();
@@ -204,13 +204,13 @@ impl<W> Stage<W> {
             .arg(&self.tang)
     }
 
-    /// What `tang --format json` prints.
+    /// Output of `tang --format json`.
     pub fn tang_json(&self, who: &Account, args: &[&str]) -> Value {
         let args = [args, &["--format", "json"]].concat();
         self.tang(who, &args).success().json()
     }
 
-    /// `forge` as somebody.
+    /// `forge` as the given account.
     pub fn forge(&self, who: &Account, args: &[&str]) -> Output {
         self.scratch
             .run(forge_binary())
@@ -228,13 +228,13 @@ impl<W> Stage<W> {
         self.forge(&self.alice, &args).success().json()
     }
 
-    /// What `forge` says of a pull request as a diff.
+    /// Diff of a pull request, printed by `forge`.
     pub fn diff(&self, pull: &str, args: &[&str]) -> String {
         let args = [&["pr", "diff", pull], args].concat();
         self.forge(&self.alice, &args).success().stdout_text()
     }
 
-    /// The patch that `tang` shows somebody.
+    /// Patch that `tang` shows to the account.
     pub fn patch_by_tang(&self, who: &Account, id: &str) -> String {
         let shown = self.tang_json(who, &["pull", "show", id, "--diff"]);
         shown["patch"].as_str().expect("a patch").to_owned()
@@ -255,7 +255,7 @@ impl<W> Stage<W> {
         self.clone.run(["fetch", "--quiet", "origin", &spec]).ok();
     }
 
-    /// Opens a pull request with `tang` from a branch that is there: its at-uri.
+    /// Opens a pull request with `tang` from an existing branch; returns its at-uri.
     pub fn tang_opens(&self, who: &Account, head: &str, title: &str, body: &str) -> String {
         let create = [
             "pull",
@@ -278,7 +278,7 @@ impl<W> Stage<W> {
         format!("at://{}/{PULL}/{rkey}", who.did)
     }
 
-    /// Opens a pull request with `forge` from a branch that is there: its at-uri.
+    /// Opens a pull request with `forge` from an existing branch; returns its at-uri.
     pub fn forge_opens(&self, who: &Account, head: &str, title: &str, body: &str) -> String {
         let args = ["pr", "create", "-H", head, "-t", title, "-b", body];
         let uri = self.forge(who, &args).success().stdout_text();
@@ -295,13 +295,13 @@ pub fn rkey(uri: &str) -> &str {
     uri.rsplit('/').next().unwrap()
 }
 
-/// Somebody else's pull request, as `tang` 0.1.0 takes it: it reads the key behind the fourth slash,
-/// where an at-uri has it behind the third.
+/// Address of another account's pull request, as `tang` 0.1.0 takes it: it reads the key after the
+/// fourth slash, where an at-uri has it after the third.
 pub fn for_tang(uri: &str) -> String {
     uri.replace(PULL, &format!("{PULL}/-"))
 }
 
-/// `tang`: `FORGE_TANG`, else the one that `cargo xtask test` has put into `target/peers`.
+/// `tang`: `FORGE_TANG`, else the binary that `cargo xtask test` put into `target/peers`.
 fn installed() -> Option<PathBuf> {
     let usual = workspace_root().join("target/peers/tang/bin/tang");
     let program = std::env::var_os("FORGE_TANG").map_or(usual, PathBuf::from);

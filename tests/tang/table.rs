@@ -13,7 +13,7 @@ const FILES: [&str; 4] = [
 ];
 
 #[test]
-fn each_row_is_a_test_and_each_test_a_row() {
+fn table_rows_and_tests_match() {
     let page = fs::read_to_string(workspace_root().join("docs/tangled-world.md")).unwrap();
     let is_row = |line: &&str| {
         let number = line.strip_prefix("| ");

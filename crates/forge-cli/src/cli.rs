@@ -41,7 +41,7 @@ impl Cli {
         I: IntoIterator<Item = T>,
         T: Into<OsString> + Clone,
     {
-        let mut command = lenient(grouped(Self::command()));
+        let mut command = lenient(globals_last(grouped(Self::command())));
         let mut matches = command.try_get_matches_from_mut(words)?;
         let named = Named::of(&matches);
         let cli = Self::from_arg_matches_mut(&mut matches).map_err(|e| e.format(&mut command))?;
@@ -97,6 +97,17 @@ fn with_groups(command: clap::Command, (first, names, rest): Groups) -> clap::Co
     command.help_template(template)
 }
 
+/// Flags of several commands go below a command's own in its help text, and above `--help`, which
+/// has the place 999.
+fn globals_last(command: clap::Command) -> clap::Command {
+    command
+        .mut_args(|arg| match arg.is_global_set() {
+            true => arg.display_order(998),
+            false => arg,
+        })
+        .mut_subcommands(globals_last)
+}
+
 /// As in gh, a flag's value may begin with a hyphen, since a description may be a list (`- first`)
 /// and a search may exclude (`-label:bug`); and the last of two flags counts.
 fn lenient(command: clap::Command) -> clap::Command {
@@ -129,7 +140,7 @@ mod tests {
 
     #[test]
     fn the_definitions_are_sound() {
-        lenient(grouped(Cli::command())).debug_assert();
+        lenient(globals_last(grouped(Cli::command()))).debug_assert();
     }
 
     #[test]
@@ -166,6 +177,15 @@ mod tests {
             "  merge ",
             "Options:",
         ];
+        assert!(order.map(at).is_sorted(), "{text}");
+    }
+
+    #[test]
+    fn help_lists_global_flags_below_own_ones() {
+        let e = Cli::read(["forge", "pr", "view", "-h"]).unwrap_err();
+        let text = e.render().to_string();
+        let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part}\n{text}"));
+        let order = ["--comments", "--web", "--color", "--verbose", "--help"];
         assert!(order.map(at).is_sorted(), "{text}");
     }
 

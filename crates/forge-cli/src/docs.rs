@@ -258,6 +258,24 @@ mod tests {
     }
 
     #[test]
+    fn commands_for_users_of_gh_are_read() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/from-gh.md");
+        let page = std::fs::read_to_string(path).unwrap();
+        let spans = page.split('`').skip(1).step_by(2);
+        let commands: Vec<&str> = spans.filter(|span| span.starts_with("forge ")).collect();
+        assert!(commands.len() > 20, "{commands:?}");
+        for command in commands {
+            let typed = command.split(" <").next().unwrap_or(command);
+            let read = Cli::read(typed.replace('\'', "").split_whitespace());
+            let refused = read.err().filter(|e| {
+                // A group of commands, named alone.
+                e.kind() != clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+            });
+            assert!(refused.is_none(), "{command}: {refused:?}");
+        }
+    }
+
+    #[test]
     fn the_definitions_are_sound() {
         Cli::command().debug_assert();
     }

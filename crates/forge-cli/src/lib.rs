@@ -10,6 +10,7 @@ mod context_docs;
 mod ctx;
 mod docs;
 pub mod exit;
+mod gh_habits;
 mod select;
 pub mod ui;
 
@@ -29,7 +30,7 @@ pub fn main() -> ExitCode {
     // `--version` and `--help` return from here, before any other work.
     let cli = match Cli::read(std::env::args_os()) {
         Ok(cli) => cli,
-        Err(e) => return usage(&e),
+        Err(e) => return usage(e),
     };
     let ui = Ui::from_env(cli.global.color.when(), cli.named);
     match run(cli.global, cli.command, ui.clone()) {
@@ -52,7 +53,7 @@ fn run(global: GlobalArgs, command: Command, ui: Ui) -> forge_core::Result<Exit>
 
 /// Help and version go to stdout and succeed, also for a group without a command. A usage error has
 /// gh's exit code 1 (clap's is 2).
-fn usage(e: &clap::Error) -> ExitCode {
+fn usage(e: clap::Error) -> ExitCode {
     if e.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         let _ = write!(std::io::stdout(), "{}", e.render());
         return Exit::Ok.into();
@@ -60,7 +61,11 @@ fn usage(e: &clap::Error) -> ExitCode {
     // A closed output is no failure.
     if e.use_stderr() {
         // The message repeats the arguments, which may contain foreign text.
-        let said = e.render().to_string();
+        let advice = gh_habits::advice(&e);
+        let mut said = gh_habits::without_odd_tips(e, advice).render().to_string();
+        if let Some(advice) = advice {
+            said.push_str(&format!("Recovery: {advice}\n"));
+        }
         let _ = write!(std::io::stderr(), "{}", text::neutralise(&said));
         Exit::Failure.into()
     } else {

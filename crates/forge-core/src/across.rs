@@ -1,4 +1,4 @@
-//! Lists of several repositories, for forges that have no question about all of them.
+//! Lists of several repositories, for forges without one query that covers them all.
 
 use futures::future;
 
@@ -7,8 +7,8 @@ use crate::{
     model::{PullQuery, PullRequest, PullsAcross},
 };
 
-/// The lists of `repos`, each asked by itself, and all at once. A repository that cannot be read is
-/// in [`PullsAcross::failed`].
+/// Lists each of `repos` with its own query, all at once. Repositories that cannot be read are in
+/// [`PullsAcross::failed`].
 pub async fn list_each<F: PullRequests>(
     forge: &F,
     repos: &[RepoId],

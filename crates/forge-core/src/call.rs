@@ -1,7 +1,7 @@
-//! What the transport says about the call that it works for.
+//! State of the running call that the transport reports: writes sent, bytes held, waits.
 //!
-//! [`crate::Client`] opens the scope of a call, and the transport finds it by itself, so no backend
-//! hands it on. Outside of a call all of this does nothing.
+//! [`crate::Client`] opens the scope of a call; the transport finds the scope itself, so backends
+//! pass nothing along. Outside of a call every function here does nothing.
 
 use std::{
     cell::RefCell,
@@ -20,16 +20,16 @@ use crate::{
     Action, Arg, Error, ErrorKind, Hint, Observer, Param, Result, Retry, SentRequest, Warning,
 };
 
-/// What the answers that one call holds in memory may weigh in all, in bytes. With what is made of
-/// them, a process stays below 150 MiB.
+/// Limit for the answers that one call holds in memory together, in bytes. With the values parsed
+/// from them, a process stays below 150 MiB.
 pub const MAX_HELD: usize = 32 * 1024 * 1024;
 
 thread_local! {
-    /// The call whose future this thread polls.
+    /// The call whose future this thread is polling.
     static CALL: RefCell<Option<Arc<CallState>>> = const { RefCell::new(None) };
 }
 
-/// Makes a call the one of this thread, until it is dropped.
+/// Makes a call the current one of this thread until this guard is dropped.
 struct Entered(Option<Arc<CallState>>);
 
 impl Entered {
@@ -47,11 +47,11 @@ impl Drop for Entered {
 #[derive(Default)]
 pub(crate) struct CallState {
     observer: Option<Arc<dyn Observer>>,
-    /// Without a transport, as in a git repository, nobody counts the writes.
+    /// Whether a transport counts the writes. A git repository has no transport.
     uses_transport: AtomicBool,
-    /// How many writes the forge may have carried out.
+    /// Number of writes that the forge may have carried out.
     writes: AtomicUsize,
-    /// How many bytes of answers were counted, together with the call that this one is a part of.
+    /// Bytes of answers counted so far, shared with the enclosing call.
     received: Arc<AtomicUsize>,
 }
 
@@ -65,7 +65,7 @@ impl CallState {
         })
     }
 
-    /// Runs a call in this scope.
+    /// Runs `call` in this scope.
     pub(crate) async fn scope<T>(self: &Arc<Self>, call: impl Future<Output = T>) -> T {
         let mut call = pin!(call);
         poll_fn(|context| {
@@ -75,12 +75,12 @@ impl CallState {
         .await
     }
 
-    /// Whether it is certain that the forge was sent no write that it may have carried out.
+    /// Whether the forge certainly carried out no write of this call.
     pub(crate) fn wrote_nothing(&self) -> bool {
         self.uses_transport.load(Ordering::Relaxed) && self.writes.load(Ordering::Relaxed) == 0
     }
 
-    /// The failure of a write, which says so where nothing was written.
+    /// Marks the failure of a write with the fact that nothing was written, where that is certain.
     pub(crate) fn of_write(&self, e: Error) -> Error {
         let what = match (e.kind(), e.retry()) {
             (_, Retry::Ambiguous) => return e,
@@ -98,25 +98,25 @@ impl CallState {
 }
 
 fn with(tell: impl FnOnce(&CallState)) {
-    // The observer is told without the borrow: it may begin another call.
+    // The observer is called without the borrow: it may begin another call.
     if let Some(call) = CALL.with_borrow(Clone::clone) {
         tell(&call);
     }
 }
 
-/// The call uses a transport, which counts its writes.
+/// Records that the call uses a transport, which counts its writes.
 pub fn uses_transport() {
     with(|call| call.uses_transport.store(true, Ordering::Relaxed));
 }
 
-/// A write is about to be sent: from here on the forge may carry it out.
+/// Records that a write is about to be sent: from here on the forge may carry it out.
 pub fn write_begins() {
     with(|call| {
         call.writes.fetch_add(1, Ordering::Relaxed);
     });
 }
 
-/// The write that was begun last was not carried out: it was not sent, or refused before it ran.
+/// Records that the last write was not carried out: never sent, or refused before it ran.
 pub fn write_refused() {
     with(|call| {
         let one_less = |writes: usize| writes.checked_sub(1);
@@ -126,7 +126,7 @@ pub fn write_refused() {
     });
 }
 
-/// Counts `bytes` of an answer to the call; all that were counted so far. 0 outside of a call.
+/// Adds `bytes` of an answer to the call and returns its total. Returns 0 outside of a call.
 pub fn received(bytes: usize) -> usize {
     let mut all = 0;
     with(|call| {
@@ -139,7 +139,7 @@ pub fn received(bytes: usize) -> usize {
 /// Counts an answer of `host` that is held in memory until the call has ended.
 ///
 /// # Errors
-/// `protocol` where all such answers of the call weigh more than [`MAX_HELD`]; [`is_spent`] knows it.
+/// `protocol` if all such answers of the call weigh more than [`MAX_HELD`]; see [`is_spent`].
 pub fn hold(host: &str, weight: usize) -> Result<()> {
     if received(weight) <= MAX_HELD {
         return Ok(());
@@ -153,7 +153,7 @@ pub fn hold(host: &str, weight: usize) -> Result<()> {
         .with_hint(less))
 }
 
-/// The source of the error of [`hold`].
+/// Source of the error that [`hold`] returns.
 #[derive(Debug)]
 struct Spent;
 
@@ -165,13 +165,13 @@ impl fmt::Display for Spent {
 
 impl StdError for Spent {}
 
-/// Whether a call failed because of [`MAX_HELD`]: what was read before is right.
+/// Whether a call failed because of [`MAX_HELD`]: everything read before that is valid.
 #[must_use]
 pub fn is_spent(error: &Error) -> bool {
     error.source().is_some_and(|source| source.is::<Spent>())
 }
 
-/// The warning of a list that ends where `error`, for which [`is_spent`] holds, ended it.
+/// Warning for a list cut short by an `error` for which [`is_spent`] holds.
 #[must_use]
 pub fn cut_list(error: &Error) -> Warning {
     let warning = Warning::new(format!("the list is not whole: {}", error.message()));
@@ -181,12 +181,12 @@ pub fn cut_list(error: &Error) -> Warning {
     }
 }
 
-/// Runs calls whose answers are held in memory together, and count together.
+/// Runs calls that share one memory limit because their answers are held together.
 pub async fn together<T>(calls: impl Future<Output = T>) -> T {
     CallState::new(None).scope(calls).await
 }
 
-/// The call waits because `host` limits the rate of requests.
+/// Reports that the call waits because `host` limits the rate of requests.
 pub fn rate_limited(host: &str, wait: Duration) {
     with(|call| {
         if let Some(observer) = &call.observer {
@@ -195,7 +195,7 @@ pub fn rate_limited(host: &str, wait: Duration) {
     });
 }
 
-/// The call has sent a request, and it was answered or is lost.
+/// Reports a request that was sent, whether its answer arrived or was lost.
 pub fn requested(request: &SentRequest<'_>) {
     with(|call| {
         if let Some(observer) = &call.observer {
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn answers_of_calls_together_share_one_limit() {
+    async fn joined_calls_share_one_memory_limit() {
         let call = || CallState::new(None);
         let half = MAX_HELD / 2;
         let alone = async || call().scope(async { hold("h", half) }).await;
@@ -228,12 +228,12 @@ mod tests {
             .unwrap_err();
         assert_eq!(error.code(), "protocol");
         assert!(cut_list(&error).message.contains("more than 32 MiB in all"));
-        // Nobody counts outside of a call.
+        // Outside of a call nothing is counted.
         assert!(hold("h", MAX_HELD + 1).is_ok());
     }
 
     #[tokio::test]
-    async fn writes_are_counted_in_their_own_call() {
+    async fn writes_are_counted_per_call() {
         let (one, other) = (CallState::new(None), CallState::new(None));
         let write = async {
             uses_transport();
@@ -257,7 +257,7 @@ mod tests {
         );
         let unknown = other.of_write(lost().with_retry(Retry::Ambiguous));
         assert_eq!(unknown.message(), "no connection");
-        // Nobody counts the writes of a call without a transport.
+        // Without a transport a call has no count of its writes.
         assert!(!CallState::new(None).wrote_nothing());
     }
 }

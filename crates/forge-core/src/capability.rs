@@ -1,4 +1,4 @@
-//! What a forge can do, and for every "no" its reason and the nearest thing that works.
+//! The capabilities of a forge, and for every "no" its reason and the nearest alternative.
 
 use serde::{Serialize, Serializer};
 
@@ -27,7 +27,7 @@ macro_rules! capabilities {
                 match self { $(Self::$variant => $name,)* }
             }
 
-            /// What it is, as the start of a sentence.
+            /// The operation in words, as the start of a sentence.
             #[must_use]
             pub const fn title(self) -> &'static str {
                 match self { $(Self::$variant => $title,)* }
@@ -39,25 +39,25 @@ macro_rules! capabilities {
 capabilities! {
     /// Open a pull request.
     PrCreate = "pr.create", "Opening a pull request";
-    /// Open it as a draft.
+    /// Open a pull request as a draft.
     PrCreateDraft = "pr.create.draft", "Opening a draft pull request";
-    /// Open it from a branch of another repository (a fork).
+    /// Open a pull request from a branch of another repository (a fork).
     PrCreateCrossRepository = "pr.create.cross_repository", "Opening a pull request from a fork";
-    /// Open it from a patch, without a branch that has the changes.
+    /// Open a pull request from a patch, without a branch that has the changes.
     PrCreatePatch = "pr.create.patch", "Opening a pull request from a patch";
-    /// Open it from whole files, without a clone.
+    /// Open a pull request from whole files, without a clone.
     PrCreateEdits = "pr.create.edits", "Opening a pull request from edits of files";
-    /// Open it on top of another one.
+    /// Open a pull request stacked on another one.
     PrCreateDependent = "pr.create.dependent", "Opening a pull request that depends on another";
-    /// Say in its description which issues its merge closes.
+    /// Name in a description the issues that the merge closes.
     PrCreateCloses = "pr.create.closes", "Naming the issues that a pull request closes";
     /// List pull requests.
     PrList = "pr.list", "Listing pull requests";
     /// Free text and qualifiers in a list.
     PrListSearch = "pr.list.search", "Searching pull requests";
-    /// Only those that a GitHub app opened.
+    /// List only the pull requests that a GitHub app opened.
     PrListApp = "pr.list.app", "Listing the pull requests of an app";
-    /// View one.
+    /// View a pull request.
     PrView = "pr.view", "Viewing a pull request";
     /// Change title and description.
     PrEdit = "pr.edit", "Editing a pull request";
@@ -91,7 +91,7 @@ capabilities! {
     PrRevert = "pr.revert", "Reverting a merged pull request";
     /// Delete the head branch when closing or merging.
     PrDeleteBranch = "pr.delete_branch", "Deleting the head branch";
-    /// Say beforehand whether a merge would succeed.
+    /// Check in advance whether a merge would succeed.
     PrMergeability = "pr.mergeability", "Checking whether a pull request can be merged";
     /// Merge with a merge commit.
     MergeCommit = "pr.merge.merge", "Merging with a merge commit";
@@ -101,9 +101,9 @@ capabilities! {
     MergeRebase = "pr.merge.rebase", "Merging by rebase";
     /// Refuse the merge when the head moved.
     MergeExpectedHead = "pr.merge.expected_head", "Merging only at an expected head";
-    /// Merge by itself once the requirements are met.
+    /// Let the forge merge once the requirements are met.
     MergeAuto = "pr.merge.auto", "Merging automatically later";
-    /// Merge although requirements are not met.
+    /// Merge despite unmet requirements.
     MergeAdmin = "pr.merge.admin", "Merging past unmet requirements";
     /// The unified diff.
     PrDiff = "pr.diff", "Reading the diff";
@@ -115,15 +115,15 @@ capabilities! {
     PrFiles = "pr.files", "Listing the changed files";
     /// The commits.
     PrCommits = "pr.commits", "Listing the commits";
-    /// Who opened, closed, merged, and when.
+    /// Read the status history: who opened, closed and merged, and when.
     PrHistory = "pr.history", "Reading the status history";
     /// Comments on the pull request.
     Comments = "comment.create", "Commenting";
     /// Replies to a comment.
     CommentReply = "comment.reply", "Replying to a comment";
-    /// Edit one's comment.
+    /// Edit one's own comment.
     CommentEdit = "comment.edit", "Editing a comment";
-    /// Delete one's comment.
+    /// Delete one's own comment.
     CommentDelete = "comment.delete", "Deleting a comment";
     /// Approve or request changes.
     ReviewVerdict = "review.verdict", "Giving a verdict in a review";
@@ -137,7 +137,7 @@ capabilities! {
     Attachments = "attachment.upload", "Attaching a file";
     /// Check runs and statuses.
     Checks = "checks", "Reading checks";
-    /// Reading what a check has printed
+    /// Read the end of a check's log.
     CheckLogs = "checks.log", "Reading the end of a check's log";
     /// Run failed checks again.
     ChecksRerun = "checks.rerun", "Running failed checks again";
@@ -145,39 +145,39 @@ capabilities! {
     IssueList = "issue.list", "Listing issues";
     /// Free text, qualifiers, mentions, milestones and apps in a list.
     IssueListSearch = "issue.list.search", "Searching issues";
-    /// View one.
+    /// View an issue.
     IssueView = "issue.view", "Viewing an issue";
-    /// Open one.
+    /// Open an issue.
     IssueCreate = "issue.create", "Opening an issue";
-    /// Change title, body and labels of one.
+    /// Change title, body and labels of an issue.
     IssueEdit = "issue.edit", "Editing an issue";
     /// Close and reopen.
     IssueState = "issue.state", "Closing or reopening an issue";
-    /// Say why one is closed.
+    /// Give the reason for closing an issue.
     IssueReason = "issue.state.reason", "Saying why an issue is closed";
-    /// Comment on one.
+    /// Comment on an issue.
     IssueComment = "issue.comment", "Commenting on an issue";
-    /// Edit and delete a comment on one.
+    /// Edit and delete a comment on an issue.
     IssueCommentEdit = "issue.comment.edit", "Editing a comment on an issue";
     /// The forge orders and dates comments itself, so that all readers agree which came first.
     IssueCommentOrder = "issue.comment.order", "An order of comments that their authors cannot choose";
-    /// Delete one.
+    /// Delete an issue.
     IssueDelete = "issue.delete", "Deleting an issue";
-    /// Who opened, closed and changed one, and when.
+    /// Read who opened, closed and changed an issue, and when.
     IssueHistory = "issue.history", "Reading the history of an issue";
-    /// Put one on a milestone.
+    /// Set the milestone of an issue.
     IssueMilestone = "issue.milestone", "Setting the milestone of an issue";
     /// Parents, sub-issues and dependencies.
     IssueRelations = "issue.relations", "Parents, sub-issues and dependencies of issues";
-    /// Fields with values.
+    /// Fields of issues, with values.
     IssueValues = "issue.values", "Fields of issues";
-    /// The fields are those of a board, which is named with them.
+    /// The fields belong to a board, which has to be named.
     IssueBoard = "issue.board", "Boards that keep the fields of issues";
     /// Define the fields and their values.
     IssueFieldEdit = "issue.field", "Defining a field of issues";
-    /// An edit that names a version happens only if nothing has changed since (compare-and-swap).
+    /// Edit an issue only if its version is unchanged (compare-and-swap).
     IssueSwap = "issue.edit.swap", "Changing an issue only if it is unchanged";
-    /// What a pull request or an issue closes, mentions and depends on, and the reverse.
+    /// Links of a pull request or an issue: closes, mentions, depends on, and the reverse.
     Links = "links", "Links between pull requests and issues";
     /// List the labels of a repository.
     LabelList = "label.list", "Listing labels";
@@ -187,17 +187,17 @@ capabilities! {
     LabelValues = "label.values", "Labels with values";
     /// Read a file of a branch.
     RepoFile = "repo.file", "Reading a file of a branch";
-    /// Commit whole files on top of a branch that is there, without a clone.
+    /// Commit whole files on top of an existing branch, without a clone.
     BranchPush = "branch.push", "Committing edits of files to a branch";
-    /// Make a fork, to which the viewer may push.
+    /// Fork a repository; the viewer may push to the fork.
     RepoFork = "repo.fork", "Forking a repository";
 }
 
 impl Capability {
-    /// Whether it changes nothing: a repository that can only be read has it too.
+    /// Whether the capability changes nothing: a read-only repository has it too.
     #[must_use]
     pub fn reads(self) -> bool {
-        // Parts of a reading operation, which have no operation of their own.
+        // Parts of a reading operation without an operation of their own.
         let part = matches!(
             self,
             Self::PrListSearch
@@ -224,19 +224,19 @@ impl Serialize for Capability {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "support", rename_all = "snake_case")]
 pub enum Support {
-    /// The forge does it.
+    /// The forge supports it itself.
     Native,
-    /// We do it with other means of the forge.
+    /// We build it from other features of the forge.
     Emulated {
-        /// With which.
+        /// The features used.
         how: &'static str,
     },
-    /// We do it on our side, at the cost that is named.
+    /// We do it on our side, at a named cost.
     ClientSide {
         /// How, and what it costs.
         how: &'static str,
     },
-    /// The forge cannot.
+    /// The forge does not support it.
     No {
         /// The forge's own limit.
         why: &'static str,
@@ -253,15 +253,15 @@ impl Support {
     }
 }
 
-/// What to do about a row that is missing.
+/// Recovery for a missing row.
 static REPORT: Hint = Hint::new("report this as a defect");
 
 /// A backend's table: one row per capability.
 #[derive(Clone, Copy, Debug)]
 pub struct Capabilities {
-    /// The rows, one for each of [`Capability::ALL`]; a test of the behaviour suite checks it.
+    /// One row for each of [`Capability::ALL`]; a trial of the behaviour suite checks that.
     pub table: &'static [(Capability, Support)],
-    /// The sizes.
+    /// Size limits of the forge.
     pub limits: Limits,
 }
 
@@ -278,7 +278,7 @@ impl Capabilities {
         )
     }
 
-    /// Whether the forge can do it, in any way.
+    /// Whether the forge supports `capability` in any way.
     #[must_use]
     pub fn has(&self, capability: Capability) -> bool {
         self.get(capability).is_yes()

@@ -1,4 +1,4 @@
-//! The handle that callers hold, and the one place where every call passes.
+//! [`Client`] and [`Repo`], the handles that callers hold; every call passes [`Client`]'s checks.
 
 use std::{fmt, future::Future, sync::Arc, time::Duration};
 
@@ -23,19 +23,19 @@ use crate::{
     op::{Effect, Needs, Op},
 };
 
-/// What a handle may do.
+/// Allowed effects of a handle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Access {
-    /// Reads alone; a write fails with `permission_denied` before anything is sent.
+    /// Only reads; a write fails with `permission_denied` before anything is sent.
     ReadOnly,
     /// Reads and writes.
     #[default]
     Write,
-    /// Reads; a write fails with `dry_run` and a message that says what it would have done.
+    /// Only reads; a write fails with `dry_run` and a message that says what would have happened.
     DryRun,
 }
 
-/// What is told about every call: feeds `--verbose` and progress.
+/// Receives events of every call, for `--verbose` and progress.
 pub trait Observer: Send + Sync {
     /// A call begins.
     fn started(&self, op: Op, target: &str);
@@ -43,46 +43,46 @@ pub trait Observer: Send + Sync {
     fn finished(&self, op: Op, target: &str, took: Duration, error: Option<&'static str>);
     /// The call waits because `host` limits the rate of requests.
     fn rate_limited(&self, host: &str, wait: Duration);
-    /// The call has sent a request, and it was answered or is lost.
+    /// The call has sent a request, and the answer arrived or was lost.
     fn requested(&self, _request: &SentRequest<'_>) {}
 }
 
-/// A request that a call has sent. It has no header, no query and no body, and so no credential.
+/// A request of a call, without header, query and body, and so without credentials.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SentRequest<'a> {
     /// `GET`, `POST`, …
     pub method: &'a str,
-    /// The host, and the port where it is not the scheme's own.
+    /// Host, with the port if it is not the scheme's default.
     pub host: &'a str,
-    /// The path, without what looks like a credential.
+    /// Path, with anything that looks like a credential removed.
     pub path: &'a str,
-    /// How long the answer took.
+    /// Time until the answer.
     pub took: Duration,
-    /// What the answer says of the rate limit of its bucket.
+    /// Rate limit that the answer states for its bucket.
     pub quota: Option<Quota>,
 }
 
-/// How much is left of a rate limit.
+/// State of a rate limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quota {
-    /// How much the window allows.
+    /// Requests allowed in a window.
     pub limit: u64,
-    /// How much is left of it.
+    /// Requests left in this window.
     pub remaining: u64,
-    /// When the window ends.
+    /// End of the window.
     pub reset: Timestamp,
 }
 
-/// What holds for every call of a handle.
+/// Settings for every call of a handle.
 #[derive(Clone)]
 pub struct Policy {
-    /// How long one call may take.
+    /// Maximum duration of one call.
     pub deadline: Duration,
-    /// What it may do.
+    /// Allowed effects.
     pub access: Access,
-    /// Who is told.
+    /// Receiver of events.
     pub observer: Option<Arc<dyn Observer>>,
-    /// Who chose a repository on this machine.
+    /// How a repository on this machine was chosen.
     pub trust: Trust,
 }
 
@@ -129,7 +129,7 @@ impl Client {
         &*self.forge
     }
 
-    /// What holds for its calls.
+    /// The settings for its calls.
     #[must_use]
     pub fn policy(&self) -> &Policy {
         &self.policy
@@ -153,7 +153,7 @@ impl Client {
         }
     }
 
-    /// What each of `queries` finds in the repositories of `scope`, which are all of this forge.
+    /// Runs each of `queries` over the repositories of `scope`, all of this forge.
     ///
     /// # Errors
     /// As [`PullRequests::list_across`](crate::PullRequests::list_across).
@@ -170,7 +170,7 @@ impl Client {
         .await
     }
 
-    /// Capability, access, span, deadline and error context, once for every operation.
+    /// Checks capability and access, and adds span, deadline and error context to every operation.
     async fn run<T, F>(
         &self,
         op: Op,
@@ -249,13 +249,13 @@ pub struct Repo {
 }
 
 impl Repo {
-    /// What names it.
+    /// Identity of the repository.
     #[must_use]
     pub fn id(&self) -> &RepoId {
         &self.id
     }
 
-    /// The client behind it.
+    /// The client that runs its operations.
     #[must_use]
     pub fn client(&self) -> &Client {
         &self.client
@@ -295,7 +295,7 @@ impl Repo {
         Ok(self.capabilities_by(&self.info().await?))
     }
 
-    /// The same, of what [`Self::info`] has said.
+    /// Like [`Self::capabilities`], from an already read [`Self::info`].
     #[must_use]
     pub fn capabilities_by(&self, info: &RepoInfo) -> Vec<(Capability, Support)> {
         let table = self.forge().capabilities();
@@ -308,13 +308,13 @@ impl Repo {
             .collect()
     }
 
-    /// The address of a page of the forge's web site; `None` where it has no such page.
+    /// URL of a page on the forge's web site, or `None` if the site has no such page.
     #[must_use]
     pub fn web_page(&self, page: &WebPage<'_>) -> Option<String> {
         self.forge().web_page(&self.id, page)
     }
 
-    /// The pull requests of a query as a stream that fetches pages as it is read.
+    /// The pull requests of a query, as a stream that fetches pages on demand.
     pub fn pulls(&self, query: PullQuery) -> impl Stream<Item = Result<PullRequest>> + use<'_> {
         let page_max = self.forge().capabilities().limits.page_max;
         let first = Some(PageReq::first(page_max));
@@ -330,11 +330,11 @@ impl Repo {
     }
 }
 
-/// One method per operation: the trait's method behind the handle's checks. Each fails as the trait's
-/// does, or with `unsupported`, `permission_denied`, `dry_run` or `timeout` from the handle itself.
+/// One method per operation: the trait's method after the handle's checks. Errors are the trait's,
+/// plus `unsupported`, `permission_denied`, `dry_run` and `timeout` from the handle.
 #[allow(clippy::missing_errors_doc, reason = "said once, above")]
 impl Repo {
-    /// The viewer.
+    /// The signed-in account.
     pub async fn viewer(&self) -> Result<Actor> {
         self.client
             .run(Op::Viewer, &self.id, vec![], || {
@@ -343,7 +343,7 @@ impl Repo {
             .await
     }
 
-    /// Makes a fork of it for the viewer.
+    /// Forks the repository for the viewer.
     pub async fn fork(&self) -> Result<Outcome<RepoId>> {
         self.client
             .run(Op::RepoFork, &self.id, vec![], || {
@@ -361,7 +361,7 @@ impl Repo {
             .await
     }
 
-    /// The branches with their tips, by name.
+    /// The branches with their head commits, by name.
     pub async fn branches(&self, page: PageReq) -> Result<Page<Branch>> {
         self.client
             .run(Op::BranchList, &self.id, vec![], || {
@@ -370,7 +370,7 @@ impl Repo {
             .await
     }
 
-    /// The bytes of the file `path` at `at`, or on the default branch; `None` where there is none.
+    /// Bytes of the file `path` at `at`, or on the default branch; `None` if the file is missing.
     pub async fn repo_file(&self, path: &str, at: Option<&str>) -> Result<Option<Vec<u8>>> {
         self.client
             .run(Op::RepoFile, &self.id, vec![], || {
@@ -379,7 +379,7 @@ impl Repo {
             .await
     }
 
-    /// Commits edits of files on top of a branch that is there.
+    /// Commits edits of files on top of an existing branch.
     pub async fn push_edits(&self, req: &PushEdits) -> Result<Outcome<PushedCommit>> {
         self.client
             .run(Op::BranchPush, &self.id, vec![], || {
@@ -388,7 +388,7 @@ impl Repo {
             .await
     }
 
-    /// Compares the services with what the backend expects; without `live` nothing is sent.
+    /// Compares the services with the backend's expectations; without `live` nothing is sent.
     pub async fn examine(&self, live: bool) -> Result<Vec<Examined>> {
         let (forge, id) = (self.forge(), &self.id);
         self.client
@@ -437,7 +437,7 @@ impl Repo {
             .await
     }
 
-    /// What concerns the viewer.
+    /// The pull requests that concern the viewer.
     pub async fn status(&self, head: Option<&HeadRef>, fields: PrFields) -> Result<PullStatus> {
         self.client
             .run(Op::PrStatus, &self.id, vec![], || {
@@ -446,7 +446,7 @@ impl Repo {
             .await
     }
 
-    /// Changes what `edit` names.
+    /// Changes the fields set in `edit`.
     pub async fn edit(&self, pr: &PrId, edit: &EditPull) -> Result<Outcome<PullRequest>> {
         self.client
             .run(Op::PrEdit, pr, edit.needs(), || self.forge().edit(pr, edit))
@@ -475,14 +475,14 @@ impl Repo {
             .await
     }
 
-    /// Closes without merging.
+    /// Closes the pull request without merging.
     pub async fn close(&self, pr: &PrId, req: &CloseReq) -> Result<Outcome<PullRequest>> {
         self.client
             .run(Op::PrClose, pr, req.needs(), || self.forge().close(pr, req))
             .await
     }
 
-    /// Reopens.
+    /// Reopens the pull request.
     pub async fn reopen(&self, pr: &PrId, comment: Option<&str>) -> Result<Outcome<PullRequest>> {
         self.client
             .run(
@@ -494,7 +494,7 @@ impl Repo {
             .await
     }
 
-    /// Makes a draft ready, or the reverse.
+    /// Marks a draft as ready, or the reverse.
     pub async fn set_draft(&self, pr: &PrId, draft: bool) -> Result<Outcome<PullRequest>> {
         self.client
             .run(Op::PrSetDraft, pr, vec![], || {
@@ -503,7 +503,7 @@ impl Repo {
             .await
     }
 
-    /// Locks the conversation, or unlocks it.
+    /// Locks or unlocks the conversation.
     pub async fn set_lock(&self, pr: &PrId, lock: Lock) -> Result<Outcome<PullRequest>> {
         self.client
             .run(Op::PrSetLock, pr, vec![], || {
@@ -512,7 +512,7 @@ impl Repo {
             .await
     }
 
-    /// Opens a pull request that takes back a merged one.
+    /// Opens a pull request that reverts a merged one.
     pub async fn revert(&self, pr: &PrId, req: &RevertPull) -> Result<Outcome<PullRequest>> {
         self.client
             .run(Op::PrRevert, pr, req.needs(), || {
@@ -521,7 +521,7 @@ impl Repo {
             .await
     }
 
-    /// Whether it can be merged now.
+    /// Whether the pull request can be merged now.
     pub async fn mergeability(&self, pr: &PrId) -> Result<Mergeability> {
         self.client
             .run(Op::PrMergeability, pr, vec![], || {
@@ -530,7 +530,7 @@ impl Repo {
             .await
     }
 
-    /// What the base branch of `pull` wants; `pull` is read with [`PrFields::RULES`].
+    /// Requirements of the base branch of `pull`, which was read with [`PrFields::RULES`].
     pub async fn base_rules(&self, pull: &PullRequest) -> Result<Option<BaseRules>> {
         self.client
             .run(Op::PrBaseRules, &pull.id, vec![], || {
@@ -539,7 +539,7 @@ impl Repo {
             .await
     }
 
-    /// Merges.
+    /// Merges the pull request.
     pub async fn merge(&self, pr: &PrId, req: &MergeReq) -> Result<Outcome<Merge>> {
         if let Some(subject) = &req.subject {
             MergeReq::check_subject(subject)?;
@@ -549,7 +549,7 @@ impl Repo {
             .await
     }
 
-    /// Takes back a merge that was to happen later.
+    /// Cancels a scheduled merge.
     pub async fn cancel_merge(&self, pr: &PrId) -> Result<Outcome<PullRequest>> {
         self.client
             .run(Op::PrCancelMerge, pr, vec![], || {
@@ -558,7 +558,7 @@ impl Repo {
             .await
     }
 
-    /// The diff, streamed. The deadline covers the waiting for all of it.
+    /// The diff, streamed. The deadline covers all time spent waiting for it.
     pub async fn diff(&self, pr: &PrId, req: &DiffReq) -> Result<Diff> {
         req.check_since()?;
         let (begun, deadline) = (tokio::time::Instant::now(), self.client.policy.deadline);
@@ -578,7 +578,7 @@ impl Repo {
             .await
     }
 
-    /// What each of the paths has at a commit.
+    /// The content of each path at a commit.
     pub async fn contents(&self, pr: &PrId, req: &ContentsReq) -> Result<Vec<FileContent>> {
         self.client
             .run(Op::PrContents, pr, vec![], || {
@@ -601,7 +601,7 @@ impl Repo {
             .await
     }
 
-    /// Comments, or answers a comment.
+    /// Adds a comment, or a reply to a comment.
     pub async fn comment(
         &self,
         pr: &PrId,
@@ -694,7 +694,7 @@ impl Repo {
             .await
     }
 
-    /// Resolves a thread, or takes that back.
+    /// Resolves or unresolves a thread.
     pub async fn resolve_thread(
         &self,
         thread: &ThreadId,
@@ -707,7 +707,7 @@ impl Repo {
             .await
     }
 
-    /// Uploads files, each with an answer of its own.
+    /// Uploads files; each has a result of its own.
     pub async fn attach(&self, files: &[NewAttachment]) -> Result<Vec<Result<Attachment>>> {
         self.client
             .run(Op::Attach, &self.id, vec![], || {
@@ -723,7 +723,7 @@ impl Repo {
             .await
     }
 
-    /// The end of the log of a check, at most `most` bytes.
+    /// The last `most` bytes of a check's log.
     pub async fn check_log(
         &self,
         pr: &PrId,
@@ -737,7 +737,7 @@ impl Repo {
             .await
     }
 
-    /// Why each of `checks` failed, in their order; `None` where the forge knows no more than
+    /// Reasons why each of `checks` failed, in their order; `None` where the forge knows only
     /// [`Check::summary`].
     pub async fn check_reasons(&self, pr: &PrId, checks: &[&Check]) -> Result<Vec<Option<String>>> {
         self.client
@@ -774,7 +774,7 @@ impl Repo {
             .await
     }
 
-    /// The issues of `ids` with their relations, and related ones that the forge gives along.
+    /// The issues of `ids` with their relations, plus related issues that come in the same answer.
     pub async fn related_issues(&self, ids: &[IssueId], fields: &IssueFields) -> Result<IssueSet> {
         self.client
             .run(Op::IssueRelated, &self.id, vec![], || {
@@ -870,7 +870,7 @@ impl Repo {
             .await
     }
 
-    /// What happened to an issue, oldest first.
+    /// Events of an issue, oldest first.
     pub async fn issue_history(&self, issue: &IssueId, page: PageReq) -> Result<Page<StatusEvent>> {
         self.client
             .run(Op::IssueHistory, issue, vec![], || {
@@ -888,7 +888,7 @@ impl Repo {
             .await
     }
 
-    /// Makes a field of issues, or adds the options that it lacks.
+    /// Creates a field of issues, or adds missing options to it.
     pub async fn define_issue_field(
         &self,
         board: Option<&BoardId>,
@@ -901,14 +901,14 @@ impl Repo {
             .await
     }
 
-    /// How a pull request or an issue is linked with others.
+    /// Links of a pull request or an issue to others.
     pub async fn links(&self, subject: &Subject) -> Result<Links> {
         self.client
             .run(Op::Links, subject, vec![], || self.forge().links(subject))
             .await
     }
 
-    /// The labels that exist.
+    /// The labels of the repository.
     pub async fn labels(&self, page: PageReq) -> Result<Page<Label>> {
         self.client
             .run(Op::LabelList, &self.id, vec![], || {
@@ -926,7 +926,7 @@ impl Repo {
             .await
     }
 
-    /// Takes a label out of the repository.
+    /// Deletes a label from the repository.
     pub async fn delete_label(&self, name: &str) -> Result<Outcome<()>> {
         self.client
             .run(Op::LabelDelete, &self.id, vec![], || {

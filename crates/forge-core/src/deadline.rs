@@ -1,4 +1,4 @@
-//! The deadline of a call, also over the body that it hands on.
+//! The deadline of a call, which also covers a body that is streamed after it returns.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::{
     op::{Effect, Op},
 };
 
-/// The failure of a call that took longer than its deadline.
+/// The error of a call that exceeded its deadline.
 pub(crate) fn timed_out(op: Op, after: Duration, state: &CallState) -> Error {
     let e = Error::new(
         ErrorKind::Timeout { after },
@@ -26,8 +26,8 @@ pub(crate) fn timed_out(op: Op, after: Duration, state: &CallState) -> Error {
     }
 }
 
-/// A body that fails when its reader has waited for it for `left`, which is what the call has left of
-/// its `deadline`. The time between two reads does not count: a reader may stop at a pager.
+/// Wraps a body so that it fails after its reader has waited for `left`, the rest of `deadline`.
+/// Time between two reads does not count: a reader may stop at a pager.
 pub(crate) fn within_deadline(
     body: ByteStream,
     op: Op,
@@ -59,7 +59,7 @@ pub(crate) fn within_deadline(
 mod tests {
     use super::*;
 
-    /// A body of three chunks, each after so many seconds.
+    /// A body of three chunks, `seconds` apart.
     fn slow(seconds: u64) -> ByteStream {
         let chunks = stream::iter([b"a", b"b", b"c"]);
         Box::pin(chunks.then(move |chunk| async move {
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn body_that_drips_ends_with_the_deadline() {
+    async fn slow_body_fails_at_the_deadline() {
         let deadline = Duration::from_secs(30);
         for (seconds, left, chunks) in [(9, 30, 3), (9, 20, 2), (9, 1, 0)] {
             let left = Duration::from_secs(left);

@@ -1,9 +1,8 @@
 //! The one error type of the workspace.
 //!
-//! Every failure carries a stable code, a sentence that says what happened and why, an optional
-//! `Recovery:` sentence that says what to do next, and a [`Retry`] class. Backends map their wire
-//! errors to [`ErrorKind`] once; the CLI maps kinds to exit codes; MCP turns the same value into a
-//! structured result.
+//! Every failure carries a stable code, a sentence with cause and effect, an optional `Recovery:`
+//! sentence, and a [`Retry`] class. Backends map their wire errors to [`ErrorKind`] once; the CLI
+//! maps kinds to exit codes; MCP turns the same value into a structured result.
 
 use std::{error::Error as StdError, fmt, time::Duration};
 
@@ -12,7 +11,7 @@ use crate::{Capability, Hint, Timestamp};
 /// `Result` with [`Error`]; `Result<(), Error>` is one pointer wide.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What a failed lookup was looking for.
+/// The kind of thing that a failed lookup searched for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Noun {
@@ -34,9 +33,9 @@ pub enum Noun {
     Label,
     /// An account.
     Account,
-    /// A record of an account, as atproto has them.
+    /// A record of an account, in atproto's sense.
     Record,
-    /// Something named in the message alone.
+    /// Something that only the message names.
     Other,
 }
 
@@ -44,28 +43,28 @@ pub enum Noun {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Precondition {
-    /// It is a draft.
+    /// The pull request is a draft.
     Draft,
-    /// It is closed and not merged.
+    /// The pull request is closed and not merged.
     Closed,
-    /// It is merged already.
+    /// The pull request is already merged.
     Merged,
-    /// It is open already.
+    /// The pull request is already open.
     Open,
     /// Head and base conflict in these files (paths as git prints them, lossy UTF-8).
     Conflicts(Vec<String>),
-    /// The head has no commit that the base lacks.
+    /// The head has no commit that is missing from the base.
     NothingToMerge,
     /// Another pull request comes before this one in a stack.
     Stacked,
-    /// A rule of the forge or the repository forbids it; the message says which.
+    /// A rule of the forge or the repository forbids the operation; the message says which.
     Rule,
-    /// A work tree that has the branch checked out is in the way: with changes in these files, or,
-    /// without any, with an operation of git that has not ended.
+    /// A work tree has the branch checked out and blocks the operation: with changes in these files
+    /// or, without any, with an unfinished git operation.
     WorkTree(Vec<String>),
 }
 
-/// What another writer has changed since the caller read it.
+/// What another writer changed since the caller read it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Changed {
@@ -73,11 +72,11 @@ pub enum Changed {
     Head,
     /// The base branch or its tip.
     Base,
-    /// Another ref of git.
+    /// Another git ref.
     Ref,
     /// A stored object: the values are versions (a CID, a commit id, a time).
     Record,
-    /// What the caller was shown before: a page of a list or of a diff, or a state that was agreed to.
+    /// A view shown to the caller earlier: a page of a list or of a diff, or a confirmed state.
     View,
 }
 
@@ -85,42 +84,42 @@ pub enum Changed {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// It does not exist, or the viewer may not see it.
+    /// The thing does not exist, or the viewer may not see it.
     NotFound {
-        /// What was looked for.
+        /// The kind of thing looked up.
         what: Noun,
     },
     /// No credentials, or credentials that the forge refuses.
     Unauthenticated {
-        /// The host that wants credentials.
+        /// The host that requires credentials.
         host: String,
     },
-    /// The account may not do this.
+    /// The account lacks the permission.
     PermissionDenied {
-        /// Scopes or roles that are missing, as the forge names them.
+        /// Missing scopes or roles, in the forge's names.
         missing: Vec<String>,
-        /// Where a browser can authorise single sign-on.
+        /// URL where a browser can authorise single sign-on.
         sso_url: Option<String>,
     },
     /// The forge asks to slow down.
     RateLimited {
-        /// Which limit, in the forge's words.
+        /// Name of the limit, in the forge's words.
         bucket: String,
-        /// When it resets.
+        /// Time when the limit resets.
         reset: Option<Timestamp>,
     },
     /// A compare-and-swap lost: the value was not the expected one.
     Conflict {
-        /// What has changed.
+        /// The value that changed.
         what: Changed,
-        /// What the caller expected (a commit id, a version).
+        /// The value that the caller expected (a commit id, a version).
         expected: String,
-        /// What was found.
+        /// The value found.
         actual: String,
     },
-    /// The thing to be made is there.
+    /// The thing to create exists already.
     AlreadyExists {
-        /// Its URL, where it has one.
+        /// URL of the existing thing, if there is one.
         existing: Option<String>,
     },
     /// An argument is wrong.
@@ -128,9 +127,9 @@ pub enum ErrorKind {
         /// The field, in the core vocabulary.
         field: Option<&'static str>,
     },
-    /// The pull request is not in a state that allows this.
+    /// The state of the pull request does not allow this.
     Precondition(Precondition),
-    /// The forge cannot do this at all.
+    /// The forge does not support this at all.
     Unsupported {
         /// The missing capability.
         capability: Capability,
@@ -142,9 +141,9 @@ pub enum ErrorKind {
         /// The forge's request id.
         request_id: Option<String>,
     },
-    /// The forge's answer, or a stored object, cannot be understood.
+    /// The forge's answer, or a stored object, could not be parsed.
     Protocol,
-    /// No answer: DNS, TCP, TLS.
+    /// No answer because of DNS, TCP or TLS.
     Network,
     /// The deadline passed.
     Timeout {
@@ -155,10 +154,10 @@ pub enum ErrorKind {
     Cancelled,
     /// A git process failed.
     Git {
-        /// Its exit status, or -1 when a signal ended it.
+        /// Exit status, or -1 after a signal.
         status: i32,
     },
-    /// The handle is in dry-run: the message says what would have been done.
+    /// The handle is in dry-run mode: the message says what would have been done.
     DryRun,
     /// Configuration is wrong.
     Config,
@@ -167,7 +166,7 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
-    /// The stable snake_case code, the same in `--json`, MCP and docs.
+    /// The stable `snake_case` code, the same in `--json`, MCP and docs.
     #[must_use]
     pub const fn code(&self) -> &'static str {
         match self {
@@ -193,16 +192,16 @@ impl ErrorKind {
     }
 }
 
-/// Whether trying again can help.
+/// Whether a retry can help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Retry {
-    /// The same call fails again.
+    /// No: the same call fails again.
     Never,
-    /// After this long.
+    /// Yes, after this duration.
     After(Duration),
-    /// Soon; nothing was written.
+    /// Yes, soon; nothing was written.
     Transient,
-    /// The write may have happened: read back before anything else.
+    /// Not blindly: the write may have happened, so read the state back first.
     Ambiguous,
 }
 
@@ -218,14 +217,13 @@ struct Inner {
 
 /// A failure of any operation, small enough to return by value.
 ///
-/// `Display` is the message alone, on one line; [`Error::hint`] holds the recovery. `Debug` prints
-/// all of it on several lines. Neither ever holds a credential: nothing here is filled from request
-/// headers or from the token store.
+/// `Display` is only the message, on one line; [`Error::hint`] holds the recovery. `Debug` prints
+/// everything on several lines. Credentials are in neither: no field is filled from request headers
+/// or from the token store.
 pub struct Error(Box<Inner>);
 
 impl Error {
-    /// A failure of `kind`; `message` says what happened and why, in one sentence with the concrete
-    /// values.
+    /// Creates an error; `message` is one sentence with cause, effect and the concrete values.
     #[must_use]
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         let retry = match &kind {
@@ -249,7 +247,7 @@ impl Error {
         Self::new(ErrorKind::InvalidInput { field: Some(field) }, message)
     }
 
-    /// As [`Error::invalid`], where `field` names a branch that does not exist.
+    /// Like [`Error::invalid`], for a `field` that names a missing branch.
     #[must_use]
     pub fn no_branch(field: &'static str, message: impl Into<String>) -> Self {
         Self::invalid(field, message).with_context(WHAT, BRANCH)
@@ -267,8 +265,8 @@ impl Error {
         Self::new(ErrorKind::Precondition(why), message)
     }
 
-    /// Shorthand for [`ErrorKind::Unsupported`]: `why` is the forge's own limit, `instead` the
-    /// nearest thing that works.
+    /// Shorthand for [`ErrorKind::Unsupported`] with the forge's own limit (`why`) and the nearest
+    /// alternative (`instead`).
     #[must_use]
     pub fn unsupported(capability: Capability, why: &str, instead: impl Into<Hint>) -> Self {
         Self::new(
@@ -278,14 +276,14 @@ impl Error {
         .with_hint(instead)
     }
 
-    /// Adds what to do next, without the word "Recovery:" (the renderers add it).
+    /// Adds the recovery, without the word "Recovery:" (the renderers add it).
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<Hint>) -> Self {
         self.0.hint = Some(hint.into());
         self
     }
 
-    /// Adds what else is known to the end of the message.
+    /// Appends more details to the message.
     #[must_use]
     pub(crate) fn add_to_message(mut self, more: &str) -> Self {
         self.0.message.push_str(more);
@@ -332,13 +330,13 @@ impl Error {
         self.0.kind.code()
     }
 
-    /// What happened and why.
+    /// Cause and effect.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// What to do next.
+    /// The recovery.
     #[must_use]
     pub fn hint(&self) -> Option<&Hint> {
         self.0.hint.as_ref()
@@ -356,7 +354,7 @@ impl Error {
         &self.0.context
     }
 
-    /// Whether trying again can help.
+    /// Whether a retry can help.
     #[must_use]
     pub fn retry(&self) -> Retry {
         self.0.retry
@@ -368,7 +366,7 @@ impl Error {
         matches!(self.0.kind, ErrorKind::NotFound { .. })
     }
 
-    /// `true` for [`Error::no_branch`] of this field.
+    /// Whether [`Error::no_branch`] made this error for `field`.
     #[must_use]
     pub fn is_no_branch(&self, field: &str) -> bool {
         matches!(self.0.kind, ErrorKind::InvalidInput { field: Some(of) } if of == field)
@@ -380,9 +378,9 @@ impl Error {
     }
 }
 
-/// The key of what an argument names that does not exist.
+/// Context key for the kind of thing that an argument names in vain.
 const WHAT: &str = "what";
-/// Its value for a branch.
+/// Value of [`WHAT`] for a missing branch.
 const BRANCH: &str = "branch";
 
 impl fmt::Display for Error {
@@ -422,12 +420,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_is_one_pointer() {
+    fn error_is_one_pointer() {
         assert_eq!(size_of::<Result<()>>(), size_of::<usize>());
     }
 
     #[test]
-    fn a_branch_that_is_missing_is_told_from_one_that_is_wrong() {
+    fn missing_branch_differs_from_invalid_branch() {
         let missing = Error::no_branch("head", "there is no branch 'x'");
         assert_eq!(missing.code(), "invalid_input");
         assert!(missing.is_no_branch("head") && !missing.is_no_branch("base"));
@@ -436,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn display_is_the_message_and_debug_has_everything() {
+    fn display_is_message_and_debug_is_complete() {
         let e = Error::invalid("title", "title is empty")
             .with_hint("pass --title")
             .with_context("ref", "refs/forge/pulls/7")

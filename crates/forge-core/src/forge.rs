@@ -1,10 +1,10 @@
 //! The trait family that a backend implements.
 //!
-//! One trait per resource, so that a backend has one file per resource. Every method must be
-//! written out: there are no default bodies, because a wrapper or a backend that forgets one would
-//! compile and answer wrongly. What the forge cannot do is one line that returns
-//! [`Error::unsupported`](crate::Error::unsupported), and a "no" in [`Capabilities`]; the two are
-//! held together by the behaviour suite.
+//! One trait per resource, so that a backend has one file per resource. There are no default
+//! bodies: a wrapper or a backend that forgets a method would compile and answer wrongly. An
+//! unsupported operation is one line that returns
+//! [`Error::unsupported`](crate::Error::unsupported), and a "no" in [`Capabilities`]; the behaviour
+//! suite checks that the two agree.
 //!
 //! Callers do not use these traits: they hold a [`Client`](crate::Client) or a
 //! [`Repo`](crate::Repo), which check capability, access and deadline once for all backends.
@@ -27,12 +27,12 @@ use crate::{
     },
 };
 
-/// What a backend is.
+/// Kind and host of a forge.
 #[derive(Clone, Debug)]
 pub struct ForgeInfo {
-    /// Which kind.
+    /// Kind of forge.
     pub kind: ForgeKind,
-    /// Its host; empty for a local repository.
+    /// Host name; empty for a local repository.
     pub host: String,
 }
 
@@ -50,16 +50,16 @@ pub trait Forge:
     + Sync
     + 'static
 {
-    /// What it is.
+    /// Kind and host of this forge.
     fn info(&self) -> &ForgeInfo;
 
-    /// What this backend can ever do; a repository or the viewer's rights may allow less.
+    /// All that this backend can ever do; a repository or the viewer's rights may allow less.
     fn capabilities(&self) -> &'static Capabilities;
 
-    /// How many requests it is worth having in flight.
+    /// Number of requests worth having in flight.
     fn concurrency(&self) -> NonZeroUsize;
 
-    /// The address of a page of its web site; `None` where it has no such page.
+    /// URL of a page of the web site, or `None` if the site has no such page.
     fn web_page(&self, repo: &RepoId, page: &WebPage<'_>) -> Option<String>;
 }
 
@@ -75,17 +75,17 @@ pub trait Repos: Send + Sync {
     /// The repository, with its canonical id.
     ///
     /// # Errors
-    /// `not_found` when it does not exist or the viewer may not see it.
+    /// `not_found` if the repository does not exist or the viewer may not see it.
     async fn repo(&self, repo: &RepoId) -> Result<RepoInfo>;
 
-    /// The branches with their tips, by name.
+    /// The branches with their head commits, by name.
     ///
     /// # Errors
     /// As [`Repos::repo`].
     async fn branches(&self, repo: &RepoId, page: PageReq) -> Result<Page<Branch>>;
 
-    /// The bytes of the file `path` at `at` (a branch, a tag or a commit; `None` is the default
-    /// branch); `None` where there is no such file.
+    /// Bytes of the file `path` at `at` (a branch, a tag or a commit; `None` is the default
+    /// branch), or `None` if there is no such file.
     ///
     /// # Errors
     /// As [`Repos::repo`]; `not_found` for `at`; `invalid_input` (field `path`) for a directory, or a
@@ -97,31 +97,31 @@ pub trait Repos: Send + Sync {
         at: Option<&str>,
     ) -> Result<Option<Vec<u8>>>;
 
-    /// Commits edits of files on top of a branch that is there.
+    /// Commits edits of files on top of an existing branch.
     ///
     /// # Behavior
     /// - The branch has to be at [`PushEdits::expected_head`], and is moved only from there.
     /// - Everything is checked before anything is written.
     ///
     /// # Errors
-    /// As [`Repos::repo`]; `conflict` when the branch is elsewhere; `invalid_input` (field `edits`) for
-    /// edits that do not fit what the branch has, (field `branch`) for one that there is not.
+    /// As [`Repos::repo`]; `conflict` if the branch is at another commit; `invalid_input` for edits
+    /// that do not fit the branch's files (field `edits`) or a missing branch (field `branch`).
     async fn push_edits(&self, repo: &RepoId, req: &PushEdits) -> Result<Outcome<PushedCommit>>;
 
     /// Makes a fork of the repository for the viewer.
     ///
     /// # Behavior
-    /// A fork that is there already is the answer. What it holds may follow a little later.
+    /// Returns an existing fork. The content of a new fork may appear a little later.
     ///
     /// # Errors
-    /// `permission_denied` where it may not be forked.
+    /// `permission_denied` if the repository may not be forked.
     async fn fork(&self, repo: &RepoId) -> Result<Outcome<RepoId>>;
 
-    /// Compares what the services of the forge answer with what this backend expects of them.
+    /// Compares the answers of the forge's services with this backend's expectations.
     ///
     /// # Behavior
     /// - Nothing is written. Without `live` nothing is sent either, and each entry is skipped.
-    /// - What [`Self::repo`] and the other methods read anyway is not repeated here.
+    /// - Reads that [`Self::repo`] and other methods make anyway are not repeated here.
     /// - No text holds a credential.
     async fn examine(&self, repo: &RepoId, live: bool) -> Vec<Examined>;
 }
@@ -133,10 +133,10 @@ pub trait PullRequests: Send + Sync {
     ///
     /// # Behavior
     /// - Everything is checked before anything is written: title, branches, labels.
-    /// - `already_exists` when an open one has the same head and base; the error has its URL.
+    /// - `already_exists`, with the URL, if an open pull request has the same head and base.
     /// - With [`CreatePull::edits`] the base branch gets one commit on top, with the title as its
-    ///   message. Where that needs a branch, `head` names it and it must not be there; when opening
-    ///   fails, it goes again or the error says that it is left.
+    ///   message. If that needs a branch, `head` names a new one; when opening fails, the branch is
+    ///   deleted or the error says that it remains.
     ///
     /// # Errors
     /// `invalid_input` (field `base`, `head`, `title`, `labels`, `edits`, …), `precondition_failed`
@@ -146,8 +146,8 @@ pub trait PullRequests: Send + Sync {
     /// A page of pull requests, newest first.
     ///
     /// # Behavior
-    /// - A page is filled up to its limit as long as there are matches, whatever filter runs where.
-    /// - One that cannot be read becomes a warning of the page, never an error of the list.
+    /// - A page is filled up to its limit while there are matches, whichever side filters.
+    /// - A malformed pull request becomes a warning of the page, never an error of the list.
     ///
     /// # Errors
     /// `invalid_input` for a cursor of another query or an unknown search qualifier.
@@ -158,16 +158,16 @@ pub trait PullRequests: Send + Sync {
         page: PageReq,
     ) -> Result<Page<PullRequest>>;
 
-    /// What each of `queries` finds in the repositories of `scope`: at most `limit` for each query and
-    /// repository. The queries want the same sections.
+    /// Runs each of `queries` over the repositories of `scope`, with at most `limit` results per
+    /// query and repository. All queries must ask for the same sections.
     ///
     /// # Behavior
-    /// - As few requests as the forge allows, at once where there are several.
-    /// - A repository or an owner that cannot be read is in [`PullsAcross::failed`], and the rest is
-    ///   right.
+    /// - As few requests as the forge allows, sent concurrently.
+    /// - A repository or an owner that cannot be read is in [`PullsAcross::failed`]; the rest is
+    ///   valid.
     ///
     /// # Errors
-    /// When nothing can be read; as [`PullRequests::list`].
+    /// Only if nothing can be read; as [`PullRequests::list`].
     async fn list_across(
         &self,
         scope: &PullScope,
@@ -178,18 +178,18 @@ pub trait PullRequests: Send + Sync {
     /// One pull request with the sections that `fields` names.
     ///
     /// # Behavior
-    /// A section that cannot be read in full is reported in
-    /// [`PullRequest::warnings`], and the rest is right.
+    /// A section that cannot be read in full is a warning in [`PullRequest::warnings`]; the rest is
+    /// valid.
     ///
     /// # Errors
-    /// `not_found`; `protocol` when what is stored cannot be understood.
+    /// `not_found`; `protocol` if the stored pull request is malformed.
     async fn view(&self, pr: &PrId, fields: PrFields) -> Result<PullRequest>;
 
     /// The pull requests of a head branch: open ones first, then newest first.
     ///
     /// # Errors
-    /// None of its own: no match is an empty list. Where it cannot be told, because who may know of
-    /// one did not answer, that failure.
+    /// No match is an empty list. If a service that may know of a match did not answer, its failure
+    /// is returned.
     async fn find(
         &self,
         repo: &RepoId,
@@ -198,7 +198,7 @@ pub trait PullRequests: Send + Sync {
         fields: PrFields,
     ) -> Result<Vec<PullRequest>>;
 
-    /// What concerns the viewer; `head` is the current branch, if there is one.
+    /// The pull requests that concern the viewer; `head` is the current branch, if any.
     ///
     /// # Errors
     /// As [`Repos::viewer`].
@@ -209,131 +209,129 @@ pub trait PullRequests: Send + Sync {
         fields: PrFields,
     ) -> Result<PullStatus>;
 
-    /// Changes what `edit` names, in one go.
+    /// Changes the fields set in `edit`, in one step.
     ///
     /// # Errors
-    /// `invalid_input`; `conflict` when `expected_version` is not the current one.
+    /// `invalid_input`; `conflict` if `expected_version` is not the current one.
     async fn edit(&self, pr: &PrId, edit: &EditPull) -> Result<Outcome<PullRequest>>;
 
-    /// Submits another round of changes, where a pull request holds rounds and does not follow its
-    /// branch.
+    /// Submits another round of changes, on forges where a pull request holds rounds instead of
+    /// following its branch.
     ///
     /// # Behavior
-    /// - The rounds before stay as they are.
-    /// - Submitting what the newest round has changes nothing and says so in a warning; a comment
-    ///   that goes with it is said all the same, and is a step of the outcome.
+    /// - Earlier rounds stay as they are.
+    /// - Submitting the newest round again changes nothing and gives a warning; a comment passed
+    ///   along is posted anyway, as a step of the outcome.
     ///
     /// # Errors
-    /// `permission_denied` for another's; `precondition_failed` when it is not open, or the head
-    /// branch has nothing that the base has not; `invalid_input` (field `patch`) for what is no
-    /// patch; `conflict` when it was changed in the meantime.
+    /// `permission_denied` if another account opened it; `precondition_failed` if it is not open or
+    /// its head adds nothing to the base; `invalid_input` (field `patch`) for a malformed patch;
+    /// `conflict` if it changed in the meantime.
     async fn resubmit(&self, pr: &PrId, req: &Resubmit) -> Result<Outcome<PullRequest>>;
 
-    /// Closes without merging.
+    /// Closes the pull request without merging.
     ///
     /// # Behavior
-    /// Closing a closed one sets nothing and says so in a warning. The comment is made and the branch
-    /// deleted all the same; they are steps of the outcome, which is not `unchanged`. A comment that
-    /// is the newest one already is not made again. A head
-    /// branch that is not at [`CloseReq::expected_head`] is kept, which is a warning.
-    ///
+    /// Closing a closed pull request gives a warning. Comment and branch deletion still happen, as
+    /// steps of the outcome, which is then not `unchanged`. A comment equal to the newest one is
+    /// not repeated. A head branch that is not at [`CloseReq::expected_head`] is kept, with a
+    /// warning.
     /// # Errors
-    /// `precondition_failed` when it is merged; `invalid_input` when `expected_head` is no full object
-    /// id.
+    /// `precondition_failed` if merged; `invalid_input` if `expected_head` is not a full object id.
     async fn close(&self, pr: &PrId, req: &CloseReq) -> Result<Outcome<PullRequest>>;
 
-    /// Reopens, with a comment if one is given.
+    /// Reopens the pull request, with an optional comment.
     ///
     /// # Behavior
-    /// Reopening an open one sets nothing and says so in a warning; a comment is as for closing.
+    /// Reopening an open pull request gives a warning; comments are handled as for closing.
     ///
     /// # Errors
-    /// `precondition_failed` when it is merged; `invalid_input` (field `head` or `base`) when a
-    /// branch is gone.
+    /// `precondition_failed` if merged; `invalid_input` (field `head` or `base`) if a branch is
+    /// gone.
     async fn reopen(&self, pr: &PrId, comment: Option<&str>) -> Result<Outcome<PullRequest>>;
 
     /// Brings the head branch up to date with the base branch.
     ///
     /// # Behavior
-    /// - Nothing but the head branch changes; a conflict names the files, where the forge does, and
-    ///   changes nothing.
-    /// - One that has all of the base branch already is `unchanged`.
+    /// - Only the head branch changes; a conflict changes nothing and names the files if the forge
+    ///   does.
+    /// - A head that already contains the base branch is `unchanged`.
     ///
     /// # Errors
-    /// `precondition_failed` (not open, conflicts); `conflict` when `expected_head` is not the head, or
-    /// `expected_base` not the base branch; `permission_denied` when the viewer may not push to the head branch.
+    /// `precondition_failed` (not open, conflicts); `conflict` if head or base is not as expected;
+    /// `permission_denied` if the viewer may not push to the head branch.
     async fn update_branch(&self, pr: &PrId, req: &UpdateBranch) -> Result<Outcome<PullRequest>>;
 
-    /// Makes a draft ready (`draft` false) or a ready one a draft (`draft` true).
+    /// Marks a draft as ready (`draft` false), or a ready pull request as draft (`draft` true).
     ///
     /// # Behavior
-    /// Asking for what it is already changes nothing and says so in a warning.
+    /// A request for the current state changes nothing and gives a warning.
     ///
     /// # Errors
-    /// `precondition_failed` when it is not open.
+    /// `precondition_failed` if the pull request is not open.
     async fn set_draft(&self, pr: &PrId, draft: bool) -> Result<Outcome<PullRequest>>;
 
-    /// Locks the conversation, or unlocks it.
+    /// Locks or unlocks the conversation.
     ///
     /// # Behavior
-    /// Asking for what it is already changes nothing and says so in a warning. A lock with another
-    /// reason replaces the one before; a lock without a reason keeps it.
+    /// A request for the current state changes nothing and gives a warning. A lock with another
+    /// reason replaces the reason; a lock without a reason keeps it.
     ///
     /// # Errors
-    /// `not_found`; `permission_denied` for a viewer who may not.
+    /// `not_found`; `permission_denied` if the viewer may not lock.
     async fn set_lock(&self, pr: &PrId, lock: Lock) -> Result<Outcome<PullRequest>>;
 
-    /// Opens a pull request that takes back what the merge of `pr` brought.
+    /// Opens a pull request that reverts the merge of `pr`.
     ///
     /// # Behavior
-    /// - The reverting commit is on a new branch on top of the base branch; the outcome has the new
-    ///   pull request.
-    /// - Either branch and pull request are made or neither; a conflict changes nothing.
+    /// - The reverting commit is on a new branch from the base branch; the outcome has the new pull
+    ///   request.
+    /// - Branch and pull request are created together or not at all; a conflict changes nothing.
     ///
     /// # Errors
-    /// `precondition_failed` (not merged, conflicts with what came after it, or nothing of it is left
-    /// in the base branch); `already_exists` where the branch for it is there.
+    /// `precondition_failed` (not merged, conflicts with later changes, or nothing of the merge is
+    /// left in the base branch); `already_exists` if the new branch's name is taken.
     async fn revert(&self, pr: &PrId, req: &RevertPull) -> Result<Outcome<PullRequest>>;
 
     /// Whether head and base can be merged now; changes nothing.
     ///
     /// # Errors
-    /// `precondition_failed` when it is not open.
+    /// `precondition_failed` if the pull request is not open.
     async fn mergeability(&self, pr: &PrId) -> Result<Mergeability>;
 
-    /// What the base branch of `pull` wants, with what [`PrFields::RULES`] has read of it already;
-    /// `None` where a forge has no rules of branches.
+    /// Requirements of the base branch of `pull`, reusing what [`PrFields::RULES`] already read;
+    /// `None` if the forge has no branch rules.
     ///
     /// # Behavior
-    /// What the viewer may not see is named in [`BaseRules::unread`].
+    /// Rules hidden from the viewer are named in [`BaseRules::unread`].
     ///
     /// # Errors
-    /// None of its own: a request that fails leaves rules unread.
+    /// A failed request is no error: it leaves rules unread.
     async fn base_rules(&self, pull: &PullRequest) -> Result<Option<BaseRules>>;
 
-    /// Merges.
+    /// Merges the pull request.
     ///
     /// # Behavior
-    /// - Either all of it happens or nothing; a conflict names the files and changes nothing.
-    /// - Merging a merged one answers `already_merged` and merges nothing, if it was merged at
-    ///   `expected_head` into `expected_base`.
-    /// - With [`MergeReq::only_left_over`] one that is not merged is refused.
+    /// - Merges completely or not at all; a conflict changes nothing and names the files.
+    /// - A pull request already merged at `expected_head` into `expected_base` answers
+    ///   `already_merged`, and nothing is merged.
+    /// - With [`MergeReq::only_left_over`] an unmerged pull request is refused.
     ///
     /// # Errors
     /// `precondition_failed` (draft, closed, conflicts, nothing to merge, a rule of the forge);
-    /// `conflict` when `expected_head` is not the head, or `expected_base` not the base branch.
+    /// `conflict` if `expected_head` is not the head, or `expected_base` not the base branch.
     async fn merge(&self, pr: &PrId, req: &MergeReq) -> Result<Outcome<Merge>>;
 
-    /// Takes back a [`PullRequests::merge`] that was to happen later.
+    /// Cancels a scheduled [`PullRequests::merge`].
     ///
     /// # Errors
-    /// `precondition_failed` when it does not wait to be merged.
+    /// `precondition_failed` if no merge is scheduled.
     async fn cancel_merge(&self, pr: &PrId) -> Result<Outcome<PullRequest>>;
 
     /// The diff, streamed.
     ///
     /// # Errors
-    /// `not_found` when a commit that it needs is gone.
+    /// `not_found` if a needed commit is gone.
     async fn diff(&self, pr: &PrId, req: &DiffReq) -> Result<Diff>;
 
     /// The changed files, by path.
@@ -342,7 +340,7 @@ pub trait PullRequests: Send + Sync {
     /// As [`PullRequests::diff`].
     async fn files(&self, pr: &PrId, page: PageReq) -> Result<Page<FileChange>>;
 
-    /// What each of the paths has at a commit of the pull request, in their order.
+    /// Content of each path at a commit of the pull request, in the order of the paths.
     ///
     /// # Errors
     /// As [`PullRequests::diff`].
@@ -364,7 +362,7 @@ pub trait PullRequests: Send + Sync {
 /// Comments, reviews and threads.
 #[async_trait]
 pub trait Reviews: Send + Sync {
-    /// Comments on the pull request, or answers a comment. The key of a thread answers that thread.
+    /// Adds a comment, or a reply to a comment. Replying to a thread's key replies in that thread.
     ///
     /// # Errors
     /// `invalid_input` for an empty or too long body; `not_found` for `reply_to`.
@@ -378,7 +376,7 @@ pub trait Reviews: Send + Sync {
     /// Replaces the body of a comment.
     ///
     /// # Errors
-    /// `not_found`; `permission_denied` when it is not the viewer's.
+    /// `not_found`; `permission_denied` if another account wrote the comment.
     async fn edit_comment(&self, comment: &CommentId, body: &str) -> Result<Outcome<Comment>>;
 
     /// Deletes a comment.
@@ -402,16 +400,16 @@ pub trait Reviews: Send + Sync {
     /// Submits a review: verdict, body and threads together.
     ///
     /// # Errors
-    /// `invalid_input` (no body where one is needed, a line or a file that is not in the diff);
-    /// `precondition_failed` when the viewer opened the pull request and the verdict is not a
-    /// comment, or when it is closed or merged; `conflict` for a stale `expected_head`.
+    /// `invalid_input` (a missing body, or a line or file outside the diff); `precondition_failed`
+    /// if the viewer opened the pull request and the verdict is not a comment, or if it is closed
+    /// or merged; `conflict` for a stale `expected_head`.
     async fn submit_review(&self, pr: &PrId, review: &NewReview) -> Result<Outcome<Review>>;
 
-    /// Dismisses the review `key` ([`Review::id`]), so that its verdict counts no longer; `message`
-    /// says why.
+    /// Dismisses the review `key` ([`Review::id`]), so that its verdict no longer counts; `message`
+    /// gives the reason.
     ///
     /// # Behavior
-    /// Dismissing a dismissed one changes nothing and says so in a warning.
+    /// Dismissing a dismissed review changes nothing and gives a warning.
     ///
     /// # Errors
     /// `invalid_input` (field `message`) for an empty or too long message; `not_found`;
@@ -425,7 +423,7 @@ pub trait Reviews: Send + Sync {
     async fn threads(&self, pr: &PrId, filter: ThreadFilter, page: PageReq)
     -> Result<Page<Thread>>;
 
-    /// Resolves a thread, or takes that back.
+    /// Resolves or unresolves a thread.
     ///
     /// # Errors
     /// `not_found` for the thread.
@@ -435,46 +433,46 @@ pub trait Reviews: Send + Sync {
 /// Checks.
 #[async_trait]
 pub trait Checks: Send + Sync {
-    /// The checks of the head commit: for each name the newest.
+    /// The newest check of each name on the head commit.
     ///
     /// # Errors
     /// `not_found` for the pull request.
     async fn checks(&self, pr: &PrId) -> Result<ChecksReport>;
 
-    /// The end of the log of one of [`Checks::checks`], at most `most` bytes of it; `None` for a
-    /// check that keeps no log, such as a commit status.
+    /// The last `most` bytes of the log of one of [`Checks::checks`]; `None` for a check without a
+    /// log, such as a commit status.
     ///
     /// # Errors
-    /// `not_found` when its log is gone, or not there yet.
+    /// `not_found` if the log is gone or does not exist yet.
     async fn check_log(&self, pr: &PrId, check: &Check, most: usize) -> Result<Option<CheckLog>>;
 
-    /// Why each of `checks` failed, in their order: the messages that it left at lines of files, else
-    /// the step that failed. `None` where the forge knows no more than [`Check::summary`].
+    /// Reasons why each of `checks` failed, in their order: annotations on lines of files, else the
+    /// failed step. `None` where the forge knows only [`Check::summary`].
     ///
     /// # Errors
     /// As [`Checks::checks`].
     async fn check_reasons(&self, pr: &PrId, checks: &[&Check]) -> Result<Vec<Option<String>>>;
 
-    /// Runs the failed and cancelled checks of the head commit again, and returns those.
+    /// Reruns the failed and cancelled checks of the head commit, and returns them.
     ///
     /// # Behavior
-    /// - Without a failed check nothing is run, which is a warning.
-    /// - A check that cannot be run again is named in a warning.
+    /// - Without a failed check nothing is rerun, with a warning.
+    /// - A check that cannot be rerun is named in a warning.
     ///
     /// # Errors
-    /// As [`Checks::checks`]; `precondition_failed` when none of the failed ones can be run again;
+    /// As [`Checks::checks`]; `precondition_failed` if no failed check can be rerun;
     /// `permission_denied`.
     async fn rerun_failed_checks(&self, pr: &PrId) -> Result<Outcome<Vec<Check>>>;
 }
 
-/// Issues of a repository, and how they and pull requests refer to each other.
+/// Issues of a repository, and references between issues and pull requests.
 #[async_trait]
 pub trait Issues: Send + Sync {
     /// A page of issues, newest first.
     ///
     /// # Behavior
-    /// - A page is filled up to its limit as long as there are matches, whatever filter runs where.
-    /// - One that cannot be read becomes a warning of the page, never an error of the list.
+    /// - A page is filled up to its limit while there are matches, whichever side filters.
+    /// - A malformed issue becomes a warning of the page, never an error of the list.
     ///
     /// # Errors
     /// `invalid_input` for a cursor of another query.
@@ -484,19 +482,19 @@ pub trait Issues: Send + Sync {
     /// One issue with the sections that `fields` names.
     ///
     /// # Errors
-    /// `not_found`, also for the number of a pull request; `protocol` when what is stored cannot be
-    /// understood.
+    /// `not_found`, also for the number of a pull request; `protocol` if the stored issue is
+    /// malformed.
     async fn issue(&self, issue: &IssueId, fields: &IssueFields) -> Result<Issue>;
 
-    /// The issues of `ids` with their relations, and with the sections of `fields`. The forge may
-    /// give related ones along, which then have their relations too.
+    /// The issues of `ids` with their relations and the sections of `fields`. Related issues in the
+    /// same answer are returned too, also with their relations.
     ///
     /// # Behavior
-    /// - As few requests as the forge allows, whatever the number of `ids`.
+    /// - As few requests as the forge allows, for any number of `ids`.
     /// - An issue that cannot be read is in [`IssueSet::failed`].
     ///
     /// # Errors
-    /// When none can be read.
+    /// Only if no issue can be read.
     async fn related_issues(&self, ids: &[IssueId], fields: &IssueFields) -> Result<IssueSet>;
 
     /// Opens an issue, with labels and assignees.
@@ -508,28 +506,28 @@ pub trait Issues: Send + Sync {
     /// `invalid_input` (field `title`, `body`, `labels`, `assignees`).
     async fn create_issue(&self, repo: &RepoId, new: &NewIssue) -> Result<Outcome<Issue>>;
 
-    /// Changes what `edit` names.
+    /// Changes the fields set in `edit`.
     ///
     /// # Behavior
-    /// - An edit that changes nothing says so in a warning.
-    /// - A label that is on it already, or is to go and is not on it, is no failure.
+    /// - An edit that changes nothing gives a warning.
+    /// - Adding a present label or removing an absent one is no failure.
     ///
     /// # Errors
-    /// `invalid_input` (field `labels` for one that does not exist); `permission_denied` when it is
-    /// not the viewer's to change.
+    /// `invalid_input` (field `labels` for a missing label); `permission_denied` if the viewer may
+    /// not change the issue.
     async fn edit_issue(&self, issue: &IssueId, edit: &EditIssue) -> Result<Outcome<Issue>>;
 
-    /// Closes or reopens, with a comment if one is given.
+    /// Closes or reopens an issue, with an optional comment.
     ///
     /// # Behavior
-    /// Asking for the state that it has changes nothing, leaves no comment, and says both in warnings.
+    /// A request for the current state changes nothing, posts no comment, and warns about both.
     ///
     /// # Errors
-    /// `permission_denied` for somebody who may not.
+    /// `permission_denied`.
     async fn set_issue_state(&self, issue: &IssueId, req: &SetIssueState)
     -> Result<Outcome<Issue>>;
 
-    /// Comments.
+    /// Comments on an issue.
     ///
     /// # Errors
     /// `invalid_input` for an empty or too long body.
@@ -538,8 +536,8 @@ pub trait Issues: Send + Sync {
     /// Replaces the body of the comment `key` ([`Comment::id`]) on an issue.
     ///
     /// # Errors
-    /// `not_found`; `permission_denied` when it is not the viewer's; `conflict` when the issue is no
-    /// longer at `expected_version`, where the forge has [`IssueSwap`](crate::Capability::IssueSwap).
+    /// `not_found`; `permission_denied` for another account's comment; with
+    /// [`IssueSwap`](crate::Capability::IssueSwap), `conflict` if `expected_version` is stale.
     async fn edit_issue_comment(
         &self,
         issue: &IssueId,
@@ -554,39 +552,39 @@ pub trait Issues: Send + Sync {
     /// As [`Issues::edit_issue_comment`].
     async fn delete_issue_comment(&self, issue: &IssueId, key: &str) -> Result<Outcome<()>>;
 
-    /// Changes several issues, each as [`Issues::edit_issue`] does, in as few requests as the forge
-    /// allows; the results are in the order of `edits`.
+    /// Changes several issues like [`Issues::edit_issue`], in as few requests as the forge allows;
+    /// results are in the order of `edits`.
     ///
     /// # Errors
-    /// When nothing was tried; else each edit has its own.
+    /// Only if nothing was tried; otherwise each edit has its own.
     async fn edit_issues(
         &self,
         edits: &[(IssueId, EditIssue)],
     ) -> Result<Vec<Result<Outcome<Issue>>>>;
 
-    /// Deletes an issue. Its number is not given to another one.
+    /// Deletes an issue. Its number is never reused.
     ///
     /// # Errors
     /// `not_found`; `permission_denied`.
     async fn delete_issue(&self, issue: &IssueId) -> Result<Outcome<()>>;
 
-    /// What happened to an issue, oldest first.
+    /// Events of an issue, oldest first.
     ///
     /// # Errors
     /// `not_found`.
     async fn issue_history(&self, issue: &IssueId, page: PageReq) -> Result<Page<StatusEvent>>;
 
-    /// The fields that issues can have values in, with those values.
+    /// The fields of issues, with their possible values.
     ///
     /// # Errors
     /// `not_found` for the board.
     async fn issue_fields(&self, repo: &RepoId, board: Option<&BoardId>)
     -> Result<Vec<IssueField>>;
 
-    /// Makes a field, or adds the options that it lacks; options that it has stay.
+    /// Creates a field, or adds missing options to it; existing options stay.
     ///
     /// # Errors
-    /// `not_found` for the board; `permission_denied`; `invalid_input` when a field of that name is of
+    /// `not_found` for the board; `permission_denied`; `invalid_input` if a field of that name has
     /// another kind.
     async fn define_issue_field(
         &self,
@@ -595,14 +593,13 @@ pub trait Issues: Send + Sync {
         field: &IssueField,
     ) -> Result<Outcome<IssueField>>;
 
-    /// How a pull request or an issue is linked with others, in both directions.
+    /// Links of a pull request or an issue to others, in both directions.
     ///
     /// # Behavior
-    /// - What a text names counts outside of code, and where there is such a thing: a number of the
-    ///   own repository that does not exist is no link.
-    /// - Nothing is asked of another repository for the sake of a text that names it: such a link
-    ///   has no title and no state.
-    /// - A direction that cannot be read, or that the forge keeps no record of, is a warning.
+    /// - References in a text count outside of code and if their target exists: a number missing
+    ///   from the same repository is no link.
+    /// - References to another repository are not looked up: such a link has no title and no state.
+    /// - A direction that cannot be read, or that the forge does not record, is a warning.
     ///
     /// # Errors
     /// `not_found` for the subject itself.
@@ -612,7 +609,7 @@ pub trait Issues: Send + Sync {
 /// Labels of a repository.
 #[async_trait]
 pub trait Labels: Send + Sync {
-    /// The labels that exist, by name.
+    /// The labels of the repository, by name.
     ///
     /// # Errors
     /// `not_found` for the repository.
@@ -624,24 +621,24 @@ pub trait Labels: Send + Sync {
     /// `already_exists`; `invalid_input` for a name that is empty or too long, or a bad colour.
     async fn define_label(&self, repo: &RepoId, label: &NewLabel) -> Result<Outcome<Label>>;
 
-    /// Takes a label out of the repository; pull requests lose it.
+    /// Deletes a label from the repository; pull requests lose it.
     ///
     /// # Errors
     /// `not_found`.
     async fn delete_label(&self, repo: &RepoId, name: &str) -> Result<Outcome<()>>;
 }
 
-/// Files that descriptions and comments show.
+/// Files shown in descriptions and comments.
 #[async_trait]
 pub trait Attachments: Send + Sync {
-    /// Uploads files, to be named in a text by the URLs that come back, in the order of `files`.
+    /// Uploads files; texts refer to the returned URLs, which are in the order of `files`.
     ///
     /// # Behavior
-    /// One that fails does not stop the others: each has an answer of its own. An upload is never
-    /// repeated; one whose answer was lost is an orphan that nothing shows.
+    /// A failed file does not stop the others: each has its own result. An upload is never
+    /// repeated; if its answer is lost, the file stays on the forge unreferenced.
     ///
     /// # Errors
-    /// When none can be uploaded: `not_found` for the repository, `permission_denied`.
+    /// Only if no file can be uploaded: `not_found` for the repository, `permission_denied`.
     async fn attach(
         &self,
         repo: &RepoId,

@@ -12,8 +12,8 @@ pub fn matches(pattern: &str, path: &str) -> bool {
     whole(&pattern, &all) || whole(&pattern, &base)
 }
 
-/// Goes back to the last star alone, so that a hostile pattern costs the product of the lengths
-/// and no more. A `**` is remembered beside a `*`, because it can take what the `*` cannot.
+/// Backtracks only to the last star, so a hostile pattern costs at most the product of the lengths.
+/// The last `**` is kept separately, because it can match what `*` cannot.
 fn whole(pattern: &[char], text: &[char]) -> bool {
     let (mut p, mut t) = (0, 0);
     let mut star: Option<(usize, usize)> = None;
@@ -22,7 +22,7 @@ fn whole(pattern: &[char], text: &[char]) -> bool {
         if pattern.get(p) == Some(&'*') {
             if pattern.get(p + 1) == Some(&'*') {
                 p += 2;
-                // `**/x` is also `x`.
+                // `**/x` also matches `x`.
                 if pattern.get(p) == Some(&'/') && (t == 0 || text.get(t - 1) == Some(&'/')) {
                     p += 1;
                 }
@@ -52,7 +52,7 @@ fn whole(pattern: &[char], text: &[char]) -> bool {
     true
 }
 
-/// Where the pattern goes on when the element at `p` takes `c`.
+/// Position in the pattern after its element at `p` matches `c`.
 fn single(pattern: &[char], p: usize, c: Option<char>) -> Option<usize> {
     let c = c?;
     match *pattern.get(p)? {
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn path_or_base_name() {
+    fn pattern_matches_path_or_base_name() {
         assert!(matches("*.lock", "a/b/Cargo.lock"));
         assert!(matches("Cargo.lock", "a/Cargo.lock"));
         assert!(matches("a/*.rs", "a/x.rs") && !matches("a/*.rs", "a/b/x.rs"));
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn sets_escapes_and_broken_patterns() {
+    fn sets_escapes_and_unfinished_patterns_match() {
         assert!(matches("[a-c]?.md", "bx.md") && !matches("[!a-c]?.md", "bx.md"));
         assert!(matches(r"\*.md", "*.md") && !matches(r"\*.md", "x.md"));
         assert!(!matches("[a", "a") && !matches("\\", "x"));

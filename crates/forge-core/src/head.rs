@@ -1,17 +1,17 @@
-//! The head commit and the base branch that a caller expects.
+//! Checks of the expected head commit and base branch.
 
 use std::fmt;
 
 use crate::{Action, Changed, Error, ErrorKind, Hint, Op, Result, text};
 
-/// Checks that the head of `pull` is the commit that a caller expects, where one is expected.
+/// Checks that the head of `pull` is the expected commit, if one is expected.
 ///
-/// Whole ids alone count: two commits that share their first twelve digits take seconds to make. Of a
-/// patch ([`crate::model::PullRequest::head_id`]) the id is its CID.
+/// Only full ids are accepted: two commits with the same first twelve digits take seconds to make.
+/// For a patch ([`crate::model::PullRequest::head_id`]) the id is its CID.
 ///
 /// # Errors
-/// `invalid_input` when `expected` is no full object id; `conflict` when the head is another commit or
-/// not known.
+/// `invalid_input` if `expected` is not a full object id; `conflict` if the head is another commit
+/// or unknown.
 pub fn check_expected_head(
     pull: &dyn fmt::Display,
     expected: Option<&str>,
@@ -24,10 +24,10 @@ pub fn check_expected_head(
     Err(head_moved(pull, expected.unwrap_or_default(), head))
 }
 
-/// Whether the head of `pull` is the commit that a caller expects; true where none is expected.
+/// Whether the head of `pull` is the expected commit; true if none is expected.
 ///
 /// # Errors
-/// `invalid_input` when `expected` is no full object id.
+/// `invalid_input` if `expected` is not a full object id.
 pub fn is_expected_head(
     pull: &dyn fmt::Display,
     expected: Option<&str>,
@@ -53,10 +53,10 @@ pub fn is_expected_head(
     Ok(head.eq_ignore_ascii_case(expected))
 }
 
-/// Checks that the base branch of `pull` is the one that a caller expects, where one is expected.
+/// Checks that the base branch of `pull` is the expected one, if one is expected.
 ///
 /// # Errors
-/// `conflict` when the base is another branch.
+/// `conflict` if the base is another branch.
 pub fn check_expected_base(
     pull: &dyn fmt::Display,
     expected: Option<&str>,
@@ -78,7 +78,7 @@ pub fn check_expected_base(
     )))
 }
 
-/// The head of `pull` is `actual` and not `expected`; `actual` is empty where it is not known.
+/// The error for a head that is `actual` instead of `expected`; `actual` is empty if unknown.
 #[must_use]
 pub fn head_moved(pull: &dyn fmt::Display, expected: &str, actual: &str) -> Error {
     let (message, hint) = match actual {
@@ -106,7 +106,7 @@ pub fn head_moved(pull: &dyn fmt::Display, expected: &str, actual: &str) -> Erro
     Error::new(kind, message).with_hint(hint)
 }
 
-/// Whether `text` is a whole object id, of SHA-1 or SHA-256, or a CID.
+/// Whether `text` is a full object id (SHA-1 or SHA-256) or a CID.
 fn is_full_id(text: &str) -> bool {
     is_cid(text) || matches!(text.len(), 40 | 64) && text.bytes().all(|b| b.is_ascii_hexdigit())
 }
@@ -152,7 +152,7 @@ mod tests {
             assert!(e.hint().unwrap().text().contains(HEAD), "{e:?}");
             assert!(!e.message().contains('\u{1b}'), "{e:?}");
         }
-        // A head of 64 digits has another one as its first 40.
+        // A SHA-256 head whose first 40 digits are another SHA-1 head.
         let sha256 = format!("{HEAD}{}", "0".repeat(24));
         assert_eq!(check(HEAD, Some(&sha256)).unwrap_err().code(), "conflict");
     }
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn expected_head_of_patch_is_its_cid() {
+    fn expected_head_of_patch_is_a_cid() {
         let patch = "bafkreihdwdcefgh4dqkjv67uzcmw7ojee6xedzdetojuzjevtenxquvyku";
         let other = "bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregiymsck7e7aqa4s52zy";
         assert!(check_expected_head(&"#7", Some(patch), Some(patch)).is_ok());

@@ -1,7 +1,7 @@
-//! What a caller can do next: a sentence, and the call that does it, as data.
+//! Recovery hints: a sentence for people, and the call that carries it out as data.
 //!
-//! A [`Hint`] names no command, tool or flag: each face renders its [`Action`] in its own words, the
-//! command line as a command to paste, the MCP server as a tool call.
+//! A [`Hint`] names no command, tool or flag: the command line renders its [`Action`] as a command
+//! to paste, the MCP server as a tool call.
 
 use std::{borrow::Cow, fmt};
 
@@ -9,9 +9,9 @@ use serde::{Serialize, Serializer};
 
 use crate::Op;
 
-/// What to do next.
+/// A recovery: the next step for a caller.
 ///
-/// `Display` is the sentence alone.
+/// `Display` prints only the sentence.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Hint {
     text: Cow<'static, str>,
@@ -29,14 +29,14 @@ impl Hint {
         }
     }
 
-    /// Adds the call that does what the sentence says.
+    /// Adds the call that carries out the sentence.
     #[must_use]
     pub fn with_action(mut self, action: Action) -> Self {
         self.action = Some(action);
         self
     }
 
-    /// As [`Self::with_action`], where there is such a call.
+    /// Like [`Self::with_action`], for an optional call.
     #[must_use]
     pub fn with_any_action(self, action: Option<Action>) -> Self {
         match action {
@@ -45,7 +45,7 @@ impl Hint {
         }
     }
 
-    /// As [`Self::with_action`], in a constant.
+    /// Like [`Self::with_action`], in a constant.
     #[must_use]
     pub const fn fixed(text: &'static str, action: Action) -> Self {
         Self {
@@ -60,19 +60,19 @@ impl Hint {
         &self.text
     }
 
-    /// Whether the sentence is one of this program's own, with nothing of anybody else's in it.
+    /// Whether the sentence is a constant of this program, without text from elsewhere.
     #[must_use]
     pub fn is_constant(&self) -> bool {
         matches!(self.text, Cow::Borrowed(_))
     }
 
-    /// The call that does it.
+    /// The call that carries out the sentence.
     #[must_use]
     pub fn action(&self) -> Option<&Action> {
         self.action.as_ref()
     }
 
-    /// The same action behind another sentence.
+    /// The same action with another sentence.
     #[must_use]
     pub fn map_text(self, text: impl FnOnce(&str) -> String) -> Self {
         Self {
@@ -115,34 +115,34 @@ impl From<&Self> for Hint {
     }
 }
 
-/// What an [`Action`] calls.
+/// Operation that an [`Action`] calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Call {
-    /// An operation of the forge, in the repository of the call that failed.
+    /// An operation of the forge, in the same repository as the failed call.
     Op(Op),
-    /// The call that failed, with these arguments changed.
+    /// The failed call, with these arguments changed.
     Again,
     /// Logging in to a host.
     Login,
-    /// The accounts that are stored, and which one is used.
+    /// Show the stored accounts and the active one.
     AuthStatus,
-    /// What the forge can do here.
+    /// Show the capabilities of the repository.
     Capabilities,
-    /// Setting a key of the user's configuration: [`Param::Key`], [`Param::Value`].
+    /// Set a key of the user's configuration: [`Param::Key`], [`Param::Value`].
     ConfigSet,
-    /// Reading a key of the configuration, or all of them: [`Param::Key`].
+    /// Read one or all keys of the configuration: [`Param::Key`].
     ConfigGet,
-    /// Every problem of the configuration files.
+    /// List every problem of the configuration files.
     ConfigValidate,
-    /// Who sees a record: the target is its at-uri.
+    /// Show which services have ingested a record; the target is its at-uri.
     Ingestion,
-    /// Making the fields, options and labels that the workflow of a repository needs.
+    /// Create the fields, options and labels that a repository's workflow needs.
     WorkflowInit,
 }
 
 impl Call {
-    /// The stable name: that of the operation, or `again`, `auth.login` and so on.
+    /// The stable name: the operation's name, or `again`, `auth.login` and so on.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -179,13 +179,13 @@ pub enum Param {
     AddLabel,
     /// One more project board, by its title; given once for each.
     AddProject,
-    /// One more account, bot or team that is asked for a review; given once for each.
+    /// One more account, bot or team to request a review from; given once for each.
     AddReviewer,
     /// Merging despite the rules.
     Admin,
     /// Files to attach.
     Attach,
-    /// Who opened it.
+    /// The author of a pull request or an issue.
     Author,
     /// The e-mail address of a merge commit's author.
     AuthorEmail,
@@ -197,11 +197,11 @@ pub enum Param {
     Body,
     /// The id of a claim on an issue.
     Claim,
-    /// Where a page of a list begins.
+    /// Cursor at which the next page of a list begins.
     Cursor,
     /// Deleting the head branch as well.
     DeleteBranch,
-    /// The pull request that it builds on.
+    /// The pull request below in the stack.
     DependsOn,
     /// Draft or not.
     Draft,
@@ -219,7 +219,7 @@ pub enum Param {
     Kind,
     /// Leaving the files of a work tree as they are.
     LeaveCheckout,
-    /// How many rows.
+    /// Number of rows.
     Limit,
     /// How to merge: `merge`, `squash` or `rebase`.
     Method,
@@ -227,7 +227,7 @@ pub enum Param {
     Milestone,
     /// A patch in place of a branch.
     Patch,
-    /// Offering a record to the index once more.
+    /// Putting a record again, so that the index ingests it.
     PutAgain,
     /// One label less; given once for each.
     RemoveLabel,
@@ -237,7 +237,7 @@ pub enum Param {
     Round,
     /// A search query.
     Search,
-    /// The round that another one is compared with.
+    /// The round to compare with.
     Since,
     /// `open`, `closed`, `merged` or `all`.
     State,
@@ -257,13 +257,13 @@ pub enum Param {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Arg {
-    /// This value; `true` of a switch.
+    /// A fixed value; `true` for a switch.
     Set(Cow<'static, str>),
     /// A value that the caller has to find.
     Choose,
-    /// None: the argument is left out.
+    /// No value: the argument is omitted.
     Omit,
-    /// In the place of the first value, where the call that failed had it, the second one.
+    /// Replaces the first value, wherever the failed call has it, with the second.
     Replace(Cow<'static, str>, Cow<'static, str>),
 }
 
@@ -278,7 +278,7 @@ pub struct Action {
 }
 
 impl Action {
-    /// A call without a target: of a pull request or an issue, that of the call which failed.
+    /// A call without a target: the pull request or issue is that of the failed call.
     #[must_use]
     pub const fn new(call: Call) -> Self {
         Self::fixed(call, &[])
@@ -290,7 +290,7 @@ impl Action {
         Self::new(Call::Op(op))
     }
 
-    /// The call that failed, once more, with changed arguments.
+    /// The failed call again, with changed arguments.
     #[must_use]
     pub const fn again(args: &'static [(Param, Arg)]) -> Self {
         Self::fixed(Call::Again, args)
@@ -321,7 +321,7 @@ impl Action {
         self
     }
 
-    /// Corrects a value of the call that failed, alone or in a list.
+    /// Corrects a value of the failed call, alone or in a list.
     #[must_use]
     pub fn replace(
         mut self,
@@ -341,13 +341,13 @@ impl Action {
         self
     }
 
-    /// What is called.
+    /// The operation to call.
     #[must_use]
     pub fn call(&self) -> Call {
         self.call
     }
 
-    /// The pull request, issue or record; `None` for that of the call which failed.
+    /// The pull request, issue or record; `None` for that of the failed call.
     #[must_use]
     pub fn target(&self) -> Option<&str> {
         self.target.as_deref()
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn hint_constant_keeps_its_action() {
+    fn constant_hint_keeps_action() {
         let action = MERGE.action().unwrap();
         assert_eq!((action.call(), action.target()), (Call::Again, None));
         assert_eq!(action.args().len(), 1);

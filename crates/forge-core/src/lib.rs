@@ -1,8 +1,8 @@
-//! The heart of `forge`: what a forge is ([`Forge`] and its family), what it can do
-//! ([`Capability`]), what it is asked and answers ([`model`], [`Outcome`], [`Page`]), how it is
-//! named ([`locator`]), how it fails ([`Error`]), and the handle that callers hold ([`Repo`]).
+//! The core of `forge`: forges ([`Forge`] and its family), capabilities ([`Capability`]), requests
+//! and results ([`model`], [`Outcome`], [`Page`]), repository names ([`locator`]), errors
+//! ([`Error`]), and the handle that callers hold ([`Repo`]).
 //!
-//! No I/O happens here: backends bring it. Library users start at the `forge` crate.
+//! This crate does no I/O: backends bring it. Library users start at the `forge` crate.
 
 mod across;
 pub mod call;

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::{Action, Arg, Error, Hint, Param, Result, text::one_line};
 
-/// The longest description of a label, on every forge whose labels have one.
+/// The longest description of a label, on every forge with label descriptions.
 const LABEL_DESCRIPTION_MAX: usize = 100;
 
 /// The largest file that [`Repos::repo_file`](crate::Repos::repo_file) reads, in bytes.
@@ -22,7 +22,7 @@ pub struct Limits {
     pub body_max: usize,
     /// Most labels on one pull request.
     pub labels_max: usize,
-    /// Most pull requests that a list returns at once.
+    /// Most pull requests in one page of a list.
     pub page_max: usize,
 }
 
@@ -37,7 +37,7 @@ static WRITE_SOMETHING: Hint = Hint::fixed(
 );
 
 impl Limits {
-    /// A title without blanks around it: one line, not empty, not too long.
+    /// Checks a title and trims it: one line, not empty, not too long.
     ///
     /// # Errors
     /// `invalid_input` (field `title`).
@@ -55,7 +55,7 @@ impl Limits {
         Ok(title)
     }
 
-    /// A text that may be empty, but not too long; `field` is its name.
+    /// Checks a text that may be empty but not too long; `field` is its name.
     ///
     /// # Errors
     /// `invalid_input` (field `field`).
@@ -64,7 +64,7 @@ impl Limits {
             .map_err(|e| e.with_hint("shorten it, or commit the long part as a file and name that"))
     }
 
-    /// A text that must say something; `field` is its name.
+    /// Checks a text that must not be empty; `field` is its name.
     ///
     /// # Errors
     /// `invalid_input` (field `field`).
@@ -76,7 +76,7 @@ impl Limits {
         self.check_text(field, text)
     }
 
-    /// How many labels one pull request or issue may have.
+    /// Checks the number of labels on one pull request or issue.
     ///
     /// # Errors
     /// `invalid_input` (field `labels`).
@@ -99,11 +99,11 @@ fn check_length(field: &'static str, text: &str, most: usize) -> Result<()> {
     Err(Error::invalid(field, message))
 }
 
-/// The name of a label without blanks around it.
+/// Checks a label's name and trims it.
 ///
 /// # Errors
-/// `invalid_input` (field `name`) for none, one of more than `most` characters, and one with a
-/// control character.
+/// `invalid_input` (field `name`) for an empty name, more than `most` characters, or a control
+/// character.
 pub fn check_label_name(name: &str, most: usize) -> Result<&str> {
     let name = name.trim();
     let length = name.chars().count();
@@ -117,7 +117,7 @@ pub fn check_label_name(name: &str, most: usize) -> Result<&str> {
     Err(Error::invalid("name", message).with_hint("choose another name"))
 }
 
-/// The colour of a label as six hex digits in lower case; a `#` in front is taken off.
+/// Normalises a label's colour to six lowercase hex digits; a leading `#` is removed.
 ///
 /// # Errors
 /// `invalid_input` (field `color`).
@@ -130,7 +130,7 @@ pub fn check_label_color(color: &str) -> Result<String> {
     Err(Error::invalid("color", message).with_hint("write six hex digits, such as c0392b"))
 }
 
-/// The description of a label without blanks around it: one line of at most 100 characters.
+/// Checks a label's description and trims it: one line of at most 100 characters.
 ///
 /// # Errors
 /// `invalid_input` (field `description`).
@@ -157,7 +157,7 @@ mod tests {
     };
 
     #[test]
-    fn title_is_trimmed_before_it_is_checked() {
+    fn title_is_trimmed_before_check() {
         assert_eq!(LIMITS.check_title(" \tätsch\n").unwrap(), "ätsch");
         for (title, problem) in [
             (" \n", "the title is empty"),

@@ -1,4 +1,4 @@
-//! What the page of a forge hides of a Markdown text.
+//! Finds the parts of a Markdown text that a forge's page hides.
 
 mod elements;
 mod hidden;
@@ -9,18 +9,17 @@ use pulldown_cmark::{Event, Options, Parser, TagEnd};
 
 pub use hidden::{Hidden, hidden};
 
-/// The HTML comments of a Markdown text and what a page hides like them, in order.
+/// The HTML comments of a Markdown text, and similar hidden parts, in order.
 ///
-/// A comment is the bytes from `<!--` to behind `-->` or `--!>`; a browser also makes one of
-/// `<? … >`, of any other `<! … >` and of `</` before what is no letter, in HTML.
+/// A comment spans from `<!--` to `-->` or `--!>`. In HTML, browsers also turn `<? … >`, any other
+/// `<! … >`, and `</` before a non-letter into comments.
 ///
-/// What a page shows holds none: code, and prose in which `<!--` begins no HTML; nor does a tag,
-/// whatever the values of its attributes are. A comment that its block of HTML leaves open goes on
-/// to the next end of one in HTML, and else to the end: in between a page shows nothing, because
-/// the `-->` of prose and code is escaped there. The other kinds end with the next tag, so with
-/// their block. What is shown nowhere, such as the target of a link, a definition of one, or a cell
-/// beyond the last column of a table, is looked through for comments as well. Tables and footnotes
-/// are read as GitHub has them.
+/// Visible text contains no comments: code, prose in which `<!--` begins no HTML, and tags with any
+/// attribute values. A comment left open by its HTML block extends to the next comment end in HTML,
+/// else to the end of the text: a page shows nothing in between, because it escapes the `-->` of
+/// prose and code. The other kinds end with the next tag, so with their block. Text shown nowhere,
+/// such as a link's target, a link definition, or a table cell beyond the last column, is searched
+/// for comments as well. Tables and footnotes follow GitHub.
 #[must_use]
 pub fn html_comments(text: &str) -> Vec<Range<usize>> {
     if !text.contains('<') {
@@ -31,7 +30,7 @@ pub fn html_comments(text: &str) -> Vec<Range<usize>> {
         at: At::Shown,
         found: Vec::new(),
     };
-    // What lies before it was looked at.
+    // Everything before this offset is done.
     let mut done = 0;
     for (event, range) in Parser::new_ext(text, OPTIONS).into_offset_iter() {
         let is_comment = || {
@@ -43,7 +42,7 @@ pub fn html_comments(text: &str) -> Vec<Range<usize>> {
                 html.leave(done);
                 continue;
             }
-            // A tag in a line is closed, so without an open comment it is like what is not shown.
+            // Inline tags are always closed, so without an open comment they count as unshown text.
             Event::InlineHtml(_) if html.is_open() || is_comment() => {
                 html.unseen(done..range.start);
                 html.read(done.max(range.start)..range.end);
@@ -65,38 +64,38 @@ pub fn html_comments(text: &str) -> Vec<Range<usize>> {
     html.found
 }
 
-/// What GitHub has beyond `CommonMark`, as far as it decides what is shown.
+/// GitHub's extensions of `CommonMark` that decide whether text is shown.
 const OPTIONS: Options = Options::ENABLE_TABLES.union(Options::ENABLE_FOOTNOTES);
 
-/// Where a browser is that reads the HTML of a text (html.spec.whatwg.org, "Tokenization").
+/// State of a browser's HTML tokenizer (html.spec.whatwg.org, "Tokenization").
 #[derive(Clone, Copy)]
 enum At {
     Shown,
     Tag(InTag),
-    /// In a comment that begins there.
+    /// In a comment that begins at this offset.
     Comment(usize),
-    /// In what becomes a comment without being written as one, and begins there.
+    /// In a bogus comment, which the browser makes of other markup, beginning at this offset.
     Bogus(usize),
 }
 
-/// Where in a tag.
+/// State within a tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum InTag {
-    /// Its name, in which `=` is nothing special.
+    /// The tag's name, in which `=` has no meaning.
     Name,
     Between,
     Attribute,
-    /// Behind the name of an attribute and a space.
+    /// After an attribute's name and a space.
     BehindAttribute,
-    /// Behind `=`.
+    /// After `=`.
     BeforeValue,
     Value,
-    /// A value that ends with this quote, and `>` is part of it.
+    /// A value that ends with this quote; `>` is part of the value.
     Quoted(char),
 }
 
 impl InTag {
-    /// Where the tag goes on behind `c`, which does not end it.
+    /// The state after `c`, which does not end the tag.
     fn next(self, c: char) -> Self {
         let space = c.is_ascii_whitespace();
         match self {
@@ -118,7 +117,7 @@ impl InTag {
     }
 }
 
-/// The HTML of a text, read part by part.
+/// The HTML of a text, tokenized part by part.
 struct Html<'a> {
     text: &'a str,
     at: At,
@@ -126,12 +125,12 @@ struct Html<'a> {
 }
 
 impl Html<'_> {
-    /// Whether what comes next is hidden.
+    /// Whether the following text is hidden.
     fn is_open(&self) -> bool {
         matches!(self.at, At::Comment(_) | At::Bogus(_))
     }
 
-    /// Goes on with a part that is HTML.
+    /// Continues with a part that is HTML.
     fn read(&mut self, part: Range<usize>) {
         let mut from = part.start;
         while let Some(rest) = self
@@ -149,7 +148,7 @@ impl Html<'_> {
                     from = start + 1;
                     if behind.starts_with("!--") {
                         self.at = At::Comment(start);
-                        // Its hyphens may be those of its end: `<!-->` and `<!--->` are comments.
+                        // The opening hyphens may also close it: `<!-->` and `<!--->` are comments.
                         from = start + 2;
                     } else if behind.starts_with(['!', '?'])
                         || closing.is_some()
@@ -192,7 +191,7 @@ impl Html<'_> {
         }
     }
 
-    /// What follows is no HTML until the next block or tag: only a comment stays open.
+    /// Text up to the next block or tag is not HTML: only a comment stays open.
     fn leave(&mut self, end: usize) {
         match self.at {
             At::Shown | At::Comment(_) => {}
@@ -204,7 +203,7 @@ impl Html<'_> {
         }
     }
 
-    /// Looks for whole comments in a part that is shown nowhere, unless one is open there.
+    /// Searches an unshown part for whole comments, unless a comment is already open there.
     fn unseen(&mut self, part: Range<usize>) {
         let mut from = part.start;
         while !self.is_open()
@@ -219,7 +218,7 @@ impl Html<'_> {
         }
     }
 
-    /// Where the comment that begins at `start` ends, if it does in this part.
+    /// End of the comment that begins at `start`, if it is in this part.
     fn end_of_comment(&self, start: usize, part: Range<usize>) -> Option<usize> {
         end_of_comment(self.text, start, part)
     }
@@ -230,7 +229,7 @@ impl Html<'_> {
     }
 }
 
-/// Where the comment that begins at `start` ends, if it does in this part.
+/// End of the comment that begins at `start`, if it is in this part.
 fn end_of_comment(text: &str, start: usize, part: Range<usize>) -> Option<usize> {
     let rest = text.get(part.clone())?;
     let ends = |at: &usize| {
@@ -244,8 +243,8 @@ fn end_of_comment(text: &str, start: usize, part: Range<usize>) -> Option<usize>
     places.find(ends).map(|at| at + 1)
 }
 
-/// How long a part is up to its first `>`. In a part of several lines those that begin a line are
-/// of a quote around it.
+/// Length of a part up to its first `>`. In later lines of a part, a `>` at the start of a line
+/// belongs to an enclosing quote.
 fn end_of_bogus(part: &str) -> Option<usize> {
     let mut done = 0;
     for line in part.split_inclusive(['\r', '\n']) {
@@ -274,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_in_html_and_where_nothing_is_shown() {
+    fn comments_in_html_and_unshown_text_are_found() {
         for (text, comments) in [
             (
                 "a <!-- 1 --> b <!-- 2\n3 -->",
@@ -287,13 +286,13 @@ mod tests {
             ("a <!-- 1 --!> 2 -->", &["<!-- 1 --!>"]),
             ("<!-- 1 --!>2\n-->", &["<!-- 1 --!>"]),
             ("<!--!>1-->", &["<!--!>1-->"]),
-            // A quote is one around a value alone.
+            // Quotes count only around a value.
             ("<p title='>' id = \"<!--\">\nx <!-- 1 -->", &["<!-- 1 -->"]),
             ("<p \"><!-- 1 -->\">", &["<!-- 1 -->"]),
             ("<p a=b\"><!-- 1 -->\">", &["<!-- 1 -->"]),
             ("<p a==\"><!-- 1 -->\">", &["<!-- 1 -->"]),
             ("<p a/=\"><!-- 1 -->\">", &["<!-- 1 -->"]),
-            // What a browser takes for a comment.
+            // Bogus comments of a browser.
             ("<?1 ?>\nx", &["<?1 ?>"]),
             ("a <?1?> b <!X 2> c", &["<?1?>", "<!X 2>"]),
             ("<!DOCTYPE x>y", &["<!DOCTYPE x>"]),
@@ -301,11 +300,11 @@ mod tests {
             ("<p>\n</ 1\n2>\n</p>", &["</ 1\n2>"]),
             ("> a <?1\n> 2?> b", &["<?1\n> 2?>"]),
             ("> <?1\n\nb >", &["<?1"]),
-            // Each of the three is one comment of the page.
+            // Each of these three is one comment of the page.
             ("<div>\n<!--\n\nno\n\n<i>\n-->", &["<!--\n\nno\n\n<i>\n-->"]),
             ("> <!-- 1\n\nno `-->`", &["<!-- 1\n\nno `-->`"]),
             ("<!-- 1\n\n~~~\n2", &["<!-- 1\n\n~~~\n2"]),
-            // Nothing of these is shown.
+            // None of this is shown.
             ("[a]: <!-- 1 --> \"2\"\n\n[a]", &["<!-- 1 -->"]),
             ("[a](<!-- 1 -->)", &["<!-- 1 -->"]),
             ("|a|\n|-|\n|b|<!-- 1 -->|", &["<!-- 1 -->"]),
@@ -334,7 +333,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn in_any_text_they_are_apart_and_in_order(text in "([<>!?=/\"'`|~#:^\\[\\]\\-\\\\ \t\r\né1]|<!--|-->|<p>){0,60}") {
+        fn arbitrary_text_yields_ordered_disjoint_comments(text in "([<>!?=/\"'`|~#:^\\[\\]\\-\\\\ \t\r\né1]|<!--|-->|<p>){0,60}") {
             let mut end = 0;
             for comment in html_comments(&text) {
                 prop_assert!(end <= comment.start);

@@ -1,7 +1,7 @@
-//! What a text names: pull requests, issues and records, outside of code.
+//! Finds references in a text: pull requests, issues and records, outside of code.
 //!
-//! A text is Markdown. Fences, code spans and HTML comments name nothing; an address counts whether
-//! it is bare or behind a link. Nobody is asked, so a number that does not exist is found as well.
+//! A text is Markdown. Fences, code spans and HTML comments contain no references; an address
+//! counts bare or as a link's target. Nothing is looked up, so missing numbers are found, too.
 
 use std::{collections::BTreeSet, ops::Range};
 
@@ -14,12 +14,12 @@ use crate::{
     model::{IssueId, Link, SubjectKind},
 };
 
-/// The words that GitHub takes for "closes" (docs.github.com, "Linking a pull request to an
-/// issue"); a description means the same on every forge where a text decides.
+/// GitHub's closing keywords (docs.github.com, "Linking a pull request to an issue"); a description
+/// means the same on every forge where text closes issues.
 const CLOSING: [&str; 9] = [
     "close", "closes", "closed", "fix", "fixes", "fixed", "resolve", "resolves", "resolved",
 ];
-/// The words that say "belongs with", each up to two long: `part of #7`.
+/// Phrases that relate a text to an issue, of one or two words: `part of #7`.
 const RELATING: [&[&str]; 6] = [
     &["see"],
     &["see", "also"],
@@ -28,19 +28,19 @@ const RELATING: [&[&str]; 6] = [
     &["relates", "to"],
     &["part", "of"],
 ];
-/// What stands before a hyphen and a number, and is no project.
+/// Names before a hyphen and a number that are standards, not projects.
 const STANDARDS: [&str; 20] = [
     "AES", "COVID", "CVE", "CWE", "ECMA", "GH", "GHSA", "HTTP", "IEEE", "IPV", "ISO", "MD", "PEP",
     "RFC", "RSA", "SHA", "TLS", "UTC", "UTF", "X",
 ];
-/// More of a text is not read, in bytes: four times the longest that a forge takes.
+/// Length up to which a text is searched, in bytes: four times any forge's limit.
 const READ: usize = 256 * 1024;
-/// More places of one text are left out.
+/// Maximum number of references in one text.
 const MOST: usize = 500;
-/// Stands where something is that names nothing, so that what is around it does not join.
+/// Placeholder for code and other skipped parts, so that the text around them does not join.
 const GAP: &str = " \u{fffc} ";
 
-/// What a text names.
+/// A referenced pull request, issue or record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Named {
     /// `#7`: a pull request or an issue of the text's own repository.
@@ -51,12 +51,12 @@ pub enum Named {
     Pull(PrId),
     /// An issue, by its page.
     Issue(IssueId),
-    /// A record, whose repository only the network knows.
+    /// A record whose repository only the network knows.
     Record(AtUri),
 }
 
 impl Named {
-    /// The number, if it is one of `repo`, and what is named by it where that is said.
+    /// The number and the kind, if known, of a reference to something in `repo`.
     #[must_use]
     pub fn number_in(&self, repo: &RepoId) -> Option<(Option<SubjectKind>, u64)> {
         let own = |other: &RepoId| other.comparison_key() == repo.comparison_key();
@@ -75,7 +75,7 @@ impl Named {
         }
     }
 
-    /// The link to it from a text of `repo`, without title and state.
+    /// The link from a text of `repo` to this reference, without title and state.
     #[must_use]
     pub fn link(&self, repo: &RepoId) -> Link {
         let pull = Some(SubjectKind::PullRequest);
@@ -97,20 +97,20 @@ impl Named {
     }
 }
 
-/// One place where a text names something.
+/// A reference at one place of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mention {
-    /// What.
+    /// The referenced thing.
     pub named: Named,
-    /// A closing word stands right before it: `fixes #7`.
+    /// Whether a closing keyword stands right before it: `fixes #7`.
     pub closes: bool,
-    /// Words that say that it belongs with it stand right before it: `part of #7`, `see #7`.
+    /// Whether a relating phrase stands right before it: `part of #7`, `see #7`.
     pub relates: bool,
 }
 
-/// What `text` names, in order; `hosts` says what is at which host, and where `owner/name` is. A text
-/// in which more than 500 places name something is told in `warnings`, once for all texts, and has
-/// the first 500.
+/// The references in `text`, in order; `hosts` maps hosts to forges and resolves `owner/name`. If a
+/// text has more than 500, the first 500 are returned, and `warnings` gets one warning for all
+/// texts.
 #[must_use]
 pub fn mentions(text: &str, hosts: &Hosts, warnings: &mut Vec<Warning>) -> Vec<Mention> {
     let prose = prose(text);
@@ -128,7 +128,7 @@ pub fn mentions(text: &str, hosts: &Hosts, warnings: &mut Vec<Warning>) -> Vec<M
     found
 }
 
-/// The issues that a pull request of `repo` with this description closes, each once, in order.
+/// The issues closed by a pull request of `repo` with this description, without repetition.
 #[must_use]
 pub fn closing(text: &str, repo: &RepoId, hosts: &Hosts) -> Vec<u64> {
     let prose = prose(text);
@@ -142,20 +142,20 @@ pub fn closing(text: &str, repo: &RepoId, hosts: &Hosts) -> Vec<u64> {
         .collect()
 }
 
-/// A place where a text names a ticket of an issue tracker: `PROJ-123`.
+/// A reference to a ticket of an issue tracker: `PROJ-123`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ticket {
-    /// Its key.
+    /// Key of the ticket.
     pub key: String,
-    /// As [`Mention::closes`].
+    /// Same as [`Mention::closes`].
     pub closes: bool,
-    /// As [`Mention::relates`].
+    /// Same as [`Mention::relates`].
     pub relates: bool,
 }
 
-/// The tickets that `text` names outside of code, in order.
+/// The tickets that `text` refers to outside of code, in order.
 ///
-/// `key_of` gives the key that a word begins with; [`ticket_key`] is the usual one.
+/// `key_of` extracts the key at the start of a word, usually with [`ticket_key`].
 #[must_use]
 pub fn tickets(text: &str, key_of: impl Fn(&str) -> Option<&str>) -> Vec<Ticket> {
     let prose = prose(text);
@@ -172,16 +172,16 @@ pub fn tickets(text: &str, key_of: impl Fn(&str) -> Option<&str>) -> Vec<Ticket>
     found.take(MOST).collect()
 }
 
-/// The key of a ticket that a text begins with, unless it goes on as a word.
+/// The ticket key at the start of a text, unless the word continues after it.
 ///
-/// A key is two to ten capitals, digits and underscores, a hyphen and a number. `CVE-2024-1`, which
-/// goes on, is none, and neither are the names of standards such as `UTF-8`.
+/// A key is two to ten capitals, digits and underscores, a hyphen and a number. `CVE-2024-1`
+/// continues, so it is no key; names of standards such as `UTF-8` are none either.
 #[must_use]
 pub fn ticket_key(text: &str) -> Option<&str> {
     ticket_shape(text).filter(|key| !is_standard(key))
 }
 
-/// As [`ticket_key`], and also the names of standards.
+/// Like [`ticket_key`], but also accepts names of standards.
 #[must_use]
 pub fn ticket_shape(text: &str) -> Option<&str> {
     let (project, rest) = text.split_once('-')?;
@@ -203,7 +203,7 @@ pub fn is_standard(key: &str) -> bool {
     STANDARDS.contains(&project)
 }
 
-/// Whether what is behind a key belongs to it: `a` of `PROJ-1a`, `-3` of `PROJ-1-3`.
+/// Whether the word continues after a key: `a` of `PROJ-1a`, `-3` of `PROJ-1-3`.
 #[must_use]
 pub fn goes_on(behind: &str) -> bool {
     behind.starts_with(|c: char| c.is_alphanumeric() || c == '_')
@@ -212,7 +212,7 @@ pub fn goes_on(behind: &str) -> bool {
             .is_some_and(|more| more.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-/// Every place of a text without code that names something, in order.
+/// The references in a text without code, in order.
 fn places(prose: &str, hosts: &Hosts) -> impl Iterator<Item = Mention> {
     words(prose).filter_map(move |word| {
         let named = named(word.text, hosts)?;
@@ -224,7 +224,7 @@ fn places(prose: &str, hosts: &Hosts) -> impl Iterator<Item = Mention> {
     })
 }
 
-/// A word of a prose, and what the words before it say of it.
+/// A word of prose, and whether the words before it close or relate.
 struct Word<'a> {
     text: &'a str,
     closes: bool,
@@ -233,7 +233,7 @@ struct Word<'a> {
 
 fn words(prose: &str) -> impl Iterator<Item = Word<'_>> {
     let mut after_closing = false;
-    // The last two words, without their punctuation.
+    // The previous two words, without their punctuation.
     let mut before = [String::new(), String::new()];
     prose.split_whitespace().map(move |text| {
         let follows = text.starts_with(|c: char| c == '#' || c.is_alphanumeric());
@@ -254,7 +254,7 @@ fn words(prose: &str) -> impl Iterator<Item = Word<'_>> {
     })
 }
 
-/// Whether the last words are these.
+/// Whether the previous words are `words`.
 fn ends_with(before: &[String; 2], words: &[&str]) -> bool {
     let from = before.len().saturating_sub(words.len());
     before
@@ -262,14 +262,14 @@ fn ends_with(before: &[String; 2], words: &[&str]) -> bool {
         .is_some_and(|last| last.iter().zip(words).all(|(a, b)| a == b))
 }
 
-/// The words of a Markdown text that a page shows, without its code, with the addresses of its links.
+/// The visible words of a Markdown text without its code, with the addresses of its links.
 fn prose(text: &str) -> String {
     let (text, _) = crate::text::truncate_chars(text, READ);
     let comments: Vec<Range<usize>> = hidden(&text).into_iter().map(|part| part.range).collect();
     let is_hidden = |at: usize| from_on(&comments, at).next().is_some_and(|c| c.start <= at);
     let mut prose = String::new();
     let mut html = String::new();
-    // How many links, images and code blocks are open: what they show is not looked at.
+    // Number of open links, images and code blocks, whose content is skipped.
     let mut inside = 0_usize;
     for (event, range) in Parser::new(&text).into_offset_iter() {
         match event {
@@ -306,20 +306,20 @@ fn prose(text: &str) -> String {
             Event::Text(part) if inside == 0 && !is_hidden(range.start) => prose.push_str(&part),
             Event::Code(_) => prose.push_str(GAP),
             Event::Text(_) => {}
-            // The end of a line or of a block, or a tag in a line.
+            // A line break, the end of a block, or an inline tag.
             _ => prose.push(' '),
         }
     }
     prose
 }
 
-/// The comments that end behind `at`.
+/// The comments that end after `at`.
 fn from_on(comments: &[Range<usize>], at: usize) -> impl Iterator<Item = &Range<usize>> {
     let before = comments.partition_point(|comment| comment.end <= at);
     comments.iter().skip(before)
 }
 
-/// What a block of HTML without comments shows: without tags and preformatted text.
+/// The visible text of an HTML block without comments: no tags, no preformatted text.
 fn shown_of_html(html: &str) -> String {
     let start = html.trim_start().get(..4).unwrap_or_default();
     if start.eq_ignore_ascii_case("<pre") {
@@ -336,13 +336,13 @@ fn shown_of_html(html: &str) -> String {
     shown
 }
 
-/// What follows a tag whose `<` is read. A `>` in a quoted value does not end it.
+/// The text after a tag whose `<` is consumed. A `>` in a quoted value does not end the tag.
 fn behind_tag(html: &str) -> &str {
     let (mut quote, mut before) = (None, ' ');
     for (at, c) in html.char_indices() {
         match quote {
             None if c == '>' => return html.get(at + 1..).unwrap_or_default(),
-            // Elsewhere a quote is a character like others.
+            // Outside of a value a quote is an ordinary character.
             None if before == '=' && matches!(c, '"' | '\'') => quote = Some(c),
             Some(open) if open == c => quote = None,
             _ => {}
@@ -354,7 +354,7 @@ fn behind_tag(html: &str) -> &str {
     ""
 }
 
-/// What a word names, without the punctuation around it.
+/// The reference in a word, ignoring punctuation around it.
 fn named(word: &str, hosts: &Hosts) -> Option<Named> {
     let word = word.trim_start_matches(['(', '[', '{', '<', '"', '\'', '*', '_', '~', '|']);
     if let Some(digits) = word.strip_prefix('#') {
@@ -370,7 +370,7 @@ fn named(word: &str, hosts: &Hosts) -> Option<Named> {
             (word.trim_end_matches(ends), None)
         }
     };
-    // A path of this machine is named by its `file:` address alone.
+    // A path of this machine is a reference only as a `file:` address.
     let is_path = address.starts_with(['/', '.', '~']);
     let is_address = address.contains("://");
     let is_name = digits.is_some() && address.contains(['/', ':']) && !is_path;
@@ -385,10 +385,10 @@ fn named(word: &str, hosts: &Hosts) -> Option<Named> {
     }
 }
 
-/// The issue that `file:///…#issue-7` names, perhaps with punctuation behind it.
+/// The issue of `file:///…#issue-7`, possibly followed by punctuation.
 fn local_issue(address: &str, rest: &str, hosts: &Hosts) -> Option<IssueId> {
     let number = number(rest.strip_prefix(ISSUE_SUFFIX)?)?;
-    // A path of this machine is named by its `file:` address alone.
+    // A path of this machine is a reference only as a `file:` address.
     if !address.contains("://") {
         return None;
     }
@@ -398,7 +398,7 @@ fn local_issue(address: &str, rest: &str, hosts: &Hosts) -> Option<IssueId> {
     }
 }
 
-/// The number that a text begins with, unless it goes on as a word.
+/// The number at the start of a text, unless the word continues after it.
 fn number(text: &str) -> Option<u64> {
     let end = text
         .find(|c: char| !c.is_ascii_digit())
@@ -436,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn nine_words_close_and_nothing_else_does() {
+    fn nine_keywords_close_and_no_other_word_does() {
         for word in CLOSING {
             assert_eq!(closed(&format!("It {word} #7.")), [7], "{word}");
         }
@@ -468,7 +468,7 @@ mod tests {
     }
 
     #[test]
-    fn mention_words_of_relation_are_read() {
+    fn relating_phrases_are_recognised() {
         let related = |text: &str| -> Vec<bool> {
             let found = mentions(text, &Hosts::builtin(), &mut Vec::new());
             found.iter().map(|m| m.relates && !m.closes).collect()
@@ -498,7 +498,7 @@ mod tests {
     }
 
     #[test]
-    fn tickets_are_keys_outside_of_code() {
+    fn ticket_keys_outside_of_code_are_found() {
         let found = |text: &str| -> Vec<String> {
             let of = |t: Ticket| match (t.closes, t.relates) {
                 (true, _) => format!("closes {}", t.key),
@@ -521,7 +521,7 @@ mod tests {
     }
 
     #[test]
-    fn names_in_prose() {
+    fn references_in_prose_are_found() {
         for (text, found) in [
             (
                 "see #7, (#8) and [#9]; **#10**",
@@ -569,7 +569,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_is_said_once_and_all_that_is_closed_counts() {
+    fn mentions_above_limit_warn_once_and_still_close() {
         let mut said = Vec::new();
         let many = "#1 ".repeat(MOST);
         let mut found = |text: &str| mentions(text, &Hosts::builtin(), &mut said).len();
@@ -582,7 +582,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_nothing() {
+    fn text_without_references_yields_nothing() {
         for text in [
             "`#7` ``a ` #7``",
             "```\n#7\n```",
@@ -607,7 +607,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_of_the_own_repository_under_any_name() {
+    fn own_repository_is_recognised_under_any_name() {
         let own = match locator::parse("octo/tools", &Hosts::builtin())
             .unwrap()
             .locator
@@ -629,7 +629,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_read(text in "(?s).{0,200}") {
+        fn arbitrary_text_yields_positive_numbers(text in "(?s).{0,200}") {
             for mention in mentions(&text, &Hosts::builtin(), &mut Vec::new()) {
                 if let Named::Number(n) = mention.named {
                     prop_assert!(n > 0);
@@ -638,7 +638,7 @@ mod tests {
         }
 
         #[test]
-        fn tickets_of_any_text_are_read(text in "(?s).{0,200}") {
+        fn arbitrary_text_yields_well_formed_tickets(text in "(?s).{0,200}") {
             for ticket in tickets(&text, ticket_key) {
                 prop_assert_eq!(ticket_key(&ticket.key), Some(ticket.key.as_str()));
                 prop_assert!(text.contains(&ticket.key));
@@ -646,12 +646,12 @@ mod tests {
         }
 
         #[test]
-        fn a_fence_names_nothing(text in "[^`]{0,200}") {
+        fn code_fence_has_no_references(text in "[^`]{0,200}") {
             prop_assert_eq!(of(&format!("```\n{text}\n```\n")), Vec::<String>::new());
         }
 
         #[test]
-        fn a_number_in_prose_is_found(n in 1_u64..1_000_000, word in "[xyz]{1,8}") {
+        fn number_in_prose_is_found(n in 1_u64..1_000_000, word in "[xyz]{1,8}") {
             prop_assert_eq!(of(&format!("{word} #{n} {word}")), vec![format!("#{n}")]);
         }
     }

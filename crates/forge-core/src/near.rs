@@ -1,20 +1,20 @@
-//! "Did you mean": the names that are close to one that does not exist.
+//! "Did you mean": existing names similar to a missing one.
 
 use crate::{Action, Param};
 
-/// At most this many are worth reading.
+/// Maximum number of suggestions.
 const MOST: usize = 3;
-/// A list of at most this many names is shown whole.
+/// Maximum length of a list that a hint shows in full.
 const FEW: usize = 12;
-/// From this many letters on, being a part of a name is no accident.
+/// Minimum length of a word for suggesting names that contain it.
 const PART: usize = 3;
-/// Longer words are cut for the comparison, which takes time by the square of their length.
+/// Words are cut to this length, because comparison takes quadratic time.
 const COMPARED: usize = 128;
 
-/// The candidates that `word` was probably meant to be, nearest first, at most three.
+/// The candidates that `word` probably means, nearest first, at most three.
 ///
-/// Near is: equal without regard to case, at most one letter in three wrong, missing, extra or
-/// swapped with its neighbour, or a longer name that `word` (of three letters or more) is a part of.
+/// Similar are names that are equal ignoring case, have at most one wrong, missing, extra or
+/// swapped letter in three, or contain `word` (of three letters or more).
 #[must_use]
 pub fn near<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let word = lowercase(word);
@@ -28,7 +28,7 @@ pub fn near<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Ve
                 return Some((name_length - length, candidate));
             }
             let allowed = length.max(name_length).div_ceil(3).min(length);
-            // The distance is at least the difference of the lengths.
+            // The distance is at least the difference in length.
             if length.abs_diff(name_length) > allowed {
                 return None;
             }
@@ -44,7 +44,7 @@ pub fn near<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Ve
         .collect()
 }
 
-/// `near` as the end of a sentence: `did you mean 'a', 'b' or 'c'?`.
+/// The suggestions as the end of a sentence: `did you mean 'a', 'b' or 'c'?`.
 #[must_use]
 pub fn did_you_mean<'a>(
     word: &str,
@@ -59,9 +59,8 @@ pub fn did_you_mean<'a>(
     })
 }
 
-/// The hint for a name that does not exist: those of `known` that are near it, and all of them when
-/// they are few; the first ones where they are many, and none is near. `what` is their plural, such
-/// as `labels`.
+/// The hint for a missing name: similar names from `known`, and all names if there are few; the
+/// first ones if there are many and none is similar. `what` is their plural, such as `labels`.
 #[must_use]
 pub fn hint<'a>(word: &str, known: impl IntoIterator<Item = &'a str>, what: &str) -> String {
     let known: Vec<&str> = known.into_iter().collect();
@@ -80,7 +79,7 @@ pub fn hint<'a>(word: &str, known: impl IntoIterator<Item = &'a str>, what: &str
     }
 }
 
-/// The call that failed, with the name nearest to `word` in its place, whichever of `params` has it.
+/// The failed call with the nearest name in place of `word`, in whichever of `params` has it.
 #[must_use]
 pub fn corrected<'a>(
     params: &[Param],
@@ -93,7 +92,7 @@ pub fn corrected<'a>(
     Some(params.iter().fold(again, in_place))
 }
 
-/// Names come from users and forges.
+/// Names come from users and forges, so they are escaped.
 fn quoted(name: &str) -> String {
     format!("'{}'", crate::text::one_line(name))
 }
@@ -110,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn typing_errors_are_near_and_other_words_are_not() {
+    fn typos_are_near_and_other_words_are_not() {
         let labels = ["bug", "documentation", "enhancement", "good first issue"];
         for (typed, meant) in [
             ("Bug", "bug"),
@@ -128,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_is_first_and_there_are_at_most_three() {
+    fn near_names_are_sorted_and_at_most_three() {
         let names = ["color4", "colour", "color", "colors", "colr"];
         assert_eq!(near("color", names), ["color", "color4", "colors"]);
         assert_eq!(
@@ -139,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_of_a_name_is_near_it() {
+    fn part_of_a_name_is_near() {
         let branches = ["main", "feature/login", "feature/logout"];
         assert_eq!(near("login", branches), ["feature/login"]);
         assert!(near("in", ["feature/login"]).is_empty());
@@ -158,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn few_names_are_all_shown_and_many_are_not() {
+    fn few_names_are_listed_and_many_are_not() {
         let h = hint("bgu", ["bug", "docs"], "labels");
         assert_eq!(h, "did you mean 'bug'? the labels are 'bug', 'docs'");
         assert_eq!(hint("x", ["a\u{1b}b"], "labels"), "the labels are 'a␛b'");

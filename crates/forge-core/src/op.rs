@@ -1,4 +1,4 @@
-//! The operations, as data: name, effect, and what they need.
+//! The operations as data: name, effect, and needed capabilities.
 
 use crate::{
     Capability,
@@ -9,12 +9,12 @@ use crate::{
     },
 };
 
-/// Whether an operation changes anything.
+/// Whether an operation changes anything on the forge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// It reads.
+    /// Reads only.
     Read,
-    /// It writes.
+    /// Writes.
     Write,
 }
 
@@ -34,13 +34,13 @@ macro_rules! ops {
                 match self { $(Self::$variant => $name,)* }
             }
 
-            /// Whether it writes.
+            /// Whether the operation writes.
             #[must_use]
             pub const fn effect(self) -> Effect {
                 match self { $(Self::$variant => Effect::$effect,)* }
             }
 
-            /// The capability without which it cannot run, whatever its arguments.
+            /// The capability that the operation always needs, for any arguments.
             #[must_use]
             pub const fn capability(self) -> Option<Capability> {
                 match self { $(Self::$variant => $capability,)* }
@@ -174,9 +174,9 @@ ops! {
     LabelDelete = "label.delete", Write, Some(Capability::LabelEdit);
 }
 
-/// The capabilities that the arguments of a request need, beyond [`Op::capability`].
+/// The capabilities that a request's arguments need, beyond [`Op::capability`].
 pub(crate) trait Needs {
-    /// In the order in which they are reported.
+    /// The capabilities, in the order in which they are reported.
     fn needs(&self) -> Vec<Capability>;
 }
 
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_decide_what_a_merge_needs() {
+    fn merge_arguments_determine_needed_capabilities() {
         let req = MergeReq {
             method: Some(MergeMethod::Rebase),
             expected_head: Some("abc".into()),

@@ -1,4 +1,4 @@
-//! What a write returns: the value, and an honest word on who can see it.
+//! Result of a write: the value, and whether others can see it yet.
 
 use std::time::Duration;
 
@@ -6,31 +6,31 @@ use serde::{Serialize, Serializer};
 
 use crate::Hint;
 
-/// The answer to a write.
+/// Result of a write.
 #[derive(Clone, Debug, Serialize)]
 pub struct Outcome<T> {
-    /// The object as it is after the write.
+    /// The object after the write.
     pub value: T,
-    /// Whether the place that shows it has it.
+    /// Ingestion of the object by the index that shows it.
     pub ingestion: Ingestion,
-    /// What was asked for was so already; the first warning says what was found. What goes with it
-    /// (a comment, the deletion of a branch) may be done all the same: then the steps name it. Of a
-    /// merge [`Merge::already_merged`](crate::model::Merge::already_merged) says it.
+    /// The requested state existed before; the first warning describes it. Side effects (a comment,
+    /// the deletion of a branch) may still happen, and are then in `steps`. For a merge see
+    /// [`Merge::already_merged`](crate::model::Merge::already_merged).
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub already: bool,
-    /// It was so already, and nothing was written.
+    /// The requested state existed before and nothing was written.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unchanged: bool,
-    /// What was done, in order; on a partial failure, what was not done and how to finish.
+    /// Parts of the write, in order; after a partial failure, also those left to do.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<Step>,
-    /// What the caller should know although the write succeeded.
+    /// Warnings about a write that succeeded.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,
 }
 
 impl<T> Outcome<T> {
-    /// A write that the forge shows at once, without warnings.
+    /// A write without warnings that the forge shows at once.
     pub fn immediate(value: T) -> Self {
         Self {
             value,
@@ -42,7 +42,7 @@ impl<T> Outcome<T> {
         }
     }
 
-    /// Nothing had to be written, because `value` was so already.
+    /// A write that was unnecessary, because `value` was current already.
     pub fn unchanged(value: T, warning: Warning) -> Self {
         Self {
             already: true,
@@ -58,21 +58,20 @@ impl<T> Outcome<T> {
         self
     }
 
-    /// Adds steps. With one that was done, something was written.
+    /// Adds steps. A step that was done means that something was written.
     pub fn add_steps(&mut self, steps: impl IntoIterator<Item = Step>) {
         self.steps.extend(steps);
         self.unchanged &= !self.steps.iter().any(|step| step.done);
     }
 
-    /// The steps that were done although what was asked for was so already, with commas between
-    /// them; `None` where there is none.
+    /// The steps done although the requested state existed before, separated by commas, or `None`.
     pub fn done_all_the_same(&self) -> Option<String> {
         let done = self.steps.iter().filter(|step| step.done);
         let done: Vec<&str> = done.map(|step| step.name.as_str()).collect();
         (self.already && !done.is_empty()).then(|| done.join(", "))
     }
 
-    /// Keeps all but the value.
+    /// Replaces the value and keeps the rest.
     pub fn map<U>(self, f: impl FnOnce(T) -> U) -> Outcome<U> {
         Outcome {
             value: f(self.value),
@@ -85,38 +84,38 @@ impl<T> Outcome<T> {
     }
 }
 
-/// Whether a written record has reached the place that shows it.
+/// Ingestion of a written record by the index.
 ///
 /// The five words are the same in Rust, JSON, MCP and docs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum Ingestion {
-    /// The place that shows it has it.
+    /// The forge itself shows the object.
     Immediate,
     /// An index shows it, with the same content.
     Confirmed {
-        /// Which index.
+        /// Name of the index.
         by: String,
-        /// How long it took, in milliseconds.
+        /// Time until the record appeared, in milliseconds.
         #[serde(rename = "after_ms", serialize_with = "millis")]
         after: Duration,
     },
-    /// Nothing shows it yet, and nothing says that it never will.
+    /// No index shows the record yet, and nothing rules out that one will.
     Pending {
-        /// The record's at-uri; `None` where none is known to be written: what was done before it
-        /// stands, and a warning says how to finish.
+        /// The record's at-uri; `None` if the record is not known to be written: earlier steps
+        /// remain, and a warning says how to finish.
         #[serde(skip_serializing_if = "Option::is_none")]
         uri: Option<String>,
-        /// How long was waited, in milliseconds.
+        /// Waiting time so far, in milliseconds.
         #[serde(rename = "waited_ms", serialize_with = "millis")]
         waited: Duration,
     },
-    /// It is stored (or deleted), and this appview does not ingest its collection.
+    /// The record is stored (or deleted), but this appview does not ingest its collection.
     PdsOnly {
-        /// What to do instead.
+        /// The alternative.
         instead: String,
     },
-    /// The index drops it, for a reason that can be proved.
+    /// The index drops the record for a provable reason.
     Ineffective {
         /// The record's at-uri.
         uri: String,
@@ -138,7 +137,7 @@ impl Ingestion {
         }
     }
 
-    /// The word for two writes that belong together: that of the one which fewer can see.
+    /// Combines two writes that belong together: the one that fewer readers can see wins.
     #[must_use]
     pub fn worse(self, other: Self) -> Self {
         let rank = |ingestion: &Self| match ingestion {
@@ -160,24 +159,24 @@ fn millis<S: Serializer>(d: &Duration, s: S) -> Result<S::Ok, S::Error> {
     s.serialize_u64(u64::try_from(d.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// One part of a write that has several.
+/// One step of a write with several.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Step {
-    /// What it is, in a few words: `merge`, `delete head branch`.
+    /// Name in a few words: `merge`, `delete head branch`.
     pub name: String,
-    /// Whether it was done.
+    /// The step was done.
     pub done: bool,
 }
 
-/// Something a caller should know although the call succeeded.
+/// A warning about a call that succeeded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Warning {
-    /// What happened and why.
+    /// Cause and effect.
     pub message: String,
-    /// What to do next.
+    /// Recovery.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<Hint>,
-    /// The part of the answer that is incomplete because of it: a field of the model.
+    /// The part of the answer that is incomplete because of this: a field of the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub section: Option<&'static str>,
 }
@@ -199,18 +198,18 @@ impl Warning {
         self
     }
 
-    /// Adds what to do next.
+    /// Adds a recovery.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<Hint>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// The warnings of a list's rows that are not in `told`, each once, in the order of the rows.
-    /// One that not all rows have says which ones do, three of them at most; one whose hint is
-    /// another in each row has none.
+    /// Warnings of a list's rows, without those in `told`, each once, in the order of the rows. A
+    /// warning of only some rows names them, three at most; a hint that differs between rows is
+    /// dropped.
     ///
-    /// A row is its name and its warnings.
+    /// Each row has a name and warnings.
     #[must_use]
     pub fn of_rows<'a>(
         rows: impl IntoIterator<Item = (String, &'a [Self])>,
@@ -250,7 +249,7 @@ impl Warning {
     }
 }
 
-/// The first of so many names, and how many there are besides.
+/// The first few names, and the number of the others.
 fn few(names: &[String], count: usize) -> String {
     const MOST: usize = 3;
     let shown: Vec<&str> = names.iter().take(MOST).map(String::as_str).collect();
@@ -266,7 +265,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_done_all_the_same_is_named_and_is_a_change() {
+    fn unchanged_outcome_with_done_step_is_a_change() {
         let step = |name: &str, done| Step {
             name: name.to_owned(),
             done,
@@ -285,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_writes_the_worse_word_is_told() {
+    fn worse_keeps_the_less_visible_write() {
         let confirmed = || Ingestion::Confirmed {
             by: "index".into(),
             after: Duration::ZERO,
@@ -312,13 +311,13 @@ mod tests {
             assert_eq!(better.clone().worse(worse.clone()), *worse);
             assert_eq!(worse.clone().worse(better.clone()), *worse);
         }
-        // Of two that are alike the first is told.
+        // Of two equal verdicts the first is kept.
         let first = pending("at://x").worse(pending("at://y"));
         assert_eq!(first, pending("at://x"));
     }
 
     #[test]
-    fn warnings_of_rows_are_told_once_with_the_rows_that_have_them() {
+    fn shared_row_warnings_are_merged_with_row_names() {
         let (all, some, told) = (
             Warning::new("as indexed"),
             Warning::new("no labels").with_hint("try again"),

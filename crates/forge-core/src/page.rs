@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
 
-/// Which page, and how long.
+/// Position and size of a requested page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PageReq {
-    /// At most so many items, at least 1.
+    /// Maximum number of items, at least 1.
     pub limit: usize,
-    /// Where the page before ended; `None` for the first.
+    /// End of the previous page; `None` for the first page.
     pub cursor: Option<Cursor>,
 }
 
@@ -34,7 +34,7 @@ impl PageReq {
         }
     }
 
-    /// The position of its cursor; `None` for the first page.
+    /// The position in the cursor; `None` for the first page.
     ///
     /// # Errors
     /// As [`Cursor::position`].
@@ -49,25 +49,25 @@ impl PageReq {
 pub struct Page<T> {
     /// The items, in the order of the query.
     pub items: Vec<T>,
-    /// Where the next page starts; `None` when this is the last.
+    /// Start of the next page; `None` on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<Cursor>,
-    /// How many there are in all, where the forge says so without further work.
+    /// Total number of items, if the forge returns it without further work.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total: Option<u64>,
-    /// How many candidates were looked at to fill the page, where filters run on our side.
+    /// Number of candidates examined to fill the page, where filters run on our side.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scanned: Option<u64>,
-    /// Who answered, where several can: `the index at api.tangled.org`.
+    /// The service that answered, where several can: `the index at api.tangled.org`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// What could not be read; the rest of the page is right.
+    /// Items that could not be read; the rest of the page is valid.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<crate::Warning>,
 }
 
 impl<T> Page<T> {
-    /// A page that is all there is.
+    /// A page that contains all items.
     #[must_use]
     pub fn complete(items: Vec<T>) -> Self {
         let total = Some(items.len() as u64);
@@ -82,10 +82,10 @@ impl<T> Page<T> {
     }
 }
 
-/// An opaque position, bound to the query that made it: with another query it is refused.
+/// An opaque position, bound to its query: any other query refuses it.
 ///
-/// The text is `<scheme>:<hash of the query, hex>:<position>`; only the backend that made it reads
-/// the position.
+/// The text is `<scheme>:<hash of the query, hex>:<position>`; only the backend that created it
+/// parses the position.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Cursor(String);
@@ -97,13 +97,13 @@ impl Cursor {
         Self(format!("{scheme}:{:016x}:{position}", fingerprint(query)))
     }
 
-    /// Takes a cursor from a caller; it is checked where it is used.
+    /// Wraps a caller's text as a cursor; validation happens on use.
     #[must_use]
     pub fn from_text(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// The text to hand out.
+    /// The text for callers.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -112,7 +112,7 @@ impl Cursor {
     /// The position, if this cursor belongs to `scheme` and `query`.
     ///
     /// # Errors
-    /// `invalid_input` when it is of another backend, of another query, or no cursor at all.
+    /// `invalid_input` for a cursor of another backend or query, or a malformed one.
     pub fn position(&self, scheme: &str, query: &impl Hash) -> Result<&str> {
         let refused = |why: &str| {
             Error::invalid("cursor", format!("cursor '{}' {why}", self.0))
@@ -133,8 +133,8 @@ impl Cursor {
     }
 }
 
-/// A fingerprint of a value: FNV-1a. Cursors and versions must mean the same in every build, which
-/// `DefaultHasher` does not promise.
+/// FNV-1a hash of a value. Cursors and versions must mean the same in every build, which
+/// `DefaultHasher` does not guarantee.
 #[must_use]
 pub fn fingerprint(query: &impl Hash) -> u64 {
     struct Fnv(u64);
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cursor_is_bound_to_its_query() {
+    fn cursor_of_another_query_is_refused() {
         let c = Cursor::new("local", &("open", 1), "a:b");
         assert_eq!(c.position("local", &("open", 1)).unwrap(), "a:b");
         assert!(c.position("local", &("closed", 1)).is_err());

@@ -1,5 +1,5 @@
-//! Filters of a list, for backends that match on our side: the fields of a query, and words and
-//! qualifiers in GitHub's search syntax.
+//! Filters of a list, for backends that match on our side: query fields, and words and qualifiers
+//! in GitHub's search syntax.
 
 use crate::{
     Error, Result,
@@ -7,7 +7,7 @@ use crate::{
     near, text,
 };
 
-/// The qualifiers, as a message lists them.
+/// The qualifiers, as error messages list them.
 const QUALIFIERS: [&str; 11] = [
     "author",
     "assignee",
@@ -22,38 +22,38 @@ const QUALIFIERS: [&str; 11] = [
     "number",
 ];
 
-/// What a filter looks at of a pull request. Of what no term asks for, nothing need be known.
+/// The fields of a pull request that filters use. Fields without a term may be left empty.
 #[derive(Clone, Debug)]
 pub struct Candidate<'a> {
-    /// Its number, where it has one.
+    /// Number, if it has one.
     pub number: Option<u64>,
-    /// Its title.
+    /// Title.
     pub title: &'a str,
-    /// Its description.
+    /// Description.
     pub description: &'a str,
-    /// Its author's login.
+    /// Author's login.
     pub author: &'a str,
-    /// The logins of its assignees ([`Filter::needs_assignees`]).
+    /// Logins of the assignees ([`Filter::needs_assignees`]).
     pub assignees: Vec<&'a str>,
-    /// The names of its labels ([`Filter::needs_labels`]).
+    /// Names of the labels ([`Filter::needs_labels`]).
     pub labels: Vec<&'a str>,
-    /// Its base branch.
+    /// Base branch.
     pub base: &'a str,
-    /// Its head branch.
+    /// Head branch.
     pub head: &'a str,
-    /// Its state.
+    /// State.
     pub state: PrState,
     /// Whether it is a draft.
     pub draft: bool,
-    /// What its reviews add up to ([`Filter::needs_reviews`] for this and what follows).
+    /// Combined decision of the reviews ([`Filter::needs_reviews`], as for the next two fields).
     pub decision: Option<ReviewDecision>,
-    /// Whether anybody has reviewed it.
+    /// Whether there is any review.
     pub reviewed: bool,
-    /// Whose reviews are requested.
+    /// Logins of requested reviewers.
     pub pending_reviewers: Vec<&'a str>,
 }
 
-/// Which pull requests a list shows.
+/// Selects the pull requests that a list shows.
 #[derive(Clone, Debug)]
 pub struct Filter {
     state: StateFilter,
@@ -68,11 +68,11 @@ struct Term {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Test {
-    /// In title or description; lower case.
+    /// In title or description, ignoring case.
     Word(String),
     Author(String),
     Assignee(String),
-    /// Any of them.
+    /// At least one of these labels.
     Label(Vec<String>),
     Base(String),
     Head(String),
@@ -81,7 +81,7 @@ enum Test {
     Review(Decision),
     ReviewRequested(String),
     Number(u64),
-    /// `is:pr`: all are.
+    /// `is:pr`: always true.
     Anything,
 }
 
@@ -90,7 +90,7 @@ enum Decision {
     Approved,
     ChangesRequested,
     None,
-    /// Of what requires a review and has none.
+    /// A review is required and missing.
     Required,
 }
 
@@ -98,7 +98,7 @@ impl Filter {
     /// The filter of `query`.
     ///
     /// # Errors
-    /// `invalid_input` for a search that cannot be understood.
+    /// `invalid_input` for a malformed search.
     pub fn of(query: &PullQuery) -> Result<Self> {
         let mut terms = query
             .search
@@ -106,7 +106,7 @@ impl Filter {
             .map(parse)
             .transpose()?
             .unwrap_or_default();
-        // What a search says of the state stands in the place of the default.
+        // A state in the search replaces the default state.
         let says_state = |t: &Term| matches!(t.test, Test::Is(_));
         let state = match query.state {
             StateFilter::Open if terms.iter().any(says_state) => StateFilter::All,
@@ -137,7 +137,7 @@ impl Filter {
             add(Test::Draft(draft));
         }
         terms.retain(|t| t.negated || t.test != Test::Anything);
-        // Open ones are in the index, so a list of them need not read the others.
+        // Open pull requests are in the index, so listing them reads no others.
         let only_open = |t: &Term| !t.negated && t.test == Test::Is(PrState::Open);
         let state = if state == StateFilter::All && terms.iter().any(only_open) {
             StateFilter::Open
@@ -147,45 +147,45 @@ impl Filter {
         Ok(Self { state, terms })
     }
 
-    /// The states that it shows at most.
+    /// A superset of the states that the filter shows.
     #[must_use]
     pub fn state(&self) -> StateFilter {
         self.state
     }
 
-    /// Whether it drops some of those in its state.
+    /// Whether the filter drops pull requests in its state.
     #[must_use]
     pub fn is_narrow(&self) -> bool {
         !self.terms.is_empty() || matches!(self.state, StateFilter::Closed | StateFilter::Merged)
     }
 
-    /// Whether it asks for labels.
+    /// Whether a term tests labels.
     #[must_use]
     pub fn needs_labels(&self) -> bool {
         let asks = |t: &Term| matches!(t.test, Test::Label(_));
         self.terms.iter().any(asks)
     }
 
-    /// Whether it asks for assignees.
+    /// Whether a term tests assignees.
     #[must_use]
     pub fn needs_assignees(&self) -> bool {
         let asks = |t: &Term| matches!(t.test, Test::Assignee(_));
         self.terms.iter().any(asks)
     }
 
-    /// Whether it asks for reviews or requests for them.
+    /// Whether a term tests reviews or review requests.
     #[must_use]
     pub fn needs_reviews(&self) -> bool {
         let asks = |t: &Term| matches!(t.test, Test::Review(_) | Test::ReviewRequested(_));
         self.terms.iter().any(asks)
     }
 
-    /// The logins that it names, `@me` among them, for the caller to put others in their place.
+    /// The logins in the filter, including `@me`, for the caller to replace.
     pub fn logins_mut(&mut self) -> impl Iterator<Item = &mut String> {
         self.terms.iter_mut().filter_map(Term::login_mut)
     }
 
-    /// Whether it shows `pull`.
+    /// Whether the filter shows `pull`.
     #[must_use]
     pub fn matches(&self, pull: &Candidate<'_>) -> bool {
         self.state.shows(pull.state) && self.terms.iter().all(|t| t.test.matches(pull) != t.negated)
@@ -201,7 +201,7 @@ impl Term {
     }
 }
 
-/// Whether two logins, or two names of labels, are the same.
+/// Whether two logins, or two label names, are the same.
 #[must_use]
 pub fn same_login(a: &str, b: &str) -> bool {
     a.to_lowercase() == b.to_lowercase()
@@ -222,7 +222,7 @@ impl Test {
             }
             Self::Base(branch) => pull.base == branch,
             Self::Head(branch) => pull.head == branch,
-            // As on GitHub, merged ones are closed ones too.
+            // As on GitHub, merged pull requests are closed, too.
             Self::Is(PrState::Closed) => pull.state != PrState::Open,
             Self::Is(state) => pull.state == *state,
             Self::Draft(draft) => pull.draft == *draft,
@@ -248,13 +248,13 @@ fn parse(search: &str) -> Result<Vec<Term>> {
     words(search)?.into_iter().map(term).collect()
 }
 
-/// A word of a search, and where in it the first quote was.
+/// A word of a search, and the offset of its first quote.
 struct Word {
     text: String,
     quoted_from: Option<usize>,
 }
 
-/// Splits at space outside of quotes, which are dropped.
+/// Splits at spaces outside of quotes, which are dropped.
 fn words(search: &str) -> Result<Vec<Word>> {
     let mut all = Vec::new();
     let mut word = Word {
@@ -305,7 +305,7 @@ fn term(word: Word) -> Result<Term> {
     let colon = text
         .find(':')
         .filter(|at| word.quoted_from.is_none_or(|quote| at + skipped < quote))
-        // "http://x" and "a: b" are words.
+        // "http://x" and "a: b" are words, not qualifiers.
         .filter(|at| !text.get(at + 1..).unwrap_or_default().starts_with("//"));
     let Some((key, value)) = colon.and_then(|at| text.split_at_checked(at)) else {
         return Ok(Term {
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn words_and_qualifiers() {
+    fn words_and_qualifiers_are_matched() {
         let open = Candidate {
             labels: vec!["Bug", "good first issue"],
             ..pull()
@@ -462,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_in_the_search_stands_in_the_place_of_the_default() {
+    fn search_state_replaces_default_state() {
         let merged = Candidate {
             state: PrState::Merged,
             ..pull()
@@ -479,7 +479,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_asks_for_is_known_beforehand() {
+    fn filter_reports_needed_fields() {
         let query = PullQuery {
             author: Some("@me".into()),
             ..PullQuery::default()
@@ -497,7 +497,7 @@ mod tests {
     }
 
     #[test]
-    fn what_says_nothing_is_refused_with_what_would() {
+    fn invalid_search_is_refused_with_suggestion() {
         let e = parse("auhtor:x").unwrap_err();
         assert!(
             e.hint()

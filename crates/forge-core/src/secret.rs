@@ -1,17 +1,17 @@
 use std::fmt;
 
-/// A credential: its text is reachable by [`Secret::expose`] alone, and no formatting shows it.
+/// A credential: only [`Secret::expose`] returns its text, and no formatting prints it.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Secret(String);
 
 impl Secret {
-    /// Keeps `text`.
+    /// Wraps `text`.
     #[must_use]
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// The text, for the one place that puts it into a header.
+    /// The text, for the one place that writes it into a header.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_formatting_shows_it() {
+    fn secret_is_hidden_by_all_formatting() {
         let s = Secret::new("canary");
         assert!(!format!("{s} {s:?} {s:#?}").contains("canary"));
         assert_eq!(s.expose(), "canary");

@@ -2,20 +2,20 @@ use std::{future::Future, time::Duration};
 
 use crate::Result;
 
-/// GitHub works out whether a merge is possible after it was first asked; these are the pauses
-/// before it is asked again.
+/// GitHub computes mergeability only after the first request for it; these are the pauses before
+/// the retries.
 const PAUSES: [Duration; 3] = [
     Duration::from_secs(1),
     Duration::from_secs(2),
     Duration::from_secs(4),
 ];
 
-/// Reads a pull request again until the forge knows whether it can be merged, or for seven seconds.
+/// Rereads a pull request until the forge knows its mergeability, for at most seven seconds.
 ///
-/// `first` is what was read before. `pause` is called before each repetition, with its number from 1.
+/// `first` is the previous read. `pause` is called before each retry with its number, from 1.
 ///
 /// # Errors
-/// Those of `read`.
+/// Errors of `read`.
 pub async fn settle_mergeability<T, R, P>(
     first: T,
     is_unknown: impl Fn(&T) -> bool,
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn mergeability_is_read_until_known_or_four_times() {
+    async fn mergeability_is_read_at_most_four_times() {
         for (known_at, wanted) in [(0, &[][..]), (2, &[1, 2][..]), (9, &[1, 2, 4][..])] {
             let paused = RefCell::new(Vec::new());
             let found = settle_mergeability(

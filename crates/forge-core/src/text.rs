@@ -1,7 +1,7 @@
-//! Text from a forge is untrusted: a title can hold terminal escapes that rewrite the screen, and
-//! characters that reorder or hide what a person reads.
+//! Sanitises untrusted text from forges: a title can contain terminal escapes that rewrite the
+//! screen, and characters that reorder or hide text.
 //!
-//! [`neutralise`] makes such characters visible and leaves all other text alone:
+//! [`neutralise`] makes such characters visible and leaves all other text unchanged:
 //!
 //! | character | shown as |
 //! |---|---|
@@ -10,16 +10,16 @@
 //! | C1 controls | `<U+009B>` |
 //! | controls of the writing direction (U+061C, U+200E/F, U+202A–202E, U+2066–2069) | `<U+202E>` |
 //! | characters without a width (U+200B, U+2060–2064, U+FEFF, U+00AD, fillers, tags U+E0000–E007F …) | `<U+200B>` |
-//! | joiners (U+200C/D) and variation selectors | unchanged behind the letter or emoji that they change, else `<U+200D>` |
+//! | joiners (U+200C/D) and variation selectors | unchanged after the letter or emoji that they modify, else `<U+200D>` |
 //!
-//! Bytes that are not UTF-8 pass unchanged, because a diff of Latin-1 text must stay that diff. A
-//! terminal that reads UTF-8 shows them as replacement characters.
+//! Bytes that are not UTF-8 pass unchanged, because a diff of Latin-1 text must stay valid. A UTF-8
+//! terminal shows them as replacement characters.
 
 use std::{borrow::Cow, io::Write as _};
 
-/// Makes the control and invisible characters of a text visible, see the module.
+/// Makes control and invisible characters visible; see the module.
 ///
-/// The result neutralises to itself.
+/// The function is idempotent.
 #[must_use]
 pub fn neutralise(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_suspect) {
@@ -32,8 +32,8 @@ pub fn neutralise(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// [`neutralise`] for one line: every run of white space, line breaks included, becomes one space,
-/// and none is left at the ends.
+/// [`neutralise`] for one line: every run of white space, including line breaks, becomes one space,
+/// and the ends are trimmed.
 #[must_use]
 pub fn one_line(text: &str) -> Cow<'_, str> {
     let mut joined = String::with_capacity(text.len());
@@ -63,17 +63,17 @@ pub fn neutralise_bytes(bytes: &[u8]) -> Cow<'_, [u8]> {
     }
 }
 
-/// Whether bytes hold something that a terminal obeys: ESC, or a C1 control in UTF-8 that begins
-/// or ends a control sequence (DCS, SOS, CSI, ST, OSC, PM, APC).
+/// Whether bytes contain a terminal escape: ESC, or a C1 control in UTF-8 that begins or ends a
+/// control sequence (DCS, SOS, CSI, ST, OSC, PM, APC).
 #[must_use]
 pub fn has_terminal_escapes(bytes: &[u8]) -> bool {
     let c1 = |pair: &[u8]| matches!(pair, [0xC2, 0x90 | 0x98 | 0x9B | 0x9C | 0x9D | 0x9E | 0x9F]);
     bytes.contains(&0x1B) || bytes.windows(2).any(c1)
 }
 
-/// A text without the characters that [`neutralise`] would make visible, and how many they were:
-/// for readers that are no terminal, such as a model, which markers in the middle of words would
-/// mislead. Tabs, line breaks and carriage returns stay.
+/// Removes the characters that [`neutralise`] makes visible, and returns their number: for readers
+/// such as a model, which visible markers in the middle of words would mislead. Tabs, line breaks
+/// and carriage returns stay.
 #[must_use]
 pub fn strip_hidden(text: &str) -> (Cow<'_, str>, usize) {
     if !text.chars().any(|c| c != '\r' && is_suspect(c)) {
@@ -89,7 +89,7 @@ pub fn strip_hidden(text: &str) -> (Cow<'_, str>, usize) {
                 return true;
             }
             let (shown, before) = neutraliser.judge(*c);
-            // What is taken away does not come between its neighbours.
+            // A removed character does not change how its neighbours combine.
             if shown {
                 neutraliser.before = before;
             } else {
@@ -101,8 +101,8 @@ pub fn strip_hidden(text: &str) -> (Cow<'_, str>, usize) {
     (Cow::Owned(kept), hidden)
 }
 
-/// A text without the sequences that colour a terminal or move its cursor (`ESC [ … letter`), such as
-/// those of a log. An ESC alone stays; see [`neutralise`].
+/// Removes the sequences that colour a terminal or move its cursor (`ESC [ … letter`), as in logs.
+/// A lone ESC stays; see [`neutralise`].
 #[must_use]
 pub fn strip_ansi(text: &str) -> String {
     let mut parts = text.split("\u{1b}[");
@@ -114,7 +114,7 @@ pub fn strip_ansi(text: &str) -> String {
     out
 }
 
-/// The first `max` characters of a text, and how many were dropped behind them.
+/// The first `max` characters of a text, and the number of dropped ones.
 #[must_use]
 pub fn truncate_chars(text: &str, max: usize) -> (Cow<'_, str>, usize) {
     match text.char_indices().nth(max) {
@@ -136,32 +136,32 @@ fn neutralise_all(bytes: &[u8]) -> Vec<u8> {
 
 /// [`neutralise_bytes`] for a stream, chunk by chunk.
 ///
-/// A character that is split between two chunks is held back until the rest of it comes, and so
-/// is a carriage return at the end of a chunk; [`Self::finish`] writes what is left. The result
-/// does not depend on where the chunks are cut.
+/// A character split between two chunks, and a carriage return at the end of a chunk, are held back
+/// until the next chunk; [`Self::finish`] writes the rest. The result does not depend on where the
+/// chunks are cut.
 #[derive(Debug, Default)]
 pub struct Neutraliser {
-    /// The beginning of a character, at most three bytes.
+    /// The first bytes of a character, at most three.
     held: Vec<u8>,
-    /// A carriage return waits for what follows it.
+    /// Whether a carriage return waits for the next byte.
     carriage_return: bool,
     before: Before,
 }
 
-/// What was written last, as far as it decides on a joiner or a variation selector.
+/// The previous character, as far as it matters for a joiner or a variation selector.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Before {
-    /// Nothing that takes one: ASCII, a line's beginning, something made visible.
+    /// No modifier may follow: ASCII, the beginning of a line, a character made visible.
     #[default]
     Plain,
     /// A digit, `#` or `*`, which U+FE0F makes a keycap.
     Keycap,
     /// A letter or an emoji.
     Letter,
-    /// A variation selector. A joiner may follow, another selector may not: a row of them can
+    /// A variation selector. A joiner may follow, but no second selector: a row of selectors can
     /// carry hidden text.
     Selector,
-    /// A joiner. Neither may follow.
+    /// A joiner. Neither joiner nor selector may follow.
     Joiner,
 }
 
@@ -172,7 +172,7 @@ impl Neutraliser {
         Self::default()
     }
 
-    /// Takes a chunk and appends what can be written of it.
+    /// Processes a chunk and appends the output to `out`.
     pub fn push(&mut self, chunk: &[u8], out: &mut Vec<u8>) {
         let joined;
         let mut rest = if self.held.is_empty() {
@@ -202,7 +202,7 @@ impl Neutraliser {
         }
     }
 
-    /// Writes what was held back, and begins anew.
+    /// Writes bytes that were held back, and resets the state.
     pub fn finish(&mut self, out: &mut Vec<u8>) {
         let held = std::mem::take(&mut self.held);
         if held.is_empty() {
@@ -252,7 +252,7 @@ impl Neutraliser {
         }
     }
 
-    /// Whether a character may be written as it is, and what it is to its successor.
+    /// Whether a character may be written unchanged, and the state after it.
     fn judge(&self, c: char) -> (bool, Before) {
         match c {
             '0'..='9' | '#' | '*' => (true, Before::Keycap),
@@ -261,7 +261,7 @@ impl Neutraliser {
                 Before::Letter | Before::Selector => (true, Before::Joiner),
                 Before::Plain | Before::Keycap | Before::Joiner => (false, Before::Plain),
             },
-            // Text or emoji style.
+            // Text or emoji presentation.
             '\u{FE0E}' | '\u{FE0F}' => match self.before {
                 Before::Keycap | Before::Letter => (true, Before::Selector),
                 Before::Plain | Before::Selector | Before::Joiner => (false, Before::Plain),
@@ -277,22 +277,22 @@ impl Neutraliser {
     }
 }
 
-/// Whether a character is always, or in some places, made visible.
+/// Whether a character is made visible always or in some positions.
 fn is_suspect(c: char) -> bool {
     matches!(c,
-        // Controls.
+        // Control characters.
         '\0'..='\u{8}' | '\u{B}'..='\u{1F}' | '\u{7F}'..='\u{9F}'
-        // Direction.
+        // Direction controls.
         | '\u{61C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}'
-        // No width, or a line break that only some programs see.
+        // Zero width, or a line break that only some programs see.
         | '\u{AD}' | '\u{34F}' | '\u{200B}' | '\u{2028}' | '\u{2029}' | '\u{2060}'..='\u{2065}'
         | '\u{206A}'..='\u{206F}' | '\u{FEFF}' | '\u{FFF9}'..='\u{FFFB}'
         // Fillers of Hangul, Khmer and Mongolian, and controls of musical notation.
         | '\u{115F}' | '\u{1160}' | '\u{3164}' | '\u{FFA0}' | '\u{17B4}' | '\u{17B5}'
         | '\u{180B}'..='\u{180F}' | '\u{1D173}'..='\u{1D17A}'
-        // Tags, and what is reserved next to them.
+        // Tags, and the reserved characters next to them.
         | '\u{E0000}'..='\u{E0FFF}'
-        // Allowed in their place.
+        // Allowed after certain characters.
         | '\u{200C}' | '\u{200D}' | '\u{FE00}'..='\u{FE0F}')
 }
 
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn what_people_write_is_unchanged() {
+    fn ordinary_text_is_unchanged() {
         for text in [
             "",
             "plain\ttext\nwith lines\r\nof both kinds\r\n",
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn what_hides_becomes_visible() {
+    fn hidden_characters_become_visible() {
         for (text, shown) in [
             ("\x1b[31mred\x1b[0m", "␛[31mred␛[0m"),
             ("\x1b]0;title\x07", "␛]0;title␇"),
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn what_hides_can_be_taken_away() {
+    fn hidden_characters_are_stripped() {
         for (text, kept, hidden) in [
             (
                 "Vec<T> a<b && c\r\n\t👩\u{200d}👧 1\u{fe0f}\u{20e3}",
@@ -395,7 +395,7 @@ mod tests {
             ("pass\u{200b}word\u{e0041}\u{ad}", Some("password"), 3),
             ("\x1b[31mred", Some("[31mred"), 1),
             ("pay\u{200d}pal", Some("paypal"), 1),
-            // A row of selectors can carry a message; the first one is the letter's own.
+            // A row of selectors can carry a message; the first one belongs to the letter.
             ("葛\u{e0100}\u{e0101}\u{e0102}", Some("葛\u{e0100}"), 2),
             ("👩\u{200b}\u{200d}👧", Some("👩\u{200d}👧"), 1),
         ] {
@@ -467,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn a_neutraliser_begins_anew_after_its_end() {
+    fn neutraliser_resets_after_finish() {
         let mut neutraliser = Neutraliser::new();
         let mut out = Vec::new();
         neutraliser.push("é".as_bytes(), &mut out);
@@ -477,7 +477,7 @@ mod tests {
         assert_eq!(out, "é<U+200D>".as_bytes());
     }
 
-    /// Characters and bytes at which the code decides something.
+    /// Characters and bytes at which the code branches.
     fn nasty() -> impl Strategy<Value = Vec<u8>> {
         let piece = prop_oneof![
             any::<char>().prop_map(|c| c.to_string().into_bytes()),
@@ -510,7 +510,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_escape_survives_and_twice_is_once(bytes in nasty()) {
+        fn neutralise_removes_escapes_and_is_idempotent(bytes in nasty()) {
             let once = neutralise_bytes(&bytes).into_owned();
             prop_assert!(!has_terminal_escapes(&once));
             prop_assert_eq!(neutralise_bytes(&once).into_owned(), once.clone());
@@ -539,7 +539,7 @@ mod tests {
         }
 
         #[test]
-        fn chunks_do_not_matter(bytes in nasty(), size in 1usize..5) {
+        fn neutraliser_output_is_independent_of_chunks(bytes in nasty(), size in 1usize..5) {
             let whole = neutralise_bytes(&bytes).into_owned();
             let mut neutraliser = Neutraliser::new();
             let mut out = Vec::new();

@@ -1,18 +1,18 @@
-//! Instants, as forges write them.
+//! Timestamps in the forms that forges use.
 
 use std::{fmt, str::FromStr, time::SystemTime};
 
 use chrono::{DateTime, FixedOffset, SecondsFormat, TimeZone, Utc};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// An instant with the offset it was written with. Ordered and compared by the instant alone.
+/// An instant with its original UTC offset. Order and equality ignore the offset.
 ///
-/// Text form: RFC 3339, `Z` for UTC, a fraction only where there is one.
+/// Text form: RFC 3339, `Z` for UTC, a fraction only if there is one.
 #[derive(Clone, Copy)]
 pub struct Timestamp(DateTime<FixedOffset>);
 
 impl Timestamp {
-    /// Now, in UTC, to the second (git's own precision).
+    /// The current time in UTC, to the second (git's own precision).
     #[must_use]
     pub fn now() -> Self {
         let secs = SystemTime::now()
@@ -34,7 +34,7 @@ impl Timestamp {
         self.0.timestamp()
     }
 
-    /// The calendar date in its own offset, `2026-11-21`.
+    /// The calendar date in the timestamp's own offset, `2026-11-21`.
     #[must_use]
     pub fn date(&self) -> String {
         self.0.format("%Y-%m-%d").to_string()

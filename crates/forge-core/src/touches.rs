@@ -1,22 +1,22 @@
-//! Which changed files a path, a directory or a glob names.
+//! Matches changed files against paths, directories and globs.
 
 use crate::{
     Error, Result, Warning, glob,
     model::{FileChange, PullQuery},
 };
 
-/// How many pull requests a backend looks into for one page of a list by changed files.
+/// Maximum number of pull requests examined for one page of a list by changed files.
 pub const MAX_TOUCH_SCAN: u64 = 300;
 
 /// Paths, directories and globs, relative to the top of the repository.
 ///
-/// A path names itself and, as a directory, all that is below it. A glob is one of
-/// [`glob::matches`]; one without a `/` also takes the name of a file in any directory.
+/// A path matches itself and, as a directory, everything below it. A glob follows
+/// [`glob::matches`]; without a `/` it also matches the file name in any directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathFilter(Vec<String>);
 
 impl PathFilter {
-    /// The filter of a query; `None` where it has none.
+    /// The filter of a query, if it has one.
     ///
     /// # Errors
     /// `invalid_input` (field `touches`) for a path that names no file below the repository's top.
@@ -27,7 +27,7 @@ impl PathFilter {
         }
     }
 
-    /// From what a person wrote: `./` before a path and `/` behind it say nothing.
+    /// Parses user input: a leading `./` and a trailing `/` are ignored.
     ///
     /// # Errors
     /// As [`Self::of`].
@@ -46,7 +46,7 @@ impl PathFilter {
         paths.collect::<Result<Vec<_>>>().map(Self)
     }
 
-    /// Whether it names a path.
+    /// Whether the filter matches `path`.
     #[must_use]
     pub fn matches(&self, path: &str) -> bool {
         let is_below = |dir: &str| {
@@ -58,14 +58,14 @@ impl PathFilter {
         all.any(|named| is_below(named) || is_glob(named) && glob::matches(named, path))
     }
 
-    /// Whether it names one of `files`, by its name or by the one that it had before.
+    /// Whether the filter matches one of `files`, by its path or its previous path.
     #[must_use]
     pub fn is_touched_by(&self, files: &[FileChange]) -> bool {
         let mut names = files.iter().flat_map(FileChange::names);
         names.any(|name| self.matches(name))
     }
 
-    /// What a page says that ended at [`MAX_TOUCH_SCAN`].
+    /// Warning for a page that stopped at [`MAX_TOUCH_SCAN`].
     #[must_use]
     pub fn scan_ended(&self) -> Warning {
         let paths = self.0.join(", ");
@@ -84,7 +84,7 @@ mod tests {
     use crate::model::FileStatus;
 
     #[test]
-    fn path_filter_takes_paths_directories_and_globs() {
+    fn path_filter_matches_paths_directories_and_globs() {
         for (named, path, is_match) in [
             ("src/a.rs", "src/a.rs", true),
             ("src/a.rs", "lib/src/a.rs", false),
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn path_filter_takes_the_previous_name() {
+    fn path_filter_matches_previous_path() {
         let renamed = FileChange {
             path: "new.rs".to_owned(),
             previous_path: Some("old.rs".to_owned()),

@@ -1,38 +1,38 @@
-//! Who chose a repository on this machine.
+//! Trust in a repository on this machine, by who chose it.
 
 use std::{
     collections::BTreeSet,
     sync::{Mutex, PoisonError},
 };
 
-/// Who chose a repository on this machine, and so whose programs git may start in it.
+/// Who chose a repository on this machine, which decides whose programs git may start in it.
 ///
-/// A repository's own configuration can name programs (hooks, filters, merge drivers, `core.sshCommand`
-/// and some thirty more), and a repository can be a stranger's work. The table of what runs is in
-/// `docs/git-processes.md`.
+/// A repository's own configuration can name programs (hooks, filters, merge drivers,
+/// `core.sshCommand` and some thirty more), and the repository may come from a stranger. The table
+/// of programs that may run is in `docs/git-processes.md`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Trust {
     /// An agent, a remote or another repository's configuration named the path. Git starts no program
     /// of the repository, and a bare repository is not opened.
     Guarded,
-    /// As [`Trust::Guarded`], but a person or a program's author named exactly this path, so a bare
-    /// repository opens.
+    /// Like [`Trust::Guarded`], but a person or a program's author named exactly this path, so a
+    /// bare repository is opened.
     #[default]
     Named,
-    /// A person at a shell named the path or stands in it: a write runs what git would run.
+    /// A person at a shell named the path or works in it: a write runs the same programs as git.
     Person,
 }
 
 impl Trust {
-    /// Whether git starts no program that the repository's own configuration names.
+    /// Whether git starts none of the programs that the repository's configuration names.
     #[must_use]
     pub fn is_guarded(self) -> bool {
         self != Self::Person
     }
 }
 
-/// The environment variables that hold tokens and passwords. No child process gets them, except a
-/// git process that authenticates to a remote.
+/// The environment variables with tokens and passwords. Only a git process that authenticates to a
+/// remote gets them; no other child process does.
 pub const SECRET_VARIABLES: [&str; 8] = [
     "GH_TOKEN",
     "GITHUB_TOKEN",
@@ -44,19 +44,19 @@ pub const SECRET_VARIABLES: [&str; 8] = [
     "JIRA_TOKEN",
 ];
 
-/// Variables that hold tokens because a configuration says so.
+/// Further variables that a configuration declares as tokens.
 static HIDDEN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
-/// Keeps one more environment variable from every child of this process.
+/// Hides another environment variable from every child of this process.
 pub fn hide_variable(name: &str) {
-    // The others have rules of their own.
+    // Each of `SECRET_VARIABLES` has rules of its own.
     if !SECRET_VARIABLES.contains(&name) {
         let mut hidden = HIDDEN.lock().unwrap_or_else(PoisonError::into_inner);
         hidden.insert(name.to_owned());
     }
 }
 
-/// The variables that [`hide_variable`] was told.
+/// The variables passed to [`hide_variable`].
 #[must_use]
 pub fn hidden_variables() -> BTreeSet<String> {
     let hidden = HIDDEN.lock();

@@ -1,11 +1,11 @@
-//! The check of a version that a caller has read before a write.
+//! Compares the version that a caller has read with the current one, before a write.
 
 use std::fmt;
 
 use crate::{Action, Changed, Error, ErrorKind, Hint, Result};
 
-/// Checks that `target` still has the version that the caller read; without an expected version
-/// there is nothing to check. `read` is the call that shows the current one.
+/// Checks that `target` still has the version that the caller read; without an expected version the
+/// check passes. `read` is the call that shows the current version.
 ///
 /// # Errors
 /// `conflict` with both versions.
@@ -21,7 +21,7 @@ pub fn check_version(
     }
 }
 
-/// The refusal of [`check_version`].
+/// The error of [`check_version`].
 #[must_use]
 pub fn version_moved(
     target: &dyn fmt::Display,

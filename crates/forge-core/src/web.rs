@@ -1,27 +1,27 @@
-//! Pages of a forge's web site, for commands that open one instead of doing something themselves.
+//! Pages of a forge's web site, for commands that open a page instead of acting themselves.
 
 use crate::model::{CreatePull, IssueQuery, NewIssue, PullQuery};
 
 /// A page of the web site.
 #[derive(Clone, Copy, Debug)]
 pub enum WebPage<'a> {
-    /// The list of the pull requests that a query finds.
+    /// The list of the pull requests that match a query.
     Pulls(&'a PullQuery),
-    /// The form that opens a pull request, filled in as far as the forge lets that be done.
+    /// The form that opens a pull request, filled in as far as the forge allows.
     NewPull {
-        /// What is filled in; `base` is named.
+        /// Values to fill in; `base` must be set.
         request: &'a CreatePull,
-        /// The file name of the template that the description starts with.
+        /// File name of the template for the description.
         template: Option<&'a str>,
     },
-    /// The list of the issues that a query finds.
+    /// The list of the issues that match a query.
     Issues(&'a IssueQuery),
-    /// The form that opens an issue, filled in as far as the forge lets that be done.
+    /// The form that opens an issue, filled in as far as the forge allows.
     NewIssue(&'a NewIssue),
-    /// The checks of the pull request whose page this is.
+    /// The checks of the pull request with this page URL.
     Checks(&'a str),
-    /// The changes of the pull request whose page this is.
+    /// The changes of the pull request with this page URL.
     Files(&'a str),
-    /// The field for a new comment on the pull request or issue whose page this is.
+    /// The field for a new comment on the pull request or issue with this page URL.
     NewComment(&'a str),
 }

@@ -1,4 +1,4 @@
-//! What [`hidden`] says of a text, held against a renderer of others and a parser of browsers' rules.
+//! Compares [`hidden`] with another Markdown renderer and a browser-like HTML parser.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -15,7 +15,7 @@ use html5ever::{ParseOpts, parse_document, tendril::TendrilSink as _};
 use markup5ever_rcdom::{Handle, NodeData, RcDom};
 use proptest::prelude::*;
 
-/// The page of a text.
+/// The rendered page of a text.
 fn page(text: &str) -> String {
     let mut options = Options::default();
     options.extension.table = true;
@@ -25,7 +25,7 @@ fn page(text: &str) -> String {
     format!("<!DOCTYPE html><html><head></head><body>{html}</body></html>")
 }
 
-/// The text that a reader of the page sees.
+/// The text visible on the page.
 fn visible(html: &str) -> String {
     let dom = parse_document(RcDom::default(), ParseOpts::default()).one(html);
     text_of(&dom.document)
@@ -56,7 +56,7 @@ fn children(node: &Handle) -> String {
     node.children.borrow().iter().map(text_of).collect()
 }
 
-/// The words of a text that begin with `w` and a digit, with where they are.
+/// The words of a text that begin with `w` and a digit, with their offsets.
 fn words(text: &str) -> Vec<(usize, &str)> {
     let all = text.split(|c: char| !c.is_ascii_alphanumeric());
     let is_word = |w: &&str| w.starts_with('w') && w[1..].starts_with(|c: char| c.is_ascii_digit());
@@ -64,7 +64,7 @@ fn words(text: &str) -> Vec<(usize, &str)> {
     all.filter(is_word).map(|w| (at(w), w)).collect()
 }
 
-/// What differs: a word that only one of the two hides.
+/// The words that only [`hidden`] or only the page hides.
 fn differences(text: &str) -> Vec<String> {
     let html = page(text);
     let shown = visible(&html);
@@ -89,7 +89,7 @@ fn differences(text: &str) -> Vec<String> {
     found
 }
 
-/// Parts of a line. Each `W` becomes a word of its own.
+/// Parts of a line. Each `W` becomes a unique word.
 const SPANS: &[&str] = &[
     "W",
     "`W` \\<!-- W -->",
@@ -200,7 +200,7 @@ const BLOCKS: &[&str] = &[
     "<svg><text>W</text></svg>",
 ];
 
-/// The text with a word of its own for each `W`.
+/// The text with a unique word for each `W`.
 fn numbered(text: &str) -> String {
     let mut parts = text.split('W');
     let mut out = parts.next().unwrap().to_owned();
@@ -211,7 +211,7 @@ fn numbered(text: &str) -> String {
     out
 }
 
-/// Where a block can be.
+/// A block in different surroundings.
 fn contexts(block: &str) -> Vec<String> {
     let behind = |first: &str, rest: &str| {
         let lines = block.split('\n').enumerate();
@@ -222,7 +222,7 @@ fn contexts(block: &str) -> Vec<String> {
         });
         lines.collect::<Vec<_>>().join("\n")
     };
-    // What of an indented footnote goes on in a quote, parsers do not agree on.
+    // Parsers disagree on which part of an indented footnote continues in a quote.
     let nested = match block.contains("\n\n    W") && block.contains("[^") {
         true => Vec::new(),
         false => vec![
@@ -241,7 +241,7 @@ fn contexts(block: &str) -> Vec<String> {
     [flat, nested].concat()
 }
 
-/// Where a part of a line can be.
+/// A part of a line in different surroundings.
 fn lines(span: &str) -> Vec<String> {
     let of_line = [
         span.to_owned(),
@@ -261,7 +261,7 @@ fn lines(span: &str) -> Vec<String> {
 const KNOWN: &str = "\n\n[known]: u.html\n\n[w900 w901]: v.html\n\n[^note]: W\n";
 
 #[test]
-fn words_that_a_page_hides_are_hidden_and_no_others() {
+fn hidden_agrees_with_rendered_page() {
     let blocks = BLOCKS.iter().flat_map(|block| contexts(block));
     let spans = SPANS.iter().flat_map(|span| lines(span));
     let spans = spans.map(|text| format!("{text}{KNOWN}"));
@@ -281,20 +281,20 @@ fn words_that_a_page_hides_are_hidden_and_no_others() {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Blocks behind each other: what one leaves open can reach the next.
+    /// Consecutive blocks: an element left open in one can affect the next.
     #[test]
-    fn words_of_several_blocks_are_hidden_as_a_page_hides_them(
+    fn hidden_of_several_blocks_agrees_with_rendered_page(
         blocks in proptest::collection::vec(proptest::sample::select(BLOCKS), 1..4),
         spans in proptest::collection::vec(proptest::sample::select(SPANS), 1..4),
     ) {
-        // Of two footnotes of one name, the renderer shows the one that nothing refers to.
+        // Of two footnotes with one name, the renderer shows the one without a reference.
         let mut notes = 0;
         let mut blocks = blocks;
         blocks.retain(|block| {
             notes += usize::from(block.contains("[^a]:"));
             notes < 2 || !block.contains("[^a]:")
         });
-        // Behind a comment without an end, the renderer looks for no other.
+        // After a comment without an end, the renderer recognises no other comment.
         let spans: Vec<&str> = spans.into_iter().filter(|s| !s.contains("--!>")).collect();
         let text = format!("{}\n\n{}{KNOWN}", blocks.join("\n\n"), spans.join(" "));
         let found = differences(&numbered(&text));
@@ -302,7 +302,7 @@ proptest! {
     }
 
     #[test]
-    fn hidden_parts_of_any_text_are_apart_and_in_order(
+    fn arbitrary_text_yields_ordered_disjoint_hidden_parts(
         text in "([<>!?=/\"'`|~#:^\\[\\]()\\-\\\\& \t\r\né1a]|<!--|-->|<p>|<b hidden>|</b>|<script>|&#8203;){0,60}"
     ) {
         let mut end = 0;
@@ -315,7 +315,7 @@ proptest! {
 }
 
 #[test]
-fn characters_without_a_width_are_hidden_as_entities() {
+fn zero_width_entities_are_hidden() {
     let of = |text: &str| -> Vec<String> {
         let parts = hidden(text).into_iter();
         parts.map(|part| text[part.range].to_owned()).collect()

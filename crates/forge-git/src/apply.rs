@@ -1,4 +1,4 @@
-//! Patches, taken apart and applied without a work tree.
+//! Splits patches into mails and applies them without a work tree.
 
 use std::{ffi::OsStr, fs, path::Path};
 
@@ -9,7 +9,7 @@ use crate::{
     tree::{plainly, scratch},
 };
 
-/// How git ends the line that says which file a patch does not fit.
+/// Endings of git's messages that name a file to which a patch does not apply.
 const REFUSALS: [&str; 4] = [
     ": patch does not apply",
     ": does not exist in index",
@@ -17,31 +17,31 @@ const REFUSALS: [&str; 4] = [
     ": does not match index",
 ];
 
-/// Each mail costs processes of git.
+/// Limit, because each mail costs several git processes.
 const MAX_MAILS: usize = 1_000;
 
-/// One change, with what its commit says.
+/// One change, with the author and message of its commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mail {
     /// `Name <email> seconds offset`.
     pub author: Vec<u8>,
-    /// Subject, an empty line, and the rest.
+    /// Subject, an empty line, and the body.
     pub message: String,
-    /// The diff, perhaps with text around it.
+    /// The diff, possibly with text around it.
     pub diff: Vec<u8>,
 }
 
-/// What a patch came to.
+/// Result of applying a patch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Applied {
     /// The changed tree, hex.
     Tree(String),
-    /// The files that it does not fit, sorted.
+    /// The files to which it does not apply, sorted.
     Conflicts(Vec<String>),
 }
 
 impl Mail {
-    /// Whether `patch` begins as a mail does, and not as a diff.
+    /// Whether `patch` is a mail rather than a bare diff.
     #[must_use]
     pub fn begins(patch: &[u8]) -> bool {
         let text = patch.trim_ascii_start();
@@ -51,12 +51,12 @@ impl Mail {
 }
 
 impl Git {
-    /// The mails of `patch`, as `git format-patch` writes them, in order. Those without a diff (a
-    /// cover letter) are left out.
+    /// The mails of a `git format-patch` series, in order. Mails without a diff (a cover letter)
+    /// are left out.
     ///
     /// # Errors
-    /// `invalid_input` (field `patch`) when git takes one of them for no mail with an author, and for
-    /// more than 1,000 mails.
+    /// `invalid_input` (field `patch`) for a mail that git cannot parse or without an author, and
+    /// for more than 1,000 mails.
     pub async fn mails(&self, patch: &[u8]) -> Result<Vec<Mail>> {
         let lines = patch.split(|byte| *byte == b'\n');
         let count = lines.filter(|line| line.starts_with(b"From ")).count();
@@ -85,7 +85,7 @@ impl Git {
         Ok(mails)
     }
 
-    /// One mail; `None` when it has no diff.
+    /// Parses one mail; `None` if it has no diff.
     async fn mail(&self, dir: &Path, mail: &[u8]) -> Result<Option<Mail>> {
         let (message, diff) = (dir.join("message"), dir.join("diff"));
         let args = [
@@ -129,17 +129,17 @@ impl Git {
         };
         Ok(Some(Mail {
             author: author.stdout.trim_ascii_end().to_vec(),
-            // git ends a text at a NUL, and what follows would be lost.
+            // git ends a text at a NUL, and the rest would be lost.
             message: message.replace('\0', ""),
             diff,
         }))
     }
 
-    /// What `diff` makes of `tree` (a tree or a commit, by its id). Where it does not fit as it is,
-    /// and names blobs that are here, they are merged. Only objects are written.
+    /// Applies `diff` to `tree` (the id of a tree or commit). If it does not apply directly but
+    /// names existing blobs, falls back to a three-way merge. Only objects are written.
     ///
     /// # Errors
-    /// `invalid_input` (field `patch`) for what is no diff, or has a path that git does not take.
+    /// `invalid_input` (field `patch`) for malformed diffs and for paths that git refuses.
     pub async fn apply(&self, tree: &str, diff: &[u8]) -> Result<Applied> {
         let dir = scratch()?;
         let git = self
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mail_is_known_by_its_first_line() {
+    fn mail_is_recognised_by_first_line() {
         for mail in ["From 12 Mon Sep 17 00:00:00 2001\n", "\nSubject: x\n"] {
             assert!(Mail::begins(mail.as_bytes()), "{mail}");
         }

@@ -13,19 +13,19 @@ use crate::{
     stream::drain,
 };
 
-/// The largest object that is read into memory, in bytes.
+/// Maximum size of an object read into memory, in bytes.
 const OBJECT_MAX: u64 = 32 * 1024 * 1024;
-/// How many questions are in the pipe at once.
+/// Number of queries in the pipe at once.
 const IN_FLIGHT: usize = 64;
 
-/// What an object is, without its content.
+/// Type and size of an object, without its content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Info {
     /// Full object id, hex.
     pub oid: String,
     /// `commit`, `tree`, `blob` or `tag`.
     pub kind: String,
-    /// Its size in bytes.
+    /// Size in bytes.
     pub size: u64,
 }
 
@@ -36,26 +36,26 @@ pub struct Object {
     pub oid: String,
     /// `commit`, `tree`, `blob` or `tag`.
     pub kind: String,
-    /// Its content.
+    /// Content.
     pub data: Vec<u8>,
 }
 
-/// The answer to one lookup of many.
+/// Result of one lookup.
 #[derive(Debug)]
 pub enum Found {
-    /// It is there.
+    /// The object.
     Object(Object),
-    /// Nothing has that name.
+    /// No object has that name.
     Missing,
-    /// It is there and cannot be read: damaged, or too large.
+    /// The object exists but cannot be read: damaged, or too large.
     Unreadable(Error),
 }
 
 impl Found {
-    /// The object, or `None` when it is missing.
+    /// The object, or `None` if it is missing.
     ///
     /// # Errors
-    /// `protocol` when it cannot be read.
+    /// `protocol` if the object cannot be read.
     pub fn into_object(self) -> Result<Option<Object>> {
         match self {
             Self::Object(object) => Ok(Some(object)),
@@ -65,10 +65,10 @@ impl Found {
     }
 }
 
-/// One `git cat-file --batch-command` process: a lookup costs no new process.
+/// One `git cat-file --batch-command` process: lookups start no further process.
 ///
-/// It starts with the first lookup, starts again when a damaged object ended it, and sees refs as
-/// they are at each lookup. A name is whatever git takes (`refs/heads/x`, `<oid>:path`, an id).
+/// The process starts with the first lookup and again after a damaged object ended it, and sees
+/// current refs. Names are anything that git resolves (`refs/heads/x`, `<oid>:path`, an id).
 #[derive(Debug)]
 pub struct CatFile {
     git: Git,
@@ -84,10 +84,10 @@ struct Process {
 }
 
 impl Process {
-    /// What git said before it gave up on an object.
+    /// Ends the process after git gave up on an object, and returns its stderr.
     ///
     /// # Errors
-    /// `git` where that was not about the object: a signal ended git, or it had no memory left.
+    /// `git` if the object was not the cause: a signal ended git, or memory ran out.
     async fn end(self) -> Result<Vec<u8>> {
         let Self {
             mut child,
@@ -115,16 +115,16 @@ impl CatFile {
         Self { git, process: None }
     }
 
-    /// The object that `name` names, with its content; `None` when there is none.
+    /// The object `name` with its content; `None` if there is none.
     ///
     /// # Errors
-    /// `protocol` when it is damaged or larger than 32 MiB; `git` when git cannot be run.
+    /// `protocol` if it is damaged or larger than 32 MiB; `git` if git cannot be run.
     pub async fn get(&mut self, name: &str) -> Result<Option<Object>> {
         let mut found = self.get_many(&[name]).await?;
         found.pop().unwrap_or(Found::Missing).into_object()
     }
 
-    /// What the object that `name` names is, without reading it; `None` when there is none.
+    /// Type and size of the object `name`, without reading it; `None` if there is none.
     ///
     /// # Errors
     /// As [`CatFile::get`].
@@ -132,10 +132,10 @@ impl CatFile {
         Ok(self.info_many(&[name]).await?.pop().flatten())
     }
 
-    /// The objects of all `names`, in order; the questions are sent without waiting for answers.
+    /// The objects of all `names`, in order; queries are sent without waiting for answers.
     ///
     /// # Errors
-    /// `git` when git cannot be run or crashes; what is wrong with one object is in its [`Found`].
+    /// `git` if git cannot be run or crashes; a failure of one object is in its [`Found`].
     pub async fn get_many<S: AsRef<str>>(&mut self, names: &[S]) -> Result<Vec<Found>> {
         let mut found = Vec::with_capacity(names.len());
         while let Some(rest) = names.get(found.len()..).filter(|r| !r.is_empty()) {
@@ -157,7 +157,7 @@ impl CatFile {
             let (_, ()) = tokio::join!(ask(stdin, &questions), answers);
             match names.get(found.len()).filter(|_| found.len() < asked) {
                 None => self.process = Some(process),
-                // Git gave up while it read this object.
+                // Git gave up while reading this object.
                 Some(name) => {
                     let said = process.end().await?;
                     found.push(Found::Unreadable(unreadable(name.as_ref(), &said)));
@@ -167,10 +167,10 @@ impl CatFile {
         Ok(found)
     }
 
-    /// As [`CatFile::info`] for all `names`, in order.
+    /// Like [`CatFile::info`], for all `names`, in order.
     ///
     /// # Errors
-    /// `git` when git cannot be run or crashes.
+    /// `git` if git cannot be run or crashes.
     pub async fn info_many<S: AsRef<str>>(&mut self, names: &[S]) -> Result<Vec<Option<Info>>> {
         let mut found = Vec::with_capacity(names.len());
         while let Some(rest) = names.get(found.len()..).filter(|r| !r.is_empty()) {
@@ -201,16 +201,16 @@ impl CatFile {
         Ok(found)
     }
 
-    /// The process, out of its place: a lookup that is dropped half-way must not leave it there with
-    /// answers that nobody has read.
+    /// Moves the process out of the field: a cancelled lookup must not leave a process with unread
+    /// answers there.
     fn take(&mut self) -> Result<Process> {
         self.process.take().map_or_else(|| self.start(), Ok)
     }
 
     fn start(&self) -> Result<Process> {
         let broken = |e| not_run(self.git.program(), self.git.dir(), e);
-        // Names of refs are given in full. Without this git looks at five more places for each, to
-        // warn when there are two.
+        // Names of refs are complete. Otherwise git searches five more places for each name, to
+        // warn about ambiguity.
         let fast = "core.warnAmbiguousRefs=false";
         let mut command = self
             .git
@@ -233,7 +233,7 @@ impl CatFile {
     }
 }
 
-/// Why git gave up on an object: it is damaged, or a clone that left it out may not fetch it.
+/// The error for an object that is damaged, or that a partial clone lacks and may not fetch.
 fn unreadable(name: &str, stderr: &[u8]) -> Error {
     let said = failed("cat-file", 128, stderr);
     match said.hint() {
@@ -251,8 +251,8 @@ fn damaged(name: &str, why: &str) -> Error {
     .with_hint("git fsck names what is damaged")
 }
 
-/// The commands for `names`. A name that cannot stand on a line names nothing; neither does the `^`
-/// that is asked in its place.
+/// The commands for `names`. An empty name or one with a newline finds nothing, like the `^` that
+/// replaces it.
 fn questions<S: AsRef<str>>(command: &str, names: &[S]) -> Vec<u8> {
     let mut all = String::new();
     for name in names {
@@ -275,7 +275,7 @@ async fn ask(stdin: &mut ChildStdin, questions: &[u8]) -> std::io::Result<()> {
     stdin.flush().await
 }
 
-/// The next header line; `None` when git has gone.
+/// The next header line; `None` if git has ended.
 async fn read_header(stdout: &mut BufReader<ChildStdout>) -> Option<Header> {
     let mut line = Vec::new();
     stdout.read_until(b'\n', &mut line).await.ok()?;
@@ -293,7 +293,7 @@ async fn read_header(stdout: &mut BufReader<ChildStdout>) -> Option<Header> {
     }))
 }
 
-/// The next object; `None` when git has gone.
+/// The next object; `None` if git has ended.
 async fn read_object(stdout: &mut BufReader<ChildStdout>) -> Option<Found> {
     let info = match read_header(stdout).await? {
         Header::Info(info) => info,
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn many_lookups_and_odd_names() {
+    async fn many_lookups_with_odd_names_succeed() {
         let (_dir, git, oids) = repository().await;
         let mut cat = git.cat_file();
         let found = cat.get_many(&oids).await.unwrap();
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn crash_of_git_is_no_missing_object() {
+    async fn git_crash_is_not_a_missing_object() {
         let (_dir, git, oids) = repository().await;
         let mut cat = git.cat_file();
         for asks_info in [true, false] {
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn damage_in_one_object_leaves_the_others() {
+    async fn damaged_object_does_not_affect_others() {
         let (dir, git, oids) = repository().await;
         let (fan, rest) = oids[100].split_at(2);
         let path = dir.path().join(".git/objects").join(fan).join(rest);

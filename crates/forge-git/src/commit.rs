@@ -1,32 +1,32 @@
-//! Commit objects, read and made as bytes.
+//! Parses and encodes commit objects.
 //!
-//! We write them with `git hash-object -t commit`: it takes exactly the author, date, encoding and
-//! message that we give, where `git commit-tree` goes through the environment and the user's
+//! `git hash-object -t commit` writes them, because it takes exactly the given author, date,
+//! encoding and message, where `git commit-tree` goes through the environment and the user's
 //! settings. Commits that land on a branch may have to be signed ([`Git::put_landing_commit`]).
 //!
 //! [`Git::put_landing_commit`]: crate::Git::put_landing_commit
 
 use forge_core::{Timestamp, model::Actor};
 
-/// A commit object, taken apart. Names and messages are bytes in whatever encoding it declares.
+/// A parsed commit object. Names and messages are bytes in the declared encoding.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RawCommit<'a> {
-    /// Its tree, hex.
+    /// Tree id, hex.
     pub tree: &'a str,
-    /// Its parents, hex, in order.
+    /// Parent ids, hex, in order.
     pub parents: Vec<&'a str>,
     /// `Name <email> seconds offset`.
     pub author: &'a [u8],
-    /// The same for the committer.
+    /// Committer, in the same form.
     pub committer: &'a [u8],
-    /// The encoding of names and message, where it is not UTF-8.
+    /// Encoding of names and message, if not UTF-8.
     pub encoding: Option<&'a [u8]>,
-    /// Subject, an empty line, and the rest.
+    /// Subject, an empty line, and the body.
     pub message: &'a [u8],
 }
 
 impl<'a> RawCommit<'a> {
-    /// Takes `data` apart; `None` when it is no commit.
+    /// Parses `data`; `None` if it is not a commit.
     #[must_use]
     pub fn parse(data: &'a [u8]) -> Option<Self> {
         let mut commit = Self::default();
@@ -46,7 +46,7 @@ impl<'a> RawCommit<'a> {
                 b"author" => commit.author = value,
                 b"committer" => commit.committer = value,
                 b"encoding" => commit.encoding = Some(value),
-                // Signatures and what else there may be; their further lines start with a space.
+                // Signatures and other headers; their continuation lines start with a space.
                 _ => {}
             }
         }
@@ -54,7 +54,7 @@ impl<'a> RawCommit<'a> {
         (!commit.tree.is_empty()).then_some(commit)
     }
 
-    /// The object's bytes.
+    /// The encoded object.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut out = format!("tree {}\n", self.tree).into_bytes();
@@ -77,7 +77,7 @@ impl<'a> RawCommit<'a> {
     }
 }
 
-/// `Name <email> seconds +0000`, without what would break the line.
+/// `Name <email> seconds +0000`, without characters that would break the line.
 #[must_use]
 pub fn signature(actor: &Actor, at: Timestamp) -> String {
     let clean = |text: &str| -> String {
@@ -99,7 +99,7 @@ pub fn signature(actor: &Actor, at: Timestamp) -> String {
     )
 }
 
-/// Name, e-mail address and time of `Name <email> seconds offset`, lossy.
+/// Parses name, e-mail address and time of `Name <email> seconds offset`, lossy.
 #[must_use]
 pub fn parse_signature(line: &[u8]) -> Option<(String, String, Timestamp)> {
     let line = String::from_utf8_lossy(line);
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_commit_round_trips_without_its_signature() {
+    fn commit_round_trips_without_signature() {
         let data = b"tree aa\nparent bb\nparent cc\nauthor A \xff <a@b> 1 +0100\ncommitter C <c@d> 2 +0000\nencoding latin1\ngpgsig -----BEGIN\n x\n -----END\n\nsubject\n\nbody\n";
         let commit = RawCommit::parse(data).unwrap();
         assert_eq!(commit.parents, ["bb", "cc"]);

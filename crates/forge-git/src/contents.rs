@@ -1,16 +1,16 @@
-//! Files at a commit.
+//! Reads files at a commit.
 
 use forge_core::{Result, model::FileContent};
 
 use crate::Git;
 
 impl Git {
-    /// What each of the paths has at the commit `oid`, in their order.
+    /// Content of each path at the commit `oid`, in the order of the paths.
     ///
     /// # Errors
-    /// `git` when git cannot be run; `protocol` where a file is damaged.
+    /// `git` if git cannot be run; `protocol` if a file is damaged.
     pub async fn contents(&self, oid: &str, paths: &[String]) -> Result<Vec<FileContent>> {
-        // A line break would end the question.
+        // A line break would end the query.
         let name = |path: &String| match path.contains('\n') {
             true => format!("{oid}:./"),
             false => format!("{oid}:{path}"),

@@ -1,40 +1,39 @@
-//! Which pull request the current branch stands for.
+//! Finds the pull request of the current branch.
 //!
 //! The order is gh's (`find_refs_resolution.go`, since 2.70): a branch that tracks
-//! `refs/pull/N/head`, then what git itself calls `@{push}`, then the push settings by hand. Asking
-//! for the upstream branch alone, as gh once did, finds the wrong pull request for whoever tracks
-//! `main` and pushes elsewhere.
+//! `refs/pull/N/head`, then git's own `@{push}`, then the push settings. The upstream branch alone,
+//! which gh once used, finds the wrong pull request for users who track `main` and push elsewhere.
 
 use forge_core::{Error, Noun, Result};
 
 use crate::{Git, GitConfig};
 
-/// Where a branch is pushed to.
+/// Push destination of a branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PushedTo {
-    /// A remote by its name.
+    /// A remote, by name.
     Remote(String),
     /// A URL.
     Url(String),
-    /// This repository, or nowhere that the configuration names.
+    /// This repository, or no configured destination.
     Here,
 }
 
-/// What the pull request of a branch can be found by.
+/// Key that identifies the pull request of a branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CurrentPull {
-    /// Its number: the branch tracks `refs/pull/N/head` of this remote.
+    /// Number: the branch tracks `refs/pull/N/head` of this remote.
     Number {
         /// The number.
         number: u64,
-        /// The remote's name or URL, as the configuration has it.
+        /// The remote's name or URL, as configured.
         remote: Option<String>,
     },
-    /// Its head branch.
+    /// Head branch.
     Head {
         /// The repository of the head branch.
         at: PushedTo,
-        /// The branch there.
+        /// The branch in that repository.
         branch: String,
     },
 }
@@ -55,18 +54,18 @@ pub async fn current_branch(git: &Git) -> Result<Option<String>> {
         }
         1 => Ok(None),
         _ => {
-            // It says for sure whether this is a repository.
+            // This call fails outside of a repository.
             crate::root(git).await?;
             Err(output.error("symbolic-ref"))
         }
     }
 }
 
-/// What the pull request of the current branch can be found by; `None` on a detached head.
+/// Key of the current branch's pull request; `None` on a detached head.
 ///
 /// # Errors
-/// `not_found` outside of a repository, and when `push.default` is `upstream` and the branch has
-/// none.
+/// `not_found` outside of a repository, and if `push.default` is `upstream` but the branch has no
+/// upstream.
 pub async fn current_pull(git: &Git, config: &GitConfig) -> Result<Option<CurrentPull>> {
     let push = git.run([
         "rev-parse",
@@ -88,10 +87,10 @@ pub async fn current_pull(git: &Git, config: &GitConfig) -> Result<Option<Curren
     decide(&branch, config, push_ref.as_deref()).map(Some)
 }
 
-/// The decision of [`current_pull`], without any process: `push_ref` is what `@{push}` stands for.
+/// The decision of [`current_pull`], without a process: `push_ref` is the ref of `@{push}`.
 ///
 /// # Errors
-/// `not_found` when `push.default` is `upstream` and the branch has none.
+/// `not_found` if `push.default` is `upstream` but the branch has no upstream.
 pub fn decide(branch: &str, config: &GitConfig, push_ref: Option<&str>) -> Result<CurrentPull> {
     let settings = config.branch(branch);
     if let Some(number) = settings.merge.as_deref().and_then(pull_number) {
@@ -141,8 +140,8 @@ fn pull_number(merge: &str) -> Option<u64> {
     digits.parse().ok().filter(|n| plain && *n > 0)
 }
 
-/// The remote and the branch of `refs/remotes/<remote>/<branch>`. A remote's name may have a slash,
-/// so the longest that fits counts.
+/// Splits `refs/remotes/<remote>/<branch>` into remote and branch. Remote names may contain a
+/// slash, so the longest match wins.
 fn tracked(name: &str, config: &GitConfig) -> Option<(String, String)> {
     let rest = name.strip_prefix("refs/remotes/")?;
     config
@@ -186,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_of_gh() {
+    fn current_pull_follows_order_of_gh() {
         let remote = |name: &str| PushedTo::Remote(name.to_owned());
         let base = [
             "remote.origin.url=o",
@@ -289,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn pushing_to_an_upstream_that_is_not_there_is_an_error() {
+    fn missing_upstream_with_push_default_upstream_is_error() {
         let e = decide("x", &config(&["push.default=tracking"]), None).unwrap_err();
         assert!(
             e.is_not_found() && e.message().contains("branch 'x' has no upstream"),
@@ -298,7 +297,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn git_itself_is_asked() {
+    async fn current_pull_uses_push_ref_of_git() {
         let dir = tempfile::tempdir().unwrap();
         let git = Git::at(dir.path());
         let run = async |args: &[&str]| {
@@ -336,7 +335,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn outside_of_a_repository_there_is_no_branch() {
+    async fn outside_of_repository_has_no_branch() {
         let dir = tempfile::tempdir().unwrap();
         let git = Git::at(dir.path()).with_env("GIT_CEILING_DIRECTORIES", dir.path());
         let e = current_branch(&git).await.unwrap_err();

@@ -1,6 +1,6 @@
-//! How git is asked for a diff, so that it looks the same whatever the user has configured.
+//! Arguments for git's diffs that make the output independent of user settings.
 
-/// Settings of git itself that would change what a diff looks like.
+/// Settings of git that would change the format of a diff.
 const SETTINGS: [&str; 6] = [
     "-c",
     "core.quotePath=true",
@@ -10,7 +10,7 @@ const SETTINGS: [&str; 6] = [
     "diff.renameLimit=1000",
 ];
 
-/// Options that switch the user's own taste off.
+/// Options that override the user's settings.
 const PLAIN: [&str; 14] = [
     "-M",
     "--full-index",
@@ -28,9 +28,9 @@ const PLAIN: [&str; 14] = [
     "--ws-error-highlight=none",
 ];
 
-/// The same for a series of mails.
+/// Options that override the user's settings for a series of mails.
 const PLAIN_MAIL: [&str; 24] = [
-    // "auto" alone would leave a "true" of the user's standing.
+    // "auto" alone would keep a "true" from the user.
     "-c",
     "format.numbered=false",
     "-c",
@@ -57,8 +57,8 @@ const PLAIN_MAIL: [&str; 24] = [
     "--subject-prefix=PATCH",
 ];
 
-/// The arguments of a `git diff-tree` from `base` to `head`, in the form that the options `form` say
-/// (`-p`, `--raw`, …).
+/// Arguments of `git diff-tree` from `base` to `head`, in the format of the options `form` (`-p`,
+/// `--raw`, …).
 #[must_use]
 pub fn diff_args<'a>(form: &[&'a str], base: &'a str, head: &'a str) -> Vec<&'a str> {
     let mut args = SETTINGS.to_vec();
@@ -69,14 +69,14 @@ pub fn diff_args<'a>(form: &[&'a str], base: &'a str, head: &'a str) -> Vec<&'a 
     args
 }
 
-/// The arguments of a `git format-patch` of the commits of `head` that are not in `base`, with
-/// `context` (`-U3`).
+/// Arguments of `git format-patch` for the commits of `head` missing from `base`, with `context`
+/// (`-U3`).
 #[must_use]
 pub fn mail_args(context: &str, base: &str, head: &str) -> Vec<String> {
     let mut args = SETTINGS.to_vec();
     args.extend(PLAIN_MAIL);
     args.extend(PLAIN);
-    // The user's order of files.
+    // `-O` overrides the user's order of files.
     args.extend([context, "-O/dev/null", "--no-signature", head]);
     let mut args: Vec<String> = args.into_iter().map(str::to_owned).collect();
     args.push(format!("^{base}"));

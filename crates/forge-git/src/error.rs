@@ -2,10 +2,10 @@ use std::{ffi::OsStr, io, path::Path, process::ExitStatus};
 
 use forge_core::{Action, Arg, Error, ErrorKind, Hint, Param, text};
 
-/// How much of what git wrote to stderr an error keeps, in characters.
+/// Maximum length of git's stderr in an error, in characters.
 const STDERR_MAX: usize = 2000;
 
-/// A git command that ended with a failure.
+/// The error of a git command that failed.
 pub(crate) fn failed(subcommand: &str, status: i32, stderr: &[u8]) -> Error {
     let said = tidy(stderr);
     let message = match (status, said.is_empty()) {
@@ -23,7 +23,7 @@ pub(crate) fn failed(subcommand: &str, status: i32, stderr: &[u8]) -> Error {
     }
 }
 
-/// What to do next, for failures that git explains in words of its own.
+/// The recovery, for failures that git explains in its own words.
 fn what_to_do(stderr: &str) -> Option<Hint> {
     let says = |words: &str| stderr.contains(words);
     if let Some((_, command)) = stderr.split_once("git config --global --add safe.directory ") {
@@ -74,14 +74,14 @@ fn what_to_do(stderr: &str) -> Option<Hint> {
     })
 }
 
-/// Whether git ended because it had no memory left.
+/// Whether git ended because memory ran out.
 pub(crate) fn is_out_of_memory(stderr: &[u8]) -> bool {
     let said = String::from_utf8_lossy(stderr);
     let says = |words: &str| said.contains(words);
     says("Out of memory") || says("out of memory") || says("Cannot allocate memory")
 }
 
-/// Whether the bare repository that git keeps away from is among the files of another repository.
+/// Whether git refused a bare repository that lies within another repository's files.
 fn is_inside_work_tree(stderr: &str) -> bool {
     let path = stderr
         .split_once("bare repository '")
@@ -92,7 +92,7 @@ fn is_inside_work_tree(stderr: &str) -> bool {
     })
 }
 
-/// The git program could not be started, or its pipes broke.
+/// The error of a git program that could not be started, or whose pipes broke.
 pub(crate) fn not_run(program: &OsStr, dir: &std::path::Path, cause: io::Error) -> Error {
     let program = text::one_line(&program.to_string_lossy()).into_owned();
     let missing_dir = cause.kind() == io::ErrorKind::NotFound && !dir.is_dir();
@@ -126,7 +126,7 @@ pub(crate) fn code(status: ExitStatus) -> i32 {
     status.code().unwrap_or(-1)
 }
 
-/// What git said, fit for one line of a message: no escapes, no `fatal: ` in front.
+/// Git's message, sanitised for one line: no escapes, no leading `fatal: `.
 fn tidy(stderr: &[u8]) -> String {
     let said = String::from_utf8_lossy(stderr);
     let said = said.trim();
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failure_says_what_git_said_without_escapes() {
+    fn failure_contains_git_message_without_escapes() {
         let e = failed("merge", 128, b"fatal: no \x1b[31msuch\x1b[0m thing\n");
         assert!(e.message().starts_with("git merge failed: no "), "{e}");
         assert!(!e.message().contains('\x1b'));
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_git_explains_has_a_next_step() {
+    fn known_git_failure_has_a_recovery() {
         let hint = |said: &str| {
             failed("x", 128, said.as_bytes())
                 .hint()

@@ -1,4 +1,4 @@
-//! Objects of a remote, without a trace in the refs.
+//! Fetches objects of a remote without writing refs.
 
 use forge_core::{Result, Trust};
 
@@ -6,20 +6,19 @@ use crate::{Git, process::Purpose};
 
 impl Git {
     /// Fetches refs or commits (hex) of a remote into the object store. No ref is written, not even
-    /// the remote-tracking one.
+    /// a remote-tracking one.
     ///
     /// # Errors
-    /// `git` when the remote cannot be reached, or has not what is `wanted`; as
-    /// [`Git::for_remote`].
+    /// `git` if the remote cannot be reached or lacks a `wanted` object; as [`Git::for_remote`].
     pub async fn fetch_objects(&self, remote: &str, wanted: &[&str]) -> Result<()> {
         self.for_remote().await?.fetched(remote, wanted).await
     }
 
-    /// As [`Git::fetch_objects`], for a read: no program that the repository's own configuration names
-    /// runs, whoever stands in it.
+    /// Like [`Git::fetch_objects`], for a read: no program of the repository's own configuration
+    /// runs, for any level of trust.
     ///
     /// # Errors
-    /// `permission_denied` with the keys where the configuration names one; `git`.
+    /// `permission_denied` with the keys if the configuration names such a program; `git`.
     pub async fn fetch_for_read(&self, remote: &str, wanted: &[&str]) -> Result<()> {
         let git = self.for_remote().await?;
         if git.purpose() == (Purpose::Remote { tokens: false }) {
@@ -39,7 +38,7 @@ impl Git {
             "--no-tags",
             "--no-write-fetch-head",
             "--no-recurse-submodules",
-            // Not into the remote-tracking branch either.
+            // Keeps git from updating the remote-tracking branch.
             "--refmap=",
             "--end-of-options",
             remote,
@@ -49,8 +48,8 @@ impl Git {
         Ok(())
     }
 
-    /// Whether the commit `oid` is in the object store. The question fetches nothing, also in a partial
-    /// clone: a forge chooses the id, and a repository the program that would fetch it.
+    /// Whether the commit `oid` is in the object store. Nothing is fetched, even in a partial
+    /// clone: a forge chooses the id, and a repository the program that would fetch.
     pub async fn has_commit(&self, oid: &str) -> bool {
         let commit = format!("{oid}^{{commit}}");
         let git = self.clone().without_lazy_fetch();

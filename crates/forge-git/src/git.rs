@@ -15,8 +15,8 @@ use crate::{
     stream, version,
 };
 
-/// What redirects git to another repository (a hook inherits it from the git that runs it), and what
-/// changes its diffs.
+/// Variables that redirect git to another repository (a hook inherits them from its git), or that
+/// change diffs.
 const REPOSITORY_VARIABLES: [&str; 11] = [
     "GIT_DIR",
     "GIT_WORK_TREE",
@@ -31,7 +31,7 @@ const REPOSITORY_VARIABLES: [&str; 11] = [
     "GIT_EXTERNAL_DIFF",
 ];
 
-/// A git program, the directory to run it in, and what its processes may start.
+/// A git program, its working directory, and the permissions of its processes.
 #[derive(Clone, Debug)]
 pub struct Git {
     program: OsString,
@@ -43,24 +43,24 @@ pub struct Git {
     purpose: Purpose,
     opens_bare: bool,
     fetches_missing: bool,
-    /// The repository's own program settings, once they were read.
+    /// The repository's own settings that name programs, once read.
     pub(crate) programs: Arc<OnceCell<Vec<Setting>>>,
 }
 
-/// What a command that ended has left behind.
+/// Result of a finished command.
 #[derive(Clone, Debug)]
 pub struct Output {
-    /// Exit status; -1 when a signal ended it.
+    /// Exit status, or -1 after a signal.
     pub status: i32,
-    /// All of its standard output.
+    /// Complete standard output.
     pub stdout: Vec<u8>,
-    /// All of its standard error.
+    /// Complete standard error.
     pub stderr: Vec<u8>,
 }
 
 impl Git {
-    /// The program of `FORGE_GIT` (else `git`) in `dir`, and in no other repository: variables such
-    /// as `GIT_DIR` are not handed on.
+    /// The program of `FORGE_GIT` (default `git`) in `dir` and in no other repository: variables
+    /// such as `GIT_DIR` are removed.
     #[must_use]
     pub fn at(dir: impl Into<PathBuf>) -> Self {
         let program = std::env::var_os("FORGE_GIT").filter(|p| !p.is_empty());
@@ -78,7 +78,7 @@ impl Git {
         }
     }
 
-    /// The program where a person stands: the current directory, or what `GIT_DIR` says.
+    /// The program in the user's place: the current directory, or the repository of `GIT_DIR`.
     #[must_use]
     pub fn here() -> Self {
         Self {
@@ -88,7 +88,7 @@ impl Git {
         }
     }
 
-    /// The same program in another directory, as far trusted; a bare repository is not opened there.
+    /// The same program and trust in another directory, without opening a bare repository there.
     #[must_use]
     pub fn in_dir(&self, dir: impl Into<PathBuf>) -> Self {
         Self {
@@ -99,29 +99,29 @@ impl Git {
         }
     }
 
-    /// The same, as far trusted as who chose the repository.
+    /// The same, with another level of trust.
     #[must_use]
     pub fn with_trust(mut self, trust: Trust) -> Self {
         self.trust = trust;
         self
     }
 
-    /// The same, which also opens a bare repository: its exact path was named.
+    /// The same, also opening a bare repository: its exact path was named.
     #[must_use]
     pub fn opening_bare(mut self) -> Self {
         self.opens_bare = true;
         self
     }
 
-    /// The same, whose reads fetch no object that a partial clone has left out: a person named the
-    /// repository and stands elsewhere.
+    /// The same, without fetching objects that a partial clone lacks: a person named the
+    /// repository, but works elsewhere.
     #[must_use]
     pub fn without_lazy_fetch(mut self) -> Self {
         self.fetches_missing = false;
         self
     }
 
-    /// The same for processes that move refs, merge what is to land, or change a work tree. A new
+    /// The same for processes that move refs, merge trees to land, or change a work tree. A new
     /// [`Git`] is for reading.
     #[must_use]
     pub fn for_write(&self) -> Self {
@@ -131,11 +131,11 @@ impl Git {
         }
     }
 
-    /// The same for processes that ask or change a remote: they alone get tokens of the environment.
+    /// The same for processes that contact a remote: only they get tokens from the environment.
     ///
     /// # Errors
-    /// `permission_denied` where the repository is guarded, and its own configuration names a program,
-    /// a proxy or a certificate for that.
+    /// `permission_denied` if the repository is guarded, and its own configuration names a program,
+    /// a proxy or a certificate for remotes.
     pub async fn for_remote(&self) -> Result<Self> {
         Ok(Self {
             purpose: self.remote_purpose().await?,
@@ -154,7 +154,7 @@ impl Git {
         self.purpose
     }
 
-    /// Who chose the repository.
+    /// The level of trust.
     #[must_use]
     pub fn trust(&self) -> Trust {
         self.trust
@@ -174,7 +174,7 @@ impl Git {
         self
     }
 
-    /// Where commands run.
+    /// The working directory of commands.
     #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir
@@ -186,15 +186,15 @@ impl Git {
         &self.program
     }
 
-    /// The version of the program, asked once per process.
+    /// The version of the program, read once per process.
     ///
     /// # Errors
-    /// `config` when it is older than [`MINIMUM`](crate::MINIMUM); `git` when it cannot be run.
+    /// `config` if it is older than [`MINIMUM`](crate::MINIMUM); `git` if it cannot be run.
     pub async fn version(&self) -> Result<Version> {
         version::ensure(self).await
     }
 
-    /// The process that a command would be, for callers that hand it the terminal.
+    /// The process of a command, for callers that give it the terminal.
     #[must_use]
     pub fn command<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
         let mut command = Command::new(&self.program);
@@ -215,7 +215,7 @@ impl Git {
             .env("GIT_TERMINAL_PROMPT", "0")
             .env("GIT_OPTIONAL_LOCKS", "0")
             .env("LC_ALL", "C")
-            // A language of the user's would win over LC_ALL in gettext.
+            // In gettext, LANGUAGE would override LC_ALL.
             .env_remove("LANGUAGE");
         for (key, value) in &self.env {
             command.env(key, value);
@@ -223,18 +223,18 @@ impl Git {
         command
     }
 
-    /// Runs a command to its end, whatever its status.
+    /// Runs a command and returns its output for any status.
     ///
     /// # Errors
-    /// `git` when the program cannot be run.
+    /// `git` if the program cannot be run.
     pub async fn run<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Result<Output> {
         self.finish(self.command(args), None).await
     }
 
-    /// Runs a command with `input` on its standard input, whatever its status.
+    /// Runs a command with `input` on its standard input, for any status.
     ///
     /// # Errors
-    /// `git` when the program cannot be run.
+    /// `git` if the program cannot be run.
     pub async fn run_with_stdin<S: AsRef<OsStr>>(
         &self,
         args: impl IntoIterator<Item = S>,
@@ -243,12 +243,12 @@ impl Git {
         self.finish(self.command(args), Some(input)).await
     }
 
-    /// As [`Git::run_with_stdin`], for a command that holds locks: it is not ended when the future is
-    /// dropped, because a git that is killed leaves its lock files behind. Without the rest of its
-    /// input it gives up by itself.
+    /// Like [`Git::run_with_stdin`], for a command that holds locks: dropping the future does not
+    /// kill it, because a killed git leaves its lock files behind. With its input cut off, git
+    /// gives up by itself.
     ///
     /// # Errors
-    /// `git` when the program cannot be run.
+    /// `git` if the program cannot be run.
     pub async fn run_with_locks<S: AsRef<OsStr>>(
         &self,
         args: impl IntoIterator<Item = S>,
@@ -259,10 +259,10 @@ impl Git {
         self.finish(command, Some(input)).await
     }
 
-    /// Runs a command that must succeed; its standard output.
+    /// Runs a command that must succeed, and returns its standard output.
     ///
     /// # Errors
-    /// `git` with what it wrote to standard error, neutralised.
+    /// `git` with its sanitised standard error.
     pub async fn run_ok<S: AsRef<OsStr>>(
         &self,
         args: impl IntoIterator<Item = S>,
@@ -271,7 +271,7 @@ impl Git {
         self.finish(command, None).await?.ok(&name)
     }
 
-    /// Runs a command that must succeed with `input` on its standard input; its standard output.
+    /// Like [`Git::run_ok`], with `input` on the command's standard input.
     ///
     /// # Errors
     /// As [`Git::run_ok`].
@@ -284,16 +284,16 @@ impl Git {
         self.finish(command, Some(input)).await?.ok(&name)
     }
 
-    /// Standard output while the command writes it, in chunks of at most 64 KiB. Git waits while
-    /// nobody reads, and is ended when the stream is dropped. A failure is the last item.
+    /// Streams the standard output of a command, in chunks of at most 64 KiB. Git waits for the
+    /// reader, and is killed when the stream is dropped. A failure is the last item.
     ///
     /// # Errors
-    /// `git` when the program cannot be run.
+    /// `git` if the program cannot be run.
     pub fn stream<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Result<ByteStream> {
         self.start_stream(args, None)
     }
 
-    /// As [`Git::stream`], with `input` on the command's standard input.
+    /// Like [`Git::stream`], with `input` on the command's standard input.
     ///
     /// # Errors
     /// As [`Git::stream`].
@@ -323,13 +323,13 @@ impl Git {
             .spawn()
             .map_err(|e| not_run(&self.program, &self.dir, e))?;
         if let (Some(mut pipe), Some(input)) = (child.stdin.take(), input) {
-            // A command may end without reading all of its input; its status tells why.
+            // A command may end without reading all input; its status shows the cause.
             tokio::spawn(async move { pipe.write_all(&input).await });
         }
         Ok(stream::of(child, name))
     }
 
-    /// One process that answers object lookups; it starts with the first one.
+    /// A process for object lookups, started by the first one.
     #[must_use]
     pub fn cat_file(&self) -> CatFile {
         CatFile::new(self.clone())
@@ -355,7 +355,7 @@ impl Git {
         let broken = |e| not_run(&self.program, &self.dir, e);
         let mut child = command.spawn().map_err(broken)?;
         let pipe = child.stdin.take();
-        // A command may end without reading all of its input; its status tells why.
+        // A command may end without reading all input; its status shows the cause.
         let feed = async {
             if let (Some(mut pipe), Some(input)) = (pipe, input) {
                 let _ = pipe.write_all(input).await;
@@ -373,10 +373,10 @@ impl Git {
 }
 
 impl Output {
-    /// Standard output, if the status is 0.
+    /// Standard output if the status is 0.
     ///
     /// # Errors
-    /// `git` with what was written to standard error; `subcommand` names the command in it.
+    /// `git` with the standard error; `subcommand` names the command in it.
     pub fn ok(self, subcommand: &str) -> Result<Vec<u8>> {
         if self.status == 0 {
             Ok(self.stdout)
@@ -385,14 +385,14 @@ impl Output {
         }
     }
 
-    /// The failure that this output is.
+    /// Turns this output into an error.
     #[must_use]
     pub fn error(&self, subcommand: &str) -> forge_core::Error {
         failed(subcommand, self.status, &self.stderr)
     }
 }
 
-/// The first argument that is no option of git itself (`-c key=value`).
+/// The first argument that is not an option of git itself (`-c key=value`).
 fn subcommand(args: &[OsString]) -> String {
     let mut args = args.iter();
     while let Some(arg) = args.next() {
@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn input_goes_in_and_output_comes_out() {
+    async fn command_gets_input_and_returns_output() {
         let (_dir, git) = repository().await;
         let big = vec![b'x'; 1 << 20];
         let oid = git
@@ -429,7 +429,7 @@ mod tests {
         let oid = String::from_utf8(oid).unwrap();
         let back = git.run_ok(["cat-file", "blob", oid.trim()]).await.unwrap();
         assert_eq!(back, big);
-        // git ends without reading: that is no failure of the pipe but of git.
+        // git ends without reading: the error is git's, not a broken pipe.
         let e = git
             .run_ok_with_stdin(["no-such-command"], &big)
             .await
@@ -438,7 +438,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_stream_has_small_chunks_and_ends_with_the_failure() {
+    async fn stream_has_small_chunks_and_ends_with_failure() {
         let (_dir, git) = repository().await;
         let big = vec![b'y'; 300_000];
         let oid = git
@@ -471,7 +471,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_missing_program_and_a_missing_directory_are_told_apart() {
+    async fn missing_program_and_missing_directory_differ() {
         let (dir, git) = repository().await;
         let none = Git {
             program: "/nonexistent/git".into(),
@@ -488,14 +488,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_version_of_the_installed_git_is_accepted() {
+    async fn installed_git_version_is_accepted() {
         let (_dir, git) = repository().await;
         assert!(git.version().await.unwrap() >= crate::MINIMUM);
         assert!(git.version().await.unwrap() >= crate::MINIMUM);
     }
 
     #[test]
-    fn the_subcommand_is_found_behind_options() {
+    fn subcommand_after_options_is_found() {
         let args = |list: &[&str]| list.iter().map(OsString::from).collect::<Vec<_>>();
         assert_eq!(
             subcommand(&args(&["-c", "a.b=c", "--literal-pathspecs", "diff"])),

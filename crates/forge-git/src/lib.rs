@@ -1,7 +1,7 @@
-//! The git program, as a subprocess: the one place that starts it.
+//! Runs the git program as a subprocess; the product starts git nowhere else.
 //!
-//! [`Git`] runs a command and gives its output, [`Git::stream`] gives it while it is written, and
-//! [`CatFile`] keeps one process that answers many object lookups.
+//! [`Git`] runs a command and returns its output, [`Git::stream`] streams it, and [`CatFile`] keeps
+//! one process for many object lookups.
 
 mod apply;
 mod cat_file;

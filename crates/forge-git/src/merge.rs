@@ -4,7 +4,7 @@ use forge_core::Result;
 
 use crate::Git;
 
-/// What a merge came to.
+/// Result of a merge of trees.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Merged {
     /// The merged tree, hex.
@@ -14,11 +14,11 @@ pub enum Merged {
 }
 
 impl Git {
-    /// Merges `theirs` into `ours` from the merge base that their histories give; `unrelated` ones
-    /// have none. No ref and no work tree is touched.
+    /// Merges `theirs` into `ours` from their merge base, or without one if `unrelated`. Refs and
+    /// work trees stay untouched.
     ///
     /// # Errors
-    /// `git` when one of them is not there, or they share nothing and are not `unrelated`.
+    /// `git` if a commit is missing, or if the histories share nothing and are not `unrelated`.
     pub async fn merge_trees(&self, ours: &str, theirs: &str, unrelated: bool) -> Result<Merged> {
         let mut args = vec![
             "merge-tree",
@@ -54,11 +54,11 @@ impl Git {
         }
     }
 
-    /// The newest merge commit of `base..head` that is not what git makes of its two parents by
-    /// itself; one of more parents counts as such. What it changed is in no other commit.
+    /// The newest merge commit of `base..head` whose tree differs from git's automatic merge of its
+    /// two parents; an octopus merge always counts. Its changes are in no other commit.
     ///
     /// # Errors
-    /// `git` when one of them is not there.
+    /// `git` if a commit is missing.
     pub async fn own_merge(&self, base: &str, head: &str) -> Result<Option<String>> {
         let range = format!("{base}..{head}");
         let args = [
@@ -89,7 +89,7 @@ impl Git {
     /// Whether `commit` is an ancestor of `of`, or `of` itself.
     ///
     /// # Errors
-    /// `git` when the program cannot be run.
+    /// `git` if the program cannot be run.
     pub async fn contains(&self, of: &str, commit: &str) -> Result<bool> {
         let asked = self
             .run(["merge-base", "--is-ancestor", "--", commit, of])
@@ -97,10 +97,10 @@ impl Git {
         Ok(asked.status == 0)
     }
 
-    /// Writes an object of this kind (`blob`, `commit`); its id, hex.
+    /// Writes an object of this kind (`blob`, `commit`) and returns its id, hex.
     ///
     /// # Errors
-    /// `git` when it is none of that kind, or cannot be written.
+    /// `git` if the data is not of that kind, or cannot be written.
     pub async fn put(&self, kind: &str, data: &[u8]) -> Result<String> {
         let args = ["hash-object", "-w", "-t", kind, "--stdin"];
         let oid = self.run_ok_with_stdin(args, data).await?;

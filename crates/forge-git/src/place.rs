@@ -5,8 +5,7 @@ use tokio::sync::OnceCell;
 
 use crate::{Git, GitConfig};
 
-/// Where somebody stands: git in a directory, and what is configured there, read once and no
-/// earlier than somebody asks.
+/// Git in a directory, with its configuration and root, each read once on first use.
 #[derive(Debug)]
 pub struct Place {
     git: Git,
@@ -15,14 +14,14 @@ pub struct Place {
 }
 
 impl Place {
-    /// The current directory, or what `GIT_DIR` says: a person stands there.
+    /// The current directory, or the repository of `GIT_DIR`, with a person's trust.
     #[must_use]
     pub fn here() -> Self {
         Self::of(Git::here())
     }
 
-    /// `dir`, chosen by `trust`. Where that is the process's own directory, `GIT_DIR` counts, as it
-    /// does for git.
+    /// The directory `dir`, chosen with `trust`. `GIT_DIR` applies if that is the process's own
+    /// directory, as for git.
     #[must_use]
     pub fn at(dir: &Path, trust: Trust) -> Self {
         let here = dir == Path::new(".") || std::env::current_dir().is_ok_and(|cwd| cwd == dir);
@@ -38,13 +37,13 @@ impl Place {
         }
     }
 
-    /// Git there.
+    /// Git in this directory.
     #[must_use]
     pub fn git(&self) -> &Git {
         &self.git
     }
 
-    /// What is configured there.
+    /// Git's configuration in this directory.
     ///
     /// # Errors
     /// As [`GitConfig::read`].
@@ -54,8 +53,7 @@ impl Place {
             .await
     }
 
-    /// The directory that names the repository there, without symbolic links; `None` outside of a
-    /// repository.
+    /// The repository's root without symbolic links; `None` outside of a repository.
     pub async fn root(&self) -> Option<&Path> {
         let find = async || crate::root(&self.git).await.ok()?.canonicalize().ok();
         self.root.get_or_init(find).await.as_deref()

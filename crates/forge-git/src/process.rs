@@ -1,14 +1,14 @@
-//! What a git process may start, by who chose the repository and by what the process is for.
+//! Restricts git processes by the trust in the repository and by purpose.
 //!
-//! `docs/git-processes.md` has this as a table; `tests/adversary` plants a program in every place that
-//! git reads one from, and holds the table.
+//! `docs/git-processes.md` has the rules as a table; `tests/adversary` plants a program in every
+//! place from which git starts one, and checks the table.
 
 use forge_core::{Error, ErrorKind, Result, SECRET_VARIABLES, Trust, hidden_variables, text};
 use tokio::process::Command;
 
 use crate::{Git, Setting};
 
-/// What a git process is for.
+/// Purpose of a git process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// Objects, refs and settings are read; objects and scratch indexes are written.
@@ -16,28 +16,28 @@ pub(crate) enum Purpose {
     Read,
     /// Refs move, trees are merged to land, or a work tree changes.
     Write,
-    /// A remote is asked or changed.
+    /// A remote is contacted.
     Remote {
-        /// Whether tokens of the environment are handed on, for a credential helper.
+        /// Whether tokens in the environment are passed on, for a credential helper.
         tokens: bool,
     },
 }
 
-/// What no process needs: git finds out by itself which files changed.
+/// Settings for every process: git finds changed files without a monitor.
 const ALWAYS: [&str; 1] = ["core.fsmonitor=false"];
 
-/// Settings that keep git from programs which no read needs.
+/// Settings that keep git from starting programs that no read needs.
 const QUIET: [&str; 5] = [
     "core.hooksPath=/dev/null",
-    // Else a merge of trees passes every file through its filters.
+    // Otherwise a merge of trees passes every file through its filters.
     "merge.renormalize=false",
     "log.showSignature=false",
     "gc.auto=0",
     "maintenance.auto=false",
 ];
 
-/// Settings of a guarded process that goes to a remote: submodules have remotes of their own, and a
-/// push is not signed.
+/// Settings of a guarded process for a remote: no submodules, which have remotes of their own, and
+/// no signed push.
 const REMOTE: [&str; 4] = [
     "push.gpgSign=false",
     "push.recurseSubmodules=no",
@@ -45,11 +45,11 @@ const REMOTE: [&str; 4] = [
     "submodule.recurse=false",
 ];
 
-/// The transports of a guarded process that goes to a remote. `ext` and helpers by name would start
+/// Allowed transports of a guarded process for a remote. `ext` and remote helpers would start
 /// programs.
 const TRANSPORTS: &str = "file:git:http:https:ssh";
 
-/// Keys that can name a program or lead a transport astray, for `git config --get-regexp`.
+/// Keys that can name a program or redirect a transport, for `git config --get-regexp`.
 const PROGRAM_KEYS: &str = concat!(
     r"^(core\.(worktree|hookspath|sshcommand|gitproxy|askpass|alternaterefscommand)",
     r"|credential\.(.*\.)?helper",
@@ -63,11 +63,11 @@ const PROGRAM_KEYS: &str = concat!(
     r"|hook\..*\.command)$"
 );
 
-/// What a merge driver is replaced by. git reports a status above 128 as a failure since 2.44 and as
-/// a conflict before, so the words count and not the status.
+/// Output of the replacement for a merge driver. Git reports a status above 128 as a failure only
+/// since 2.44, before that as a conflict, so the text is checked instead of the status.
 const REFUSAL: &str = "forge-refuses-merge-driver";
 
-/// Gives `command`, which has no argument yet, the settings and the environment of a process.
+/// Adds the settings and environment for a purpose to `command`, which has no arguments yet.
 pub(crate) fn restrict(command: &mut Command, trust: Trust, purpose: Purpose, opens_bare: bool) {
     let bare = if opens_bare { "all" } else { "explicit" };
     command.args(["-c", &format!("safe.bareRepository={bare}")]);
@@ -85,8 +85,8 @@ pub(crate) fn restrict(command: &mut Command, trust: Trust, purpose: Purpose, op
     if guarded && is_remote {
         set(&REMOTE);
     }
-    // Only what an id itself stands for is shown, agreed to and merged. git asks for no grafts where
-    // the path of the file leads nowhere.
+    // Users see and confirm exactly the objects that are merged, so replacements and grafts are
+    // off: git reads no grafts if the path of their file cannot exist.
     command
         .env("GIT_NO_REPLACE_OBJECTS", "1")
         .env("GIT_GRAFT_FILE", "/dev/null/grafts");
@@ -97,7 +97,7 @@ pub(crate) fn restrict(command: &mut Command, trust: Trust, purpose: Purpose, op
         }
         command
             .env("GIT_EDITOR", ":")
-            // Set and empty, so that no other program is asked.
+            // Set but empty, so that git tries no other program.
             .env("GIT_ASKPASS", "")
             .env_remove("SSH_ASKPASS")
             .env_remove("GPG_TTY");
@@ -105,7 +105,7 @@ pub(crate) fn restrict(command: &mut Command, trust: Trust, purpose: Purpose, op
     if purpose != (Purpose::Remote { tokens: true }) {
         without_secrets(command.as_std_mut());
     }
-    // No remote asks for these.
+    // No remote needs these tokens.
     command.env_remove("FORGE_MCP_TOKEN");
     command.env_remove("JIRA_TOKEN");
     for key in hidden_variables() {
@@ -113,15 +113,15 @@ pub(crate) fn restrict(command: &mut Command, trust: Trust, purpose: Purpose, op
     }
 }
 
-/// Keeps a read from fetching what a partial clone has left out.
+/// Keeps a read from fetching objects that a partial clone lacks.
 pub(crate) fn forbid_fetch(command: &mut Command) {
     command
-        // git 2.38 fetches missing objects whatever the other variable says.
+        // git 2.38 ignores the other variable and fetches missing objects.
         .env("GIT_ALLOW_PROTOCOL", "")
         .env("GIT_NO_LAZY_FETCH", "1");
 }
 
-/// Takes tokens and passwords out of the environment of `command`.
+/// Removes tokens and passwords from the environment of `command`.
 pub fn without_secrets(command: &mut std::process::Command) -> &mut std::process::Command {
     for key in SECRET_VARIABLES {
         command.env_remove(key);
@@ -133,22 +133,22 @@ pub fn without_secrets(command: &mut std::process::Command) -> &mut std::process
 }
 
 impl Git {
-    /// The program settings of the repository itself, read by one process and kept.
+    /// The repository's own settings that name programs, read once by one process.
     ///
     /// # Errors
-    /// `git` when the configuration cannot be read.
+    /// `git` if the configuration cannot be read.
     pub(crate) async fn program_settings(&self) -> Result<&[Setting]> {
         let read = async || {
             let mut settings = self.for_read().settings(PROGRAM_KEYS).await?;
-            // An empty value is a reset.
+            // An empty value resets the key.
             settings.retain(|s| s.of_repository && s.value.as_ref().is_none_or(|v| !v.is_empty()));
             Ok::<_, Error>(settings)
         };
         Ok(self.programs.get_or_try_init(read).await?)
     }
 
-    /// Refuses an operation that would need a program of the repository, whose key `needed` accepts;
-    /// a person's own clone is never refused.
+    /// Refuses an operation in a guarded repository whose configuration names a program under a key
+    /// that `needed` accepts. In a person's own clone nothing is refused.
     ///
     /// # Errors
     /// `permission_denied` with the keys.
@@ -167,9 +167,9 @@ impl Git {
         }
     }
 
-    /// This git for merges of trees. Merge drivers run for a person's deliberate write alone; in every
-    /// other case each driver of the repository is replaced by a refusal, which
-    /// [`driver_refusal`] finds in the output.
+    /// This git for merges of trees. Merge drivers run only for a person's deliberate write;
+    /// otherwise each driver of the repository is replaced by a refusal, which [`driver_refusal`]
+    /// finds in the output.
     ///
     /// # Errors
     /// As [`Git::program_settings`].
@@ -184,7 +184,7 @@ impl Git {
             .iter()
             .filter(|setting| is_merge_driver(&setting.key))
             .collect();
-        // `git -c` ends the key at the first '='; a key that is not UTF-8 has lost its name here.
+        // `git -c` ends the key at the first '='; a key that is not UTF-8 was decoded lossily.
         let is_odd = |key: &str| key.contains(['=', char::REPLACEMENT_CHARACTER]);
         if let Some(odd) = drivers.iter().find(|setting| is_odd(&setting.key)) {
             return Err(refused("a merge", &[&odd.key]));
@@ -195,7 +195,7 @@ impl Git {
         Ok(git)
     }
 
-    /// The refusal of a merge that met one of the replaced drivers.
+    /// The error of a merge that needed a replaced driver.
     pub(crate) async fn driver_refusal(&self, stderr: &[u8]) -> Option<Error> {
         if !String::from_utf8_lossy(stderr).contains(REFUSAL) {
             return None;
@@ -206,9 +206,9 @@ impl Git {
         Some(refused("a merge of these files", &keys))
     }
 
-    /// The purpose of a process that goes to a remote: in a guarded repository nothing of its own
-    /// configuration may choose a program, a proxy or a certificate; in a person's, whatever it chooses
-    /// gets no token.
+    /// The purpose of a process for a remote. In a guarded repository its own configuration may not
+    /// choose a program, a proxy or a certificate; in a person's repository such a choice means
+    /// that no tokens are passed on.
     ///
     /// # Errors
     /// As [`Git::refuse_programs`].
@@ -221,7 +221,7 @@ impl Git {
         Ok(Purpose::Remote { tokens })
     }
 
-    /// The refusal of a fetch that a read needs in a repository of a person's.
+    /// The error of a read's fetch that needs a program, in a person's repository.
     pub(crate) async fn refused_fetch(&self, remote: &str, wanted: &[&str]) -> Error {
         let settings = match self.program_settings().await {
             Ok(settings) => settings,
@@ -245,22 +245,22 @@ impl Git {
     }
 }
 
-/// Whether a key names a program, a proxy or a certificate for the way to a remote.
+/// Whether a key names a program, a proxy or a certificate for connections to remotes.
 fn is_program_for_remotes(key: &str) -> bool {
     is_for_remotes(key) && !leads_elsewhere(key)
 }
 
-/// Whether a key has a say in what happens on the way to a remote.
+/// Whether a key influences connections to remotes.
 fn is_for_remotes(key: &str) -> bool {
     !is_merge_driver(key) && !key.starts_with("filter.") && key != "core.worktree"
 }
 
-/// Whether a key names another remote, which is asked with the credentials for its own host.
+/// Whether a key names another remote, which gets only the credentials for its own host.
 fn leads_elsewhere(key: &str) -> bool {
     key.ends_with(".pushurl") || key.starts_with("url.") || key == "fetch.bundleuri"
 }
 
-/// Whether a key names a merge driver's program.
+/// Whether a key names a merge driver.
 fn is_merge_driver(key: &str) -> bool {
     key.starts_with("merge.")
 }
@@ -295,7 +295,7 @@ mod tests {
     use super::*;
     use crate::Merged;
 
-    /// A repository whose configuration and hooks write to `log`, and two branches that changed the
+    /// A repository whose configuration and hooks write to `log`, with two branches that change the
     /// same file.
     async fn hostile() -> (tempfile::TempDir, std::path::PathBuf, [String; 2]) {
         let dir = tempfile::tempdir().unwrap();
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn secrets_reach_processes_for_remotes_alone() {
+    async fn secrets_reach_only_remote_processes() {
         let dir = tempfile::tempdir().unwrap();
         let git = Git::at(dir.path());
         git.run_ok(["init", "-q"]).await.unwrap();
@@ -440,13 +440,13 @@ mod tests {
         let hint = refused.hint().unwrap().text();
         assert!(hint.contains("git fetch origin refs/pull/7/head"), "{hint}");
         assert!(!log.exists());
-        // A fetch of the person's own runs what git runs.
+        // A person's deliberate fetch runs the same programs as git.
         assert!(git.fetch_objects("origin", &wanted).await.is_err());
         assert!(log.exists());
     }
 
     #[tokio::test]
-    async fn object_is_read_past_replacements_and_grafts() {
+    async fn object_is_read_without_replacements_and_grafts() {
         let dir = tempfile::tempdir().unwrap();
         let git = Git::at(dir.path()).with_trust(Trust::Person);
         git.run_ok(["init", "-q"]).await.unwrap();
@@ -498,7 +498,7 @@ mod tests {
         let elsewhere = person.clone().without_lazy_fetch();
         assert!(elsewhere.run_ok(["cat-file", "-p", missing]).await.is_err());
         assert!(!log.exists());
-        // The same object makes git start the program for a person who stands there.
+        // For a person at a shell, git starts the program to fetch the same object.
         let asked = person.run(["cat-file", "-p", missing]).await.unwrap();
         assert_ne!(asked.status, 0);
         assert!(log.exists());

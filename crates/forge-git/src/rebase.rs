@@ -1,30 +1,30 @@
-//! Commits again on top of another one, without a work tree.
+//! Rebases commits without a work tree.
 
 use forge_core::{Error, Noun, Result};
 
 use crate::{CatFile, Git, Merged, RawCommit, Signing};
 
-/// A rebase to make.
+/// A requested rebase.
 #[derive(Clone, Copy, Debug)]
 pub struct Rebase<'a> {
-    /// What the commits are put on, hex.
+    /// The new base, hex.
     pub base: &'a str,
-    /// The last of them, hex.
+    /// The last commit to rebase, hex.
     pub head: &'a str,
-    /// Who makes the new ones: `Name <email> seconds offset`.
+    /// Committer of the new commits: `Name <email> seconds offset`.
     pub committer: &'a [u8],
-    /// How the new ones are signed.
+    /// Signing settings for the new commits.
     pub signing: &'a Signing,
 }
 
-/// What a rebase came to.
+/// Result of a rebase.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rebased {
     /// The last of the new commits, hex.
     Onto(String),
-    /// Every change is in the base already.
+    /// Every change is already in the base.
     Nothing,
-    /// A commit does not apply; nothing but objects was written.
+    /// A commit does not apply; only objects were written.
     Conflicts {
         /// The files, sorted.
         files: Vec<String>,
@@ -34,12 +34,12 @@ pub enum Rebased {
 }
 
 impl Git {
-    /// Each commit that `head` has and `base` has not, again on top of `base`. Merges are left out,
-    /// and so are commits whose change the base has; commits that are made anew lose their signature
-    /// and get the committer's, where the configuration asks for one. Only objects are written.
+    /// Recreates each commit of `base..head` on top of `base`. Merges and commits whose change is
+    /// already in the base are left out. Recreated commits lose their signature and are signed by
+    /// the committer if the configuration asks for that. Only objects are written.
     ///
     /// # Errors
-    /// `git` when one of them is not there; `not_found` for a damaged commit; those of
+    /// `git` if a commit is missing; `not_found` for a damaged commit; errors of
     /// [`Git::put_landing_commit`].
     pub async fn rebase(&self, cat: &mut CatFile, what: Rebase<'_>) -> Result<Rebased> {
         let not_base = format!("^{}", what.base);
@@ -60,12 +60,12 @@ impl Git {
             let commit = RawCommit::parse(&object.data).ok_or_else(|| gone(oid))?;
             let parent = commit.parents.first().copied();
             if parent == Some(tip.as_str()) {
-                // It stands where it would be put.
+                // The commit already has the right parent.
                 tip = oid.to_owned();
                 tip_tree = commit.tree.to_owned();
                 continue;
             }
-            // A commit of the new tree with the old parent makes that parent the merge base.
+            // A commit with the new tree and the old parent makes the old parent the merge base.
             let stand_in = RawCommit {
                 tree: &tip_tree,
                 parents: parent.into_iter().collect(),

@@ -1,11 +1,11 @@
-//! The rules of `git check-ref-format`, without a process.
+//! Checks names by the rules of `git check-ref-format`, without a process.
 
-/// How long a part of a name may be, in bytes: a file's name has 255, and a lock adds to it.
+/// Maximum length of a component in bytes: a file name has 255, including git's lock suffix.
 const MAX_PART: usize = 240;
-/// How long a name may be, in bytes: the path of a file ends at 4096.
+/// Maximum length of a name in bytes: paths of files end at 4096.
 const MAX_NAME: usize = 2000;
 
-/// What is wrong with `name` as a full ref name (`refs/heads/x`), or `None` when it is right.
+/// The problem of `name` as a full ref name (`refs/heads/x`), or `None` if it is valid.
 #[must_use]
 pub fn refname_problem(name: &str) -> Option<&'static str> {
     if name.is_empty() {
@@ -17,7 +17,7 @@ pub fn refname_problem(name: &str) -> Option<&'static str> {
     component_problem(name)
 }
 
-/// What is wrong with `name` as a branch name (`feature/x`), or `None` when it is right.
+/// The problem of `name` as a branch name (`feature/x`), or `None` if it is valid.
 #[must_use]
 pub fn branch_problem(name: &str) -> Option<&'static str> {
     if name.is_empty() {
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rules_are_those_of_the_installed_git() {
+    fn refname_rules_match_installed_git() {
         for name in [
             "a/b", "a..b", "x@{1}", "a.lock", "é", "a b", "@", "-", "a/.b", "q'", "{}",
         ] {

@@ -1,4 +1,4 @@
-//! What a repository's configuration says about remotes and branches, read by one process.
+//! Remotes and branches in a repository's configuration, read by one process.
 
 use std::{
     collections::BTreeMap,
@@ -12,32 +12,32 @@ use crate::Git;
 /// A remote with a URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remote {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Where it is fetched from, after `url.<base>.insteadOf`.
+    /// Fetch URL, after `url.<base>.insteadOf`.
     pub url: String,
-    /// What `gh repo set-default` has written: `base`, or a repository.
+    /// Value that `gh repo set-default` wrote: `base`, or a repository.
     pub resolved: Option<String>,
 }
 
-/// What git's configuration says about one branch.
+/// Git's configuration of one branch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BranchConfig {
-    /// `branch.<name>.remote`: a remote's name, a URL, or `.`.
+    /// `branch.<name>.remote`: the name of a remote, a URL, or `.`.
     pub remote: Option<String>,
-    /// `branch.<name>.pushRemote`: a remote's name or a URL.
+    /// `branch.<name>.pushRemote`: the name of a remote or a URL.
     pub push_remote: Option<String>,
     /// `branch.<name>.merge`: a full ref at the remote.
     pub merge: Option<String>,
-    /// `branch.<name>.gh-merge-base`: the base branch of its pull request.
+    /// `branch.<name>.gh-merge-base`: the base branch for its pull request.
     pub merge_base: Option<String>,
 }
 
-/// Remotes, branches and our own keys, as `git config` gives them.
+/// Remotes, branches and our own keys, from `git config`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GitConfig {
-    /// The remotes that have a URL: `upstream`, `github` and `origin` first, then by their order in
-    /// the configuration.
+    /// Remotes with a URL: `upstream`, `github` and `origin` first, then in the order of the
+    /// configuration.
     pub remotes: Vec<Remote>,
     /// The branches with settings, by name.
     pub branches: BTreeMap<String, BranchConfig>,
@@ -45,18 +45,18 @@ pub struct GitConfig {
     pub push_default_remote: Option<String>,
     /// `push.default`, in lower case.
     pub push_default: Option<String>,
-    /// `forge.repo`: the repository that commands mean here.
+    /// `forge.repo`: the default repository of commands.
     pub forge_repo: Option<String>,
 }
 
-/// The remotes that are asked first, as gh does.
+/// Preferred remotes, as in gh.
 const FIRST: [&str; 3] = ["upstream", "github", "origin"];
 
 impl GitConfig {
-    /// Reads it.
+    /// Reads the configuration.
     ///
     /// # Errors
-    /// `git` when git fails; a repository without such settings is empty.
+    /// `git` if git fails; a repository without such settings is empty.
     pub async fn read(git: &Git) -> Result<Self> {
         let output = git
             .run([
@@ -68,20 +68,20 @@ impl GitConfig {
             .await?;
         match output.status {
             0 => Ok(Self::parse(&output.stdout)),
-            // Nothing matches.
+            // No key matches.
             1 => Ok(Self::default()),
             _ => Err(output.error("config")),
         }
     }
 
-    /// Reads the output of `git config --null --get-regexp`.
+    /// Parses the output of `git config --null --get-regexp`.
     #[must_use]
     pub fn parse(output: &[u8]) -> Self {
         let mut config = Self::default();
         let mut remotes: Vec<Remote> = Vec::new();
         let mut instead: Vec<(String, String)> = Vec::new();
         for (key, value) in entries(output) {
-            // Git folds the case of the first and the last part alone.
+            // Git folds the case of only the first and the last part.
             let Some((section, rest)) = key.split_once('.') else {
                 continue;
             };
@@ -106,7 +106,7 @@ impl GitConfig {
                         });
                     if let Some(remote) = remotes.get_mut(at) {
                         match field {
-                            // The first of several is the one that is fetched.
+                            // Git fetches from the first of several URLs.
                             "url" if remote.url.is_empty() => remote.url = value,
                             "gh-resolved" => remote.resolved = Some(value),
                             _ => {}
@@ -145,20 +145,20 @@ impl GitConfig {
         config
     }
 
-    /// The remote of this name.
+    /// The remote with this name.
     #[must_use]
     pub fn remote(&self, name: &str) -> Option<&Remote> {
         self.remotes.iter().find(|remote| remote.name == name)
     }
 
-    /// What is set for a branch; empty where nothing is.
+    /// The settings of a branch; empty if there are none.
     #[must_use]
     pub fn branch(&self, name: &str) -> BranchConfig {
         self.branches.get(name).cloned().unwrap_or_default()
     }
 }
 
-/// Keys and values. One that is not UTF-8 is skipped: no forge and no branch of ours is named so.
+/// Keys and values. Non-UTF-8 entries are skipped: no forge and no branch of ours is named so.
 fn entries(output: &[u8]) -> impl Iterator<Item = (String, String)> {
     output.split(|b| *b == 0).filter_map(|entry| {
         let text = std::str::from_utf8(entry).ok()?;
@@ -168,7 +168,7 @@ fn entries(output: &[u8]) -> impl Iterator<Item = (String, String)> {
     })
 }
 
-/// Applies `url.<base>.insteadOf`: the longest prefix wins.
+/// Applies `url.<base>.insteadOf`: the longest matching prefix wins.
 ///
 /// Source: git-config(1).
 fn rewrite(url: &str, instead: &[(String, String)]) -> String {
@@ -180,11 +180,11 @@ fn rewrite(url: &str, instead: &[(String, String)]) -> String {
         .map_or_else(|| url.to_owned(), |(_, base, rest)| format!("{base}{rest}"))
 }
 
-/// The directory that stands for the repository: its main work tree, or the git directory where that
-/// is not called `.git` (a bare repository, a separate one). `GIT_DIR` counts.
+/// The directory that identifies the repository: its main work tree, or the git directory if that
+/// is not called `.git` (a bare or separate one). `GIT_DIR` applies.
 ///
 /// # Errors
-/// `not_found` outside of a repository, `git` when git refuses it.
+/// `not_found` outside of a repository, `git` if git refuses it.
 pub async fn root(git: &Git) -> Result<PathBuf> {
     let output = git
         .run(["rev-parse", "--path-format=absolute", "--git-common-dir"])
@@ -221,7 +221,7 @@ fn shown_dir(git: &Git) -> String {
         .to_string()
 }
 
-/// The path that git printed as `bytes`; on systems whose paths are text, lossy UTF-8.
+/// The path in git's output; lossy UTF-8 on systems whose paths are text.
 #[cfg(unix)]
 #[must_use]
 pub fn path_of(bytes: &[u8]) -> PathBuf {
@@ -229,7 +229,7 @@ pub fn path_of(bytes: &[u8]) -> PathBuf {
     std::ffi::OsStr::from_bytes(bytes).into()
 }
 
-/// The path that git printed as `bytes`; on systems whose paths are text, lossy UTF-8.
+/// The path in git's output; lossy UTF-8 on systems whose paths are text.
 #[cfg(not(unix))]
 #[must_use]
 pub fn path_of(bytes: &[u8]) -> PathBuf {
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_rewritten_prefix_wins() {
+    fn longest_rewritten_prefix_wins() {
         let config = parse(&[
             ("url.https://github.com/.insteadof", "gh:"),
             ("url.git@work.example:.insteadof", "gh:work/"),
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn values_with_newlines_and_keys_without_values_do_no_harm() {
+    fn odd_config_values_are_parsed() {
         let config = GitConfig::parse(
             b"remote.a.url\nline\nbreak\0push.default\0forge.repo\nlocal:.\0\xff\nx\0branch.x.y.merge\nrefs/heads/z\0",
         );
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_root_of_work_trees_and_bare_repositories() {
+    async fn root_of_work_tree_and_bare_repository_is_found() {
         let dir = tempfile::tempdir().unwrap();
         let top = dir.path().canonicalize().unwrap();
         let git = Git::at(&top).with_env("GIT_CEILING_DIRECTORIES", &top);

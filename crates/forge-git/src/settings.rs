@@ -1,4 +1,4 @@
-//! Settings of git's configuration, with where they come from.
+//! Settings of git's configuration, with their scope.
 
 use forge_core::Result;
 
@@ -7,32 +7,32 @@ use crate::Git;
 /// A setting of git's configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {
-    /// Its key as git prints it: section and last part in lower case.
+    /// Key as git prints it: section and last part in lower case.
     pub key: String,
-    /// Its value; `None` for a key alone, which is a true one.
+    /// Value; `None` for a key without a value, which means true.
     pub value: Option<String>,
-    /// Whether the repository's own configuration has it, and not the user's or the system's.
+    /// The repository's own configuration has it, rather than the user's or the system's.
     pub of_repository: bool,
 }
 
 impl Git {
-    /// The settings whose key the regular expression matches, in the order in which they count.
+    /// The settings whose key matches the regular expression, in order of increasing precedence.
     ///
     /// # Errors
-    /// `git` when the configuration cannot be read.
+    /// `git` if the configuration cannot be read.
     pub async fn settings(&self, pattern: &str) -> Result<Vec<Setting>> {
         let args = ["config", "--null", "--show-scope", "--get-regexp", pattern];
         let output = self.run(args).await?;
         match output.status {
             0 => Ok(parse(&output.stdout)),
-            // Nothing matches.
+            // No key matches.
             1 => Ok(Vec::new()),
             _ => Err(output.error("config")),
         }
     }
 }
 
-/// Reads `git config --null --show-scope --get-regexp`: scope, NUL, key, newline, value, NUL.
+/// Parses `git config --null --show-scope --get-regexp`: scope, NUL, key, newline, value, NUL.
 fn parse(output: &[u8]) -> Vec<Setting> {
     let text = String::from_utf8_lossy(output);
     let mut fields = text.split('\0');

@@ -1,9 +1,9 @@
-//! Words of commands that a hint names.
+//! Quotes words for commands in hints.
 
 use forge_core::text;
 
-/// `word` for a POSIX shell, on one line. A name of a branch may have a `;` or a `$(` in it, and
-/// whoever chose it is not whoever runs the command.
+/// Quotes `word` for a POSIX shell, on one line. A branch name may contain `;` or `$(`, and a
+/// stranger may have chosen it.
 #[must_use]
 pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@%:,=".contains(c);
@@ -18,7 +18,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_shell_would_read_is_quoted() {
+    fn shell_metacharacters_are_quoted() {
         assert_eq!(quoted("/a/b-c"), "/a/b-c");
         assert_eq!(quoted("/a b/it's"), r"'/a b/it'\''s'");
         assert_eq!(quoted("a;b"), "'a;b'");

@@ -1,7 +1,7 @@
-//! Signatures of commits that land on a branch.
+//! Signs commits that land on a branch.
 //!
-//! `git commit-tree -S` signs, so formats, keys and programs are git's own. It takes names and dates
-//! through the environment and tidies them; what it made is compared with what was to be made.
+//! `git commit-tree -S` signs, so formats, keys and programs are git's own. It normalises names and
+//! dates from the environment, so the result is compared with the requested commit.
 
 use std::{fs, io::Write as _, path::Path};
 
@@ -9,12 +9,12 @@ use forge_core::{Error, ErrorKind, Hint, Precondition, Result, text};
 
 use crate::{Git, Output, RawCommit, Setting, remotes::path_of, tree::scratch};
 
-/// The settings that decide whether commits are signed, and by which program.
+/// The settings that decide whether and with which program commits are signed.
 #[derive(Clone, Debug, Default)]
 pub struct Signing(Vec<Setting>);
 
-/// What keeps the programs that sign from asking for a passphrase: no terminal, no window, and an
-/// askpass program that has no answer.
+/// Environment that keeps signing programs from asking for a passphrase: no terminal, no window,
+/// and an askpass program without an answer.
 const UNATTENDED: [(&str, &str); 6] = [
     ("GPG_TTY", ""),
     ("DISPLAY", ""),
@@ -25,19 +25,19 @@ const UNATTENDED: [(&str, &str); 6] = [
 ];
 
 impl Git {
-    /// Writes a commit that a branch will point to, signed where the configuration asks for it; its
-    /// id, hex. Without a signature it is one process, as [`Git::put`].
+    /// Writes a commit that a branch will point to, signed if the configuration asks for it, and
+    /// returns its id, hex. Without a signature this is one process, like [`Git::put`].
     ///
     /// # Errors
-    /// `git` with the program and its setting when it does not sign; `precondition_failed` when git
-    /// signs no such commit unaltered; `config` when `commit.gpgsign` is no boolean.
+    /// `git` with the program and its setting if signing fails; `precondition_failed` if git alters
+    /// the commit while signing; `config` if `commit.gpgsign` is not a boolean.
     pub async fn put_landing_commit(
         &self,
         commit: &RawCommit<'_>,
         signing: &Signing,
     ) -> Result<String> {
         let is_guarded = self.trust().is_guarded();
-        // A stranger's repository cannot switch off what the user has switched on.
+        // A stranger's repository cannot disable signing that the user enabled.
         let by_user = || signing.of_user().is_on();
         match signing.is_on()? || (is_guarded && by_user()?) {
             true => self.put_signed(commit, signing, is_guarded).await,
@@ -52,7 +52,7 @@ impl Git {
         is_guarded: bool,
     ) -> Result<String> {
         let mut git = self.clone();
-        // Its directory goes once git has ended.
+        // The wrapper's directory must live until git has ended.
         let mut wrapper = None;
         if is_guarded {
             signing.refuse_own()?;
@@ -88,7 +88,7 @@ impl Git {
         let oid = String::from_utf8_lossy(output.stdout.trim_ascii()).into_owned();
         let data = self.run_ok(["cat-file", "commit", &oid]).await?;
         let wanted = RawCommit {
-            // git writes no header for its own encoding.
+            // git writes no header for UTF-8.
             encoding: commit.encoding.filter(|name| !is_utf8(name)),
             ..commit.clone()
         };
@@ -100,10 +100,10 @@ impl Git {
 }
 
 impl Signing {
-    /// Matches the keys of these settings, for [`Git::settings`].
+    /// Pattern for the keys of these settings, for [`Git::settings`].
     pub const KEYS: &str = r"commit\.gpgsign|user\.signingkey|gpg\.(.*\.)?(format|program)|gpg\.ssh\.defaultkeycommand";
 
-    /// Those among `settings`.
+    /// Picks the signing settings out of `settings`.
     #[must_use]
     pub fn of(mut settings: Vec<Setting>) -> Self {
         settings.retain(|s| {
@@ -113,7 +113,7 @@ impl Signing {
         Self(settings)
     }
 
-    /// Reads them, by one process.
+    /// Reads the settings with one process.
     ///
     /// # Errors
     /// As [`Git::settings`].
@@ -123,16 +123,16 @@ impl Signing {
         ))
     }
 
-    /// Those of the user's and the system's configuration.
+    /// Only the settings of the user's and the system's configuration.
     fn of_user(&self) -> Self {
         let of_user = self.0.iter().filter(|s| !s.of_repository);
         Self(of_user.cloned().collect())
     }
 
-    /// A script around gpg or gpgsm that keeps them from asking for a passphrase, and the setting for
-    /// it. Their agent asks in the session that started it, whatever the environment of a client says;
-    /// the option for that is all that stops it, and git hands no option on. `ssh-keygen` asks by the
-    /// environment alone.
+    /// A script around gpg or gpgsm that keeps them from asking for a passphrase, and the setting
+    /// for it. Their agent asks in the session that started it, ignoring the client's environment;
+    /// only an option prevents that, and git passes no options on. `ssh-keygen` asks according to
+    /// the environment.
     fn wrapper(&self) -> Option<(&'static str, String)> {
         let format = self.last(&["gpg.format"]);
         let key = match format.and_then(|s| s.value.as_deref()) {
@@ -174,7 +174,7 @@ impl Signing {
         }
     }
 
-    /// The program that signs, and the setting that names it.
+    /// The signing program, and the setting that names it.
     fn program(&self) -> (&str, &str) {
         let format = self.last(&["gpg.format"]);
         let (keys, default): (&[_], _) = match format.and_then(|s| s.value.as_deref()) {
@@ -188,7 +188,7 @@ impl Signing {
         }
     }
 
-    /// Refuses settings of the repository itself: a stranger may have written them.
+    /// Refuses settings of the repository itself, which a stranger may have written.
     fn refuse_own(&self) -> Result<()> {
         let own = self.0.iter().filter(|s| s.of_repository);
         let own: Vec<_> = own.map(|s| text::one_line(&s.key)).collect();
@@ -231,7 +231,7 @@ impl Signing {
     }
 }
 
-/// Writes a program of the user's alone into `dir`; its path.
+/// Writes an executable script, accessible only to the user, into `dir` and returns its path.
 fn write_program(dir: &Path, script: &str) -> Result<String> {
     let path = dir.join("sign");
     let mut options = fs::File::options();
@@ -250,7 +250,7 @@ fn write_program(dir: &Path, script: &str) -> Result<String> {
     Ok(path.to_string_lossy().into_owned())
 }
 
-/// The refusal of a commit that git writes otherwise than it was.
+/// The error for a commit that git would alter.
 fn altered(commit: &RawCommit<'_>) -> Error {
     let subject = commit.message.split(|b| *b == b'\n').next();
     let subject = String::from_utf8_lossy(subject.unwrap_or_default());
@@ -263,7 +263,7 @@ fn altered(commit: &RawCommit<'_>) -> Error {
     )
 }
 
-/// Name, e-mail address and date of `Name <email> seconds offset`.
+/// Splits `Name <email> seconds offset` into name, e-mail address and date.
 fn split_ident(line: &[u8]) -> Option<[&[u8]; 3]> {
     let open = line.iter().position(|b| *b == b'<')?;
     let close = line.iter().rposition(|b| *b == b'>')?;
@@ -284,7 +284,7 @@ mod tests {
 
     use super::*;
 
-    /// A repository with a tree and a commit, and a program that signs as gpg does.
+    /// A repository with a tree and a commit, and a program that signs like gpg.
     struct Ground {
         dir: tempfile::TempDir,
         git: Git,
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn signed_commit_differs_by_its_signature_alone() {
+    async fn signed_commit_differs_only_by_signature() {
         let it = Ground::new().await;
         let plain = it.commit(ME, b"Subject\n\nBody\n  indented \n\n\n");
         let merge = RawCommit {
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn signing_that_alters_a_commit_is_refused() {
+    async fn commit_altered_by_signing_is_refused() {
         let it = Ground::new().await;
         for author in [&b"J, <j@x> 1 +0000"[..], b"J <j@x> 1 -0000", b"nobody"] {
             let e = it
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn failing_program_is_named_with_its_setting() {
+    async fn failing_program_is_named_with_setting() {
         let it = Ground::new().await;
         let bad = it.program("bad", "#!/bin/sh\necho no key >&2\nexit 2\n");
         for (program, says) in [(bad.to_str().unwrap(), "no key"), ("/nonexistent/gpg", "")] {
@@ -450,7 +450,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn guarded_signing_has_nobody_to_ask() {
+    async fn guarded_signing_has_no_terminal_or_askpass() {
         let it = Ground::new().await;
         let commit = it.commit(ME, b"x\n");
         let asks = |line: &&str| {
@@ -503,7 +503,7 @@ mod tests {
     }
 
     #[test]
-    fn gpgsign_is_read_as_git_reads_booleans() {
+    fn gpgsign_is_parsed_like_git_boolean() {
         let is_on = |values: &[Option<&str>]| {
             let setting = |value: &Option<&str>| Setting {
                 key: "commit.gpgsign".into(),

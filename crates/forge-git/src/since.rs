@@ -1,4 +1,4 @@
-//! What changed since another commit was the head, also after a rebase.
+//! Compares two heads of a pull request, also across a rebase.
 
 use std::collections::HashMap;
 
@@ -13,34 +13,34 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{Git, Merged, diff_args};
 
-/// More commits of one version are not compared.
+/// Maximum number of compared commits per version.
 const MAX_COMMITS: usize = 250;
 
-/// More of the changes of one version are not compared.
+/// Maximum size of compared changes per version, in bytes.
 const MAX_COMPARED: usize = 32 << 20;
 
-/// What tells the lines of a diff apart is at their start: the longest is the id of a commit.
+/// Length of a line's start that determines its kind: the longest is a commit id.
 const MAX_LINE_START: usize = 65;
 
 /// Two heads of a pull request.
 #[derive(Clone, Copy, Debug)]
 pub struct TwoHeads<'a> {
-    /// The head that was, full hex.
+    /// The earlier head, full hex.
     pub old: &'a str,
-    /// The head that is, full hex.
+    /// The current head, full hex.
     pub new: &'a str,
     /// The base branch, full hex.
     pub base: &'a str,
 }
 
 impl Git {
-    /// The full id of a commit, of which the first digits may be given; `None` when there is none.
+    /// The full id of a commit, from its first digits; `None` if there is none.
     ///
     /// # Errors
-    /// `invalid_input` (field `since`) where several begin so.
+    /// `invalid_input` (field `since`) if the digits are ambiguous.
     pub async fn find_commit(&self, id: &str) -> Result<Option<String>> {
         let asked = format!("--disambiguate={id}");
-        // No name of a ref is an id, whatever it looks like.
+        // A ref name is never accepted as an id, even if it looks like one.
         let found = self.run(["rev-parse", &asked]).await?;
         let ids = String::from_utf8_lossy(&found.stdout);
         let ids: Vec<&str> = ids.lines().collect();
@@ -58,11 +58,11 @@ impl Git {
         Ok(commits.pop())
     }
 
-    /// The diff from what the old head had to what the new one has, with so many lines of context.
-    /// What the base branch brought in between is in neither.
+    /// The diff from the old head's changes to the new head's, with `context_lines` lines of
+    /// context. Changes of the base branch in between are left out.
     ///
     /// # Errors
-    /// `not_found` where a head shares no commit with the base branch; `git`.
+    /// `not_found` if a head shares no commit with the base branch; `git`.
     pub async fn diff_since(&self, heads: TwoHeads<'_>, context_lines: u32) -> Result<Diff> {
         self.diff_since_within(heads, context_lines, MAX_COMPARED)
             .await
@@ -145,7 +145,7 @@ impl Git {
         })
     }
 
-    /// The commit or tree that `old` is on the newer base; `None` where that takes a person.
+    /// The old head on the newer base, as a commit or tree; `None` if git alone cannot move it.
     async fn moved_onto(
         &self,
         old: &str,
@@ -155,11 +155,11 @@ impl Git {
         if old_base == new_base {
             return Ok(Some(old.to_owned()));
         }
-        // The base branch was rewritten itself.
+        // The base branch itself was rewritten.
         if !self.contains(new_base, old_base).await? {
             return Ok(None);
         }
-        // A merge that needs a program of the repository is none for a read.
+        // A read cannot run a merge driver of the repository, so such a merge counts as failed.
         match self.merge_trees(old, new_base, false).await {
             Ok(Merged::Clean(tree)) => Ok(Some(tree)),
             Ok(Merged::Conflicts(_)) | Err(_) => Ok(None),
@@ -179,7 +179,7 @@ impl Git {
         }
     }
 
-    /// The commits that came on top of the old head, without those of the base branch.
+    /// The commits added on top of the old head, without those of the base branch.
     async fn added_commits(&self, heads: TwoHeads<'_>) -> Result<Vec<ChangedCommit>> {
         let (old, base) = (format!("^{}", heads.old), format!("^{}", heads.base));
         let listed = self.commits_of(&[heads.new, &old, &base]).await?;
@@ -213,7 +213,7 @@ impl Git {
         Ok(commits.collect())
     }
 
-    /// The commits that are not in both versions, and a warning where not all were compared.
+    /// The commits that differ between both versions, and a warning if not all were compared.
     async fn rewritten_commits(
         &self,
         heads: TwoHeads<'_>,
@@ -240,7 +240,7 @@ impl Git {
         Ok((commits, warning))
     }
 
-    /// The commits of a version, each with a hash of the lines that it changes.
+    /// The commits of a version, each with a hash of its changed lines.
     async fn series(
         &self,
         commits: Vec<(String, String)>,
@@ -253,7 +253,7 @@ impl Git {
         HashedSeries::read(printed, commits, max_compared).await
     }
 
-    /// All that a command prints; `None` where that is more than `max` bytes: then the command is ended.
+    /// The output of a command; `None`, and the command is killed, if it exceeds `max` bytes.
     ///
     /// # Errors
     /// As [`Git::run_ok`].
@@ -273,7 +273,7 @@ impl Git {
 #[derive(Debug)]
 struct HashedSeries {
     commits: Vec<SeriesCommit>,
-    /// Whether the diffs of the last commits were not read.
+    /// Whether the diffs of the last commits are missing.
     is_cut: bool,
 }
 
@@ -307,7 +307,7 @@ impl HashedSeries {
             was_read &= unfinished.as_deref() != Some(oid.as_bytes());
             let essence = match reader.hashes.remove(oid.as_bytes()) {
                 Some(hash) => hash,
-                // A merge, or an empty commit, is the one that has its message.
+                // Merges and empty commits have no diff and are compared by message.
                 None if was_read => headline.clone().into_bytes(),
                 None => oid.clone().into_bytes(),
             };
@@ -324,18 +324,18 @@ impl HashedSeries {
     }
 }
 
-/// Hashes the diffs that `git diff-tree --stdin` prints, each behind the id of its commit: the lines
-/// that name files and change them, without context, line numbers, and the ids of blobs whose lines are
-/// shown. No line of a diff is the id of a commit.
+/// Hashes the diffs that `git diff-tree --stdin` prints, each after its commit's id: the lines that
+/// name or change files, without context, line numbers, and the ids of blobs whose lines are shown.
+/// No line of a diff looks like a commit id.
 #[derive(Default)]
 struct SeriesReader {
     hashes: HashMap<Vec<u8>, Vec<u8>>,
     commit: Option<(Vec<u8>, Sha256)>,
-    /// The start of a line, until there is enough to tell what line that is.
+    /// The start of a line, until its kind is known.
     start: Vec<u8>,
     /// Whether the rest of a long line is hashed.
     rest: Option<bool>,
-    /// The last line with ids of blobs.
+    /// The last line with blob ids.
     ids: Vec<u8>,
 }
 
@@ -359,7 +359,7 @@ impl SeriesReader {
         }
     }
 
-    /// Reads the start of a line; whether the line is hashed.
+    /// Classifies a line by its start. Returns whether the line is hashed.
     fn read_start(&mut self) -> bool {
         let line = std::mem::take(&mut self.start);
         let name = line.strip_suffix(b"\n").unwrap_or(&line);
@@ -400,7 +400,7 @@ fn size(bytes: usize) -> String {
     format!("{} MiB", bytes >> 20)
 }
 
-/// A warning that names the files which only the earlier version changes.
+/// A warning that names the files changed only by the earlier version.
 #[must_use]
 pub fn no_longer_changed(gone: &[String]) -> Option<Warning> {
     let named = gone.iter().map(|path| one_line(path)).collect::<Vec<_>>();
@@ -412,7 +412,7 @@ pub fn no_longer_changed(gone: &[String]) -> Option<Warning> {
     })
 }
 
-/// What `forge` answers where the commit that was the head is not there any more.
+/// The error for an earlier head commit that no longer exists.
 #[must_use]
 pub fn commit_is_gone(id: &str, place: &str) -> Error {
     let message = format!("{place} has no commit {} (any more)", one_line(id));
@@ -458,13 +458,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn series_hash_is_of_changed_lines() {
+    async fn series_hash_covers_changed_lines() {
         let long = "x".repeat(100);
         let one = format!("{A}\n{}{B}\n{}", diff("1..2", 1, &long), binary("1..2"));
         let other = format!("{A}\n{}{B}\n{}", diff("7..8", 9, &long), binary("7..8"));
         let (first, _) = read(&one, 4096, 4096).await;
         let (second, _) = read(&other, 4096, 4096).await;
-        // Where a change is does not matter, and a binary file has its ids alone.
+        // Positions do not matter, and a binary file has only its ids.
         assert_eq!(first[0], second[0]);
         assert_ne!(first[1], second[1]);
         assert_eq!(first[2], b"headline");
@@ -487,7 +487,7 @@ mod tests {
         assert_eq!(cut, [A, B, C].map(str::as_bytes));
     }
 
-    /// Commits a file `f` of `text` on `parents`.
+    /// Commits a file `f` with `text` on `parents`.
     async fn commit(git: &Git, text: &str, parents: &[&str]) -> String {
         let blob = git.put("blob", text.as_bytes()).await.unwrap();
         let tree = format!("100644 blob {blob}\tf\n");

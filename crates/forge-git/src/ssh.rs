@@ -1,4 +1,4 @@
-//! What ssh makes of a host's name.
+//! Resolves host aliases of ssh.
 
 use std::{process::Stdio, time::Duration};
 
@@ -6,15 +6,15 @@ use tokio::process::Command;
 
 use crate::process::without_secrets;
 
-/// How long ssh may take. It connects to nothing, but its configuration may start programs.
+/// Timeout of ssh. `ssh -G` does not connect, but its configuration may start programs.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The host that ssh connects to for `name`, as `ssh -G` prints it from the user's `ssh_config`.
 ///
-/// `None` where that is `name` itself, where there is no ssh, and for what it does not take. Git's own
-/// `core.sshCommand` is not looked at.
+/// Returns `None` if that is `name` itself, if there is no ssh, and for names that ssh refuses.
+/// Git's own `core.sshCommand` is ignored.
 pub async fn ssh_host(name: &str) -> Option<String> {
-    // It would be an option, and some of them run programs.
+    // ssh would take the name for an option, and some options run programs.
     if name.starts_with('-') {
         return None;
     }
@@ -34,7 +34,7 @@ pub async fn ssh_host(name: &str) -> Option<String> {
     hostname(std::str::from_utf8(&output.stdout).ok()?, name)
 }
 
-/// The line `hostname` of what `ssh -G` prints, if it is not `name`.
+/// The `hostname` line of `ssh -G` output, unless it is `name`.
 fn hostname(printed: &str, name: &str) -> Option<String> {
     let host = printed
         .lines()
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_host_is_in_a_line_of_its_own() {
+    fn hostname_line_is_parsed() {
         let printed =
             "host work\nuser git\nhostname github.com\nport 22\nproxycommand hostname x\n";
         assert_eq!(hostname(printed, "work").as_deref(), Some("github.com"));
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_option_is_no_name() {
+    async fn name_like_an_option_is_refused() {
         assert_eq!(ssh_host("-oProxyCommand=x").await, None);
     }
 }

@@ -8,7 +8,7 @@ use tokio::{
 
 use crate::error::{code, failed};
 
-/// The most that one chunk holds, in bytes.
+/// Maximum size of a chunk, in bytes.
 const CHUNK: usize = 64 * 1024;
 
 struct Running {
@@ -18,9 +18,9 @@ struct Running {
     subcommand: String,
 }
 
-/// The standard output of `child` in chunks, and its failure at the end.
+/// The standard output of `child` in chunks, with a failure as the last item.
 pub(crate) fn of(mut child: Child, subcommand: String) -> ByteStream {
-    // Both are piped by the caller; without them there is nothing to read.
+    // The caller pipes both; without them there is nothing to read.
     let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) else {
         return Box::pin(stream::empty());
     };
@@ -58,7 +58,7 @@ pub(crate) fn of(mut child: Child, subcommand: String) -> ByteStream {
     }))
 }
 
-/// Reads all, so that git never waits on a full pipe, and keeps the beginning.
+/// Reads to the end, so that git never blocks on a full pipe, but keeps only the beginning.
 pub(crate) async fn drain(mut from: impl AsyncRead + Unpin) -> Vec<u8> {
     let mut kept = Vec::new();
     let mut buffer = [0; 4096];

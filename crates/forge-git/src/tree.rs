@@ -1,4 +1,4 @@
-//! Trees, read and made without a work tree.
+//! Reads and writes trees without a work tree.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -9,24 +9,24 @@ use forge_core::{Error, ErrorKind, Result};
 
 use crate::Git;
 
-/// How many paths go into one command line.
+/// Number of paths in one command line.
 const PATHS: usize = 100;
 
-/// What a tree has at a path.
+/// Entry of a tree at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TreeEntry {
-    /// Its mode: `0o100644`, `0o100755`, `0o120000`, `0o040000` or `0o160000`.
+    /// Mode: `0o100644`, `0o100755`, `0o120000`, `0o040000` or `0o160000`.
     pub mode: u32,
-    /// Its object id, hex.
+    /// Object id, hex.
     pub oid: String,
 }
 
 impl Git {
-    /// What `tree` (a tree or a commit, by its id) has at `paths`, of which none is in a directory
-    /// that is another.
+    /// The entries of `tree` (the id of a tree or commit) at `paths`; no path may lie within
+    /// another.
     ///
     /// # Errors
-    /// `git` when there is no such tree.
+    /// `git` if there is no such tree.
     pub async fn tree_entries(
         &self,
         tree: &str,
@@ -48,14 +48,14 @@ impl Git {
         Ok(found)
     }
 
-    /// Writes the tree that `tree` (a tree or a commit, by its id) is with `changes`: for each path
-    /// what it is to have, `None` for nothing. The index of a work tree is not touched.
+    /// Writes a new tree: `tree` (the id of a tree or commit) with `changes`, each an entry for a
+    /// path or `None` to delete it. The index of a work tree is not touched.
     ///
-    /// A file takes the place of a directory of its name, and the other way round: whether that is
-    /// wanted, [`Git::paths_between`] tells.
+    /// A file replaces a directory with its name, and the other way round; [`Git::paths_between`]
+    /// shows whether that was intended.
     ///
     /// # Errors
-    /// `git` when git refuses a path.
+    /// `git` if git refuses a path.
     pub async fn make_tree(
         &self,
         tree: &str,
@@ -79,7 +79,7 @@ impl Git {
         let input = gone + &there;
         let update = plainly(&["update-index", "-z", "--index-info"]);
         let output = git.run_with_stdin(update, input.as_bytes()).await?;
-        // A path that git does not take is left out, with these words and no failure.
+        // git skips a path that it refuses, with this message and status 0.
         let said = String::from_utf8_lossy(&output.stderr);
         if output.status != 0 || said.contains("Ignoring path") {
             return Err(output.error("update-index"));
@@ -88,10 +88,10 @@ impl Git {
         Ok(String::from_utf8_lossy(&written).trim().to_owned())
     }
 
-    /// The paths in which two trees differ; a renamed file is two.
+    /// The paths in which two trees differ; a renamed file counts as two.
     ///
     /// # Errors
-    /// `git` when one of them is not there.
+    /// `git` if a tree is missing.
     pub async fn paths_between(&self, old: &str, new: &str) -> Result<BTreeSet<String>> {
         let args = [
             "diff-tree",
@@ -111,7 +111,7 @@ impl Git {
     }
 }
 
-/// A directory for an index of our own.
+/// A temporary directory for a separate index.
 pub(crate) fn scratch() -> Result<tempfile::TempDir> {
     tempfile::tempdir().map_err(|e| {
         Error::new(
@@ -123,7 +123,7 @@ pub(crate) fn scratch() -> Result<tempfile::TempDir> {
     })
 }
 
-/// Without what puts files of its own beside an index.
+/// Adds settings that keep git from writing extra files beside an index.
 pub(crate) fn plainly<'a>(args: &[&'a str]) -> Vec<&'a str> {
     let plain = ["-c", "core.fsmonitor=false", "-c", "core.splitIndex=false"];
     plain.iter().chain(args).copied().collect()
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_tree_is_made_from_another_in_any_repository() {
+    async fn tree_is_made_from_another_in_any_repository() {
         for options in [&[][..], &["--object-format=sha256"]] {
             let (_dir, git, empty) = repository(options).await;
             let one = blob(&git, "1\n").await;
@@ -167,7 +167,7 @@ mod tests {
             assert_eq!(found.get("ä \"c"), two.as_ref());
             assert_eq!(found.len(), 2);
 
-            // Bytes in the way go, and the difference tells.
+            // Conflicting files are replaced, and the difference shows it.
             let changes = [("a", two.clone()), ("ä \"c", None)];
             let second = git.make_tree(&first, &changes.into()).await.unwrap();
             let between = git.paths_between(&first, &second).await.unwrap();

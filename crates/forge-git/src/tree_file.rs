@@ -1,4 +1,4 @@
-//! Files that a repository names: they are read inside its work tree alone.
+//! Reads files named by a repository, only inside its work tree.
 
 use std::{
     fs::{self, File},
@@ -9,23 +9,23 @@ use std::{
 /// A text file of a work tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TreeFile {
-    /// The content.
+    /// Content.
     pub text: String,
-    /// The path from the root of the work tree, without links.
+    /// Path from the root of the work tree, without links.
     pub path: PathBuf,
-    /// Whether a link below the root led there.
+    /// The path contained a link below the root.
     pub linked: bool,
 }
 
-/// Reads a text file of at most `max` bytes inside the work tree at `root`; `None` where there is no
+/// Reads a text file of at most `max` bytes inside the work tree at `root`; `None` if there is no
 /// such file.
 ///
-/// A repository may hold a link to any file of the machine, and its git directory holds credentials,
-/// so the path is resolved first and compared with the root.
+/// A repository may contain a link to any file of the machine, and its git directory holds
+/// credentials, so the path is resolved first and compared with the root.
 ///
 /// # Errors
-/// For what is outside of the work tree or in a git directory, is no regular file (a FIFO would be
-/// waited for), is too long or not UTF-8.
+/// For a path outside of the work tree or in a git directory, a non-regular file (a FIFO would
+/// block), and a file that is too long or not UTF-8.
 pub fn read_tree_file(root: &Path, path: &Path, max: u64) -> io::Result<Option<TreeFile>> {
     let refused = |why: &str| Err(io::Error::other(why.to_owned()));
     let real = match path.canonicalize() {
@@ -102,7 +102,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn links_are_followed_inside_the_work_tree() {
+    fn links_inside_work_tree_are_followed() {
         use std::os::unix::fs::symlink;
         let (_dir, root) = setup();
         for (target, name) in [

@@ -9,13 +9,13 @@ use forge_core::{Error, ErrorKind, Result, text};
 
 use crate::Git;
 
-/// The oldest git that will do: `merge-tree --write-tree` came with 2.38.
+/// The oldest supported git: `merge-tree --write-tree` came with 2.38.
 pub const MINIMUM: Version = Version {
     major: 2,
     minor: 38,
 };
 
-/// A version of git, as far as it matters.
+/// A version of git: major and minor number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version {
     /// First number.
@@ -31,7 +31,7 @@ impl fmt::Display for Version {
 }
 
 impl Version {
-    /// Reads what `git version` prints: `git version 2.39.5`, `git version 2.39.5 (Apple Git-154)`.
+    /// Parses the output of `git version`, such as `git version 2.39.5 (Apple Git-154)`.
     #[must_use]
     pub fn parse(printed: &str) -> Option<Self> {
         let mut numbers = printed
@@ -43,7 +43,7 @@ impl Version {
     }
 }
 
-/// The programs that were found new enough, so that each is asked once per process.
+/// The programs found new enough, so that each is checked once per process.
 fn checked() -> &'static Mutex<HashMap<OsString, Version>> {
     static CHECKED: OnceLock<Mutex<HashMap<OsString, Version>>> = OnceLock::new();
     CHECKED.get_or_init(Mutex::default)
@@ -57,7 +57,7 @@ fn remembered(program: &OsStr) -> Option<Version> {
         .copied()
 }
 
-/// The version of the program behind `git`, which is at least [`MINIMUM`].
+/// The version of the program, if it is at least [`MINIMUM`].
 pub(crate) async fn ensure(git: &Git) -> Result<Version> {
     if let Some(version) = remembered(git.program()) {
         return Ok(version);
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_are_read_from_what_vendors_print() {
+    fn vendor_version_output_is_parsed() {
         let v = |s| Version::parse(s).map(|v| (v.major, v.minor));
         assert_eq!(v("git version 2.39.5\n"), Some((2, 39)));
         assert_eq!(v("git version 2.39.5 (Apple Git-154)\n"), Some((2, 39)));
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn an_old_git_is_refused_with_both_versions() {
+    fn old_git_is_refused_with_both_versions() {
         let e = accept("git version 2.37.9\n").unwrap_err();
         assert!(
             e.message().contains("2.37.9") && e.message().contains("2.38"),

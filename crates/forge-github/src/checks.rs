@@ -24,9 +24,9 @@ use crate::{
     pulls::repo_route,
 };
 
-#[async_trait]
-impl Checks for GitHub {
-    async fn checks(&self, pr: &PrId) -> Result<ChecksReport> {
+impl GitHub {
+    /// The page of a pull request, and its checks.
+    pub(crate) async fn page_and_checks(&self, pr: &PrId) -> Result<(String, ChecksReport)> {
         let pull = self.fetch(pr, PrFields::CHECKS | PrFields::ROW).await?;
         // A partial report must not pass for a complete one.
         if let Some(warning) = pull.warnings.first() {
@@ -44,8 +44,18 @@ impl Checks for GitHub {
                     .unwrap_or_else(|| Hint::new("try again")),
             ));
         }
-        pull.checks
-            .ok_or_else(|| Error::not_found(Noun::Commit, format!("{pr} has no head commit")))
+        let report = pull.checks;
+        let report = report
+            .ok_or_else(|| Error::not_found(Noun::Commit, format!("{pr} has no head commit")))?;
+        Ok((pull.url, report))
+    }
+}
+
+#[async_trait]
+impl Checks for GitHub {
+    async fn checks(&self, pr: &PrId) -> Result<ChecksReport> {
+        let (_, report) = self.page_and_checks(pr).await?;
+        Ok(report)
     }
 
     /// Reads the reasons of all checks in one request.

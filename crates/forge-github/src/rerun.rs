@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use forge_core::{
-    Action, Checks, Error, Hint, Op, Outcome, PrId, Precondition, Result, Warning,
+    Action, Error, Hint, Op, Outcome, PrId, Precondition, Result, Warning,
     model::{Check, CheckStatus},
     text::one_line,
 };
@@ -17,9 +17,10 @@ impl GitHub {
     pub(crate) async fn rerun_failed(&self, pr: &PrId) -> Result<Outcome<Vec<Check>>> {
         let mut runs: BTreeMap<u64, Vec<Check>> = BTreeMap::new();
         let mut others = Vec::new();
-        for check in self.checks(pr).await?.checks {
+        let (page, report) = self.page_and_checks(pr).await?;
+        for check in report.checks {
             if matches!(check.status, CheckStatus::Failure | CheckStatus::Cancelled) {
-                match run_of(&check) {
+                match run_of(&check, &page) {
                     Some(run) => runs.entry(run).or_default().push(check),
                     None => others.push(one_line(&check.name).into_owned()),
                 }
@@ -78,11 +79,19 @@ impl GitHub {
     }
 }
 
-/// The workflow run of a GitHub Actions job, from its page: `…/actions/runs/<run>/job/<job>`.
-fn run_of(check: &Check) -> Option<u64> {
+/// The workflow run of a GitHub Actions job, from the job's page
+/// `https://<host>/<owner>/<repo>/actions/runs/<run>/job/<job>`.
+///
+/// Whoever creates a check chooses its link, so a link counts only within the repository of
+/// `pull_page`.
+fn run_of(check: &Check, pull_page: &str) -> Option<u64> {
     check.workflow.as_ref()?;
-    let (_, rest) = check.url.as_deref()?.split_once("/actions/runs/")?;
+    let (_, link) = check.url.as_deref()?.split_once("://")?;
+    let (repo, rest) = link.split_once("/actions/runs/")?;
+    let (_, pull_page) = pull_page.split_once("://")?;
+    let (own, _) = pull_page.rsplit_once("/pull/")?;
     let run = rest.split(['/', '?', '#']).next()?;
     let is_number = run.bytes().all(|b| b.is_ascii_digit());
-    run.parse().ok().filter(|_| is_number)
+    let is_own = repo.eq_ignore_ascii_case(own);
+    run.parse().ok().filter(|_| is_number && is_own)
 }

@@ -1,12 +1,12 @@
-//! Which addresses can be reached from anywhere.
+//! Decides whether an IP address is publicly routable.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Whether an address can be reached from anywhere.
+/// Whether an address is publicly routable.
 ///
-/// Contacting such an address for a stranger tells nothing about the network that we are in. An
-/// IPv6 address that a translator or a relay turns into an IPv4 address is as public as that one:
-/// in a network with IPv6 alone every name leads to such addresses.
+/// Contacting such an address for a stranger reveals nothing about the local network. An IPv6
+/// address that a translator or relay maps to IPv4 is as public as that IPv4 address: in an
+/// IPv6-only network every name resolves to such addresses.
 #[must_use]
 pub fn is_public_address(address: IpAddr) -> bool {
     match address {
@@ -15,17 +15,17 @@ pub fn is_public_address(address: IpAddr) -> bool {
     }
 }
 
-/// The special-purpose registry of IPv4 (RFC 6890 and its successors) is not public.
+/// Addresses of the IPv4 special-purpose registry (RFC 6890 and successors) are not public.
 fn is_public_v4(ip: Ipv4Addr) -> bool {
     let is_special = matches!(
         ip.octets(),
-        // "This" network, multicast, and what is reserved for the future.
+        // "This" network, multicast, and the range reserved for future use.
         [0 | 224..=255, ..]
             // Shared by the customers of a carrier (RFC 6598).
             | [100, 64..=127, ..]
             // Protocol assignments (RFC 6890).
             | [192, 0, 0, _]
-            // Benchmarks (RFC 2544): some proxies on this machine answer with these.
+            // Benchmarks (RFC 2544): some local proxies answer with these.
             | [198, 18..=19, ..]
     );
     !(is_special
@@ -48,9 +48,8 @@ fn is_public_v6(ip: Ipv6Addr) -> bool {
     match ip.segments() {
         // NAT64 of the well-known prefix (RFC 6052).
         [0x64, 0xff9b, 0, 0, 0, 0, _, _] => is_public_v4(v4_at([12, 13, 14, 15])),
-        // NAT64 of a network's own prefix (RFC 8215), whose length nobody tells us: each of the
-        // four forms of RFC 6052 that fit below it is read. A form that yields no host is not the
-        // one in use.
+        // NAT64 of a network's own prefix (RFC 8215), whose length is unknown: each of the four
+        // longer forms of RFC 6052 is decoded. A form that yields no host is not the one in use.
         [0x64, 0xff9b, 1, ..] => {
             let forms = [
                 [6, 7, 9, 10],
@@ -68,7 +67,7 @@ fn is_public_v6(ip: Ipv6Addr) -> bool {
         [0x2002, ..] => is_public_v4(v4_at([2, 3, 4, 5])),
         // Protocol assignments (Teredo is one) and documentation.
         [0x2001, 0..=0x1ff | 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] => false,
-        // Global unicast is all that is left.
+        // Everything else is public only as global unicast.
         [first, ..] => first & 0xe000 == 0x2000,
     }
 }
@@ -164,7 +163,7 @@ mod tests {
             ("64:ff9b:1::10.0.0.1", false, "/96"),
             ("64:ff9b:1:808:8:800::", true, "/48"),
             ("64:ff9b:1:a00:0:100::", false, "/48"),
-            // Whoever writes the suffix hides nothing by it.
+            // Choosing the suffix hides nothing.
             ("64:ff9b:1:a00:0:100:808:808", false, "/48"),
             ("64:ff9b:1:8:8:808::", true, "/56"),
             ("64:ff9b:1:a:0:1::", false, "/56"),

@@ -9,7 +9,7 @@ use http_body::{Body as HttpBody, Frame, SizeHint};
 
 use crate::failure;
 
-/// The body of an answer: held in memory, or still arriving.
+/// The body of an answer: held in memory, or streamed.
 #[derive(Debug)]
 pub struct Body(Kind);
 
@@ -28,7 +28,7 @@ impl Body {
         Self(Kind::Stream { body, host })
     }
 
-    /// What is held in memory; `None` for one that is still arriving ([`crate::Streamed`]).
+    /// The bytes in memory; `None` for a streamed body ([`crate::Streamed`]).
     #[must_use]
     pub fn into_bytes(self) -> Option<Bytes> {
         match self.0 {

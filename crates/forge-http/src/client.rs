@@ -27,51 +27,49 @@ use crate::{
     tls,
 };
 
-/// What repeating a request can do; an extension of [`http::Request`]. Without it, `GET` and `HEAD`
-/// are reads and the rest are writes.
+/// Whether a request may be repeated; an extension of [`http::Request`]. Without it, `GET` and
+/// `HEAD` are reads and all other methods are writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// It changes nothing.
+    /// Changes nothing.
     Read,
-    /// It changes something, and twice is not the same as once.
+    /// Changes something, and is not idempotent.
     Write,
-    /// It changes something, and twice is the same as once (a put under a key of our choice).
+    /// Changes something, and is idempotent (a put under a key of our choice).
     Replay,
 }
 
-/// An extension of [`http::Request`]: hand the body of a success on while it arrives, of any size.
+/// An extension of [`http::Request`]: stream the body of a successful answer, of any size.
 #[derive(Clone, Copy, Debug)]
 pub struct Streamed;
 
-/// An extension of [`http::Request`]: repeat at most so often, for a caller who has something
-/// better to do about a failure than the same request again.
+/// An extension of [`http::Request`]: the maximum number of retries, for a caller with a better
+/// fallback than the same request again.
 #[derive(Clone, Copy, Debug)]
 pub struct MaxRetries(pub u32);
 
-/// An extension of [`http::Request`]: the longest body that is read, where that is less than
-/// [`Settings::body_max`].
+/// An extension of [`http::Request`]: a limit for the body, if smaller than [`Settings::body_max`].
 #[derive(Clone, Copy, Debug)]
 pub struct BodyMax(pub usize);
 
-/// An extension of [`http::Request`]: a redirect is the answer, for a caller who looks at where it
-/// leads before anything is asked there.
+/// An extension of [`http::Request`]: return a redirect instead of following it, for a caller that
+/// checks its target first.
 #[derive(Clone, Copy, Debug)]
 pub struct Unfollowed;
 
-/// An extension of [`http::Request`]: its host was named by a stranger, and is contacted at public
-/// addresses alone. Where a proxy makes the connection, the proxy decides: we may not even be able
-/// to look the name up.
+/// An extension of [`http::Request`]: a stranger named the host, so only public addresses are
+/// contacted. Behind a proxy, the proxy decides: the name may not even be resolvable here.
 #[derive(Clone, Copy, Debug)]
 pub struct PublicOnly;
 
-/// The transport. Clones share connections, gates and state.
+/// The transport. Clones share connections, limits and state.
 #[derive(Clone)]
 pub struct Http(Arc<Inner>);
 
 struct Inner {
     client: reqwest::Client,
-    /// For hosts that strangers name. Its connections are its own, so that none was made to an
-    /// address that it would not have chosen.
+    /// For hosts named by strangers. Its connections are separate, so that it never reuses a
+    /// connection to an address that it would refuse.
     public: reqwest::Client,
     settings: Settings,
     gates: Gates,
@@ -79,14 +77,14 @@ struct Inner {
     secrets: Mutex<Secrets>,
 }
 
-/// The credentials in use, each with when it was used last, in uses.
+/// The credentials in use, each with a counter of its last use.
 #[derive(Default)]
 struct Secrets {
     last_use: HashMap<Secret, u64>,
     uses: u64,
 }
 
-/// A process that runs for weeks gets a new token every few seconds, each of use for a minute.
+/// A long-running process gets a new token every few seconds, each valid for a minute.
 const MAX_SECRETS: usize = 1_000;
 
 impl Secrets {
@@ -111,10 +109,10 @@ impl fmt::Debug for Http {
 }
 
 impl Http {
-    /// A transport. No connection is made yet.
+    /// Creates a transport without connecting.
     ///
     /// # Errors
-    /// `config` when certificates cannot be read.
+    /// `config` if certificates cannot be read.
     pub fn new(settings: Settings) -> Result<Self> {
         let tls = tls::config(&settings.roots)?;
         let proxies = settings.proxies.clone();
@@ -147,11 +145,11 @@ impl Http {
         &self.0.settings
     }
 
-    /// The addresses at which the host of `url`, which a stranger named, may be contacted: for a
-    /// program that makes the connection itself. `None` where a proxy makes it.
+    /// Addresses at which a host named by a stranger may be contacted, for a program that makes the
+    /// connection itself; `None` if a proxy connects.
     ///
     /// # Errors
-    /// `protocol` when it has no public one; `network` when nobody knows its addresses.
+    /// `protocol` if there is no public address; `network` if the name does not resolve.
     pub async fn public_addresses(&self, url: &Url) -> Result<Option<Vec<IpAddr>>> {
         if self.0.settings.proxies.for_url(url).is_some() {
             return Ok(None);
@@ -176,15 +174,15 @@ impl Http {
         })
     }
 
-    /// What `host` has said about its rate limits.
+    /// The rate limits that `host` has stated.
     #[must_use]
     pub fn rate_limits(&self, host: &str) -> Vec<RateLimit> {
         self.0.rates.of(host)
     }
 
-    /// Remembers a credential, so that [`Self::redact`] knows it whatever its shape. Those in
-    /// `Authorization` headers are remembered by themselves. Of more than a thousand, the one that
-    /// was not used for longest is forgotten.
+    /// Registers a credential, so that [`Self::redact`] recognises it in any shape. Credentials in
+    /// `Authorization` headers are registered automatically. Beyond a thousand, the one unused for
+    /// longest is dropped.
     pub fn remember(&self, secret: &Secret) {
         if secret.expose().len() >= 4 {
             let mut secrets = self
@@ -196,7 +194,7 @@ impl Http {
         }
     }
 
-    /// `text` without anything that has the shape of a credential, and without those in use here.
+    /// `text` without anything that looks like a credential, and without registered credentials.
     #[must_use]
     pub fn redact(&self, text: &str) -> String {
         let mut clean = redact(text).into_owned();
@@ -215,14 +213,14 @@ impl Http {
         clean
     }
 
-    /// Sends a request by the rules of [`crate::RetryPolicy`]; the URI must be absolute.
+    /// Sends a request, retrying by [`crate::RetryPolicy`]; the URI must be absolute.
     ///
-    /// Every status is an answer: a 5xx to a write means that it may have happened.
+    /// Any status is an answer: after a 5xx, a write may have happened.
     ///
     /// # Errors
-    /// `network` or `timeout` without a whole answer, with [`Retry::Ambiguous`] when it was a write
-    /// that may have been received and [`Retry::Transient`] else; `protocol` for a body that is too
-    /// large; `config` for an address that would need clear text on a network.
+    /// `network` or `timeout` without a complete answer, with [`Retry::Ambiguous`] for a write that
+    /// may have been received and [`Retry::Transient`] otherwise; `protocol` for a body that is too
+    /// large; `config` for an address that needs clear text on a network.
     pub async fn send(&self, mut request: Request<Bytes>) -> Result<Response<Body>> {
         let class = class(&request);
         self.remember_authorization(request.headers());
@@ -260,8 +258,8 @@ impl Http {
         }
     }
 
-    /// The address, if a request may go there: in clear text only where neither the connection nor
-    /// the proxy leaves this machine.
+    /// Checks the address: clear text is allowed only if neither the connection nor the proxy
+    /// leaves this machine.
     fn checked_url(&self, request: &Request<Bytes>) -> Result<Url> {
         let text = request.uri().to_string();
         let url = Url::parse(&text).map_err(|e| {
@@ -367,7 +365,7 @@ impl Http {
                         policy.wait(wait).await;
                         continue;
                     }
-                    // What may be sent twice is worth a second try at a server that broke down over it.
+                    // A 500 may come from a crash, so an idempotent request is retried.
                     let broke =
                         class == Class::Replay && status == StatusCode::INTERNAL_SERVER_ERROR;
                     if !(again && (is_gateway(status) || broke) && attempt < most) {
@@ -506,7 +504,7 @@ impl Http {
     }
 }
 
-/// A client whose redirects, proxies and addresses are ours to decide.
+/// A client without redirects, proxies and addresses of its own.
 fn builder(settings: &Settings, tls: ClientConfig, public_only: bool) -> reqwest::ClientBuilder {
     let resolver = Resolver {
         lookup: Arc::clone(&settings.lookup),
@@ -525,7 +523,7 @@ fn builder(settings: &Settings, tls: ClientConfig, public_only: bool) -> reqwest
         .tcp_nodelay(true)
 }
 
-/// The address that stands in place of a name, and that no resolver sees.
+/// The IP address in place of a host name, which no resolver sees.
 fn literal(url: &Url) -> Option<IpAddr> {
     match url.host()? {
         Host::Domain(_) => None,
@@ -534,7 +532,7 @@ fn literal(url: &Url) -> Option<IpAddr> {
     }
 }
 
-/// Refuses an address in place of a name, unless it is a public one.
+/// Refuses an IP address in place of a host name, unless it is public.
 ///
 /// # Errors
 /// `protocol`.
@@ -563,7 +561,7 @@ fn is_gateway(status: StatusCode) -> bool {
     )
 }
 
-/// Host, and port where it is not the scheme's own.
+/// Host, with a non-default port.
 fn host_of(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     url.port()

@@ -1,4 +1,4 @@
-//! What went wrong below HTTP, as the workspace's error.
+//! Maps failures below HTTP to the workspace's error.
 
 use std::{error::Error as StdError, fmt, io, time::Duration};
 
@@ -6,18 +6,18 @@ use forge_core::{Error, ErrorKind, Retry};
 
 use crate::{redact, resolve::PrivateAddress};
 
-/// A request that got no whole answer.
+/// A request without a complete answer.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// There was no connection, so nothing was sent.
+    /// The connection failed, so nothing was sent.
     NotSent { error: Error, again: bool },
-    /// It may have been sent, and there is no whole answer.
+    /// The request may have been sent, but there is no complete answer.
     Unknown(Error),
-    /// It was sent, and its answer cannot be used.
+    /// The request was sent, but its answer cannot be used.
     Final(Error),
 }
 
-/// Why there was no connection: the source of such an error.
+/// Reason of a failed connection: the source of such an error.
 #[derive(Debug)]
 struct NoConnection(String);
 
@@ -29,7 +29,7 @@ impl fmt::Display for NoConnection {
 
 impl StdError for NoConnection {}
 
-/// Whether a request failed because there was no connection to its host: nothing was sent.
+/// Whether a request failed because the host could not be connected to: nothing was sent.
 #[must_use]
 pub fn is_no_connection(error: &Error) -> bool {
     error
@@ -37,7 +37,7 @@ pub fn is_no_connection(error: &Error) -> bool {
         .is_some_and(|source| source.is::<NoConnection>())
 }
 
-/// Whether a request was not sent because only public addresses may be contacted for it.
+/// Whether a request was not sent because it may contact only public addresses.
 #[must_use]
 pub fn is_private_address(error: &Error) -> bool {
     error
@@ -45,7 +45,7 @@ pub fn is_private_address(error: &Error) -> bool {
         .is_some_and(|source| source.is::<PrivateAddress>())
 }
 
-/// A request that may go to public addresses alone, to a host with none.
+/// The error of a request limited to public addresses, for a host with none.
 pub(crate) fn private_address(host: &str) -> Error {
     let why = PrivateAddress(host.to_owned());
     Error::new(ErrorKind::Protocol, why.to_string())
@@ -53,7 +53,7 @@ pub(crate) fn private_address(host: &str) -> Error {
         .with_retry(Retry::Never)
 }
 
-/// The answer was longer than is read: the source of such an error.
+/// The answer exceeded its size limit: the source of such an error.
 #[derive(Debug)]
 pub(crate) struct TooLong;
 
@@ -65,14 +65,14 @@ impl fmt::Display for TooLong {
 
 impl StdError for TooLong {}
 
-/// Whether a request failed because its answer is longer than [`crate::BodyMax`], or than
+/// Whether a request failed because its answer exceeded [`crate::BodyMax`] or
 /// [`crate::Settings::body_max`].
 #[must_use]
 pub fn is_too_long(error: &Error) -> bool {
     error.source().is_some_and(|source| source.is::<TooLong>())
 }
 
-/// A failure of reqwest before or while the answer arrives.
+/// Maps an error of reqwest before the answer or while it arrives.
 pub(crate) fn from_reqwest(error: &reqwest::Error, host: &str, idle: Duration) -> Failure {
     let why = cause(error);
     if let Some(tls) = find::<rustls::Error>(error) {
@@ -127,7 +127,7 @@ pub(crate) fn from_reqwest(error: &reqwest::Error, host: &str, idle: Duration) -
     ))
 }
 
-/// A stream that broke off while it was read.
+/// The error of a stream that broke off.
 pub(crate) fn broken_body(error: &reqwest::Error, host: &str) -> Error {
     let what = if error.is_timeout() {
         "fell silent"
@@ -142,7 +142,7 @@ pub(crate) fn broken_body(error: &reqwest::Error, host: &str) -> Error {
     .with_hint("try again")
 }
 
-/// The innermost cause: the outer ones repeat the URL and say little.
+/// The innermost cause: the outer ones repeat the URL and add little.
 fn cause(error: &(dyn StdError + 'static)) -> String {
     let mut innermost = error;
     while let Some(source) = innermost.source() {
@@ -151,14 +151,14 @@ fn cause(error: &(dyn StdError + 'static)) -> String {
     redact(&innermost.to_string()).into_owned()
 }
 
-/// The cause of this type among the causes of an error.
+/// The first cause of this type in the chain of an error.
 fn find<'a, E: StdError + 'static>(error: &'a (dyn StdError + 'static)) -> Option<&'a E> {
     let mut next = Some(error);
     while let Some(e) = next {
         if let Some(found) = e.downcast_ref::<E>() {
             return Some(found);
         }
-        // `source()` of an `io::Error` skips the error that it wraps.
+        // `source()` of an `io::Error` skips the wrapped error.
         let wrapped = e.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
         next = match wrapped {
             Some(inner) => Some(inner as &(dyn StdError + 'static)),

@@ -1,4 +1,4 @@
-//! How many requests a host gets at once, and how fast writes follow each other.
+//! Limits concurrent requests per host, and spaces out writes.
 
 use std::{
     collections::HashMap,
@@ -13,12 +13,12 @@ use tokio::{
 
 use crate::RetryPolicy;
 
-/// How fast writes to one host follow each other, for a server that limits them.
+/// Pace of writes to one host, for a server that limits them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WritePace {
-    /// How many writes are sent without a pause.
+    /// Number of writes sent without a pause.
     pub free: u32,
-    /// The least time between the end of a write and the next one, after those.
+    /// Minimum time between the end of a write and the next one, after the free ones.
     pub spacing: Duration,
 }
 
@@ -34,7 +34,7 @@ struct Gate {
     writes: Arc<AsyncMutex<Writes>>,
 }
 
-/// Held while a request is under way.
+/// Held during a request.
 #[derive(Debug)]
 pub(crate) struct Pass {
     _slot: Option<OwnedSemaphorePermit>,
@@ -50,7 +50,7 @@ impl Drop for Pass {
     }
 }
 
-/// The gates of all hosts.
+/// The limiters of all hosts.
 #[derive(Debug)]
 pub(crate) struct Gates {
     hosts: Mutex<HashMap<String, Arc<Gate>>>,
@@ -67,7 +67,7 @@ impl Gates {
         }
     }
 
-    /// Waits for a place at `host`: one of a few for a read, the only one for a write.
+    /// Waits for a slot at `host`: one of several for a read, the only one for a write.
     pub(crate) async fn pass(&self, host: &str, write: bool, policy: &RetryPolicy) -> Pass {
         let gate = {
             let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
@@ -90,7 +90,7 @@ impl Gates {
             }
             turn = Some(writes);
         }
-        // The semaphore is never closed, so this is always a permit.
+        // The semaphore is never closed, so `acquire` always succeeds.
         let slot = Arc::clone(&gate.slots).acquire_owned().await.ok();
         Pass {
             _slot: slot,
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn reads_share_the_slots_and_writes_wait_for_each_other() {
+    async fn reads_share_slots_and_writes_are_serial() {
         let gates = Gates::new(2, None);
         let policy = RetryPolicy::without_pauses();
         let a = gates.pass("h", false, &policy).await;
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn writes_are_spaced_after_the_free_ones() {
+    async fn writes_after_free_ones_are_spaced() {
         let pace = WritePace {
             free: 2,
             spacing: Duration::from_secs(1),

@@ -1,4 +1,4 @@
-//! The transport as a `tower` service: octocrab's leaf.
+//! The transport as a `tower` service, for octocrab.
 
 use std::{
     error::Error as StdError,
@@ -14,8 +14,8 @@ use tower_service::Service;
 
 use crate::{Body, Http};
 
-/// Sends the requests of a client that wants a `tower` service. Its errors are
-/// [`forge_core::Error`]s; a client that boxes them can be asked for them with `downcast`.
+/// Sends the requests of a client that expects a `tower` service. Errors are
+/// [`forge_core::Error`]s; a client that boxes them allows `downcast`.
 #[derive(Clone, Debug)]
 pub struct Leaf(Http);
 

@@ -1,12 +1,11 @@
 //! The one HTTP transport of the workspace.
 //!
-//! Everything that has to hold for every request is here, once: TLS and its roots, proxies, which
-//! connections may be in clear text, redirects, how many requests are in flight, what may be
-//! repeated after a failure, rate-limit state, size caps, tracing, and the redaction of secrets.
-//! Backends bring requests with a [`Class`]; [`Http::send`] answers with whatever status the
-//! server sent, or with a [`forge_core::Error`] that says whether trying again is safe.
+//! All rules for requests are here: TLS and its roots, proxies, clear text, redirects, concurrency,
+//! retries, rate limits, size limits, tracing, and the redaction of secrets. Backends send requests
+//! with a [`Class`]; [`Http::send`] returns the server's answer with any status, or a
+//! [`forge_core::Error`] that says whether a retry is safe.
 //!
-//! [`Leaf`] is the same as a `tower` service, for clients of other crates.
+//! [`Leaf`] wraps it as a `tower` service, for clients of other crates.
 
 mod address;
 mod body;

@@ -1,17 +1,16 @@
-//! Which proxy a request goes through, decided here alone: reqwest is told, so that what we check
-//! and what happens cannot differ.
+//! Chooses the proxy of a request. reqwest gets the choice, so that check and use cannot differ.
 
 use std::net::IpAddr;
 
 use forge_core::{Error, ErrorKind, Result};
 use url::{Host, Url};
 
-/// The proxies of a process, by the variables that curl, git and gh read.
+/// The proxies of a process, from the variables that curl, git and gh read.
 ///
-/// `HTTP_PROXY` (for http), `HTTPS_PROXY` (for https), `ALL_PROXY` (for both), `NO_PROXY` (a list
-/// of hosts, domains, addresses and address ranges that are reached directly, or `*`), each also in
-/// lower case. As in gh, `localhost` and loopback addresses are always reached directly;
-/// `github.localhost` is not such an address.
+/// `HTTP_PROXY` (for http), `HTTPS_PROXY` (for https), `ALL_PROXY` (for both) and `NO_PROXY`
+/// (hosts, domains, addresses and address ranges without proxy, or `*`), each also in lower case.
+/// As in gh, `localhost` and loopback addresses never use a proxy; `github.localhost` is not such
+/// an address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Proxies {
     http: Option<Url>,
@@ -23,13 +22,13 @@ impl Proxies {
     /// Reads the variables with `get`.
     ///
     /// # Errors
-    /// `config` when a proxy is no URL, or of a kind that is not supported (SOCKS).
+    /// `config` if a proxy is not a URL, or of an unsupported kind (SOCKS).
     pub fn from_env(get: &dyn Fn(&str) -> Option<String>) -> Result<Self> {
         let either = |upper: &str| {
             let value = get(upper).or_else(|| get(&upper.to_ascii_lowercase()));
             value.filter(|text| !text.trim().is_empty())
         };
-        // A CGI program gets HTTP_PROXY from the request header "Proxy": never believe it there.
+        // In a CGI program, HTTP_PROXY is the request header "Proxy", so it is ignored.
         let http = if get("REQUEST_METHOD").is_some() {
             None
         } else {
@@ -54,7 +53,7 @@ impl Proxies {
         })
     }
 
-    /// The proxy that a request for `url` goes through; `None` for a direct connection.
+    /// The proxy for `url`; `None` for a direct connection.
     #[must_use]
     pub fn for_url(&self, url: &Url) -> Option<&Url> {
         let proxy = if url.scheme() == "https" {
@@ -143,8 +142,8 @@ fn is_loopback_address(host: &Host<&str>) -> bool {
     address(host).is_some_and(|a| a.is_loopback())
 }
 
-/// Whether a connection to `host` ends on this machine. Names below `localhost` do: RFC 6761 says
-/// so, and [`crate::resolve`] makes it true whatever the system's resolver says.
+/// Whether a connection to `host` ends on this machine. Names below `localhost` do by RFC 6761, and
+/// [`crate::resolve`] enforces this for any system resolver.
 pub(crate) fn is_loopback(host: &Host<&str>) -> bool {
     match host {
         Host::Domain(name) => is_local_name(name),
@@ -152,7 +151,7 @@ pub(crate) fn is_loopback(host: &Host<&str>) -> bool {
     }
 }
 
-/// Whether a name, in lower case, is this machine's by RFC 6761.
+/// Whether a lowercase name belongs to this machine by RFC 6761.
 pub(crate) fn is_local_name(name: &str) -> bool {
     name == "localhost" || name.ends_with(".localhost")
 }
@@ -177,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn the_scheme_chooses_the_variable_and_case_does_not_matter() {
+    fn proxy_variable_follows_scheme_in_any_case() {
         let p = "http://127.0.0.1:8080/";
         assert_eq!(
             route(&[("HTTP_PROXY", p)], "http://a.example/x").as_deref(),
@@ -203,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_and_listed_hosts_are_reached_directly() {
+    fn loopback_and_listed_hosts_bypass_proxy() {
         let vars = |no| [("ALL_PROXY", "http://127.0.0.1:8080"), ("NO_PROXY", no)];
         for url in [
             "http://localhost:1/",
@@ -238,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_proxy_is_refused_without_showing_it() {
+    fn invalid_proxy_is_refused_without_printing_value() {
         for text in ["socks5://u:canary@h:1", "http://", "://canary"] {
             let error = proxies(&[("HTTP_PROXY", text)]).unwrap_err();
             assert_eq!(error.code(), "config");
@@ -247,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cgi_program_does_not_believe_http_proxy() {
+    fn cgi_program_ignores_http_proxy() {
         let vars = [("HTTP_PROXY", "http://h:1"), ("REQUEST_METHOD", "GET")];
         assert_eq!(route(&vars, "http://a.example/"), None);
     }

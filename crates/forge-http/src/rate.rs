@@ -1,4 +1,4 @@
-//! What a server says about its limits.
+//! Parses rate limits from a server's answers.
 
 use std::{
     collections::BTreeMap,
@@ -9,26 +9,26 @@ use std::{
 use forge_core::Timestamp;
 use http::{HeaderMap, StatusCode};
 
-/// No server is waited for longer, whatever it says.
+/// Maximum wait, for any value that a server sends.
 const MAX_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// One bucket of a host's rate limit, from the headers of the last answer that named it.
+/// One bucket of a host's rate limit, from the newest answer that named the bucket.
 ///
 /// Source: `x-ratelimit-*` of GitHub's REST documentation, "Rate limits for the REST API".
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RateLimit {
-    /// The bucket: `core`, `graphql`, `search`.
+    /// Bucket: `core`, `graphql`, `search`.
     pub resource: String,
-    /// How much the window allows.
+    /// Requests allowed in a window.
     pub limit: u64,
-    /// How much is left of it.
+    /// Requests left in this window.
     pub remaining: u64,
-    /// When the window ends.
+    /// End of the window.
     pub reset: Timestamp,
 }
 
 impl RateLimit {
-    /// The limit that an answer's headers tell of.
+    /// Parses the rate limit in an answer's headers.
     #[must_use]
     pub fn from_headers(headers: &HeaderMap) -> Option<Self> {
         Some(Self {
@@ -50,14 +50,13 @@ fn number(headers: &HeaderMap, name: &str) -> Option<u64> {
     text(headers, name)?.trim().parse().ok()
 }
 
-/// How long a server that refused a request for its rate limit wants us to wait; `None` when the
-/// answer is no such refusal.
+/// The wait that a server asks for when it refuses a request for its rate limit; `None` for any
+/// other answer.
 ///
-/// A refusal is 429, or 403 with `Retry-After` or without any requests left. It says when to come
-/// back by `Retry-After` (seconds), else by `x-ratelimit-reset` once nothing is left, else not at
-/// all: then a minute is the rule (GitHub's REST documentation, "Exceeding the rate limit"). The
-/// time until the reset is counted from the answer's own `Date`, so that a wrong clock on our side
-/// does not matter.
+/// A refusal is 429, or 403 with `Retry-After` or without any requests left. The wait is
+/// `Retry-After` (seconds), else the time until `x-ratelimit-reset` if nothing is left, else a
+/// minute (GitHub's REST documentation, "Exceeding the rate limit"). The reset is relative to the
+/// answer's own `Date`, so that a wrong local clock does not matter.
 #[must_use]
 pub fn limited_for(status: StatusCode, headers: &HeaderMap) -> Option<Duration> {
     let retry_after = number(headers, "retry-after");
@@ -67,7 +66,7 @@ pub fn limited_for(status: StatusCode, headers: &HeaderMap) -> Option<Duration> 
     refused.then(|| rate_limit_wait(headers))
 }
 
-/// The wait alone, for an answer whose body says that it is such a refusal.
+/// The wait, for an answer whose body marks it as such a refusal.
 #[must_use]
 pub fn rate_limit_wait(headers: &HeaderMap) -> Duration {
     if let Some(seconds) = number(headers, "retry-after") {
@@ -101,7 +100,7 @@ fn date(text: &str) -> Option<i64> {
     rfc3339.parse::<Timestamp>().ok().map(|t| t.unix())
 }
 
-/// The limits that were seen, by host and bucket.
+/// The newest limits by host and bucket.
 #[derive(Debug, Default)]
 pub(crate) struct Rates(Mutex<BTreeMap<(String, String), RateLimit>>);
 
@@ -138,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn every_shape_of_a_refusal_says_how_long_to_wait() {
+    fn every_kind_of_refusal_yields_wait() {
         let reset = [
             ("x-ratelimit-limit", "5000"),
             ("x-ratelimit-remaining", "0"),
@@ -163,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn wait_of_a_server_is_a_day_at_most() {
+    fn server_wait_is_capped_at_a_day() {
         let most = i64::MAX.to_string();
         for absurd in [
             &[("retry-after", "18446744073709551000")][..],
@@ -178,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reset_in_the_past_is_one_second() {
+    fn reset_in_the_past_waits_one_second() {
         let h = headers(&[
             ("x-ratelimit-limit", "1"),
             ("x-ratelimit-remaining", "0"),
@@ -191,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_word_on_a_bucket_counts() {
+    fn newest_limit_of_bucket_is_kept() {
         let rates = Rates::default();
         for left in ["10", "9"] {
             let h = headers(&[

@@ -1,9 +1,9 @@
-//! Takes credentials out of text that somebody may read: log lines, error messages, bodies.
+//! Removes credentials from text that people may read: log lines, error messages, bodies.
 //!
-//! Shapes: GitHub tokens (`ghp_`, `gho_`, `ghu_`, `ghs_`, `ghr_`, `github_pat_`), JWTs, app
+//! Recognised are GitHub tokens (`ghp_`, `gho_`, `ghu_`, `ghs_`, `ghr_`, `github_pat_`), JWTs, app
 //! passwords (`xxxx-xxxx-xxxx-xxxx`), the values of `Authorization`, `Proxy-Authorization`, `DPoP`,
 //! `Cookie` and `Set-Cookie`, `Bearer …`, user information in URLs, and the values of query
-//! parameters and JSON members that are named after a credential.
+//! parameters and JSON members with the name of a credential.
 
 use std::borrow::Cow;
 
@@ -33,7 +33,7 @@ const NAMES: &[&str] = &[
     "token",
 ];
 
-/// `text` without credentials: each is replaced by `***`.
+/// Replaces each credential in `text` by `***`.
 #[must_use]
 pub fn redact(text: &str) -> Cow<'_, str> {
     let bytes = text.as_bytes();
@@ -88,7 +88,7 @@ fn run(bytes: &[u8], from: usize, ok: impl Fn(u8) -> bool) -> usize {
     from + tail(bytes, from).iter().take_while(|b| ok(**b)).count()
 }
 
-/// The range of the credential in the word that starts at `at`, or that the word announces.
+/// The range of the credential in the word at `at`, or in the value after that word.
 fn secret_at(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     token(bytes, at)
         .or_else(|| jwt(bytes, at))
@@ -97,7 +97,7 @@ fn secret_at(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
         .or_else(|| announced(bytes, at))
 }
 
-/// `ghp_…` and its kin. Newer ones have dots in them, so everything up to the end of the word goes.
+/// `ghp_…` and similar. Newer tokens contain dots, so everything up to the end of the word goes.
 fn token(bytes: &[u8], at: usize) -> Option<usize> {
     let rest = tail(bytes, at);
     let prefix = if rest.starts_with(b"github_pat_") {
@@ -116,7 +116,7 @@ fn token(bytes: &[u8], at: usize) -> Option<usize> {
     (end - at - prefix >= 4).then_some(end)
 }
 
-/// Three parts of base64url, the first of which begins as `{"` does.
+/// Three parts of base64url, the first of which begins like an encoded `{"`.
 fn jwt(bytes: &[u8], at: usize) -> Option<usize> {
     let part = |from| run(bytes, from, is_word);
     if !tail(bytes, at).starts_with(b"eyJ") {
@@ -131,7 +131,7 @@ fn jwt(bytes: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-/// `xxxx-xxxx-xxxx-xxxx`, lower case letters and digits, and nothing joined to it (a UUID is not).
+/// `xxxx-xxxx-xxxx-xxxx` of lowercase letters and digits, and not part of a longer word (a UUID).
 fn app_password(bytes: &[u8], at: usize) -> Option<usize> {
     let shape = bytes.get(at..at + 19)?;
     let fits = shape.iter().enumerate().all(|(i, b)| {
@@ -144,7 +144,7 @@ fn app_password(bytes: &[u8], at: usize) -> Option<usize> {
     (fits && byte(bytes, at + 19).is_none_or(|b| !is_word(b))).then_some(at + 19)
 }
 
-/// A header, member, parameter or scheme name, and the credential that follows it.
+/// The name of a header, member, parameter or scheme, and the credential after it.
 fn announced(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     let end = run(bytes, at, is_word);
     let word = std::str::from_utf8(bytes.get(at..end)?)
@@ -180,7 +180,7 @@ fn announced(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     (stop > start).then_some((start, stop))
 }
 
-/// The user information of a URL: what stands between `://` and the last `@` before the path.
+/// The user information of a URL: the text between `://` and the last `@` before the path.
 fn userinfo_at(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     if !tail(bytes, at).starts_with(b"://") {
         return None;
@@ -200,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_shape_is_taken_out() {
+    fn every_credential_shape_is_redacted() {
         let jwt = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhIn0.c2lnbmF0dXJl";
         for secret in [
             "ghp_0123456789abcdefghij",
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_name_announces_is_taken_out() {
+    fn value_after_credential_name_is_redacted() {
         for (text, clean) in [
             ("Authorization: token canary", "Authorization: ***"),
             (
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn ordinary_text_stays() {
+    fn ordinary_text_is_not_redacted() {
         for text in [
             "",
             "the token is missing",
@@ -274,13 +274,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_taken_and_a_second_pass_changes_nothing(text in ".{0,200}") {
+        fn redaction_of_arbitrary_text_is_idempotent(text in ".{0,200}") {
             let once = redact(&text).into_owned();
             prop_assert_eq!(redact(&once).into_owned(), once.clone());
         }
 
         #[test]
-        fn a_token_in_any_surroundings_is_taken_out(
+        fn token_in_arbitrary_text_is_redacted(
             before in "[ \\t\"'(:=/,;]{0,3}", after in "[ \\t\"'),;&]{0,3}", tail in "[A-Za-z0-9]{36}",
         ) {
             let token = format!("ghp_{tail}");

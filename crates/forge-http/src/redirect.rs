@@ -1,4 +1,4 @@
-//! Redirects: followed for reads, and for writes within their host; credentials stay at home.
+//! Follows redirects for reads, and for writes within their host; credentials stay at their origin.
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, Response, StatusCode, header};
@@ -6,15 +6,15 @@ use url::Url;
 
 use crate::{Body, proxy};
 
-/// How many redirects are followed.
+/// Maximum number of redirects.
 pub const MOST: usize = 5;
 
-/// The request that an answer sends us to, or `None` when the answer is to be taken as it is.
+/// The request that a redirect leads to, or `None` if the answer is final.
 ///
-/// A read is followed anywhere, but its credentials are dropped when host, port or scheme change
-/// (a log or an archive is then fetched from storage with a signed URL). A write is followed with
-/// 307 and 308 alone, which keep its method, and within its origin. Nobody else's server sends us
-/// to this machine: what listens here believes that whoever asks is one of its own.
+/// A read is followed to any host, but loses its credentials when host, port or scheme change (a
+/// log or an archive is fetched from storage with a signed URL). A write is followed only with 307
+/// and 308, which keep its method, and within its origin. A remote server cannot redirect to this
+/// machine, because local services trust local clients.
 pub(crate) fn next(
     request: &Request<Bytes>,
     from: &Url,
@@ -53,9 +53,8 @@ pub(crate) fn next(
     Some(next)
 }
 
-/// The request that an answer sends us to, as [`crate::Http::send`] would send it, or `None` when
-/// the answer is to be taken as it is: for a caller of [`crate::Unfollowed`] requests who looks at
-/// where it leads, and then goes there.
+/// The request that [`crate::Http::send`] would send for a redirect, or `None` if the answer is
+/// final: for a caller of [`crate::Unfollowed`] requests that checks the target first.
 #[must_use]
 pub fn redirected(request: &Request<Bytes>, response: &Response<Body>) -> Option<Request<Bytes>> {
     let from = Url::parse(&request.uri().to_string()).ok()?;
@@ -76,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_elsewhere_does_not_send_us_to_this_machine() {
+    fn remote_server_cannot_redirect_to_this_machine() {
         for here in [
             "http://localhost:8080/admin",
             "https://localhost/",

@@ -1,4 +1,4 @@
-//! Names to addresses, once for each connection: what is checked is what is connected to.
+//! Resolves names once per connection: the checked address is the one connected to.
 
 use std::{
     error::Error as StdError,
@@ -14,10 +14,10 @@ use crate::{address::is_public_address, proxy::is_local_name};
 
 /// Looks up the addresses of host names.
 pub trait Lookup: fmt::Debug + Send + Sync {
-    /// The addresses of `name`, in the order in which they are tried.
+    /// The addresses of `name`, in the order in which to try them.
     ///
     /// # Errors
-    /// When the name has none, or nobody answers.
+    /// If the name does not resolve, or no server answers.
     fn lookup<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>>;
 }
 
@@ -34,7 +34,7 @@ impl Lookup for SystemLookup {
     }
 }
 
-/// A name that leads to no public address, where only those may be contacted.
+/// A name without public addresses, where only those may be contacted.
 #[derive(Debug)]
 pub(crate) struct PrivateAddress(pub String);
 
@@ -50,22 +50,22 @@ impl fmt::Display for PrivateAddress {
 
 impl StdError for PrivateAddress {}
 
-/// What makes the connections of a client asks this for their addresses.
+/// Resolver for all connections of a client.
 ///
 /// `localhost` and all names below it are this machine (RFC 6761, section 6.3), whatever the lookup
-/// says: a clear-text request to them must not leave it.
+/// returns: clear-text requests to them must not leave it.
 #[derive(Clone, Debug)]
 pub(crate) struct Resolver {
     pub lookup: Arc<dyn Lookup>,
-    /// Private addresses are left out.
+    /// Leave out private addresses.
     pub public_only: bool,
 }
 
 impl Resolver {
-    /// The addresses of `name` that may be connected to.
+    /// The addresses of `name` that may be contacted.
     ///
     /// # Errors
-    /// As [`Lookup::lookup`]; [`PrivateAddress`] when none of them is public and has to be.
+    /// As [`Lookup::lookup`]; [`PrivateAddress`] if a public address is required and there is none.
     pub async fn addresses(
         &self,
         name: &str,

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-/// When and how often a request is repeated.
+/// Policy for repeating requests.
 ///
 /// | what happened | read | write |
 /// |---|---|---|
@@ -9,16 +9,16 @@ use std::time::Duration;
 /// | 502, 503, 504; the connection broke; no answer in time | repeated | an error with `Retry::Ambiguous`, or the status |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryPolicy {
-    /// How often a request is repeated at most, rate limits not counted.
+    /// Maximum number of retries, without those for rate limits.
     pub retries: u32,
-    /// The longest first pause; each further one may be twice as long. The pause itself is random
-    /// between nothing and that ("full jitter"), so that many clients do not come back at once.
+    /// Upper bound of the first pause; each further bound doubles. The pause itself is random
+    /// between zero and the bound ("full jitter"), so that many clients do not return at once.
     pub base: Duration,
-    /// The longest pause.
+    /// Upper bound of every pause.
     pub cap: Duration,
-    /// How long a request may wait in all for rate limits to pass.
+    /// Total time that a request may wait for rate limits.
     pub budget: Duration,
-    /// Whether pauses are slept. `false` is for tests: same decisions, no time.
+    /// Whether pauses are slept. `false` is for tests: same decisions without the time.
     pub sleep: bool,
 }
 
@@ -35,7 +35,7 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// The same decisions without the pauses, for tests.
+    /// The same policy without pauses, for tests.
     #[must_use]
     pub fn without_pauses() -> Self {
         Self {
@@ -44,13 +44,13 @@ impl RetryPolicy {
         }
     }
 
-    /// The pause before the repetition `retry`, counted from 0.
+    /// The pause before retry number `retry`, counted from 0.
     pub(crate) fn pause(&self, retry: u32) -> Duration {
         let longest = self.base.saturating_mul(1 << retry.min(16)).min(self.cap);
         longest.mul_f64(fastrand::f64())
     }
 
-    /// Sleeps for `pause`, where pauses are slept.
+    /// Sleeps for `pause`, if pauses are slept.
     pub async fn wait(&self, pause: Duration) {
         if self.sleep {
             tokio::time::sleep(pause).await;
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_stay_below_the_doubled_base_and_the_cap() {
+    fn pauses_stay_below_doubled_base_and_cap() {
         let policy = RetryPolicy::default();
         for retry in 0..40 {
             let longest = policy

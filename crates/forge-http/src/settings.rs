@@ -4,8 +4,7 @@ use forge_core::Result;
 
 use crate::{Lookup, Proxies, RetryPolicy, Roots, SystemLookup, WritePace};
 
-/// The environment variables that [`Settings::from_env`] asks for; each also in lower case where
-/// it names a proxy.
+/// The environment variables that [`Settings::from_env`] reads, proxy variables also in lower case.
 pub const ENV: &[&str] = &[
     "HTTP_PROXY",
     "HTTPS_PROXY",
@@ -17,28 +16,28 @@ pub const ENV: &[&str] = &[
     "REQUEST_METHOD",
 ];
 
-/// How the transport behaves.
+/// Settings of the transport.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// `User-Agent`.
+    /// Value of `User-Agent`.
     pub user_agent: String,
-    /// What is trusted.
+    /// Trusted certificate authorities.
     pub roots: Roots,
-    /// Which proxies are used.
+    /// Proxies.
     pub proxies: Proxies,
-    /// Who knows the addresses of hosts.
+    /// Resolver of host names.
     pub lookup: Arc<dyn Lookup>,
-    /// What is repeated.
+    /// Retry policy.
     pub retry: RetryPolicy,
-    /// How long a connection may take to be made.
+    /// Maximum time for connecting.
     pub connect_timeout: Duration,
-    /// How long a server may be silent, before the answer or within it.
+    /// Maximum silence of a server, before or within an answer.
     pub idle_timeout: Duration,
-    /// The longest body that is held in memory, in bytes, after decompression.
+    /// Maximum size of a body in memory after decompression, in bytes.
     pub body_max: usize,
-    /// How many requests one host gets at once.
+    /// Concurrent requests per host.
     pub in_flight: usize,
-    /// How fast writes to one host follow each other; `None` for as fast as it answers.
+    /// Pace of writes to one host; `None` for no limit.
     pub write_pace: Option<WritePace>,
 }
 
@@ -60,8 +59,8 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The defaults with what the environment says, read with `get` by the names of [`ENV`].
-    /// `system_roots` trusts the system's certificate store instead of the bundled list.
+    /// The defaults, changed by the environment variables of [`ENV`], which `get` reads. With
+    /// `system_roots` the system's certificate store is trusted instead of the bundled list.
     ///
     /// # Errors
     /// As [`Proxies::from_env`].

@@ -1,4 +1,4 @@
-//! TLS: rustls with ring, TLS 1.2 and 1.3, and the certificates that we trust.
+//! TLS: rustls with ring, TLS 1.2 and 1.3, and the trusted certificates.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -6,16 +6,16 @@ use forge_core::{Error, ErrorKind, Result};
 use rustls::{ClientConfig, RootCertStore, crypto::ring};
 use rustls_native_certs::CertificateResult;
 
-/// Which certificate authorities are trusted.
+/// The trusted certificate authorities.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Roots {
-    /// Where the authorities come from.
+    /// Source of the authorities.
     pub base: RootSource,
-    /// A PEM file with more of them (`FORGE_CA_BUNDLE`), such as a company's own.
+    /// A PEM file with additional authorities (`FORGE_CA_BUNDLE`), such as a company's own.
     pub more: Option<PathBuf>,
 }
 
-/// The set that a [`Roots`] starts from.
+/// The source of authorities in a [`Roots`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum RootSource {
     /// Mozilla's list, compiled in: ready in 0.02 ms, the same everywhere.
@@ -33,8 +33,8 @@ pub enum RootSource {
 }
 
 impl Roots {
-    /// From `SSL_CERT_FILE`, `SSL_CERT_DIR` (as OpenSSL and Go read them) and `FORGE_CA_BUNDLE`.
-    /// Without any of them the bundled list; `system` asks for the system's store instead of it.
+    /// Reads `SSL_CERT_FILE`, `SSL_CERT_DIR` (as OpenSSL and Go do) and `FORGE_CA_BUNDLE`. Without
+    /// any of them, the bundled list is used, or with `system` the system's store.
     #[must_use]
     pub fn from_env(get: &dyn Fn(&str) -> Option<String>, system: bool) -> Self {
         let path = |name: &str| get(name).filter(|text| !text.is_empty());
@@ -76,7 +76,7 @@ impl Roots {
                 }
                 for dir in dirs {
                     let found = rustls_native_certs::load_certs_from_paths(None, Some(dir));
-                    // An empty directory is usual where the file holds everything.
+                    // An empty directory is normal if the file holds everything.
                     if !found.certs.is_empty() {
                         add(
                             &mut store,
@@ -132,7 +132,7 @@ pub(crate) fn config(roots: &Roots) -> Result<ClientConfig> {
         .map_err(internal)?
         .with_root_certificates(roots.store()?)
         .with_no_client_auth();
-    // reqwest leaves the protocol list of a given configuration alone: without it, no HTTP/2.
+    // reqwest keeps the protocol list of a given configuration; without one there is no HTTP/2.
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(config)
 }
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bundled_list_is_the_default_and_speaks_http_2() {
+    fn bundled_roots_are_default_with_http_2() {
         assert_eq!(Roots::from_env(&env(&[]), false), Roots::default());
         assert_eq!(Roots::from_env(&env(&[]), true).base, RootSource::System);
         let config = config(&Roots::default()).unwrap();
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn files_take_the_place_of_the_list_and_a_bundle_adds_to_it() {
+    fn cert_files_replace_roots_and_bundle_adds() {
         let files = Roots::from_env(
             &env(&[("SSL_CERT_FILE", "/a"), ("SSL_CERT_DIR", "/b:/c")]),
             true,
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_without_certificates_is_named() {
+    fn file_without_certificates_is_named() {
         for (var, value) in [
             ("SSL_CERT_FILE", "/nonexistent/ca"),
             ("FORGE_CA_BUNDLE", "/nonexistent/ca"),

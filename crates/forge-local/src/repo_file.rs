@@ -83,8 +83,13 @@ impl Local {
             .into_iter()
             // An invalid ref name could be a revision expression.
             .filter(|name| refname_problem(name).is_none())
-            .chain([at.to_owned()].into_iter().filter(|id| is_id(id)))
             .collect();
+        if is_id(at) {
+            // As in git, a whole id means the commit, not a branch of that name.
+            let is_whole = matches!(at.len(), 40 | 64);
+            let place = if is_whole { 0 } else { names.len() };
+            names.insert(place, at.to_owned());
+        }
         for name in &mut names {
             name.push_str("^{commit}");
         }

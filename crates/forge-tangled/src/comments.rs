@@ -2,14 +2,14 @@
 
 use async_trait::async_trait;
 use forge_core::{
-    Action, AtUri, Capability, Error, Hint, Noun, Op, Outcome, Page, PageReq, Param, PrId, PrKey,
-    Result, Reviews, Step, Timestamp, Warning, check_expected_head,
+    Action, AtUri, Capability, Error, Hint, Noun, Op, Outcome, Page, PageReq, Param, PrId, Result,
+    Reviews, Step, Timestamp, Warning, check_expected_head,
     model::{
         Comment, CommentId, NewReview, Review, ReviewState, Thread, ThreadFilter, ThreadId, Verdict,
     },
 };
 use futures::{StreamExt as _, future, stream};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::{
     Era, ShFields, Tangled,
@@ -75,6 +75,31 @@ pub(crate) fn round(value: &Value, fields: &ShFields) -> Option<usize> {
 /// The round that a comment made now is about.
 fn newest_round(pull: &Pull) -> usize {
     pull.latest().map_or(0, |(number, _)| number)
+}
+
+/// The at-uri of the record that a comment is about.
+fn subject_of<'a>(value: &'a Map<String, Value>, fields: &ShFields) -> Option<&'a str> {
+    let uri = value.get(&*fields.subject).and_then(|at| at.get("uri"));
+    let older = || {
+        let pull = value.get(&*fields.old_pull);
+        pull.or_else(|| value.get(&*fields.old_issue))
+    };
+    uri.or_else(older)?.as_str()
+}
+
+/// Refuses a comment that is about another record than `wanted`: an id in a call names any
+/// repository's comment.
+fn check_subject(
+    uri: &AtUri,
+    value: Option<&Map<String, Value>>,
+    wanted: &str,
+    fields: &ShFields,
+) -> Result<()> {
+    if value.and_then(|value| subject_of(value, fields)) == Some(wanted) {
+        return Ok(());
+    }
+    let message = format!("{uri} is no comment on {wanted}");
+    Err(Error::not_found(Noun::Comment, message).with_hint(comment_ids()))
 }
 
 /// Whether a comment answers none.
@@ -256,6 +281,7 @@ impl Tangled {
                 let parent = records::get_uri(&pds, uri)
                     .await
                     .map_err(|e| no_comment(uri, e))?;
+                check_subject(uri, parent.value.as_object(), &subject.uri, fields)?;
                 map.insert(fields.reply_to.to_string(), parent.strong_ref());
             }
         }
@@ -367,6 +393,7 @@ impl Tangled {
         let undeclared = self.undeclared(repository).await?;
         let record = self
             .edit_record(undeclared, uri, None, |value| {
+                check_subject(uri, Some(&*value), subject, fields)?;
                 match value.get_mut(&*fields.body).and_then(Value::as_object_mut) {
                     Some(markdown) => {
                         markdown.insert(fields.text.to_string(), json!(body));
@@ -442,19 +469,17 @@ impl Reviews for Tangled {
     }
 
     async fn delete_comment(&self, comment: &CommentId) -> Result<Outcome<()>> {
-        let repository = self.repository(&comment.pr.repo).await?;
-        self.speaks_2026(&repository, Capability::CommentDelete)?;
+        let located = self.locate(&comment.pr).await?;
+        let (repository, pull) = (&located.repository, &located.pull.record.uri);
+        self.speaks_2026(repository, Capability::CommentDelete)?;
         let older = &self.settings.dialects.sh.old_comment;
         let uri = self.comment_uri(&comment.key, older)?;
-        self.comment_at(&uri).await?;
-        let undeclared = self.undeclared(&repository).await?;
+        let record = self.comment_at(&uri).await?;
+        check_subject(&uri, record.value.as_object(), pull, self.fields())?;
+        let undeclared = self.undeclared(repository).await?;
         self.delete_record(undeclared, &uri).await?;
         let mut outcome = Outcome::immediate(());
-        let pull = match &comment.pr.key {
-            PrKey::Record(uri) => uri.clone(),
-            PrKey::Number(_) => self.locate(&comment.pr).await?.pull.record.uri,
-        };
-        let seen = Seen::About(kinds::comments(&self.settings.dialects), &pull);
+        let seen = Seen::About(kinds::comments(&self.settings.dialects), pull);
         outcome.ingestion = self.ingestion_of_removal(seen, &uri).await;
         Ok(outcome)
     }

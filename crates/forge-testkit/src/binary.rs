@@ -1,6 +1,6 @@
 use std::path::{Path, PathBuf};
 
-/// The `forge` binary under test: `FORGE_BIN`, else the one beside this test in the target
+/// The `forge` binary under test: `FORGE_BIN`, else the binary beside this test in the target
 /// directory.
 ///
 /// # Panics

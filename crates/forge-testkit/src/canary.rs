@@ -1,7 +1,7 @@
 //! The word that is in every token of a test, and that nothing may print.
 
-/// The word. Whatever a program under test prints is searched for it, and so is the output of every
-/// lane of `cargo xtask test`. The GitHub double knows no token without it.
+/// The word. The output of every program under test is searched for the word, and so is the output
+/// of every lane of `cargo xtask test`. The GitHub double knows no token without it.
 pub const CANARY: &str = include_str!("canary.txt");
 
 /// Fails when a program has printed a token, without printing it again.
@@ -26,7 +26,7 @@ mod tests {
     }
 
     #[test]
-    fn a_printed_token_fails_the_test_and_is_not_repeated() {
+    fn printed_token_fails_the_test_unrepeated() {
         for text in ["echo gho_${T}x", "echo gho_${T}x >&2"] {
             let run = echo(text).env("T", CANARY);
             let failed = std::panic::catch_unwind(|| run.output());

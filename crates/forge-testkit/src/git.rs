@@ -13,7 +13,7 @@ pub fn git_program() -> PathBuf {
     std::env::var_os("FORGE_GIT").map_or_else(|| PathBuf::from("git"), PathBuf::from)
 }
 
-/// Somebody who commits.
+/// An author of commits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// Display name.
@@ -55,9 +55,9 @@ impl Identity {
 /// 2026-01-01T00:00:00Z, the date of the first commit of every repository.
 const FIRST_DATE: i64 = 1_767_225_600;
 
-/// A git repository that a test fills. Branches are written without a work tree, so that bare and
-/// ordinary repositories are filled alike, and every commit is one minute younger than the last:
-/// the same calls give the same object ids.
+/// A git repository that a test fills. Branches are written without a work tree, so bare and
+/// ordinary repositories are filled alike. Every commit is a minute younger than the last: the same
+/// calls give the same object ids.
 #[derive(Debug)]
 pub struct GitDir {
     path: PathBuf,
@@ -81,7 +81,7 @@ impl GitDir {
             .arg("--")
             .arg(path)
             .ok();
-        // Of git's template the tests need these two.
+        // The tests need only these two directories of git's template.
         let git_dir = match path.join(".git") {
             dir if dir.is_dir() => dir,
             _ => path.to_path_buf(),
@@ -116,7 +116,7 @@ impl GitDir {
         }
     }
 
-    /// Where it is.
+    /// Path of the repository.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -135,8 +135,8 @@ impl GitDir {
             .args(args)
     }
 
-    /// Commits on `branch`, which starts at `main` when it does not exist; `None` deletes a file. Where
-    /// the branch is checked out, its files go along. Returns the commit.
+    /// Commits on `branch`, which starts at `main` when it does not exist; `None` deletes a file.
+    /// The files of a checked-out branch change along with it. Returns the commit.
     pub fn commit(&self, branch: &str, message: &str, files: &[(&str, Option<&str>)]) -> String {
         let bytes: Vec<_> = files
             .iter()
@@ -240,7 +240,7 @@ impl GitDir {
             .text()
     }
 
-    /// What `git log --format=<format>` prints for `range`, without the last line end.
+    /// Output of `git log --format=<format>` for `range`, without the last line end.
     #[must_use]
     pub fn log(&self, range: &str, format: &str) -> String {
         let format = format!("--format={format}");

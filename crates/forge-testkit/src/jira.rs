@@ -1,7 +1,7 @@
 //! A JIRA that is kept in memory: Cloud (REST v3 and v2) or Data Center (REST v2).
 //!
 //! Source: developer.atlassian.com, "The Jira Cloud platform REST API" and "Jira Data Center REST
-//! API". Only what `forge` and the Python package `jira` read of tickets is there.
+//! API". The double has only what `forge` and the Python package `jira` read of tickets.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use tokio::runtime::Runtime;
 use wiremock::{Mock, MockServer, Request, ResponseTemplate, matchers::any};
 
-/// Which product answers.
+/// JIRA product that the double imitates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JiraEdition {
     /// Basic authentication with e-mail address and token; texts of v3 are documents.
@@ -21,23 +21,23 @@ pub enum JiraEdition {
 
 /// The only account.
 pub const JIRA_EMAIL: &str = "ada@example.com";
-/// Its token.
+/// API token of the double.
 pub const JIRA_TOKEN: &str = "jira0canary0canary0canary0";
 
 /// A ticket to be made.
 #[derive(Clone, Debug)]
 pub struct TicketSeed {
-    /// Its key.
+    /// Ticket key.
     pub key: &'static str,
-    /// Its title.
+    /// Ticket title.
     pub summary: &'static str,
     /// The name of its status.
     pub status: &'static str,
     /// The category of that: `new`, `indeterminate` or `done`.
     pub category: &'static str,
-    /// Its labels.
+    /// Ticket labels.
     pub labels: &'static [&'static str],
-    /// Its text, one paragraph a line.
+    /// Ticket text, a paragraph per line.
     pub description: &'static str,
     /// The texts of its comments, oldest first.
     pub comments: Vec<String>,
@@ -60,11 +60,11 @@ impl Default for TicketSeed {
 #[derive(Default)]
 struct State {
     tickets: Vec<TicketSeed>,
-    /// What is answered in place of anything else.
+    /// Answer in place of any other.
     fault: Option<ResponseTemplate>,
 }
 
-/// The server. It stops when it is dropped.
+/// The server. The server stops on drop.
 pub struct JiraDouble {
     runtime: Runtime,
     server: MockServer,
@@ -96,7 +96,7 @@ impl JiraDouble {
         }
     }
 
-    /// Its base URL.
+    /// Base URL of the server.
     #[must_use]
     pub fn url(&self) -> String {
         self.server.uri()
@@ -124,7 +124,7 @@ impl JiraDouble {
         lock(&self.state).fault = Some(answer);
     }
 
-    /// The paths with queries that were asked for, with what `Authorization` said.
+    /// Requested paths with queries, and their `Authorization` headers.
     #[must_use]
     pub fn requests(&self) -> Vec<(String, Option<String>)> {
         let received = self.runtime.block_on(self.server.received_requests());

@@ -1,5 +1,5 @@
-//! What tests of `forge` stand on: the [`behaviour`] suite that every backend must pass, and the
-//! helpers to run programs in a world of their own.
+//! Test support for `forge`: the [`behaviour`] suite that every backend must pass, and helpers to
+//! run programs in a world of their own.
 //!
 //! A backend outside this workspace runs the suite against itself: implement
 //! [`behaviour::Rig`] and hand it to [`behaviour::trials`] in a `harness = false` test.

@@ -1,4 +1,4 @@
-//! What a process under test traces is searched for tokens.
+//! Searches the traces of a process under test for tokens.
 
 use std::sync::{
     Arc, OnceLock,
@@ -13,7 +13,7 @@ use tracing::{
 
 use crate::CANARY;
 
-/// Whether a token was traced, once [`watch_logs`] was called.
+/// True if a token was traced, once [`watch_logs`] was called.
 static FOUND: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
 /// From now on, a span or an event of this process with a token of a test in it is a panic, at
@@ -104,7 +104,7 @@ mod tests {
 
     use super::*;
 
-    /// What comes of `log` under a reader of its own.
+    /// Runs `log` under a reader of its own: the panic message, and if a token was found.
     fn told(log: impl FnOnce()) -> (Option<String>, bool) {
         let reader = Reader::default();
         let found = Arc::clone(&reader.found);
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_logged_token_fails_the_test_and_is_not_repeated() {
+    fn logged_token_fails_the_test_unrepeated() {
         let cases: [fn(); 5] = [
             || tracing::trace!("with {CANARY} in it"),
             || tracing::error!(token = CANARY, "refused"),
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_that_was_swallowed_is_told_in_the_end() {
+    fn swallowed_panic_is_reported_at_the_end() {
         let watch = LogWatch(Arc::new(AtomicBool::new(true)));
         assert!(catch_unwind(AssertUnwindSafe(|| drop(watch))).is_err());
         drop(LogWatch(Arc::default()));

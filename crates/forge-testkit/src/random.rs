@@ -52,7 +52,7 @@ impl Random {
         self.bits() % bound
     }
 
-    /// One of `items`, which must not be empty.
+    /// Picks an item of `items`, which must not be empty.
     pub fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
         let at = self.below(items.len() as u64);
         &items[usize::try_from(at).unwrap_or(0)]
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_seed_gives_one_sequence() {
+    fn seed_determines_the_sequence() {
         let take = |seed| {
             let mut r = Random::new(seed);
             [r.bits(), r.bits(), r.bits()]

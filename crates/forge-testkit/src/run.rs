@@ -64,7 +64,7 @@ impl Run {
         run
     }
 
-    /// One argument more.
+    /// Adds an argument.
     #[must_use]
     pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
         self.args.push(arg.as_ref().to_owned());
@@ -102,7 +102,7 @@ impl Run {
         self
     }
 
-    /// What it reads from standard input; nothing unless said.
+    /// Sets standard input; empty by default.
     #[must_use]
     pub fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
         self.stdin = bytes.into();
@@ -203,11 +203,11 @@ impl fmt::Display for Run {
 #[derive(Clone)]
 pub struct Output {
     line: String,
-    /// Its exit code; `None` when a signal ended it.
+    /// Exit code; `None` when a signal ended the program.
     pub code: Option<i32>,
-    /// What it wrote to standard output.
+    /// Bytes written to standard output.
     pub stdout: Vec<u8>,
-    /// What it wrote to standard error.
+    /// Bytes written to standard error.
     pub stderr: Vec<u8>,
 }
 

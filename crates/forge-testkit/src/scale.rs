@@ -26,7 +26,7 @@ pub fn many_pulls(scratch: &Scratch, name: &str, count: u64) -> GitDir {
     git
 }
 
-/// One event of a pull request that is copied.
+/// A copied event of a pull request.
 struct Event {
     author: String,
     committer: String,
@@ -48,7 +48,7 @@ impl GitDir {
     /// must be closed), up to number `last`: every third is open. A copy has all the events of its
     /// model, and a head branch of its own. The refs are packed, as `git gc` leaves them.
     ///
-    /// This writes the local backend's format directly, because ten thousand pull requests through
+    /// Written in the local backend's format directly, because ten thousand pull requests through
     /// the front door take an hour.
     pub fn multiply_pulls(&self, last: u64) {
         let open = self.template(1);

@@ -7,8 +7,8 @@ use tempfile::TempDir;
 
 use crate::{GitDir, Identity, Run, forge_binary};
 
-/// A directory of its own with a home of its own: nothing that the user or the machine has
-/// configured reaches a program that runs in it.
+/// A directory with a home of its own: no configuration of the user or the machine reaches a
+/// program that runs in it.
 #[derive(Debug)]
 pub struct Scratch {
     root: TempDir,
@@ -78,7 +78,7 @@ impl Scratch {
         GitDir::init(&self.path(below), &[])
     }
 
-    /// What isolates a program: its home, and git's configuration.
+    /// Environment that isolates a program: its home, and git's configuration.
     fn variables(&self) -> Vec<(&'static str, PathBuf)> {
         let home = self.path("home");
         vec![

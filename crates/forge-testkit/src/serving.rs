@@ -8,16 +8,16 @@ use std::{
 
 use crate::{CANARY, Run, canary};
 
-/// `forge mcp --http` that listens. It ends when it is dropped, which fails the test when it has
-/// printed a token: that of a test, or its own behind the line that is there to tell it.
+/// A running `forge mcp --http`. Dropping ends the server, and fails the test if a token was
+/// printed: a test's, or the server's own after the line that announces it.
 #[derive(Debug)]
 pub struct HttpServer {
     child: Child,
-    /// Its streams, and what comes of them.
+    /// Output streams, and the threads that read them.
     said: Vec<(&'static str, JoinHandle<Vec<u8>>)>,
     /// Host and port.
     pub address: String,
-    /// What a client has to name.
+    /// Token that a client has to send.
     pub token: String,
 }
 
@@ -93,7 +93,7 @@ impl Drop for HttpServer {
     }
 }
 
-/// Reads a stream to its end, so that nobody waits for room in it.
+/// Reads a stream to its end, so that the writer never blocks.
 fn gather(mut stream: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
     thread::spawn(move || {
         let mut all = Vec::new();
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_that_prints_a_token_fails_the_test() {
+    fn server_printing_a_token_fails_the_test() {
         for (text, fails) in [
             ("echo 'listening on http://h/mcp'", false),
             (

@@ -6,7 +6,7 @@ use std::{
 
 use crate::{Scratch, git_program};
 
-/// What a [`GitShim`] does beside counting.
+/// Action of a [`GitShim`] besides counting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ShimPlan {
     /// Counts alone.
@@ -14,31 +14,31 @@ pub enum ShimPlan {
     Count,
     /// Kills the caller instead of running git for call `at`.
     KillBefore {
-        /// Which call, from 1.
+        /// Number of the call, from 1.
         at: u64,
     },
     /// Kills the caller when git has ended in call `at`.
     KillAfter {
-        /// Which call, from 1.
+        /// Number of the call, from 1.
         at: u64,
     },
-    /// Kills the caller while git runs in call `at`; git goes on.
+    /// Kills the caller while git runs in call `at`; git itself continues.
     KillDuring {
-        /// Which call, from 1.
+        /// Number of the call, from 1.
         at: u64,
         /// How long git runs before, in milliseconds.
         delay: u64,
     },
     /// Kills git alone in the middle of call `at`; the caller sees it fail.
     KillGit {
-        /// Which call, from 1.
+        /// Number of the call, from 1.
         at: u64,
         /// How long git runs before, in milliseconds.
         delay: u64,
     },
     /// Kills git and the caller in the middle of call `at`.
     KillBoth {
-        /// Which call, from 1.
+        /// Number of the call, from 1.
         at: u64,
         /// How long git runs before, in milliseconds.
         delay: u64,
@@ -169,7 +169,7 @@ impl GitShim {
         &self.program
     }
 
-    /// Whether what was planned has happened to a caller that ended with `code`. Waits for git to
+    /// True if the planned action has happened to a caller that ended with `code`. Waits for git to
     /// end, which outlives a caller that was killed.
     ///
     /// # Panics
@@ -201,8 +201,8 @@ impl GitShim {
         fs::write(self.state.join("seen"), "").expect("a note for the shim");
     }
 
-    /// Whether the last block of a diff was kept back until [`Self::let_go`], and not longer than the
-    /// shim waits for that.
+    /// True if the last block of a diff was kept back until [`Self::let_go`], and not longer than
+    /// the shim waits for that.
     #[must_use]
     pub fn withheld(&self) -> bool {
         self.state.join("held").exists() && !self.state.join("late").exists()

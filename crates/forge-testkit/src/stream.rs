@@ -9,7 +9,7 @@ use std::{
 
 use crate::{GitShim, Run};
 
-/// What reading the whole output of a program through a pipe has shown.
+/// Measurements from reading the whole output of a program through a pipe.
 #[derive(Clone, Debug)]
 pub struct Reading {
     /// The first line.
@@ -20,7 +20,7 @@ pub struct Reading {
     pub all: Duration,
     /// How much it has written.
     pub bytes: u64,
-    /// The most memory that it had, in KiB; `None` where there is no `/proc` to say so.
+    /// Peak memory, in KiB; `None` without `/proc`.
     pub peak: Option<u64>,
 }
 

@@ -25,14 +25,14 @@ pub struct Terminal {
     child: Child,
     master: File,
     seen: Vec<u8>,
-    /// How often it was told where its cursor is.
+    /// Number of cursor position reports sent.
     told: usize,
 }
 
 /// How a program on a terminal ended.
 #[derive(Clone, Debug)]
 pub struct TtyOutput {
-    /// Its exit code; `None` when a signal ended it.
+    /// Exit code; `None` when a signal ended the program.
     pub code: Option<i32>,
     /// All that it wrote, with `\r\n` as the terminal makes it.
     pub text: String,
@@ -103,7 +103,7 @@ impl Terminal {
         }
     }
 
-    /// Answers each question, given by a part of it, with keys once it is there, then reads to the
+    /// Answers each question, given by a part of it, with keys once it appears, then reads to the
     /// end.
     ///
     /// # Panics
@@ -143,8 +143,8 @@ impl Terminal {
             .expect("a terminal to type on");
     }
 
-    /// Presses Ctrl-C until the program ends: one that has just asked may not listen to keys yet, and
-    /// whoever sits there presses again.
+    /// Presses Ctrl-C until the program ends: a program that has just asked may not listen to keys
+    /// yet.
     ///
     /// # Panics
     /// As [`Self::finish`].
@@ -222,7 +222,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_sees_a_terminal_of_the_given_size() {
+    fn program_sees_terminal_of_given_size() {
         let run = Run::new("sh", std::env::temp_dir()).args([
             "-c",
             "test -t 0 && test -t 1 && test -t 2 && stty size && read x && echo got $x",

@@ -24,7 +24,7 @@ use forge_testkit::github::{
 
 const REPO: &str = "acme/widget";
 
-/// What a stream of output must be.
+/// Expected form of an output stream.
 #[derive(Clone, Copy)]
 enum Text {
     /// Exactly this.
@@ -165,7 +165,7 @@ impl World {
         (output.status.code().unwrap_or(-1), out, err)
     }
 
-    /// Runs the rows one after the other.
+    /// Runs the rows in sequence.
     fn table(&self, token: &str, cwd: &Path, rows: &[Row]) {
         for (args, code, stdout, stderr) in rows {
             let (got, out, err) = self.run(token, cwd, args);
@@ -201,7 +201,7 @@ impl World {
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
     }
 
-    /// A clone with a branch `topic` of one commit, pushed.
+    /// A clone with a pushed branch `topic` of a single commit.
     fn clone(&self) -> PathBuf {
         self.table(
             "octo",
@@ -1159,7 +1159,7 @@ fn checkout_update_branch_and_forks() {
 }
 
 #[test]
-fn who_may_not_is_told_so() {
+fn missing_permission_is_reported() {
     let Some(world) = world() else { return };
     {
         let mut seed = world.double.seed();

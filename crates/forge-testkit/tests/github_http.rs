@@ -119,7 +119,7 @@ fn pull_id(double: &GitHubDouble) -> String {
 }
 
 #[test]
-fn a_missing_object_is_null_with_a_typed_error() {
+fn missing_object_is_null_with_typed_error() {
     let double = double();
     let answer = ask(&double, OCTO, IN_PULL, json!({ "fields": 99 }));
     assert_eq!(answer.status, 200);
@@ -138,7 +138,7 @@ fn a_missing_object_is_null_with_a_typed_error() {
 }
 
 #[test]
-fn a_document_that_is_not_valid_gets_no_data() {
+fn invalid_document_gets_no_data() {
     let double = double();
     let answer = ask(&double, OCTO, "{ viewer { login nope } }", json!({})).json();
     assert_eq!(answer.get("data"), None);
@@ -187,7 +187,7 @@ fn tokens_are_checked() {
 }
 
 #[test]
-fn an_empty_budget_is_a_rate_limit() {
+fn empty_budget_is_a_rate_limit() {
     let double = double();
     double.seed().tokens.get_mut(OCTO).unwrap().remaining = 0;
     let answer = ask(&double, OCTO, IN_PULL, json!({}));
@@ -246,7 +246,7 @@ fn pagination_arguments_are_mandatory_and_limited() {
 }
 
 #[test]
-fn the_merge_state_is_unknown_to_the_first_request_after_a_change() {
+fn merge_state_is_unknown_right_after_a_change() {
     let double = double();
     let mergeable = || {
         ask(&double, OCTO, IN_PULL, json!({})).json()["data"]["repository"]["pullRequest"]
@@ -271,7 +271,7 @@ fn the_merge_state_is_unknown_to_the_first_request_after_a_change() {
 }
 
 #[test]
-fn a_review_with_threads_is_one_mutation() {
+fn review_with_threads_is_one_mutation() {
     let double = double();
     double.seed().commit(
         REPO,
@@ -339,7 +339,7 @@ fn a_review_with_threads_is_one_mutation() {
 }
 
 #[test]
-fn a_pending_review_is_its_authors_alone() {
+fn pending_review_is_visible_to_author_only() {
     let double = double();
     let id = pull_id(&double);
     let begin = "mutation($id: ID!) { addPullRequestReviewThread(input: {pullRequestId: $id, path: \"add.txt\", line: 1, body: \"Hm\"}) { thread { path } } }";
@@ -371,7 +371,7 @@ fn a_pending_review_is_its_authors_alone() {
 const COMMENT: &str = "mutation Say($id: ID!) { addComment(input: {subjectId: $id, body: \"Hi\"}) { clientMutationId } }";
 
 #[test]
-fn a_fault_may_hide_what_was_committed() {
+fn fault_can_hide_a_commit() {
     let double = double();
     let id = pull_id(&double);
     let comments = || double.seed().comments_of(REPO, 1).len();
@@ -670,7 +670,7 @@ fn reviewed(count: u32) -> Ruleset {
 }
 
 #[test]
-fn rules_of_a_branch_are_the_active_ones_in_pages() {
+fn branch_rules_are_active_and_paged() {
     let double = double();
     let id = {
         let mut seed = double.seed();
@@ -740,7 +740,7 @@ fn protection_is_shown_to_administrators_alone() {
 }
 
 #[test]
-fn rest_merge_names_every_rule_that_is_broken() {
+fn rest_merge_names_every_broken_rule() {
     let double = double();
     let merge = |method: &str| {
         let body = json!({ "merge_method": method });

@@ -1,4 +1,4 @@
-//! What a repository's forge can do: `cargo run -p forge --example capabilities -- local:.`
+//! Prints the capabilities of a repository: `cargo run -p forge --example capabilities -- local:.`
 
 use forge::Support;
 

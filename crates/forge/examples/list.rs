@@ -11,7 +11,7 @@ async fn main() -> forge::Result<()> {
     let page = repo.list(&PullQuery::default(), PageReq::first(30)).await?;
     println!("{} open in {}", page.items.len(), repo.id());
     for pull in &page.items {
-        // Titles come from whoever can write to the repository.
+        // Anyone with write access can choose a title, so it is sanitised.
         println!(
             "#{}\t{}\t{}",
             pull.id.key,

@@ -1,5 +1,5 @@
-//! Opens a pull request and merges it, in a repository made for the purpose:
-//! `cargo run -p forge --example merge`
+//! Opens a pull request and merges it, in a temporary repository: `cargo run -p forge --example
+//! merge`
 
 use std::{error::Error, path::Path, process::Command};
 
@@ -14,7 +14,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let dir = tempfile::tempdir()?;
     branch_with_a_change(dir.path())?;
 
-    // A program that brings its own configuration, instead of the user's.
+    // A program with its own configuration instead of the user's.
     let forges = Forges::from_parts(Config::without_files(Env::process()));
     let path = dir
         .path()
@@ -30,7 +30,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     let how = MergeReq {
         method: Some(MergeMethod::Squash),
-        // Refused, should the branch have moved since it was looked at.
+        // Refuses to merge if the branch moved since the pull request was opened.
         expected_head: opened.head_oid.clone(),
         ..MergeReq::default()
     };
@@ -39,7 +39,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A repository whose branch `polite` has a commit that `main` lacks.
+/// Creates a repository whose branch `polite` has a commit that `main` lacks.
 fn branch_with_a_change(dir: &Path) -> Result<(), Box<dyn Error>> {
     let commit = ["commit", "--quiet", "--allow-empty", "-m"];
     git(dir, &["init", "--quiet", "--initial-branch=main"])?;

@@ -1,4 +1,4 @@
-//! Pull requests of several repositories and forges: each forge is asked once, all at the same time.
+//! Lists pull requests of several repositories and forges, with one concurrent query per forge.
 
 use std::collections::BTreeMap;
 
@@ -11,13 +11,13 @@ use futures::future;
 
 use crate::{Forges, registry};
 
-/// What stands for the user's own repositories among [`Places::repos`].
+/// Name for the user's own repositories in [`Places::repos`].
 pub const MINE: &str = "@mine";
 
-/// The most pull requests in a list of a status.
+/// Maximum number of pull requests in a list of a status.
 const STATUS_MOST: usize = 100;
 
-/// The repositories that are asked about.
+/// The repositories to query.
 #[derive(Clone, Debug, Default)]
 pub struct Places {
     /// Locators, and [`MINE`].
@@ -32,18 +32,17 @@ struct Group {
     scope: PullScope,
 }
 
-/// By host, or by locator for a repository on this machine.
+/// Groups by host, or by locator for a repository on this machine.
 type Groups = BTreeMap<String, Group>;
 
 impl Forges {
-    /// What `query` finds in `places`, newest first, at most `limit`. A place that cannot be read is
-    /// in [`PullsAcross::failed`].
+    /// The results of `query` in `places`, newest first, at most `limit`. Unreadable places are in
+    /// [`PullsAcross::failed`].
     ///
-    /// [`MINE`] is the repositories of the accounts that are logged in.
+    /// [`MINE`] stands for the repositories of the logged-in accounts.
     ///
     /// # Errors
-    /// `invalid_input` for a locator that cannot be understood; `unauthenticated` for [`MINE`]
-    /// without a login.
+    /// `invalid_input` for a malformed locator; `unauthenticated` for [`MINE`] without a login.
     pub async fn list_across(
         &self,
         places: &Places,
@@ -65,10 +64,10 @@ impl Forges {
         Ok(across)
     }
 
-    /// What concerns the viewer in `places`: own pull requests and those that the viewer's review is
-    /// asked for. What cannot be read is beside it.
+    /// The pull requests in `places` that concern the viewer: own ones, and those with a requested
+    /// review. Unreadable places are returned with their errors.
     ///
-    /// [`MINE`] is everything that concerns the accounts that are logged in.
+    /// [`MINE`] stands for everything that concerns the logged-in accounts.
     ///
     /// # Errors
     /// As [`Self::list_across`].
@@ -101,7 +100,7 @@ impl Forges {
         Ok((status, across.failed))
     }
 
-    /// The places by host, and what could not be opened.
+    /// The places by host, and those that could not be opened.
     async fn groups(
         &self,
         places: &Places,
@@ -125,7 +124,7 @@ impl Forges {
                 }
             };
             let id = repo.id();
-            // A repository on this machine is a forge of its own.
+            // A repository on this machine is a group of its own.
             let name = match id.host.as_str() {
                 "" => id.to_string(),
                 host => host.to_owned(),
@@ -169,7 +168,7 @@ impl Forges {
         Ok((groups, across))
     }
 
-    /// The forge at a host. No repository of it is looked at.
+    /// The client of a host, without reading any of its repositories.
     async fn client_at(&self, host: &str, policy: &Policy) -> Result<Client> {
         let kind = self.hosts().kind_of(host).ok_or_else(|| {
             let shown = forge_core::text::one_line(host);
@@ -190,7 +189,7 @@ impl Forges {
 
     /// The hosts with an account that this build can use.
     fn logged_in(&self) -> Result<Vec<String>> {
-        // A token of the environment would do for several hosts, and is meant for the default one.
+        // A token in the environment may fit several hosts, but is meant for the default one.
         let default_host = self.hosts().default_host();
         let accounts = self.accounts().status()?.into_iter();
         let mut hosts: Vec<String> = accounts
@@ -201,9 +200,15 @@ impl Forges {
         hosts.dedup();
         if hosts.is_empty() {
             let host = default_host.to_owned();
-            let message = format!("{MINE} is the repositories of your accounts, and there is none");
-            return Err(Error::new(ErrorKind::Unauthenticated { host }, message)
-                .with_hint(Hint::new("log in first").with_action(Action::new(Call::Login))));
+            let message = format!(
+                "{MINE} needs a stored account or a token in the environment: there is none"
+            );
+            return Err(
+                Error::new(ErrorKind::Unauthenticated { host }, message).with_hint(
+                    Hint::new("log in first; gh's own login does not count here")
+                        .with_action(Action::new(Call::Login)),
+                ),
+            );
         }
         Ok(hosts)
     }
@@ -214,7 +219,7 @@ impl Group {
         self.client.list_across(&self.scope, queries, limit).await
     }
 
-    /// The queries of a status: the second one only where reviews can be asked for.
+    /// The queries of a status: the second one only on forges with review requests.
     fn status_queries(&self, fields: PrFields) -> Vec<PullQuery> {
         let capabilities = self.client.forge().capabilities();
         let fields = match capabilities.has(Capability::Checks) {
@@ -234,7 +239,7 @@ impl Group {
     }
 }
 
-/// The scope of the group of that name, which is made where there is none.
+/// The scope of the group `name`, which is created if missing.
 fn scope_of<'a>(groups: &'a mut Groups, name: &str, client: &Client) -> &'a mut PullScope {
     let group = groups.entry(name.to_owned()).or_insert_with(|| Group {
         client: client.clone(),

@@ -1,4 +1,4 @@
-//! The lines of a description that close issues.
+//! Adds the lines of a description that close issues.
 
 use forge_core::{
     PrKey, RepoId,
@@ -7,10 +7,10 @@ use forge_core::{
     model::{IssueId, SubjectKind},
 };
 
-/// The description of a pull request of `repo` with a line `Closes #N` before it for each issue that
-/// it does not close yet, and a blank line between them. Without issues it is unchanged.
+/// Prepends a line `Closes #N` to the description of a pull request of `repo` for each issue that
+/// it does not close yet, then a blank line. Without issues the description is unchanged.
 ///
-/// An issue without a number is named by its at-uri, one of another repository with that repository.
+/// An issue without a number is named by its at-uri, and an issue elsewhere with its repository.
 #[must_use]
 pub fn with_closing_lines(
     description: String,
@@ -39,7 +39,7 @@ fn is_own(issue: &IssueId, repo: &RepoId) -> bool {
     issue.repo.comparison_key() == repo.comparison_key()
 }
 
-/// Whether a text of `repo` that names `named` names `issue`.
+/// Whether `named`, in a text of `repo`, refers to `issue`.
 fn is_named(named: &Named, issue: &IssueId, repo: &RepoId) -> bool {
     match (named, &issue.key) {
         (Named::Record(uri), PrKey::Record(_)) => PrKey::from(uri.clone()) == issue.key,
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn issues_without_a_number_or_of_other_repositories_are_named_in_full() {
+    fn unnumbered_and_foreign_issues_are_named_in_full() {
         let other = IssueId::number(repo("octo/other"), 7);
         assert_eq!(
             with("Why.", std::slice::from_ref(&other)),
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_for_each_issue_before_the_description() {
+    fn closing_lines_precede_description() {
         for (description, issues, wanted) in [
             ("Why.", &[][..], "Why."),
             ("Why.\n", &[], "Why.\n"),
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn none_is_added_twice() {
+    fn closing_line_is_not_added_twice() {
         for closing in [
             "Closes #7",
             "fixes: #7.",

@@ -1,11 +1,11 @@
-//! `docs/capabilities.md`, from the tables of the backends.
+//! Generates `docs/capabilities.md` from the tables of the backends.
 
 use forge_core::{Capability, Support};
 
 use crate::registry::{self, Backend};
 
-/// The text of `docs/capabilities.md`: one column for each backend of this build, and for every
-/// "no" its reason and what to do instead.
+/// The text of `docs/capabilities.md`: one column per backend of this build, and for every "no" its
+/// reason and alternative.
 #[must_use]
 pub fn capabilities_docs() -> String {
     let backends = registry::backends();
@@ -49,7 +49,7 @@ fn word(support: Support) -> &'static str {
     }
 }
 
-/// What a word in the table leaves out.
+/// Details that the words in the table leave out.
 fn details(out: &mut String, backend: &Backend) {
     let rows = Capability::ALL
         .iter()

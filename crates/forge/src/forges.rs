@@ -33,19 +33,19 @@ use forge_tangled::IngestionReport;
 
 /// Opens a repository by any locator: `owner/repo`, a URL, a git remote, a path, `local:.`.
 ///
-/// Configuration and accounts are those of the user who runs the process. A locator that names a
-/// pull request opens its repository.
+/// Configuration and accounts are those of the user who runs the process. The locator of a pull
+/// request opens its repository.
 ///
 /// # Errors
-/// `invalid_input` for a locator that cannot be understood, `config` for a broken configuration,
-/// and what the backend says when it opens the repository.
+/// `invalid_input` for a malformed locator, `config` for an invalid configuration, and the errors
+/// of the backend when it opens the repository.
 pub async fn open(locator: &str) -> Result<Repo> {
     let forges = Forges::load(Path::new("."))?;
     let policy = forges.policy();
     Ok(forges.open_locator(locator, policy).await?.0)
 }
 
-/// Configuration, hosts and accounts: what is needed to open any repository.
+/// Configuration, hosts and accounts: everything needed to open a repository.
 #[derive(Clone, Debug)]
 pub struct Forges {
     config: Config,
@@ -53,7 +53,7 @@ pub struct Forges {
     accounts: Accounts,
     cwd: PathBuf,
     wait: Option<Duration>,
-    /// What ssh has said about names that no configuration of ours knows.
+    /// Results of ssh for host names that the configuration lacks.
     ssh_hosts: Arc<Mutex<BTreeMap<String, Option<String>>>>,
     #[cfg(feature = "github")]
     github: Arc<github::Shared>,
@@ -64,8 +64,8 @@ pub struct Forges {
 }
 
 impl Forges {
-    /// The forges of the user who runs this process and works in `cwd`: reads `config.toml` of the
-    /// user and `.forge.toml` of the repository that `cwd` is in, where they exist.
+    /// The forges of the user who runs this process in `cwd`: reads the user's `config.toml`, and
+    /// `.forge.toml` of the repository around `cwd`, if they exist.
     ///
     /// # Errors
     /// As [`Config::load`].
@@ -76,7 +76,7 @@ impl Forges {
         })
     }
 
-    /// The forges of a configuration that the caller has made.
+    /// The forges of the caller's own configuration.
     #[must_use]
     pub fn from_parts(config: Config) -> Self {
         let hosts = config.hosts();
@@ -97,9 +97,9 @@ impl Forges {
         }
     }
 
-    /// Has writes wait so long for an index to show them, whatever the configuration says; zero does
-    /// not wait. For forges that show a write at once it changes nothing. It counts for what is
-    /// opened afterwards.
+    /// Sets how long writes wait for the index, overriding the configuration; zero does not wait.
+    /// Forges that show a write at once are not affected. Only repositories opened afterwards use
+    /// the value.
     #[must_use]
     pub fn with_wait(mut self, wait: Duration) -> Self {
         self.wait = Some(wait);
@@ -116,10 +116,10 @@ impl Forges {
         self.wait.unwrap_or_else(|| self.config.wait())
     }
 
-    /// Looks where a record of the AT Protocol is, and who shows it.
+    /// Reports where an atproto record is stored and which services show it.
     ///
     /// # Errors
-    /// `invalid_input` for what is no at-uri, or a record that is no part of a pull request;
+    /// `invalid_input` for text that is not an at-uri, or a record unrelated to pull requests;
     /// `not_found`.
     #[cfg(feature = "tangled")]
     pub async fn check_ingestion(&self, uri: &str) -> Result<IngestionReport> {
@@ -127,48 +127,48 @@ impl Forges {
         self.tangled.usual_host(self)?.check_ingestion(&uri).await
     }
 
-    /// Puts one of the user's records once more, with a change that means nothing, so that an index
-    /// which has lost it looks at it again.
+    /// Puts one of the user's records again with an insignificant change, so that an index that
+    /// lost it ingests it again.
     ///
     /// # Errors
-    /// As [`Self::check_ingestion`]; `permission_denied` for somebody else's record.
+    /// As [`Self::check_ingestion`]; `permission_denied` for another account's record.
     #[cfg(feature = "tangled")]
     pub async fn put_again(&self, uri: &str) -> Result<IngestionReport> {
         let uri = AtUri::parse(uri)?;
         self.tangled.usual_host(self)?.put_again(&uri).await
     }
 
-    /// What its GitHub hosts share.
+    /// State shared by the GitHub hosts.
     #[cfg(feature = "github")]
     pub(crate) fn github(&self) -> &github::Shared {
         &self.github
     }
 
-    /// What the repositories on this machine share.
+    /// State shared by the repositories on this machine.
     #[cfg(feature = "local")]
     pub(crate) fn local(&self) -> Arc<forge_local::Shared> {
         Arc::clone(&self.local)
     }
 
-    /// What its tangled hosts share.
+    /// State shared by the tangled hosts.
     #[cfg(feature = "tangled")]
     pub(crate) fn tangled(&self) -> &tangled::Shared {
         &self.tangled
     }
 
-    /// The configuration. What a repository may set is in [`Self::config_for`].
+    /// The configuration. [`Self::config_for`] adds settings of a repository.
     #[must_use]
     pub fn config(&self) -> &Config {
         &self.config
     }
 
-    /// The configuration for work on `repo`, for somebody who stands at `place`: `.forge.toml` of
-    /// there counts for its own repository alone.
+    /// The configuration for work on `repo` at `place`: the `.forge.toml` at `place` counts only
+    /// for its own repository.
     ///
     /// # Errors
     /// `config` for an error in the `.forge.toml` that counts.
     pub async fn config_for(&self, place: &Place, repo: &Repo) -> Result<Cow<'_, Config>> {
-        // Most repositories have no such file, and cost no process.
+        // Most repositories have no such file, which saves a process.
         if !self.config.has_repo_file() {
             return Ok(Cow::Borrowed(&self.config));
         }
@@ -179,7 +179,7 @@ impl Forges {
         Ok(Cow::Borrowed(&self.config))
     }
 
-    /// The hosts that are known.
+    /// The known hosts.
     #[must_use]
     pub fn hosts(&self) -> &Hosts {
         &self.hosts
@@ -191,11 +191,11 @@ impl Forges {
         &self.accounts
     }
 
-    /// What a login is to be pinned to: the account that its name leads to now. `None` on forges
-    /// whose names do not change hands.
+    /// The pin for a login: the permanent id of the account that the name refers to now. `None` on
+    /// forges where names do not change owners.
     ///
     /// # Errors
-    /// As [`Accounts::login`]; as the forge, when the name cannot be looked up.
+    /// As [`Accounts::login`]; the forge's errors if the name cannot be resolved.
     pub async fn pin_login(
         &self,
         host: &str,
@@ -206,12 +206,12 @@ impl Forges {
         registry::pin_login(self, &kind, &host, account).await
     }
 
-    /// What is a ticket of an issue tracker, and who is asked for it: JIRA, where the configuration or
-    /// a login says where that is, and as whom. Nothing is asked yet.
+    /// Ticket patterns and the issue tracker: JIRA, if the configuration or a login has its address
+    /// and credentials. Nothing is sent yet.
     #[must_use]
     pub fn tickets(&self) -> TicketSource {
         let mut keys = self.config.ticket_keys();
-        // A store that cannot be used is an error of what asks for a ticket.
+        // An unusable store becomes an error when a ticket is requested.
         keys.base_url = self.accounts.jira_url().unwrap_or_default();
         #[cfg(feature = "jira")]
         let tracker = keys.enabled.then(|| jira::tracker(self)).flatten();
@@ -220,7 +220,7 @@ impl Forges {
         TicketSource { keys, tracker }
     }
 
-    /// What is wanted of a bundle by somebody who names nothing: as the configuration says.
+    /// The default request for a bundle, from the configuration.
     #[must_use]
     pub fn context_req(&self) -> ContextReq {
         ContextReq {
@@ -231,8 +231,8 @@ impl Forges {
         }
     }
 
-    /// The policy that the configuration asks for: its timeout, with write access. Waiting for an
-    /// index does not count into it.
+    /// The policy from the configuration: its timeout, with write access. Waiting for an index does
+    /// not count towards the timeout.
     #[must_use]
     pub fn policy(&self) -> Policy {
         Policy {
@@ -244,16 +244,15 @@ impl Forges {
     /// Opens a repository.
     ///
     /// # Errors
-    /// `config` when this build has no backend for its kind; what the backend says.
+    /// `config` if this build has no backend for its kind; the errors of the backend.
     pub async fn open(&self, id: &RepoId, policy: Policy) -> Result<Repo> {
         registry::open(self, &self.absolute(id), policy).await
     }
 
-    /// Opens the repository of a locator; where the locator names a pull request, with its key.
+    /// Opens the repository of a locator, and returns the key if the locator is a pull request.
     ///
     /// # Errors
-    /// `invalid_input` for a locator that cannot be understood or names an issue; as
-    /// [`Self::open`].
+    /// `invalid_input` for a malformed locator or an issue; as [`Self::open`].
     pub async fn open_locator(&self, text: &str, policy: Policy) -> Result<(Repo, Option<PrKey>)> {
         let locator = locator::parse(text, &self.hosts)?.locator;
         #[cfg(feature = "tangled")]
@@ -264,11 +263,11 @@ impl Forges {
         Ok((self.open(&id, policy).await?, key))
     }
 
-    /// Opens the repository of a locator that names an issue, and says which one. `owner/repo#7`
-    /// and `file:///…#7` name a pull request or an issue, whichever is asked for.
+    /// Opens the repository of a locator and returns the key of its issue. `owner/repo#7` and
+    /// `file:///…#7` can be a pull request or an issue, depending on the caller.
     ///
     /// # Errors
-    /// As [`Self::open_locator`]; `invalid_input` for what names no issue.
+    /// As [`Self::open_locator`]; `invalid_input` for anything but an issue.
     pub async fn open_issue(&self, text: &str, policy: Policy) -> Result<(Repo, PrKey)> {
         let (id, key) = match self.issue_locator(text)? {
             #[cfg(feature = "tangled")]
@@ -285,12 +284,12 @@ impl Forges {
         Ok((self.open(&id, policy).await?, key))
     }
 
-    /// What a text that is no number names: [`Locator::Issue`] or [`Locator::Record`]. Nothing is
-    /// asked of a forge.
+    /// Parses the name of an issue that is not a number: [`Locator::Issue`] or [`Locator::Record`].
+    /// Nothing is sent to a forge.
     ///
     /// # Errors
-    /// `invalid_input` for what names no issue: above all the URL of a pull request, with what shows
-    /// that.
+    /// `invalid_input` for anything but an issue: for the URL of a pull request, with the command
+    /// that shows it.
     pub fn issue_locator(&self, text: &str) -> Result<Locator> {
         let shown = forge_core::text::one_line(text);
         let is_pull = || {
@@ -304,9 +303,9 @@ impl Forges {
             return Err(is_pull());
         }
         match locator::parse(text, &self.hosts)?.locator {
-            // In a git repository pull requests and issues have numbers of their own.
+            // In a git repository pull requests and issues are numbered separately.
             Locator::Pull { id, .. } if id.repo.numbers_issues_apart() => Err(is_pull()),
-            // `owner/repo#7` and its like.
+            // A locator such as `owner/repo#7`.
             Locator::Pull { id, .. } => Ok(Locator::Issue {
                 repo: id.repo,
                 key: id.key,
@@ -316,37 +315,37 @@ impl Forges {
         }
     }
 
-    /// The repository that a command without `-R` means to somebody who stands at `place`.
+    /// The repository that a command without `-R` uses at `place`.
     ///
     /// In this order: `FORGE_REPO`, `GH_REPO`, `forge.repo` of git's configuration, the remote that
-    /// `gh repo set-default` chose, then the remotes `upstream`, `github`, `origin` and the others
-    /// whose host is known or that are repositories on this machine. A repository without any
-    /// remote means itself.
+    /// `gh repo set-default` chose, then the remotes `upstream`, `github`, `origin` and any others,
+    /// if their host is known or they are repositories on this machine. A repository without
+    /// remotes is used itself.
     ///
     /// # Errors
-    /// `not_found` outside of a repository; `config` when no remote is at a known host, with the
-    /// hosts; `invalid_input` for a variable that is no locator.
+    /// `not_found` outside of a repository; `config`, with the hosts, if no remote is at a known
+    /// host; `invalid_input` for a variable with a malformed locator.
     pub async fn base_repo(&self, place: &Place) -> Result<RepoId> {
         resolve::base_repo(self, place).await
     }
 
-    /// The clone at `place`, if one of its remotes stands for `repo`: what some forges need for a
-    /// large diff, or for a merge that is a push. A repository that is named by DID or at-uri is
-    /// asked for its other names.
+    /// The clone at `place`, if one of its remotes is `repo`: some forges need a clone for a large
+    /// diff, or for a merge by push. For a repository named by DID or at-uri, its other names are
+    /// read from the forge.
     pub async fn clone_of(&self, place: &Place, repo: &Repo) -> Option<LocalClone> {
         resolve::clone_of(self, place, repo).await
     }
 
-    /// The repository that the URL of a git remote names. An ssh remote whose host is not known may
-    /// have a name of `ssh_config`: then `ssh -G` is asked which host that is, once per name.
+    /// The repository at the URL of a git remote. The unknown host of an ssh remote may be an alias
+    /// of `ssh_config`: `ssh -G` resolves it, once per name.
     ///
     /// # Errors
-    /// As [`locator::parse_remote`]; an unknown host is the one that ssh goes to.
+    /// As [`locator::parse_remote`]; an unknown host is named as ssh resolves it.
     pub async fn remote_repo(&self, url: &str) -> Result<RepoId, ParseLocatorError> {
         resolve::remote_repo(self, url).await
     }
 
-    /// See [`forge_git::ssh_host`]. An environment that is not the process's has no ssh.
+    /// See [`forge_git::ssh_host`]. A fixed environment has no ssh.
     pub(crate) async fn ssh_host(&self, name: &str) -> Option<String> {
         if !self.config.env().is_process() {
             return None;
@@ -377,7 +376,7 @@ impl Forges {
         }
     }
 
-    /// A path relative to where the caller stands, made absolute; the rest as it is.
+    /// Makes a relative path absolute, from the current directory; other ids stay.
     #[must_use]
     pub fn absolute(&self, id: &RepoId) -> RepoId {
         let RepoPath::Dir(dir) = &id.path else {

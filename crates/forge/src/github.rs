@@ -1,4 +1,4 @@
-//! GitHub hosts: where they are, and with which token they are asked.
+//! Endpoints and tokens of GitHub hosts.
 
 use std::{
     collections::HashMap,
@@ -18,7 +18,7 @@ use crate::{
     config::{Env, Var},
 };
 
-/// What the GitHub hosts of a process share. Nothing of it exists before the first one is opened.
+/// State shared by the GitHub hosts of a process, created when the first one is opened.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
     http: OnceLock<Http>,
@@ -26,10 +26,10 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// Opens a repository. Nothing is sent and no token is asked for yet.
+    /// Opens a repository without sending anything or reading a token.
     ///
     /// # Errors
-    /// `config` for a broken proxy, and for certificates that cannot be read.
+    /// `config` for an invalid proxy, and for certificates that cannot be read.
     pub fn open(
         &self,
         id: &RepoId,
@@ -64,7 +64,7 @@ impl Shared {
     }
 }
 
-/// Where the interfaces of a host are: the usual places, unless the configuration says otherwise.
+/// The API endpoints of a host: the defaults, unless the configuration overrides them.
 fn endpoint(host: &str, config: &Config) -> Endpoint {
     let usual = Endpoint::of_host(host);
     let configured = |key: &str| config.value(&format!("hosts.{host}.{key}"));
@@ -76,7 +76,7 @@ fn endpoint(host: &str, config: &Config) -> Endpoint {
     }
 }
 
-/// How long it is remembered that gh has no login: a process may run for weeks.
+/// How long a missing login of gh is cached: a process may run for weeks.
 const NO_LOGIN_KEPT: Duration = Duration::from_secs(60);
 
 /// Tokens from the environment, then from the store, then from gh's login.
@@ -85,10 +85,10 @@ struct Tokens {
     accounts: Accounts,
     file: GhHosts,
     gh: Gh,
-    /// What gh's login has given, by host: it is looked at once, and once more after a refusal. Where
-    /// it has none, it is asked again after a while.
+    /// Tokens of gh's login by host, read once and again after a refusal. A missing token is
+    /// retried after a while.
     from_gh: Mutex<HashMap<String, (Option<Secret>, Instant)>>,
-    /// Where the last token of a host was, for errors.
+    /// Origin of the last token of a host, for errors.
     origins: std::sync::Mutex<HashMap<String, String>>,
 }
 
@@ -103,11 +103,11 @@ impl Tokens {
         }
     }
 
-    /// gh's token: from its file, which takes no process, else from the program, which knows the
-    /// keyring and renews what has expired. Not `refused` again.
+    /// gh's token: from its file, which takes no process, else from the program, which reads the
+    /// keyring and renews expired tokens. Never returns `refused` again.
     ///
     /// # Errors
-    /// `unauthenticated` where the file cannot be used and the program has no token either.
+    /// `unauthenticated` if the file is unusable and the program has no token either.
     async fn of_gh(&self, host: &str, refused: Option<&Secret>) -> Result<Option<Secret>> {
         let is_new = |secret: &Secret| refused.is_none_or(|r| r.expose() != secret.expose());
         let in_file = self.file.token(host);
@@ -162,11 +162,11 @@ impl TokenSource for Tokens {
         let mut known = self.from_gh.lock().await;
         match known.get(host) {
             Some((Some(token), _)) if token == refused => {}
-            // Another request has renewed it in the meantime.
+            // Another request renewed the token in the meantime.
             Some((Some(token), _)) => return Ok(Some(token.clone())),
             _ => return Ok(None),
         }
-        // The refusal says more than that there is no other.
+        // The forge's refusal says more than a missing replacement.
         let token = self.of_gh(host, Some(refused)).await.unwrap_or_default();
         known.insert(host.to_owned(), (token.clone(), Instant::now()));
         Ok(token)
@@ -178,7 +178,7 @@ impl TokenSource for Tokens {
     }
 }
 
-/// The token of the environment for project boards.
+/// The token from the environment for project boards.
 #[derive(Debug)]
 struct BoardToken(Secret);
 
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn without_an_account_nothing_is_sent() {
+    async fn request_without_account_is_not_sent() {
         let forges = Forges::from_parts(config(&[("HTTPS_PROXY", "http://127.0.0.1:1")]));
         let (repo, _) = forges.open_locator("o/r", forges.policy()).await.unwrap();
         let e = repo.info().await.unwrap_err();
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_proxy_that_is_none_is_named_when_a_host_is_opened() {
+    async fn invalid_proxy_is_named_on_open() {
         let forges = Forges::from_parts(config(&[("HTTPS_PROXY", "socks5://h:1")]));
         let e = forges
             .open_locator("o/r", forges.policy())
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn each_kind_of_host_has_its_variable() {
+    async fn token_variable_depends_on_host_kind() {
         let all = tokens(&[
             ("GH_TOKEN", "own"),
             ("GH_ENTERPRISE_TOKEN", "enterprise"),
@@ -257,7 +257,7 @@ mod tests {
 
     #[cfg(unix)]
     #[tokio::test]
-    async fn gh_is_asked_once_and_once_more_after_a_refusal() {
+    async fn gh_runs_once_and_again_after_refusal() {
         use std::os::unix::fs::PermissionsExt as _;
         let dir = tempfile::tempdir().unwrap();
         let gh = dir.path().join("gh");
@@ -283,7 +283,7 @@ mod tests {
         );
     }
 
-    /// gh's `hosts.yml` in `dir`, and a gh there that notes that it was started.
+    /// gh's `hosts.yml` in `dir`, and a fake gh that logs each start.
     #[cfg(unix)]
     fn login_of_gh(dir: &std::path::Path, file: &str, script: &str) -> Tokens {
         use std::os::unix::fs::PermissionsExt as _;
@@ -307,7 +307,7 @@ mod tests {
 
     #[cfg(unix)]
     #[tokio::test]
-    async fn the_file_of_gh_spares_its_process() {
+    async fn token_in_gh_file_needs_no_process() {
         let dir = tempfile::tempdir().unwrap();
         let file = "github.com:\n    oauth_token: gho_file\n    user: ada\n";
         let tokens = login_of_gh(dir.path(), file, "echo gho_program");
@@ -316,7 +316,7 @@ mod tests {
         assert_eq!(times_asked(dir.path()), 0);
         let origin = tokens.origin("github.com").unwrap();
         assert_eq!(std::path::Path::new(&origin), dir.path().join("hosts.yml"));
-        // One that has expired there is renewed by the program.
+        // The program renews a token that expired in the file.
         let second = tokens.renewed("github.com", &first).await.unwrap();
         assert_eq!(second.unwrap().expose(), "gho_program");
         assert_eq!(times_asked(dir.path()), 1);
@@ -328,7 +328,7 @@ mod tests {
 
     #[cfg(unix)]
     #[tokio::test]
-    async fn what_the_file_lacks_the_program_is_asked_for() {
+    async fn token_missing_in_gh_file_comes_from_program() {
         let dir = tempfile::tempdir().unwrap();
         let keyring = "github.com:\n    users:\n        ada: {}\n    user: ada\n";
         for file in [keyring, "github.com: &a\n", "git.example:\n    user: a\n"] {
@@ -344,7 +344,7 @@ mod tests {
 
     #[cfg(unix)]
     #[tokio::test]
-    async fn a_file_that_nobody_can_read_is_named() {
+    async fn malformed_gh_file_is_named() {
         let dir = tempfile::tempdir().unwrap();
         let tokens = login_of_gh(dir.path(), "github.com: &a\n", "exit 1");
         let e = tokens.token("github.com").await.unwrap_err();
@@ -355,7 +355,7 @@ mod tests {
 
     #[cfg(unix)]
     #[tokio::test]
-    async fn a_token_that_was_refused_is_not_given_again() {
+    async fn refused_gh_token_is_not_reused() {
         let dir = tempfile::tempdir().unwrap();
         let file = "github.com:\n    oauth_token: gho_file\n";
         let tokens = login_of_gh(dir.path(), file, "echo gho_file");
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_token_of_the_environment_wins_and_is_named() {
+    async fn environment_token_wins_and_is_named() {
         let dir = tempfile::tempdir().unwrap();
         let file = "github.com:\n    oauth_token: gho_file\n";
         std::fs::write(dir.path().join("hosts.yml"), file).unwrap();
@@ -380,14 +380,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_token_of_the_environment_is_what_it_is() {
+    async fn environment_token_is_not_renewed() {
         let tokens = tokens(&[("GH_TOKEN", "own"), ("GH_PATH", "/nonexistent/gh")]);
         let token = tokens.token("github.com").await.unwrap().unwrap();
         assert_eq!(tokens.renewed("github.com", &token).await.unwrap(), None);
     }
 
     #[test]
-    fn the_configuration_moves_the_interfaces() {
+    fn configured_urls_replace_endpoints() {
         let moved = |name: &str, value: &str| {
             let dir = tempfile::tempdir().unwrap();
             std::fs::write(

@@ -23,9 +23,8 @@
 //! ```
 //!
 //! [`open`] uses the configuration and the accounts of the user who runs the program; [`Forges`]
-//! lets a program bring its own. What a repository's forge cannot do is in
-//! [`Repo::capabilities`], with the reason; every failure is an [`Error`] with a stable code and,
-//! where there is one, a hint.
+//! lets a program bring its own. [`Repo::capabilities`] lists unsupported operations with their
+//! reasons; every failure is an [`Error`] with a stable code and, if there is one, a hint.
 //!
 //! A Tokio runtime with I/O and time must be running. Each backend is a feature, on by default: `github`
 //! (github.com, ghe.com and GitHub Enterprise Server), `local` (pull requests kept inside a git
@@ -34,12 +33,12 @@
 //! The examples `list`, `merge` and `capabilities` can be run:
 //! `cargo run -p forge --example list -- local:.`
 
-/// What the README shows compiles.
+/// Compiles the example in the README.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
-/// What the page on the library shows compiles.
+/// Compiles the examples in the page about the library.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/library.md")]
 struct LibraryPage;

@@ -1,4 +1,4 @@
-//! Kind of forge → backend: the only place that knows which there are.
+//! Registry of backends by kind of forge; no other module names the backends.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -10,11 +10,11 @@ use futures::future::BoxFuture;
 
 use crate::{Config, Forges, auth::Pin, config::Var};
 
-/// Opens the backend of a repository, and gives it with the repository's canonical id.
+/// Opens the backend of a repository, and returns the repository's canonical id with it.
 type Open =
     for<'a> fn(&'a Forges, &'a RepoId, Trust) -> BoxFuture<'a, Result<(Arc<dyn Forge>, RepoId)>>;
 
-/// Finds out what a login at a host is to be pinned to, by the account's name.
+/// Finds the pin for a login at a host, by the account's name.
 type PinLogin = for<'a> fn(&'a Forges, &'a str, &'a str) -> BoxFuture<'a, Result<Option<Pin>>>;
 
 /// A backend of this build.
@@ -27,19 +27,19 @@ pub struct Backend {
 }
 
 impl Backend {
-    /// Which kind it serves.
+    /// Kind of forge that it serves.
     #[must_use]
     pub fn kind(&self) -> &'static ForgeKind {
         self.kind
     }
 
-    /// Its name as a heading.
+    /// Name, as a heading.
     #[must_use]
     pub fn title(&self) -> &'static str {
         self.title
     }
 
-    /// What it can ever do.
+    /// All that the backend can ever do.
     #[must_use]
     pub fn capabilities(&self) -> &'static Capabilities {
         self.capabilities
@@ -89,7 +89,7 @@ static BACKENDS: &[Backend] = &[
     },
 ];
 
-/// What an account is on the forges of one kind, whether or not this build can open them.
+/// Properties of accounts on one kind of forge, even without a backend in this build.
 #[derive(Clone, Copy, Debug)]
 pub struct AccountShape {
     kind: &'static ForgeKind,
@@ -101,28 +101,28 @@ pub struct AccountShape {
     pin: PinLogin,
 }
 
-/// Where the environment holds a credential.
+/// Environment variables of a credential.
 pub(crate) struct Variables {
-    /// The account's name, where the secret alone does not say.
+    /// The account's name, if the secret does not imply it.
     pub account: Option<Var>,
-    /// The secret; the first that is set counts.
+    /// The secret; the first variable that is set counts.
     pub secret: &'static [Var],
 }
 
 impl AccountShape {
-    /// What names an account, as the label of a prompt.
+    /// The account's name, as the label of a prompt.
     #[must_use]
     pub fn account(&self) -> &'static str {
         self.account
     }
 
-    /// What proves it, as the label of a prompt.
+    /// The secret's name, as the label of a prompt.
     #[must_use]
     pub fn secret(&self) -> &'static str {
         self.secret
     }
 
-    /// Whether `name` can be an account's; the error is a part of a sentence.
+    /// Checks the form of an account name; the error is a part of a sentence.
     pub(crate) fn check_name(&self, name: &str) -> Result<(), &'static str> {
         (self.name_rule)(name)
     }
@@ -132,22 +132,22 @@ impl AccountShape {
         (self.variables)(host)
     }
 
-    /// Removes what is kept beside the store of what an account's secret has opened.
+    /// Removes data outside of the store that an account's secret opened, such as sessions.
     ///
     /// # Errors
-    /// `config` when it cannot be removed.
+    /// `config` if a file cannot be removed.
     pub(crate) fn forget(&self, config: &Config, account: &str) -> Result<()> {
         (self.forget)(config, account)
     }
 }
 
-/// Accounts whose names do not change hands need no pin, and without a backend nobody can look.
+/// For accounts whose names do not change owners, and builds without the backend.
 const NO_PIN: PinLogin = |_, _, _| Box::pin(async { Ok(None) });
 
-/// What a login at a host of `kind` is to be pinned to, by the account's name.
+/// The pin for a login at a host of `kind`, by the account's name.
 ///
 /// # Errors
-/// As the backend: a name that cannot be looked up is not logged in.
+/// The backend's errors: a login fails if its name cannot be resolved.
 pub(crate) async fn pin_login(
     forges: &Forges,
     kind: &ForgeKind,
@@ -160,14 +160,14 @@ pub(crate) async fn pin_login(
     }
 }
 
-/// The kinds that have accounts.
+/// Account properties by kind of forge.
 static ACCOUNTS: &[AccountShape] = &[
     AccountShape {
         kind: &ForgeKind::GITHUB,
         account: "Login",
         secret: "Token",
         name_rule: |_| Ok(()),
-        // gh's rule: `GH_TOKEN` never goes to a host that is not GitHub's own.
+        // gh's rule: `GH_TOKEN` is never sent to a host other than GitHub's own.
         variables: |host| Variables {
             account: None,
             secret: if host == "github.com"
@@ -205,7 +205,7 @@ static ACCOUNTS: &[AccountShape] = &[
     },
 ];
 
-/// What an account of `kind` is; `None` for a kind without accounts.
+/// Account properties of `kind`; `None` for a kind without accounts.
 #[must_use]
 pub fn account_shape(kind: &ForgeKind) -> Option<&'static AccountShape> {
     ACCOUNTS.iter().find(|shape| shape.kind == kind)
@@ -224,7 +224,7 @@ pub(crate) async fn open(forges: &Forges, id: &RepoId, policy: Policy) -> Result
 #[cfg(feature = "tangled")]
 pub(crate) const TANGLED_HOST: &str = "tangled.org";
 
-/// The host of a repository that is known by its DID alone: the default one, if that is tangled's.
+/// Host of a repository known only by its DID: the default host, if that is a tangled one.
 #[cfg(feature = "tangled")]
 pub(crate) fn tangled_host(forges: &Forges) -> &str {
     let host = forges.hosts().default_host();
@@ -235,7 +235,7 @@ pub(crate) fn tangled_host(forges: &Forges) -> &str {
     }
 }
 
-/// Opens the repository of a pull request that is known by its record.
+/// Opens the repository of a pull request from the at-uri of its record.
 #[cfg(feature = "tangled")]
 pub(crate) async fn open_record(
     forges: &Forges,
@@ -246,16 +246,16 @@ pub(crate) async fn open_record(
     Ok((open(forges, &pr.repo, policy).await?, Some(pr.key)))
 }
 
-/// The kinds that this build can open.
+/// Whether this build can open repositories of `kind`.
 pub(crate) fn has_backend(kind: &ForgeKind) -> bool {
     BACKENDS.iter().any(|b| b.kind == kind)
 }
 
-/// The same call for the repository that the caller stands in.
+/// The failed call, changed to the repository of the current directory.
 pub(crate) const KEEP_HERE: Action =
     Action::again(&[(Param::Repo, Arg::Set(Cow::Borrowed("local:.")))]);
 
-/// Nothing here serves this kind.
+/// The error for a kind without a backend.
 fn no_backend(kind: &ForgeKind, what: &str) -> Error {
     let name = match kind.as_str() {
         "github" => "GitHub",
@@ -279,7 +279,7 @@ fn no_backend(kind: &ForgeKind, what: &str) -> Error {
     .with_context("kind", kind.as_str())
 }
 
-/// A record whose repository only a backend for tangled could find.
+/// The error for a record whose repository only the tangled backend could find.
 pub(crate) fn no_backend_for_record(uri: &AtUri) -> Error {
     no_backend(&ForgeKind::TANGLED, &uri.to_string())
 }
@@ -292,7 +292,7 @@ mod tests {
     use crate::{Config, config::Env};
 
     #[tokio::test]
-    async fn a_forge_that_this_build_lacks_is_named() {
+    async fn missing_backend_is_named() {
         let forges = Forges::from_parts(Config::without_files(Env::fixed([("HOME", "")])));
         let id = RepoId {
             kind: ForgeKind::new("my-forge").unwrap(),

@@ -1,4 +1,4 @@
-//! Which repository a command without `-R` means.
+//! Determines the repository of a command without `-R`.
 
 use std::path::Path;
 
@@ -26,7 +26,7 @@ pub(crate) async fn base_repo(forges: &Forges, place: &Place) -> Result<RepoId> 
         candidates.push(Candidate::of(remote, git, forges).await?);
     }
     if candidates.is_empty() {
-        // Outside of a repository `git config` answers too, from the user's file; this does not.
+        // Fails outside of a repository, unlike `git config`, which reads the user's file.
         return Ok(RepoId::local(forge_git::root(git).await?));
     }
     choose(&candidates, hosts)
@@ -78,7 +78,7 @@ pub(crate) async fn remote_repo(forges: &Forges, url: &str) -> Result<RepoId, Pa
         Err(ParseLocatorError::UnknownHost { host }) if is_ssh(url) => host,
         parsed => return parsed,
     };
-    // Ssh has no name with a port.
+    // An alias of ssh has no port.
     let name = unknown.split(':').next().unwrap_or_default();
     let Some(real) = forges.ssh_host(name).await else {
         return Err(ParseLocatorError::UnknownHost { host: unknown });
@@ -89,7 +89,7 @@ pub(crate) async fn remote_repo(forges: &Forges, url: &str) -> Result<RepoId, Pa
     locator::parse_remote(url, &hosts.clone().with_alias(name, &real))
 }
 
-/// Whether git goes to a remote by ssh: then the name of its host may be one of `ssh_config`.
+/// Whether git uses ssh for a remote: then its host may be an alias of `ssh_config`.
 fn is_ssh(url: &str) -> bool {
     match url.split_once("://") {
         Some((scheme, _)) => ["ssh", "git+ssh", "ssh+git"]
@@ -107,7 +107,7 @@ fn repository(text: &str, hosts: &Hosts) -> Result<RepoId> {
     }
 }
 
-/// The error of a value that was not on the command line.
+/// Names the origin of a value that was not on the command line.
 fn named(e: Error, place: &str) -> Error {
     let hint = e.hint().cloned().unwrap_or(Hint::new("or unset it"));
     Error::invalid("repo", format!("{place}: {e}"))
@@ -115,18 +115,18 @@ fn named(e: Error, place: &str) -> Error {
         .with_source(e)
 }
 
-/// What a remote stands for.
+/// A remote with its meaning.
 struct Candidate<'a> {
     remote: &'a Remote,
     meaning: Meaning,
 }
 
 enum Meaning {
-    /// A repository at a known host, or one on this machine that exists.
+    /// A repository at a known host, or an existing one on this machine.
     Repo(RepoId),
-    /// A host that no configuration names.
+    /// A host missing from the configuration.
     UnknownHost(String),
-    /// Nothing that can be a repository of a forge; why.
+    /// Not a forge's repository, with the reason.
     Unusable(String),
 }
 
@@ -137,7 +137,7 @@ impl<'a> Candidate<'a> {
                 path: RepoPath::Dir(dir),
                 ..
             }) => {
-                // Git reads a relative path from the root of the work tree.
+                // Git resolves a relative path from the root of the work tree.
                 let dir = if dir.is_absolute() {
                     dir
                 } else {
@@ -157,19 +157,19 @@ impl<'a> Candidate<'a> {
     }
 }
 
-/// Whether a directory looks like a repository to git: a work tree, or a git directory.
+/// Whether git would accept a directory as a repository: a work tree, or a git directory.
 fn is_repository(dir: &Path) -> bool {
     dir.join(".git").exists() || (dir.join("HEAD").is_file() && dir.join("objects").is_dir())
 }
 
-/// The decision, once the remotes are understood.
+/// Chooses among the resolved remotes.
 fn choose(candidates: &[Candidate<'_>], hosts: &Hosts) -> Result<RepoId> {
     for candidate in candidates {
         match (candidate.remote.resolved.as_deref(), &candidate.meaning) {
             (Some("base"), Meaning::Repo(repo)) => return Ok(repo.clone()),
             // gh writes `owner/repo` or `HOST/owner/repo` when the repository has no remote.
             (Some(text), Meaning::Repo(beside)) if text != "base" => {
-                // `owner/repo` is at the remote's host; a path has none.
+                // `owner/repo` is at the remote's host; a path has no host.
                 let hosts = match beside.host.as_str() {
                     "" => hosts.clone(),
                     host => hosts.clone().with_default_host(host),
@@ -269,13 +269,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn without_remotes_it_is_the_repository_itself() {
+    async fn repository_without_remotes_is_itself() {
         let place = Repository::new().await;
         assert_eq!(place.base(&[]).await.unwrap(), RepoId::local(place.root()));
     }
 
     #[tokio::test]
-    async fn upstream_then_github_then_origin_then_others() {
+    async fn remotes_are_preferred_in_order_of_gh() {
         let place = Repository::new().await;
         place
             .set("remote.zeta.url", "https://github.com/zeta/r")
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn unknown_hosts_are_named_with_what_to_do() {
+    async fn unknown_hosts_are_named_with_recovery() {
         let place = Repository::new().await;
         place
             .set("remote.origin.url", "https://token@git.example.org/o/r")
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_repository_on_this_machine_is_a_local_one() {
+    async fn remote_on_this_machine_is_local() {
         let place = Repository::new().await;
         let bare = tempfile::tempdir().unwrap();
         let bare_path = bare.path().canonicalize().unwrap();
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_bad_variable_or_setting_is_named() {
+    async fn invalid_repo_variable_or_setting_is_named() {
         let place = Repository::new().await;
         let e = place.base(&[("GH_REPO", "nonsense")]).await.unwrap_err();
         assert!(e.message().starts_with("GH_REPO: "), "{e}");
@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_ssh_are_in_ssh_urls() {
+    fn ssh_aliases_apply_only_to_ssh_urls() {
         for url in [
             "git@mine:o/r",
             "mine:o/r",
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn outside_of_a_repository_there_is_none() {
+    async fn outside_of_repository_has_no_base() {
         let dir = tempfile::tempdir().unwrap();
         let forges = Forges::from_parts(Config::without_files(Env::fixed([("HOME", "/h")])));
         let e = forges

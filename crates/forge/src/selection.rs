@@ -1,4 +1,4 @@
-//! From what a caller types to one pull request.
+//! Resolves a caller's selector to one pull request.
 
 use forge_core::{
     Action, Error, Hint, Noun, Op, Param, PrId, PrKey, Repo, RepoId, RepoPath, Result, Warning,
@@ -8,16 +8,16 @@ use forge_git::{CurrentPull, Place, PushedTo, current_pull};
 
 use crate::Forges;
 
-/// A pull request that a selector names.
+/// A pull request named by a selector.
 #[derive(Debug)]
 pub struct SelectedPull {
-    /// Its repository.
+    /// Repository.
     pub repo: Repo,
-    /// What names it.
+    /// Identity.
     pub id: PrId,
-    /// The pull request, where the search has read it, and the sections that it has.
+    /// The pull request with its sections, if the search has read it.
     found: Option<(PrFields, PullRequest)>,
-    /// The head branch that led to it, and the pull requests of that branch, this one first.
+    /// The head branch used for the search, and the pull requests of that branch, this one first.
     matches: Option<(HeadRef, Vec<PullMatch>)>,
 }
 
@@ -29,11 +29,11 @@ struct PullMatch {
     state: PrState,
 }
 
-/// How many other pull requests of a branch a warning names.
+/// Maximum number of other pull requests of a branch in a warning.
 const MAX_NAMED: usize = 5;
 
 impl SelectedPull {
-    /// The pull request with this key, which nothing has read yet.
+    /// The pull request with this key, without reading it.
     #[must_use]
     pub fn by_key(repo: Repo, key: PrKey) -> Self {
         let id = PrId {
@@ -48,14 +48,14 @@ impl SelectedPull {
         }
     }
 
-    /// The pull request whose head branch is `head`, with these sections: the newest open one, else the
-    /// newest of the others. [`Self::unambiguous`] refuses to choose among several open ones.
+    /// The pull request with the head branch `head`, with these sections: the newest open one, else
+    /// the newest of the others. [`Self::unambiguous`] refuses to choose among several open ones.
     ///
     /// # Errors
-    /// `not_found` when there is none.
+    /// `not_found` if there is none.
     pub async fn by_head(repo: Repo, head: &HeadRef, fields: PrFields) -> Result<Self> {
         let mut found = repo.find(head, StateFilter::All, fields).await?;
-        // A merged pull request from the default branch says nothing about who stands on it now.
+        // A merged pull request from the default branch is unrelated to current work there.
         if found.iter().all(|p| p.state != PrState::Open)
             && head.owner.is_none()
             && let Some(first) = found.first()
@@ -85,23 +85,23 @@ impl SelectedPull {
         })
     }
 
-    /// Whether several open pull requests have its head branch.
+    /// Whether several open pull requests share its head branch.
     #[must_use]
     pub fn is_ambiguous(&self) -> bool {
         let matches = self.matches.iter().flat_map(|(_, matches)| matches);
         matches.filter(|p| p.state == PrState::Open).count() > 1
     }
 
-    /// The pull request as the search has read it; `None` where nothing has read it yet.
+    /// The pull request as the search has read it; `None` if it was not read yet.
     #[must_use]
     pub fn found(&self) -> Option<&PullRequest> {
         self.found.as_ref().map(|(_, pull)| pull)
     }
 
-    /// This pull request, where no other open one has its head branch.
+    /// This pull request, if no other open one has its head branch.
     ///
     /// # Errors
-    /// `invalid_input` that lists the open ones.
+    /// `invalid_input` with a list of the open ones.
     pub fn unambiguous(self) -> Result<Self> {
         let Some((head, matches)) = self.matches.as_ref().filter(|_| self.is_ambiguous()) else {
             return Ok(self);
@@ -122,7 +122,7 @@ impl SelectedPull {
         .with_hint("name one of them by its number"))
     }
 
-    /// The warning that names the other pull requests of its head branch, if there are any.
+    /// A warning that names other pull requests of its head branch, if there are any.
     #[must_use]
     pub fn ambiguity(&self) -> Option<Warning> {
         let (head, matches) = self.matches.as_ref()?;
@@ -147,7 +147,7 @@ impl SelectedPull {
         })
     }
 
-    /// The pull request with these sections, without another request where the search has read them.
+    /// The pull request with these sections, without another request if the search has read them.
     ///
     /// # Errors
     /// As [`Repo::view`].
@@ -159,7 +159,7 @@ impl SelectedPull {
     }
 }
 
-/// The directory that a caller works in, beside the forges that its remotes name.
+/// The caller's working directory, with the forges of its remotes.
 #[derive(Clone, Copy, Debug)]
 pub struct WorkingCopy<'a> {
     forges: &'a Forges,
@@ -173,13 +173,13 @@ impl<'a> WorkingCopy<'a> {
         Self { forges, place }
     }
 
-    /// Whether `repo` is the repository at this place: then its branches are those of the work tree,
-    /// wherever they are pushed.
+    /// Whether `repo` is the repository at this place: then its branches are those of the work
+    /// tree, wherever they are pushed to.
     pub async fn is(&self, repo: &Repo) -> bool {
         let RepoPath::Dir(dir) = &repo.id().path else {
             return false;
         };
-        // Opening a repository finds its canonical directory.
+        // Opening a repository resolves its canonical directory.
         self.place.root().await == Some(dir.as_path())
     }
 
@@ -194,11 +194,11 @@ impl<'a> WorkingCopy<'a> {
         }
     }
 
-    /// The number that git's configuration gives the current branch (`branch.<name>.merge` is
-    /// `refs/pull/<number>/head`).
+    /// The number of the current branch's pull request in git's configuration
+    /// (`branch.<name>.merge` is `refs/pull/<number>/head`).
     ///
     /// # Errors
-    /// When git fails.
+    /// If git fails.
     pub async fn current_number(&self, repo: &Repo) -> Result<Option<u64>> {
         Ok(match self.current(repo).await? {
             Some(Current::Number(number)) => Some(number),
@@ -206,10 +206,10 @@ impl<'a> WorkingCopy<'a> {
         })
     }
 
-    /// The head of the current branch as `repo` knows it; `None` on a detached head.
+    /// The head of the current branch, as `repo` names it; `None` on a detached head.
     ///
     /// # Errors
-    /// When git fails.
+    /// If git fails.
     pub async fn current_head(&self, repo: &Repo) -> Result<Option<HeadRef>> {
         Ok(match self.current(repo).await? {
             Some(Current::Head(head)) => Some(head),
@@ -217,7 +217,7 @@ impl<'a> WorkingCopy<'a> {
         })
     }
 
-    /// What the current branch stands for; `None` on a detached head.
+    /// The pull request or head of the current branch; `None` on a detached head.
     async fn current(&self, repo: &Repo) -> Result<Option<Current>> {
         if self.is(repo).await {
             let branch = forge_git::current_branch(self.place.git()).await?;
@@ -233,8 +233,8 @@ impl<'a> WorkingCopy<'a> {
         })
     }
 
-    /// The remote that stands for `repo` (`owner` is `None`) or for a repository of `owner`, if one
-    /// does.
+    /// The remote for `repo` (if `owner` is `None`) or for a repository of `owner`, if there is
+    /// one.
     pub async fn remote_of(&self, repo: &Repo, owner: Option<&str>) -> Option<String> {
         let config = self.place.config().await.ok()?;
         for remote in &config.remotes {
@@ -254,8 +254,8 @@ impl<'a> WorkingCopy<'a> {
         None
     }
 
-    /// A branch as `repo` knows it: with the owner of the repository that it is pushed to, where that
-    /// is another one, and with its name, where the owner alone is ambiguous.
+    /// A branch as `repo` names it: with the owner of the repository that it is pushed to, if that
+    /// is another one, and with the repository's name, if the owner alone is ambiguous.
     async fn head_at(&self, repo: &Repo, at: &PushedTo, branch: String) -> HeadRef {
         let config = self.place.config().await.ok();
         let url = match at {
@@ -282,11 +282,11 @@ impl<'a> WorkingCopy<'a> {
     }
 }
 
-/// What the current branch stands for.
+/// Meaning of the current branch.
 enum Current {
     /// The pull request with this number.
     Number(u64),
-    /// The pull request of this head.
+    /// The pull request with this head.
     Head(HeadRef),
 }
 
@@ -298,7 +298,7 @@ fn detached() -> Error {
     .with_hint("name the pull request by number, URL or branch")
 }
 
-/// Whether the head of a pull request that was found is the default branch.
+/// Whether the head of the found pull request is the default branch.
 async fn is_default(repo: &Repo, head: &HeadRef, found: &PullRequest) -> Result<bool> {
     Ok(match found.head_is_default {
         Some(is_default) => is_default,

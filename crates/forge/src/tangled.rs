@@ -1,4 +1,4 @@
-//! Tangled hosts: where their services are, and with which account they are asked.
+//! Services and accounts of tangled hosts.
 
 use std::{
     collections::HashMap,
@@ -21,23 +21,23 @@ use crate::{
     registry,
 };
 
-/// Sessions are in a directory of this name, beside the store of accounts.
+/// Name of the directory for sessions, next to the store of accounts.
 const SESSIONS: &str = "sessions";
 
-/// Data servers count the writes of an account: a long run of them is slowed down.
+/// PDSes count the writes of an account and slow down long series.
 const WRITE_PACE: WritePace = WritePace {
     free: 20,
     spacing: Duration::from_secs(1),
 };
 
-/// What the tangled hosts of a process share: connections, sessions, and what was looked up.
+/// State shared by the tangled hosts of a process: connections, sessions and caches.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
     http: OnceLock<Http>,
     hosts: Mutex<HashMap<String, Arc<Tangled>>>,
 }
 
-/// Holds the deadline of an operation over the search for a record: no handle exists yet to hold it.
+/// Applies an operation's deadline to the search for a record: no handle exists yet to apply it.
 async fn within_deadline<T>(
     forges: &Forges,
     uri: &AtUri,
@@ -55,10 +55,10 @@ async fn within_deadline<T>(
 }
 
 impl Shared {
-    /// Opens a repository. Nothing is sent and no account is asked for yet.
+    /// Opens a repository without sending anything or reading an account.
     ///
     /// # Errors
-    /// `config` for addresses that cannot be used, and as the transport.
+    /// `config` for invalid addresses, and the errors of the transport.
     pub fn open(&self, forges: &Forges, id: &RepoId) -> Result<(Arc<dyn Forge>, RepoId)> {
         let host = match id.host.as_str() {
             "" => registry::tangled_host(forges),
@@ -72,25 +72,25 @@ impl Shared {
         Ok((forge as Arc<dyn Forge>, id))
     }
 
-    /// The pull request that a record is.
+    /// The pull request of a record.
     ///
     /// # Errors
-    /// As [`Self::open`]; `not_found`; `protocol` for a record that is no pull request.
+    /// As [`Self::open`]; `not_found`; `protocol` for a record that is not a pull request.
     pub async fn pull_of_record(&self, forges: &Forges, uri: &AtUri) -> Result<PrId> {
         let host = self.usual_host(forges)?;
         within_deadline(forges, uri, host.pull_of_record(uri)).await
     }
 
-    /// The issue that a record is.
+    /// The issue of a record.
     ///
     /// # Errors
-    /// As [`Self::open`]; `not_found`; `protocol` for a record that is no issue.
+    /// As [`Self::open`]; `not_found`; `protocol` for a record that is not an issue.
     pub async fn issue_of_record(&self, forges: &Forges, uri: &AtUri) -> Result<IssueId> {
         let host = self.usual_host(forges)?;
         within_deadline(forges, uri, host.issue_of_record(uri)).await
     }
 
-    /// The host of what is known without one.
+    /// The host for ids without one.
     ///
     /// # Errors
     /// As [`Self::open`].
@@ -98,7 +98,7 @@ impl Shared {
         self.host(registry::tangled_host(forges), forges)
     }
 
-    /// What a login of `account` at `host` is to be pinned to.
+    /// The pin for a login of `account` at `host`.
     ///
     /// # Errors
     /// As [`Self::open`] and [`Tangled::pin_login`].
@@ -145,10 +145,10 @@ impl Shared {
     }
 }
 
-/// Removes the sessions of an account: their tokens would go on without its password.
+/// Removes the sessions of an account: their tokens would stay valid without its password.
 ///
 /// # Errors
-/// `config` when a file cannot be removed.
+/// `config` if a file cannot be removed.
 pub(crate) fn forget_sessions(config: &Config, account: &str) -> Result<()> {
     match config.dir() {
         Some(dir) => forge_tangled::forget_sessions(&dir.join(SESSIONS), account),
@@ -156,8 +156,8 @@ pub(crate) fn forget_sessions(config: &Config, account: &str) -> Result<()> {
     }
 }
 
-/// The usual services, unless the configuration says otherwise. A service that it puts on this
-/// machine opens the way to others there; they name each other in their documents.
+/// The default services, unless the configuration overrides them. A service configured on this
+/// machine allows loopback addresses, because such services refer to each other.
 fn settings(host: &str, config: &Config) -> Result<Settings> {
     let usual = Settings::usual()?;
     let configured = |key: &str| -> Result<Option<Origin>> {
@@ -220,13 +220,13 @@ fn settings(host: &str, config: &Config) -> Result<Settings> {
     })
 }
 
-/// A name server by its address; its port is the usual one where none is given.
+/// Parses the address of a name server, with the default port if none is given.
 fn name_server(text: &str) -> Option<SocketAddr> {
     let usual_port = text.parse::<IpAddr>().map(|ip| SocketAddr::new(ip, 53));
     usual_port.or_else(|_| text.parse::<SocketAddr>()).ok()
 }
 
-/// The protocol's names, with those of the configuration.
+/// The protocol's names, with those from the configuration.
 fn dialects(host: &str, config: &Config) -> Result<Dialects> {
     let mut dialects = Dialects::default();
     for (key, _) in Dialects::default().names() {
@@ -266,7 +266,7 @@ impl LoginSource for Logins {
         }))
     }
 
-    /// Logins of the environment are kept by nobody; their sessions are their pins.
+    /// Logins from the environment are not stored; their sessions hold the pins.
     async fn keep_pin(&self, host: &str, login: &Login, pin: &Pin) -> Result<()> {
         let credential = auth::credential(&self.0, host).await?;
         let stored = credential.filter(|it| matches!(it.source, CredentialSource::Store(_)));
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn the_usual_services_are_tangleds_own() {
+    fn default_services_are_those_of_tangled() {
         let (dir, config) = config("");
         let settings = settings("tangled.org", &config).unwrap();
         assert_eq!(settings.index.as_str(), "https://api.tangled.org");
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn services_on_this_machine_may_name_each_other() {
+    fn local_services_may_refer_to_each_other() {
         let (_dir, config) = config(
             "[hosts.\"tangled.org\"]\napi_url = \"http://localhost:1\"\n\
              pds_url = \"http://localhost:2\"\nplc_url = \"http://localhost:3\"\n",
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn every_service_can_be_named_in_the_file_and_in_the_environment() {
+    fn every_service_is_configurable_by_file_and_environment() {
         let keys = [
             ("index_url", "TANGLED_INDEX_URL"),
             ("web_url", "TANGLED_WEB_URL"),
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_server_is_the_files_or_the_environments() {
+    fn name_server_comes_from_file_or_environment() {
         for (text, address) in [
             ("192.0.2.53", "192.0.2.53:53"),
             ("2001:db8::35", "[2001:db8::35]:53"),
@@ -374,14 +374,14 @@ mod tests {
             for config in [from_file, from_env] {
                 let settings = settings("tangled.org", &config).unwrap();
                 assert_eq!(settings.dns, Some(address.parse().unwrap()));
-                // A resolver on this machine is usual, and opens no way to anything else on it.
+                // A local resolver is common, and gives no access to other local services.
                 assert_eq!(settings.reach, Reach::Public);
             }
         }
     }
 
     #[test]
-    fn an_older_index_is_known_by_its_date() {
+    fn older_index_is_configured_by_date() {
         let (_dir, config) = config("[hosts.\"tangled.org\"]\nindex_date = \"2026-06\"\n");
         let settings = settings("tangled.org", &config).unwrap();
         let names: Vec<&str> = settings
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_the_protocol_can_be_configured() {
+    fn dialect_names_are_configurable() {
         let (_dir, config) = config(
             "[hosts.\"tangled.org\"]\nindex_date = \"2026-06\"\n\
              [hosts.\"tangled.org\".dialect]\nknot_merge = \"org.example.merge\"\n\
@@ -420,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_nothing_of_the_protocol_is_an_error() {
+    fn invalid_dialect_setting_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         let refused = |line: &str| {
             let text = format!("[hosts.\"tangled.org\".dialect]\n{line}\n");
@@ -443,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn drafts_and_verdicts_are_there_where_they_are_configured() {
+    fn drafts_and_verdicts_need_configuration() {
         use forge_core::Capability::{PrDraft, ReviewVerdict};
         let can = |text: &str| {
             let (_dir, config) = config(text);
@@ -465,7 +465,7 @@ mod tests {
     }
 
     #[test]
-    fn a_knot_is_a_name_of_its_host() {
+    fn knot_is_an_alias_of_host() {
         let (_dir, config) = config("[hosts.\"knot.example\"]\nknot_of = \"tangled.org\"\n");
         let id = forge_core::locator::parse_remote(
             "git@knot.example:alice.example/widget",
@@ -475,7 +475,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_password_without_a_handle_is_nobodys() {
+    async fn password_without_handle_is_ignored() {
         let env = Env::fixed([("TANGLED_PASSWORD", "aaaa-bbbb-cccc-dddd")]);
         let logins = Logins(Accounts::new(&Config::without_files(env)));
         assert!(logins.login("tangled.org").await.unwrap().is_none());

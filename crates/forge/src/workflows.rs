@@ -1,4 +1,4 @@
-//! The workflow that the configuration asks for.
+//! Loads the configured workflow.
 
 use std::{fs, io::Read as _, path::Path};
 
@@ -7,19 +7,19 @@ use forge_workflow::{Definition, FieldStore, LabelStore, Store, Workflow};
 
 use crate::{Config, Forges};
 
-/// A larger file defines no workflow, in bytes.
+/// Maximum size of a definition, in bytes.
 const MAX_DEFINITION: u64 = 1 << 20;
-/// What labels of states begin with where nobody says.
+/// Default prefix of state labels.
 const DEFAULT_PREFIX: &str = "state: ";
-/// What stands before a path in the repository, in `workflow.definition`.
+/// Prefix of a path in the repository, in `workflow.definition`.
 pub const DEFINITION_IN_REPO: &str = "repo:";
 
 impl Forges {
-    /// The workflow of `repo`, as the user's configuration has it: where it says nothing, the preset
-    /// `ralph`, in fields where the forge keeps some without further ado, else in labels.
+    /// The workflow of `repo` in the user's configuration. The defaults are the preset `ralph`,
+    /// stored in fields on forges that have them without setup, else in labels.
     ///
     /// # Errors
-    /// `config` for a definition or a board that cannot be used.
+    /// `config` for an unusable definition or board.
     pub async fn workflow(&self, repo: &Repo) -> Result<Workflow> {
         let config = self.config();
         let text = definition_text(config, Some(repo)).await?;
@@ -31,7 +31,7 @@ impl Forges {
         ))
     }
 
-    /// The workflow that merges move issues by; `None` where the configuration names no store.
+    /// The workflow by which merges move issues; `None` if no store is configured.
     ///
     /// # Errors
     /// As [`Self::workflow`].
@@ -49,11 +49,11 @@ impl Forges {
     }
 }
 
-/// The text of the definition that the user's configuration names. `repo` is for a definition that is
-/// kept in the repository.
+/// The text of the definition in the user's configuration. `repo` is used for a definition in the
+/// repository.
 ///
 /// # Errors
-/// `config` for a file that cannot be read, or is not there.
+/// `config` for a file that cannot be read or is missing.
 pub async fn definition_text(config: &Config, repo: Option<&Repo>) -> Result<String> {
     let Some(named) = config.workflow_definition() else {
         let preset = config.workflow_preset().unwrap_or_default();
@@ -90,7 +90,7 @@ pub async fn definition_text(config: &Config, repo: Option<&Repo>) -> Result<Str
             "it is kept in a repository, and no repository is named".to_owned(),
         ));
     };
-    // The default branch alone: a head under review must not say what its own merge does.
+    // Only the default branch: a head under review must not define the effects of its own merge.
     let bytes = repo.repo_file(path, None).await?;
     let bytes = bytes.ok_or_else(|| wrong("the default branch has no such file".to_owned()))?;
     String::from_utf8(bytes).map_err(|e| wrong("it is not UTF-8".to_owned()).with_source(e))

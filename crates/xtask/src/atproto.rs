@@ -1,4 +1,4 @@
-//! The real PDS and directory, which the doubles are compared with: as npm has them.
+//! Installs the real PDS and directory from npm, for comparison with the doubles.
 
 use std::{
     fs,
@@ -10,17 +10,17 @@ use anyhow::{Context, Result, ensure};
 
 use crate::cargo::root;
 
-/// What npm needs to know.
+/// Files that npm needs.
 const MANIFESTS: [&str; 3] = ["package.json", "package-lock.json", ".npmrc"];
 
-/// What is run there.
+/// Scripts to run there.
 const SCRIPTS: [&str; 2] = ["serve.mjs", "lexicons.mjs"];
 
-/// Where they are installed: `FORGE_ATPROTO_WORLD`, else `target/peers/atproto-world`, which is
-/// filled when it is not what the lock file says.
+/// The directory of the installation: `FORGE_ATPROTO_WORLD`, else `target/peers/atproto-world`,
+/// which is reinstalled if it differs from the lock file.
 ///
 /// # Errors
-/// When npm is not there, or cannot install them.
+/// If npm is missing, or cannot install them.
 pub fn find() -> Result<PathBuf> {
     if let Some(named) = std::env::var_os("FORGE_ATPROTO_WORLD") {
         let named = PathBuf::from(named);
@@ -34,7 +34,7 @@ pub fn find() -> Result<PathBuf> {
     let dir = root().join("target/peers/atproto-world");
     fs::create_dir_all(&dir)?;
     let wanted = fs::read(from.join("package-lock.json")).context("no lock file")?;
-    // The lock file of what is there; written last.
+    // Copy of the installed lock file, written last.
     let mark = dir.join("installed");
     if fs::read(&mark).ok().as_ref() != Some(&wanted) {
         for name in MANIFESTS {

@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: builds what is measured and runs the measurements of `tests/bench`.
+//! `cargo xtask bench`: builds the programs and runs the measurements of `tests/bench`.
 
 use anyhow::Result;
 

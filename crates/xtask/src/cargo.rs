@@ -1,4 +1,4 @@
-//! Running cargo.
+//! Runs cargo.
 
 use std::{
     io::{BufRead, BufReader, IsTerminal, Read, Write},
@@ -15,16 +15,16 @@ pub fn root() -> PathBuf {
     here.ancestors().nth(2).unwrap_or(here).to_path_buf()
 }
 
-/// Whether we run in CI, where nothing may be left out.
+/// Whether this is a CI run, where no lane may be left out.
 pub fn in_ci() -> bool {
     std::env::var_os("CI").is_some_and(|v| !v.is_empty() && v != "false")
 }
 
-/// cargo with `args`, in the root of the workspace.
+/// cargo with `args` in the root of the workspace.
 pub fn cargo(args: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(args).current_dir(root()).stdin(Stdio::null());
-    // Set by the cargo that runs us for this package; the inner one must not believe them.
+    // The outer cargo sets these for this package; the inner one must not inherit them.
     for key in [
         "CARGO_MANIFEST_DIR",
         "CARGO_PKG_NAME",
@@ -38,7 +38,7 @@ pub fn cargo(args: &[&str]) -> Command {
     command
 }
 
-/// Whether `cargo <args>` works here.
+/// Whether `cargo <args>` works.
 pub fn has(args: &[&str]) -> bool {
     cargo(args)
         .stdout(Stdio::null())
@@ -47,8 +47,8 @@ pub fn has(args: &[&str]) -> bool {
         .is_ok_and(|s| s.success())
 }
 
-/// Runs `command` while its output passes through; returns whether it succeeded, and all that it
-/// wrote, colours taken out.
+/// Runs `command` and passes its output through; returns whether it succeeded, and its output
+/// without colours.
 pub fn watched(command: &mut Command) -> Result<(bool, String)> {
     println!("$ {}", line(command));
     let mut child = command
@@ -81,14 +81,14 @@ fn tee(from: impl Read, mut to: impl Write) -> String {
             Ok(1..) => {}
             _ => break,
         }
-        // The reader of our output may have gone; the tests go on.
+        // The reader of our output may be gone; the tests continue.
         let _ = all.get(begun..).map(|new| to.write_all(new));
     }
     let _ = to.flush();
     String::from_utf8_lossy(&all).into_owned()
 }
 
-/// The text without colours.
+/// Removes colours from a text.
 fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text.chars();
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn colours_are_taken_out() {
+    fn colours_are_removed() {
         assert_eq!(plain("\u{1b}[32;1m1 passed\u{1b}[0m, x"), "1 passed, x");
     }
 }

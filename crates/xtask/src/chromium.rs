@@ -1,4 +1,4 @@
-//! Chromium, in which the page of `forge pr context --html` is shown.
+//! Finds Chromium, which shows the page of `forge pr context --html`.
 
 use std::{
     path::PathBuf,
@@ -7,13 +7,13 @@ use std::{
 
 use anyhow::{Result, bail};
 
-/// The names that distributions give it; Debian's is the first.
+/// Names in distributions; Debian's is the first.
 const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
 
-/// Chromium: `FORGE_CHROMIUM`, else the first of its names that starts.
+/// The program: `FORGE_CHROMIUM`, else the first of its names that starts.
 ///
 /// # Errors
-/// When there is none.
+/// If there is none.
 pub fn find() -> Result<PathBuf> {
     if let Some(named) = std::env::var_os("FORGE_CHROMIUM") {
         let named = PathBuf::from(named);

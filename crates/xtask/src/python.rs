@@ -1,4 +1,4 @@
-//! Packages of Python, each in an environment of its own below `target/peers`.
+//! Installs Python packages, each in its own environment below `target/peers`.
 
 use std::{
     path::{Path, PathBuf},
@@ -9,11 +9,11 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::cargo::root;
 
-/// The directory of the programs of `package`, which is installed into `target/peers/<name>` when
-/// `program` is not there.
+/// The directory with the programs of `package`, which is installed into `target/peers/<name>` if
+/// `program` is missing.
 ///
 /// # Errors
-/// When python3, its venv or pip is missing, or the package cannot be had.
+/// If python3, its venv or pip is missing, or the package cannot be downloaded.
 pub fn installed(name: &str, package: &str, program: &str) -> Result<PathBuf> {
     let dir = root().join("target/peers").join(name);
     let scripts = dir.join(if cfg!(windows) { "Scripts" } else { "bin" });

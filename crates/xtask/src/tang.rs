@@ -1,5 +1,5 @@
-//! `tang`, a client of tangled's that is not ours: as crates.io has it, and the desktop keyring that
-//! it keeps its session in.
+//! Installs `tang`, an independent client of tangled, from crates.io, and finds the desktop keyring
+//! that stores its session.
 
 use std::{
     fs,
@@ -11,19 +11,19 @@ use anyhow::{Context, Result, ensure};
 
 use crate::cargo::{cargo, root};
 
-/// The version that the tests are written for.
+/// The version that the tests expect.
 pub const VERSION: &str = "0.1.0";
 
-/// A session bus and a keyring, by Debian's names.
+/// The programs of a session bus and a keyring, in Debian.
 const DESKTOP: [(&str, &str); 2] = [
     ("dbus-run-session", "dbus"),
     ("gnome-keyring-daemon", "gnome-keyring"),
 ];
 
-/// `tang`: `FORGE_TANG`, else `target/peers/tang`, which is built when it is not there.
+/// The program: `FORGE_TANG`, else `target/peers/tang`, which is built if missing.
 ///
 /// # Errors
-/// When there is none, or another version, or no keyring for it.
+/// If there is none, or another version, or no keyring.
 pub fn find() -> Result<PathBuf> {
     for (program, package) in DESKTOP {
         says_its_version(Path::new(program))
@@ -63,7 +63,7 @@ fn says_its_version(program: &Path) -> Result<String> {
     Ok(text.lines().next().unwrap_or_default().to_owned())
 }
 
-/// Builds it apart from the workspace, and keeps the program alone.
+/// Builds the program outside of the workspace, and keeps only the executable.
 fn build(dir: &Path) -> Result<()> {
     let objects = dir.join("build");
     let crate_name = format!("tangled-cli@{VERSION}");

@@ -1,4 +1,4 @@
-//! `cargo xtask test`: every lane, one build, one number at the end.
+//! `cargo xtask test`: runs every lane from one build and adds up the results.
 
 use std::{
     fs,
@@ -18,19 +18,19 @@ use crate::{
     gh, git, jira, mcp, myworld, tang,
 };
 
-/// The word that is in every token of a test, and that nothing may print.
+/// A word in every test token, which no output may contain.
 const CANARY: &str = include_str!("../../forge-testkit/src/canary.txt");
 
-/// How much to run.
+/// Extent of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
     /// Everything.
     All,
-    /// What takes seconds.
+    /// Only lanes that take seconds.
     Quick,
 }
 
-/// The lanes so far.
+/// The results so far.
 #[derive(Debug, Default)]
 struct Report {
     count: Count,
@@ -39,11 +39,11 @@ struct Report {
 }
 
 impl Report {
-    /// Runs one lane. A lane without a summary, or that fails without a failed test, counts as one
-    /// failure: it did not run.
+    /// Runs one lane. A lane without a summary, or one that fails without a failed test, counts as
+    /// one failure: the lane did not run.
     fn lane(&mut self, name: &str, mut command: Command) -> Result<()> {
         println!("\n== {name}");
-        // What tests print that pass is shown to nobody, and kept there.
+        // Output of passing tests is not shown, but stored in this file.
         let kept = root().join("target/nextest/default/junit.xml");
         let _ = fs::remove_file(&kept);
         let (ok, output) = watched(&mut command)?;
@@ -64,7 +64,7 @@ impl Report {
         Ok(())
     }
 
-    /// Fails what has printed a token of a test.
+    /// Fails a lane whose output contains a test token.
     fn search(&mut self, name: &str, printed: &[impl AsRef<str>]) {
         if printed.iter().any(|text| text.as_ref().contains(CANARY)) {
             self.broken
@@ -73,7 +73,7 @@ impl Report {
         }
     }
 
-    /// What has succeeded or failed as a whole, and what it said.
+    /// Counts a lane without test counts by its exit status, and prints its stderr.
     fn said(&mut self, name: &str, output: &Output) {
         println!("\n== {name}");
         let said = String::from_utf8_lossy(&output.stderr);
@@ -87,7 +87,7 @@ impl Report {
         }
     }
 
-    /// The MCP server with programs of others.
+    /// Tests the MCP server with independent programs.
     fn mcp_peers(&mut self, extent: Extent, peers: Result<mcp::Peers>) {
         let name = "peers of the MCP server";
         if extent == Extent::Quick {
@@ -119,7 +119,7 @@ impl Report {
         self.left_out.push(format!("{name}: {why}"));
     }
 
-    /// As [`Self::skip`], for what the machine lacks: in CI that is a failure.
+    /// Like [`Self::skip`], for something missing on this machine: in CI that is a failure.
     fn lacks(&mut self, name: &str, what: &str) {
         if in_ci() {
             self.broken.push(format!("{name} ({what})"));
@@ -141,8 +141,8 @@ impl Report {
     }
 }
 
-/// The programs of others, fetched and compiled for later lanes while the tests run, which wait for
-/// programs much of their time.
+/// The independent programs for later lanes, installed while the tests run, which spend much of
+/// their time waiting.
 struct Peers {
     gh: Result<PathBuf>,
     myworld: Result<PathBuf>,
@@ -166,7 +166,7 @@ impl Peers {
     }
 }
 
-/// What cargo does for later lanes while the tests run.
+/// The cargo builds and checks for later lanes, made while the tests run.
 struct Compiled {
     tang: Result<PathBuf>,
     alone: Vec<(&'static str, Result<Output>)>,
@@ -174,8 +174,8 @@ struct Compiled {
 
 impl Compiled {
     fn run(extent: Extent) -> Self {
-        // Where tang has to be built, that is in a directory of its own, and the tests begin
-        // meanwhile. Where it is there, they may wait until the first of the checks leaves ours.
+        // A missing tang is built in its own directory, and the tests start meanwhile. Otherwise
+        // they may wait for cargo's lock until the first check releases our target directory.
         let tang = tang::find();
         let backends = match extent {
             Extent::All => &BACKENDS[..],
@@ -192,14 +192,14 @@ impl Compiled {
     }
 }
 
-/// Runs the lanes; `false` when anything failed.
+/// Runs all lanes; `false` if anything failed.
 pub fn run(extent: Extent) -> Result<bool> {
     let mut report = Report::default();
     let nextest = has(&["nextest", "--version"]);
 
     println!("== build");
-    // All targets at once: the same features for the program and for its tests, so that nothing is
-    // compiled twice.
+    // All targets at once: the same features for program and tests, so that nothing is compiled
+    // twice.
     let build = ["build", "--workspace", "--all-targets", "--locked"];
     let (built, _) = watched(&mut cargo(&build))?;
     if !built {
@@ -247,7 +247,7 @@ pub fn run(extent: Extent) -> Result<bool> {
                 command.env("FORGE_GIT", &older.program);
                 report.lane(&name, command)?;
             }
-            // All lanes have just run on one.
+            // All lanes have just run with an old one.
             None if current.is_old() => {}
             None => report.lacks(
                 "behaviour on an older git",
@@ -298,7 +298,7 @@ pub fn run(extent: Extent) -> Result<bool> {
             if extent == Extent::Quick {
                 report.skip("peers: the behaviour suite on a PDS", "--quick");
             } else {
-                // One PDS for all trials: nextest would start one for each.
+                // One PDS for all trials: nextest would start one per trial.
                 let command = with_pds(peers(false, &BEHAVIOUR_PDS));
                 report.lane("peers: the behaviour suite on a PDS", command)?;
             }
@@ -337,7 +337,7 @@ pub fn run(extent: Extent) -> Result<bool> {
     Ok(report.count.failed == 0)
 }
 
-/// Runs the lane of the MCP server's peers alone, for work on that server.
+/// Runs only the lane of the MCP server's peers, for work on that server.
 pub fn run_mcp() -> Result<bool> {
     let mut report = Report::default();
     report.mcp_peers(Extent::All, mcp::Peers::find());
@@ -348,8 +348,8 @@ pub fn run_mcp() -> Result<bool> {
 /// The features of the library, one for each backend.
 const BACKENDS: [&str; 3] = ["github", "local", "tangled"];
 
-/// The program with one backend and without the MCP server. Checked and not built: no other lane uses
-/// the result.
+/// The program with one backend and without the MCP server. The program is only checked, not built:
+/// no other lane uses the result.
 fn alone(backend: &str) -> Command {
     let program = ["check", "--locked", "--package", "forge-cli", "--bin=forge"];
     cargo(
@@ -390,8 +390,8 @@ const TARGETS: [&str; 7] = [
     "mcp",
 ];
 
-/// All tests but the doc tests, the behaviour suite and those that need another program; nextest runs them in parallel,
-/// cargo one binary after another.
+/// All tests except doc tests, the behaviour suite and those that need another program. Nextest
+/// runs them in parallel, cargo one binary after another.
 fn tests(nextest: bool, extent: Extent) -> Command {
     if nextest {
         let mut left_out: Vec<&str> = [
@@ -410,7 +410,7 @@ fn tests(nextest: bool, extent: Extent) -> Command {
         let filter = format!("not ({})", left_out.join(" or "));
         return nextest_of(&filter);
     }
-    // Without nextest a lane is chosen by target, and naming any leaves out the doc tests.
+    // Without nextest a lane is selected by target, and any selection omits doc tests.
     let mut args = [&TEST[..], &["--lib", "--bins"]].concat();
     let stress = (extent == Extent::All).then_some("stress");
     for target in TARGETS.into_iter().chain(stress) {
@@ -419,7 +419,7 @@ fn tests(nextest: bool, extent: Extent) -> Command {
     cargo(&args)
 }
 
-/// The tests of some targets, which run another program.
+/// The tests of some targets that run another program.
 fn peers(nextest: bool, targets: &[&str]) -> Command {
     if nextest {
         let filter: Vec<String> = targets.iter().map(|b| format!("binary({b})")).collect();
@@ -441,16 +441,16 @@ const NEXTEST: [&str; 5] = [
 ];
 const TEST: [&str; 4] = ["test", "--workspace", "--locked", "--no-fail-fast"];
 
-/// The tests of a filter. A test waits for the programs that it runs about a third of its time: half
-/// as many again as there are processors keep them busy.
+/// The tests of a filter. Tests wait for other programs about a third of their time, so 1.5 times
+/// as many threads as processors keep the processors busy.
 fn nextest_of(filter: &str) -> Command {
     let processors = available_parallelism().map_or(2, NonZero::get);
     let threads = (processors * 3).div_ceil(2).to_string();
     cargo(&[&NEXTEST[..], &["--test-threads", &threads, "-E", filter]].concat())
 }
 
-/// The behaviour suite, in one process: nextest would start one for each of its many small trials,
-/// which takes longer than they do.
+/// The behaviour suite in one process: nextest would start a process for each small trial, which
+/// takes longer than the trial.
 fn behaviour() -> Command {
     peers(false, &BEHAVIOUR)
 }
@@ -460,7 +460,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_prints_a_token_has_failed() {
+    fn lane_printing_a_token_has_failed() {
         let say = |text: &str| {
             let mut shell = Command::new("sh");
             shell.args(["-c", "echo $T"]).env("T", text);

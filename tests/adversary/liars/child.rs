@@ -13,7 +13,7 @@ use std::{
 use forge_testkit::Run;
 use serde_json::Value;
 
-/// The most memory that a process takes, with those that it starts, in KiB.
+/// Memory limit of a process and its children, in KiB.
 const MAX_MEMORY: u64 = 150 << 10;
 /// The most output that is kept of a stream.
 const MAX_OUTPUT: u64 = 64 << 20;
@@ -101,7 +101,7 @@ impl Running {
         }
     }
 
-    /// Writes a line to its standard input; whether somebody still reads.
+    /// Writes a line to the process's standard input; false once the process has closed it.
     pub fn write(&self, line: &[u8]) -> bool {
         let bytes = [line, b"\n"].concat();
         self.input
@@ -120,7 +120,7 @@ impl Running {
     /// Closes its input and waits for its end.
     ///
     /// # Errors
-    /// When it is not at its end before the deadline. It is killed then.
+    /// When the process does not end before the deadline; the process is killed then.
     pub fn end(mut self) -> Result<Ended, String> {
         drop(self.input.take());
         loop {
@@ -167,7 +167,7 @@ impl Running {
     }
 }
 
-/// What holds for every process: it does not panic, is not killed, and takes little memory.
+/// Checks every process: no panic, no signal, and little memory.
 pub fn check_end(ended: &Ended) -> Result<(), String> {
     let stderr = ended.stderr_text();
     if matches!(ended.code, -1 | 101 | 134 | 139) || stderr.contains("panicked") {

@@ -1,4 +1,4 @@
-//! Clients of `forge mcp`: one that calls tools as it should, and one that lies.
+//! Clients of `forge mcp`: an honest client, and a lying one.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_millis(150);
 /// Talks to a server until its end; what was called.
 ///
 /// # Errors
-/// When a call has no answer, or one that does not fit its tool.
+/// When a call has no answer, or an answer that does not fit the tool.
 pub fn talk(
     running: Running,
     random: &mut Random,

@@ -10,7 +10,7 @@ use super::{lies::Stock, tap::hash};
 /// The way to a value: keys and positions.
 type Path = Vec<String>;
 
-/// Changes one to three fields, or all fields of one name, or how the pages go on.
+/// Changes one to three fields, every field of a name, or the cursors of pages.
 pub fn change(
     random: &mut Random,
     body: &mut Value,
@@ -55,12 +55,12 @@ pub fn change(
     told.join("; ")
 }
 
-/// A lie that is told of every field alike.
+/// A lie applied to every field of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Steer {
-    /// Every address is that of another origin.
+    /// Every address becomes that of another origin.
     Addresses,
-    /// Every DID, at-uri, CID and commit is another one of its kind, always the same.
+    /// Every DID, at-uri, CID and commit becomes another of its kind, always the same.
     Names,
 }
 
@@ -275,7 +275,7 @@ fn like_or_odd(random: &mut Random, old: &str, stock: &Stock) -> String {
     }
 }
 
-/// Another text of the same kind: an address, a DID, a time, the id of a commit.
+/// A different text of the same kind: an address, a DID, a time, the id of a commit.
 fn like(random: &mut Random, old: &str, stock: &Stock) -> String {
     let is_hex = old.len() == 40 && old.bytes().all(|b| b.is_ascii_hexdigit());
     if is_hex {
@@ -345,7 +345,7 @@ const TIMES: [&str; 14] = [
     "tomorrow",
 ];
 
-/// A text that somebody could choose to do harm with.
+/// A text that an attacker could choose.
 pub fn odd_text(random: &mut Random, stock: &Stock) -> String {
     let program = &stock.program;
     match random.below(26) {

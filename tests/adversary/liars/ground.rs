@@ -1,4 +1,4 @@
-//! Where the user stands: a repository of a stranger's, with a canary in every place that git takes a
+//! The user's directory: a stranger's repository, with a canary in every place that git takes a
 //! program from.
 
 use std::{fs, path::PathBuf};

@@ -130,7 +130,7 @@ impl HubStage {
         self.double.reset_record();
     }
 
-    /// What was done that cannot be true of what was asked.
+    /// Finds actions that contradict the command.
     pub fn check(&self, line: &Line, succeeded: bool, said: &str) -> Result<(), String> {
         let requests = self.double.requests();
         for merge in requests

@@ -31,7 +31,7 @@ const HIDDEN: &str = "--- /dev/null\n+++ b/hidden.sh\n@@ -0,0 +1 @@\n+hidden\n";
 /// A handle below the domain that [`HandleHosts`] serves.
 const HANDLE: &str = "alice.handles.example";
 
-/// Where Alice's handle is looked up, in place of a PDS that resolves handles.
+/// Servers that resolve Alice's handle, in place of a PDS that does.
 struct Domain {
     dns: DnsDouble,
     hosts: HandleHosts,
@@ -51,11 +51,11 @@ pub struct KnotStage {
     issues: Vec<String>,
     domain: Option<Domain>,
     stock: Stock,
-    /// What Alice's account and the target branch had before a command.
+    /// Alice's account and the target branch before a command.
     before: Honest,
 }
 
-/// What the honest servers have.
+/// State of the honest servers.
 #[derive(Clone, Debug, Default)]
 struct Honest {
     /// Address, and value, of each of Alice's records.
@@ -357,7 +357,7 @@ impl KnotStage {
         added.map(str::to_owned).collect()
     }
 
-    /// What is claimed, against what the honest servers have.
+    /// Compares the claims of a command with the honest servers.
     pub fn check(
         &self,
         line: &Line,
@@ -380,7 +380,7 @@ impl KnotStage {
                 )),
             };
         }
-        // Whoever keeps the records decides what they are.
+        // The keeper of the records decides their content.
         let unknowable = [Role::Pds, Role::Knot, Role::Directory, Role::Handles]
             .iter()
             .any(|it| liars.contains(it));
@@ -422,7 +422,7 @@ impl KnotStage {
         Ok(())
     }
 
-    /// Whether a record is about a pull request or an issue of the repository.
+    /// True if a record is about a pull request or an issue of the repository.
     fn is_of_repo(&self, now: &Honest, value: &Value) -> bool {
         let text = value.to_string();
         let own = now

@@ -1,4 +1,4 @@
-//! What a liar makes of an honest answer: another body, or another way to deliver it.
+//! Lies made from an honest answer: another body, or another way to deliver it.
 
 use std::{collections::BTreeMap, io::Write as _, sync::OnceLock, time::Duration};
 
@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 
 use super::{answers::Answer, fields, tap::Seen};
 
-/// What lies are made of.
+/// Material for lies.
 #[derive(Clone, Debug, Default)]
 pub struct Stock {
     /// `http://localhost:PORT` of the origin that no login named.
     pub thief: String,
-    /// Its host and port.
+    /// Host and port of that origin.
     pub thief_authority: String,
     /// Names of others: DIDs, at-uris, CIDs, ids of commits, logins.
     pub others: Vec<String>,
@@ -27,13 +27,13 @@ pub struct Stock {
 #[derive(Clone, Debug)]
 pub enum Delivery {
     Whole,
-    /// The body breaks off after so many bytes.
+    /// The body breaks off after this many bytes.
     Cut(usize),
     /// A byte at a time.
     Drip,
-    /// Nothing at all.
+    /// No answer at all.
     Silence,
-    /// This instead.
+    /// Raw bytes instead.
     Raw(Vec<u8>),
     /// A start, and then the same block again and again.
     Endless {
@@ -44,7 +44,7 @@ pub enum Delivery {
     },
 }
 
-/// Lies: what was done, and what is sent.
+/// A lie: its description, and the bytes to send.
 pub fn lie(
     random: &mut Random,
     mut answer: Answer,
@@ -302,7 +302,7 @@ fn redirect_target(random: &mut Random, stock: &Stock, seen: &Seen) -> String {
     }
 }
 
-/// An error whose words are those of the request, its secrets included.
+/// An error that repeats the request, secrets included.
 fn echo(random: &mut Random, answer: &mut Answer, seen: &Seen) {
     answer.status = *random.pick(&[200, 400, 401, 403, 404, 409, 422, 500, 502]);
     let body = String::from_utf8_lossy(&seen.body).into_owned();

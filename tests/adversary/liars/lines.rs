@@ -3,7 +3,7 @@
 use forge_testkit::Random;
 use serde_json::{Value, json};
 
-/// What a command is about to find.
+/// Objects that a command is about to find.
 #[derive(Clone, Debug)]
 pub struct Subjects {
     /// How `-R` names the repository.

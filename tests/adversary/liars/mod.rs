@@ -40,7 +40,7 @@ const WORKERS: usize = 6;
 /// More failures than these are not listed.
 const MAX_FAILURES: usize = 40;
 
-/// What all cases came to.
+/// Results of all cases.
 #[derive(Default)]
 struct Tally {
     cases: u64,
@@ -112,7 +112,7 @@ fn chapter(seed: u64) -> Tally {
 }
 
 #[test]
-fn liars_get_no_secret_no_program_and_no_other_merge() {
+fn liars_get_no_secret_program_or_other_merge() {
     let number = |name: &str| {
         std::env::var(name)
             .ok()

@@ -1,4 +1,4 @@
-//! One case: a command, a look and a merge, or a server for agents, and what has to hold of it.
+//! A case: a command, a view and a merge, or a server for agents, and the checks on it.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use super::{
     tap::{Plan, Role, Tap, readings},
 };
 
-/// How long a command may take. One operation has two seconds, and a command several of them.
+/// How long a command may take. A single operation has two seconds, and a command several of them.
 const DEADLINE: Duration = Duration::from_secs(25);
 const SERVER_DEADLINE: Duration = Duration::from_secs(60);
 
@@ -26,7 +26,7 @@ pub enum Stage {
     Knots(Box<KnotStage>),
 }
 
-/// What a case was, for the report.
+/// Description of a case, for the report.
 #[derive(Default)]
 pub struct Told {
     pub ends: Vec<Summary>,
@@ -245,13 +245,13 @@ impl Stage {
         told.lies = self.tap().told();
     }
 
-    /// What holds for every process.
+    /// Checks that hold for every process.
     fn judge(&self, ended: &Ended) -> Result<(), String> {
         check_end(ended)?;
         self.check_secrets(&[("stdout", &ended.stdout), ("stderr", &ended.stderr)])
     }
 
-    /// No secret is with anybody but those that it was given to, and none is printed.
+    /// Asserts that secrets reached only their holders, and that none is printed.
     fn check_secrets(&self, printed: &[(&str, &[u8])]) -> Result<(), String> {
         let secrets = self.tap().secrets();
         for (stream, bytes) in printed {

@@ -1,4 +1,4 @@
-//! What the random cases have found, each by itself.
+//! Findings of the random cases, each as a test of its own.
 
 use std::time::Duration;
 
@@ -130,7 +130,7 @@ fn context_in_clone_starts_no_program_of_clone() {
 
 /// A title of GitHub's has 256 characters at most; a host that lies sends what it likes, page by page.
 #[test]
-fn list_of_long_titles_is_cut_below_the_memory_limit() {
+fn long_titles_are_cut_below_memory_limit() {
     let double = GitHubDouble::start(Options::default()).unwrap();
     let token = format!("gho_{CANARY}{CANARY}{CANARY}");
     {

@@ -29,13 +29,13 @@ const SILENCE: Duration = Duration::from_secs(12);
 /// The most that is sent of a body without an end.
 const ENDLESS: usize = 192 << 20;
 
-/// Who answers.
+/// Server that answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
     GitHub,
     Jira,
     Pds,
-    /// The PDS of somebody else.
+    /// PDS of another account.
     Stranger,
     /// The part of the PDS that resolves handles.
     Handles,
@@ -45,7 +45,7 @@ pub enum Role {
     Index,
     Backlinks,
     Web,
-    /// An origin that no login named. It hands every request on to the server that it poses as.
+    /// An origin that no login named. Requests are forwarded to the server it poses as.
     Thief,
 }
 
@@ -65,19 +65,19 @@ pub struct Seen {
 pub struct Secret {
     pub name: String,
     pub text: String,
-    /// Who may have it; for a token for a service, whoever its audience names.
+    /// Roles that may have the secret; for a service token, the servers that its audience names.
     pub holders: Vec<Role>,
     pub audience: Option<String>,
 }
 
-/// Who lies in a case, and how often.
+/// Liars of a case, and how often they lie.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
     pub seed: u64,
     pub liars: Vec<Role>,
-    /// One request in so many is lied to.
+    /// A lie is told for one request in `rate`.
     pub rate: u64,
-    /// Every lie is of one kind, so that all of them fit together.
+    /// Every lie is of this kind, so that all of them fit together.
     pub steer: Option<Steer>,
 }
 
@@ -98,7 +98,7 @@ struct State {
     coverage: BTreeMap<String, (u64, u64)>,
 }
 
-/// What all liars of a stage share.
+/// State shared by the liars of a stage.
 #[derive(Clone, Default)]
 pub struct Tap(Arc<Mutex<State>>);
 
@@ -176,7 +176,7 @@ impl Tap {
         });
     }
 
-    /// A request, and what the server behind says to it.
+    /// A request, and the honest server's answer.
     fn receive(
         &self,
         role: Role,
@@ -211,7 +211,7 @@ impl Tap {
         client.shutdown(Shutdown::Both)
     }
 
-    /// The answer of the server that stands behind.
+    /// The honest server's answer.
     fn ask(&self, request: &Request) -> std::io::Result<Answer> {
         let backs = self.state().backs.clone();
         let mut last = Answer::text(404, "Not here");
@@ -223,7 +223,7 @@ impl Tap {
             server.set_read_timeout(Some(SOCKET_TIMEOUT))?;
             server.write_all(&request.forwarded())?;
             let mut bytes = Vec::new();
-            // What was read counts: a server may reset after its answer.
+            // Bytes read before an error count: a server may reset after its answer.
             let read = server.read_to_end(&mut bytes);
             match Answer::read(&bytes) {
                 Some(answer) => last = answer,
@@ -300,7 +300,7 @@ impl Tap {
     }
 }
 
-/// A listener whose connections are those of one role. It stops when it is dropped.
+/// A listener for the connections of a single role. The listener stops on drop.
 pub struct Listener {
     address: SocketAddr,
     ended: Arc<AtomicBool>,
@@ -385,7 +385,7 @@ impl Request {
         Self { seen, verb, path }
     }
 
-    /// The servers whose answer is handed on: for a thief those that it may pose as.
+    /// Servers whose answer is handed on: for a thief, those that it may pose as.
     fn posed_as(&self) -> Vec<Role> {
         match self.seen.role {
             Role::Thief if self.path.starts_with("/xrpc/com.atproto.") => {
@@ -401,7 +401,7 @@ impl Request {
         }
     }
 
-    /// What the request asks for, without what differs from run to run.
+    /// Kind of the request, without parts that differ from run to run.
     fn kind(&self) -> String {
         let path = self.path.split('?').next().unwrap_or_default();
         if path.ends_with("/graphql") {
@@ -537,7 +537,7 @@ fn deliver(client: &mut TcpStream, answer: &Answer, delivery: &Delivery) -> std:
     }
 }
 
-/// Whom a token for a service is for.
+/// Audience of a service token.
 fn audience_of(token: &str) -> Option<String> {
     let claims = token.split('.').nth(1)?;
     let claims = base64::prelude::BASE64_URL_SAFE_NO_PAD
@@ -591,7 +591,7 @@ pub fn readings(seen: &Seen) -> Vec<String> {
 }
 
 #[test]
-fn secret_is_found_however_it_is_sent() {
+fn secret_is_found_in_every_encoding() {
     let seen = |head: &str, body: &str| Seen {
         role: Role::Thief,
         origin: String::new(),

@@ -378,7 +378,7 @@ fn r_000_9_view_has_the_fields_of_the_set() {
 }
 
 #[test]
-fn r_000_13_missing_pull_is_named_with_its_repository() {
+fn r_000_13_missing_pull_is_named_with_repository() {
     let world = World::with_pull();
     let out = world.forge(&["pr", "view", "99"]).output().exits(1);
     let said = out.stderr_text();

@@ -32,7 +32,7 @@ fn after_a_logout_no_session_is_left() {
     auth(&["login", "--with-token"]).stdin(PASSWORD).ok();
     create("topic").ok();
     assert_eq!(sessions(), 1);
-    // Another login may be with another password.
+    // Logging in again may bring a new password.
     auth(&["login", "--with-token"]).stdin(PASSWORD).ok();
     assert_eq!(sessions(), 0);
     create("second").ok();
@@ -129,7 +129,7 @@ fn login_stores_did_and_server() {
     let asked = pds.requests();
     let secret = asked.iter().find(|it| it.path.contains(".server."));
     assert!(secret.is_none(), "a login sends no password: {secret:?}");
-    // What leads to nobody is not logged in, and costs no password.
+    // An unresolvable handle is refused without sending a password.
     world.t.world.pds().host().reset_record();
     says(
         &world.login("nobody.test"),
@@ -168,7 +168,7 @@ fn moved_handle_is_refused_until_the_next_login() {
 }
 
 #[test]
-fn login_stored_by_an_older_version_is_pinned_at_first_use() {
+fn login_from_older_version_is_pinned_at_first_use() {
     let world = Stored::new();
     world.login("alice.test").ok();
     let older: String = world

@@ -103,7 +103,7 @@ fn statuses_comments_and_labels_are_found_as_well() {
 }
 
 #[test]
-fn a_record_of_1_0_is_where_everybody_reads_it() {
+fn record_of_1_0_is_readable_by_everybody() {
     let t = Tangled::new();
     let repo = t.world.repository_1_0(&t.alice, "new");
     repo.git.commit("topic", "Add", &[("a", Some("1\n"))]);
@@ -137,7 +137,7 @@ fn what_is_no_record_of_a_pull_request_is_refused() {
 }
 
 #[test]
-fn labels_count_from_those_who_may_push() {
+fn labels_count_only_from_collaborators() {
     let t = Tangled::new();
     let uri = t.open("topic");
     let pds = t.world.pds();
@@ -157,7 +157,7 @@ fn labels_count_from_those_who_may_push() {
         let json = check(&t, &op, &["--json"]).exits(code).json();
         assert_eq!(json["ingestion"]["state"], word, "{json}");
     }
-    // Nobody is told to have one looked at again that is about what the index never shows.
+    // Records about a collection that the index never shows get no hint to check again.
     t.scratch.write(
         "home/.config/forge/config.toml",
         "[hosts.\"tangled.org\"]\nindex_date = \"2025-12\"\n",
@@ -171,12 +171,12 @@ fn labels_count_from_those_who_may_push() {
     assert_eq!(json["instead"], "open it on the web page of the repository");
 }
 
-/// It is the repository's record that names the label, or no longer does.
+/// The repository's record lists the label; that record is written again.
 #[test]
-fn what_a_label_says_to_look_with_does_look_and_puts_again() {
+fn label_recovery_command_checks_and_reputs_record() {
     let t = Tangled::new();
     let repo = format!("at://{}/sh.tangled.repo/widget", t.alice.did);
-    // What it has by then is not what it loses.
+    // The index has to know the record before it loses the next version.
     assert!(t.world.index().knows(&repo).is_some());
     for (verb, more) in [("create", None), ("delete", Some("--yes"))] {
         t.world.index().lose_next("sh.tangled.repo", 1);
@@ -198,7 +198,7 @@ fn what_a_label_says_to_look_with_does_look_and_puts_again() {
 }
 
 #[test]
-fn what_the_index_shows_is_not_put_again() {
+fn indexed_record_is_not_put_again() {
     let t = Tangled::new();
     let uri = t.open("topic");
     let version = || t.world.pds().record(&uri).map(|(cid, _)| cid);

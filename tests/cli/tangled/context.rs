@@ -27,7 +27,7 @@ fn tangled_pull_has_the_same_facts() {
 }
 
 #[test]
-fn html_page_of_a_tangled_pull_has_its_facts() {
+fn html_page_shows_facts_of_tangled_pull() {
     let t = Tangled::new();
     let uri = t.open("topic");
     let args = ["pr", "context", &uri, "-R", WIDGET, "--html", "-"];
@@ -71,7 +71,7 @@ fn tangled_context_has_every_default_section() {
     let bob = |args: &[&str]| t.forge(&t.bob, args).ok();
     bob(&["pr", "comment", &uri, "-b", "Why so?"]);
     bob(&["pr", "review", &uri, "--request-changes", "-b", "Not yet."]);
-    // Another round, of two files.
+    // A second round, with two files.
     let two = [("topic.txt", Some("one\ntwo\n")), ("two.txt", Some("2\n"))];
     t.repo.git.commit("topic", "Two", &two);
     alice(&["pr", "resubmit", &uri]);

@@ -19,7 +19,7 @@ fn rebase(t: &Tangled, text: &str) {
 }
 
 #[test]
-fn since_review_of_a_round_shows_what_is_newer() {
+fn since_review_of_a_round_shows_newer_changes() {
     let t = Tangled::new();
     t.scratch.write(
         "home/.config/forge/config.toml",

@@ -31,7 +31,7 @@ impl Tangled {
     }
 }
 
-/// The verdict and the detail of one entry.
+/// Verdict and detail of an entry.
 #[track_caller]
 fn entry<'a>(report: &'a str, name: &str) -> (&'a str, &'a str) {
     let rows = rows(report);
@@ -108,7 +108,7 @@ fn doctor_tells_unknown_methods_from_other_forms_and_silence() {
 }
 
 #[test]
-fn doctor_asks_the_methods_of_1_0_of_its_repositories_alone() {
+fn doctor_limits_1_0_methods_to_1_0_repositories() {
     let t = Tangled::new();
     let _repo = t.world.repository_1_0(&t.alice, "new");
     let report = t.doctor("tangled:alice.test/new");

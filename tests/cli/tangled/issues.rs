@@ -8,7 +8,7 @@ use serde_json::json;
 use super::world::{Tangled, WIDGET};
 
 #[test]
-fn what_a_list_looks_up_for_each_issue_is_asked_for_at_the_same_time() {
+fn list_requests_issue_details_concurrently() {
     const ISSUE: &str = "sh.tangled.repo.issue";
     let t = Tangled::new();
     let (pds, index) = (t.world.pds(), t.world.index().host());
@@ -44,7 +44,7 @@ fn what_a_list_looks_up_for_each_issue_is_asked_for_at_the_same_time() {
 }
 
 #[test]
-fn a_comment_that_goes_with_no_change_is_not_dropped_without_a_word() {
+fn comment_on_already_closed_issue_is_reported() {
     let t = Tangled::new();
     let create = ["issue", "create", "-R", WIDGET, "-t", "T", "-b", "B"];
     t.forge(&t.alice, &create).ok();

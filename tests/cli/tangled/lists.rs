@@ -1,4 +1,4 @@
-//! What lists say of their rows.
+//! Warnings of lists about their rows.
 
 use forge_testkit::tangled::Fault;
 
@@ -7,7 +7,7 @@ use super::world::{Tangled, WIDGET};
 const MARK: &str = "the state is as the index has it";
 
 #[test]
-fn a_list_says_once_that_its_states_are_as_indexed() {
+fn list_warns_once_about_indexed_states() {
     let t = Tangled::new();
     for branch in ["one", "two"] {
         t.open(branch);
@@ -32,7 +32,7 @@ fn a_list_says_once_that_its_states_are_as_indexed() {
 }
 
 #[test]
-fn what_a_filter_of_ours_had_to_look_at_is_said() {
+fn client_side_filter_reports_scanned_rows() {
     let t = Tangled::new();
     for branch in ["one", "two"] {
         t.open(branch);
@@ -52,7 +52,7 @@ fn what_a_filter_of_ours_had_to_look_at_is_said() {
 }
 
 #[test]
-fn what_cannot_be_read_of_a_row_is_said() {
+fn unreadable_row_field_is_reported() {
     let t = Tangled::new();
     t.open("one");
     let gone = Fault::gateway(503).on("sh.tangled.feed.listComments");
@@ -64,7 +64,7 @@ fn what_cannot_be_read_of_a_row_is_said() {
 }
 
 #[test]
-fn a_status_says_what_could_not_be_read() {
+fn status_reports_unreadable_rows() {
     let t = Tangled::new();
     t.open("one");
     let status = ["pr", "status", "-R", WIDGET];
@@ -80,7 +80,7 @@ fn a_status_says_what_could_not_be_read() {
     let said = of_alice().stderr_text();
     assert_eq!(said.matches(by).count(), 1, "of the row: {said}");
     index.clear_faults();
-    // Whoever has none here is told that it may not be so.
+    // An empty list without the index carries a warning too.
     index.set_down(true);
     let output = t.forge(&t.bob, &status).output().exits(0);
     let (text, said) = (output.stdout_text(), output.stderr_text());
@@ -89,7 +89,7 @@ fn a_status_says_what_could_not_be_read() {
 }
 
 #[test]
-fn a_field_that_no_row_of_the_index_has_is_looked_up() {
+fn field_missing_from_index_rows_is_looked_up() {
     let t = Tangled::new();
     let uri = t.open("one");
     t.forge(&t.alice, &["pr", "close", &uri]).ok();
@@ -105,7 +105,7 @@ fn a_field_that_no_row_of_the_index_has_is_looked_up() {
 }
 
 #[test]
-fn labels_of_issues_are_looked_up_or_said_to_be_left_out() {
+fn issue_labels_are_looked_up_or_reported_missing() {
     let t = Tangled::new();
     let label = ["label", "create", "bug", "-R", WIDGET];
     t.forge(&t.alice, &label).ok();

@@ -79,7 +79,7 @@ const MOODS: [Mood; 11] = [
 /// In these nothing shows any record in time.
 const SHOWS_NOTHING: [&str; 5] = ["far behind", "loses all", "another version", "429", "down"];
 
-/// The word that a command says of its write; there is no line of its own for `immediate`.
+/// Ingestion state that a command prints for its write; `immediate` prints no line of its own.
 fn word(output: &Output) -> &'static str {
     let said = output.stderr_text();
     let begins = |start: &str| said.lines().any(|line| line.starts_with(start));
@@ -129,7 +129,7 @@ fn is_confirmed_or_pending(
 }
 
 #[test]
-fn of_a_comment() {
+fn comment_is_confirmed_or_pending() {
     is_confirmed_or_pending(
         |t| t.open("topic"),
         |t, uri, wait| {
@@ -141,7 +141,7 @@ fn of_a_comment() {
 }
 
 #[test]
-fn of_a_pull_request() {
+fn pull_request_is_confirmed_or_pending() {
     is_confirmed_or_pending(
         |_| String::new(),
         |t, _, wait| t.create("topic", wait).output(),
@@ -150,7 +150,7 @@ fn of_a_pull_request() {
 }
 
 #[test]
-fn of_a_state_by_somebody_who_may_set_it() {
+fn permitted_state_change_is_confirmed_or_pending() {
     is_confirmed_or_pending(
         |t| t.open("topic"),
         |t, uri, wait| {
@@ -161,9 +161,9 @@ fn of_a_state_by_somebody_who_may_set_it() {
     );
 }
 
-/// What can be proved needs no index.
+/// A defect of the record itself is proved without the index.
 #[test]
-fn what_is_dropped_is_ineffective_in_every_mood() {
+fn dropped_record_is_ineffective_in_every_mood() {
     for (mood, set) in MOODS {
         let t = Tangled::new();
         let uri = t.foreign(b"no gzip", |_| {});
@@ -183,9 +183,9 @@ fn what_is_dropped_is_ineffective_in_every_mood() {
     }
 }
 
-/// Of an index that is known to be old nothing is expected, so that it is not asked.
+/// An index known to be old is not asked, because it would show nothing.
 #[test]
-fn what_an_old_index_does_not_take_in_is_pds_only_in_every_mood() {
+fn record_unknown_to_old_index_is_always_pds_only() {
     for (mood, set) in MOODS {
         let t = Tangled::new();
         t.scratch.write(
@@ -224,7 +224,7 @@ fn what_an_old_index_does_not_take_in_is_pds_only_in_every_mood() {
 
 /// A knot of Tangled 1.0 shows what it stores.
 #[test]
-fn what_a_knot_shows_is_immediate_in_every_mood() {
+fn knot_record_is_immediate_in_every_mood() {
     for (mood, set) in MOODS {
         let t = Tangled::new();
         let repo = t.world.repository_1_0(&t.alice, "new");

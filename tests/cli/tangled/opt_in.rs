@@ -3,7 +3,7 @@
 use super::world::{PULL, Tangled, WIDGET, says};
 
 #[test]
-fn what_is_not_switched_on_is_refused_with_its_key() {
+fn disabled_feature_is_refused_with_config_key() {
     let t = Tangled::new();
     let uri = t.open("topic");
     let key = "hosts.tangled.org.draft_marker";
@@ -15,7 +15,7 @@ fn what_is_not_switched_on_is_refused_with_its_key() {
 }
 
 #[test]
-fn drafts_and_verdicts_are_there_where_they_are_switched_on() {
+fn drafts_and_verdicts_work_once_enabled() {
     let t = Tangled::new();
     for (key, value) in [("draft_marker", "[draft]"), ("verdict_comments", "true")] {
         let key = format!("hosts.tangled.org.{key}");
@@ -51,7 +51,7 @@ fn drafts_and_verdicts_are_there_where_they_are_switched_on() {
 }
 
 #[test]
-fn a_fork_is_named_by_its_owner() {
+fn fork_is_named_by_owner() {
     let t = Tangled::new();
     let fork = t.world.fork(&t.repo, &t.bob);
     fork.git

@@ -67,7 +67,7 @@ fn nothing_new_is_no_round() {
 }
 
 #[test]
-fn an_address_may_name_a_round() {
+fn address_can_name_a_round() {
     let t = Tangled::new();
     let uri = t.open("topic");
     more(&t);
@@ -85,7 +85,7 @@ fn an_address_may_name_a_round() {
 }
 
 #[test]
-fn json_has_the_word_the_index_and_how_long_it_took() {
+fn json_has_ingestion_state_index_and_duration() {
     let t = Tangled::new();
     let uri = t.open("topic");
     more(&t);
@@ -100,7 +100,7 @@ fn json_has_the_word_the_index_and_how_long_it_took() {
 }
 
 #[test]
-fn a_round_comes_from_a_file_or_from_the_clone() {
+fn round_comes_from_a_file_or_clone() {
     let t = Tangled::new();
     let uri = t.open("topic");
     t.branch("elsewhere");
@@ -136,7 +136,7 @@ fn a_round_comes_from_a_file_or_from_the_clone() {
 }
 
 #[test]
-fn a_branch_that_was_not_pushed_is_opened_from_the_clone() {
+fn unpushed_branch_is_opened_from_the_clone() {
     let t = Tangled::new();
     let path = t.repo.path().to_str().unwrap();
     let git = |args: &[&str]| t.scratch.run(forge_testkit::git_program()).args(args);
@@ -165,7 +165,7 @@ fn a_branch_that_was_not_pushed_is_opened_from_the_clone() {
     let files = ["pr", "diff", &uri, "--name-only"];
     assert_eq!(t.forge(&t.alice, &files).text(), "one.txt\ntwo.txt\n");
     assert_eq!(t.world.pds().records(&t.bob.did, PULL).len(), 1);
-    // The same again names the one that is there.
+    // The same command again names the existing pull request.
     says(
         &forge(&create),
         1,
@@ -184,7 +184,7 @@ fn a_branch_that_was_not_pushed_is_opened_from_the_clone() {
         "{refused}"
     );
     assert!(!refused.contains("push it first"), "{refused}");
-    // On top of another one it has what that one has not.
+    // A stacked pull request has only the commits that its parent lacks.
     in_clone(&["switch", "--quiet", "-c", "upper", "mine"]);
     t.scratch.write("clone/upper.txt", "x\n");
     in_clone(&["add", "."]);
@@ -199,10 +199,10 @@ fn a_branch_that_was_not_pushed_is_opened_from_the_clone() {
     assert_eq!(t.forge(&t.alice, &files).text(), "upper.txt\n");
     let (_, record) = t.world.pds().record(&above).unwrap();
     assert_eq!(record["dependentOn"], uri.as_str());
-    // Elsewhere nobody knows where the branch is.
+    // Outside the clone, the branch cannot be found.
     let elsewhere = [&create[..], &["-R", WIDGET, "-H", "mine"]].concat();
     says(&t.forge(&t.bob, &elsewhere), 1, "has no branch 'mine'");
-    // Nothing is lost with a merge commit that git has made by itself.
+    // A merge commit made by git alone loses nothing.
     in_clone(&["switch", "--quiet", "-c", "side", "origin/main"]);
     t.scratch.write("clone/side.txt", "x\n");
     in_clone(&["add", "."]);
@@ -218,7 +218,7 @@ fn a_branch_that_was_not_pushed_is_opened_from_the_clone() {
         "{refused}"
     );
     assert!(refused.contains("git rebase "), "{refused}");
-    // One of three parents is none of two, whatever it has.
+    // Octopus merges are refused whatever they contain.
     for name in ["third", "octopus"] {
         in_clone(&["switch", "--quiet", "-c", name, "origin/main"]);
         t.scratch.write(format!("clone/{name}.txt"), "x\n");
@@ -236,7 +236,7 @@ fn a_branch_that_was_not_pushed_is_opened_from_the_clone() {
 }
 
 #[test]
-fn commits_that_were_not_pushed_are_not_left_out_without_a_word() {
+fn unpushed_commits_are_reported() {
     let t = Tangled::new();
     t.branch("topic");
     let path = t.repo.path().to_str().unwrap();
@@ -332,7 +332,7 @@ fn a_pull_request_is_opened_from_a_patch_and_on_top_of_another() {
 }
 
 #[test]
-fn what_was_on_top_of_a_deleted_one_stands_for_itself() {
+fn pull_stacked_on_deleted_pull_stands_alone() {
     let t = Tangled::new();
     let lower = t.open("lower");
     t.repo.git.set_branch("upper", "lower");
@@ -372,7 +372,7 @@ fn a_stack_that_leads_back_to_itself_ends() {
 }
 
 #[test]
-fn comments_are_shown_by_round_and_answers_with_what_they_answer() {
+fn comments_are_grouped_by_round_and_thread() {
     let t = Tangled::new();
     let uri = t.open("topic");
     t.forge(&t.bob, &["pr", "comment", &uri, "-b", "Why?"]).ok();

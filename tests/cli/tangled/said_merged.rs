@@ -1,4 +1,4 @@
-//! What a status record alone calls merged.
+//! Pull requests that only a status record calls merged.
 
 use serde_json::json;
 

@@ -7,7 +7,7 @@ use super::world::Tangled;
 const NEW: &str = "https://tangled.org/alice.test/new";
 
 #[test]
-fn a_pull_request_is_opened_and_merged_from_a_clone() {
+fn pull_request_is_opened_and_merged_from_clone() {
     let t = Tangled::new();
     let repo = t.world.repository_1_0(&t.alice, "new");
     repo.git.commit("topic", "Add a", &[("a", Some("1\n"))]);
@@ -16,7 +16,7 @@ fn a_pull_request_is_opened_and_merged_from_a_clone() {
     git(&["clone", "--quiet", repo.path().to_str().unwrap(), "clone"]).ok();
     let clone = t.scratch.path("clone");
     git(&["remote", "set-url", "origin", NEW]).dir(&clone).ok();
-    // What is to be fetched is there already.
+    // The clone already has every object, so only pushes need a path.
     let push = ["remote", "set-url", "--push", "origin"];
     let path = repo.path().to_str().unwrap();
     git(&[&push[..], &[path]].concat()).dir(&clone).ok();
@@ -41,7 +41,7 @@ fn a_pull_request_is_opened_and_merged_from_a_clone() {
 }
 
 #[test]
-fn a_branch_that_was_not_pushed_has_to_be_where_a_round_is_two_commits() {
+fn unpushed_branch_is_refused_on_knot_of_1_0() {
     let t = Tangled::new();
     let repo = t.world.repository_1_0(&t.alice, "new");
     let git = |args: &[&str]| t.scratch.run(forge_testkit::git_program()).args(args);
@@ -68,7 +68,7 @@ fn a_branch_that_was_not_pushed_has_to_be_where_a_round_is_two_commits() {
 }
 
 #[test]
-fn that_nobody_could_say_who_may_push_is_told() {
+fn unreadable_collaborators_are_a_warning() {
     let t = Tangled::new();
     let _ = t.world.repository_1_0(&t.alice, "new");
     let refused = Fault::error(403, "Forbidden", "No.");

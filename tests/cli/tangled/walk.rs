@@ -13,11 +13,11 @@ use super::world::{PASSWORD, Tangled};
 
 const COMMENT: &str = "sh.tangled.feed.comment";
 
-/// What happens on the page, in its order.
+/// Steps of the page, in order.
 enum Step {
-    /// What nobody types: a comment of the page says it.
+    /// An event between commands: a comment on the page announces it.
     Meanwhile(String),
-    /// Who types a line, and what is printed.
+    /// A typed line: the account, and the printed output.
     Typed {
         who: String,
         line: String,
@@ -73,7 +73,7 @@ fn note(output: &str, printed: &mut Printed) {
     }
 }
 
-/// A line with the records that it means in place of those that the page names.
+/// Replaces the page's record names in a line by the actual ones.
 fn meant(line: &str, printed: &Printed) -> String {
     let mut line = line.to_owned();
     for (collection, uri) in printed {
@@ -94,7 +94,7 @@ fn meanwhile(t: &Tangled, what: &str, printed: &Printed) {
     }
 }
 
-/// Puts the index into a mood. What it has not taken in yet, it takes in as the new one has it.
+/// Puts the index into a mood. Records still waiting for ingestion are handled under the new mood.
 fn put_into(t: &Tangled, mood: &str) {
     let index = t.world.index();
     index.host().clear_faults();
@@ -178,7 +178,7 @@ fn run(t: &Tangled, account: &Account, identity: &Identity, line: &str) -> Strin
     output.stdout_text() + &failed
 }
 
-/// What the page has in place of keys, DIDs, versions, times, addresses and the system's words.
+/// Replaces keys, DIDs, versions, times, addresses and system messages by the page's placeholders.
 fn shown(t: &Tangled, who: &str, text: &str) -> String {
     let config = t.scratch.path(who).join("config").display().to_string();
     let text = text.replace(&config, &format!("/home/{who}/.config/forge"));
@@ -203,7 +203,7 @@ fn shown(t: &Tangled, who: &str, text: &str) -> String {
 }
 
 #[test]
-fn the_walk_through_of_the_page_works_as_it_is_written() {
+fn walk_through_of_the_page_works_as_written() {
     let page = fs::read_to_string(workspace_root().join("docs/tangled.md")).unwrap();
     let steps = steps(&page);
     assert!(steps.len() >= 40, "the page has {} steps", steps.len());

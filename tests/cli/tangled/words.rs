@@ -1,5 +1,5 @@
-//! One test for each word on who can see a write, and for each mood of the index that leads to it:
-//! the word, the exit code, and the text.
+//! A test for each ingestion state and each mood of the index that leads to it: the state, the exit
+//! code, and the text.
 
 use std::{io::Write as _, path::PathBuf, time::Duration};
 
@@ -12,10 +12,10 @@ use serde_json::json;
 
 use super::world::{PULL, STATUS, Tangled, WIDGET, says};
 
-/// What ails an index, and how it gets it.
+/// Name of an index fault, and the function that causes it.
 type Ailment = (&'static str, fn(&Tangled));
 
-/// What a mood of the index makes of `pr create`.
+/// Runs `pr create` under a mood of the index.
 fn created(set: impl Fn(&Tangled), more: &[&str]) -> (Tangled, Output) {
     let t = Tangled::new();
     set(&t);
@@ -32,7 +32,7 @@ fn said(t: &Tangled, output: &Output) -> String {
 }
 
 #[test]
-fn immediate_where_the_knot_shows_it() {
+fn knot_write_is_immediate() {
     let t = Tangled::new();
     let repo = t.world.repository_1_0(&t.alice, "new");
     repo.git.commit("topic", "Add", &[("a", Some("1\n"))]);
@@ -96,7 +96,7 @@ fn pending_without_waiting() {
     insta::assert_snapshot!(said(&t, &output.exits(0)));
     let looks = t.world.index().host().count_of("sh.tangled.repo.getPull");
     assert_eq!(looks, 0);
-    // The definition is what is written of a new label, and the repository's list of a deleted one.
+    // A new label writes its definition, and a deleted label the repository's list.
     for (verb, more, written) in [
         ("create", None, "sh.tangled.label.definition"),
         ("delete", Some("--yes"), "sh.tangled.repo"),
@@ -176,7 +176,7 @@ fn pending_whatever_ails_the_index() {
 }
 
 #[test]
-fn a_status_that_was_lost_is_put_once_more_too() {
+fn lost_status_is_put_once_more() {
     let t = Tangled::new();
     let uri = t.open("topic");
     t.world.index().lose_next(STATUS, 1);
@@ -223,9 +223,9 @@ fn pending_when_the_index_takes_in_no_states() {
     assert_eq!(now.len(), statuses.len());
 }
 
-/// A command that finds what it was to do tells of it what one that does it tells.
+/// A repeated command reports the same ingestion state as the first.
 #[test]
-fn what_is_so_already_is_ineffective_where_the_index_drops_it() {
+fn repeated_change_of_dropped_record_is_ineffective() {
     let t = Tangled::new();
     t.scratch.write(
         "home/.config/forge/config.toml",
@@ -240,13 +240,13 @@ fn what_is_so_already_is_ineffective_where_the_index_drops_it() {
 }
 
 #[test]
-fn of_a_comment_and_a_status_the_worse_word_is_told() {
+fn comment_and_status_report_the_worse_state() {
     let t = Tangled::new();
     let uri = t.open("topic");
     t.world.index().lose_next("sh.tangled.feed.comment", 99);
     let close = ["pr", "close", &uri, "-c", "No.", "--wait", "800ms"];
     says(&t.forge(&t.alice, &close), 0, "! pending: written as at://");
-    // Also of a comment alone, where the state was so already.
+    // The same for a comment alone, without a state change.
     let comments = || {
         t.world
             .pds()
@@ -266,7 +266,7 @@ fn of_a_comment_and_a_status_the_worse_word_is_told() {
 
 /// The knot has merged, and the record of it is refused, or the answer to it is lost.
 #[test]
-fn a_merge_that_could_not_be_recorded_names_no_record() {
+fn unrecorded_merge_names_no_record() {
     let write = "com.atproto.repo.applyWrites";
     for (fault, told) in [
         (
@@ -309,9 +309,9 @@ fn clone_on_topic(t: &Tangled) -> (PathBuf, impl Fn(&[&str]) -> Run) {
     (clone, git)
 }
 
-/// Whoever has a merge recorded that was made before has not asked for any branch to go.
+/// Recording an earlier merge is no consent to delete a branch.
 #[test]
-fn to_finish_a_merge_leaves_the_clone_as_it_is() {
+fn finishing_a_merge_leaves_clone_unchanged() {
     let t = Tangled::new();
     let uri = t.open("topic");
     let (clone, git) = clone_on_topic(&t);
@@ -329,9 +329,9 @@ fn to_finish_a_merge_leaves_the_clone_as_it_is() {
     assert_eq!(git(&["branch", "--show-current"]).text(), "topic\n");
 }
 
-/// The knot's branch has a commit that was not merged, and that of the clone may.
+/// The knot's branch has an unmerged commit, and the clone's may have one too.
 #[test]
-fn a_branch_that_stays_on_the_knot_stays_in_the_clone() {
+fn branch_kept_on_knot_stays_in_clone() {
     let t = Tangled::new();
     let uri = t.open("topic");
     let (clone, git) = clone_on_topic(&t);
@@ -347,7 +347,7 @@ fn a_branch_that_stays_on_the_knot_stays_in_the_clone() {
 }
 
 #[test]
-fn the_default_branch_stays_on_the_knot_and_in_the_clone() {
+fn default_branch_stays_on_knot_and_in_clone() {
     let t = Tangled::new();
     t.branch("topic");
     let git = &t.repo.git;
@@ -367,7 +367,7 @@ fn the_default_branch_stays_on_the_knot_and_in_the_clone() {
 }
 
 #[test]
-fn what_is_deleted_is_pending_until_the_index_forgets_it() {
+fn deleted_record_is_pending_until_unindexed() {
     let t = Tangled::new();
     let uri = t.open("topic");
     let comment = ["pr", "comment", &uri, "-b", "Text."];
@@ -386,13 +386,13 @@ fn what_is_deleted_is_pending_until_the_index_forgets_it() {
     let impatient = [&delete[..], &["--wait", "400ms"]].concat();
     let said = t.forge(&t.bob, &impatient).output().exits(0).stderr_text();
     assert!(said.contains("! pending: it is deleted, and may"), "{said}");
-    // There is nothing to look at any more.
+    // A deleted record leaves nothing to check.
     assert!(!said.contains("forge tangled ingestion"), "{said}");
 }
 
-/// Also where the index does not show it yet: the one before it is another one.
+/// An unindexed comment counts, rather than the indexed comment before it.
 #[test]
-fn the_last_comment_is_the_last_that_was_written() {
+fn last_comment_is_the_latest_written() {
     let t = Tangled::new();
     let uri = t.open("topic");
     let texts = || {
@@ -454,13 +454,13 @@ fn pds_only_where_the_index_is_too_old() {
     let output = t.forge(&t.alice, &["pr", "close", &uri]).output().exits(0);
     insta::assert_snapshot!(said(&t, &output));
     assert_eq!(t.world.pds().records(&t.alice.did, STATUS).len(), 2);
-    // What is known not to be there is read where it is.
+    // States missing from this index are read from the PDS.
     let view = ["pr", "view", &uri, "--json", "state", "-q", ".state"];
     let view = t.forge(&t.bob, &view).output().success();
     assert_eq!(view.stdout_text(), "CLOSED\n");
     let said = view.stderr_text();
     assert!(said.contains("this index does not take in"), "{said}");
-    // What it does not take in, it does not hear the deletion of.
+    // An index that skips a collection never sees its deletions.
     t.scratch.write(
         "home/.config/forge/config.toml",
         "[hosts.\"tangled.org\"]\nindex_date = \"2026-05\"\n",
@@ -483,7 +483,7 @@ fn packed(bytes: &[u8]) -> Vec<u8> {
 const DIFF: &[u8] =
     b"diff --git a/n b/n\nnew file mode 100644\n--- /dev/null\n+++ b/n\n@@ -0,0 +1 @@\n+n\n";
 
-/// Another program's record has a fault, for which the index drops every change of it.
+/// Edits another program's faulty record, so that the index drops every change of it.
 fn edited(patch: &[u8], change: impl Fn(&mut serde_json::Value)) -> String {
     let t = Tangled::new();
     let uri = t.foreign(patch, change);
@@ -542,7 +542,7 @@ fn while_it_writes(t: &Tangled, run: &Run, then: impl FnOnce() + Send) -> Output
     })
 }
 
-/// The index has not heard of the other one when forge looks, and takes it in before its own.
+/// At forge's check the index has not seen the other pull request, but ingests it first.
 #[test]
 fn ineffective_when_another_has_the_place_in_the_stack() {
     let t = Tangled::new();
@@ -574,7 +574,7 @@ fn ineffective_when_the_account_may_not_say_so() {
     let refused = t.forge(&carol, &["pr", "close", &uri]).output().exits(1);
     insta::assert_snapshot!("before_it_is_written", said(&t, &refused));
     assert!(t.world.pds().records(&carol.did, STATUS).is_empty());
-    // Another program does not ask.
+    // Other programs write without asking for the right.
     let (status, _) = t.world.pds().add(
         &carol.did,
         STATUS,
@@ -611,7 +611,7 @@ fn ineffective_when_the_right_is_lost_in_the_meantime() {
 }
 
 #[test]
-fn where_a_write_is_shown_at_once_the_flags_change_nothing() {
+fn wait_flags_change_nothing_on_immediate_forges() {
     let world = crate::world::World::with_pull();
     for flag in [&["--no-wait"][..], &["--wait", "1s"]] {
         let args = [&["pr", "comment", "1", "-b", "Text."][..], flag].concat();
@@ -625,7 +625,7 @@ fn where_a_write_is_shown_at_once_the_flags_change_nothing() {
 }
 
 #[test]
-fn a_merge_without_a_method_is_told_the_one_that_there_is() {
+fn merge_without_method_is_told_the_only_method() {
     let t = Tangled::new();
     let uri = t.open("topic");
     let merge = t.forge(&t.bob, &["pr", "merge", &uri]).output().exits(1);

@@ -56,7 +56,7 @@ impl Tangled {
             .args(args)
     }
 
-    /// Where everything is.
+    /// Name and URL of every service.
     pub fn services(&self) -> [(&'static str, String); 5] {
         let index = self.world.index();
         [
@@ -168,14 +168,14 @@ impl Tangled {
     }
 }
 
-/// Runs it, and wants an exit code and a part of what it says on stderr.
+/// Runs a command, and expects an exit code and a part of its stderr.
 #[track_caller]
 pub fn says(run: &Run, code: i32, part: &str) {
     let said = run.output().exits(code).stderr_text();
     assert!(said.contains(part), "{said}");
 }
 
-/// What stands for a word of a text: keys of records and CIDs differ.
+/// Placeholder for a word: keys of records and CIDs differ from run to run.
 fn word_of(token: &str) -> &str {
     let key = token.len() == 13 && token.starts_with('3');
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();

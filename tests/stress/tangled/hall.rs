@@ -23,9 +23,9 @@ const COMMENT: &str = "sh.tangled.feed.comment";
 /// How long a program may take to come to where it is killed.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Has `once` kill something at each request in turn, before and after it is carried out, until
-/// neither of the two comes so far any more; it says whether it did. More than `least` requests are
-/// wanted: a program that did nothing would be killed nowhere.
+/// Has `once` kill a program at each request in turn, before and after it is carried out, until it
+/// returns false twice: the program ended first. More than `least` requests are wanted: a program
+/// that did nothing would be killed nowhere.
 pub fn at_each_request(least: u64, mut once: impl FnMut(u64, bool) -> bool) {
     let mut at = 1;
     loop {
@@ -220,7 +220,7 @@ impl Hall {
         let mut child = command.spawn().unwrap();
         let over = |child: &mut Child| child.try_wait().unwrap().is_some();
         let sprung = trap.wait(|| over(&mut child), PATIENCE);
-        // One that has ended needs no killing.
+        // A process that has ended needs no killing.
         let _ = child.kill();
         child.wait().unwrap();
         self.set_trap(None);
@@ -256,7 +256,7 @@ impl<'a> Tickets<'a> {
             .commit(branch, branch, &[(branch, Some(text))]);
     }
 
-    /// Opens one from a branch that is there.
+    /// Opens a pull request from an existing branch.
     pub fn create(&self, branch: &str) -> Run {
         let named = ["-R", "tangled:alice.test/new", "-H", branch];
         let text = ["-t", branch, "-b", "Text."];
@@ -280,8 +280,8 @@ impl<'a> Tickets<'a> {
         self.hall.forge(&merge).dir(&self.clone)
     }
 
-    /// Opens one from a new branch, behind which the target branch has gone on: a merge of it
-    /// rebases, to another commit each time. The command that merges it.
+    /// Opens a pull request whose target branch then moves: merging it rebases, to another commit
+    /// each time. Returns the merge command.
     pub fn merge_of_new(&self, branch: &str) -> Run {
         let uri = self.opened(branch);
         let other = format!("{branch}.other");
@@ -290,8 +290,8 @@ impl<'a> Tickets<'a> {
         self.merge(&uri, branch)
     }
 
-    /// Merges what another has begun to merge: it has landed once then. Whether it had, and was not
-    /// recorded.
+    /// Finishes a merge begun by a killed process, which then has landed once. Returns true if the
+    /// merge had landed unrecorded.
     pub fn merge_again(&self, merge: &Run, branch: &str) -> bool {
         let state = || self.records().titled(branch)[0].1["state"].clone();
         let was_found = state() != "merged" && self.landed(branch) == 1;
@@ -308,8 +308,7 @@ impl<'a> Tickets<'a> {
         log.lines().filter(|line| *line == branch).count()
     }
 
-    /// Has the repository hold up the first push in a hook of this name, as long as the hall is
-    /// there.
+    /// Makes a hook of this name delay the first push, until the hall is dropped.
     pub fn hold_up(&self, hook: &str) -> Held {
         let held = Held {
             there: self.hall.scratch.path("there"),

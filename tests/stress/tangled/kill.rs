@@ -6,12 +6,12 @@ use super::hall::{Hall, Tickets, at_each_request, wait_for};
 use crate::sweep;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_round_that_is_killed_at_any_request_is_submitted_once() {
+async fn killed_resubmit_submits_round_once() {
     sweep::round(1).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_client_of_the_library_that_is_killed_at_any_request_does_things_once() {
+async fn killed_library_client_writes_once() {
     sweep::creation(1).await;
     sweep::creation_without_a_branch(1).await;
     sweep::merge(1).await;
@@ -19,7 +19,7 @@ async fn a_client_of_the_library_that_is_killed_at_any_request_does_things_once(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn on_tangled_1_0_a_client_that_is_killed_at_any_request_does_things_once() {
+async fn tangled_1_0_killed_library_client_writes_once() {
     sweep::ticket_creation(1).await;
     sweep::ticket_round(1).await;
     sweep::ticket_comments(1).await;
@@ -27,7 +27,7 @@ async fn on_tangled_1_0_a_client_that_is_killed_at_any_request_does_things_once(
 }
 
 #[test]
-fn a_round_with_a_comment_that_is_killed_at_any_request_is_submitted_and_said_once() {
+fn killed_resubmit_with_comment_writes_both_once() {
     let hall = Hall::new();
     at_each_request(8, |at, after| {
         let branch = format!("b{at}{after}");
@@ -52,7 +52,7 @@ fn a_round_with_a_comment_that_is_killed_at_any_request_is_submitted_and_said_on
 }
 
 #[test]
-fn a_creation_that_is_killed_at_any_request_is_made_once() {
+fn killed_create_opens_pull_once() {
     let hall = Hall::new();
     at_each_request(8, |at, after| {
         let branch = format!("b{at}{after}");
@@ -69,8 +69,8 @@ fn a_creation_that_is_killed_at_any_request_is_made_once() {
     });
 }
 
-/// What the command that was given again says of what there is `now`: that it has made it, or that
-/// it had been made. Which of the two.
+/// Checks the rerun's claim against the pull requests there are `now`: made, or existing already.
+/// Returns true if they existed.
 fn had_been_made(again: &Output, before: &[String], now: &[String]) -> bool {
     let is_made = again.code == Some(0);
     if is_made {
@@ -104,7 +104,7 @@ fn made_once(hall: &Hall, create: impl Fn(&str) -> Run) {
 }
 
 #[test]
-fn a_creation_from_files_that_is_killed_at_any_request_is_made_once() {
+fn killed_create_from_files_opens_pull_once() {
     let hall = Hall::new();
     let file = hall.scratch.write("file", "x\n");
     made_once(&hall, |title| {
@@ -116,7 +116,7 @@ fn a_creation_from_files_that_is_killed_at_any_request_is_made_once() {
 }
 
 #[test]
-fn a_creation_from_a_clone_that_is_killed_at_any_request_is_made_once() {
+fn killed_create_from_clone_opens_pull_once() {
     let hall = Hall::new();
     let clone = hall.clone_of_it();
     made_once(&hall, |title| {
@@ -127,10 +127,10 @@ fn a_creation_from_a_clone_that_is_killed_at_any_request_is_made_once() {
 }
 
 #[test]
-fn a_merge_that_is_killed_at_any_request_is_made_once() {
+fn killed_merge_merges_once() {
     let hall = Hall::new();
     let git = &hall.repo.git;
-    // One more line of the same fits behind any number of them: it would apply again and again.
+    // A further line would apply after any number of equal lines, so a repeated merge would show.
     let lines = |n: usize| "x\n".repeat(n);
     git.commit("main", "Ten lines", &[("same", Some(&lines(10)))]);
     let mut length = 10;
@@ -157,7 +157,7 @@ fn a_merge_that_is_killed_at_any_request_is_made_once() {
 }
 
 #[test]
-fn on_tangled_1_0_a_creation_that_is_killed_at_any_request_is_made_once() {
+fn tangled_1_0_killed_create_opens_pull_once() {
     let hall = Hall::new();
     let tickets = Tickets::in_hall(&hall);
     let records = tickets.records();
@@ -175,7 +175,7 @@ fn on_tangled_1_0_a_creation_that_is_killed_at_any_request_is_made_once() {
         assert_eq!(records.rounds(uri), 1, "request {at}, after: {after}");
         match again.code {
             Some(0) => assert!(!finished, "request {at}, after: {after}: {again:?}"),
-            // It had been made: that is said, with its name.
+            // The pull request existed already, and the error names it.
             _ => assert!(
                 finished && again.stderr_text().contains(uri),
                 "request {at}, after: {after}: {again:?}"
@@ -186,7 +186,7 @@ fn on_tangled_1_0_a_creation_that_is_killed_at_any_request_is_made_once() {
 }
 
 #[test]
-fn on_tangled_1_0_a_round_and_an_end_that_are_killed_at_any_request_are_made_and_said_once() {
+fn tangled_1_0_killed_resubmit_and_close_write_once() {
     let hall = Hall::new();
     let tickets = Tickets::in_hall(&hall);
     let records = tickets.records();
@@ -213,7 +213,7 @@ fn on_tangled_1_0_a_round_and_an_end_that_are_killed_at_any_request_are_made_and
 /// A command that is asked to say something once more says it again, unless it is asked to look
 /// for its last words first.
 #[test]
-fn a_comment_that_is_killed_at_any_request_is_said_once_by_a_rerun_that_looks() {
+fn killed_comment_is_written_once_by_checking_rerun() {
     let hall = Hall::new();
     let tickets = Tickets::in_hall(&hall);
     for of_1_0 in [false, true] {
@@ -250,7 +250,7 @@ fn a_comment_that_is_killed_at_any_request_is_said_once_by_a_rerun_that_looks() 
 }
 
 #[test]
-fn on_tangled_1_0_a_merge_that_is_killed_at_any_request_is_made_once() {
+fn tangled_1_0_merge_killed_at_requests_merges_once() {
     let hall = Hall::new();
     let tickets = Tickets::in_hall(&hall);
     let mut landed = 0;
@@ -265,7 +265,7 @@ fn on_tangled_1_0_a_merge_that_is_killed_at_any_request_is_made_once() {
 }
 
 #[test]
-fn on_tangled_1_0_a_merge_that_is_killed_at_any_call_of_git_is_made_once() {
+fn tangled_1_0_merge_killed_at_git_merges_once() {
     let hall = Hall::new();
     let tickets = Tickets::in_hall(&hall);
     let mut landed = 0;
@@ -291,9 +291,9 @@ fn on_tangled_1_0_a_merge_that_is_killed_at_any_call_of_git_is_made_once() {
     assert!(landed > 0, "never killed between the push and its record");
 }
 
-/// The push goes on without the program that began it.
+/// The push continues without the killed program.
 #[test]
-fn on_tangled_1_0_a_merge_that_is_killed_in_its_push_is_made_once() {
+fn tangled_1_0_merge_killed_in_push_merges_once() {
     for hook in ["pre-receive", "post-receive"] {
         let hall = Hall::new();
         let tickets = Tickets::in_hall(&hall);

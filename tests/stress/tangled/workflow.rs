@@ -10,7 +10,7 @@ use super::hall::Hall;
 const CLAIMERS: usize = 20;
 const APPLY: &str = "com.atproto.repo.applyWrites";
 
-/// A program that has claimed, and what it said.
+/// A program that has claimed, and its output.
 struct Claimed {
     holder: String,
     id: String,
@@ -52,7 +52,7 @@ impl Board {
         on(&self.hall, &args).output()
     }
 
-    /// Claims by many at once: those that were told that they hold it, and what the others were told.
+    /// Concurrent claims: the winners, as told, and the outputs of the others.
     fn race(&self, count: usize) -> (Vec<Claimed>, Vec<Output>) {
         let name = |n: usize| format!("agent-{n:02}");
         let ended: Vec<Output> = thread::scope(|scope| {
@@ -76,8 +76,8 @@ impl Board {
         (won, lost)
     }
 
-    /// The one that keeps the issue: the others are refused from now on, and somebody was told of
-    /// each race.
+    /// Id of the lasting claim: other claims are refused from now on, and some output reported each
+    /// race.
     fn keeps(&self, won: &[Claimed], lost: &[Output]) -> String {
         let holds = |c: &&Claimed| self.heartbeat(&c.id).code == Some(0);
         let kept: Vec<&Claimed> = won.iter().filter(holds).collect();
@@ -105,7 +105,7 @@ fn on(hall: &Hall, args: &[&str]) -> Run {
 }
 
 #[test]
-fn one_of_twenty_processes_keeps_a_claim_on_tangled() {
+fn tangled_claim_race_has_a_single_winner() {
     let board = Board::new();
     let (won, lost) = board.race(CLAIMERS);
     assert_eq!(won.len() + lost.len(), CLAIMERS);
@@ -134,7 +134,7 @@ fn killed_claimer_on_tangled_leaves_the_issue_to_one() {
 }
 
 #[test]
-fn lost_answers_of_a_claim_on_tangled_leave_one_holder() {
+fn lost_claim_answers_on_tangled_leave_one_holder() {
     // The claim, and the move of its issue.
     for skip in 0..2 {
         let board = Board::new();

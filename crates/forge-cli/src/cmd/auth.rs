@@ -185,7 +185,7 @@ pub async fn run(ctx: &Ctx, args: &AuthArgs) -> Result<Exit> {
         AuthCommand::Switch(args) => {
             let host = host(&args.host);
             let name = accounts.switch(&host, args.account.as_deref())?;
-            ctx.ui.success(&format!("{host} is used as {name}"));
+            ctx.ui.success(&format!("switched to {name} at {host}"));
             Ok(Exit::Ok)
         }
         AuthCommand::Status(args) => status(ctx, forges, args).await,
@@ -204,7 +204,10 @@ async fn login(ctx: &Ctx, forges: &Forges, host: &str, args: &LoginArgs) -> Resu
     let asks = ctx.ui.can_prompt() && !args.with_token;
     let account = match &args.account {
         Some(account) => account.clone(),
-        None if asks => prompt::line(label(AccountShape::account, "Account"), "")?,
+        None if asks => {
+            let what = label(AccountShape::account, "Account");
+            prompt::line(&text::one_line(&format!("{what} at {host}")), "")?
+        }
         None => {
             return Err(Error::invalid("account", "no account is named")
                 .with_hint("pass --account with the login, or on tangled the handle"));
@@ -311,26 +314,41 @@ fn secret_from_stdin() -> Result<String> {
 async fn status(ctx: &Ctx, forges: &Forges, args: &AuthStatusArgs) -> Result<Exit> {
     let selection = Selection::from_args(&args.json.or_all(FIELDS.iter().map(|f| f.name)), FIELDS)?;
     let mut lines = forges.accounts().status()?;
-    if let Some(host) = &args.host {
-        let host = Hosts::normalise(host)?;
-        lines.retain(|line| line.host == host);
-    }
+    let host = match &args.host {
+        Some(host) => {
+            let host = Hosts::normalise(host)?;
+            lines.retain(|line| line.host == host);
+            host
+        }
+        None => forges.hosts().default_host().to_owned(),
+    };
     lines.retain(|line| line.active || !args.active);
     if let Some(selection) = selection {
         selection.print(&ctx.ui, &selection.array(&lines))?;
         return Ok(Exit::Ok);
     }
-    if lines.is_empty() {
+    let of_gh = match lines.iter().any(|line| line.host == host) {
+        true => None,
+        false => login_of_gh(ctx, forges, &host).await,
+    };
+    if lines.is_empty() && of_gh.is_none() {
         let at = args.host.as_deref().unwrap_or("any host");
         return Err(
             Error::not_found(Noun::Account, format!("you are not logged in to {at}")).with_hint(
-                Hint::new("log in; a local repository needs no account")
+                Hint::new("log in (a local repository needs no account)")
                     .with_action(Action::new(Call::Login)),
             ),
         );
     }
     let answers = join_all(lines.iter().map(|line| ask_host(ctx, forges, line))).await;
     let palette = ctx.ui.palette();
+    if let Some((kind, viewer)) = of_gh {
+        ctx.ui.line(&palette.bold(&text::one_line(&host)))?;
+        let rest = format!("{} ({kind}, used) from gh", viewer.login);
+        let mark = palette.green("✓");
+        ctx.ui
+            .line(&format!("  {mark} {}", text::one_line(&rest)))?;
+    }
     let mut exit = Exit::Ok;
     let mut before = "";
     for (line, answer) in lines.iter().zip(&answers) {
@@ -367,14 +385,30 @@ async fn ask_host(ctx: &Ctx, forges: &Forges, line: &AccountStatus) -> Option<Re
     if !line.active {
         return None;
     }
+    viewer(ctx, forges, &line.kind, &line.host, line.account.as_deref()).await
+}
+
+/// The account of gh's own login at `host`, which counts where forge has none.
+async fn login_of_gh(ctx: &Ctx, forges: &Forges, host: &str) -> Option<(ForgeKind, Actor)> {
+    let kind = forges.hosts().kind_of(host)?;
+    let answer = viewer(ctx, forges, &kind, host, None).await?;
+    Some((kind, answer.ok()?))
+}
+
+async fn viewer(
+    ctx: &Ctx,
+    forges: &Forges,
+    kind: &ForgeKind,
+    host: &str,
+    account: Option<&str>,
+) -> Option<Result<Actor>> {
     // The identity does not depend on the repository.
-    let name = || "viewer".to_owned();
     let id = RepoId {
-        kind: line.kind.clone(),
-        host: line.host.clone(),
+        kind: kind.clone(),
+        host: host.to_owned(),
         path: RepoPath::Named {
-            owner: line.account.clone().unwrap_or_else(name),
-            name: name(),
+            owner: account.unwrap_or("viewer").to_owned(),
+            name: "viewer".to_owned(),
         },
     };
     let repo = forges.open(&id, ctx.policy().ok()?).await.ok()?;

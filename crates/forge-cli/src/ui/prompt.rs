@@ -1,6 +1,7 @@
 //! Questions on a terminal.
 
 use std::{
+    fmt,
     future::{Future as _, poll_fn},
     io::{BufRead as _, Write as _, stderr, stdin},
     pin::pin,
@@ -9,7 +10,10 @@ use std::{
     thread,
 };
 
-use dialoguer::{Confirm, Input, MultiSelect, Select, theme::ColorfulTheme};
+use dialoguer::{
+    Confirm, Input, MultiSelect, Select,
+    theme::{ColorfulTheme, Theme},
+};
 use forge_core::{Error, ErrorKind, Result};
 
 use super::io_error;
@@ -113,13 +117,49 @@ pub fn choose_from(question: &str, items: &[&str], default: usize) -> Result<usi
         .ok_or_else(cancelled)
 }
 
+/// The theme of a choice of several, with a cursor before its row: colour alone would mark the row,
+/// and not every terminal has colour.
+struct WithCursor(ColorfulTheme);
+
+impl Theme for WithCursor {
+    fn format_multi_select_prompt(&self, f: &mut dyn fmt::Write, prompt: &str) -> fmt::Result {
+        self.0.format_multi_select_prompt(f, prompt)
+    }
+
+    fn format_multi_select_prompt_selection(
+        &self,
+        f: &mut dyn fmt::Write,
+        prompt: &str,
+        selections: &[&str],
+    ) -> fmt::Result {
+        self.0
+            .format_multi_select_prompt_selection(f, prompt, selections)
+    }
+
+    fn format_multi_select_prompt_item(
+        &self,
+        f: &mut dyn fmt::Write,
+        text: &str,
+        checked: bool,
+        active: bool,
+    ) -> fmt::Result {
+        let cursor = match active {
+            true => &self.0.active_item_prefix,
+            false => &self.0.inactive_item_prefix,
+        };
+        write!(f, "{cursor} ")?;
+        self.0
+            .format_multi_select_prompt_item(f, text, checked, active)
+    }
+}
+
 /// Asks for any of several items, each with its preselection; returns the chosen positions.
 ///
 /// # Errors
 /// As [`choose`].
 pub fn choose_many(question: &str, items: &[(&str, bool)]) -> Result<Vec<usize>> {
     interruptible();
-    MultiSelect::with_theme(&ColorfulTheme::default())
+    MultiSelect::with_theme(&WithCursor(ColorfulTheme::default()))
         .with_prompt(format!("{question} (space to select, enter to go on)"))
         .items_checked(items.iter().copied())
         .interact_opt()

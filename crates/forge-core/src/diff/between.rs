@@ -1,18 +1,18 @@
-//! What changed from one version of a series of changes to another.
+//! Compares two versions of a series of changes.
 
 use std::collections::BTreeMap;
 
 use crate::{Warning, model::ChangedCommit, text::one_line};
 
-/// What a newer diff has that an older one has not in the same way.
+/// The differences of a newer diff from an older one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Between {
-    /// The files whose changes are not the same, each with all of its newer changes.
+    /// The files whose changes differ, each with all of its newer changes.
     pub diff: Vec<u8>,
-    /// The files that only the older one changes, as they are named in it.
+    /// The names of files that only the older diff changes.
     pub gone: Vec<String>,
-    /// The files left out although the base has another content of them: their changed lines are the
-    /// same, maybe at another place.
+    /// Files left out although their base content differs: the changed lines are the same, possibly
+    /// at another position.
     pub unplaced: Vec<String>,
 }
 
@@ -30,8 +30,8 @@ impl Between {
     }
 }
 
-/// Compares two diffs file by file. Where the base has the same content of a file, the places of its
-/// changes are compared, too.
+/// Compares two diffs file by file. Positions of changes count only where the base content of a
+/// file is the same.
 #[must_use]
 pub fn between(old: &[u8], new: &[u8]) -> Between {
     let before = sections(old);
@@ -52,8 +52,8 @@ pub fn between(old: &[u8], new: &[u8]) -> Between {
     found
 }
 
-/// The parts of a diff about each file, by their first line. A file that several commits change has a
-/// part of each.
+/// The sections of a diff by their first line. A file that several commits change has several
+/// sections.
 fn sections(diff: &[u8]) -> BTreeMap<&[u8], Vec<&[u8]>> {
     let mut starts = Vec::new();
     let mut at = 0;
@@ -74,7 +74,7 @@ fn sections(diff: &[u8]) -> BTreeMap<&[u8], Vec<&[u8]>> {
 
 enum Likeness {
     Same,
-    /// The same lines in another content of the base.
+    /// Same changed lines on a different base content.
     Unplaced,
     Changed,
 }
@@ -84,7 +84,7 @@ fn compare_sections(old: &[&[u8]], new: &[&[u8]]) -> Likeness {
         return Likeness::Changed;
     }
     let same_base = match (base_content(old), base_content(new)) {
-        // Ids are cut to different lengths.
+        // Git abbreviates ids to different lengths.
         (Some(old), Some(new)) => old.starts_with(new) || new.starts_with(old),
         (old, new) => old == new,
     };
@@ -102,8 +102,8 @@ fn lines<'a>(parts: &'a [&'a [u8]]) -> impl Iterator<Item = &'a [u8]> {
     parts.iter().flat_map(lines)
 }
 
-/// The lines of a file without ids of blobs and numbers of lines, which change when the base moves. Of
-/// a binary file that is not shown the ids are all that tells one content from another.
+/// The lines of a file without blob ids and line numbers, which change when the base moves. For a
+/// binary file without shown content the ids are kept: nothing else tells contents apart.
 fn essence<'a>(parts: &'a [&'a [u8]]) -> impl Iterator<Item = &'a [u8]> {
     let is_hidden = lines(parts).any(|line| line.starts_with(b"Binary files "));
     lines(parts).map(move |line| {
@@ -121,7 +121,7 @@ fn places<'a>(parts: &'a [&'a [u8]]) -> impl Iterator<Item = &'a [u8]> {
     lines(parts).filter(|line| line.starts_with(b"@@ "))
 }
 
-/// The id of the content that a file has before its first change: `1a2b3c` of `index 1a2b3c..4d5e6f`.
+/// Blob id of a file before its first change: `1a2b3c` of `index 1a2b3c..4d5e6f`.
 fn base_content<'a>(parts: &'a [&'a [u8]]) -> Option<&'a [u8]> {
     let ids = lines(parts).find_map(|line| line.strip_prefix(b"index "))?;
     ids.split(|b| *b == b'.').next()
@@ -135,19 +135,19 @@ fn name(first: &[u8]) -> String {
     one_line(name).into_owned()
 }
 
-/// A commit of a series, to be found again in another version of the series.
+/// A commit of a series, comparable with commits of another version of the series.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SeriesCommit {
     /// Full object id, hex.
     pub oid: String,
     /// First line of the message.
     pub headline: String,
-    /// What makes it the same commit in both versions, such as [`changed_lines`] of its diff.
+    /// Value equal for the same commit in both versions, such as [`changed_lines`] of its diff.
     pub essence: Vec<u8>,
 }
 
-/// The lines of a diff that name files and change them: without context, line numbers, and the ids of
-/// blobs whose lines are shown.
+/// The lines of a diff that name files or change them: without context, line numbers, and the ids
+/// of blobs whose lines are shown.
 #[must_use]
 pub fn changed_lines(diff: &[u8]) -> Vec<u8> {
     let lines = diff.split_inclusive(|b| *b == b'\n');
@@ -159,9 +159,9 @@ pub fn changed_lines(diff: &[u8]) -> Vec<u8> {
     lines.filter(is_kept).flatten().copied().collect()
 }
 
-/// The commits that are not in both versions of a series: of those with the same essence nothing is
-/// told, one with the same headline has changed, others are dropped or new. New ones stand in their
-/// order, dropped ones come last.
+/// The commits that differ between two versions of a series. Commits with equal essence are left
+/// out, equal headlines make a changed commit, the rest are dropped or new. New commits come in
+/// their order, dropped ones last.
 #[must_use]
 pub fn changed_commits(old: &[SeriesCommit], new: &[SeriesCommit]) -> Vec<ChangedCommit> {
     let mut left: Vec<&SeriesCommit> = old.iter().collect();
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn between_names_what_is_gone_or_unplaced() {
+    fn between_names_gone_and_unplaced_files() {
         let old =
             file("a", "1..2", 1, "one") + &file("b", "3..4", 1, "two") + &file("c", "5..6", 1, "x");
         let new =
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn between_moved_change_in_same_base_is_shown() {
-        // The id of the same content may be cut to another length.
+        // Git abbreviates the id of the same content to different lengths.
         for base in ["1a2b", "1a2b3c"] {
             let old = file("a", "1a2b3c..2", 1, "one");
             let moved = file("a", &format!("{base}..3"), 9, "one");
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_binary_file_that_was_replaced_is_shown() {
+    fn replaced_binary_file_is_shown() {
         let binary = |name: &str, index: &str| {
             format!(
                 "diff --git a/{name} b/{name}\nindex {index} 100644\nBinary files a/{name} and b/{name} differ\n"
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn series_that_was_rebased_has_no_changed_commits() {
+    fn rebased_series_has_no_changed_commits() {
         let old = [commit("1", "one", "+a"), commit("2", "two", "+b")];
         let new = [commit("8", "one", "+a"), commit("9", "two!", "+b")];
         assert_eq!(changed_commits(&old, &new), []);
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn changed_lines_leave_out_what_a_rebase_moves() {
+    fn changed_lines_ignore_positions_and_ids() {
         let old = file("a", "1..2", 1, "one");
         let new = file("a", "7..8", 9, "one");
         assert_eq!(changed_lines(old.as_bytes()), changed_lines(new.as_bytes()));

@@ -4,26 +4,26 @@ use super::{
 };
 use crate::model::FileStatus;
 
-/// What the header of a file tells.
+/// The parsed header of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileHeader {
-    /// The path at the base; `None` where the file is added.
+    /// Path at the base; `None` for an added file.
     pub old_path: Option<String>,
-    /// The path at the head; `None` where the file is deleted.
+    /// Path at the head; `None` for a deleted file.
     pub new_path: Option<String>,
-    /// How the file is changed.
+    /// Kind of change.
     pub status: FileStatus,
-    /// The mode at the base, where the header tells it.
+    /// File mode at the base, if the header states it.
     pub old_mode: Option<u32>,
-    /// The mode at the head, where the header tells it.
+    /// File mode at the head, if the header states it.
     pub new_mode: Option<u32>,
-    /// How much of a renamed or copied file stayed the same, in percent.
+    /// Similarity of a renamed or copied file, in percent.
     pub similarity: Option<u8>,
-    /// The file is binary: its lines are not in the diff, its content perhaps.
+    /// The file is binary: the diff has no lines of it, but possibly its content.
     pub binary: bool,
-    /// The file is text whose lines are left out.
+    /// The file is text, but its lines are omitted.
     pub lines_left_out: bool,
-    /// The names of the first line, where nothing else names the file.
+    /// Names from the first line, a fallback for when no other line names the file.
     names: String,
 }
 
@@ -44,12 +44,12 @@ impl Default for FileHeader {
 }
 
 impl FileHeader {
-    /// Reads the lines from `diff --git` to the first hunk.
+    /// Parses the lines from `diff --git` to the first hunk.
     #[must_use]
     pub fn parse(header: &[u8]) -> Self {
         let mut file = Self::default();
         let mut names: &[u8] = &[];
-        // A rename is named by its own lines.
+        // Renames and copies name their paths on lines of their own.
         let (mut old_name, mut new_name) = (None, None);
         let mut reader = LineReader::default();
         for line in header.split_inclusive(|b| *b == b'\n') {
@@ -85,14 +85,14 @@ impl FileHeader {
         file
     }
 
-    /// The path at the head; at the base where the file is deleted.
+    /// Path at the head, or at the base for a deleted file.
     #[must_use]
     pub fn path(&self) -> &str {
         let path = self.new_path.as_ref().or(self.old_path.as_ref());
         path.unwrap_or(&self.names)
     }
 
-    /// The path at the base, where the file is renamed or copied.
+    /// Path at the base of a renamed or copied file.
     #[must_use]
     pub fn previous_path(&self) -> Option<&str> {
         match self.status {
@@ -134,7 +134,7 @@ impl FileHeader {
                 self.similarity = text.strip_suffix('%').and_then(|n| n.parse().ok());
             }
             HeaderKey::Index => {
-                // With a mode only where both sides have it.
+                // The `index` line has a mode only if both sides have the same.
                 let modes = value.iter().position(|b| *b == b' ');
                 if let Some(both) = modes.and_then(|at| mode(value.get(at + 1..)?)) {
                     (self.old_mode, self.new_mode) = (Some(both), Some(both));
@@ -147,7 +147,7 @@ impl FileHeader {
     }
 }
 
-/// The path of a `---` or `+++` line; `None` for a side that has no file.
+/// The path of a `---` or `+++` line; `None` for a side without the file.
 fn side(name: &[u8], prefix: &str) -> Option<String> {
     let name = unquote_path(name);
     if name == "/dev/null" {

@@ -1,40 +1,40 @@
-/// What a line of a diff is.
+/// Meaning of one line of a diff.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DiffLine<'a> {
-    /// `diff --git a/x b/x`: a file begins. The value is both names, as they are written.
+    /// `diff --git a/x b/x`: the start of a file. The value is both names as written.
     File(&'a [u8]),
-    /// `diff --cc x` or `diff --combined x`: a file of a merge, which is not read further.
+    /// `diff --cc x` or `diff --combined x`: a file of a merge; its lines are not parsed.
     Combined(&'a [u8]),
     /// A line of a file's header (git-diff(1), "extended header lines").
     Header(HeaderKey, &'a [u8]),
-    /// `@@ -1,2 +1,3 @@ fn main`: a hunk begins.
+    /// `@@ -1,2 +1,3 @@ fn main`: the start of a hunk.
     Hunk(HunkHeader<'a>),
-    /// A line of both sides, with its numbers.
+    /// A line of both sides.
     Context {
-        /// Its number in the old file, from 1.
+        /// Line number in the old file, from 1.
         old: u64,
-        /// Its number in the new file, from 1.
+        /// Line number in the new file, from 1.
         new: u64,
     },
     /// A line of the new side.
     Added {
-        /// Its number in the new file, from 1.
+        /// Line number in the new file, from 1.
         new: u64,
     },
     /// A line of the old side.
     Removed {
-        /// Its number in the old file, from 1.
+        /// Line number in the old file, from 1.
         old: u64,
     },
-    /// `\ No newline at end of file`, of the line above.
+    /// `\ No newline at end of file`, about the line above.
     NoNewline,
-    /// Content that is not in lines: of a binary patch or a combined diff.
+    /// Content without lines: a binary patch or a combined diff.
     Opaque,
-    /// No part of a diff, such as the message of a mail.
+    /// Not part of a diff, such as the message of a mail.
     Other,
 }
 
-/// What a line of a file's header tells. The value of the line is what follows.
+/// Key of a header line. The value is the rest of the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeaderKey {
     /// `old mode 100644`
@@ -65,9 +65,9 @@ pub enum HeaderKey {
     NewName,
     /// `Binary files a/x and b/x differ`
     BinaryFiles,
-    /// `GIT binary patch`: the lines that follow are opaque.
+    /// `GIT binary patch`: the following lines are opaque.
     BinaryPatch,
-    /// `Files a/x and b/x differ`: text whose lines are left out, as diff(1) says it.
+    /// `Files a/x and b/x differ`: text with its lines omitted, as diff(1) writes it.
     LinesLeftOut,
 }
 
@@ -90,23 +90,23 @@ const HEADERS: [(&[u8], HeaderKey); 16] = [
     (b"Files ", HeaderKey::LinesLeftOut),
 ];
 
-/// Where a hunk stands in both files.
+/// Position of a hunk in both files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HunkHeader<'a> {
-    /// Its first line in the old file; the line before it where it has none there.
+    /// First line in the old file; for an empty range, the line before it.
     pub old_start: u64,
-    /// How many lines of the old file it has.
+    /// Number of lines of the old file.
     pub old_count: u64,
-    /// Its first line in the new file; the line before it where it has none there.
+    /// First line in the new file; for an empty range, the line before it.
     pub new_start: u64,
-    /// How many lines of the new file it has.
+    /// Number of lines of the new file.
     pub new_count: u64,
-    /// The heading behind the second `@@`, such as the function.
+    /// Heading after the second `@@`, such as the function.
     pub section: &'a [u8],
 }
 
 impl<'a> HunkHeader<'a> {
-    /// Reads `@@ -1,2 +3,4 @@ section`; a count of 1 may be left out.
+    /// Parses `@@ -1,2 +3,4 @@ section`; a count of 1 may be omitted.
     fn parse(line: &'a [u8]) -> Option<Self> {
         let (old_start, old_count, rest) = range(line.strip_prefix(b"@@ -")?)?;
         let (new_start, new_count, rest) = range(rest.strip_prefix(b" +")?)?;
@@ -121,7 +121,7 @@ impl<'a> HunkHeader<'a> {
     }
 }
 
-/// `12,3…` as a first line, a count, and what follows.
+/// Parses `12,3…` into first line, count and remaining text.
 fn range(text: &[u8]) -> Option<(u64, u64, &[u8])> {
     let (start, rest) = number(text)?;
     match rest.strip_prefix(b",") {
@@ -137,26 +137,26 @@ fn number(text: &[u8]) -> Option<(u64, &[u8])> {
     Some((number, rest))
 }
 
-/// Tells what each line of a diff is.
+/// Classifies each line of a diff.
 ///
-/// The lines of a hunk are counted, so that content that looks like a header is content. A line
-/// that begins with `diff --git` ends even a hunk that lacks lines: content never begins so.
+/// The lines of a hunk are counted, so content that looks like a header stays content. A line
+/// beginning with `diff --git` ends even an incomplete hunk: content lines never begin that way.
 #[derive(Clone, Debug, Default)]
 pub struct LineReader {
-    /// The number of the next line on each side.
+    /// Number of the next line on each side.
     old: u64,
     new: u64,
-    /// How many lines of the hunk are to come on each side.
+    /// Remaining lines of the hunk on each side.
     old_left: u64,
     new_left: u64,
-    /// The line before was content of a hunk.
+    /// The previous line was content of a hunk.
     in_content: bool,
-    /// What follows is not in lines, up to the next file.
+    /// The following lines are opaque, up to the next file.
     is_opaque: bool,
 }
 
 impl LineReader {
-    /// Reads the next line, with or without its line end.
+    /// Classifies the next line, with or without its line end.
     pub fn read<'a>(&mut self, line: &'a [u8]) -> DiffLine<'a> {
         if let Some(first) = self.file(line) {
             return first;
@@ -214,7 +214,7 @@ impl LineReader {
         let (is_old, is_new) = match line.first() {
             Some(b'-') => (true, false),
             Some(b'+') => (false, true),
-            // An empty line is an empty line of both sides without its blank.
+            // Mailers strip the blank of an empty context line.
             _ => (true, true),
         };
         self.old = old.saturating_add(u64::from(is_old));
@@ -234,8 +234,8 @@ fn without_end(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
 }
 
-/// The commit, full hex, that the first line of a mail of `git format-patch` names:
-/// `From <commit> Mon Sep 17 00:00:00 2001`.
+/// The full commit id in the first line of a `git format-patch` mail: `From <commit> Mon Sep 17
+/// 00:00:00 2001`.
 #[must_use]
 pub fn mail_commit(line: &[u8]) -> Option<&str> {
     let line = std::str::from_utf8(line).ok()?.strip_prefix("From ")?;

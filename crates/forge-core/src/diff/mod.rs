@@ -1,8 +1,8 @@
-//! Reads unified diffs as git writes them, line by line or file by file.
+//! Parses git's unified diffs, line by line or file by file.
 //!
-//! Every input has a reading: a line that git would not write is [`DiffLine::Other`], a path that is
-//! not UTF-8 has replacement characters, and a number that is too large makes its line an ordinary
-//! one. What is kept borrows the input, or is as long as the header of one file.
+//! Every input parses: a line that git would not write is [`DiffLine::Other`], a path that is not
+//! UTF-8 gets replacement characters, and a number that is too large makes its line an ordinary
+//! one. Results borrow the input, or are as long as the header of one file.
 
 mod between;
 mod header;
@@ -17,24 +17,24 @@ pub use path::{quote_path, shared_path, unquote_path};
 /// The changes of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileDiff<'a> {
-    /// What its header says.
+    /// The parsed header.
     pub header: FileHeader,
-    /// The bytes of its header: all that comes before the first hunk.
+    /// Raw bytes before the first hunk.
     pub head: &'a [u8],
-    /// Its hunks, in order; of a combined diff there are none.
+    /// Hunks in order; empty for a combined diff.
     pub hunks: Vec<Hunk<'a>>,
-    /// How many lines are added.
+    /// Number of added lines.
     pub additions: u64,
-    /// How many lines are removed.
+    /// Number of removed lines.
     pub deletions: u64,
 }
 
 /// A hunk of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hunk<'a> {
-    /// Its `@@` line, read.
+    /// The parsed `@@` line.
     pub header: HunkHeader<'a>,
-    /// Its bytes, from its `@@` line to the next hunk or file.
+    /// Raw bytes from the `@@` line to the next hunk or file.
     pub raw: &'a [u8],
 }
 

@@ -1,7 +1,7 @@
 use std::{borrow::Cow, fmt::Write as _};
 
-/// A path as git writes it: in quotes with escapes where it has control characters, quotes or
-/// backslashes. Other characters stay readable, as with `core.quotePath=false`.
+/// Quotes a path like git: control characters, quotes and backslashes make it a quoted string with
+/// escapes. Other characters stay readable, as with `core.quotePath=false`.
 #[must_use]
 pub fn quote_path(path: &str) -> Cow<'_, str> {
     let is_special = |c: char| c.is_control() || matches!(c, '"' | '\\');
@@ -28,8 +28,7 @@ pub fn quote_path(path: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// A path that git has written, without its quotes (`"a/\303\244"`), and without the tab that
-/// separates it from what may follow.
+/// Reverses git's quoting of a path (`"a/\303\244"`) and strips the tab that may end it.
 #[must_use]
 pub fn unquote_path(text: &[u8]) -> String {
     let text = text.split(|b| *b == b'\t').next().unwrap_or_default();
@@ -76,7 +75,7 @@ pub fn shared_path(names: &[u8]) -> Option<String> {
     (new.strip_prefix("b/") == Some(path)).then(|| path.to_owned())
 }
 
-/// Both names of a `diff --git` line, if they are of the same length.
+/// Splits a `diff --git` line into two names of equal length, if there are such.
 pub(super) fn halves(names: &[u8]) -> Option<(String, String)> {
     let half = names.len().checked_sub(1)? / 2;
     let (old, new) = (names.get(..half)?, names.get(half + 1..)?);

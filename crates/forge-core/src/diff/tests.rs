@@ -50,7 +50,7 @@ Files a/large and b/large differ
 ";
 
 #[test]
-fn files_of_every_kind_are_read() {
+fn every_kind_of_change_is_parsed() {
     let files = files(DIFF);
     let rows: Vec<_> = files
         .iter()
@@ -96,7 +96,7 @@ fn files_of_every_kind_are_read() {
 }
 
 #[test]
-fn lines_have_the_numbers_of_their_sides() {
+fn diff_lines_carry_line_numbers() {
     let mut reader = LineReader::default();
     let lines: Vec<_> = DIFF
         .split_inclusive(|b| *b == b'\n')
@@ -125,7 +125,7 @@ fn lines_have_the_numbers_of_their_sides() {
 }
 
 #[test]
-fn hunk_without_its_lines_ends_at_next_file() {
+fn incomplete_hunk_ends_at_next_file() {
     let diff = b"diff --git a/x b/x\n@@ -1,9 +1,9 @@\n-a\ndiff --git a/y b/y\n@@ -1 +1 @@\n+b\n";
     let rows: Vec<_> = files(diff)
         .iter()
@@ -163,7 +163,7 @@ fn paths_without_usual_names_are_shown() {
 }
 
 #[test]
-fn mail_separator_names_its_commit() {
+fn mail_separator_names_commit() {
     let oid = "a".repeat(40);
     let line = format!("From {oid} Mon Sep 17 00:00:00 2001\n");
     assert_eq!(mail_commit(line.as_bytes()), Some(oid.as_str()));
@@ -191,7 +191,7 @@ fn hostile() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn any_bytes_are_read_and_kept(diff in hostile()) {
+    fn arbitrary_bytes_are_parsed_and_kept(diff in hostile()) {
         let files = files(&diff);
         let raw: Vec<u8> = files
             .iter()
@@ -207,7 +207,7 @@ proptest! {
     }
 
     #[test]
-    fn quoted_path_reads_as_itself(path in "[a/\"\\\\\n\r\u{7}\u{9b}é0-7 ]{1,12}") {
+    fn quoted_path_round_trips(path in "[a/\"\\\\\n\r\u{7}\u{9b}é0-7 ]{1,12}") {
         prop_assert_eq!(unquote_path(quote_path(&path).as_bytes()), path);
     }
 }

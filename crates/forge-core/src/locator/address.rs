@@ -1,15 +1,15 @@
-//! `forge://` addresses: the URIs of the MCP server's resources, which are locators everywhere.
+//! `forge://` addresses: the URIs of MCP resources, accepted as locators everywhere.
 
 use percent_encoding::percent_decode_str;
 
 use super::{AtUri, PrKey, RepoId, RepoPath};
 
-/// A `forge://` address, split into the repository and the part of it.
+/// A `forge://` address, split into a repository and a part of it.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Address {
     /// The repository's locator.
     pub repo: String,
-    /// Which part of the repository.
+    /// The addressed part.
     pub part: Part,
 }
 
@@ -18,17 +18,17 @@ pub struct Address {
 pub enum Part {
     /// The repository itself.
     Repo,
-    /// Its branches.
+    /// The branches.
     Branches,
-    /// Its open pull requests.
+    /// The open pull requests.
     Open,
-    /// Its issues.
+    /// The issues.
     Issues,
     /// A pull request.
     Pull(PrKey),
     /// The diff of a pull request.
     Diff(PrKey),
-    /// A file of a pull request, by its path.
+    /// A changed file of a pull request, by path.
     File(PrKey, String),
     /// The links of a pull request.
     PullLinks(PrKey),
@@ -39,7 +39,7 @@ pub enum Part {
 }
 
 impl Part {
-    /// The key of the pull request or the issue, if the part belongs to one.
+    /// Key of the pull request or the issue that the part belongs to, if any.
     #[must_use]
     pub fn key(&self) -> Option<&PrKey> {
         match self {
@@ -57,7 +57,7 @@ impl Part {
 pub(super) const SCHEME: &str = "forge://";
 
 impl Address {
-    /// The address of a repository; a path is percent-encoded, as in a `file:` URL.
+    /// The address of a repository; its path is percent-encoded, as in a `file:` URL.
     #[must_use]
     pub fn of_repo(id: &RepoId) -> String {
         let locator = id.to_string();
@@ -84,7 +84,7 @@ impl Address {
 }
 
 fn split(rest: &str) -> (&str, Part) {
-    // The path of a file can hold anything, so the first place that fits counts.
+    // A file's path can contain anything, so the first match counts.
     for (at, _) in rest.match_indices('/') {
         let Some((repo, behind)) = rest.split_at_checked(at) else {
             continue;
@@ -119,7 +119,7 @@ fn of_pull(behind: &str) -> Option<Part> {
         "" => Part::Pull(key),
         "diff" => Part::Diff(key),
         "links" => Part::PullLinks(key),
-        // Templates encode what a URI cannot hold: blanks, letters beyond ASCII, '%'.
+        // URI templates encode what a URI cannot hold: blanks, non-ASCII letters, '%'.
         _ => match what.strip_prefix("files/").filter(|p| !p.is_empty()) {
             Some(path) => Part::File(key, percent_decode_str(path).decode_utf8().ok()?.into()),
             None => return None,
@@ -136,8 +136,8 @@ fn of_issue(behind: &str) -> Option<Part> {
     }
 }
 
-/// A number, or an at-uri as it is or with its `/` and `:` encoded, as templates do it; and what is
-/// behind it.
+/// Splits off a number or an at-uri, whose `/` and `:` may be percent-encoded, as URI templates do.
+/// Returns the rest, too.
 fn key(text: &str) -> Option<(PrKey, &str)> {
     if text.starts_with("at://") {
         let end = text

@@ -1,21 +1,21 @@
-//! DIDs, handles and at-uris, after the atproto specification.
+//! DIDs, handles and at-uris, as the atproto specification defines them.
 
 use super::{AtUri, Hosts, Locator, ParseLocatorError, RepoId, RepoPath, error::shown};
 use crate::locator::ForgeKind;
 
-/// What the records of a collection are, for a locator that names one by at-uri.
+/// Kind of record in a collection, for locators that are at-uris.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RecordKind {
     /// Repositories: the record or its account is the repository.
     Repo,
-    /// What a repository says of itself: the record `self` is in the account of the repository.
+    /// Settings of a repository: the record `self` in the repository's account.
     Manifest,
     /// Pull requests, issues, or both.
     Ticket,
 }
 
-/// The collections that everybody has. A ticket is a pull request or an issue.
+/// The collections known without configuration. A ticket is a pull request or an issue.
 const USUAL: [(&str, RecordKind); 6] = [
     ("sh.tangled.repo", RecordKind::Repo),
     ("org.tangled.repo.declaration", RecordKind::Repo),
@@ -25,7 +25,7 @@ const USUAL: [(&str, RecordKind); 6] = [
     ("org.tangled.track.ticket", RecordKind::Ticket),
 ];
 
-/// What a collection that everybody has holds.
+/// Record kind of a collection known without configuration.
 pub(super) fn usual(collection: &str) -> Option<RecordKind> {
     let found = USUAL.iter().find(|(name, _)| *name == collection);
     found.map(|(_, kind)| *kind)
@@ -74,7 +74,7 @@ impl AtUri {
     }
 }
 
-/// What an at-uri names; `hosts` knows the collections.
+/// The locator for an at-uri; `hosts` knows further collections.
 pub(super) fn locator(text: &str, hosts: &Hosts) -> Result<Locator, ParseLocatorError> {
     let uri = AtUri::parse(text)?;
     match hosts.records_of(&uri.collection) {
@@ -91,7 +91,7 @@ pub(super) fn locator(text: &str, hosts: &Hosts) -> Result<Locator, ParseLocator
     }
 }
 
-/// A tangled repository that is known without a host.
+/// A tangled repository whose host is unknown.
 pub(super) fn repo(path: RepoPath) -> RepoId {
     RepoId {
         kind: ForgeKind::TANGLED,
@@ -100,7 +100,7 @@ pub(super) fn repo(path: RepoPath) -> RepoId {
     }
 }
 
-/// Checks a DID. Its case is kept: DIDs are compared byte for byte.
+/// Checks a DID. Case is kept: DIDs are compared byte for byte.
 pub(super) fn did(text: &str) -> Result<String, ParseLocatorError> {
     let refuse = |why| ParseLocatorError::InvalidAtproto {
         what: "DID",

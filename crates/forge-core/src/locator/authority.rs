@@ -1,4 +1,4 @@
-//! The host part of a URL, of `HOST/owner/repo` and of the scp form.
+//! Parses hosts: in URLs, in `HOST/owner/repo` and in the scp form.
 
 use std::{
     fmt,
@@ -7,7 +7,7 @@ use std::{
 
 use super::{ParseLocatorError, error::shown};
 
-/// A host in lower case and the port that was written.
+/// A host in lower case, and the port if one was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Host {
     pub(super) name: String,
@@ -35,7 +35,7 @@ pub(super) fn host(text: &str) -> Result<Host, ParseLocatorError> {
             .split_once(']')
             .ok_or_else(|| refuse("the ']' is missing"))?;
         let addr: Ipv6Addr = v6.parse().map_err(|_| refuse("this is no IPv6 address"))?;
-        // One spelling only: an embedded IPv4 address is written differently by every library.
+        // Embedded IPv4 addresses are refused: libraries spell them differently.
         if addr.to_ipv4().is_some() && !addr.is_loopback() && !addr.is_unspecified() {
             return Err(refuse("write an embedded IPv4 address as IPv4"));
         }
@@ -57,7 +57,7 @@ pub(super) fn host(text: &str) -> Result<Host, ParseLocatorError> {
         })?;
         (name, port)
     };
-    // What stands where the port should be may be a password, so it is not repeated.
+    // The text in place of the port may be a password, so messages do not repeat it.
     let refuse = |why| ParseLocatorError::InvalidHost {
         host: shown(&name),
         why,
@@ -74,8 +74,8 @@ pub(super) fn host(text: &str) -> Result<Host, ParseLocatorError> {
     Ok(Host { name, port })
 }
 
-/// A DNS name or an IPv4 address, in lower case. Nothing that two parsers could read differently
-/// passes: no percent-encoding, no Unicode (and so no look-alike letters), no shorthand address.
+/// Checks a lowercase DNS name or an IPv4 address. Anything that two parsers could read differently
+/// is refused: percent-encoding, Unicode (and so look-alike letters), shorthand addresses.
 fn check_name(name: &str) -> Result<(), &'static str> {
     if name.is_empty() {
         return Err("it is empty");
@@ -99,7 +99,7 @@ fn check_name(name: &str) -> Result<(), &'static str> {
         if label.len() > 63 {
             return Err("it has a label of more than 63 letters");
         }
-        // A leading `-` could be taken for an option by ssh.
+        // ssh could take a leading `-` for an option.
         if label.starts_with('-') || label.ends_with('-') {
             return Err("a label begins or ends with '-'");
         }
@@ -115,7 +115,7 @@ fn check_name(name: &str) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Whether a word was probably meant as a host: a dot, a port, or an address.
+/// Whether a word was probably meant as a host: it has a dot or a port, or is an address.
 pub(super) fn looks_like_host(word: &str) -> bool {
     word.contains(['.', ':']) || word == "localhost" || word.parse::<IpAddr>().is_ok()
 }

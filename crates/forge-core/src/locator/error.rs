@@ -1,28 +1,28 @@
 use super::ForgeKind;
 use crate::{Action, Call, Error, Hint, Op, Param};
 
-/// What [`ParseLocatorError::NotAPullRequest`] calls an issue.
+/// Name of an issue in [`ParseLocatorError::NotAPullRequest`].
 pub(super) const AN_ISSUE: &str = "an issue";
 
-/// Why a text is not a locator.
+/// Reason why a text is not a locator.
 ///
-/// What a message repeats of the input is short, has its control and invisible characters
-/// escaped, and never holds credentials.
+/// Input repeated in a message is shortened, has control and invisible characters escaped, and
+/// never contains credentials.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParseLocatorError {
-    /// There is nothing to parse.
+    /// The input is empty.
     #[error("the locator is empty")]
     Empty,
-    /// The text is longer than any locator.
+    /// The input is longer than any locator.
     #[error("the locator has {length} bytes, more than the {max} that are read")]
     TooLong {
-        /// Its length in bytes.
+        /// Length in bytes.
         length: usize,
         /// The cap in bytes.
         max: usize,
     },
-    /// None of the forms fits.
+    /// The input has none of the known forms.
     #[error(
         "invalid repo format: '{input}'. expected 'owner/repo', 'HOST/owner/repo', an https URL, \
          a git remote, 'gh:owner/repo', 'tangled:handle/repo', 'did:…', 'at://…', or a path \
@@ -31,10 +31,10 @@ pub enum ParseLocatorError {
     InvalidRepo {
         /// The input, safe to show.
         input: String,
-        /// Empty, or ` (…)` with what is wrong.
+        /// Empty, or ` (…)` with the reason.
         why: String,
     },
-    /// A URL's scheme is none that names a repository.
+    /// The scheme of a URL names no repository.
     #[error("the scheme '{scheme}' does not name a repository")]
     UnsupportedScheme {
         /// The scheme, safe to show.
@@ -45,31 +45,31 @@ pub enum ParseLocatorError {
     InvalidHost {
         /// The host, safe to show.
         host: String,
-        /// What is wrong with it.
+        /// The reason.
         why: &'static str,
     },
-    /// Nobody said which forge runs at this host.
+    /// The kind of forge at this host is unknown.
     #[error("no forge is known at the host '{host}'")]
     UnknownHost {
-        /// The host, with its port where it is not the default one.
+        /// The host, with a non-default port.
         host: String,
     },
-    /// A prefix says one forge, and the host is known to be another.
+    /// A prefix names one forge, but the host is known to be another.
     #[error("'{host}' is a {known} host, not {asked}")]
     WrongKind {
         /// The host.
         host: String,
-        /// What it is.
+        /// The known kind of forge.
         known: ForgeKind,
-        /// What the input says.
+        /// The kind named in the input.
         asked: ForgeKind,
     },
-    /// A `file:` URL that names another machine, or has a query.
+    /// A `file:` URL with another machine or a query.
     #[error("'{input}' is not a usable file URL: {why}")]
     InvalidFileUrl {
         /// The input, safe to show.
         input: String,
-        /// What is wrong with it.
+        /// The reason.
         why: &'static str,
     },
     /// A path that no file system could hold, or whose percent-encoding is broken.
@@ -77,7 +77,7 @@ pub enum ParseLocatorError {
     InvalidPath {
         /// The input, safe to show.
         input: String,
-        /// What is wrong with it.
+        /// The reason.
         why: &'static str,
     },
     /// A DID or an at-uri that does not follow the atproto syntax.
@@ -87,10 +87,10 @@ pub enum ParseLocatorError {
         what: &'static str,
         /// The input, safe to show.
         input: String,
-        /// What is wrong with it.
+        /// The reason.
         why: &'static str,
     },
-    /// An at-uri of a record that is no repository, pull request or issue.
+    /// The at-uri of a record that is not a repository, pull request or issue.
     #[error("a record of '{collection}' is no repository, pull request or issue")]
     UnsupportedRecord {
         /// The record's collection.
@@ -102,7 +102,7 @@ pub enum ParseLocatorError {
         /// The number, safe to show.
         number: String,
     },
-    /// The text names two things, such as an issue's URL with `#7` behind it.
+    /// The input names two things, such as an issue's URL followed by `#7`.
     #[error("'{input}' names two things at once")]
     TwoTargets {
         /// The input, safe to show.
@@ -113,10 +113,10 @@ pub enum ParseLocatorError {
     InvalidBranch {
         /// The branch, safe to show.
         branch: String,
-        /// What is wrong with it.
+        /// The reason.
         why: &'static str,
     },
-    /// A repository or an issue where a pull request is asked for.
+    /// A repository or an issue where a pull request is required.
     #[error("'{input}' names {what}, not a pull request")]
     NotAPullRequest {
         /// The input, safe to show.
@@ -127,7 +127,7 @@ pub enum ParseLocatorError {
 }
 
 impl ParseLocatorError {
-    /// What to do next.
+    /// The recovery.
     #[must_use]
     pub fn hint(&self) -> Hint {
         Hint::new(match self {
@@ -175,7 +175,7 @@ impl ParseLocatorError {
             Self::TwoTargets { .. } => "keep either the page's URL or the '#' suffix, not both",
             Self::InvalidBranch { .. } => "pass a number, a URL or the name of an existing branch",
             Self::NotAPullRequest { input, what } if *what == AN_ISSUE => {
-                // An input that was cut short names something else.
+                // A shortened input would name something else.
                 let view = || Action::op(Op::IssueView).on(input);
                 return Hint::new("look at the issue, or name a pull request")
                     .with_any_action((!input.ends_with('…')).then(view));
@@ -203,16 +203,15 @@ impl ParseLocatorError {
     }
 }
 
-/// How many characters of an input a message repeats.
+/// Maximum length of an input repeated in a message, in characters.
 const SHOWN: usize = 120;
 
-/// The input as a message may repeat it: no credentials, no control or invisible characters, not
-/// long.
+/// The input, safe for a message: no credentials, no control or invisible characters, short.
 pub(super) fn shown(input: &str) -> String {
     let mut out = String::new();
     let mut rest = without_credentials(input).into_iter().flat_map(|part| {
         part.chars().flat_map(|c| {
-            // `escape_debug` would also escape what is harmless here.
+            // `escape_debug` would also escape quotes and backslashes, which are harmless here.
             let plain = matches!(c, '\'' | '"' | '\\');
             let escaped = (!plain).then(|| c.escape_debug());
             escaped.into_iter().flatten().chain(plain.then_some(c))
@@ -225,8 +224,8 @@ pub(super) fn shown(input: &str) -> String {
     out
 }
 
-/// The parts of the input without userinfo, without the values of a query, and without anything
-/// that looks like a GitHub token.
+/// Splits the input into parts, leaving out userinfo, query values, and anything that looks like a
+/// GitHub token.
 fn without_credentials(input: &str) -> Vec<&str> {
     const MASK: &str = "***";
     let (scheme, rest) = match input.find("://") {
@@ -238,8 +237,8 @@ fn without_credentials(input: &str) -> Vec<&str> {
     let port_is_odd = authority
         .rsplit_once(':')
         .is_some_and(|(_, port)| !port.bytes().all(|b| b.is_ascii_digit()));
-    // A password may hold a raw slash. Then the authority has a colon, something that is no
-    // port, and the `@` comes later. `host:@handle/repo` is the scp form of a tangled repository.
+    // A password may contain a raw slash. Then the authority has a colon without a port, and the
+    // `@` comes later. `host:@handle/repo` is the scp form of a tangled repository.
     let userinfo_end = match authority.rfind('@') {
         Some(at) => Some(at),
         None if port_is_odd => rest.rfind('@'),

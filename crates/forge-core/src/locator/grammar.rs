@@ -10,17 +10,16 @@ use super::{
     hosts, local, named, url,
 };
 
-/// Parses what a person, an agent or a configuration writes for a repository or a pull request.
+/// Parses a repository or a pull request as people, agents and configurations write it.
 ///
-/// Pure: no network, no file system, no environment. The first form of `docs/locators.md` that
-/// fits wins.
+/// Uses no network, file system or environment. The first matching form of `docs/locators.md` wins.
 ///
 /// # Errors
 ///
 /// [`ParseLocatorError`], whose message never repeats credentials.
 pub fn parse(text: &str, hosts: &Hosts) -> Result<Parsed, ParseLocatorError> {
     check_length(text)?;
-    // A path may have blanks and control characters at its ends, so it is not trimmed.
+    // A path may begin or end with blanks and control characters, so paths are not trimmed.
     let text = if local::is_path(text) {
         text
     } else {
@@ -71,20 +70,20 @@ pub fn parse(text: &str, hosts: &Hosts) -> Result<Parsed, ParseLocatorError> {
 
 /// Parses the URL of a git remote, as `git remote get-url` prints it.
 ///
-/// Nothing here is short for something else: `owner/repo` is a path, as it is for git, and `#`
-/// and `!` are letters. Credentials in the URL are dropped.
+/// No shorthands apply: as in git, `owner/repo` is a path, and `#` and `!` are ordinary characters.
+/// Credentials in the URL are dropped.
 ///
 /// # Errors
 ///
-/// [`ParseLocatorError::UnknownHost`] for a host that `hosts` lacks (it may be an alias of
-/// `ssh_config`), and the other variants for what is no repository of a forge.
+/// [`ParseLocatorError::UnknownHost`] for a host missing from `hosts` (it may be an alias of
+/// `ssh_config`), and the other variants for anything that is not a forge's repository.
 pub fn parse_remote(text: &str, hosts: &Hosts) -> Result<RepoId, ParseLocatorError> {
     check_length(text)?;
     if text.is_empty() {
         return Err(ParseLocatorError::Empty);
     }
     if local::is_path(text) {
-        // Git does not expand a tilde here, and a local repository would.
+        // Git does not expand a tilde here; a local repository would.
         if text == "~" || text.starts_with("~/") {
             return local::plain(&format!("./{text}"));
         }
@@ -113,7 +112,7 @@ pub fn parse_remote(text: &str, hosts: &Hosts) -> Result<RepoId, ParseLocatorErr
     }
 }
 
-/// Parses what names one pull request to somebody who stands in a repository.
+/// Parses the argument that names one pull request inside a known repository.
 ///
 /// `owner/repo#7` is a locator; a branch of that name is `branch:owner/repo#7`.
 ///
@@ -148,7 +147,7 @@ pub fn parse_selector(text: &str, hosts: &Hosts) -> Result<PrSelector, ParseLoca
     if text.contains("://") {
         return pull_only(text, parse(text, hosts)?.locator);
     }
-    // A path is never a branch: git refuses a branch that begins like one.
+    // A path is never a branch: git refuses such branch names.
     if local::is_path(text) {
         return pull_only(text, parse(text, hosts)?.locator);
     }
@@ -157,7 +156,7 @@ pub fn parse_selector(text: &str, hosts: &Hosts) -> Result<PrSelector, ParseLoca
     {
         return pull_only(text, parsed.locator);
     }
-    // No branch has a colon, so the last one ends the owner, even if that is a DID.
+    // No branch contains a colon, so the last one ends the owner, even if that is a DID.
     match text.rsplit_once(':') {
         Some((owner, branch)) => {
             if !is_owner(owner) {
@@ -179,7 +178,7 @@ pub fn parse_selector(text: &str, hosts: &Hosts) -> Result<PrSelector, ParseLoca
     }
 }
 
-/// The forms of a repository, in order, without a suffix.
+/// Tries the forms of a repository in order; the suffix is already removed.
 fn dispatch(body: &str, hosts: &Hosts) -> Result<(Locator, bool), ParseLocatorError> {
     let bare = |locator| Ok((locator, false));
     if body.starts_with("at://") {
@@ -210,7 +209,7 @@ fn dispatch(body: &str, hosts: &Hosts) -> Result<(Locator, bool), ParseLocatorEr
         return bare(Locator::Repo(repo));
     }
     let parts: Vec<&str> = body.split('/').collect();
-    // `host:8443/o/r` and `[::1]:8443/o/r` are not the scp form: the path there has two parts.
+    // `host:8443/o/r` and `[::1]:8443/o/r` are not the scp form: a path there has two parts.
     match *parts.as_slice() {
         [host, owner, name] if is_host_and_port(host) => {
             return bare(Locator::Repo(at_host(body, host, owner, name, hosts)?));
@@ -233,7 +232,7 @@ fn dispatch(body: &str, hosts: &Hosts) -> Result<(Locator, bool), ParseLocatorEr
         }
         [owner, name] | [owner, name, ""] => bare(Locator::Repo(pair(body, owner, name, hosts)?)),
         [host, owner, name] => bare(Locator::Repo(at_host(body, host, owner, name, hosts)?)),
-        // The address bar of a browser hides `https://`.
+        // Browsers hide `https://` in the address bar.
         [host, _, ..] if looks_like_host(host) && !host.contains('@') => {
             url::parse(body, "https", body, hosts)
         }
@@ -241,7 +240,7 @@ fn dispatch(body: &str, hosts: &Hosts) -> Result<(Locator, bool), ParseLocatorEr
     }
 }
 
-/// A `forge://` address: the repository, or the pull request or the issue that its part belongs to.
+/// A `forge://` address: the repository, or the pull request or issue that its part belongs to.
 fn addressed(body: &str, hosts: &Hosts) -> Result<(Locator, bool), ParseLocatorError> {
     let refuse = || ParseLocatorError::invalid_because(body, "it is no address of a repository");
     let Address { repo, part } = Address::parse(body).ok_or_else(refuse)?;
@@ -303,7 +302,7 @@ fn prefixed(
     }
 }
 
-/// A tangled repository: `[@]handle/repo`, `did/repo`, `did`, each perhaps behind a host.
+/// A tangled repository: `[@]handle/repo`, `did/repo` or `did`, each optionally after a host.
 fn tangled(
     body: &str,
     text: &str,
@@ -314,7 +313,7 @@ fn tangled(
         named::segments(text).map_err(|why| ParseLocatorError::invalid_because(body, why))?;
     let kind = ForgeKind::TANGLED;
     match *segments.as_slice() {
-        // A DID by itself has a better message of its own.
+        // A single DID gets a better error message here.
         [did] if did.starts_with("did:") => Ok(named::did_repo(default_host, atproto::did(did)?)),
         [host, ref path @ ..]
             if !host.starts_with("did:")
@@ -329,7 +328,7 @@ fn tangled(
 
 /// `owner/name` without a host.
 fn pair(body: &str, owner: &str, name: &str, hosts: &Hosts) -> Result<RepoId, ParseLocatorError> {
-    // GitHub logins have no dots, and handles of atproto always have one.
+    // GitHub logins have no dots, and atproto handles always have one.
     if owner.starts_with('@') || owner.contains('.') {
         if matches!(hosts.kind_of(owner), Some(kind) if kind != ForgeKind::TANGLED) {
             return Err(ParseLocatorError::invalid_because(
@@ -392,8 +391,8 @@ fn split_suffix(text: &str) -> Result<(&str, Option<u64>), ParseLocatorError> {
     }
 }
 
-/// Splits a trailing `#issue-N` from a local repository. Elsewhere it is a part of a name, such as a
-/// branch `fix#issue-7`.
+/// Splits a trailing `#issue-N` from a local repository. In other forms the text is part of a name,
+/// such as a branch `fix#issue-7`.
 fn split_issue(text: &str) -> Result<Option<(&str, u64)>, ParseLocatorError> {
     let Some((body, suffix)) = text.rsplit_once('#') else {
         return Ok(None);
@@ -415,7 +414,7 @@ fn split_issue(text: &str) -> Result<Option<(&str, u64)>, ParseLocatorError> {
     }
 }
 
-/// Adds the suffix's number to what the rest names.
+/// Adds the suffix's number to the parsed rest.
 fn with_number(
     text: &str,
     locator: Locator,
@@ -514,9 +513,9 @@ fn branch_name(text: &str) -> Result<String, ParseLocatorError> {
     })
 }
 
-/// Writes the canonical form of a repository, which [`parse`] takes back.
+/// Writes the canonical form of a repository, which [`parse`] accepts.
 ///
-/// A built-in host speaks for its kind (`github.com/o/r`); any other carries the kind in front
+/// A built-in host implies its kind (`github.com/o/r`); any other gets a prefix
 /// (`github:git.example/o/r`), so that the text means the same without a configuration.
 pub(super) fn write_repo(repo: &RepoId, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let RepoId { kind, host, path } = repo;

@@ -2,23 +2,23 @@ use std::collections::BTreeMap;
 
 use super::{ForgeKind, ParseLocatorError, RecordKind, atproto, authority};
 
-/// GitHub's own host.
+/// Host of GitHub.
 pub(super) const GITHUB: &str = "github.com";
-/// Tangled's own appview.
+/// Host of tangled's public appview.
 pub(super) const TANGLED: &str = "tangled.org";
 
-/// Which host runs which forge, and which host `owner/repo` means.
+/// Maps hosts to kinds of forges, and holds the default host of `owner/repo`.
 ///
 /// Built in are `github.com` (also as `www.github.com` and `ssh.github.com`), `<tenant>.ghe.com`
-/// (GitHub Enterprise Cloud with data residency) and `tangled.org` (also under its old name
-/// `tangled.sh`). A host is matched as a whole, with its port: `github.com:8443` is not
-/// `github.com`, and credentials for the one must not reach the other.
+/// (GitHub Enterprise Cloud with data residency) and `tangled.org` (also as its former name
+/// `tangled.sh`). Matching includes the port: `github.com:8443` is not `github.com`, and
+/// credentials for one must not reach the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hosts {
     kinds: BTreeMap<String, ForgeKind>,
-    /// Hosts that stand for another one: the knots of a tangled host.
+    /// Aliases of hosts, such as the knots of a tangled host.
     aliases: BTreeMap<String, String>,
-    /// Collections of atproto that were renamed, beside the usual ones.
+    /// Renamed atproto collections, in addition to the usual ones.
     collections: BTreeMap<String, RecordKind>,
     default_host: String,
 }
@@ -30,7 +30,7 @@ impl Default for Hosts {
 }
 
 impl Hosts {
-    /// The hosts that everybody has; the default host is `github.com`.
+    /// The built-in hosts; the default host is `github.com`.
     #[must_use]
     pub fn builtin() -> Self {
         Self {
@@ -44,11 +44,11 @@ impl Hosts {
         }
     }
 
-    /// Adds a host, `name` or `name:port`; the last word on a host counts.
+    /// Adds a host, `name` or `name:port`; a later entry replaces an earlier one.
     ///
-    /// The built-in hosts keep their kind, so that a canonical locator means the same repository
-    /// under every configuration. [`ForgeKind::LOCAL`] has no hosts and is ignored. The host is
-    /// taken as it is; check a host from a configuration with [`Self::normalise`] first.
+    /// Built-in hosts keep their kind, so that a canonical locator means the same repository under
+    /// every configuration. [`ForgeKind::LOCAL`] has no hosts and is ignored. The host is not
+    /// checked; pass a configured host through [`Self::normalise`] first.
     #[must_use]
     pub fn with(mut self, host: &str, kind: ForgeKind) -> Self {
         if builtin(host).is_none() && kind != ForgeKind::LOCAL {
@@ -57,8 +57,8 @@ impl Hosts {
         self
     }
 
-    /// Makes `alias` another name of `host`, as a knot is one of the tangled host whose repositories
-    /// it serves. A built-in host is nobody's alias, and an unknown `host` has none.
+    /// Makes `alias` another name of `host`, as a knot is for the tangled host whose repositories
+    /// it serves. Built-in hosts cannot be aliases, and an unknown `host` gets none.
     #[must_use]
     pub fn with_alias(mut self, alias: &str, host: &str) -> Self {
         if builtin(alias).is_none()
@@ -69,9 +69,9 @@ impl Hosts {
         self
     }
 
-    /// Has at-uris of another collection name records: a forge may have renamed its own. The usual
-    /// ones keep their meaning, so that a canonical locator means the same under every
-    /// configuration.
+    /// Lets at-uris of another collection name records: a forge may have renamed its collections.
+    /// The usual collections keep their meaning, so that a canonical locator means the same under
+    /// every configuration.
     #[must_use]
     pub fn with_collection(mut self, collection: &str, records: RecordKind) -> Self {
         if atproto::usual(collection).is_none() {
@@ -80,15 +80,15 @@ impl Hosts {
         self
     }
 
-    /// What the records of a collection of atproto are, where a locator can name them.
+    /// Kind of record in an atproto collection, if locators can name such records.
     #[must_use]
     pub fn records_of(&self, collection: &str) -> Option<RecordKind> {
         let known = || self.collections.get(collection).copied();
         atproto::usual(collection).or_else(known)
     }
 
-    /// Makes `host` the one that `owner/repo` means. An unknown host becomes a GitHub host, as
-    /// it does for gh's `GH_HOST`.
+    /// Sets the host that `owner/repo` means. An unknown host becomes a GitHub host, as with gh's
+    /// `GH_HOST`.
     #[must_use]
     pub fn with_default_host(mut self, host: &str) -> Self {
         if let Some((host, _)) = self.lookup(host) {
@@ -100,28 +100,28 @@ impl Hosts {
         }
     }
 
-    /// The forge at `host` (`name` or `name:port`, in any case), where it is known.
+    /// Kind of forge at `host` (`name` or `name:port`, in any case), if known.
     #[must_use]
     pub fn kind_of(&self, host: &str) -> Option<ForgeKind> {
         self.lookup(host).map(|(_, kind)| kind)
     }
 
-    /// The host that `owner/repo` means.
+    /// The host of an `owner/repo` without a host.
     #[must_use]
     pub fn default_host(&self) -> &str {
         &self.default_host
     }
 
-    /// The hosts that are known by name, in order; `<tenant>.ghe.com` and aliases are not listed.
+    /// The hosts known by name, in order; `<tenant>.ghe.com` and aliases are not listed.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &ForgeKind)> {
         self.kinds.iter().map(|(host, kind)| (host.as_str(), kind))
     }
 
-    /// `host` in lower case, where it is a host that a locator can name.
+    /// Lowercases `host` and checks that a locator can name it.
     ///
     /// # Errors
     ///
-    /// [`ParseLocatorError::InvalidHost`], when it is not plain ASCII or has a broken port.
+    /// [`ParseLocatorError::InvalidHost`] for non-ASCII text or a malformed port.
     pub fn normalise(host: &str) -> Result<String, ParseLocatorError> {
         Ok(authority::host(host)?.to_string())
     }
@@ -141,12 +141,12 @@ impl Hosts {
         Some((host, kind))
     }
 
-    /// Whether some host has this kind, so that its word works as a prefix.
+    /// Whether some host has this kind, so that the kind works as a prefix.
     pub(super) fn has_kind(&self, kind: &ForgeKind) -> bool {
         self.kinds.values().any(|k| k == kind)
     }
 
-    /// The host of a tangled repository that was written without one.
+    /// The host of a tangled repository written without one.
     pub(super) fn tangled_host(&self) -> &str {
         if self.kind_of(&self.default_host) == Some(ForgeKind::TANGLED) {
             &self.default_host
@@ -156,7 +156,7 @@ impl Hosts {
     }
 }
 
-/// The built-in hosts and their aliases, under the name that they have in a [`super::RepoId`].
+/// Canonical name and kind of a built-in host or one of its aliases.
 pub(super) fn builtin(host: &str) -> Option<(String, ForgeKind)> {
     let host = host.to_ascii_lowercase();
     match host.as_str() {
@@ -165,7 +165,7 @@ pub(super) fn builtin(host: &str) -> Option<(String, ForgeKind)> {
         }
         TANGLED | "tangled.sh" => Some((TANGLED.to_owned(), ForgeKind::TANGLED)),
         _ => {
-            // Exactly one label: `api.tenant.ghe.com` is not where the tenant's repositories are.
+            // Exactly one label: `api.tenant.ghe.com` does not serve the tenant's repositories.
             let tenant = host.strip_suffix(".ghe.com")?;
             let ok = !tenant.is_empty()
                 && tenant

@@ -6,7 +6,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_e
 
 use super::{ParseLocatorError, RepoId, error::shown};
 
-/// What stays as it is in a canonical path: letters, digits and `- . _ ~ /`. The rest is
+/// Characters kept in a canonical path: letters, digits and `- . _ ~ /`. All others are
 /// percent-encoded byte by byte, above all `#` and `!` (they begin a suffix) and `%`.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
@@ -15,8 +15,8 @@ const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'~')
     .remove(b'/');
 
-/// Whether the text is a path locator: it begins with `/`, `./`, `../` or `~/`, or is `.`, `..`
-/// or `~`.
+/// Whether the text is a path locator: `.`, `..` or `~`, or a text that begins with `/`, `./`,
+/// `../` or `~/`.
 pub(super) fn is_path(text: &str) -> bool {
     ["/", "./", "../", "~/"]
         .iter()
@@ -34,7 +34,7 @@ fn is_drive(text: &str) -> bool {
         && matches!(bytes.next(), Some(b'/' | b'\\'))
 }
 
-/// A path as it was typed; nothing is decoded.
+/// A path as typed, without decoding.
 pub(super) fn plain(text: &str) -> Result<RepoId, ParseLocatorError> {
     if text.contains('\0') {
         return Err(ParseLocatorError::InvalidPath {
@@ -45,7 +45,7 @@ pub(super) fn plain(text: &str) -> Result<RepoId, ParseLocatorError> {
     Ok(RepoId::local(text))
 }
 
-/// The part of `local:<path>` behind the colon; percent-encoded.
+/// The part of `local:<path>` after the colon; percent-encoded.
 pub(super) fn tagged(text: &str) -> Result<RepoId, ParseLocatorError> {
     if text.is_empty() {
         return Err(ParseLocatorError::InvalidPath {
@@ -56,10 +56,10 @@ pub(super) fn tagged(text: &str) -> Result<RepoId, ParseLocatorError> {
     Ok(RepoId::local(decode(text)?))
 }
 
-/// The part of a `file:` URL behind `file://`; percent-encoded.
+/// The part of a `file:` URL after `file://`; percent-encoded.
 ///
-/// A locator refuses a raw `?` or `#`, where a URL would begin a query or a fragment; git takes
-/// them for letters, and so does `lenient`.
+/// A raw `?` or `#`, which in a URL begins a query or a fragment, is refused in a locator. With
+/// `lenient` it is an ordinary character, as it is for git.
 pub(super) fn file_url(rest: &str, lenient: bool) -> Result<RepoId, ParseLocatorError> {
     let refuse = |why| ParseLocatorError::InvalidFileUrl {
         input: shown(&format!("file://{rest}")),
@@ -123,14 +123,14 @@ fn to_bytes(path: &Path) -> std::borrow::Cow<'_, [u8]> {
     path.as_os_str().as_bytes().into()
 }
 
-// Any bytes are a path here; elsewhere they are not.
+// On Unix any bytes are a path.
 #[cfg(unix)]
 fn from_bytes(bytes: Vec<u8>) -> Option<PathBuf> {
     use std::os::unix::ffi::OsStringExt as _;
     Some(std::ffi::OsString::from_vec(bytes).into())
 }
 
-// Elsewhere a path is text. One that is not Unicode has no canonical form.
+// On other systems a path is text. A path that is not Unicode has no canonical form.
 #[cfg(not(unix))]
 fn to_bytes(path: &Path) -> std::borrow::Cow<'_, [u8]> {
     path.to_string_lossy()

@@ -1,9 +1,9 @@
 //! Locators: every way to name a repository or a pull request, parsed without any I/O.
 //!
-//! [`parse`] takes what a person or an agent types (`owner/repo`, a URL, a git remote, `file:///…`,
-//! a path, an at-uri, a DID); [`parse_selector`] takes what names one pull request inside a
-//! repository that is known (`7`, `#7`, a URL, a branch, `owner:branch`). What needs the network
-//! (handle to DID, remotes to the base repository) is a separate step elsewhere.
+//! [`parse`] takes locators that people and agents type (`owner/repo`, a URL, a git remote,
+//! `file:///…`, a path, an at-uri, a DID); [`parse_selector`] takes the name of a pull request
+//! inside a known repository (`7`, `#7`, a URL, a branch, `owner:branch`). Steps that need the
+//! network (handle to DID, remotes to the base repository) are elsewhere.
 //!
 //! `docs/locators.md` has the grammar as a table.
 
@@ -29,13 +29,13 @@ pub use error::ParseLocatorError;
 pub use grammar::{parse, parse_remote, parse_selector};
 pub use hosts::Hosts;
 
-/// What stands between `#` and the number of an issue in a git repository, where a number alone is a
-/// pull request.
+/// The text between `#` and an issue's number in a git repository, where a bare number is a pull
+/// request.
 pub(crate) const ISSUE_SUFFIX: &str = "issue-";
-/// The longest locator that is read, in bytes; a path of Linux has at most half of it.
+/// The longest accepted locator, in bytes; twice the longest path of Linux.
 pub(crate) const MAX_LENGTH: usize = 8 * 1024;
 
-/// The kind of a forge, an open set: backends of third parties bring their own word.
+/// The kind of a forge. The set is open: third-party backends bring their own word.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ForgeKind(Cow<'static, str>);
 
@@ -47,7 +47,7 @@ impl ForgeKind {
     /// Pull requests kept inside a git repository.
     pub const LOCAL: Self = Self(Cow::Borrowed("local"));
 
-    /// A kind by its word: lower case ASCII letters, digits and `-`.
+    /// A kind from its word: lowercase ASCII letters, digits and `-`.
     #[must_use]
     pub fn new(word: &str) -> Option<Self> {
         let ok = !word.is_empty()
@@ -70,19 +70,19 @@ impl fmt::Display for ForgeKind {
     }
 }
 
-/// A repository, canonical: `Display` prints a form that [`parse`] takes back to the same value.
+/// A repository in canonical form: [`parse`] turns `Display` back into the same value.
 ///
-/// Owner and name keep the case in which they were written, because people want to see them so,
-/// and `==` minds it. To ask whether two values are the same repository, compare
+/// Owner and name keep the case in which they were written, for display, and `==` is
+/// case-sensitive. To ask whether two values are the same repository, compare
 /// [`Self::comparison_key`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RepoId {
-    /// Which backend serves it.
+    /// Kind of forge.
     pub kind: ForgeKind,
     /// Host and optional port, lower case (`github.com`, `knot.example:5555`); empty for a local
-    /// repository and for one that is known by DID alone.
+    /// repository and for a repository known only by its DID.
     pub host: String,
-    /// Where it is on that host.
+    /// Location on that host.
     pub path: RepoPath,
 }
 
@@ -97,7 +97,7 @@ impl RepoId {
         }
     }
 
-    /// `owner` and `name`, where the repository has them.
+    /// `owner` and `name`, if the repository has them.
     #[must_use]
     pub fn owner_and_name(&self) -> Option<(&str, &str)> {
         match &self.path {
@@ -106,17 +106,17 @@ impl RepoId {
         }
     }
 
-    /// Whether its issues have numbers of their own, so that a number alone is a pull request.
+    /// Whether issues are numbered separately, so that a bare number is a pull request.
     #[must_use]
     pub fn numbers_issues_apart(&self) -> bool {
         matches!(self.path, RepoPath::Dir(_))
     }
 
-    /// A text that is equal for two spellings of one repository, for allow-lists and maps.
+    /// A key that is equal for two spellings of one repository, for allow-lists and maps.
     ///
-    /// It folds the case of owner and name on GitHub and tangled, whose names are the same in any
-    /// case; DIDs, record keys, paths and the names of other forges are compared as they are. It
-    /// asks nobody: a handle and its DID, or two paths to one directory, have different keys.
+    /// Case of owner and name is folded on GitHub and tangled, whose names are case-insensitive;
+    /// DIDs, record keys, paths and the names of other forges are compared exactly. No network is
+    /// used: a handle and its DID, or two paths to one directory, have different keys.
     #[must_use]
     pub fn comparison_key(&self) -> String {
         grammar::comparison_key(self)
@@ -135,7 +135,7 @@ impl Serialize for RepoId {
     }
 }
 
-/// Where a repository is on its host.
+/// Location of a repository on its host.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum RepoPath {
     /// `owner/name`; on tangled the owner is a handle or a DID.
@@ -149,12 +149,12 @@ pub enum RepoPath {
     Did(String),
     /// A tangled repository by its at-uri.
     Record(AtUri),
-    /// A directory: absolute, or relative as it was typed (`.`, `./x`, `../x`, `~/x`). The local
-    /// backend makes it absolute when it opens it.
+    /// A directory: absolute, or relative as typed (`.`, `./x`, `../x`, `~/x`). The local backend
+    /// makes the path absolute when it opens the repository.
     Dir(PathBuf),
 }
 
-/// An at-uri that names a record: `at://<did or handle>/<collection>/<rkey>`.
+/// The at-uri of a record: `at://<did or handle>/<collection>/<rkey>`.
 ///
 /// Source: the AT URI scheme page of the atproto specification, "restricted" syntax.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -183,10 +183,10 @@ impl Serialize for AtUri {
     }
 }
 
-/// What names a pull request inside its repository.
+/// Key of a pull request inside its repository.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum PrKey {
-    /// A number that the forge gave it.
+    /// A number assigned by the forge.
     Number(u64),
     /// The text of an at-uri.
     Record(String),
@@ -212,13 +212,13 @@ impl Serialize for PrKey {
 
 /// A pull request: its repository and its key. `Display` is `<repo>#<number>` or the at-uri.
 ///
-/// [`parse`] takes a number back as [`Locator::Pull`], and an at-uri as [`Locator::Record`]: only
-/// the network knows the repository of a record.
+/// [`parse`] turns a number back into [`Locator::Pull`], and an at-uri into [`Locator::Record`]:
+/// only the network knows the repository of a record.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct PrId {
-    /// The repository that it wants to change.
+    /// The repository of its base branch.
     pub repo: RepoId,
-    /// Its key there.
+    /// Key in that repository.
     pub key: PrKey,
 }
 
@@ -242,31 +242,31 @@ impl fmt::Display for PrId {
     }
 }
 
-/// What a locator names.
+/// The thing that a locator names.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Locator {
     /// A repository.
     Repo(RepoId),
-    /// A pull request, and perhaps one round of it (tangled's word for a revision, from 0).
+    /// A pull request, optionally with a round (tangled's term for a revision, from 0).
     Pull {
         /// The pull request.
         id: PrId,
-        /// The round that a URL named.
+        /// The round in a URL.
         round: Option<u32>,
     },
     /// An issue.
     Issue {
         /// The repository.
         repo: RepoId,
-        /// The issue's key there.
+        /// Key of the issue in that repository.
         key: PrKey,
     },
-    /// A record whose repository only the network can tell (a pull or an issue by at-uri).
+    /// A record whose repository only the network knows (a pull or an issue by at-uri).
     Record(AtUri),
 }
 
 impl Locator {
-    /// The repository, where the locator names it.
+    /// The repository, if the locator names it.
     #[must_use]
     pub fn repo(&self) -> Option<&RepoId> {
         match self {
@@ -277,26 +277,26 @@ impl Locator {
     }
 }
 
-/// A parsed locator and what was left out of it.
+/// A parsed locator, and whether credentials were dropped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parsed {
-    /// What it names.
+    /// The parsed locator.
     pub locator: Locator,
-    /// The input had credentials in it (`https://token@…`). They are dropped; say so, and never
-    /// print the input.
+    /// The input contained credentials (`https://token@…`). They are dropped; warn about them, and
+    /// never print the input.
     pub had_credentials: bool,
 }
 
-/// What names one pull request for somebody who stands in a repository.
+/// The name of one pull request inside a known repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PrSelector {
     /// `7`, `#7`.
     Number(u64),
-    /// A URL, an at-uri, or `owner/repo#7`: it brings its own repository, which wins over `-R`.
+    /// A URL, an at-uri, or `owner/repo#7`: its own repository wins over `-R`.
     Locator(Locator),
     /// `feature` or `owner:feature`.
     Branch {
-        /// The owner of the head repository, where one was named.
+        /// The owner of the head repository, if named.
         owner: Option<String>,
         /// The head branch.
         branch: String,

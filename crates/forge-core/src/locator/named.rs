@@ -1,4 +1,4 @@
-//! `owner/name` and what may follow it in the path of a URL, for every forge with a host.
+//! Parses `owner/name` and the rest of a URL's path, for every forge with a host.
 
 use super::{
     ForgeKind, Hosts, Locator, ParseLocatorError, PrId, PrKey, RepoId, RepoPath, atproto,
@@ -17,7 +17,7 @@ const NOT_OWNERS: [&str; 9] = [
     "sponsors",
     "users",
 ];
-/// Pages of a tangled repository. Behind a DID they show that the DID is a repository and no owner.
+/// Pages of a tangled repository. After a DID they show that the DID is a repository, not an owner.
 const TANGLED_PAGES: [&str; 16] = [
     "archive",
     "blob",
@@ -67,7 +67,7 @@ pub(super) fn repo(
     if name.len() > 100 || !name.bytes().all(ok) {
         return Err("a name is at most 100 letters, digits, '-', '_' and '.'");
     }
-    // It could not be written down: the suffix is stripped when it is read again.
+    // Such a name could not be written down: parsing strips the suffix.
     if name.ends_with(".git") {
         return Err("a name does not end with '.git'");
     }
@@ -81,7 +81,7 @@ pub(super) fn repo(
     })
 }
 
-/// A tangled repository by its DID. The public appview is left out: a DID is global.
+/// A tangled repository by its DID. The public appview's host is omitted: a DID is global.
 pub(super) fn did_repo(host: String, did: String) -> RepoId {
     let host = if host == TANGLED { String::new() } else { host };
     RepoId {
@@ -105,8 +105,8 @@ fn is_dots(text: &str) -> bool {
     matches!(text, "." | "..")
 }
 
-/// The segments of a path. One slash in front and any behind are fine; an empty or dot segment is
-/// not, because programs disagree on what it means.
+/// Splits a path into segments. One leading slash and any trailing ones are accepted; empty and dot
+/// segments are refused, because programs disagree on their meaning.
 pub(super) fn segments(path: &str) -> Result<Vec<&str>, &'static str> {
     let path = path.strip_prefix('/').unwrap_or(path).trim_end_matches('/');
     if path.is_empty() {
@@ -122,7 +122,7 @@ pub(super) fn segments(path: &str) -> Result<Vec<&str>, &'static str> {
     Ok(segments)
 }
 
-/// Exactly a repository: `owner/name`, or on tangled a DID.
+/// A repository and nothing else: `owner/name`, or on tangled a DID.
 pub(super) fn exact(
     kind: ForgeKind,
     host: String,
@@ -138,11 +138,11 @@ pub(super) fn exact(
     }
 }
 
-/// Why a page is no locator.
+/// Reason why a page is not a locator.
 pub(super) enum PageError {
-    /// What is wrong with the path.
+    /// The problem of the path.
     Path(&'static str),
-    /// The number is none.
+    /// The number is malformed.
     Number(String),
 }
 
@@ -152,8 +152,8 @@ impl From<&'static str> for PageError {
     }
 }
 
-/// The path of a web page: the repository, a pull request, an issue, or some page below the
-/// repository, which then counts as the repository.
+/// Parses the path of a web page: the repository, a pull request, an issue, or any other page below
+/// the repository, which then counts as the repository.
 pub(super) fn page(kind: ForgeKind, host: String, segments: &[&str]) -> Result<Locator, PageError> {
     let tangled = kind == ForgeKind::TANGLED;
     let (repo, rest) = match *segments {
@@ -202,7 +202,7 @@ fn round(rest: &[&str]) -> Result<Option<u32>, PageError> {
 }
 
 fn number_of(text: &str) -> Result<u64, PageError> {
-    // GitHub serves the raw texts of a pull request next to it.
+    // GitHub serves `.diff` and `.patch` texts next to the page of a pull request.
     let digits = text
         .strip_suffix(".diff")
         .or_else(|| text.strip_suffix(".patch"))
@@ -210,13 +210,13 @@ fn number_of(text: &str) -> Result<u64, PageError> {
     number(digits).ok_or_else(|| PageError::Number(text.to_owned()))
 }
 
-/// Digits alone, from 1.
+/// Parses digits as a number from 1.
 pub(super) fn number(digits: &str) -> Option<u64> {
     let ok = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
     digits.parse().ok().filter(|&n| ok && n > 0)
 }
 
-/// The canonical host of a repository that is said to be of `kind`.
+/// The canonical host of a repository with the stated `kind`.
 pub(super) fn host_of_kind(
     host: String,
     kind: &ForgeKind,

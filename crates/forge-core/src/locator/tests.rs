@@ -1,4 +1,4 @@
-//! Vectors for every row of the grammar, and properties.
+//! Test vectors for every row of the grammar, and property tests.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::{error::shown, *};
 use crate::{Action, Call, Param, model::IssueId};
 
-/// The built-in hosts and one of each kind besides.
+/// The built-in hosts and one more of each kind.
 fn hosts() -> Hosts {
     Hosts::builtin()
         .with("git.corp.example", ForgeKind::GITHUB)
@@ -20,7 +20,7 @@ fn hosts() -> Hosts {
         .with("code.example", ForgeKind::new("my-forge").unwrap())
 }
 
-/// A locator on one line: what it is, and its canonical text.
+/// Kind and canonical text of a locator, on one line.
 fn describe(locator: &Locator) -> String {
     match locator {
         Locator::Repo(repo) => format!("repo {repo}"),
@@ -44,7 +44,7 @@ fn parsed(text: &str) -> String {
 fn check(vectors: &[(&str, &str)]) {
     for (text, expected) in vectors {
         assert_eq!(parsed(text), *expected, "{text:?}");
-        // What was printed is read back as the same thing.
+        // Printed locators parse back to the same value.
         let locator = parse(text, &hosts()).unwrap().locator;
         if let Some(repo) = locator.repo() {
             let again = parse(&repo.to_string(), &hosts()).unwrap().locator;
@@ -54,7 +54,7 @@ fn check(vectors: &[(&str, &str)]) {
 }
 
 #[test]
-fn at_uris() {
+fn at_uris_are_parsed() {
     check(&[
         (
             "at://did:plc:abc234/sh.tangled.repo/3lk",
@@ -92,7 +92,7 @@ fn at_uris() {
 }
 
 #[test]
-fn dids() {
+fn dids_are_parsed() {
     check(&[
         ("did:plc:abc234", "repo did:plc:abc234"),
         ("did:web:knot.example", "repo did:web:knot.example"),
@@ -114,7 +114,7 @@ fn dids() {
 }
 
 #[test]
-fn github_urls() {
+fn github_urls_are_parsed() {
     check(&[
         ("https://github.com/cli/cli", "repo github.com/cli/cli"),
         ("https://github.com/cli/cli/", "repo github.com/cli/cli"),
@@ -233,7 +233,7 @@ fn github_urls() {
 }
 
 #[test]
-fn tangled_urls() {
+fn tangled_urls_are_parsed() {
     check(&[
         (
             "https://tangled.org/alice.example/core",
@@ -305,7 +305,7 @@ fn tangled_urls() {
 }
 
 #[test]
-fn git_transports() {
+fn git_transports_are_parsed() {
     check(&[
         ("git@github.com:cli/cli.git", "repo github.com/cli/cli"),
         ("git@github.com:cli/cli", "repo github.com/cli/cli"),
@@ -372,7 +372,7 @@ fn git_transports() {
 }
 
 #[test]
-fn prefixes_and_short_forms() {
+fn prefixes_and_short_forms_are_parsed() {
     check(&[
         ("gh:cli/cli", "repo github.com/cli/cli"),
         ("GitHub:cli/cli#7", "pull github.com/cli/cli#7"),
@@ -451,7 +451,7 @@ fn prefixes_and_short_forms() {
 }
 
 #[test]
-fn paths() {
+fn paths_are_parsed() {
     check(&[
         (".", "repo local:."),
         ("..", "repo local:.."),
@@ -497,7 +497,7 @@ fn paths() {
 
 #[cfg(unix)]
 #[test]
-fn paths_that_are_not_unicode() {
+fn non_unicode_paths_are_parsed() {
     use std::os::unix::ffi::OsStringExt as _;
     let path = PathBuf::from(std::ffi::OsString::from_vec(b"/srv/\xff\xfe#1".to_vec()));
     let repo = RepoId::local(path);
@@ -508,7 +508,7 @@ fn paths_that_are_not_unicode() {
     );
 }
 
-/// Refused inputs, each with a part of the message.
+/// Refused inputs, each with a part of the error message.
 const REFUSED: &[(&str, &str)] = &[
     ("", "empty"),
     ("   ", "empty"),
@@ -720,7 +720,7 @@ const REFUSED: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn refused() {
+fn malformed_locators_are_refused() {
     let mut wrong = Vec::new();
     for (text, part) in REFUSED {
         let error = parse(text, &hosts()).expect_err(text);
@@ -800,7 +800,7 @@ fn credentials_are_dropped_and_flagged() {
 }
 
 #[test]
-fn messages_never_show_credentials() {
+fn locator_errors_never_contain_credentials() {
     for text in [
         "https://user:SECRET@github.com/o",
         "https://SECRET@github.com/o/../r",
@@ -834,7 +834,7 @@ fn messages_never_show_credentials() {
 }
 
 #[test]
-fn remotes() {
+fn remotes_are_parsed() {
     for (text, expected) in [
         ("https://github.com/o/r.git", "github.com/o/r"),
         ("https://TOKEN@github.com/o/r.git", "github.com/o/r"),
@@ -883,7 +883,7 @@ fn remotes() {
 }
 
 #[test]
-fn selectors() {
+fn selectors_are_parsed() {
     let locator = |text: &str| PrSelector::Locator(parse(text, &hosts()).unwrap().locator);
     let branch = |owner: Option<&str>, branch: &str| PrSelector::Branch {
         owner: owner.map(str::to_owned),
@@ -963,7 +963,7 @@ fn selectors() {
 }
 
 #[test]
-fn default_hosts() {
+fn default_host_completes_short_forms() {
     let repo = |text: &str, hosts: &Hosts| match parse(text, hosts) {
         Ok(parsed) => parsed.locator.repo().unwrap().to_string(),
         Err(error) => format!("error {error}"),
@@ -992,7 +992,7 @@ fn default_hosts() {
 }
 
 #[test]
-fn collections_can_be_renamed_and_the_usual_ones_keep_their_meaning() {
+fn renamed_collection_is_accepted_beside_usual_ones() {
     let renamed = Hosts::builtin()
         .with_collection("org.example.pull", RecordKind::Ticket)
         .with_collection("org.example.repo", RecordKind::Repo)
@@ -1019,14 +1019,14 @@ fn collections_can_be_renamed_and_the_usual_ones_keep_their_meaning() {
 }
 
 #[test]
-fn host_table() {
+fn host_table_knows_built_in_and_configured_hosts() {
     let hosts = hosts();
     assert_eq!(hosts.kind_of("GitHub.com"), Some(ForgeKind::GITHUB));
     assert_eq!(hosts.kind_of("ssh.github.com"), Some(ForgeKind::GITHUB));
     assert_eq!(hosts.kind_of("octocorp.ghe.com"), Some(ForgeKind::GITHUB));
     assert_eq!(hosts.kind_of("tangled.sh"), Some(ForgeKind::TANGLED));
     assert_eq!(hosts.kind_of("ghe.example"), None);
-    // Nobody can make the well-known hosts something else.
+    // No configuration can change the kind of a built-in host.
     let bent = Hosts::builtin()
         .with("github.com", ForgeKind::TANGLED)
         .with("x.example", ForgeKind::LOCAL);
@@ -1043,7 +1043,7 @@ fn host_table() {
 }
 
 #[test]
-fn comparison_keys() {
+fn comparison_keys_fold_case_by_forge() {
     let key = |text: &str| {
         parse(text, &hosts())
             .unwrap()
@@ -1068,7 +1068,7 @@ fn comparison_keys() {
 }
 
 #[test]
-fn records_as_keys() {
+fn records_are_parsed_as_keys() {
     let uri = AtUri::parse("at://did:plc:abc/sh.tangled.repo.pull/3lk").unwrap();
     let id = PrId {
         repo: RepoId::local("."),
@@ -1080,7 +1080,7 @@ fn records_as_keys() {
     );
 }
 
-// Properties.
+// Property tests.
 
 fn name() -> impl Strategy<Value = String> {
     "[A-Za-z0-9._-]{1,20}".prop_filter("a name", |n| n != "." && n != ".." && !n.ends_with(".git"))
@@ -1203,7 +1203,7 @@ fn never_panics(text: &str) {
     if let Ok(parsed) = parse(text, &hosts)
         && let Some(repo) = parsed.locator.repo()
     {
-        // Whatever is accepted is canonical afterwards.
+        // Accepted locators have a canonical form that parses back.
         let again = parse(&repo.to_string(), &hosts).map(|p| p.locator);
         assert_eq!(again, Ok(Locator::Repo(repo.clone())), "{text:?}");
     }
@@ -1223,7 +1223,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]
-    fn display_is_read_back(repo in repo(), number in 1u64..) {
+    fn locator_display_round_trips(repo in repo(), number in 1u64..) {
         let text = repo.to_string();
         let parsed = parse(&text, &hosts()).map(|p| p.locator);
         prop_assert_eq!(parsed, Ok(Locator::Repo(repo.clone())), "{}", text);
@@ -1235,7 +1235,7 @@ proptest! {
     }
 
     #[test]
-    fn local_issue_is_read_back(dir in path(), number in 1u64..) {
+    fn local_issue_round_trips(dir in path(), number in 1u64..) {
         let id = IssueId::number(RepoId::local(dir), number);
         let text = id.to_string();
         let parsed = parse(&text, &hosts()).map(|p| p.locator);
@@ -1245,7 +1245,7 @@ proptest! {
 
     #[test]
     fn canonical_text_needs_no_configuration(repo in repo()) {
-        // The words of other kinds come from the configuration.
+        // Kinds other than the built-in ones come from the configuration.
         if repo.kind.as_str() == "my-forge" {
             return Ok(());
         }
@@ -1254,16 +1254,16 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_safe(text in any::<String>()) {
+    fn arbitrary_text_is_parsed_safely(text in any::<String>()) {
         never_panics(&text);
     }
 
     #[test]
-    fn any_mutation_is_safe(text in mutated()) {
+    fn mutated_locator_is_parsed_safely(text in mutated()) {
         never_panics(&text);
     }
 
-    /// An accepted URL has the host that every other program sees.
+    /// An accepted URL has the same host as in the `url` crate.
     #[test]
     fn hosts_agree_with_the_url_crate(
         scheme in "https?",
@@ -1277,7 +1277,7 @@ proptest! {
     ) {
         let text = format!("{scheme}://{userinfo}{host}{port}{path}");
         let Some(ours) = super::url::authority_of(&text) else { return Ok(()) };
-        // Punycode is for the other crate to check; no such host is known.
+        // Punycode is checked by the `url` crate alone; no such host is known.
         prop_assume!(!ours.name.contains("xn--"));
         let theirs = ::url::Url::parse(&text);
         prop_assert!(theirs.is_ok(), "{} {:?}", text, theirs);

@@ -1,7 +1,7 @@
 //! URLs with a host and the scp form of git.
 //!
-//! The parser is ours and not the crate `url`, because it must refuse what that one repairs:
-//! Unicode and percent-encoding in hosts, backslashes, missing slashes, dot segments.
+//! The crate `url` is not used, because it repairs what must be refused here: Unicode and
+//! percent-encoding in hosts, backslashes, missing slashes, dot segments.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ use super::{
     named::{self, PageError},
 };
 
-/// A URL of which the host and the path matter.
+/// The relevant parts of a URL: scheme, host and path.
 struct Url<'a> {
     scheme: Scheme,
     host: Host,
@@ -50,7 +50,7 @@ impl Scheme {
         }
     }
 
-    /// Whether the port is that of the web server, and so a part of the forge's name.
+    /// Whether the port is the web server's, and so a part of the forge's name.
     const fn is_web(self) -> bool {
         matches!(self, Self::Http | Self::Https)
     }
@@ -86,7 +86,7 @@ fn split<'a>(text: &str, scheme: &str, rest: &'a str) -> Result<Url<'a>, ParseLo
     let (user, password) = userinfo.split_once(':').unwrap_or((userinfo, ""));
     let had_credentials =
         !password.is_empty() || (scheme != Scheme::Ssh && !matches!(user, "" | "git"));
-    // What follows a broken host may be a password with a raw slash, so it is not repeated.
+    // The text after a malformed host may be a password with a raw slash, so it is not repeated.
     let host = authority::host(host)?;
     Ok(Url {
         scheme,
@@ -96,7 +96,7 @@ fn split<'a>(text: &str, scheme: &str, rest: &'a str) -> Result<Url<'a>, ParseLo
     })
 }
 
-/// The name and the kind of the forge that a URL's host stands for.
+/// Name and kind of the forge at a URL's host.
 fn forge_of(
     scheme: Scheme,
     mut host: Host,
@@ -108,7 +108,7 @@ fn forge_of(
     hosts
         .lookup(&host.to_string())
         .or_else(|| {
-            // The port of an ssh or git server says nothing of where the forge itself is.
+            // The port of an ssh or git server does not identify the forge.
             (!scheme.is_web())
                 .then(|| hosts.lookup(&host.name))
                 .flatten()
@@ -118,7 +118,7 @@ fn forge_of(
         })
 }
 
-/// What a URL names, and whether it had credentials. `text` is the whole input for messages.
+/// Parses a URL into a locator and whether it had credentials. `text` is for messages.
 pub(super) fn parse(
     text: &str,
     scheme: &str,
@@ -148,8 +148,8 @@ pub(super) fn parse(
     Ok((locator, url.had_credentials))
 }
 
-/// Decodes one segment, once. Names are checked afterwards, letter by letter, so nothing hidden
-/// by the encoding passes. A DID is kept: `%` is one of its letters.
+/// Percent-decodes one segment, once. The result is checked letter by letter afterwards, so
+/// encoding hides nothing. A DID is not decoded: `%` is one of its letters.
 fn decode(segment: &str) -> Option<Cow<'_, str>> {
     if segment.starts_with("did:") {
         return Some(segment.into());
@@ -157,7 +157,7 @@ fn decode(segment: &str) -> Option<Cow<'_, str>> {
     percent_decode_str(segment).decode_utf8().ok()
 }
 
-/// The two sides of the scp form `[user@]host:path`, where the text has it.
+/// Splits the scp form `[user@]host:path`.
 pub(super) fn scp(text: &str) -> Option<(&str, &str)> {
     if text.starts_with('[') {
         let (host, path) = text.split_once("]:")?;
@@ -166,7 +166,7 @@ pub(super) fn scp(text: &str) -> Option<(&str, &str)> {
     text.split_once(':').filter(|(host, _)| !host.contains('/'))
 }
 
-/// The repository that the scp form names.
+/// Parses the repository of an scp form.
 pub(super) fn parse_scp(
     text: &str,
     user_and_host: &str,
@@ -188,7 +188,7 @@ pub(super) fn parse_scp(
     if segments.is_empty() {
         return Err(refuse("nothing follows the ':'"));
     }
-    // A word with a colon and one part is more often a typing error than a host.
+    // One word, a colon and one part are more often a typo than a host.
     if segments.len() == 1
         && !user_and_host.contains('@')
         && !authority::looks_like_host(user_and_host)
@@ -202,7 +202,7 @@ pub(super) fn parse_scp(
     ))
 }
 
-/// The host of a URL, for a comparison with another parser.
+/// The host of a URL, for a comparison with the `url` crate.
 #[cfg(test)]
 pub(super) fn authority_of(text: &str) -> Option<Host> {
     let (scheme, rest) = scheme_of(text)?;

@@ -1,28 +1,28 @@
-//! The open elements of a page, as far as they decide what is hidden
-//! (html.spec.whatwg.org, "Tree construction").
+//! The open elements of a page, as far as they decide which text is hidden (html.spec.whatwg.org,
+//! "Tree construction").
 
-/// The elements that a page shows nothing of, whose content is markup.
+/// Elements that hide their content, which is markup.
 const HIDING: &[&str] = &[
     "audio", "canvas", "datalist", "dialog", "rp", "template", "video",
 ];
 
-/// Those whose content is text up to their end tag, of which a page shows nothing.
+/// Elements that hide their content, which is raw text up to their end tag.
 const RAW: &[&str] = &[
     "iframe", "noembed", "noframes", "noscript", "script", "style", "title",
 ];
 
-/// Those without an end. `body`, `head` and `html` are of the page and not of the text.
+/// Elements without an end. `body`, `head` and `html` belong to the page, not to the text.
 const VOID: &[&str] = &[
     "area", "base", "body", "br", "col", "embed", "head", "html", "hr", "img", "input", "link",
     "meta", "param", "source", "track", "wbr",
 ];
 
-/// Those that go on behind the end of a block until their own end tag.
+/// Elements that continue after the end of a block, until their own end tag.
 const FORMATTING: &[&str] = &[
     "a", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u",
 ];
 
-/// Those that begin a block: an open paragraph ends before them.
+/// Elements that begin a block and end an open paragraph.
 const BLOCKS: &[&str] = &[
     "address",
     "article",
@@ -65,18 +65,18 @@ const BLOCKS: &[&str] = &[
     "ul",
 ];
 
-/// Those that an end tag of an element outside of them does not reach.
+/// Elements whose content cannot close elements outside of them.
 const BARRIERS: &[&str] = &[
     "applet", "caption", "marquee", "object", "table", "td", "template", "th",
 ];
 
-/// Those that end no element that is open around them, beside blocks and barriers.
+/// Further elements, like blocks and barriers, across which an ordinary end tag does not reach.
 const ROWS: &[&str] = &["colgroup", "tbody", "tfoot", "thead", "tr"];
 
-/// What a start tag begins.
+/// Content after a start tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Content {
-    /// Nothing.
+    /// No content.
     None,
     /// Text up to the end tag.
     Raw,
@@ -88,7 +88,7 @@ pub(super) enum Content {
 struct Open {
     name: String,
     hides: bool,
-    /// How many elements of the other list are open outside of it.
+    /// Length of the other list when this element was opened.
     others: usize,
 }
 
@@ -100,13 +100,13 @@ pub(super) struct Elements {
 }
 
 impl Elements {
-    /// Whether one of them hides what comes next.
+    /// Whether an open element hides the following text.
     pub fn are_hiding(&self) -> bool {
         let mut all = self.stack.iter().chain(&self.formatting);
         all.any(|open| open.hides)
     }
 
-    /// The elements that a start tag ends.
+    /// Closes the elements that a start tag ends implicitly.
     pub fn make_room(&mut self, name: &str) {
         match name {
             "li" => self.end_sibling(&["li"]),
@@ -121,7 +121,7 @@ impl Elements {
         }
     }
 
-    /// Begins an element.
+    /// Opens an element.
     pub fn start(&mut self, name: &str, is_hidden: bool, is_open: bool) -> Content {
         if VOID.contains(&name) {
             return Content::None;
@@ -144,7 +144,7 @@ impl Elements {
         Content::Markup
     }
 
-    /// Ends an element, if it is open.
+    /// Closes an element, if it is open.
     pub fn end(&mut self, name: &str) {
         if FORMATTING.contains(&name) {
             if let Some(at) = self.formatting.iter().rposition(|open| open.name == name) {
@@ -167,7 +167,7 @@ impl Elements {
         }
     }
 
-    /// Ends the last of `names` that no barrier is around.
+    /// Closes the innermost of `names`, unless a barrier is in between.
     fn end_in_scope(&mut self, names: &[&str]) {
         for at in (0..self.stack.len()).rev() {
             let Some(open) = self.stack.get(at) else {
@@ -182,7 +182,7 @@ impl Elements {
         }
     }
 
-    /// Ends an item of the same list.
+    /// Closes an item of the same list.
     fn end_sibling(&mut self, names: &[&str]) {
         for at in (0..self.stack.len()).rev() {
             let name = self.stack.get(at).map_or("", |open| open.name.as_str());
@@ -195,7 +195,7 @@ impl Elements {
         }
     }
 
-    /// Ends a cell or row of the same table.
+    /// Closes a cell or row of the same table.
     fn end_cell(&mut self, names: &[&str], around: &str) {
         for at in (0..self.stack.len()).rev() {
             let name = self.stack.get(at).map_or("", |open| open.name.as_str());
@@ -217,7 +217,7 @@ impl Elements {
             self.formatting.truncate(cell.others);
         }
         self.stack.truncate(at);
-        // What goes on behind a block begins anew in the next.
+        // Formatting elements that continue after a block are reopened in the next one.
         for open in &mut self.formatting {
             open.others = open.others.min(at);
         }

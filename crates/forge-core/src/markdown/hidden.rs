@@ -9,37 +9,37 @@ use super::{
 };
 use crate::text::strip_hidden;
 
-/// An event of the parser, with the bytes of the text that it stands for.
+/// An event of the parser and its bytes in the text.
 type Read<'t> = (Event<'t>, Range<usize>);
 
-/// A part of a text that a page shows nothing of.
+/// A part of a text that a page does not show.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hidden {
-    /// Its bytes.
+    /// Byte range in the text.
     pub range: Range<usize>,
-    /// An HTML comment, or what a browser makes one of; see [`super::html_comments`].
+    /// Whether the part is an HTML comment, as [`super::html_comments`] defines it.
     pub is_comment: bool,
 }
 
-/// The parts of a Markdown text whose words a page of a forge does not show, in order.
+/// The parts of a Markdown text whose words a forge's page does not show, in order.
 ///
-/// | Hidden | Shown, or kept all the same |
+/// | Hidden | Shown, or kept anyway |
 /// |---|---|
 /// | HTML comments | code with comments in it |
-/// | definitions of links that no link uses, footnotes that nothing refers to | where a link or an image leads: an address |
+/// | unused link definitions, footnotes without a reference | address of a link or an image |
 /// | titles of links and images, texts in place of images | labels of one short word |
-/// | what stands behind a code fence | the name of a language that is known |
+/// | the info string of a code fence | the name of a known language |
 /// | attributes of HTML | `href` and `src` with an address; sizes |
-/// | what is in `<template>`, `<script>`, `<style>` and their like | `<details>`, which a click opens |
-/// | what is in an element with `hidden` | what `style` hides: forges take that away |
+/// | the content of `<template>`, `<script>`, `<style>` and the like | `<details>`, which a click opens |
+/// | the content of an element with `hidden` | text hidden by `style`: forges remove that attribute |
 /// | cells beyond the last column of a table | the name of a tag, as in `Vec<String>` |
-/// | characters without a width, written as entities | |
+/// | zero-width characters written as entities | |
 ///
-/// Tags are read as a browser reads them: an element that its block leaves open hides what follows
-/// where it does so on the page.
+/// Tags are parsed as in a browser: an element left open by its block hides the following text
+/// exactly where it does so on the page.
 #[must_use]
 pub fn hidden(text: &str) -> Vec<Hidden> {
-    // What hides has one of these, or is a code block that ends nowhere.
+    // Hidden text needs one of these characters, except for code blocks without an end.
     if !text.contains(['<', '[', '`', '~', '&', '|']) {
         return Vec::new();
     }
@@ -67,7 +67,7 @@ pub fn hidden(text: &str) -> Vec<Hidden> {
         seen: Vec::new(),
         hidden: Vec::new(),
     };
-    // A page has its footnotes at the end.
+    // A page shows its footnotes at the end.
     let mut notes: Vec<(Range<usize>, Vec<Read<'_>>)> = Vec::new();
     for (event, range) in events {
         match notes.last_mut() {
@@ -94,24 +94,24 @@ pub fn hidden(text: &str) -> Vec<Hidden> {
     page.all(&definitions)
 }
 
-/// A label as others are compared with it.
+/// Normalises a label for comparison.
 fn folded(label: &str) -> String {
     let words: Vec<String> = label.split_whitespace().map(str::to_lowercase).collect();
     words.join(" ")
 }
 
-/// Where a browser is.
+/// State of the HTML tokenizer.
 #[derive(Debug)]
 enum At {
     Shown,
     Tag(OpenTag),
     Comment(usize),
     Bogus(usize),
-    /// In text up to the end tag of this name, which begins there.
+    /// In raw text up to this element's end tag; the text begins at this offset.
     Raw(String, usize),
 }
 
-/// A tag up to where it was read.
+/// The parsed part of an unfinished tag.
 #[derive(Debug)]
 struct OpenTag {
     start: usize,
@@ -130,22 +130,22 @@ struct Attribute {
 
 struct Page<'a> {
     text: &'a str,
-    /// The footnotes that are referred to.
+    /// Labels of referenced footnotes.
     footnotes: BTreeSet<String>,
-    /// The definitions that a link uses.
+    /// Labels of link definitions in use.
     used: BTreeSet<String>,
     at: At,
     elements: Elements,
-    /// Where an element has begun to hide what is in it.
+    /// Offset from which an element hides its content.
     since: Option<usize>,
     in_image: usize,
-    /// Where the tail of each open link can begin.
+    /// Earliest offset at which the tail of each open link can begin.
     links: Vec<usize>,
-    /// Where the last text ended.
+    /// End of the last text.
     done: usize,
-    /// Up to where all is hidden, whatever is in it.
+    /// Everything before this offset is hidden.
     skipped: usize,
-    /// What a page shows, and what is kept all the same.
+    /// Ranges that a page shows or that are kept anyway.
     seen: Vec<Range<usize>>,
     hidden: Vec<Hidden>,
 }
@@ -234,19 +234,19 @@ impl Page<'_> {
         self.settle(range.end.min(self.done.max(range.start)));
     }
 
-    /// Begins an element of the page that is not written as HTML.
+    /// Opens an element that Markdown syntax makes.
     fn begin(&mut self, name: &str, at: usize) {
         self.elements.make_room(name);
         self.settle(at);
         self.elements.start(name, false, false);
     }
 
-    /// Whether what comes next is shown.
+    /// Whether the following text is shown.
     fn is_visible(&self) -> bool {
         self.since.is_none() && matches!(self.at, At::Shown)
     }
 
-    /// Looks whether an element has begun or ceased to hide what follows.
+    /// Updates `since` after an element began or ceased to hide its content.
     fn settle(&mut self, at: usize) {
         match (self.since, self.elements.are_hiding()) {
             (None, true) => self.since = Some(at),
@@ -284,7 +284,7 @@ impl Page<'_> {
                     from = start + 1;
                     if behind.starts_with("!--") {
                         self.at = At::Comment(start);
-                        // Its hyphens may be those of its end.
+                        // The opening hyphens may also close the comment.
                         from = start + 2;
                     } else if behind.starts_with(['!', '?'])
                         || closing.is_some()
@@ -351,8 +351,7 @@ impl Page<'_> {
         }
     }
 
-    /// What follows is no HTML until the next block or tag. A comment stays open, and a value between
-    /// quotes.
+    /// Text up to the next block or tag is not HTML. A comment and a quoted value stay open.
     fn leave(&mut self, end: usize) {
         match &self.at {
             At::Tag(tag) if !matches!(tag.place, InTag::Quoted(_)) => self.end_tag(end),
@@ -365,14 +364,14 @@ impl Page<'_> {
         }
     }
 
-    /// A quote of the page's own ends a value that is open.
+    /// A quote that the page itself writes ends an open value.
     fn end_quoted_tag(&mut self, at: usize) {
         if matches!(&self.at, At::Tag(tag) if tag.place == InTag::Quoted('"')) {
             self.end_tag(at);
         }
     }
 
-    /// The tag that is open is whole.
+    /// Finishes the open tag.
     fn end_tag(&mut self, end: usize) {
         let At::Tag(mut tag) = std::mem::replace(&mut self.at, At::Shown) else {
             return;
@@ -407,8 +406,8 @@ impl Page<'_> {
         }
     }
 
-    /// Keeps where a link or image leads, and a short label; its title is hidden as what is seen
-    /// nowhere.
+    /// Keeps the address of a link or image, and a short label. The title is hidden with all other
+    /// unseen text.
     fn keep_target(&mut self, end: usize) {
         let from = self.links.pop().unwrap_or(end).max(self.done.min(end));
         let tail = self.text.get(from..end).unwrap_or_default();
@@ -421,7 +420,7 @@ impl Page<'_> {
         }
     }
 
-    /// Keeps the address that a target begins with.
+    /// Keeps the address at the beginning of a link's target.
     fn keep_address(&mut self, at: usize, target: &str) {
         let trimmed = target.trim_start_matches(|c: char| c.is_whitespace() || c == '>');
         let mut at = at + target.len() - trimmed.len();
@@ -437,7 +436,7 @@ impl Page<'_> {
         }
     }
 
-    /// Keeps a label that begins at `from`, if it is one short word.
+    /// Keeps a label starting at `from`, if it is one short word.
     fn keep_label(&mut self, from: usize, most: usize) {
         let rest = self.text.get(from..most).unwrap_or_default();
         let label = rest.split(']').next().unwrap_or_default();
@@ -446,7 +445,7 @@ impl Page<'_> {
         }
     }
 
-    /// Keeps the number of an item of a list.
+    /// Keeps the number of a list item.
     fn keep_number(&mut self, start: usize) {
         let rest = self.text.get(start..).unwrap_or_default();
         let trimmed = rest.trim_start();
@@ -458,7 +457,7 @@ impl Page<'_> {
         self.seen.push(at..at + digits);
     }
 
-    /// Keeps the language of a block of code.
+    /// Keeps the language of a code block.
     fn keep_language(&mut self, info: &str, start: usize) {
         let word = info
             .split(|c: char| c.is_whitespace() || ",{".contains(c))
@@ -476,7 +475,7 @@ impl Page<'_> {
         }
     }
 
-    /// Ends what is open at the end of the text but for its footnotes.
+    /// Closes everything open at the end of the text, except in footnotes.
     fn finish(&mut self, notes: &[Range<usize>]) {
         let end = self.text.len();
         let is_open = self.end_at(end);
@@ -484,19 +483,19 @@ impl Page<'_> {
             .into_iter()
             .flat_map(|part| without(part, notes))
             .collect();
-        // What is open at the end hides them as well.
+        // An element open at the end hides the footnotes too.
         if is_open {
             notes.iter().for_each(|note| self.hide(note.clone(), false));
         }
     }
 
-    /// Ends what a footnote leaves open.
+    /// Closes everything that a footnote leaves open.
     fn finish_note(&mut self, note: &Range<usize>) {
         self.end_at(note.end);
         self.elements = Elements::default();
     }
 
-    /// Hides what is open up to `end`; whether anything is.
+    /// Hides open parts up to `end`. Returns whether there were any.
     fn end_at(&mut self, end: usize) -> bool {
         match std::mem::replace(&mut self.at, At::Shown) {
             At::Shown => {}
@@ -523,7 +522,7 @@ impl Page<'_> {
         true
     }
 
-    /// All hidden parts, those among them that no event is about.
+    /// All hidden parts, including those without an event of the parser.
     fn all(mut self, definitions: &[(String, Range<usize>)]) -> Vec<Hidden> {
         for (label, span) in definitions {
             match self.used.contains(label) {
@@ -544,7 +543,7 @@ impl Page<'_> {
         }
     }
 
-    /// Hides the words that neither were seen nor are hidden.
+    /// Hides words that are neither seen nor already hidden.
     fn hide_unseen(&mut self) {
         let mut known = std::mem::take(&mut self.seen);
         known.extend(self.hidden.iter().map(|part| part.range.clone()));
@@ -562,8 +561,8 @@ impl Page<'_> {
 }
 
 impl OpenTag {
-    /// Reads on; how far the tag goes, where it ends here. Before `last` a `>` that begins a line is of
-    /// a quote around the tag.
+    /// Continues parsing; returns the length if the tag ends here. Before `last`, a `>` at the
+    /// start of a line belongs to a quote around the tag.
     fn read(&mut self, from: usize, rest: &str, last: usize) -> Option<usize> {
         let mut begins_line = false;
         for (at, c) in rest.char_indices() {
@@ -581,7 +580,7 @@ impl OpenTag {
         None
     }
 
-    /// What a character is to the tag, now that its place is known.
+    /// Adds a character to the tag's name or attributes, after the state has advanced.
     fn take(&mut self, at: usize, c: char, before: InTag) {
         let end = at + c.len_utf8();
         match (before, self.place) {
@@ -616,7 +615,7 @@ impl OpenTag {
 }
 
 impl Attribute {
-    /// Whether it is an address or a size, which says nothing to a reader.
+    /// Whether the value is an address or a size, which carries no message for a reader.
     fn is_kept(&self) -> bool {
         match self.name.as_str() {
             "href" | "src" => is_address(&self.value),
@@ -637,7 +636,7 @@ impl Attribute {
     }
 }
 
-/// How long a word is that is shown although a page does not, in bytes: a label, the name of a tag.
+/// Maximum length of a kept word in bytes: a label, a tag's name.
 const MAX_WORD: usize = 24;
 
 fn is_name(word: &str) -> bool {
@@ -645,10 +644,10 @@ fn is_name(word: &str) -> bool {
     !word.is_empty() && word.chars().all(is_plain)
 }
 
-/// How long an address is that is shown, in bytes.
+/// Maximum length of a kept address, in bytes.
 const MAX_ADDRESS: usize = 2_000;
 
-/// Whether a browser would follow it.
+/// Whether a browser would follow `target`.
 fn is_address(target: &str) -> bool {
     let path = target.find(['/', '?', '#']).unwrap_or(target.len());
     let scheme = target.get(..path).and_then(|before| before.split_once(':'));
@@ -659,7 +658,7 @@ fn is_address(target: &str) -> bool {
         && scheme.is_none_or(|(scheme, _)| is_known(scheme))
 }
 
-/// The target of a link up to the blank before its title, or the parenthesis that ends the link.
+/// The target of a link up to the blank before its title, or to the closing parenthesis.
 fn bare_address(target: &str) -> &str {
     let (mut depth, mut is_escaped) = (0_usize, false);
     for (at, c) in target.char_indices() {
@@ -687,7 +686,7 @@ fn bare_address(target: &str) -> &str {
     target
 }
 
-/// Where the end tag of an element begins whose content is text.
+/// Start of the end tag of a raw text element.
 fn end_of_raw(rest: &str, name: &str) -> Option<usize> {
     let mut places = rest.match_indices("</").map(|(at, _)| at);
     places.find(|at| {
@@ -700,14 +699,14 @@ fn end_of_raw(rest: &str, name: &str) -> Option<usize> {
     })
 }
 
-/// From the first word to the last, where there are any.
+/// The range from the first to the last word, if there are words.
 fn words_of(text: &str) -> Option<Range<usize>> {
     let start = text.find(char::is_alphanumeric)?;
     let (at, last) = text.char_indices().rfind(|(_, c)| c.is_alphanumeric())?;
     Some(start..at + last.len_utf8())
 }
 
-/// The parts without white space at their ends, each as far as it goes alone.
+/// Trims, sorts and merges the parts.
 fn joined(text: &str, mut parts: Vec<Hidden>) -> Vec<Hidden> {
     let of = |range: &Range<usize>| text.get(range.clone()).unwrap_or_default();
     for Hidden { range, .. } in &mut parts {
@@ -737,7 +736,7 @@ fn joined(text: &str, mut parts: Vec<Hidden>) -> Vec<Hidden> {
     all
 }
 
-/// What is left of a part without `others`, which are in order.
+/// Subtracts `others`, which are sorted, from a part.
 fn without(part: Hidden, others: &[Range<usize>]) -> Vec<Hidden> {
     let mut left = Vec::new();
     let mut start = part.range.start;
@@ -759,12 +758,12 @@ fn without(part: Hidden, others: &[Range<usize>]) -> Vec<Hidden> {
     left.into_iter().enumerate().map(of).collect()
 }
 
-/// Whether it is an entity: of what a page shows nothing, only those have no words.
+/// Whether the part is an entity: no other hidden part lacks words.
 fn has_invisible(part: &str) -> bool {
     part.starts_with('&')
 }
 
-/// The elements of a page that a tag of Markdown becomes, the outer one first.
+/// The HTML elements of a Markdown tag, the outer one first.
 fn names(tag: &TagEnd) -> &'static [&'static str] {
     use pulldown_cmark::HeadingLevel as Level;
     match tag {
@@ -792,7 +791,7 @@ fn names(tag: &TagEnd) -> &'static [&'static str] {
     }
 }
 
-/// What a page colours a block of code by; any other word behind a fence is seen nowhere.
+/// Languages that a page highlights; any other info string of a fence is shown nowhere.
 const LANGUAGES: &str = "\
     apache asm awk bash bat c c# c++ clojure cmake console cpp cs csharp css csv cxx d dart diff \
     dockerfile elixir elm erl erlang f# fish fsharp geojson go golang graphql groovy h haskell \

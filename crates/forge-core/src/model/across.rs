@@ -3,14 +3,14 @@ use std::fmt;
 use super::PullRequest;
 use crate::{Error, RepoId, Warning};
 
-/// The repositories of one forge that a question over several is about.
+/// Scope of a query over several repositories of one forge.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PullScope {
-    /// These.
+    /// These repositories.
     pub repos: Vec<RepoId>,
     /// All repositories of these owners; `@me` is the viewer.
     pub owners: Vec<String>,
-    /// Every repository that has to do with the viewer, for queries that are about the viewer.
+    /// Every repository in which the viewer is involved, for queries about the viewer.
     pub everywhere: bool,
 }
 
@@ -27,18 +27,18 @@ impl fmt::Display for PullScope {
 /// Pull requests of several repositories.
 #[derive(Debug, Default)]
 pub struct PullsAcross {
-    /// What each query found, in the order of the queries.
+    /// Results of each query, in the order of the queries.
     pub lists: Vec<Vec<PullRequest>>,
-    /// What could not be read, a repository, an owner or a host, and why.
+    /// Repositories, owners or hosts that could not be read, with the reason.
     pub failed: Vec<(String, Error)>,
-    /// What else is to be known.
+    /// Warnings.
     pub warnings: Vec<Warning>,
-    /// A list has more than is here.
+    /// A list is truncated.
     pub is_cut: bool,
 }
 
 impl PullsAcross {
-    /// Empty lists for so many queries.
+    /// Empty lists for `queries` queries.
     #[must_use]
     pub fn new(queries: usize) -> Self {
         Self {
@@ -47,7 +47,7 @@ impl PullsAcross {
         }
     }
 
-    /// Adds what was found elsewhere by the same queries.
+    /// Adds the results of the same queries elsewhere.
     pub fn add(&mut self, other: Self) {
         for (list, more) in self.lists.iter_mut().zip(other.lists) {
             list.extend(more);
@@ -61,7 +61,7 @@ impl PullsAcross {
         self.is_cut |= other.is_cut;
     }
 
-    /// Puts the newest first, and keeps so many of each list.
+    /// Sorts each list newest first and truncates it to `limit`.
     pub fn keep_newest(&mut self, limit: usize) {
         for list in &mut self.lists {
             list.sort_by_key(|pull| std::cmp::Reverse(pull.created_at));

@@ -3,29 +3,29 @@ use serde::{Deserialize, Serialize};
 /// An account.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Actor {
-    /// What names it on its forge: a login, a handle or DID, or for a local repository the part of
-    /// the git e-mail address before the `@`.
+    /// Name on the forge: a login, a handle or DID, or for a local repository the part of the git
+    /// e-mail address before the `@`.
     pub login: String,
-    /// The display name, where it is known and set.
+    /// Display name, if known and set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The e-mail address; local repositories have one, others seldom.
+    /// E-mail address; set for local repositories, rarely for others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub email: Option<String>,
-    /// The forge's own id (a node id, a DID); empty where it has none beside the login, or where
-    /// nobody asked for it.
+    /// The forge's own id (a node id, a DID); empty if the forge has none beside the login, or if
+    /// the id was not requested.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub id: String,
-    /// The number of the account in the forge's database, where it is known.
+    /// Number of the account in the forge's database, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub database_id: Option<u64>,
-    /// It is a bot.
+    /// The account is a bot.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub bot: bool,
 }
 
 impl Actor {
-    /// An account of which only the login is known.
+    /// An account with only a login.
     pub fn new(login: impl Into<String>) -> Self {
         Self {
             login: login.into(),
@@ -38,35 +38,35 @@ impl Actor {
     }
 }
 
-/// Somebody who is asked for a review.
+/// An account, bot or team that is requested to review.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Reviewer {
     /// An account.
     User {
-        /// Its login.
+        /// Login.
         login: String,
-        /// Its display name, where it is known and set.
+        /// Display name, if known and set.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         name: Option<String>,
     },
     /// A bot.
     Bot {
-        /// Its login.
+        /// Login.
         login: String,
     },
     /// A team.
     Team {
         /// `org/slug`.
         slug: String,
-        /// Its display name.
+        /// Display name.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         name: Option<String>,
     },
 }
 
 impl Reviewer {
-    /// An account of which only the login is known.
+    /// An account with only a login.
     pub fn user(login: impl Into<String>) -> Self {
         Self::User {
             login: login.into(),
@@ -74,7 +74,7 @@ impl Reviewer {
         }
     }
 
-    /// From what a user types: `login`, or `org/team`.
+    /// Parses user input: `login`, or `org/team`.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         if text.contains('/') {

@@ -3,9 +3,9 @@ use serde::{Deserialize, Serialize};
 /// A file to upload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewAttachment {
-    /// Its name, without a path.
+    /// File name, without a path.
     pub name: String,
-    /// What is in it, as a media type (`image/png`).
+    /// Media type of the content (`image/png`).
     pub content_type: String,
     /// The content.
     pub bytes: Vec<u8>,
@@ -14,6 +14,6 @@ pub struct NewAttachment {
 /// An uploaded file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attachment {
-    /// Where a description or a comment finds it.
+    /// URL to use in a description or a comment.
     pub url: String,
 }

@@ -4,18 +4,18 @@ use serde::Serialize;
 
 use super::{MergeMethod, Reviewer};
 
-/// What the base branch of a pull request wants before a merge, as far as the viewer may see it.
+/// Requirements of a base branch for a merge, as far as the viewer may see them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct BaseRules {
-    /// Each rule with who wants it.
+    /// The rules with their sources.
     pub rules: Vec<BaseRule>,
-    /// Which rules could not be read; empty where [`Self::rules`] are all there are.
+    /// Kinds of rules that could not be read; empty if [`Self::rules`] is complete.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unread: Vec<UnreadRules>,
-    /// Code owners who were asked for a review and have not given one since.
+    /// Code owners whose requested review is still missing.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub code_owners: Vec<Reviewer>,
-    /// Its place in the merge queue, while it is there.
+    /// Place in the merge queue, while queued.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueuePlace>,
     /// The viewer has write access to the repository.
@@ -27,10 +27,10 @@ pub struct BaseRules {
     /// The viewer may merge past the rules.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub viewer_can_bypass: Option<bool>,
-    /// The methods that the repository allows; empty where that could not be read.
+    /// Merge methods that the repository allows; empty if they could not be read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub repository_methods: Vec<MergeMethod>,
-    /// The names of rulesets by their numbers, for rules that are still to be read.
+    /// Names of rulesets by number, for rules that are still to be read.
     #[serde(skip)]
     pub ruleset_names: BTreeMap<u64, String>,
 }
@@ -38,39 +38,39 @@ pub struct BaseRules {
 /// A rule of a base branch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct BaseRule {
-    /// What it wants.
+    /// The requirement.
     #[serde(flatten)]
     pub wants: BaseRuleKind,
-    /// Who wants it.
+    /// Origin of the rule.
     pub source: RuleSource,
 }
 
-/// What a [`BaseRule`] wants.
+/// Requirement of a [`BaseRule`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "rule", rename_all = "snake_case")]
 pub enum BaseRuleKind {
-    /// So many approvals.
+    /// A number of approvals.
     Approvals {
-        /// How many; 0 wants a pull request alone.
+        /// Number of approvals; 0 requires only a pull request.
         count: u64,
     },
     /// An approval by an owner of the changed code.
     CodeOwnerReview,
-    /// An approval of the last push, by somebody who did not push it.
+    /// Approval of the last push by another account.
     LastPushApproval,
-    /// A push takes approvals back.
+    /// A push dismisses approvals.
     DismissStaleApprovals,
-    /// Every review thread resolved.
+    /// All review threads are resolved.
     ResolvedThreads,
-    /// A check that has passed.
+    /// A passed check.
     Check {
-        /// Its name.
+        /// Name of the check.
         name: String,
-        /// The app that it has to come from, by its number in the forge's database.
+        /// Required app of the check, by its number in the forge's database.
         #[serde(skip_serializing_if = "Option::is_none")]
         app: Option<u64>,
     },
-    /// The newest commits of the base branch.
+    /// The head contains the newest commits of the base branch.
     UpToDate,
     /// A merge through the queue.
     MergeQueue,
@@ -78,39 +78,39 @@ pub enum BaseRuleKind {
     LinearHistory,
     /// Signed commits.
     Signatures,
-    /// A deployment that has succeeded to each of these.
+    /// Successful deployments to these environments.
     Deployments {
         /// Environments, by name.
         environments: Vec<String>,
     },
-    /// Nobody changes the branch but who may pass the rules.
+    /// Only accounts that may bypass the rules can change the branch.
     Locked,
-    /// Some people alone may change the branch.
+    /// Only selected accounts may change the branch.
     RestrictedPushes,
     /// One of these methods.
     MergeMethods {
         /// The methods.
         allowed: Vec<MergeMethod>,
     },
-    /// A rule that this program does not judge.
+    /// A rule that this program does not evaluate.
     Other {
-        /// The forge's name of it.
+        /// The forge's name of the rule.
         name: String,
     },
 }
 
-/// Who wants a [`BaseRule`].
+/// Origin of a [`BaseRule`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum RuleSource {
     /// A ruleset.
     Ruleset {
-        /// Its number in the forge's database.
+        /// Number in the forge's database.
         id: u64,
-        /// Its name, where that could be read.
+        /// Name, if readable.
         #[serde(skip_serializing_if = "Option::is_none")]
         name: Option<String>,
-        /// Whose it is: `owner/repo`, an organization or an enterprise.
+        /// Owner: `owner/repo`, an organization or an enterprise.
         owner: String,
     },
     /// The branch protection.
@@ -123,35 +123,35 @@ pub enum RuleSource {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum UnreadRules {
-    /// The rulesets.
+    /// Rulesets.
     Rulesets,
-    /// The branch protection, or whether there is one.
+    /// Branch protection, or whether there is one.
     Protection,
-    /// What of the branch protection administrators alone may see.
+    /// Details of the branch protection that only administrators may see.
     ProtectionDetails,
 }
 
 /// The place of a pull request in a merge queue.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct QueuePlace {
-    /// Its position; the first is 1.
+    /// Position, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub position: Option<u64>,
-    /// The forge's own word, upper case: `QUEUED`, `AWAITING_CHECKS`, `UNMERGEABLE`.
+    /// State in the forge's words, upper case: `QUEUED`, `AWAITING_CHECKS`, `UNMERGEABLE`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
 }
 
 impl BaseRules {
-    /// Nothing but what administrators alone may see is unread: the checks, the approvals, the
-    /// threads and the history that the base branch wants are all known.
+    /// Whether only details for administrators are unread: the checks, approvals, threads and
+    /// history that the base branch requires are all known.
     #[must_use]
     pub fn knows_every_check(&self) -> bool {
         let hides = |unread: &UnreadRules| *unread != UnreadRules::ProtectionDetails;
         !self.unread.iter().any(hides)
     }
 
-    /// Says once that rules are unread.
+    /// Records that rules are unread, once per kind.
     pub fn mark_unread(&mut self, what: UnreadRules) {
         if !self.unread.contains(&what) {
             self.unread.push(what);

@@ -4,24 +4,24 @@ use serde::Serialize;
 
 use crate::{Error, Timestamp, text::one_line};
 
-/// A milestone: a goal that issues and pull requests of a repository are collected for.
+/// A milestone: a goal that groups issues and pull requests of a repository.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Milestone {
-    /// Its title.
+    /// Title.
     pub title: String,
-    /// Its number in the repository, where the forge numbers them.
+    /// Number in the repository, if the forge numbers milestones.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub number: Option<u64>,
-    /// What it is for.
+    /// Purpose.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// When it is due.
+    /// Due date.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub due_on: Option<Timestamp>,
 }
 
 impl Milestone {
-    /// A milestone of which only the title is known.
+    /// A milestone with only a title.
     pub fn new(title: impl Into<String>) -> Self {
         Self {
             title: title.into(),
@@ -32,16 +32,16 @@ impl Milestone {
     }
 }
 
-/// The place of a pull request on a project board.
+/// A pull request's item on a project board.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ProjectItem {
-    /// The forge's own id of the place.
+    /// The forge's own id of the item.
     pub id: String,
     /// The forge's own id of the board.
     pub project_id: String,
     /// Title of the board.
     pub title: String,
-    /// Its column there (the field `Status`), if it is in one.
+    /// Column on the board (the field `Status`), if set.
     pub status: Option<ProjectStatus>,
 }
 
@@ -50,7 +50,7 @@ pub struct ProjectItem {
 pub struct ProjectStatus {
     /// The forge's own id of the option.
     pub id: String,
-    /// Its name.
+    /// Name.
     pub name: String,
 }
 
@@ -59,7 +59,7 @@ pub struct ProjectStatus {
 pub struct BoardId {
     /// The login of the user or the organisation.
     pub owner: String,
-    /// Its number among the boards of the owner.
+    /// Number among the owner's boards.
     pub number: u64,
 }
 

@@ -5,19 +5,19 @@ use serde::Serialize;
 
 use crate::{Error, Result, Timestamp, Trust, text::one_line};
 
-/// Who made a commit, and when.
+/// Author or committer of a commit, with a time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Signature {
     /// Name.
     pub name: String,
     /// E-mail address.
     pub email: String,
-    /// When.
+    /// Time.
     pub at: Timestamp,
-    /// The account it belongs to, where the forge knows.
+    /// Account of this person, if the forge knows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub login: Option<String>,
-    /// The forge's own id of that account.
+    /// The forge's own id of the account.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub account_id: Option<String>,
 }
@@ -29,40 +29,39 @@ pub struct Commit {
     pub oid: String,
     /// First line of the message.
     pub message_headline: String,
-    /// The rest.
+    /// Rest of the message.
     pub message_body: String,
     /// Authors: the author first, then co-authors named in trailers.
     pub authors: Vec<Signature>,
-    /// Who committed it.
+    /// Committer.
     pub committer: Signature,
 }
 
-/// What happened to a file.
+/// Kind of change of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileStatus {
-    /// It is new.
+    /// The file is new.
     Added,
-    /// Its content, mode or type changed.
+    /// Content, mode or type changed.
     Modified,
-    /// It is gone.
+    /// The file was deleted.
     Deleted,
-    /// It has another name, and perhaps other content.
+    /// The file was renamed, possibly with other content.
     Renamed,
-    /// It is a copy of another file.
+    /// The file is a copy of another one.
     Copied,
 }
 
 /// A changed file.
 #[derive(Clone, Debug, Serialize)]
 pub struct FileChange {
-    /// Its path at the head (at the base, for a deleted file); bytes that are not UTF-8 are
-    /// replaced.
+    /// Path at the head (at the base, for a deleted file); bytes that are not UTF-8 are replaced.
     pub path: String,
-    /// Its path at the base, for a renamed or copied file.
+    /// Path at the base, for a renamed or copied file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub previous_path: Option<String>,
-    /// What happened.
+    /// Kind of change.
     pub status: FileStatus,
     /// Added lines; `None` for a binary file.
     pub additions: Option<u64>,
@@ -71,14 +70,14 @@ pub struct FileChange {
 }
 
 impl FileChange {
-    /// Its path, and the one that it had before.
+    /// The path, and the previous path if there is one.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let previous = self.previous_path.as_deref();
         [Some(self.path.as_str()), previous].into_iter().flatten()
     }
 }
 
-/// In which form a diff is wanted.
+/// Format of a diff.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum DiffFormat {
     /// One unified diff from merge base to head.
@@ -88,37 +87,37 @@ pub enum DiffFormat {
     Patch,
 }
 
-/// Which diff.
+/// Selects a diff.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct DiffReq {
-    /// The form.
+    /// Format.
     pub format: DiffFormat,
     /// Lines of context; `None` for git's three.
     pub context_lines: Option<u32>,
-    /// The lines of context are a preference: no commit is fetched for them, and no warning says that
-    /// there are others.
+    /// The lines of context are only a preference: no commit is fetched for them, and no warning
+    /// mentions a different number.
     pub prefers_context: bool,
-    /// A round, in place of the newest one.
+    /// A round instead of the newest one.
     pub rounds: Option<Rounds>,
-    /// Only what changed since this commit was the head: its id, or the first 7 or more digits of it.
-    /// Where the head was rebased since, what the base branch brought is left out.
+    /// Only the changes since this commit was the head: its id, or at least its first 7 digits. If
+    /// the head was rebased since, changes from the base branch are left out.
     pub since: Option<String>,
-    /// A clone on this machine that may help where the forge does not send a diff of this size.
+    /// A clone on this machine, for when the forge does not send a diff of this size.
     pub clone: Option<LocalClone>,
 }
 
 impl DiffReq {
-    /// The fewest digits that name a commit.
+    /// Minimum number of digits of an abbreviated commit id.
     pub const MIN_DIGITS: usize = 7;
 
-    /// Whether a text can be a commit: 7 to 64 hex digits.
+    /// Whether a text has the form of a commit id: 7 to 64 hex digits.
     #[must_use]
     pub fn is_commit(text: &str) -> bool {
         let is_long = (Self::MIN_DIGITS..=64).contains(&text.len());
         is_long && text.bytes().all(|b| b.is_ascii_hexdigit())
     }
 
-    /// Checks that [`DiffReq::since`] can be a commit.
+    /// Checks that [`DiffReq::since`] has the form of a commit id.
     ///
     /// # Errors
     /// `invalid_input` (field `since`).
@@ -134,35 +133,35 @@ impl DiffReq {
     }
 }
 
-/// Which rounds of a pull request that is submitted in rounds. They are counted from 0.
+/// Rounds of a pull request that is submitted in rounds, counted from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Rounds {
-    /// The round whose changes are wanted; `None` for the newest.
+    /// The requested round; `None` for the newest.
     pub round: Option<usize>,
-    /// Leave out what an earlier round had in the same way.
+    /// Leaves out changes that this earlier round already had.
     pub since: Option<usize>,
 }
 
 /// A clone of the repository on this machine. A forge may fetch into its object store and push from
-/// it, and writes no ref of it but the remote-tracking one that a push leaves behind.
+/// it. The only ref written is the remote-tracking ref that a push updates.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LocalClone {
-    /// Its directory.
+    /// Directory of the clone.
     pub dir: PathBuf,
-    /// The remote that stands for the repository.
+    /// The remote that points to the repository.
     pub remote: String,
-    /// Who chose the clone.
+    /// How the clone was chosen.
     pub trust: Trust,
 }
 
-/// What became of a pull request since another commit was its head.
+/// Changes of a pull request since another commit was its head.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SinceHead {
-    /// The commit that was the head, hex; `None` where a round is a plain diff.
+    /// The earlier head commit, hex; `None` where a round is a plain diff.
     pub oid: Option<String>,
     /// How the head moved.
     pub head_change: HeadChange,
-    /// The commits that are not the same as before, oldest first.
+    /// The commits that differ, oldest first.
     pub commits: Vec<ChangedCommit>,
 }
 
@@ -170,18 +169,18 @@ pub struct SinceHead {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HeadChange {
-    /// It did not.
+    /// Same head.
     Unchanged,
-    /// Commits were added to it.
+    /// Commits were added on top.
     Continued,
-    /// Its commits were made anew, from another commit of the base branch.
+    /// The commits were recreated on another commit of the base branch.
     Rebased,
-    /// Its commits were replaced.
+    /// The commits were replaced.
     Rewritten,
 }
 
 impl HeadChange {
-    /// What it means, as a part of a sentence about the head.
+    /// Explanation, as a part of a sentence about the head.
     #[must_use]
     pub const fn meaning(self) -> &'static str {
         match self {
@@ -193,19 +192,19 @@ impl HeadChange {
     }
 }
 
-/// A commit that two versions of a pull request do not have in the same way.
+/// A commit that differs between two versions of a pull request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ChangedCommit {
-    /// It at the earlier head, hex; `None` where it is new.
+    /// Id at the earlier head, hex; `None` for a new commit.
     pub old: Option<String>,
-    /// It at the head, hex; `None` where it was dropped.
+    /// Id at the head, hex; `None` for a dropped commit.
     pub new: Option<String>,
     /// First line of the message.
     pub headline: String,
 }
 
 impl ChangedCommit {
-    /// What became of it: `added`, `changed` or `dropped`.
+    /// Kind of change: `added`, `changed` or `dropped`.
     #[must_use]
     pub const fn change(&self) -> &'static str {
         match (&self.old, &self.new) {
@@ -216,35 +215,35 @@ impl ChangedCommit {
     }
 }
 
-/// Which files of a commit.
+/// Selects files of a commit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ContentsReq {
     /// The commit, full hex.
     pub oid: String,
-    /// The paths in it.
+    /// Paths in the commit.
     pub paths: Vec<String>,
-    /// A clone on this machine that is read in place of the forge, where it has the commit.
+    /// A clone on this machine, read instead of the forge if it has the commit.
     pub clone: Option<LocalClone>,
 }
 
-/// What a path has at a commit.
+/// Content of a path at a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileContent {
     /// Text. Bytes that are not UTF-8 are replaced.
     Text(String),
-    /// Bytes that are no text.
+    /// Binary content.
     Binary,
-    /// More than [`FileContent::MAX_BYTES`], or than the forge sends.
+    /// Larger than [`FileContent::MAX_BYTES`], or than the forge's limit.
     TooLarge,
-    /// No file.
+    /// No such file.
     Missing,
 }
 
 impl FileContent {
-    /// A larger file is not read.
+    /// Maximum size of a file to read, in bytes.
     pub const MAX_BYTES: u64 = 512 * 1024;
 
-    /// From its bytes: as git, a file with a NUL among the first 8,000 bytes is binary.
+    /// Classifies bytes: as in git, a file with a NUL among the first 8,000 bytes is binary.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
         match bytes.iter().take(8_000).any(|b| *b == 0) {
@@ -257,21 +256,21 @@ impl FileContent {
 /// Chunks of bytes, in order.
 pub type ByteStream = Pin<Box<dyn Stream<Item = Result<Vec<u8>>> + Send>>;
 
-/// A diff that arrives while it is read.
+/// A diff that is streamed.
 pub struct Diff {
-    /// The merge base, hex, where it is known.
+    /// The merge base, hex, if known.
     pub base_oid: Option<String>,
-    /// The head, as [`PullRequest::head_id`](super::PullRequest::head_id); empty where the forge sends
-    /// the diff without saying.
+    /// The head, as [`PullRequest::head_id`](super::PullRequest::head_id); empty if the forge sends
+    /// the diff without it.
     pub head_oid: String,
-    /// Lines of context; `None` where the forge stores the diff as it was made.
+    /// Lines of context; `None` if the forge stores the finished diff.
     pub context_lines: Option<u32>,
-    /// What became of the commits since another head, where [`DiffReq::since`] or [`Rounds::since`]
-    /// names one.
+    /// Changes of the commits since an earlier head, if [`DiffReq::since`] or [`Rounds::since`] is
+    /// set.
     pub since: Option<SinceHead>,
-    /// The bytes as git writes them: not UTF-8 in general, and untrusted.
+    /// Bytes as git writes them: not always UTF-8, and untrusted.
     pub body: ByteStream,
-    /// What the forge withheld.
+    /// Parts that the forge withheld.
     pub warnings: Vec<crate::Warning>,
 }
 

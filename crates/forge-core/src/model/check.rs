@@ -2,59 +2,59 @@ use serde::Serialize;
 
 use crate::Timestamp;
 
-/// Where a check stands.
+/// State of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckStatus {
-    /// It passed.
+    /// The check passed.
     Success,
-    /// It failed, timed out, could not start, or wants somebody to act.
+    /// The check failed, timed out, could not start, or needs action.
     Failure,
-    /// It has not finished.
+    /// The check has not finished.
     Pending,
-    /// It did not run, or its result does not count.
+    /// The check did not run, or its result does not count.
     Skipped,
-    /// It was cancelled.
+    /// The check was cancelled.
     Cancelled,
 }
 
-/// One check run or commit status, the newest of its name.
+/// A check run or commit status, the newest of its name.
 #[derive(Clone, Debug, Serialize)]
 pub struct Check {
-    /// The forge's own id, which [`Checks::check_reasons`](crate::Checks::check_reasons) asks by;
-    /// empty where it has none.
+    /// The forge's own id, which [`Checks::check_reasons`](crate::Checks::check_reasons) uses;
+    /// empty if there is none.
     #[serde(skip)]
     pub id: String,
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Where it stands.
+    /// State.
     pub status: CheckStatus,
-    /// The forge's own word for how far a check run is, upper case (`QUEUED`, `COMPLETED`); `None`
-    /// for a commit status, which has a result alone.
+    /// Progress of a check run in the forge's words, upper case (`QUEUED`, `COMPLETED`); `None` for
+    /// a commit status, which has only a result.
     pub progress: Option<String>,
-    /// The forge's own word for the result, upper case.
+    /// Result in the forge's words, upper case.
     pub conclusion: Option<String>,
-    /// The workflow it belongs to.
+    /// Workflow of the check.
     pub workflow: Option<String>,
-    /// What set it off (`push`, `pull_request`).
+    /// Triggering event (`push`, `pull_request`).
     pub event: Option<String>,
-    /// Its page.
+    /// URL of its page.
     pub url: Option<String>,
-    /// When it started.
+    /// Start time.
     pub started_at: Option<Timestamp>,
-    /// When it finished.
+    /// End time.
     pub completed_at: Option<Timestamp>,
-    /// One line on the result, or on why it failed.
+    /// A short reason for the result or the failure.
     pub summary: Option<String>,
-    /// The base branch requires it; `None` where the forge does not say.
+    /// The base branch requires the check; `None` if the forge does not say.
     pub required: Option<bool>,
-    /// The number of the app that runs it, in the forge's database; `None` where that is not known.
+    /// Number of the app that runs the check, in the forge's database, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub app: Option<u64>,
 }
 
 impl Check {
-    /// One of which nothing else is known.
+    /// A check with only a name and a state.
     pub fn new(name: impl Into<String>, status: CheckStatus) -> Self {
         Self {
             id: String::new(),
@@ -74,18 +74,18 @@ impl Check {
     }
 }
 
-/// The end of what a check has printed.
+/// The end of a check's log.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct CheckLog {
-    /// Its last lines, each as a whole; bytes that are not UTF-8 are replaced.
+    /// The last whole lines; bytes that are not UTF-8 are replaced.
     pub text: String,
-    /// There is more before them.
+    /// Earlier lines are left out.
     pub cut: bool,
 }
 
 impl CheckLog {
-    /// The last whole lines of `bytes` that fit into `most` bytes; of a single longer line its end.
-    /// `cut` says that something was left out before `bytes` already.
+    /// The last whole lines of `bytes` that fit into `most` bytes; of a single longer line, its
+    /// end. `cut` states that something before `bytes` was left out already.
     #[must_use]
     pub fn end_of(bytes: &[u8], most: usize, cut: bool) -> Self {
         let from = bytes.len().saturating_sub(most);
@@ -106,34 +106,34 @@ impl CheckLog {
     }
 }
 
-/// What the checks of a commit add up to.
+/// Combined state of the checks of a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckRollup {
-    /// All that count passed.
+    /// All checks that count passed.
     Success,
-    /// At least one failed.
+    /// At least one check failed.
     Failure,
-    /// None failed and at least one has not finished.
+    /// No check failed and at least one has not finished.
     Pending,
-    /// There is none.
+    /// No checks.
     Neutral,
 }
 
-/// How many checks stand where.
+/// Number of checks by state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct CheckCounts {
-    /// Those that stop nothing: passed, skipped and neutral.
+    /// Checks that block nothing: passed, skipped and neutral.
     pub success: u64,
-    /// Failed and cancelled.
+    /// Failed and cancelled checks.
     pub failure: u64,
-    /// Not finished.
+    /// Unfinished checks.
     pub pending: u64,
-    /// Those of `success` that did not run.
+    /// Part of `success`: checks that did not run.
     pub skipped: u64,
-    /// Those of `success` whose result does not count.
+    /// Part of `success`: checks whose result does not count.
     pub neutral: u64,
-    /// All: `success`, `failure` and `pending`.
+    /// Sum of `success`, `failure` and `pending`.
     pub total: u64,
 }
 
@@ -159,25 +159,25 @@ impl CheckCounts {
     }
 }
 
-/// The checks of a pull request's head.
+/// The checks of a pull request's head commit.
 #[derive(Clone, Debug, Serialize)]
 pub struct ChecksReport {
-    /// The commit.
+    /// Head commit.
     pub commit: String,
-    /// What they add up to; never success when it is truncated.
+    /// Combined state; never success if truncated.
     pub overall: CheckRollup,
-    /// How many stand where, of those that are here.
+    /// Number of the listed checks by state.
     pub counts: CheckCounts,
-    /// There are checks that could not be read.
+    /// Some checks could not be read.
     pub truncated: bool,
-    /// Each, failed first, then by name.
+    /// The checks, failed ones first, then by name.
     pub checks: Vec<Check>,
 }
 
 impl ChecksReport {
-    /// From every check of a commit: of each name, workflow, event and app the one that started last
-    /// is kept, since the others are earlier runs; failed ones come first. A commit status replaces no
-    /// check run.
+    /// Builds a report from all checks of a commit. Of each name, workflow, event and app, only the
+    /// check that started last is kept, because the others are earlier runs. Failed checks come
+    /// first. A commit status replaces no check run.
     #[must_use]
     pub fn of(commit: String, checks: Vec<Check>) -> Self {
         let checks = ordered(newest(checks));
@@ -190,8 +190,7 @@ impl ChecksReport {
         }
     }
 
-    /// The same as a part of all the checks: one that is not here may have failed, or not have
-    /// finished.
+    /// Marks the report as incomplete: a missing check may have failed or be unfinished.
     #[must_use]
     pub fn cut(mut self) -> Self {
         self.truncated = true;
@@ -203,7 +202,7 @@ impl ChecksReport {
 }
 
 impl CheckRollup {
-    /// A cancelled check has not passed; skipped ones do not count.
+    /// A cancelled check has not passed; skipped checks do not count.
     fn of(checks: &[Check]) -> Self {
         let any = |wanted: &[CheckStatus]| checks.iter().any(|c| wanted.contains(&c.status));
         if checks.is_empty() {
@@ -236,7 +235,7 @@ fn newest(checks: Vec<Check>) -> Vec<Check> {
     kept
 }
 
-/// Failed first, then by name, and by workflow and event where names are equal.
+/// Sorts failed checks first, then by name, workflow and event.
 fn ordered(mut checks: Vec<Check>) -> Vec<Check> {
     checks.sort_by_cached_key(|c| {
         let rank = match c.status {
@@ -263,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn r_000_6_checks_are_counted_by_how_they_ended() {
+    fn r_000_6_checks_are_counted_by_result() {
         let report = ChecksReport::of(
             "abc".to_owned(),
             vec![
@@ -288,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn failed_run_is_replaced_by_its_own_app_alone() {
+    fn failed_run_is_replaced_only_by_same_app() {
         let run = |app, status| Check {
             progress: Some("COMPLETED".to_owned()),
             app: Some(app),
@@ -312,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_of_the_checks_is_never_a_success() {
+    fn truncated_checks_are_never_a_success() {
         let of = |status| ChecksReport::of(String::new(), vec![check("a", status, None)]);
         for (status, wanted) in [
             (CheckStatus::Success, CheckRollup::Pending),
@@ -327,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_log_has_whole_lines() {
+    fn log_end_has_whole_lines() {
         let end = |text: &str, most| {
             let log = CheckLog::end_of(text.as_bytes(), most, false);
             (log.text, log.cut)

@@ -8,7 +8,7 @@ use crate::{PrId, Timestamp};
 /// A comment's id: its pull request, and the forge's own key (opaque).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct CommentId {
-    /// Where it stands.
+    /// The pull request.
     pub pr: PrId,
     /// The key.
     pub key: String,
@@ -17,39 +17,38 @@ pub struct CommentId {
 /// A comment on a pull request, or on lines of its diff.
 #[derive(Clone, Debug, Serialize)]
 pub struct Comment {
-    /// Its key; [`CommentId`] with the pull request.
+    /// Key of the comment; [`CommentId`] adds the pull request.
     pub id: String,
-    /// Who wrote it.
+    /// Author.
     pub author: Actor,
-    /// The author's role in the repository, upper case as GitHub writes it (`OWNER`, `MEMBER`,
-    /// `NONE`).
+    /// The author's role in the repository, upper case as on GitHub (`OWNER`, `MEMBER`, `NONE`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub author_association: Option<String>,
-    /// Markdown.
+    /// Text as Markdown.
     pub body: String,
-    /// When it was written.
+    /// Creation time.
     pub created_at: Timestamp,
-    /// When it was last changed, if it was.
+    /// Time of the last edit, if there was one.
     pub updated_at: Option<Timestamp>,
-    /// The key of the comment that it answers.
+    /// Key of the comment that this one replies to.
     pub reply_to: Option<String>,
-    /// The round that it is about, counted from 0; `None` where the forge has no rounds, or nobody
-    /// said.
+    /// Round that the comment is about, counted from 0; `None` if the forge has no rounds or the
+    /// round is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub round: Option<usize>,
-    /// Emoji name to count.
+    /// Number of reactions by emoji name.
     pub reactions: BTreeMap<String, u64>,
-    /// The file, for a comment on lines.
+    /// File of a comment on lines.
     pub file_path: Option<String>,
-    /// The line, 1-based.
+    /// Line, counted from 1.
     pub line_number: Option<u64>,
-    /// The hunk around it.
+    /// Hunk around the line.
     pub diff_hunk: Option<String>,
-    /// Its page; empty where it has none.
+    /// URL of its page; empty if there is none.
     pub url: String,
-    /// The viewer wrote it.
+    /// The viewer wrote the comment.
     pub viewer_did_author: bool,
-    /// It is hidden, for this reason.
+    /// Reason why the comment is hidden, if it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub minimized_reason: Option<String>,
 }

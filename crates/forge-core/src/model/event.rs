@@ -3,7 +3,7 @@ use serde::Serialize;
 use super::Actor;
 use crate::Timestamp;
 
-/// What happened to a pull request or an issue.
+/// Kind of event of a pull request or an issue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -18,36 +18,36 @@ pub enum StatusEventKind {
     Merged,
     /// A draft became ready.
     ReadyForReview,
-    /// A ready one became a draft.
+    /// A ready pull request became a draft.
     ConvertedToDraft,
     /// The title, description or base changed.
     Edited,
     /// The head moved.
     HeadChanged,
-    /// Labels came or went.
+    /// Labels were added or removed.
     Labeled,
-    /// Assignees came or went.
+    /// Assignees were added or removed.
     Assigned,
     /// A field, the parent, a sub-issue or a dependency changed.
     Related,
-    /// Somebody commented.
+    /// A comment was posted.
     Commented,
 }
 
-/// One line of the status history.
+/// An entry of the status history.
 #[derive(Clone, Debug, Serialize)]
 pub struct StatusEvent {
     /// The forge's key of the event.
     pub id: String,
-    /// What happened.
+    /// Kind of event.
     pub kind: StatusEventKind,
-    /// Who did it.
+    /// Acting account.
     pub actor: Actor,
-    /// When.
+    /// Time.
     pub created_at: Timestamp,
-    /// By what right it counts (`author`, `owner`, `collaborator`), where that has to be worked
-    /// out; `None` where the forge enforces it.
+    /// Authority that makes the event count (`author`, `owner`, `collaborator`); `None` if the
+    /// forge enforces authority itself.
     pub authority: Option<String>,
-    /// One line more, such as the merge commit.
+    /// One more line, such as the merge commit.
     pub detail: Option<String>,
 }

@@ -2,22 +2,22 @@ use serde::Serialize;
 
 use crate::{Error, ErrorKind, text};
 
-/// Whether a service answers as a backend expects.
+/// Verdict on a service's answer, compared with the backend's expectation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ExaminedVerdict {
     /// The service answers as expected.
     Ok,
-    /// The service answers otherwise than expected.
+    /// The service's answer differs from the expected one.
     Differs,
-    /// The service does not answer, or not to this account.
+    /// The service does not answer, or refuses this account.
     Unreachable,
-    /// The service was not asked, or this account may not ask.
+    /// The service was not queried, or this account may not query it.
     Skipped,
 }
 
 impl ExaminedVerdict {
-    /// The word for it, the same in text and JSON.
+    /// The stable word, the same in text and JSON.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -28,7 +28,7 @@ impl ExaminedVerdict {
         }
     }
 
-    /// The verdict on a service that answered with a failure.
+    /// The verdict on a service that answered with an error.
     #[must_use]
     pub fn of_error(error: &Error) -> Self {
         match error.kind() {
@@ -43,17 +43,17 @@ impl ExaminedVerdict {
     }
 }
 
-/// How much of a detail is kept, in characters.
+/// Maximum length of a detail, in characters.
 const MAX_DETAIL: usize = 500;
 
 /// One expectation of a backend, compared with a live service.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Examined {
-    /// The operation, route or method that was asked.
+    /// The queried operation, route or method.
     pub name: String,
-    /// Whether the service answers as expected.
+    /// Verdict on the answer.
     pub verdict: ExaminedVerdict,
-    /// How it answers, on one line, without the query of an address.
+    /// Description of the answer, on one line, without the query of a URL.
     pub detail: String,
 }
 
@@ -71,20 +71,20 @@ impl Examined {
         }
     }
 
-    /// The verdict on a failure, with the failure's message.
+    /// The verdict for an error, with the error's message.
     #[must_use]
     pub fn of_error(name: impl Into<String>, error: &Error) -> Self {
         Self::new(name, ExaminedVerdict::of_error(error), error.message())
     }
 
-    /// What a live examination would ask.
+    /// An entry for a query that only a live examination makes.
     #[must_use]
     pub fn not_asked(name: impl Into<String>) -> Self {
         Self::new(name, ExaminedVerdict::Skipped, "not asked")
     }
 }
 
-/// Cuts the query off each address: it may hold a credential.
+/// Removes the query of each URL: it may contain a credential.
 fn without_queries(text: &str) -> String {
     let words = text.split(' ').map(|word| match word.split_once('?') {
         Some((address, query)) if address.contains("://") || query.contains('=') => address,
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn detail_has_no_query_and_one_line() {
+    fn detail_is_one_line_without_query() {
         let found = Examined::new("a", ExaminedVerdict::Ok, "see https://h/p?k=v or\nwhy? so");
         assert!(found.detail.starts_with("see https://h/p or"), "{found:?}");
         assert!(!found.detail.contains('\n') && !found.detail.contains("k=v"));
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn failure_of_the_network_is_no_difference() {
+    fn network_failure_is_not_a_difference() {
         let of = |kind| ExaminedVerdict::of_error(&Error::new(kind, "x")).word();
         assert_eq!(of(ErrorKind::Network), "unreachable");
         assert_eq!(of(ErrorKind::Protocol), "differs");

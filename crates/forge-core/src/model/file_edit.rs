@@ -5,40 +5,40 @@ use std::{
 
 use crate::{Error, Result, text};
 
-/// The most files that one pull request is made from.
+/// Maximum number of files in one pull request.
 const FILES_MAX: usize = 1000;
-/// The most bytes that they have together.
+/// Maximum total size of the files, in bytes.
 const BYTES_MAX: usize = 32 * 1024 * 1024;
-/// The longest path, in bytes: what most systems can check out.
+/// Maximum length of a path in bytes: most systems can check out no longer one.
 const PATH_MAX: usize = 4095;
-/// How much of a title goes into the name of a branch.
+/// Maximum length of a title's part in a branch name.
 const SLUG_MAX: usize = 40;
 
-/// A whole file as it is to be, or that it is to go.
+/// The new content of a whole file, or its deletion.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct FileEdit {
-    /// Its path in the repository, with `/`.
+    /// Path in the repository, with `/`.
     pub path: String,
-    /// All of its new content; `None` deletes it.
+    /// Complete new content; `None` deletes the file.
     pub content: Option<Vec<u8>>,
-    /// Whether it is a program; `None` keeps what it is, and a new file is none.
+    /// Executable bit of the file; `None` keeps the mode, and a new file is not executable.
     pub executable: Option<bool>,
 }
 
-/// git's mode of a directory.
+/// Git mode of a directory.
 const DIRECTORY: u32 = 0o040_000;
-/// Of a symbolic link.
+/// Git mode of a symbolic link.
 const LINK: u32 = 0o120_000;
-/// Of a submodule.
+/// Git mode of a submodule.
 const SUBMODULE: u32 = 0o160_000;
 
 impl FileEdit {
-    /// git's mode of a file.
+    /// Git mode of a file.
     pub const PLAIN: u32 = 0o100_644;
-    /// git's mode of a program.
+    /// Git mode of an executable file.
     pub const EXECUTABLE: u32 = 0o100_755;
 
-    /// A file that is new or gets this content.
+    /// Creates or replaces a file.
     pub fn write(path: impl Into<String>, content: impl Into<Vec<u8>>) -> Self {
         Self {
             path: path.into(),
@@ -47,7 +47,7 @@ impl FileEdit {
         }
     }
 
-    /// A file that goes.
+    /// Deletes a file.
     pub fn delete(path: impl Into<String>) -> Self {
         Self {
             path: path.into(),
@@ -56,17 +56,17 @@ impl FileEdit {
         }
     }
 
-    /// The directories that the file is in, from the root on: `a` and `a/b` for `a/b/c`.
+    /// The parent directories, from the root down: `a` and `a/b` for `a/b/c`.
     pub fn directories(&self) -> impl Iterator<Item = &str> {
         directories(&self.path)
     }
 
-    /// What can be said of edits without looking at the repository.
+    /// Checks edits without reading the repository.
     ///
     /// # Errors
-    /// `invalid_input` (field `edits`): a path that git would not take or that two edits have, a
-    /// directory where another edit has a file, too many files or too many bytes, and a deletion with
-    /// a mode.
+    /// `invalid_input` (field `edits`): a path that git refuses or that two edits share, a
+    /// directory where another edit has a file, too many files or bytes, and a deletion with a
+    /// mode.
     pub fn check(edits: &[Self]) -> Result<()> {
         if edits.len() > FILES_MAX {
             return Err(Error::invalid(
@@ -133,12 +133,12 @@ impl FileEdit {
         Ok(())
     }
 
-    /// The mode that the file is to have on top of `branch`, where `there` is the mode of what that
-    /// branch has at the path; `None` when it is to go. Modes are git's: `0o100644`, `0o100755`, …
+    /// Git mode of the file after the edit, given `there`, the mode at that path in `branch`;
+    /// `None` for a deletion. Modes are git's: `0o100644`, `0o100755`, …
     ///
     /// # Errors
-    /// `invalid_input` (field `edits`) when there is nothing to delete, or when a directory, a link or
-    /// a submodule is there.
+    /// `invalid_input` (field `edits`) if the file to delete is missing, or if the path is a
+    /// directory, a link or a submodule.
     pub fn mode_on(&self, branch: &str, there: Option<u32>) -> Result<Option<u32>> {
         let (path, branch) = (self.shown(), text::one_line(branch));
         let refused =
@@ -168,7 +168,7 @@ impl FileEdit {
         }
     }
 
-    /// The refusal of an edit after which the file is what it was.
+    /// The error for an edit that leaves the file unchanged.
     #[must_use]
     pub fn changes_nothing(&self, branch: &str) -> Error {
         Error::invalid(
@@ -182,7 +182,7 @@ impl FileEdit {
         .with_hint("leave it out")
     }
 
-    /// Refuses a file below something that is no directory in `branch`, unless that goes.
+    /// Refuses a file below a non-directory in `branch`, unless the edits delete that.
     ///
     /// # Errors
     /// `invalid_input` (field `edits`).
@@ -203,7 +203,7 @@ impl FileEdit {
         Ok(())
     }
 
-    /// The refusal of edits that leave no room for something else.
+    /// The error for an edit whose path conflicts with another one.
     #[must_use]
     pub fn in_the_way(path: &str, branch: &str) -> Error {
         Error::invalid(
@@ -217,14 +217,13 @@ impl FileEdit {
         .with_hint("delete it as well, or give the other file another name")
     }
 
-    /// The path as it can stand in a message.
+    /// The path, escaped for a message.
     #[must_use]
     pub fn shown(&self) -> String {
         text::one_line(&self.path).into_owned()
     }
 
-    /// A name for a branch that holds edits: what the title says, and something that no other
-    /// branch ends with.
+    /// A branch name for edits: words of the title and a random suffix, so that the name is unique.
     #[must_use]
     pub fn branch_name(title: &str) -> String {
         let mut slug = String::new();
@@ -242,7 +241,7 @@ impl FileEdit {
             "" => "edit",
             slug => slug,
         };
-        // Its keys are the system's random numbers.
+        // The keys of `RandomState` are random numbers of the system.
         let random = RandomState::new().hash_one(title) & 0xffff_ffff;
         format!("{slug}-{random:08x}")
     }
@@ -252,7 +251,7 @@ fn directories(path: &str) -> impl Iterator<Item = &str> {
     path.match_indices('/').filter_map(|(at, _)| path.get(..at))
 }
 
-/// Why git would not have a file of that path, as the end of a sentence.
+/// The reason why git refuses a path, as the end of a sentence.
 fn path_problem(path: &str) -> Option<&'static str> {
     if path.is_empty() {
         return Some("it is empty");
@@ -274,8 +273,8 @@ fn path_problem(path: &str) -> Option<&'static str> {
     })
 }
 
-/// Whether some file system takes a name for `.git`: without regard to case and to what HFS+ and
-/// NTFS leave out of names (`verify_path` of git's `read-cache.c` refuses the same).
+/// True for every spelling of `.git` that some file system accepts: case and characters that HFS+
+/// and NTFS drop are ignored (`verify_path` of git's `read-cache.c` refuses the same).
 fn is_dot_git(part: &str) -> bool {
     let ignored = |c: char| matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}');
     part.split('\\').any(|name| {
@@ -298,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_that_git_would_not_take_are_refused() {
+    fn path_refused_by_git_is_refused() {
         for path in [
             "",
             "/etc/passwd",
@@ -336,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn edits_that_contradict_each_other_are_refused() {
+    fn contradicting_edits_are_refused() {
         let write = |path: &str| FileEdit::write(path, "x");
         assert!(refused(&[write("a"), FileEdit::delete("a")]).contains("edited twice"));
         assert!(refused(&[write("a/b"), write("a")]).contains("cannot be a file"));
@@ -350,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_decides() {
+    fn edit_mode_depends_on_existing_entry() {
         let write = FileEdit::write("a", "x");
         let program = FileEdit {
             executable: Some(true),
@@ -374,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_put_below_a_file() {
+    fn edit_below_a_file_is_refused() {
         let mode_of = |path: &str| match path {
             "a" | "b" => Some(0o040_000),
             "a/b" => Some(0o100_644),
@@ -389,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn there_are_limits() {
+    fn edits_above_limits_are_refused() {
         let many: Vec<_> = (0..=FILES_MAX)
             .map(|n| FileEdit::write(n.to_string(), ""))
             .collect();
@@ -399,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn a_branch_is_named_after_the_title() {
+    fn branch_is_named_after_title() {
         let name = FileEdit::branch_name("Fix: the Ünicode thing, at last!");
         assert!(name.starts_with("fix-the-nicode-thing-at-last-"), "{name}");
         assert!(FileEdit::branch_name("…").starts_with("edit-"));

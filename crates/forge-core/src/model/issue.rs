@@ -7,14 +7,14 @@ use crate::{Error, PrKey, RepoId, Timestamp, locator::ISSUE_SUFFIX};
 
 /// An issue of a repository.
 ///
-/// Its text is a locator, as that of a [`PrId`](crate::PrId) is. Whether issues and pull requests
-/// share their numbers is a matter of the forge. In a git repository they do not, and the text says
-/// which is meant: `file:///srv/tools#issue-3`.
+/// `Display` prints a locator, as for [`PrId`](crate::PrId). Whether issues and pull requests share
+/// their numbers depends on the forge. In a git repository they do not, and the locator says which
+/// is meant: `file:///srv/tools#issue-3`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct IssueId {
-    /// The repository that it is about.
+    /// The repository.
     pub repo: RepoId,
-    /// Its key there.
+    /// Key in the repository.
     pub key: PrKey,
 }
 
@@ -51,61 +51,61 @@ pub enum IssueState {
     Closed,
 }
 
-/// Why an issue is in its state, where the forge keeps that.
+/// Reason of an issue's state, if the forge records one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IssueReason {
-    /// Closed: it is done.
+    /// Closed as done.
     Completed,
-    /// Closed: nobody is going to do it.
+    /// Closed as not planned.
     NotPlanned,
-    /// Closed: another one says the same.
+    /// Closed as a duplicate of another issue.
     Duplicate,
-    /// Open again.
+    /// Reopened.
     Reopened,
 }
 
 /// An issue.
 #[derive(Clone, Debug, Serialize)]
 pub struct Issue {
-    /// What names it.
+    /// Identity.
     pub id: IssueId,
-    /// The forge's own id (a node id, a record's at-uri); empty where there is none.
+    /// The forge's own id (a node id, a record's at-uri); empty if there is none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub node_id: String,
-    /// Its number, where the forge numbers them.
+    /// Number, if the forge numbers issues.
     pub number: Option<u64>,
-    /// One line.
+    /// Title, on one line.
     pub title: String,
-    /// Markdown; may be empty.
+    /// Description as Markdown; may be empty.
     pub body: String,
-    /// Who opened it.
+    /// Author.
     pub author: Actor,
     /// Open or closed.
     pub state: IssueState,
-    /// Why; `None` where the forge does not keep it.
+    /// Reason of the state; `None` if the forge does not record it.
     pub state_reason: Option<IssueReason>,
     /// Labels, by name.
     pub labels: Vec<Label>,
     /// Assignees.
     pub assignees: Vec<Actor>,
-    /// Its milestone.
+    /// Milestone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub milestone: Option<Milestone>,
-    /// When it was opened.
+    /// Creation time.
     pub created_at: Timestamp,
-    /// When anything about it last changed.
+    /// Time of the last change.
     pub updated_at: Timestamp,
-    /// When it was closed; `None` while it is open.
+    /// Time of closing; `None` while open.
     pub closed_at: Option<Timestamp>,
-    /// How many comments it has.
+    /// Number of comments.
     pub comments_count: u64,
-    /// Its page, or a locator where it has none.
+    /// URL of its page, or a locator if there is none.
     pub url: String,
     /// The version for a compare-and-swap edit (opaque).
     pub version: String,
-    /// Values of its fields, by the field's name: those of the board of [`IssueFields::board`], and
-    /// those that a git repository keeps in the issue itself.
+    /// Values of its fields by name: the fields of the board in [`IssueFields::board`], and those
+    /// that a git repository stores in the issue itself.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub values: BTreeMap<String, String>,
     /// Comments, oldest first. ([`IssueFields::comments`])
@@ -114,65 +114,65 @@ pub struct Issue {
     /// Parent, sub-issues and dependencies. ([`IssueFields::relations`])
     #[serde(skip_serializing_if = "Option::is_none")]
     pub relations: Option<IssueRelations>,
-    /// Sections that could not be read in full, and why.
+    /// Sections that could not be read in full, with the reason.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<crate::Warning>,
 }
 
-/// How an issue stands to other issues.
+/// Relations of an issue to other issues.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct IssueRelations {
-    /// The issue that it is a part of.
+    /// The parent issue.
     pub parent: Option<RelatedIssue>,
-    /// Its parts, in the forge's order.
+    /// The sub-issues, in the forge's order.
     pub sub_issues: Vec<RelatedIssue>,
-    /// The issues that it waits for.
+    /// The issues that block this one.
     pub blocked_by: Vec<RelatedIssue>,
-    /// The issues that wait for it.
+    /// The issues that this one blocks.
     pub blocking: Vec<RelatedIssue>,
-    /// Whether a list is longer than what was read of it.
+    /// At least one list was not read completely.
     pub truncated: bool,
 }
 
 /// An issue at the other end of a relation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RelatedIssue {
-    /// What names it.
+    /// Identity.
     pub id: IssueId,
-    /// One line.
+    /// Title, on one line.
     pub title: String,
     /// Open or closed.
     pub state: IssueState,
-    /// Its page, or a locator where it has none.
+    /// URL of its page, or a locator if there is none.
     pub url: String,
 }
 
-/// What a reading of several issues found.
+/// Result of reading several issues.
 #[derive(Debug, Default)]
 pub struct IssueSet {
-    /// The issues that were asked for, and related ones that the forge gave along.
+    /// The requested issues, and related ones from the same answer.
     pub issues: Vec<Issue>,
-    /// Those that were asked for and could not be read.
+    /// Requested issues that could not be read.
     pub failed: Vec<(IssueId, Error)>,
 }
 
 /// A field of issues with a fixed set of values.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct IssueField {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its values, in order.
+    /// Values, in order.
     pub options: Vec<String>,
 }
 
-/// Which costly sections of an issue are wanted.
+/// Selects the expensive sections of an issue.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct IssueFields {
     /// Comments.
     pub comments: bool,
     /// Parent, sub-issues and dependencies.
     pub relations: bool,
-    /// The values of its fields on this board.
+    /// Values of the fields of this board.
     pub board: Option<BoardId>,
 }
 
@@ -183,27 +183,27 @@ impl IssueFields {
         relations: false,
         board: None,
     };
-    /// Comments alone.
+    /// Only comments.
     pub const COMMENTS: Self = Self {
         comments: true,
         ..Self::NONE
     };
 }
 
-/// Which states a list of issues shows.
+/// States that a list of issues shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum IssueFilter {
-    /// Open ones.
+    /// Open issues.
     #[default]
     Open,
-    /// Closed ones.
+    /// Closed issues.
     Closed,
-    /// All.
+    /// All issues.
     All,
 }
 
 impl IssueFilter {
-    /// Whether it shows issues in `state`.
+    /// Whether the filter shows issues in `state`.
     #[must_use]
     pub fn shows(self, state: IssueState) -> bool {
         match self {
@@ -214,12 +214,12 @@ impl IssueFilter {
     }
 }
 
-/// Which issues, newest first.
+/// Selects issues, newest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct IssueQuery {
-    /// The oldest first.
+    /// Oldest first instead.
     pub oldest_first: bool,
-    /// The sections that each row has.
+    /// Sections of each row.
     pub fields: IssueFields,
     /// By state.
     pub state: IssueFilter,
@@ -227,20 +227,20 @@ pub struct IssueQuery {
     pub author: Option<String>,
     /// By assignee's login; `@me` is the viewer.
     pub assignee: Option<String>,
-    /// By labels: all of them must be on it.
+    /// By labels; an issue needs all of them.
     pub labels: Vec<String>,
     /// Words and qualifiers in the forge's own search syntax.
     pub search: Option<String>,
-    /// By a login that it mentions; `@me` is the viewer.
+    /// By a mentioned login; `@me` is the viewer.
     pub mention: Option<String>,
-    /// By the title of its milestone.
+    /// By the title of the milestone.
     pub milestone: Option<String>,
-    /// By the app that opened it.
+    /// By the app that opened the issue.
     pub app: Option<String>,
 }
 
 impl IssueQuery {
-    /// Whether it has a filter that is a search of the forge's.
+    /// Whether a filter requires the forge's search.
     #[must_use]
     pub fn searches(&self) -> bool {
         [&self.search, &self.mention, &self.milestone, &self.app]
@@ -252,72 +252,72 @@ impl IssueQuery {
 /// An issue to open.
 #[derive(Clone, Debug, Default)]
 pub struct NewIssue {
-    /// One line, not empty.
+    /// Title: one line, not empty.
     pub title: String,
-    /// Markdown.
+    /// Description as Markdown.
     pub body: String,
-    /// Labels, by name without regard to case; each must exist.
+    /// Label names in any case; each label must exist.
     pub labels: Vec<String>,
     /// Assignees, by login; `@me` is the viewer.
     pub assignees: Vec<String>,
-    /// Its milestone, by title.
+    /// Milestone, by title.
     pub milestone: Option<String>,
-    /// The issue that it is a part of.
+    /// Parent issue.
     pub parent: Option<IssueId>,
-    /// The issues that it waits for.
+    /// Issues that block this one.
     pub blocked_by: Vec<IssueId>,
-    /// Values of fields, by the field's name.
+    /// Values of fields, by name.
     pub values: BTreeMap<String, String>,
-    /// The board whose fields `values` names.
+    /// The board whose fields `values` sets.
     pub board: Option<BoardId>,
 }
 
-/// Changes to an issue; what is not named stays.
+/// Changes to an issue; unset fields stay as they are.
 #[derive(Clone, Debug, Default)]
 pub struct EditIssue {
     /// New title.
     pub title: Option<String>,
     /// New body.
     pub body: Option<String>,
-    /// Labels, by name without regard to case; those to add must exist.
+    /// Label names in any case; labels to add must exist.
     pub labels: SetChange<String>,
     /// Assignees, by login; `@me` is the viewer.
     pub assignees: SetChange<String>,
-    /// Its milestone, by title; `Some(None)` takes it off.
+    /// Milestone, by title; `Some(None)` removes it.
     pub milestone: Option<Option<String>>,
-    /// Values of fields, by the field's name; `None` clears one.
+    /// Values of fields, by name; `None` clears a field.
     pub values: BTreeMap<String, Option<String>>,
-    /// As `values`, of a board that may lack the field or the value: then that one is left out.
+    /// Like `values`, but a field or value missing on the board is skipped.
     pub values_if_known: BTreeMap<String, Option<String>>,
-    /// The board whose fields `values` names.
+    /// The board whose fields `values` sets.
     pub board: Option<BoardId>,
-    /// The issue that it is a part of; `Some(None)` takes it out of its parent.
+    /// Parent issue; `Some(None)` removes it.
     pub parent: Option<Option<IssueId>>,
-    /// The issues that it waits for.
+    /// Issues that block this one.
     pub blocked_by: SetChange<IssueId>,
-    /// Closed, or open again.
+    /// New state.
     pub state: Option<IssueState>,
-    /// Why it is closed; `None` is the forge's own default.
+    /// Reason for closing; `None` is the forge's default.
     pub reason: Option<IssueReason>,
-    /// A comment to leave with the changes.
+    /// A comment to post with the changes.
     pub comment: Option<String>,
-    /// Refuse unless [`Issue::version`] is this.
+    /// Refuse unless [`Issue::version`] has this value.
     pub expected_version: Option<String>,
 }
 
 /// How to close or reopen an issue.
 #[derive(Clone, Debug)]
 pub struct SetIssueState {
-    /// Closed, or open again.
+    /// New state.
     pub state: IssueState,
-    /// Why it is closed; `None` is the forge's own default.
+    /// Reason for closing; `None` is the forge's default.
     pub reason: Option<IssueReason>,
-    /// A comment to leave with it.
+    /// A comment to post with the change.
     pub comment: Option<String>,
 }
 
 impl SetIssueState {
-    /// That state, without a reason and without a comment.
+    /// A request for `state` without reason and comment.
     #[must_use]
     pub fn to(state: IssueState) -> Self {
         Self {

@@ -3,14 +3,14 @@ use serde::{Deserialize, Serialize};
 /// A label that a repository defines.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Label {
-    /// Its name; unique without regard to case.
+    /// Name, unique ignoring case.
     pub name: String,
-    /// Six hex digits, without `#`.
+    /// Colour as six hex digits, without `#`.
     pub color: String,
-    /// What it is for.
+    /// Description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The forge's own id (a node id, an at-uri); empty where it has none beside the name.
+    /// The forge's own id (a node id, an at-uri); empty if only the name identifies the label.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub id: String,
 }
@@ -18,15 +18,15 @@ pub struct Label {
 /// A label to define.
 #[derive(Clone, Debug, Default)]
 pub struct NewLabel {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Six hex digits; `None` lets the forge choose.
+    /// Colour as six hex digits; `None` lets the forge choose.
     pub color: Option<String>,
-    /// What it is for.
+    /// Description.
     pub description: Option<String>,
-    /// The values that it takes, one at a time; empty for a label without values. A value is put on
-    /// an issue as the label `name:value`.
+    /// Allowed values, of which an issue has one; empty for a label without values. An issue gets a
+    /// value as the label `name:value`.
     pub values: Vec<String>,
-    /// Change the label where it exists instead of refusing.
+    /// Change an existing label instead of refusing.
     pub overwrite: bool,
 }

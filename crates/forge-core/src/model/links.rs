@@ -1,4 +1,4 @@
-//! How pull requests and issues refer to each other.
+//! Links between pull requests and issues.
 
 use std::{collections::BTreeSet, fmt};
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{IssueId, IssueState, PrState};
 use crate::{PrId, PrKey, RepoId, Warning};
 
-/// What is asked about: a pull request or an issue.
+/// The pull request or issue whose links are read.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Subject {
     /// A pull request.
@@ -17,7 +17,7 @@ pub enum Subject {
 }
 
 impl Subject {
-    /// The repository that it is in.
+    /// The repository of the subject.
     #[must_use]
     pub fn repo(&self) -> &RepoId {
         match self {
@@ -26,7 +26,7 @@ impl Subject {
         }
     }
 
-    /// Its key there.
+    /// Key in that repository.
     #[must_use]
     pub fn key(&self) -> &PrKey {
         match self {
@@ -35,7 +35,7 @@ impl Subject {
         }
     }
 
-    /// Which of the two it is.
+    /// The kind of subject.
     #[must_use]
     pub fn kind(&self) -> SubjectKind {
         match self {
@@ -64,13 +64,13 @@ pub enum SubjectKind {
     Issue,
 }
 
-/// The state of what a link leads to.
+/// State of a link's target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LinkState {
     /// Open.
     Open,
-    /// Closed; a pull request without being merged.
+    /// Closed; a pull request without merge.
     Closed,
     /// Merged.
     Merged,
@@ -95,24 +95,23 @@ impl From<IssueState> for LinkState {
     }
 }
 
-/// What is at the other end. `Display` is a locator.
+/// A link to a pull request or an issue. `Display` is a locator.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Link {
-    /// What it is; `None` where a text names it by number alone in another repository, which nobody
-    /// is asked about.
+    /// Kind of target; `None` for a bare number in another repository, which is not looked up.
     pub kind: Option<SubjectKind>,
-    /// Its repository; `None` for a record whose repository was not asked for.
+    /// Repository of the target; `None` for a record whose repository was not looked up.
     pub repo: Option<RepoId>,
-    /// Its key there.
+    /// Key in that repository.
     pub key: PrKey,
-    /// Its title, where it is known.
+    /// Title, if known.
     pub title: Option<String>,
-    /// Its state, where it is known.
+    /// State, if known.
     pub state: Option<LinkState>,
 }
 
 impl Link {
-    /// One that is known by its address alone.
+    /// A link with only an address.
     #[must_use]
     pub fn bare(kind: Option<SubjectKind>, repo: Option<RepoId>, key: PrKey) -> Self {
         Self {
@@ -124,12 +123,12 @@ impl Link {
         }
     }
 
-    /// What it is and where; equal for two links to the same thing.
+    /// Kind and address; equal for two links to the same target.
     fn identity(&self) -> (Option<SubjectKind>, String) {
         let repo = self.repo.as_ref().map(RepoId::comparison_key);
         match &self.key {
             PrKey::Number(n) => (self.kind, format!("{}#{n}", repo.unwrap_or_default())),
-            // A record says by itself what it is and where.
+            // The at-uri alone identifies a record and its kind.
             PrKey::Record(uri) => (None, uri.clone()),
         }
     }
@@ -148,32 +147,32 @@ impl fmt::Display for Link {
     }
 }
 
-/// How a pull request or an issue is linked with others.
+/// All links of a pull request or an issue.
 ///
-/// Each end is in one list in each direction, the strongest: what it closes or depends on is not
-/// among what it mentions as well, and likewise for the other direction.
+/// Each target is in one list per direction, the strongest: a closed issue or a dependency is not
+/// repeated among the mentions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Links {
-    /// The issues that merging it closes.
+    /// The issues that its merge closes.
     pub closes: Vec<Link>,
-    /// The pull requests that close it when they are merged.
+    /// The pull requests whose merge closes it.
     pub closed_by: Vec<Link>,
-    /// What its own text and comments name, outside of code.
+    /// Targets in its own text and comments, outside of code.
     pub mentions: Vec<Link>,
-    /// What names it in its text or its comments.
+    /// Subjects that mention it in their text or comments.
     pub mentioned_by: Vec<Link>,
-    /// The pull requests that it builds on: a record says so, or it is open and its base branch is
-    /// the head branch of another open one.
+    /// The pull requests below it in a stack: a record says so, or both are open and its base
+    /// branch is the head branch of the other one.
     pub depends_on: Vec<Link>,
-    /// The pull requests that build on it.
+    /// The pull requests stacked on it.
     pub needed_by: Vec<Link>,
-    /// What could not be read in full, or cannot be known here, and why.
+    /// Links that could not be read or cannot be known, with the reason.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,
 }
 
 impl Links {
-    /// Takes out what is there twice, what leads back to `subject`, and what a stronger list has.
+    /// Removes duplicates, links to `subject` itself, and targets that a stronger list has.
     #[must_use]
     pub fn settled(mut self, subject: &Subject) -> Self {
         let own = Link::bare(
@@ -203,7 +202,7 @@ impl Links {
         self
     }
 
-    /// Every list with its name, in the order in which they are shown.
+    /// The lists with their names, in display order.
     #[must_use]
     pub fn lists(&self) -> [(&'static str, &[Link]); 6] {
         [
@@ -226,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn each_end_is_there_once_in_each_direction() {
+    fn links_have_each_target_once_per_direction() {
         let issue = |n| link(SubjectKind::Issue, n);
         let pull = |n| link(SubjectKind::PullRequest, n);
         let subject = Subject::Pull(PrId::number(RepoId::local("/r"), 1));
@@ -245,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn two_spellings_of_a_repository_are_one() {
+    fn links_to_two_spellings_of_repository_are_equal() {
         let github = |owner: &str| RepoId {
             kind: crate::ForgeKind::GITHUB,
             host: "github.com".to_owned(),
@@ -261,7 +260,7 @@ mod tests {
         };
         let subject = Subject::Issue(IssueId::number(github("octo"), 9));
         assert_eq!(links.settled(&subject).mentions, [at("Octo"), at("other")]);
-        // What is known better already is not there again.
+        // A target already in a stronger list is not repeated.
         let closed = Link {
             kind: Some(SubjectKind::Issue),
             ..at("other")

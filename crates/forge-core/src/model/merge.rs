@@ -29,90 +29,90 @@ impl MergeMethod {
     }
 }
 
-/// Whether head and base can be merged by git.
+/// Result of merging head and base in git.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MergeState {
-    /// They can.
+    /// No conflicts.
     Mergeable,
-    /// They conflict.
+    /// Conflicts.
     Conflicting,
-    /// The forge has not worked it out yet: ask again.
+    /// The forge has not computed the state yet: retry.
     Unknown,
 }
 
-/// What a merge would meet.
+/// Result of a merge check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Mergeability {
-    /// Head against base.
+    /// State of head against base.
     pub state: MergeState,
-    /// The forge's status word, upper case as GitHub writes it: `CLEAN`, `DIRTY`, `DRAFT`,
-    /// `BLOCKED`, `BEHIND`, `UNSTABLE`, `HAS_HOOKS`, `UNKNOWN`.
+    /// Status in the forge's words, upper case as on GitHub: `CLEAN`, `DIRTY`, `DRAFT`, `BLOCKED`,
+    /// `BEHIND`, `UNSTABLE`, `HAS_HOOKS`, `UNKNOWN`.
     pub status: String,
-    /// Conflicting paths, where the forge names them.
+    /// Conflicting paths, if the forge names them.
     pub conflicts: Vec<String>,
-    /// The head that was checked, hex.
+    /// The checked head commit, hex.
     pub head_oid: String,
-    /// The base that was checked, hex.
+    /// The checked base commit, hex.
     pub base_oid: String,
 }
 
-/// A merge that happens by itself once the requirements are met.
+/// A merge that the forge makes once the requirements are met.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct AutoMerge {
-    /// The method.
+    /// Method.
     pub method: MergeMethod,
-    /// Who asked for it.
+    /// Account that enabled it.
     pub enabled_by: Actor,
-    /// When, where that is known.
+    /// Time of enabling, if known.
     pub enabled_at: Option<Timestamp>,
-    /// First line of the commit message, where it was given.
+    /// First line of the commit message, if given.
     pub subject: Option<String>,
-    /// The rest of the commit message, where it was given.
+    /// Rest of the commit message, if given.
     pub body: Option<String>,
-    /// The author's e-mail address of the commit, where it was given.
+    /// E-mail address of the commit's author, if given.
     pub author_email: Option<String>,
 }
 
-/// A merge to make.
+/// A requested merge.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MergeReq {
-    /// The method; `None` for the repository's default.
+    /// Method; `None` for the repository's default.
     pub method: Option<MergeMethod>,
-    /// Refuse unless the head has this id ([`PullRequest::head_id`](crate::model::PullRequest::head_id)).
+    /// Refuse unless [`head_id`](crate::model::PullRequest::head_id) of the head has this value.
     pub expected_head: Option<String>,
     /// Refuse unless the base is this branch.
     pub expected_base: Option<String>,
     /// First line of the commit message, for merge and squash.
     pub subject: Option<String>,
-    /// The rest of the commit message, for merge and squash.
+    /// Rest of the commit message, for merge and squash.
     pub body: Option<String>,
-    /// The author's e-mail address of the merge or squash commit.
+    /// E-mail address of the merge or squash commit's author.
     pub author_email: Option<String>,
     /// Delete the head branch afterwards.
     pub delete_branch: bool,
-    /// Merge by itself once the requirements are met.
+    /// Let the forge merge once the requirements are met.
     pub auto: bool,
     /// Merge past unmet requirements.
     pub admin: bool,
-    /// Merge nothing: of one that is merged already, do what its merge left over (a record, the
-    /// head branch with `delete_branch`). For callers who agreed to that alone.
+    /// Do not merge: only finish an earlier merge of a merged pull request (its record, and the
+    /// head branch with `delete_branch`), for callers who confirmed only that.
     pub only_left_over: bool,
-    /// Leave the files of work trees that have the base checked out as they are, for a forge that
-    /// lives in the repository.
+    /// Do not update the files of work trees that have the base checked out, on forges that live in
+    /// the repository.
     pub leave_checkout: bool,
-    /// Do not wait for the forge to work out whether it can be merged, since the caller has waited
-    /// in vain.
+    /// Do not wait for the forge to compute mergeability, because the caller already waited in
+    /// vain.
     pub skip_wait: bool,
     /// A clone on this machine, for forges where a merge is a push.
     pub clone: Option<LocalClone>,
 }
 
 impl MergeReq {
-    /// To be asked of a [`Self::subject`] before anything is looked at.
+    /// Checks a [`Self::subject`] before anything is read.
     ///
     /// # Errors
-    /// `invalid_input` (field `subject`) for one that is blank, or has several lines.
+    /// `invalid_input` (field `subject`) for a blank subject, or one with several lines.
     pub fn check_subject(subject: &str) -> Result<()> {
         if subject.trim().is_empty() || subject.contains(['\n', '\r']) {
             return Err(
@@ -123,10 +123,10 @@ impl MergeReq {
         Ok(())
     }
 
-    /// To be asked before `pr`, which is not merged, is merged.
+    /// Checks that `pr`, which is not merged, may be merged.
     ///
     /// # Errors
-    /// `precondition_failed` where [`Self::only_left_over`] was asked for.
+    /// `precondition_failed` if [`Self::only_left_over`] is set.
     pub fn may_merge(&self, pr: &impl Display) -> Result<()> {
         if !self.only_left_over {
             return Ok(());
@@ -139,20 +139,20 @@ impl MergeReq {
     }
 }
 
-/// A merge that was made, or was there.
+/// Result of a merge, new or earlier.
 #[derive(Clone, Debug, Serialize)]
 pub struct Merge {
-    /// The pull request afterwards.
+    /// The pull request after the merge.
     pub pull_request: PullRequest,
-    /// The commit that the base branch points to because of it, hex.
+    /// The resulting commit of the base branch, hex.
     pub commit: Option<String>,
-    /// The method.
+    /// Method.
     pub method: Option<MergeMethod>,
-    /// It was merged before this call, which changed nothing.
+    /// The merge happened before this call, which then changed nothing.
     pub already_merged: bool,
-    /// It will be merged later (automatically, or by a queue).
+    /// The merge happens later (automatically, or by a queue).
     pub queued: bool,
-    /// Its place in the merge queue, where it was put into one; the first is 1.
+    /// Position in the merge queue, from 1, if the pull request entered one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue_position: Option<u64>,
     /// The head branch was deleted.

@@ -1,9 +1,9 @@
-//! The domain model: what pull requests, reviews, checks and their parts are on every forge.
+//! The domain model: pull requests, reviews, checks and their parts, the same on every forge.
 //!
-//! Field names are the core vocabulary (snake_case), the same in Rust, MCP and docs; the CLI's
+//! Field names are the core vocabulary (`snake_case`), the same in Rust, MCP and docs; the CLI's
 //! `--json` maps them to gh's camelCase. Times are [`Timestamp`](crate::Timestamp)s, object ids are
-//! full hex. Text fields hold what the forge sent: pass them through [`crate::text`] before a
-//! terminal sees them.
+//! full hex. Text fields hold the forge's text unchanged: pass them through [`crate::text`] before
+//! they reach a terminal.
 
 mod across;
 mod actor;

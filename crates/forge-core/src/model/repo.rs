@@ -8,37 +8,37 @@ use crate::{Capability, RepoId, Support, Warning};
 pub struct RepoInfo {
     /// The canonical id.
     pub id: RepoId,
-    /// Its other ids, which the forge vouches for: on tangled by the DID of its owner, by its own DID
-    /// and by its record. Empty where a name is all there is.
+    /// Other ids of the repository, confirmed by the forge: on tangled with the DID of its owner,
+    /// its own DID and its record. Empty if there is only a name.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub aliases: Vec<RepoId>,
-    /// The branch that pull requests go to unless told otherwise; `None` in an empty repository.
+    /// Default branch, the base of new pull requests; `None` in an empty repository.
     pub default_branch: Option<String>,
-    /// One paragraph about it.
+    /// Description, in one paragraph.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Its page, or for a local repository its `file://` URL.
+    /// URL of its page, or for a local repository a `file://` URL.
     pub url: String,
-    /// No more changes are accepted.
+    /// The repository accepts no more changes.
     pub archived: bool,
-    /// The repository it was forked from.
+    /// The repository that this one is a fork of.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<RepoId>,
-    /// What the viewer may do.
+    /// Permission of the viewer.
     pub permission: Permission,
     /// The merge methods that the repository allows.
     pub merge_methods: Vec<MergeMethod>,
-    /// The one of them that the forge itself would take; `None` where it has no opinion.
+    /// The method that the forge itself uses; `None` if it has no default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_merge_method: Option<MergeMethod>,
-    /// The scopes that the credentials are known to lack for changing something here, as the forge
-    /// names them; empty also where the forge does not say.
+    /// Scopes that the credentials lack for changes in this repository, in the forge's names; empty
+    /// also if the forge does not say.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missing_scopes: Vec<String>,
-    /// Where this repository, its policy or the viewer's rights differ from the backend's table.
+    /// Capabilities that differ here from the backend's table.
     #[serde(skip)]
     pub overrides: Vec<(Capability, Support)>,
-    /// What could not be found out, such as whether the viewer may write.
+    /// Facts that could not be determined, such as whether the viewer may write.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,
 }
@@ -46,9 +46,9 @@ pub struct RepoInfo {
 /// A branch of a repository.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Branch {
-    /// Its name, without `refs/heads/`.
+    /// Name, without `refs/heads/`.
     pub name: String,
-    /// The commit that it names.
+    /// Tip of the branch.
     pub oid: String,
 }
 
@@ -59,16 +59,16 @@ pub struct RepoNode {
     pub id: String,
     /// Of the owner.
     pub owner_id: String,
-    /// The display name of the owner, where it is a person who has one.
+    /// The display name of the owner, if the owner is a person with one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub owner_name: Option<String>,
 }
 
-/// What the viewer may do in a repository, from least to most.
+/// Permission of the viewer in a repository, from least to most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Permission {
-    /// Nothing beyond reading.
+    /// Reading only.
     Read,
     /// Labels, assignees, closing.
     Triage,

@@ -5,12 +5,12 @@ use serde::{Deserialize, Serialize};
 use super::{FileEdit, PrFields, PrState, Reviewer};
 use crate::{Error, PrId, Result};
 
-/// Where the changes are.
+/// The branch with the changes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct HeadRef {
-    /// The owner of the head repository; `None` for the same repository.
+    /// Owner of the head repository; `None` for the same repository.
     pub owner: Option<String>,
-    /// The name of the head repository, where it may be another than that of the base's.
+    /// Name of the head repository, if it may differ from the base repository's.
     pub repo: Option<String>,
     /// The branch.
     pub branch: String,
@@ -27,7 +27,7 @@ impl HeadRef {
     }
 }
 
-/// `owner:branch`, `owner/name:branch`, or the branch alone.
+/// Prints `owner:branch`, `owner/name:branch`, or only the branch.
 impl fmt::Display for HeadRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.owner, &self.repo) {
@@ -41,18 +41,18 @@ impl fmt::Display for HeadRef {
 /// A pull request to open.
 #[derive(Clone, Debug)]
 pub struct CreatePull {
-    /// One line, not empty.
+    /// Title: one line, not empty.
     pub title: String,
-    /// Markdown.
+    /// Description as Markdown.
     pub description: String,
-    /// The branch to change; `None` for the default branch.
+    /// The branch to merge into; `None` for the default branch.
     pub base: Option<String>,
-    /// The branch with the changes; with `edits`, the name of the branch that is made for them
-    /// where the forge needs one, empty for a name made from the title.
+    /// The branch with the changes. With `edits`, the name of the branch to create, if the forge
+    /// needs one; empty for a name made from the title.
     pub head: HeadRef,
     /// Open it as a draft.
     pub draft: bool,
-    /// Labels, by name without regard to case; each must exist.
+    /// Label names in any case; each label must exist.
     pub labels: Vec<String>,
     /// Assignees, by login; `@me` is the viewer.
     pub assignees: Vec<String>,
@@ -64,18 +64,18 @@ pub struct CreatePull {
     pub projects: Vec<String>,
     /// Let the base repository's maintainers push to a fork's head branch.
     pub maintainer_can_modify: bool,
-    /// The changes themselves, as `git format-patch` or `git diff` writes them; then `head` is, as
-    /// with `edits`, the name of the branch that is made for them, or not used.
+    /// The changes as a patch of `git format-patch` or `git diff`. As with `edits`, `head` is then
+    /// the name of the branch to create, or unused.
     pub patch: Option<Vec<u8>>,
-    /// The changes themselves, as whole files on top of the base branch: for a caller without a
-    /// clone. Empty when the changes are on a branch or in a patch.
+    /// The changes as whole files on top of the base branch, for callers without a clone. Empty if
+    /// the changes are on a branch or in a patch.
     pub edits: Vec<FileEdit>,
-    /// The pull request that this one builds on: it is merged first, or together with this one.
+    /// The pull request below in the stack, merged before or together with this one.
     pub depends_on: Option<PrId>,
 }
 
 impl CreatePull {
-    /// A pull request from `head` with this title and nothing more.
+    /// A pull request from `head` with only a title.
     pub fn new(head: impl Into<String>, title: impl Into<String>) -> Self {
         Self {
             title: title.into(),
@@ -95,11 +95,11 @@ impl CreatePull {
         }
     }
 
-    /// Checks the edits, and that nothing beside them says what the changes are.
+    /// Checks the edits, and that they are the only source of the changes.
     ///
     /// # Errors
-    /// `invalid_input` (field `edits`) as [`FileEdit::check`], with a patch too, or on top of another
-    /// pull request; (field `head`) when the branch for them is to be in another repository.
+    /// `invalid_input` (field `edits`) as [`FileEdit::check`], and together with a patch or
+    /// `depends_on`; (field `head`) for a branch in another repository.
     pub fn check_edits(&self) -> Result<()> {
         if self.edits.is_empty() {
             return Ok(());
@@ -129,34 +129,34 @@ impl CreatePull {
     }
 }
 
-/// Edits of files, as one commit on top of a branch that is there.
+/// Edits of files, as one commit on top of an existing branch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PushEdits {
     /// The branch.
     pub branch: String,
-    /// The commit that the branch has to be at: its full id.
+    /// Required tip of the branch, as a full commit id.
     pub expected_head: String,
-    /// The message; its first line is the headline.
+    /// Commit message; the first line is the headline.
     pub message: String,
     /// The whole files.
     pub edits: Vec<FileEdit>,
 }
 
-/// A commit that was made on a branch.
+/// A commit created on a branch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PushedCommit {
     /// The branch.
     pub branch: String,
-    /// The commit, hex; empty where the forge does not say it.
+    /// The commit, hex; empty if the forge does not return it.
     pub oid: String,
 }
 
 impl PushEdits {
-    /// What can be said without looking at the repository.
+    /// Checks the request without reading the repository.
     ///
     /// # Errors
-    /// `invalid_input` (field `edits`) as [`FileEdit::check`], and for none; (field `message`) for one
-    /// without text.
+    /// `invalid_input` (field `edits`) as [`FileEdit::check`], and for no edits; (field `message`)
+    /// for a blank message.
     pub fn check(&self) -> Result<()> {
         if self.edits.is_empty() {
             return Err(Error::invalid("edits", "there is nothing to commit")
@@ -169,7 +169,7 @@ impl PushEdits {
         FileEdit::check(&self.edits)
     }
 
-    /// The first line of the message, and what is behind it.
+    /// Splits the message into its first line and the rest.
     #[must_use]
     pub fn parts(&self) -> (&str, &str) {
         let message = self.message.trim();
@@ -178,7 +178,7 @@ impl PushEdits {
     }
 }
 
-/// What to add to a set, and what to take out of it. Never a replacement of the whole.
+/// Additions to a set and removals from it, never a replacement of the whole set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SetChange<T> {
     /// To add.
@@ -197,14 +197,14 @@ impl<T> Default for SetChange<T> {
 }
 
 impl<T> SetChange<T> {
-    /// Nothing to do.
+    /// Whether there is no change.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.add.is_empty() && self.remove.is_empty()
     }
 }
 
-/// Changes to a pull request; what is not named stays.
+/// Changes to a pull request; unset fields stay as they are.
 #[derive(Clone, Debug, Default)]
 pub struct EditPull {
     /// New title.
@@ -219,16 +219,16 @@ pub struct EditPull {
     pub assignees: SetChange<String>,
     /// Reviewers.
     pub reviewers: SetChange<Reviewer>,
-    /// `Some(None)` takes it off its milestone.
+    /// Milestone, by title; `Some(None)` removes it.
     pub milestone: Option<Option<String>>,
     /// Project boards, by title.
     pub projects: SetChange<String>,
-    /// Refuse unless [`PullRequest::version`](super::PullRequest::version) is this.
+    /// Refuse unless [`PullRequest::version`](super::PullRequest::version) has this value.
     pub expected_version: Option<String>,
 }
 
 impl EditPull {
-    /// Nothing to do.
+    /// Whether there is no change.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.title.is_none()
@@ -245,38 +245,37 @@ impl EditPull {
 /// Another round of a pull request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Resubmit {
-    /// The changes, as `git format-patch` or `git diff` writes them; `None` for what the head
-    /// branch has now.
+    /// The changes, as `git format-patch` or `git diff` writes them; `None` for the current changes
+    /// of the head branch.
     pub patch: Option<Vec<u8>>,
-    /// Another branch of the head repository than the one that the pull request names, or the first
-    /// that is named at all. Where a round is commits on the forge, they are those of this branch
-    /// there, also when there is a `patch`.
+    /// A head branch different from the pull request's, or the first one named at all. On forges
+    /// where a round consists of commits, this branch has them there, even with a `patch`.
     pub head: Option<String>,
-    /// A comment to leave on the new round.
+    /// A comment to post on the new round.
     pub comment: Option<String>,
-    /// Refuse unless [`PullRequest::version`](super::PullRequest::version) is this.
+    /// Refuse unless [`PullRequest::version`](super::PullRequest::version) has this value.
     pub expected_version: Option<String>,
 }
 
-/// Why a conversation is locked.
+/// Reason for locking a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LockReason {
-    /// It left its subject.
+    /// Off topic.
     OffTopic,
-    /// It is settled.
+    /// Resolved.
     Resolved,
-    /// It is spam.
+    /// Spam.
     Spam,
-    /// It is too heated.
+    /// Too heated.
     TooHeated,
 }
 
 impl LockReason {
-    /// Every reason, in the order in which they are offered.
+    /// All reasons, in the order in which they are offered.
     pub const ALL: [Self; 4] = [Self::OffTopic, Self::Resolved, Self::Spam, Self::TooHeated];
 
-    /// The name, as a forge and the command line write it in lower case.
+    /// The name in lower case, as forges and the command line write it.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -291,18 +290,18 @@ impl LockReason {
 /// Whether a conversation is locked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Lock {
-    /// Those who may not write can no longer comment.
+    /// Only accounts with write access can comment.
     Locked(Option<LockReason>),
-    /// Everybody can comment who could before.
+    /// Everyone with access can comment.
     Unlocked,
 }
 
-/// A pull request that takes a merged one back.
+/// A pull request to open that reverts a merged one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RevertPull {
-    /// Its title; `None` for `Revert "…"`.
+    /// Title; `None` for `Revert "…"`.
     pub title: Option<String>,
-    /// Its description; `None` for one that names the merged pull request.
+    /// Description; `None` for one that names the merged pull request.
     pub body: Option<String>,
     /// Open it as a draft.
     pub draft: bool,
@@ -315,51 +314,51 @@ pub enum UpdateMethod {
     /// A merge commit on the head branch.
     #[default]
     Merge,
-    /// Each commit of the head branch again on top of the base; the branch gets another history.
+    /// Rebases the head branch onto the base, which rewrites its history.
     Rebase,
 }
 
 /// A head branch to bring up to date.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UpdateBranch {
-    /// How.
+    /// Method.
     pub method: UpdateMethod,
-    /// Refuse unless the head is this commit (its full id, hex).
+    /// Refuse unless the head is this commit (full id, hex).
     pub expected_head: Option<String>,
     /// Refuse unless the base is this branch.
     pub expected_base: Option<String>,
-    /// Leave the files of work trees that have the head checked out as they are, for a forge that
-    /// lives in the repository.
+    /// Do not update the files of work trees that have the head checked out, on forges that live in
+    /// the repository.
     pub leave_checkout: bool,
 }
 
 /// How to close.
 #[derive(Clone, Debug, Default)]
 pub struct CloseReq {
-    /// A comment to leave with it.
+    /// A comment to post when closing.
     pub comment: Option<String>,
     /// Delete the head branch afterwards.
     pub delete_branch: bool,
-    /// Keep the head branch, with a warning, unless it is at this commit (its full id, hex).
+    /// Keep the head branch, with a warning, unless it is at this commit (full id, hex).
     pub expected_head: Option<String>,
 }
 
-/// Which states a list shows.
+/// States that a list shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum StateFilter {
-    /// Open ones, drafts among them.
+    /// Open pull requests, including drafts.
     #[default]
     Open,
-    /// Closed ones, merged or not (gh's meaning of `closed`).
+    /// Closed pull requests, merged or not (gh's meaning of `closed`).
     Closed,
-    /// Merged ones.
+    /// Merged pull requests.
     Merged,
-    /// All.
+    /// All pull requests.
     All,
 }
 
 impl StateFilter {
-    /// Whether `state` is one of those that it shows.
+    /// Whether the filter shows pull requests in `state`.
     #[must_use]
     pub fn shows(self, state: PrState) -> bool {
         match self {
@@ -371,24 +370,24 @@ impl StateFilter {
     }
 }
 
-/// Which pull requests, newest first.
+/// Selects pull requests, newest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct PullQuery {
     /// By state.
     pub state: StateFilter,
     /// By author's login; `@me` is the viewer.
     pub author: Option<String>,
-    /// By the app that opened it: its slug, without `app/`.
+    /// By the slug of the app that opened it, without `app/`.
     pub app: Option<String>,
     /// By assignee's login; `@me` is the viewer.
     pub assignee: Option<String>,
-    /// By labels: all of them must be on it.
+    /// By labels; a pull request needs all of them.
     pub labels: Vec<String>,
     /// By base branch.
     pub base: Option<String>,
     /// By head branch.
     pub head: Option<String>,
-    /// Drafts alone, or none of them.
+    /// Only drafts, or no drafts.
     pub draft: Option<bool>,
     /// Words and qualifiers, in GitHub's search syntax.
     pub search: Option<String>,

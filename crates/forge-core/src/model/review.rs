@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{Actor, Comment};
 use crate::{Error, PrId, Result, Timestamp, text};
 
-/// What a review says in all.
+/// Verdict of a review.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReviewState {
@@ -13,16 +13,16 @@ pub enum ReviewState {
     Approved,
     /// Changes are requested.
     ChangesRequested,
-    /// Neither.
+    /// A comment without a verdict.
     Commented,
-    /// It was an opinion, and somebody dismissed it.
+    /// A verdict that was dismissed.
     Dismissed,
-    /// It is not submitted.
+    /// Not submitted yet.
     Pending,
 }
 
 impl ReviewState {
-    /// Whether it says more than a comment, or did until it was dismissed.
+    /// Whether the review has a verdict, even one that was dismissed.
     #[must_use]
     pub fn is_opinion(self) -> bool {
         matches!(
@@ -37,57 +37,56 @@ impl ReviewState {
 pub struct Review {
     /// The forge's key.
     pub id: String,
-    /// Who reviewed.
+    /// Reviewer.
     pub author: Actor,
     /// The author's role in the repository, upper case.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub author_association: Option<String>,
-    /// The author may push to the repository; `None` where the forge does not say.
+    /// The author may push to the repository; `None` if the forge does not say.
     #[serde(skip)]
     pub author_can_push: Option<bool>,
-    /// What it says.
+    /// Verdict.
     pub state: ReviewState,
-    /// Markdown, if any.
+    /// Body as Markdown, if any.
     pub body: Option<String>,
-    /// When it was submitted.
+    /// Submission time.
     pub submitted_at: Timestamp,
-    /// The head commit that was reviewed.
+    /// The reviewed head commit.
     pub commit: Option<String>,
-    /// The round that it is about, counted from 0; `None` where the forge has no rounds, or nobody
-    /// said.
+    /// Reviewed round, counted from 0; `None` if the forge has no rounds or the round is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub round: Option<usize>,
-    /// Emoji name to count; empty where nobody asked for them.
+    /// Number of reactions by emoji name; empty if not requested.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub reactions: BTreeMap<String, u64>,
-    /// Its comments on lines.
+    /// Comments on lines.
     pub comments: Vec<Comment>,
-    /// The keys of the threads that it opened, in the order of [`NewReview::threads`]; empty where
-    /// nobody asked for them.
+    /// Keys of the threads that the review opened, in the order of [`NewReview::threads`]; empty if
+    /// not requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub threads: Vec<String>,
 }
 
-/// How many reviewers say what: of each the latest opinion, or the latest comment where there is
+/// Number of reviewers by state: of each the latest opinion, or the latest comment if there is
 /// none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ReviewCounts {
-    /// They approve.
+    /// Reviewers who approve.
     pub approved: u64,
-    /// They request changes.
+    /// Reviewers who request changes.
     pub changes_requested: u64,
-    /// They have commented, and no more.
+    /// Reviewers who only commented.
     pub commented: u64,
-    /// Their opinion was dismissed.
+    /// Reviewers whose opinion was dismissed.
     pub dismissed: u64,
-    /// They have decided nothing: `commented` and `dismissed`.
+    /// Reviewers without a decision: `commented` plus `dismissed`.
     pub pending: u64,
-    /// All who have reviewed: `approved`, `changes_requested` and `pending`.
+    /// All reviewers: `approved`, `changes_requested` and `pending`.
     pub total: u64,
 }
 
 impl ReviewCounts {
-    /// Counts the latest review of each reviewer. One that is not submitted does not count.
+    /// Counts the latest review of each reviewer. Reviews not yet submitted do not count.
     #[must_use]
     pub fn of(latest: impl IntoIterator<Item = ReviewState>) -> Self {
         let mut counts = Self::default();
@@ -105,7 +104,7 @@ impl ReviewCounts {
         counts
     }
 
-    /// What the reviews add up to where none is required: `None` without an opinion.
+    /// Combined decision where no review is required: `None` without an opinion.
     #[must_use]
     pub fn decision(&self) -> Option<ReviewDecision> {
         match (self.changes_requested, self.approved) {
@@ -116,10 +115,9 @@ impl ReviewCounts {
     }
 }
 
-/// Takes a review into the latest ones, of which each reviewer has one: an opinion replaces what the
-/// reviewer said before, a comment only another comment. Reviews come in the order in which they
-/// count; one that is not submitted does not, and those of the pull request's author are the
-/// caller's to leave out.
+/// Adds a review to the latest ones, which have one entry per reviewer: an opinion replaces any
+/// earlier entry, a comment only another comment. Pass reviews in the order in which they count.
+/// Unsubmitted reviews are ignored; the caller must leave out reviews by the pull request's author.
 pub fn fold_review<R>(
     latest: &mut Vec<R>,
     review: R,
@@ -140,7 +138,7 @@ pub fn fold_review<R>(
     latest.push(review);
 }
 
-/// What the reviews add up to.
+/// Combined decision of the reviews.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReviewDecision {
@@ -152,14 +150,14 @@ pub enum ReviewDecision {
     ReviewRequired,
 }
 
-/// The verdict of a review that is to be submitted.
+/// The verdict of a review to submit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Verdict {
     /// Approve.
     Approve,
     /// Request changes; needs a body.
     RequestChanges,
-    /// Neither; needs a body or comments on lines.
+    /// Comment without a verdict; needs a body or comments on lines.
     Comment,
 }
 
@@ -177,15 +175,15 @@ pub enum Side {
 /// A thread to open with a review.
 #[derive(Clone, Debug)]
 pub struct NewThread {
-    /// The file, as it is named on `side`.
+    /// Path of the file on `side`.
     pub path: String,
-    /// The (last) line, 1-based; it must stand in the diff. `None` is the whole file.
+    /// The (last) line, counted from 1, which must be in the diff. `None` is the whole file.
     pub line: Option<u64>,
-    /// The first line, for a range.
+    /// First line of a range.
     pub start_line: Option<u64>,
-    /// Which side the lines are counted on.
+    /// Side on which lines are counted.
     pub side: Side,
-    /// Markdown.
+    /// Body as Markdown.
     pub body: String,
 }
 
@@ -194,16 +192,16 @@ pub struct NewThread {
 pub struct NewReview {
     /// The verdict.
     pub verdict: Verdict,
-    /// Markdown; may be empty for an approval.
+    /// Body as Markdown; may be empty for an approval.
     pub body: String,
     /// Threads to open.
     pub threads: Vec<NewThread>,
-    /// Refuse unless the head has this id ([`PullRequest::head_id`](crate::model::PullRequest::head_id)).
+    /// Refuse unless this is the [`head_id`](crate::model::PullRequest::head_id) of the head.
     pub expected_head: Option<String>,
 }
 
 impl NewThread {
-    /// What it is about, as in `src/lib.rs:10-12`.
+    /// Path and lines, as in `src/lib.rs:10-12`.
     #[must_use]
     pub fn place(&self) -> String {
         let path = text::one_line(&self.path);
@@ -214,7 +212,7 @@ impl NewThread {
         }
     }
 
-    /// Refuses lines that no diff can have.
+    /// Refuses lines that are impossible in any diff.
     ///
     /// # Errors
     /// `invalid_input` (field `line`).
@@ -251,7 +249,7 @@ impl NewReview {
 /// A thread's id: its pull request, and the forge's own key (opaque).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct ThreadId {
-    /// Where it stands.
+    /// The pull request.
     pub pr: PrId,
     /// The key.
     pub key: String,
@@ -260,19 +258,19 @@ pub struct ThreadId {
 /// Comments on the same lines.
 #[derive(Clone, Debug, Serialize)]
 pub struct Thread {
-    /// The key; [`ThreadId`] with the pull request.
+    /// Key of the thread; [`ThreadId`] adds the pull request.
     pub id: String,
-    /// The file.
+    /// Path of the file.
     pub path: String,
-    /// The (last) line, 1-based, in the diff it was written on; `None` on a whole file.
+    /// The (last) line, counted from 1 in the commented diff; `None` on a whole file.
     pub line: Option<u64>,
-    /// The first line of a range.
+    /// First line of a range.
     pub start_line: Option<u64>,
-    /// Which side the lines are counted on.
+    /// Side on which lines are counted.
     pub side: Side,
-    /// Somebody resolved it.
+    /// The thread is resolved.
     pub resolved: bool,
-    /// Who.
+    /// Account that resolved it.
     pub resolved_by: Option<Actor>,
     /// The lines have changed since.
     pub outdated: bool,
@@ -280,15 +278,15 @@ pub struct Thread {
     pub comments: Vec<Comment>,
 }
 
-/// Which threads.
+/// Selects threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ThreadFilter {
-    /// All of them.
+    /// All threads.
     #[default]
     All,
-    /// Those that nobody has resolved.
+    /// Unresolved threads.
     Unresolved,
-    /// The resolved ones.
+    /// Resolved threads.
     Resolved,
 }
 
@@ -297,7 +295,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn r_000_5_reviewers_are_counted_by_what_they_say() {
+    fn r_000_5_reviewers_are_counted_by_latest_opinion() {
         let latest = [
             ReviewState::Approved,
             ReviewState::Approved,
@@ -318,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn latest_opinion_stands_over_later_comments() {
+    fn latest_opinion_outlasts_later_comments() {
         use ReviewState::{Approved, ChangesRequested, Commented, Dismissed, Pending};
         for (said, counts, decision) in [
             (&[Commented, Pending][..], Some(Commented), None),

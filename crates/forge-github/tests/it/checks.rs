@@ -121,6 +121,33 @@ async fn rerun_is_one_request_for_each_workflow_run() {
     script.sent();
 }
 
+/// A check's creator chooses its link, such as to a run of another repository with the same number.
+#[tokio::test]
+async fn rerun_follows_no_link_to_another_repository() {
+    let job = |link: &str| {
+        json!({
+            "__typename": "CheckRun", "id": link, "name": link, "status": "COMPLETED",
+            "conclusion": "FAILURE", "detailsUrl": format!("{link}/actions/runs/78/job/1"),
+            "checkSuite": { "workflowRun": { "event": "push", "workflow": { "name": "CI" } } },
+        })
+    };
+    let jobs = [
+        "https://github.com/octo/other",
+        "https://evil.example/octo/tools",
+        "https://evil.example/?https://github.com/octo/tools",
+        "https://github.com/octo/tools/actions/runs/x",
+    ]
+    .map(job);
+    let head = "a".repeat(40);
+    let commit = json!({ "oid": head, "statusCheckRollup": { "contexts": { "nodes": jobs } } });
+    let pull = changed(7, json!({ "head": { "nodes": [{ "commit": commit }] } }));
+    let script = Script::play(vec![data("PullView", one(pull))]).await;
+    let e = script.repo.rerun_failed_checks(&script.pr()).await;
+    let e = e.unwrap_err();
+    assert_eq!(e.code(), "precondition_failed", "{e:?}");
+    script.sent();
+}
+
 #[tokio::test]
 async fn check_without_log_sends_no_request() {
     let status = Check {

@@ -1,4 +1,4 @@
-//! Which addresses a host that a stranger named is contacted at.
+//! Addresses at which a host named by a stranger is contacted.
 
 use std::{
     io,
@@ -15,11 +15,11 @@ use forge_http::{Http, Lookup, Proxies, PublicOnly, RetryPolicy, Settings, is_pr
 use futures::future::BoxFuture;
 use http::Request;
 
-/// Nobody has this address, and it is in the range of those that anybody can reach.
+/// An unassigned address in the publicly routable range.
 const NOBODYS: &str = "2000::1";
 const HERE: &str = "127.0.0.1";
 
-/// Says one answer after the other, the last one for ever.
+/// Gives its answers in order, the last one forever.
 #[derive(Debug, Default)]
 struct LookupDouble {
     answers: Mutex<Vec<Vec<IpAddr>>>,
@@ -52,7 +52,7 @@ impl Lookup for LookupDouble {
     }
 }
 
-/// A port of this machine that counts who connects, and says nothing.
+/// A local port that counts connections and never answers.
 struct Port {
     number: u16,
     connected: Arc<AtomicUsize>,
@@ -77,7 +77,7 @@ impl Port {
         self.connected.load(Ordering::SeqCst)
     }
 
-    /// A request for a name at this port.
+    /// A request to a host name at this port.
     fn request(&self, host: &str) -> Request<Bytes> {
         let url = format!("https://{host}:{}/x", self.number);
         Request::get(url).body(Bytes::new()).unwrap()
@@ -109,7 +109,7 @@ fn http(lookup: &Arc<LookupDouble>, vars: &[(&str, &str)]) -> Http {
 }
 
 #[tokio::test]
-async fn name_with_private_address_is_not_connected_to() {
+async fn name_with_private_address_is_not_contacted() {
     let port = Port::open();
     for answer in [HERE, "10.0.0.1", "198.18.0.7", "64:ff9b::7f00:1", "::1"] {
         let lookup = LookupDouble::new(&[&[answer]]);
@@ -122,7 +122,7 @@ async fn name_with_private_address_is_not_connected_to() {
         assert_eq!(lookup.asked(), 1, "{answer}: it is not tried again");
     }
     assert_eq!(port.connected(), 0);
-    // The user's own services are where the user says.
+    // The user's own services may be at any address.
     let lookup = LookupDouble::new(&[&[HERE]]);
     let e = http(&lookup, &[]).send(port.request("pds.example")).await;
     assert_eq!(e.unwrap_err().code(), "network");
@@ -130,11 +130,11 @@ async fn name_with_private_address_is_not_connected_to() {
 }
 
 #[tokio::test]
-async fn rebound_name_is_not_connected_to() {
+async fn rebound_name_is_not_contacted() {
     let port = Port::open();
     let lookup = LookupDouble::new(&[&[NOBODYS], &[HERE]]);
     let http = http(&lookup, &[]);
-    // The address that was looked at is the one that is connected to: one lookup, not two.
+    // The checked address is the one connected to: one lookup, not two.
     let e = http.send(port.public_only("pds.example")).await;
     assert!(!is_private_address(&e.unwrap_err()));
     assert_eq!(lookup.asked(), 1);
@@ -154,7 +154,7 @@ async fn private_address_among_public_ones_is_left_out() {
     assert_eq!(port.connected(), 0);
 }
 
-/// A connection that was made for the user's own service is not used for a stranger's.
+/// A connection for the user's own service is not reused for a stranger's host.
 #[tokio::test]
 async fn connections_to_private_addresses_are_not_shared() {
     let port = Port::open();
@@ -168,7 +168,7 @@ async fn connections_to_private_addresses_are_not_shared() {
 }
 
 #[tokio::test]
-async fn address_in_place_of_a_name_is_judged() {
+async fn private_address_literal_is_refused() {
     let port = Port::open();
     let lookup = LookupDouble::new(&[&[HERE]]);
     for host in [HERE, "localhost", "[::1]", "[::ffff:7f00:1]", "2130706433"] {
@@ -193,7 +193,7 @@ async fn proxied_name_is_not_looked_up() {
 }
 
 #[tokio::test]
-async fn program_gets_public_addresses_alone() {
+async fn public_addresses_exclude_private_ones() {
     let lookup = LookupDouble::new(&[&["10.0.0.1", NOBODYS], &["10.0.0.1"]]);
     let http = http(&lookup, &[]);
     let url = "https://knot.example/".parse().unwrap();

@@ -1,4 +1,4 @@
-//! Size caps, compression and streams.
+//! Size limits, compression and streams.
 
 use bytes::Bytes;
 use forge_core::Retry;
@@ -18,7 +18,7 @@ fn small() -> Http {
 }
 
 #[tokio::test]
-async fn a_body_is_held_up_to_the_cap_and_refused_beyond_it() {
+async fn body_beyond_limit_is_refused() {
     for (length, fits) in [(1000, true), (1001, false)] {
         let body = "x".repeat(length);
         let chunked = format!(
@@ -49,7 +49,7 @@ async fn a_body_is_held_up_to_the_cap_and_refused_beyond_it() {
 }
 
 #[tokio::test]
-async fn body_max_of_a_request_is_the_cap_where_it_is_less() {
+async fn smaller_request_body_max_wins() {
     for (max, length, fits) in [(100, 100, true), (100, 101, false), (5_000, 1_001, false)] {
         let double = Double::start(vec![answer("200 OK", "", &"x".repeat(length))]).await;
         let request = Request::get(&double.url).extension(BodyMax(max));
@@ -62,7 +62,7 @@ async fn body_max_of_a_request_is_the_cap_where_it_is_less() {
 }
 
 #[tokio::test]
-async fn a_write_whose_answer_is_too_large_may_have_happened() {
+async fn write_with_oversized_answer_is_ambiguous() {
     let double = Double::start(vec![answer("200 OK", "", &"x".repeat(2000))]).await;
     let error = small()
         .send(Request::post(&double.url).body(Bytes::new()).unwrap())
@@ -72,7 +72,7 @@ async fn a_write_whose_answer_is_too_large_may_have_happened() {
 }
 
 #[tokio::test]
-async fn a_stream_has_no_cap_and_says_where_it_broke() {
+async fn stream_is_unlimited_and_reports_where_broken() {
     let long = "x".repeat(5000);
     let request = |url: &str| {
         Request::get(url)
@@ -100,7 +100,7 @@ async fn a_stream_has_no_cap_and_says_where_it_broke() {
 }
 
 #[tokio::test]
-async fn a_failed_stream_is_an_answer_in_memory() {
+async fn failed_stream_request_is_answered_in_memory() {
     let double = Double::start(vec![answer(
         "406 Not Acceptable",
         "",
@@ -119,7 +119,7 @@ async fn a_failed_stream_is_an_answer_in_memory() {
 }
 
 #[tokio::test]
-async fn reads_are_repeated_when_the_body_is_cut() {
+async fn truncated_read_is_retried() {
     let double = Double::start(vec![truncated("{"), answer("200 OK", "", "{}")]).await;
     let request = Request::post(&double.url)
         .extension(Class::Read)

@@ -1,4 +1,4 @@
-//! Where http may go, and that proxies are used.
+//! Limits of clear text, and use of proxies.
 
 use bytes::Bytes;
 use forge_http::{Http, Proxies, RetryPolicy, Settings};
@@ -70,7 +70,7 @@ async fn names_below_localhost_are_this_machine() {
 }
 
 #[tokio::test]
-async fn a_proxy_on_this_machine_gets_the_whole_address() {
+async fn local_proxy_gets_absolute_url() {
     let double = Double::start(vec![answer("200 OK", "", "")]).await;
     let http = http(&[("http_proxy", double.url.as_str())]);
     for url in [
@@ -93,7 +93,7 @@ async fn a_proxy_on_this_machine_gets_the_whole_address() {
 }
 
 #[tokio::test]
-async fn https_asks_the_proxy_for_a_tunnel_and_shows_it_no_credentials() {
+async fn https_proxy_tunnel_gets_no_credentials() {
     let double = Double::start(vec![answer("403 Forbidden", "", "")]).await;
     let http = http(&[("HTTPS_PROXY", double.url.as_str())]);
     let error = http

@@ -1,4 +1,4 @@
-//! A server below HTTP: it can break off where wiremock cannot.
+//! A server below HTTP: it can break off connections, which wiremock cannot.
 
 use std::sync::{Arc, Mutex};
 
@@ -7,16 +7,16 @@ use tokio::{
     net::{TcpListener, TcpStream},
 };
 
-/// What the server does with one request.
+/// Reaction of the server to one request.
 #[derive(Clone)]
 pub enum Act {
-    /// Sends these bytes and ends the connection.
+    /// Sends these bytes and closes the connection.
     Send(String),
-    /// Ends the connection at once, with a reset.
+    /// Resets the connection at once.
     Reset,
 }
 
-/// An answer with a body of the announced length.
+/// An answer whose body has the announced length.
 pub fn answer(status: &str, headers: &str, body: &str) -> Act {
     Act::Send(format!(
         "HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\n{headers}\r\n{body}",
@@ -24,7 +24,7 @@ pub fn answer(status: &str, headers: &str, body: &str) -> Act {
     ))
 }
 
-/// An answer that ends ten bytes before the announced length.
+/// An answer cut off ten bytes before the announced length.
 pub fn truncated(body: &str) -> Act {
     Act::Send(format!(
         "HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
@@ -32,7 +32,7 @@ pub fn truncated(body: &str) -> Act {
     ))
 }
 
-/// A server that plays a script, one act for each request, and repeats the last one.
+/// A server that plays a script, one act per request, and repeats the last one.
 pub struct Double {
     pub url: String,
     heads: Arc<Mutex<Vec<String>>>,
@@ -67,7 +67,7 @@ impl Double {
         Self { url, heads }
     }
 
-    /// The heads of the requests that arrived, in order.
+    /// The heads of the received requests, in order.
     pub fn heads(&self) -> Vec<String> {
         self.heads.lock().unwrap().clone()
     }
@@ -77,7 +77,7 @@ impl Double {
     }
 }
 
-/// Reads one request and gives its head.
+/// Reads one request and returns its head.
 async fn request(socket: &mut TcpStream) -> Option<String> {
     let mut bytes = Vec::new();
     loop {

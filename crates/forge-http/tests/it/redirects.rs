@@ -1,4 +1,4 @@
-//! Redirects, and that credentials stay with the host that they are for.
+//! Redirects, and that credentials stay with their host.
 
 use bytes::Bytes;
 use forge_http::Unfollowed;
@@ -22,7 +22,7 @@ fn request(method: &str, url: &str) -> Request<Bytes> {
 }
 
 #[tokio::test]
-async fn credentials_are_dropped_on_the_way_to_another_origin() {
+async fn redirect_to_other_origin_drops_credentials() {
     let storage = Double::start(vec![answer("200 OK", "", "log")]).await;
     let to = format!("location: {}/signed?x=1\r\n", storage.url);
     let forge = Double::start(vec![answer("302 Found", &to, "")]).await;
@@ -37,7 +37,7 @@ async fn credentials_are_dropped_on_the_way_to_another_origin() {
 }
 
 #[tokio::test]
-async fn credentials_stay_within_the_origin() {
+async fn redirect_within_origin_keeps_credentials() {
     let forge = Double::start(vec![
         answer("301 Moved", "location: /repositories/1\r\n", ""),
         answer("200 OK", "", ""),
@@ -60,7 +60,7 @@ async fn credentials_stay_within_the_origin() {
 }
 
 #[tokio::test]
-async fn a_write_goes_nowhere_else() {
+async fn write_is_not_redirected_to_other_origin() {
     let other = Double::start(vec![answer("200 OK", "", "")]).await;
     for (status, location, requests) in [
         ("307 Temporary", format!("{}/x", other.url), 1),
@@ -75,7 +75,7 @@ async fn a_write_goes_nowhere_else() {
 }
 
 #[tokio::test]
-async fn a_redirect_cannot_lead_into_clear_text_or_in_circles() {
+async fn redirect_to_clear_text_or_loop_is_refused() {
     let forge = Double::start(vec![answer(
         "302 Found",
         "location: http://a.example/\r\n",
@@ -90,7 +90,7 @@ async fn a_redirect_cannot_lead_into_clear_text_or_in_circles() {
 }
 
 #[tokio::test]
-async fn a_caller_can_have_the_redirect_for_its_answer() {
+async fn unfollowed_redirect_is_returned() {
     let forge = Double::start(vec![
         answer("302 Found", "location: /elsewhere\r\n", ""),
         answer("200 OK", "", ""),

@@ -1,4 +1,4 @@
-//! The table of `RetryPolicy`, row by row: what is answered, and how many requests it took.
+//! The table of `RetryPolicy`, row by row: the answer, and the number of requests.
 
 use bytes::Bytes;
 use forge_core::{Result, Retry};
@@ -35,7 +35,7 @@ fn ok() -> Act {
 }
 
 #[tokio::test]
-async fn a_gateway_error_is_repeated_for_a_read_and_handed_on_for_a_write() {
+async fn gateway_error_is_retried_only_for_reads() {
     for status in [
         "502 Bad Gateway",
         "503 Service Unavailable",
@@ -66,7 +66,7 @@ async fn a_gateway_error_is_repeated_for_a_read_and_handed_on_for_a_write() {
 }
 
 #[tokio::test]
-async fn a_broken_connection_is_repeated_for_a_read_and_ambiguous_for_a_write() {
+async fn broken_connection_is_retried_only_for_reads() {
     for broken in [
         Act::Reset,
         truncated("{\"data\":"),
@@ -98,7 +98,7 @@ async fn a_broken_connection_is_repeated_for_a_read_and_ambiguous_for_a_write() 
 }
 
 #[tokio::test]
-async fn silence_is_repeated_for_a_read_and_ambiguous_for_a_write() {
+async fn timeout_is_retried_only_for_reads() {
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", silent.local_addr().unwrap());
     let http = Http::new(Settings {
@@ -126,7 +126,7 @@ async fn silence_is_repeated_for_a_read_and_ambiguous_for_a_write() {
 }
 
 #[tokio::test]
-async fn no_connection_is_repeated_for_both_because_nothing_was_sent() {
+async fn failed_connection_is_retried_for_reads_and_writes() {
     for class in [Class::Read, Class::Write] {
         let gone = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = gone.local_addr().unwrap();
@@ -146,7 +146,7 @@ async fn no_connection_is_repeated_for_both_because_nothing_was_sent() {
 }
 
 #[tokio::test]
-async fn a_write_reaches_a_server_that_comes_up_late() {
+async fn write_reaches_late_server() {
     let place = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = place.local_addr().unwrap();
     drop(place);
@@ -164,7 +164,7 @@ async fn a_write_reaches_a_server_that_comes_up_late() {
     .unwrap();
     let (late, sent) = tokio::join!(
         async {
-            // Long enough for a first attempt to be refused; nothing depends on it.
+            // Long enough for a first attempt to fail; nothing depends on the duration.
             tokio::time::sleep(brief * 4).await;
             Double::serve(TcpListener::bind(address).await.unwrap(), vec![ok()])
         },
@@ -174,7 +174,7 @@ async fn a_write_reaches_a_server_that_comes_up_late() {
 }
 
 #[tokio::test]
-async fn a_rate_limit_is_waited_for_by_both_when_it_fits_the_budget() {
+async fn rate_limit_within_budget_is_waited_for() {
     for class in [Class::Read, Class::Write] {
         for status in ["429 Too Many Requests", "403 Forbidden"] {
             let wait = answer(status, "retry-after: 7\r\n", "{}");
@@ -203,7 +203,7 @@ async fn a_rate_limit_is_waited_for_by_both_when_it_fits_the_budget() {
 }
 
 #[tokio::test]
-async fn the_waits_for_rate_limits_share_one_budget() {
+async fn rate_limit_waits_share_one_budget() {
     let wait = |s: u32| {
         answer(
             "429 Too Many Requests",
@@ -216,7 +216,7 @@ async fn the_waits_for_rate_limits_share_one_budget() {
 }
 
 #[tokio::test]
-async fn a_caller_can_ask_for_fewer_repetitions() {
+async fn max_retries_limits_repetitions() {
     let double = Double::start(vec![answer("502 Bad Gateway", "", "")]).await;
     let mut request = request(&double.url, Class::Read);
     request.extensions_mut().insert(MaxRetries(0));
@@ -225,7 +225,7 @@ async fn a_caller_can_ask_for_fewer_repetitions() {
 }
 
 #[tokio::test]
-async fn without_a_class_the_method_decides() {
+async fn request_without_class_is_classed_by_method() {
     let double = Double::start(vec![answer("502 Bad Gateway", "", "")]).await;
     for (method, requests) in [("GET", 4), ("POST", 5), ("DELETE", 6)] {
         let request = Request::builder()

@@ -1,4 +1,4 @@
-//! A canary token runs through every path; it appears nowhere.
+//! A canary token runs through every path and appears nowhere.
 
 use std::{
     fmt::{Debug, Write},
@@ -19,7 +19,7 @@ use crate::double::{Act, Double, answer, truncated};
 
 const CANARY: &str = "no-known-shape.CANARY";
 
-/// Writes down every field of every span and event.
+/// Records every field of every span and event.
 #[derive(Clone, Default)]
 struct Everything(Arc<Mutex<String>>);
 
@@ -49,7 +49,7 @@ impl Subscriber for Everything {
 }
 
 #[tokio::test]
-async fn the_canary_appears_nowhere() {
+async fn canary_token_appears_nowhere() {
     let log = Everything::default();
     let _guard = tracing::subscriber::set_default(log.clone());
     let http = Http::new(Settings {
@@ -103,9 +103,9 @@ async fn the_canary_appears_nowhere() {
     assert!(!said.contains(CANARY), "{said}");
 }
 
-/// A process that runs for weeks gets a new token every few seconds.
+/// A long-running process gets a new token every few seconds.
 #[test]
-fn secrets_that_are_used_no_longer_are_forgotten() {
+fn unused_secrets_are_forgotten() {
     let http = Http::new(Settings::default()).unwrap();
     let in_use = Secret::new("0canary0-in-use");
     let token = |n: usize| Secret::new(format!("canary-of-a-minute-{n:05}-"));

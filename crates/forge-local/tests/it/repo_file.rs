@@ -41,6 +41,19 @@ async fn repo_file_is_read_at_branch_tag_and_commit() {
 }
 
 #[tokio::test]
+async fn repo_file_commit_wins_over_branch_of_that_name() {
+    let repo = Repo::new();
+    repo.branch("topic", "new.txt", "new\n");
+    let oid = repo.oid("topic");
+    for kind in ["heads", "tags"] {
+        repo.git(&["update-ref", &format!("refs/{kind}/{oid}"), "main"]);
+    }
+    let local = repo.open().await;
+    let new = read(&local, "new.txt", Some(&oid)).await;
+    assert_eq!(new.as_deref(), Some(b"new\n".as_slice()));
+}
+
+#[tokio::test]
 async fn repo_file_path_out_of_tree_is_refused() {
     let repo = Repo::new();
     repo.write("dir/a", "a");

@@ -16,7 +16,7 @@ const COMMENT: &str = "sh.tangled.feed.comment";
 const LIST: &str = "com.atproto.repo.listRecords";
 const KIB: usize = 1024;
 
-/// So many pull requests of an account, each with a body of so many bytes.
+/// Adds `count` pull requests of an account, each with a body of `bytes` bytes.
 fn add_pulls(stage: &Stage, author: &Account, count: usize, bytes: usize) {
     for n in 0..count {
         let record = json!({
@@ -61,9 +61,9 @@ fn lists_of(stage: &Stage, account: &Account, collection: &str) -> Vec<Recorded>
         .collect()
 }
 
-/// Each limit in its turn is the one that is met.
+/// Each limit in turn is the first to be reached.
 #[tokio::test]
-async fn list_over_a_byte_limit_is_cut_and_says_so() {
+async fn list_over_byte_limit_is_cut_with_warning() {
     let carol_and_dave = ["carol.test", "dave.test"];
     for (limits, part) in [
         (
@@ -105,7 +105,7 @@ async fn list_over_a_byte_limit_is_cut_and_says_so() {
 }
 
 #[tokio::test]
-async fn index_list_over_its_byte_limit_goes_on_on_the_next_page() {
+async fn index_list_over_byte_limit_continues_on_next_page() {
     let stage = Stage::new();
     let carol = stage.world.pds().account("carol.test", PASSWORD);
     add_pulls(&stage, &carol, 110, 10 * KIB);
@@ -127,7 +127,7 @@ async fn index_list_over_its_byte_limit_goes_on_on_the_next_page() {
 }
 
 #[tokio::test]
-async fn page_that_is_too_long_is_asked_for_with_fewer_rows() {
+async fn oversized_page_is_requested_with_fewer_rows() {
     let stage = Stage::new();
     let carol = stage.world.pds().account("carol.test", PASSWORD);
     add_pulls(&stage, &carol, 35, 10 * KIB);
@@ -149,7 +149,7 @@ async fn page_that_is_too_long_is_asked_for_with_fewer_rows() {
     );
 }
 
-/// Of many small values a body takes many times its bytes.
+/// Many small values take many times the bytes of their body in memory.
 #[tokio::test]
 async fn page_of_many_small_values_is_refused() {
     let stage = Stage::new();
@@ -190,7 +190,7 @@ async fn record_of_many_small_values_is_refused() {
 
 /// Each has one, which the backlinks name.
 #[tokio::test]
-async fn single_records_of_many_accounts_share_the_limit_of_a_list() {
+async fn records_of_many_accounts_share_the_list_limit() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     for name in ["carol.test", "dave.test", "erin.test"] {
@@ -215,7 +215,7 @@ async fn single_records_of_many_accounts_share_the_limit_of_a_list() {
 
 /// Strangers choose how many records and patches are read at once.
 #[tokio::test]
-async fn record_or_blob_that_is_longer_than_any_is_refused() {
+async fn oversized_record_or_blob_is_refused() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let host = stage.world.pds().host();
@@ -240,11 +240,11 @@ async fn record_or_blob_that_is_longer_than_any_is_refused() {
 
 /// Bytes are bytes, whatever their server calls them.
 #[tokio::test]
-async fn blob_that_is_called_json_is_read_as_its_bytes() {
+async fn blob_sent_as_json_is_read_as_bytes() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let pds = stage.world.pds();
-    // Written anew, it would have other bytes.
+    // Serialised again, the JSON would have other bytes.
     let odd = "{ \"a\" :  1 }\n";
     let (_, mut record) = pds.record(&made.node_id).unwrap();
     let blob = pds.blob(&stage.alice.did, "application/gzip", odd.as_bytes());
@@ -293,7 +293,7 @@ async fn write_reads_no_collection_of_a_stranger() {
     for who in [&carol, &stage.bob] {
         assert_eq!(lists_of(&stage, who, COMMENT).len(), 0);
         assert_eq!(lists_of(&stage, who, "sh.tangled.label.op").len(), 0);
-        // The newest, before the write: whether somebody has closed it a moment ago.
+        // The newest states are read before the write: someone may have just closed it.
         assert_eq!(lists_of(&stage, who, STATUS).len(), 1);
     }
 }

@@ -1,4 +1,4 @@
-//! What becomes of the branch of a pull request.
+//! Deletion of the branch of a pull request.
 
 use forge_core::{
     AtUri, Outcome, PageReq, PullRequests, Repos,
@@ -26,7 +26,7 @@ fn push(stage: &Stage) -> String {
         .commit("topic", "Later", &[("later.txt", Some("later\n"))])
 }
 
-/// The branch is at `tip`, nobody asked the knot to delete it, and a warning says why.
+/// Asserts that the branch is at `tip`, that the knot got no deletion, and that a warning says why.
 #[track_caller]
 fn is_kept<T>(stage: &Stage, tip: &str, outcome: &Outcome<T>, why: &str) {
     assert_eq!(stage.repo.git.oid("topic").as_deref(), Some(tip));
@@ -57,20 +57,20 @@ async fn again(stage: &Stage, made: &PullRequest, req: &MergeReq) -> Outcome<Mer
 }
 
 #[tokio::test]
-async fn a_branch_that_is_merged_goes_also_later() {
+async fn merged_branch_is_deleted_by_a_later_call() {
     let stage = Stage::new();
     let made = merged(&stage).await;
     let gone = again(&stage, &made, &with_branch()).await;
     assert!(gone.value.branch_deleted && !gone.unchanged, "{gone:?}");
     assert_eq!(stage.repo.git.oid("topic"), None);
-    // Once it is gone nobody is asked to delete it.
+    // No request deletes a missing branch.
     let none = again(&stage, &made, &with_branch()).await;
     assert!(!none.value.branch_deleted && none.unchanged);
     assert_eq!(stage.world.knot().host().count_of(DELETE), 1);
 }
 
 #[tokio::test]
-async fn the_branch_of_a_pull_request_of_2025_is_of_the_repository_that_it_names_by_at_uri() {
+async fn pull_of_2025_names_head_repository_by_at_uri() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let (pds, uri) = (stage.world.pds(), AtUri::parse(&made.node_id).unwrap());
@@ -90,7 +90,7 @@ async fn the_branch_of_a_pull_request_of_2025_is_of_the_repository_that_it_names
 }
 
 #[tokio::test]
-async fn a_branch_that_went_on_behind_the_merge_is_kept() {
+async fn branch_pushed_after_merge_is_kept() {
     let stage = Stage::new();
     let made = merged(&stage).await;
     let tip = push(&stage);
@@ -100,7 +100,7 @@ async fn a_branch_that_went_on_behind_the_merge_is_kept() {
 }
 
 #[tokio::test]
-async fn a_branch_that_went_on_before_the_merge_is_kept_by_it() {
+async fn branch_pushed_before_merge_is_kept() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let tip = push(&stage);
@@ -111,7 +111,7 @@ async fn a_branch_that_went_on_before_the_merge_is_kept_by_it() {
 }
 
 #[tokio::test]
-async fn a_branch_with_commits_of_no_round_is_kept_by_closing() {
+async fn closing_keeps_branch_with_unsubmitted_commits() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let tip = push(&stage);
@@ -122,7 +122,7 @@ async fn a_branch_with_commits_of_no_round_is_kept_by_closing() {
     };
     let outcome = forge.close(&made.id, &req).await.unwrap();
     is_kept(&stage, &tip, &outcome, &tip);
-    // One that is closed already may have got the commits since.
+    // A closed pull request's branch may have got commits since.
     let outcome = forge.close(&made.id, &req).await.unwrap();
     is_kept(&stage, &tip, &outcome, &tip);
     // In a round they are not lost.
@@ -136,11 +136,11 @@ async fn a_branch_with_commits_of_no_round_is_kept_by_closing() {
 }
 
 #[tokio::test]
-async fn a_round_behind_the_merge_is_not_what_was_merged() {
+async fn round_added_after_merge_is_not_merged() {
     let stage = Stage::new();
     let made = merged(&stage).await;
     let tip = stage.repo.git.oid("topic").unwrap();
-    // Another program adds a round to one that is merged: what ends it was merged by nobody.
+    // A client adds a round to a merged pull request; that round was never merged.
     let pds = stage.world.pds();
     let (_, mut record) = pds.record(&made.node_id).unwrap();
     let mut round = record["rounds"][0].clone();
@@ -153,7 +153,7 @@ async fn a_round_behind_the_merge_is_not_what_was_merged() {
 }
 
 #[tokio::test]
-async fn merged_one_at_other_head_keeps_the_branch() {
+async fn merged_pull_with_other_expected_head_keeps_branch() {
     let stage = Stage::new();
     let made = merged(&stage).await;
     let tip = stage.repo.git.oid("topic").unwrap();
@@ -167,7 +167,7 @@ async fn merged_one_at_other_head_keeps_the_branch() {
 }
 
 #[tokio::test]
-async fn a_branch_with_a_commit_that_its_round_left_out_is_kept() {
+async fn branch_with_commit_outside_round_is_kept() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let tip = push(&stage);
@@ -184,7 +184,7 @@ async fn a_branch_with_a_commit_that_its_round_left_out_is_kept() {
 }
 
 #[tokio::test]
-async fn the_default_branch_is_kept() {
+async fn default_branch_is_kept() {
     let stage = Stage::new();
     let git = &stage.repo.git;
     git.set_branch("release", "main");
@@ -205,7 +205,7 @@ async fn the_default_branch_is_kept() {
 }
 
 #[tokio::test]
-async fn a_list_of_branches_without_an_end_is_cut_and_that_is_told() {
+async fn endless_branch_list_is_cut_with_warning() {
     let stage = Stage::new();
     let oid = stage.repo.git.oid("main").unwrap();
     let forge = stage.tangled(&stage.alice);

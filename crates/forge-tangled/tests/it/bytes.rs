@@ -1,4 +1,4 @@
-//! What is merged and reviewed is bound to bytes, and bytes are held against their CIDs.
+//! Merges and reviews are bound to bytes, and bytes are checked against their CIDs.
 
 use std::io::Write as _;
 
@@ -51,7 +51,7 @@ fn put_round(stage: &Stage, made: &PullRequest, blob: &[u8]) {
     pds.put(did, PULL, rkey(&made.node_id), record);
 }
 
-/// Keeps the blob of the newest round on its server, which drops one that no record names.
+/// Keeps the newest round's blob on its server, which drops unreferenced blobs.
 fn keep_blob(stage: &Stage, made: &PullRequest) {
     let pds = stage.world.pds();
     let (_, record) = pds.record(&made.node_id).unwrap();
@@ -111,9 +111,9 @@ async fn round_replaced_under_same_from_line_is_not_merged() {
     assert_eq!(stage.repo.git.show("main", "topic.txt"), "two\n");
 }
 
-/// `git am` applies what stands behind the signature of a mail, and no view shows it.
+/// `git am` applies a change after the signature of a mail, and no view shows it.
 #[tokio::test]
-async fn round_with_a_change_behind_its_signature_is_not_merged() {
+async fn round_with_change_after_signature_is_not_merged() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let forge = stage.tangled(&stage.bob);
@@ -184,7 +184,7 @@ async fn diff_between_rounds_tells_of_unseen_changes_of_each() {
 
 /// A round names its commits itself: a knot's diff of commits of these names is of another change.
 #[tokio::test]
-async fn round_that_names_the_commits_of_another_change_is_shown_itself() {
+async fn round_naming_foreign_commits_shows_own_patch() {
     let stage = Stage::new();
     for text in ["one\n", "one\nmore\n"] {
         let files = [("topic.txt", Some(text))];
@@ -214,7 +214,7 @@ async fn record_changed_before_merge_is_conflict_with_both_ids() {
     keep_blob(&stage, &made);
     replace_round(&stage, &made).await;
     let (is, _) = stage.world.pds().record(&made.node_id).unwrap();
-    // The first look is from before the round was replaced, the one before the merge is not.
+    // The first read returns the old round, and the read before the merge the new.
     let fault = Fault::answer(200, &JSON, stale.to_string());
     let host = stage.world.pds().host();
     host.fault(fault.on(RECORD).about(rkey(&made.node_id)));
@@ -229,7 +229,7 @@ async fn record_changed_before_merge_is_conflict_with_both_ids() {
 
 /// A value with a stamp has no CID of its own, so that its server can send two under one.
 #[tokio::test]
-async fn record_changed_under_the_same_id_before_merge_is_conflict() {
+async fn record_changed_under_same_cid_is_a_conflict() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let pds = stage.world.pds();
@@ -251,7 +251,7 @@ async fn record_changed_under_the_same_id_before_merge_is_conflict() {
 }
 
 #[tokio::test]
-async fn diff_of_round_is_named_by_its_patch() {
+async fn round_diff_is_identified_by_patch() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let forge = stage.tangled(&stage.alice);
@@ -263,7 +263,7 @@ async fn diff_of_round_is_named_by_its_patch() {
     assert_eq!(cid.as_str(), row.head_id());
 }
 
-/// Checks that `e` names what was promised and what was sent, and whose it is.
+/// Checks that `e` names the promised and the sent id, the record, and its host.
 fn is_mismatch(stage: &Stage, e: &Error, uri: &str, ids: [&str; 2]) {
     assert_eq!(e.code(), "protocol", "{e:?}");
     let url = stage.world.pds().host().url();
@@ -278,7 +278,7 @@ async fn blob_of_other_bytes_is_protocol_error() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let pds = stage.world.pds();
-    // A PDS has the blob under its own name, and sends it under another one.
+    // A PDS has the blob under its own CID, and sends it under another.
     let other =
         "diff --git a/x b/x\nnew file mode 100644\n--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+x\n";
     let own = pds.blob(&stage.alice.did, "text/plain", other.as_bytes());
@@ -322,7 +322,7 @@ async fn record_of_other_value_is_protocol_error() {
     let forge = stage.tangled(&stage.alice);
     let e = forge.view(&made.id, PrFields::NONE).await.unwrap_err();
     is_mismatch(&stage, &e, &made.node_id, [&named, &own]);
-    // Nor is it another record, of somebody else.
+    // The record of another account is a mismatch, too.
     pds.host().clear_faults();
     pds.host().fault(sent(&uri, &value));
     let e = forge.view(&made.id, PrFields::NONE).await.unwrap_err();
@@ -330,7 +330,7 @@ async fn record_of_other_value_is_protocol_error() {
 }
 
 #[tokio::test]
-async fn listed_records_of_others_or_of_other_values_are_skipped() {
+async fn listed_foreign_or_mismatched_records_are_skipped() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let closed = json!({
@@ -338,7 +338,7 @@ async fn listed_records_of_others_or_of_other_values_are_skipped() {
         "status": "sh.tangled.repo.pull.status.closed",
     });
     let pds = stage.world.pds();
-    // Bob may push, and took back what he said; his server has his word, and the owner's.
+    // Bob may push, and withdrew his status; the server still has it, and the owner's.
     let (of_bob, cid) = pds.put(&stage.bob.did, STATUS, "3mkuuamwfj322", closed.clone());
     pds.delete(&stage.bob.did, STATUS, "3mkuuamwfj322");
     let of_owner = format!("at://{}/{STATUS}/3mkuuamwfj322", stage.alice.did);
@@ -387,12 +387,12 @@ async fn uploaded_blob_of_other_name_writes_no_record() {
 }
 
 #[tokio::test]
-async fn gzip_members_of_round_are_shown_indexed_and_merged_alike() {
+async fn gzip_members_are_shown_indexed_and_merged_alike() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let forge = stage.tangled(&stage.alice);
     let patch = String::from_utf8(forge.round(&made.id, 0).await.unwrap()).unwrap();
-    // One reader stops at the end of the first member, another goes on.
+    // Some readers stop at the end of the first member, others go on.
     let second = patch
         .replace("topic.txt", "second.txt")
         .replace("Add topic", "Add second");
@@ -407,7 +407,7 @@ async fn gzip_members_of_round_are_shown_indexed_and_merged_alike() {
     for file in ["topic.txt", "second.txt"] {
         assert_eq!(stage.repo.git.show("main", file), "one\n");
     }
-    // What is behind the last member is no part of it, and nobody takes that.
+    // Bytes after the last member belong to no member, and every reader refuses them.
     let other = stage.open(&stage.handle(&stage.alice), "other").await;
     put_round(
         &stage,

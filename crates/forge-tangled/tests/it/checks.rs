@@ -27,7 +27,7 @@ async fn with_spindle() -> (Stage, SpindleDouble, Repo, PullRequest) {
 }
 
 #[tokio::test]
-async fn the_newest_run_of_each_workflow_counts() {
+async fn newest_run_of_each_workflow_counts() {
     let (stage, spindle, repo, pull) = with_spindle().await;
     let (did, head) = (&stage.repo.did, pull.head_oid.clone().unwrap());
     let old = [("build.yml", "failed"), ("test.yml", "success")];
@@ -35,7 +35,7 @@ async fn the_newest_run_of_each_workflow_counts() {
     let new = [("build.yml", "success"), ("lint.yml", "timeout")];
     spindle.run(did, &head, "push", &new);
     spindle.run(did, &head, "manual", &[("nightly.yml", "running")]);
-    // Of another commit, and of another repository.
+    // Runs of another commit, and of another repository, do not count.
     spindle.run(did, &"0".repeat(40), "push", &[("other.yml", "failed")]);
     spindle.run("did:plc:else", &head, "push", &[("else.yml", "failed")]);
 
@@ -63,7 +63,7 @@ async fn the_newest_run_of_each_workflow_counts() {
 }
 
 #[tokio::test]
-async fn a_word_that_nobody_knows_is_no_success() {
+async fn unknown_check_state_is_no_success() {
     let (stage, spindle, repo, pull) = with_spindle().await;
     let head = pull.head_oid.clone().unwrap();
     spindle.run(&stage.repo.did, &head, "push", &[("build.yml", "queued")]);
@@ -85,7 +85,7 @@ async fn all_pages_are_read() {
 }
 
 #[tokio::test]
-async fn a_spindle_that_has_run_nothing_and_one_that_is_down() {
+async fn idle_spindle_is_neutral_and_unreachable_is_error() {
     let (_stage, spindle, repo, pull) = with_spindle().await;
     let report = repo.checks(&pull.id).await.unwrap();
     assert_eq!(report.overall, CheckRollup::Neutral);
@@ -95,7 +95,7 @@ async fn a_spindle_that_has_run_nothing_and_one_that_is_down() {
 }
 
 #[tokio::test]
-async fn a_repository_without_a_spindle_has_no_checks() {
+async fn repository_without_spindle_has_no_checks() {
     let stage = Stage::new();
     let repo = stage.handle(&stage.alice);
     let pull = stage.open(&repo, "topic").await;
@@ -105,7 +105,7 @@ async fn a_repository_without_a_spindle_has_no_checks() {
 }
 
 #[tokio::test]
-async fn a_view_has_them_when_it_is_asked_for_them() {
+async fn view_has_checks_on_request() {
     let (stage, spindle, repo, pull) = with_spindle().await;
     let head = pull.head_oid.clone().unwrap();
     spindle.run(&stage.repo.did, &head, "push", &[("build.yml", "failed")]);
@@ -123,7 +123,7 @@ async fn a_view_has_them_when_it_is_asked_for_them() {
 }
 
 #[tokio::test]
-async fn a_view_is_there_although_the_spindle_is_not() {
+async fn view_works_without_spindle() {
     let (_stage, spindle, repo, pull) = with_spindle().await;
     spindle.host().set_down(true);
     let view = repo.view(&pull.id, PrFields::CHECKS).await.unwrap();
@@ -135,7 +135,7 @@ async fn a_view_is_there_although_the_spindle_is_not() {
 }
 
 #[tokio::test]
-async fn a_list_asks_once_for_all_of_its_rows() {
+async fn list_requests_checks_of_all_rows_once() {
     let (stage, spindle, repo, first) = with_spindle().await;
     let second = stage.open(&repo, "other").await;
     let head = |pull: &PullRequest| pull.head_oid.clone().unwrap();

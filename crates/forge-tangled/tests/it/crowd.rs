@@ -9,8 +9,7 @@ use crate::stage::Stage;
 /// How many edit at once.
 const MANY: usize = 30;
 
-/// Changes a pull request from as many processes at once: half of them the title, half of them the
-/// description.
+/// Changes a pull request from concurrent processes: half of them the title, half the description.
 async fn edit_at_once(stage: &Stage, pr: &PrId) {
     let dir = tempfile::tempdir().unwrap();
     let settings = forge_tangled::Settings {
@@ -38,7 +37,7 @@ async fn edit_at_once(stage: &Stage, pr: &PrId) {
     }
 }
 
-/// Each edit made one version, which is the one before it but for the text that it was about.
+/// Each edit made a version that differs from the one before in its text alone.
 fn each_is_kept(versions: &[(String, Value)], text: impl Fn(&Value) -> Option<&str>) {
     let mut texts: Vec<String> = Vec::new();
     for pair in versions.windows(2) {
@@ -72,7 +71,7 @@ async fn thirty_edits_at_once_are_all_kept() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn thirty_edits_of_a_ticket_at_once_are_all_kept() {
+async fn thirty_concurrent_ticket_edits_are_kept() {
     let stage = Stage::new();
     let repo = stage.world.repository_1_0(&stage.alice, "new");
     repo.git.commit("topic", "Add a", &[("a", Some("1\n"))]);
@@ -87,7 +86,7 @@ async fn thirty_edits_of_a_ticket_at_once_are_all_kept() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_rounds_that_are_submitted_at_once_none_is_lost_and_none_is_on_top_of_an_unseen_one() {
+async fn concurrent_rounds_are_kept_or_refused_as_stale() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let settings = forge_tangled::Settings {

@@ -18,7 +18,7 @@ use serde_json::json;
 
 use crate::stage::{PASSWORD, Stage};
 
-/// What the records of a collection, and other objects with a type, have: where a field is, and the
+/// Fields of the records of a collection, and of other typed objects: the path of a field, and the
 /// key of its name.
 const RECORDS: &[(&str, &[(&str, &str)])] = &[
     (
@@ -168,7 +168,7 @@ const RECORDS: &[(&str, &[(&str, &str)])] = &[
 /// The keys of methods, a field of theirs, and the key of its name.
 type Row = (&'static [&'static str], &'static str, &'static str);
 
-/// What a question to a host is made of.
+/// Parameters of the queries to a host.
 const QUERIES: &[Row] = &[
     (
         &[
@@ -232,7 +232,7 @@ const QUERIES: &[Row] = &[
     (&["spindle_pipelines"], "commits", "spindle_field_commits"),
 ];
 
-/// The same of what hosts are told to do.
+/// The same for the bodies of requests.
 const INPUTS: &[Row] = &[
     (
         &[
@@ -424,7 +424,7 @@ const BRANCH: &[&str] = &["knot_branch", "knot_default_branch"];
 const PIPELINES: &[&str] = &["spindle_pipelines"];
 const WORKFLOW_STATUS: &str = "pipelines.workflows.status";
 
-/// Another name for each of the protocol's, by its key; names that are one stay one.
+/// Replaces each name of the protocol, by its key; equal names stay equal.
 fn other_names(usual: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let mut nsids: BTreeMap<&str, String> = BTreeMap::new();
     let mut others = BTreeMap::new();
@@ -434,7 +434,7 @@ fn other_names(usual: &BTreeMap<String, String>) -> BTreeMap<String, String> {
             .iter()
             .any(|by| key.starts_with(by));
         let now = match key.as_str() {
-            // The one begins with the other.
+            // Each name is a prefix of the next.
             "field_stamp" => "st-".to_owned(),
             "field_editor" => "st-editor".to_owned(),
             _ if !name.contains('.') => format!("x{short}"),
@@ -563,7 +563,7 @@ fn spindle_of(stage: &Stage) -> SpindleDouble {
 }
 
 #[tokio::test]
-async fn a_pull_request_goes_its_way_by_the_names_that_are_configured() {
+async fn pull_request_lifecycle_uses_configured_names() {
     let stage = Stage::new();
     let spindle = spindle_of(&stage);
     let settings = renamed(&stage, &spindle);
@@ -639,7 +639,7 @@ async fn a_pull_request_goes_its_way_by_the_names_that_are_configured() {
 }
 
 #[tokio::test]
-async fn an_issue_and_its_label_go_by_the_names_that_are_configured() {
+async fn issue_and_label_use_configured_names() {
     let stage = Stage::new();
     let spindle = spindle_of(&stage);
     let settings = renamed(&stage, &spindle);
@@ -687,7 +687,7 @@ async fn an_issue_and_its_label_go_by_the_names_that_are_configured() {
 }
 
 #[tokio::test]
-async fn what_knots_and_pages_answer_is_read_by_the_names_that_are_configured() {
+async fn knot_and_page_answers_use_configured_names() {
     let stage = Stage::new();
     let settings = renamed(&stage, &SpindleDouble::start().unwrap());
     let forge = stage.tangled_with(settings, Some(&stage.alice));
@@ -726,7 +726,7 @@ async fn what_knots_and_pages_answer_is_read_by_the_names_that_are_configured() 
 }
 
 #[tokio::test]
-async fn what_a_fork_s_knot_answers_is_read_by_the_names_that_are_configured() {
+async fn fork_knot_answers_use_configured_names() {
     let stage = Stage::new();
     let settings = renamed(&stage, &SpindleDouble::start().unwrap());
     let carol = stage.world.pds().account("carol.test", PASSWORD);
@@ -742,7 +742,7 @@ async fn what_a_fork_s_knot_answers_is_read_by_the_names_that_are_configured() {
         },
         ..CreatePull::new("side", "From a fork")
     };
-    // The knot puts the branch where nobody would look for it.
+    // The knot fetches into an unusual ref.
     let main = stage.repo.git.oid("main").unwrap();
     let said = json!({ "xknotanswerfetched": true, "xknotanswerfetchedref": main });
     let kind = [("content-type", "application/json")];
@@ -781,7 +781,7 @@ async fn what_a_fork_s_knot_answers_is_read_by_the_names_that_are_configured() {
 }
 
 #[tokio::test]
-async fn what_a_spindle_answers_is_read_by_the_names_that_are_configured() {
+async fn spindle_answers_use_configured_names() {
     let stage = Stage::new();
     let spindle = spindle_of(&stage);
     let settings = renamed(&stage, &spindle);
@@ -821,7 +821,7 @@ async fn what_a_spindle_answers_is_read_by_the_names_that_are_configured() {
 
 /// The double of 1.0 knows one audience: who is configured to ask for that one is never refused.
 #[tokio::test]
-async fn a_ticket_is_opened_by_other_names_and_for_the_audience_that_is_configured() {
+async fn ticket_uses_configured_names_and_audience() {
     for (audience, sent) in [(Audience::Knot, 2), (Audience::Repository, 1)] {
         let options = KnotOptions {
             audience: tangled::Audience::Repository,

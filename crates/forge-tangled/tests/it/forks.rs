@@ -39,8 +39,8 @@ fn commit(fork: &Repository, file: &str) {
 }
 
 #[tokio::test]
-async fn a_branch_of_a_fork_is_opened_resubmitted_and_merged() {
-    // Of the same knot, and of another one, which has nothing of the upstream but what it fetches.
+async fn fork_branch_is_opened_resubmitted_and_merged() {
+    // The fork is on the same knot, or on another that has only fetched objects.
     for elsewhere in [false, true] {
         let stage = Stage::new();
         let (account, repo) = carol(&stage);
@@ -50,7 +50,7 @@ async fn a_branch_of_a_fork_is_opened_resubmitted_and_merged() {
             false => stage.world.knot(),
         };
         let fork = stage.world.fork_on(knot, &stage.repo, &account, "widget");
-        // The upstream goes on: what it has alone is no part of the change.
+        // New upstream commits are no part of the change.
         stage
             .repo
             .git
@@ -78,7 +78,7 @@ async fn a_branch_of_a_fork_is_opened_resubmitted_and_merged() {
 
         let twin = repo.create(&from("carol.test", None, "topic")).await;
         assert_eq!(twin.unwrap_err().code(), "already_exists");
-        // Its author has put it on top of what the upstream has, and the fork's own base has not.
+        // Carol rebases onto a commit of the upstream that the fork's own base lacks.
         let upstream = stage.repo.git.path().to_string_lossy().into_owned();
         fork.git
             .run(["fetch", "--quiet", "--", &upstream, "main"])
@@ -90,7 +90,7 @@ async fn a_branch_of_a_fork_is_opened_resubmitted_and_merged() {
         let forge = stage.tangled(&account);
         let again = forge.resubmit(&made.id, &Resubmit::default()).await;
         assert_eq!(again.unwrap().value.rounds, Some(2));
-        // Of its two commits the fork's knot makes one diff, for those too who may not push there.
+        // The fork's knot makes a single diff of two commits, push rights or not.
         let bob = stage.handle(&stage.bob);
         let diff = bob.diff(&made.id, &DiffReq::default()).await.unwrap();
         assert!(diff.warnings.is_empty(), "{:?}", diff.warnings);
@@ -110,7 +110,7 @@ async fn a_branch_of_a_fork_is_opened_resubmitted_and_merged() {
 }
 
 #[tokio::test]
-async fn of_several_forks_one_has_to_be_named() {
+async fn ambiguous_fork_must_be_named() {
     let stage = Stage::new();
     let (account, repo) = carol(&stage);
     let none = repo.create(&from("carol.test", None, "topic")).await;
@@ -158,7 +158,7 @@ async fn of_several_forks_one_has_to_be_named() {
     let made = made.unwrap().value;
     let files = repo.view(&made.id, PrFields::FILES).await.unwrap().files;
     assert_eq!(files.unwrap()[0].path, "gadget.txt");
-    // The same branch of the other fork is another one.
+    // The same branch of the other fork is a different head.
     let made = repo
         .create(&from("carol.test", Some("widget"), "topic"))
         .await;
@@ -166,7 +166,7 @@ async fn of_several_forks_one_has_to_be_named() {
 }
 
 #[tokio::test]
-async fn a_fork_is_known_by_what_its_record_names() {
+async fn fork_is_recognized_by_source_of_record() {
     for source in ["did", "record", "page", "elsewhere"] {
         let stage = Stage::new();
         let (account, repo) = carol(&stage);
@@ -188,7 +188,7 @@ async fn a_fork_is_known_by_what_its_record_names() {
 }
 
 #[tokio::test]
-async fn who_may_not_push_to_the_fork_and_a_knot_that_cannot_fetch() {
+async fn fork_without_push_or_fetch_is_refused() {
     let stage = Stage::new();
     let (account, repo) = carol(&stage);
     let fork = stage.world.fork(&stage.repo, &account);

@@ -1,4 +1,4 @@
-//! A handle is somebody's when it leads to the account, and the account's document back to it.
+//! A handle belongs to the account that it resolves to, if the DID document names it back.
 
 use forge_core::{PullRequests, RepoId, RepoPath, Repos};
 
@@ -15,7 +15,7 @@ fn named(stage: &Stage, owner: &str, name: &str) -> RepoId {
 }
 
 #[tokio::test]
-async fn a_handle_that_the_document_does_not_name_back_is_nobodys() {
+async fn handle_missing_from_did_document_is_not_found() {
     for renamed in [Some("other.test"), None] {
         let stage = Stage::new();
         // The handle's domain still leads to her, and her document names another or none.
@@ -28,17 +28,17 @@ async fn a_handle_that_the_document_does_not_name_back_is_nobodys() {
             "{e:?}"
         );
         assert!(e.hint().unwrap().text().contains("DID"), "{e:?}");
-        // Nor is the new one hers before it leads to her.
+        // The new handle is not hers before it resolves to her.
         let e = forge.repo(&named(&stage, "other.test", "widget")).await;
         assert!(e.unwrap_err().is_not_found());
-        // By her DID she is there, and is called by it.
+        // By DID the account is found, and is shown by it.
         let by_did = named(&stage, &stage.alice.did, "widget");
         assert_eq!(forge.repo(&by_did).await.unwrap().id, by_did);
     }
 }
 
 #[tokio::test]
-async fn who_claims_the_handle_of_another_is_shown_by_did() {
+async fn claimed_foreign_handle_is_shown_as_did() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.bob), "topic").await;
     assert_eq!(made.author.login, "bob.test");
@@ -54,7 +54,7 @@ async fn who_claims_the_handle_of_another_is_shown_by_did() {
 }
 
 #[tokio::test]
-async fn an_account_of_its_own_host_is_found_there() {
+async fn did_web_account_is_found_on_own_host() {
     let stage = Stage::new();
     let carol = stage.world.pds().web_account("carol.test", PASSWORD);
     assert!(carol.did.starts_with("did:web:"), "{}", carol.did);

@@ -18,7 +18,7 @@ const LABEL_OP: &str = "sh.tangled.label.op";
 const STATUS: &str = "sh.tangled.repo.pull.status";
 
 #[tokio::test]
-async fn a_label_that_cannot_be_read_is_told_of() {
+async fn unreadable_label_is_a_warning() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let (pds, alice) = (stage.world.pds(), stage.alice.did.as_str());
@@ -65,7 +65,7 @@ async fn a_label_that_cannot_be_read_is_told_of() {
     let e = forge.edit(&made.id, &bug).await.unwrap_err();
     assert!(e.message().contains("there is no label 'bug'"), "{e:?}");
     assert!(e.message().contains(&label), "{e:?}");
-    // One that was deleted is no label any more.
+    // A deleted definition is no label any more.
     pds.delete(&stage.bob.did, "sh.tangled.label.definition", "nameless");
     let forge = stage.tangled(&stage.alice);
     let view = forge.view(&made.id, PrFields::NONE).await.unwrap();
@@ -74,7 +74,7 @@ async fn a_label_that_cannot_be_read_is_told_of() {
 }
 
 #[tokio::test]
-async fn none_panics_and_none_is_lost_silently() {
+async fn hostile_pulls_are_shown_or_reported() {
     let stage = Stage::new();
     let good = stage.open(&stage.handle(&stage.alice), "topic").await;
     let target = json!({"repo": stage.repo.did, "branch": "main"});
@@ -89,7 +89,7 @@ async fn none_panics_and_none_is_lost_silently() {
     ] {
         hostile.push(pds.add(&stage.bob.did, PULL, record).0);
     }
-    // These are read for what is right in them, and say what is not.
+    // The valid parts of these records are read, and warnings name the rest.
     let mut odd = Vec::new();
     for record in [
         json!({"title": "no rounds", "target": target, "createdAt": "2026-11-01T00:00:00Z"}),
@@ -163,7 +163,7 @@ async fn none_panics_and_none_is_lost_silently() {
         let lost: Vec<_> = hostile
             .iter()
             .filter(|uri| !told.iter().any(|text| text.contains(*uri)))
-            // What the index has not taken in, nobody asks about while it answers.
+            // Records missing from the index are not read while the index answers.
             .filter(|uri| index_is_down || stage.world.index().knows(uri).is_some())
             .collect();
         assert!(lost.is_empty(), "{lost:#?} of {told:#?}");
@@ -193,7 +193,7 @@ async fn ten_thousand_records_are_read_over_cursors() {
     let index = stage.world.index();
     for (index_is_down, backlinks_too, method, pages) in [
         (false, false, "sh.tangled.feed.listComments", 10),
-        // A hundred a page, and the empty one behind the last full one.
+        // A hundred records a page, and an empty page after the last full page.
         (true, false, "com.atproto.repo.listRecords", 101),
         (true, true, "com.atproto.repo.listRecords", 101),
     ] {
@@ -216,7 +216,7 @@ async fn ten_thousand_records_are_read_over_cursors() {
         });
         assert_eq!(asked.iter().sum::<usize>(), pages, "{method}");
     }
-    // One more than is read: that is said.
+    // The last comment exceeds the limit, so a warning says so.
     for n in 0..5 {
         let comment = json!({
             "subject": {"uri": good.node_id, "cid": good.version},
@@ -234,7 +234,7 @@ async fn ten_thousand_records_are_read_over_cursors() {
     assert_eq!(view.comments_count, MANY);
     let told = |w: &forge_core::Warning| w.message.contains("more than 10000 records");
     assert!(view.warnings.iter().any(told), "{:?}", view.warnings);
-    // Also of the links, where those are what is read.
+    // The limit also holds for the backlinks, when those are read.
     index.host().set_down(true);
     index.backlinks().set_down(false);
     let view = stage
@@ -247,7 +247,7 @@ async fn ten_thousand_records_are_read_over_cursors() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn ten_thousand_records_of_tangled_1_0_are_read_over_cursors() {
+async fn tangled_1_0_reads_ten_thousand_records_over_cursors() {
     const MANY: usize = 10_000;
     const TICKET: &str = "org.tangled.track.ticket";
     const SAID: &str = "org.tangled.feed.comment";
@@ -278,13 +278,13 @@ async fn ten_thousand_records_of_tangled_1_0_are_read_over_cursors() {
         };
         all.iter().filter(of_it).count()
     };
-    // A hundred a page, and the empty one behind the last full one.
+    // A hundred records a page, and an empty page after the last full page.
     let forge = stage.tangled(&stage.bob);
     let query = PullQuery::default();
     let page = forge.list(&id, &query, PageReq::first(50)).await.unwrap();
     assert_eq!(page.items.len(), 50);
     assert_eq!(pages(TICKET), 101);
-    // Once for the list, not once for each of its rows.
+    // Comments are read once for the list, not for each row.
     assert_eq!(pages(SAID), 101);
     let pr = PrId {
         repo: id,
@@ -318,7 +318,7 @@ async fn answers_to_oneself_and_odd_times_are_only_data() {
 }
 
 #[tokio::test]
-async fn of_tangled_1_0_none_is_lost_silently() {
+async fn hostile_tickets_are_shown_or_reported() {
     let stage = Stage::new();
     let (repo, id) = stage.repo_1_0();
     let knot = stage.world.knot();
@@ -395,7 +395,7 @@ async fn of_tangled_1_0_none_is_lost_silently() {
         warnings.iter().any(|w| w.message.contains(uri))
     };
     for uri in &odd {
-        // The state of one is a word, if a long one: that is what is told of it.
+        // A long but valid state needs no warning.
         let is_word = *uri == odd[1];
         assert!(
             is_word || told(&page.warnings, uri),
@@ -430,7 +430,7 @@ async fn of_tangled_1_0_none_is_lost_silently() {
 }
 
 #[tokio::test]
-async fn of_issues_none_is_lost_silently() {
+async fn hostile_issues_are_shown_or_reported() {
     const ISSUE: &str = "sh.tangled.repo.issue";
     let stage = Stage::new();
     let forge = stage.tangled(&stage.alice);
@@ -494,16 +494,16 @@ async fn of_issues_none_is_lost_silently() {
         let lost: Vec<_> = hostile
             .iter()
             .filter(|uri| !told.iter().any(|text| text.contains(*uri)))
-            // What the index has not taken in, nobody asks about while it answers.
+            // Records missing from the index are not read while the index answers.
             .filter(|uri| index_is_down || stage.world.index().knows(uri).is_some())
             .collect();
         assert!(lost.is_empty(), "{lost:#?} of {told:#?}");
     }
 }
 
-/// What a document could not name is not reached by a detour either.
+/// Addresses refused in a DID document are refused as redirect targets, too.
 #[tokio::test]
-async fn a_server_does_not_send_us_on_to_a_private_address() {
+async fn redirect_to_private_address_is_refused() {
     let stage = Stage::new();
     let host = stage.world.pds().host();
     let list = "com.atproto.repo.listRecords";
@@ -525,7 +525,7 @@ async fn a_server_does_not_send_us_on_to_a_private_address() {
         .with(Param::Key, "hosts.tangled.org.private_addresses")
         .with(Param::Value, "true");
     assert_eq!(*action(&e), set);
-    // Another name of this machine is one that may be contacted here.
+    // The test allows the other name of this machine.
     to(&host.url().replace("localhost", "127.0.0.1"));
     forge.repo(&stage.id()).await.unwrap();
     assert_eq!(host.faults_left(), 0);

@@ -28,7 +28,7 @@ fn named(owner: &str, name: &str) -> RepoId {
 }
 
 #[tokio::test]
-async fn every_name_leads_to_the_same_repository() {
+async fn every_name_resolves_to_same_repository() {
     let stage = Stage::new();
     let forge = stage.tangled(&stage.bob);
     let expected = forge.repo(&stage.id()).await.unwrap().id;
@@ -51,7 +51,7 @@ fn locator_of(text: &str) -> RepoId {
 }
 
 #[tokio::test]
-async fn the_protocol_is_found_out() {
+async fn protocol_version_is_detected() {
     let stage = Stage::new();
     let _old = stage.world.repository_2025(&stage.alice, "old");
     let _new = stage.world.repository_1_0(&stage.alice, "new");
@@ -70,7 +70,7 @@ async fn the_protocol_is_found_out() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_is_said_with_what_is_near() {
+async fn missing_repository_error_suggests_similar_names() {
     let stage = Stage::new();
     let forge = stage.tangled(&stage.bob);
     let e = forge
@@ -88,7 +88,7 @@ async fn what_is_not_there_is_said_with_what_is_near() {
 }
 
 #[tokio::test]
-async fn a_repository_that_somebody_else_claims_is_not_theirs() {
+async fn repository_claimed_by_another_account_is_refused() {
     let stage = Stage::new();
     let (_, record) = stage.world.pds().record(&stage.repo.uri).unwrap();
     stage
@@ -112,10 +112,10 @@ async fn a_repository_that_somebody_else_claims_is_not_theirs() {
     }
 }
 
-/// Whoever claims a repository writes the name of a knot, too: one that does not have it, or one of
-/// their own, which lies.
+/// The claiming record also names a knot: a knot without the repository, or the claimant's own,
+/// which lies.
 #[tokio::test]
-async fn which_knot_says_whose_a_repository_is_is_not_for_its_claimant_to_choose() {
+async fn repository_claimant_cannot_choose_the_deciding_knot() {
     let stage = Stage::new();
     let (pds, directory) = (stage.world.pds(), stage.world.directory());
     let mallory = pds.account("mallory.test", crate::stage::PASSWORD);
@@ -163,7 +163,7 @@ async fn which_knot_says_whose_a_repository_is_is_not_for_its_claimant_to_choose
 }
 
 #[tokio::test]
-async fn a_repository_that_moved_is_read_where_its_identity_says() {
+async fn moved_repository_is_read_from_identitys_knot() {
     let stage = Stage::new();
     let (pds, knot) = (stage.world.pds(), stage.world.knot().host());
     let old = stage.world.another_knot(KnotOptions::default()).unwrap();
@@ -181,7 +181,7 @@ async fn a_repository_that_moved_is_read_where_its_identity_says() {
         .unwrap();
     assert_eq!((page.items.len(), page.warnings.len()), (1, 0));
     assert_eq!(old.host().count(), old.host().count_of(DESCRIBE));
-    // One that cannot be asked whose it is does not confirm its claimant by that.
+    // A knot without an answer about the owner does not confirm the claim.
     let fault = Fault::error(501, "MethodNotImplemented", "No.");
     knot.fault(fault.on(DESCRIBE).always());
     let forge = stage.tangled(&stage.bob);
@@ -193,7 +193,7 @@ async fn a_repository_that_moved_is_read_where_its_identity_says() {
 }
 
 #[tokio::test]
-async fn a_declaration_of_somebody_elses_repository_is_refused() {
+async fn declaration_of_foreign_repository_is_refused() {
     let stage = Stage::new();
     let repo = stage.world.repository_1_0(&stage.alice, "new");
     let declaration = json!({ "repo": repo.did, "createdAt": "2026-11-01T00:00:00Z" });
@@ -209,7 +209,7 @@ async fn a_declaration_of_somebody_elses_repository_is_refused() {
 }
 
 #[tokio::test]
-async fn a_repository_of_2025_says_that_it_can_only_be_read() {
+async fn repository_of_2025_is_read_only() {
     let stage = Stage::new();
     let _ = stage.world.repository_2025(&stage.alice, "old");
     let forge = stage.tangled(&stage.alice);
@@ -221,7 +221,7 @@ async fn a_repository_of_2025_says_that_it_can_only_be_read() {
 
 /// By whatever name one asks: what has a declaration is never written to as before.
 #[tokio::test]
-async fn a_repository_that_was_declared_since_is_of_1_0() {
+async fn newly_declared_repository_uses_1_0() {
     let stage = Stage::new();
     let repo = stage.world.repository_1_0(&stage.alice, "renamed");
     let pds = stage.world.pds();
@@ -263,7 +263,7 @@ async fn a_repository_that_was_declared_since_is_of_1_0() {
 }
 
 #[tokio::test]
-async fn services_on_this_machine_are_not_contacted_for_a_stranger() {
+async fn strangers_cannot_make_us_contact_local_services() {
     let stage = Stage::new();
     let settings = Settings {
         reach: Reach::Public,
@@ -293,7 +293,7 @@ async fn more_declarations_than_are_read_leave_the_protocol_unknown() {
 }
 
 #[tokio::test]
-async fn a_number_is_looked_up_on_the_web() {
+async fn pull_number_is_resolved_on_web_page() {
     let stage = Stage::new();
     let repo = stage.handle(&stage.alice);
     let first = stage.open(&repo, "a").await;
@@ -313,7 +313,7 @@ async fn a_number_is_looked_up_on_the_web() {
 }
 
 #[tokio::test]
-async fn a_page_that_is_not_clear_about_a_number_is_not_believed() {
+async fn page_with_ambiguous_number_is_not_trusted() {
     let stage = Stage::new();
     let repo = stage.handle(&stage.alice);
     let first = stage.open(&repo, "a").await.node_id;
@@ -348,9 +348,9 @@ async fn a_page_that_is_not_clear_about_a_number_is_not_believed() {
     assert_eq!(statuses.len(), 2, "the opening ones");
 }
 
-/// That a knot does not know the question proves nothing.
+/// A knot that lacks the method proves nothing.
 #[tokio::test]
-async fn a_knot_that_does_not_say_whose_a_repository_is_is_told_of() {
+async fn knot_without_owner_answer_is_a_warning() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await.id;
     let knot = stage.world.knot().host();

@@ -1,4 +1,4 @@
-//! One test for each word, and for each mood of the index that leads to it.
+//! A test for each ingestion state, and for each mood of the index that leads to it.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ async fn create(
 }
 
 #[tokio::test]
-async fn an_index_that_shows_it_confirms() {
+async fn indexed_record_is_confirmed() {
     let stage = Stage::new();
     stage.world.index().set_moods(Moods {
         lag: Duration::from_millis(200),
@@ -46,7 +46,7 @@ async fn an_index_that_shows_it_confirms() {
 }
 
 #[tokio::test]
-async fn what_is_not_shown_in_time_is_pending() {
+async fn unindexed_record_is_pending_after_timeout() {
     for mood in ["lag", "lost", "no pulls", "down", "429", "other cid"] {
         let stage = Stage::new();
         let index = stage.world.index();
@@ -77,7 +77,7 @@ async fn what_is_not_shown_in_time_is_pending() {
 }
 
 #[tokio::test]
-async fn an_index_that_does_not_know_the_question_confirms_no_deletion() {
+async fn unknown_index_method_confirms_no_deletion() {
     const LIST: &str = "sh.tangled.feed.listComments";
     let stage = Stage::new();
     let index = stage.world.index().host();
@@ -104,7 +104,7 @@ async fn an_index_that_does_not_know_the_question_confirms_no_deletion() {
 }
 
 #[tokio::test]
-async fn what_the_index_lost_is_told_once_more() {
+async fn lost_record_is_put_once_more() {
     let stage = Stage::new();
     stage.world.index().lose_next("sh.tangled.repo.pull", 1);
     let settings = Settings {
@@ -120,7 +120,7 @@ async fn what_the_index_lost_is_told_once_more() {
 
 /// A command that was cut off behind its write, and is run again.
 #[tokio::test]
-async fn what_was_so_already_is_pending_where_the_index_lost_it() {
+async fn repeated_change_is_pending_while_index_lost_record() {
     const PULL: &str = "sh.tangled.repo.pull";
     const STATUS: &str = "sh.tangled.repo.pull.status";
     let stage = Stage::new();
@@ -166,7 +166,7 @@ async fn what_was_so_already_is_pending_where_the_index_lost_it() {
 /// A comment and the deletion of a branch are done although the rest was so already; the second time
 /// they were so, too.
 #[tokio::test]
-async fn what_goes_with_what_was_so_already_is_told() {
+async fn steps_of_repeated_change_are_reported() {
     const COMMENT: &str = "sh.tangled.feed.comment";
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
@@ -206,7 +206,7 @@ async fn what_goes_with_what_was_so_already_is_told() {
 }
 
 #[tokio::test]
-async fn without_waiting_it_is_pending_and_nothing_is_asked() {
+async fn write_without_wait_is_pending_without_requests() {
     let stage = Stage::new();
     let settings = Settings {
         wait: Duration::ZERO,
@@ -225,7 +225,7 @@ async fn without_waiting_it_is_pending_and_nothing_is_asked() {
 }
 
 #[tokio::test]
-async fn a_collection_that_is_known_not_to_be_taken_in_is_pds_only() {
+async fn collection_unknown_to_index_is_pds_only() {
     let stage = Stage::new();
     let settings = Settings {
         not_ingested: vec![(
@@ -243,7 +243,7 @@ async fn a_collection_that_is_known_not_to_be_taken_in_is_pds_only() {
         .unwrap();
     let instead = "close it on the web".to_owned();
     assert_eq!(closed.ingestion, Ingestion::PdsOnly { instead });
-    // Nor is a label shown on what is not.
+    // A label of an unindexed record is not shown, either.
     let settings = Settings {
         not_ingested: not_ingested_in("2025-10", &Dialects::default()),
         ..stage.settings()
@@ -267,7 +267,7 @@ async fn a_collection_that_is_known_not_to_be_taken_in_is_pds_only() {
 }
 
 #[tokio::test]
-async fn what_is_about_nothing_is_ineffective_and_for_that_reason() {
+async fn record_about_missing_subject_is_ineffective() {
     const STATUS: &str = "sh.tangled.repo.pull.status";
     const COMMENT: &str = "sh.tangled.feed.comment";
     let stage = Stage::new();
@@ -293,7 +293,7 @@ async fn what_is_about_nothing_is_ineffective_and_for_that_reason() {
         assert!(reason.starts_with(&said), "{reason}");
         let instead = report.instead.unwrap();
         assert_eq!(instead.action(), Some(&Action::op(Op::PrList)));
-        // A server that does not say whether it is there proves nothing.
+        // A server that cannot tell whether the record exists proves nothing.
         pds.host()
             .fault(Fault::gateway(404).about("3kaaaaaaaaaa2").always());
         let report = forge.check_ingestion(&uri).await.unwrap();
@@ -303,7 +303,7 @@ async fn what_is_about_nothing_is_ineffective_and_for_that_reason() {
 }
 
 #[tokio::test]
-async fn what_the_index_would_drop_is_refused_before_it_is_written() {
+async fn droppable_record_is_refused_before_write() {
     let stage = Stage::new();
     let carol = stage
         .world
@@ -334,7 +334,7 @@ async fn what_the_index_would_drop_is_refused_before_it_is_written() {
 }
 
 #[tokio::test]
-async fn a_strangers_status_is_in_the_history_and_does_not_count() {
+async fn strangers_status_is_history_only() {
     let stage = Stage::new();
     let carol = stage
         .world
@@ -364,7 +364,7 @@ async fn a_strangers_status_is_in_the_history_and_does_not_count() {
 }
 
 #[tokio::test]
-async fn a_collaborator_on_a_later_page_counts() {
+async fn collaborator_on_a_later_page_counts() {
     const STATUS: &str = "sh.tangled.repo.pull.status";
     let stage = Stage::new();
     let pds = stage.world.pds();
@@ -389,7 +389,7 @@ async fn a_collaborator_on_a_later_page_counts() {
 }
 
 #[tokio::test]
-async fn a_knot_that_does_not_say_who_may_push_is_told() {
+async fn knot_without_collaborators_is_a_warning() {
     let stage = Stage::new();
     let made = create(&stage, stage.settings()).await.value;
     let close = CloseReq::default();
@@ -411,7 +411,7 @@ async fn a_knot_that_does_not_say_who_may_push_is_told() {
     let (state, told) = seen().await;
     assert_eq!(state, PrState::Closed);
     assert!(told.contains("from the index at"), "{told}");
-    // What Bob has set counts for nothing when nobody knows of him, and that is no secret.
+    // Bob's status does not count while his right is unknown, and a warning says so.
     stage.world.index().host().fault(gone());
     let (state, told) = seen().await;
     assert_eq!(state, PrState::Open);
@@ -439,7 +439,7 @@ async fn every_status_record_is_in_the_history() {
     let page = forge_core::PageReq::first(10);
     let history = forge.history(&made.id, page).await.unwrap().items;
     let detail = |n: usize| history[n].detail.clone().unwrap_or_default();
-    // The one that was written with it is no event of its own.
+    // The opening status is no event of its own.
     assert_eq!(detail(0), format!("its status record is {opening}"));
     let ids: Vec<_> = history.iter().skip(1).map(|e| e.id.as_str()).collect();
     assert_eq!(ids, [of_stranger.as_str(), &of_author]);
@@ -452,7 +452,7 @@ async fn every_status_record_is_in_the_history() {
 }
 
 #[tokio::test]
-async fn a_record_behind_a_thousand_newer_ones_is_found() {
+async fn record_older_than_thousand_others_is_found() {
     const STATUS: &str = "sh.tangled.repo.pull.status";
     let stage = Stage::new();
     let pds = stage.world.pds();
@@ -476,7 +476,7 @@ async fn a_record_behind_a_thousand_newer_ones_is_found() {
 }
 
 #[tokio::test]
-async fn the_definition_of_a_label_is_told_of_like_every_write() {
+async fn label_definition_reports_ingestion() {
     const DEFINITION: &str = "sh.tangled.label.definition";
     let bug = NewLabel {
         name: "bug".to_owned(),
@@ -484,7 +484,7 @@ async fn the_definition_of_a_label_is_told_of_like_every_write() {
     };
     for (mood, words) in [
         ("", ["confirmed", "confirmed", "confirmed"]),
-        // What the repository's record was before, it is again: the index has that.
+        // The last write restores the earlier record, which the index has.
         ("lag", ["pending", "pending", "confirmed"]),
         ("down", ["pending", "pending", "pending"]),
         ("no definitions", ["pds_only", "pds_only", "confirmed"]),

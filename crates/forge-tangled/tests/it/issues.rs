@@ -54,7 +54,7 @@ fn said(warnings: &[Warning], part: &str) -> bool {
 }
 
 #[tokio::test]
-async fn every_write_has_a_word() {
+async fn issue_writes_have_ingestion_states() {
     let stage = Stage::new();
     let forge = stage.tangled(&stage.alice);
     let made = forge.create_issue(&stage.id(), &new("One")).await.unwrap();
@@ -92,7 +92,7 @@ async fn every_write_has_a_word() {
 }
 
 #[tokio::test]
-async fn what_is_not_shown_is_pending_and_what_is_not_taken_in_is_pds_only() {
+async fn unindexed_issue_is_pending_or_pds_only() {
     let stage = Stage::new();
     let impatient = Settings {
         wait: Duration::from_millis(150),
@@ -120,7 +120,7 @@ async fn what_is_not_shown_is_pending_and_what_is_not_taken_in_is_pds_only() {
 }
 
 #[tokio::test]
-async fn a_list_does_not_believe_an_index_that_takes_in_no_states() {
+async fn list_distrusts_index_without_states() {
     let stage = Stage::new();
     let issue = open(&stage, "One").await;
     let pull = stage.open(&stage.handle(&stage.alice), "topic").await;
@@ -167,7 +167,7 @@ async fn a_list_does_not_believe_an_index_that_takes_in_no_states() {
 }
 
 #[tokio::test]
-async fn what_the_index_lost_is_put_once_more() {
+async fn lost_issue_is_put_once_more() {
     let stage = Stage::new();
     stage.world.index().lose_next(ISSUE, 1);
     let settings = Settings {
@@ -180,7 +180,7 @@ async fn what_the_index_lost_is_put_once_more() {
 }
 
 #[tokio::test]
-async fn a_lost_answer_neither_fails_nor_repeats() {
+async fn lost_issue_answer_neither_fails_nor_repeats() {
     for fault in [
         Fault::reset().committed(),
         Fault::gateway(502).committed(),
@@ -203,7 +203,7 @@ async fn a_lost_answer_neither_fails_nor_repeats() {
 }
 
 #[tokio::test]
-async fn a_second_try_that_is_refused_does_not_hide_that_the_first_has_arrived() {
+async fn refused_retry_does_not_hide_first_success() {
     let stage = Stage::new();
     let pds = stage.world.pds();
     let refusal = || Fault::error(400, "InvalidRequest", "no");
@@ -220,7 +220,7 @@ async fn a_second_try_that_is_refused_does_not_hide_that_the_first_has_arrived()
 }
 
 #[tokio::test]
-async fn what_may_have_been_written_is_named() {
+async fn ambiguous_write_names_the_record() {
     let stage = Stage::new();
     let id = open(&stage, "One").await.id;
     let forge = stage.tangled(&stage.alice);
@@ -241,7 +241,7 @@ async fn what_may_have_been_written_is_named() {
 }
 
 #[tokio::test]
-async fn a_strangers_state_is_refused_and_does_not_count() {
+async fn strangers_issue_state_is_refused_and_ignored() {
     let stage = Stage::new();
     let carol = stage.world.pds().account("carol.test", PASSWORD);
     let issue = open(&stage, "One").await;
@@ -250,7 +250,7 @@ async fn a_strangers_state_is_refused_and_does_not_count() {
     let refused = forge.set_issue_state(&issue.id, &close).await.unwrap_err();
     assert_eq!(refused.code(), "permission_denied");
     assert!(stage.world.pds().records(&carol.did, STATE).is_empty());
-    // One that another client wrote all the same: the index shows it, a view does not believe it.
+    // A client wrote a state without permission: the index shows it, a view ignores it.
     let state = json!({
         "issue": issue.node_id,
         "state": "sh.tangled.repo.issue.state.closed",
@@ -273,7 +273,7 @@ async fn a_strangers_state_is_refused_and_does_not_count() {
 }
 
 #[tokio::test]
-async fn the_time_of_a_state_is_behind_the_one_that_it_answers() {
+async fn state_time_is_after_the_previous_state() {
     let stage = Stage::new();
     let issue = open(&stage, "One").await;
     let state = json!({
@@ -292,7 +292,7 @@ async fn the_time_of_a_state_is_behind_the_one_that_it_answers() {
 }
 
 #[tokio::test]
-async fn a_state_that_nobody_knows_is_worked_out_and_told() {
+async fn unknown_index_state_is_computed_with_warning() {
     let stage = Stage::new();
     let pull = stage.open(&stage.handle(&stage.alice), "topic").await;
     let issue = open(&stage, "First").await;
@@ -330,7 +330,7 @@ async fn a_state_that_nobody_knows_is_worked_out_and_told() {
 }
 
 #[tokio::test]
-async fn without_the_index_all_that_is_known_is_read() {
+async fn without_index_known_accounts_are_read() {
     let stage = Stage::new();
     let first = open(&stage, "First").await;
     let bob = stage.tangled(&stage.bob);
@@ -359,7 +359,7 @@ async fn without_the_index_all_that_is_known_is_read() {
 }
 
 #[tokio::test]
-async fn without_the_index_a_list_has_pages_too() {
+async fn issue_list_without_index_has_pages() {
     let stage = Stage::new();
     for title in ["First", "Second", "Third"] {
         open(&stage, title).await;
@@ -385,7 +385,7 @@ async fn without_the_index_a_list_has_pages_too() {
 }
 
 #[tokio::test]
-async fn a_number_is_read_from_the_web_page() {
+async fn issue_number_is_resolved_on_web_page() {
     let stage = Stage::new();
     open(&stage, "First").await;
     let second = open(&stage, "Second").await;
@@ -403,7 +403,7 @@ async fn a_number_is_read_from_the_web_page() {
 }
 
 #[tokio::test]
-async fn a_list_is_one_request_a_page() {
+async fn issue_list_takes_a_request_per_page() {
     let stage = Stage::new();
     for n in 0..3 {
         open(&stage, &format!("Issue {n}")).await;
@@ -422,7 +422,7 @@ async fn a_list_is_one_request_a_page() {
 }
 
 #[tokio::test]
-async fn the_record_of_an_issue_can_be_inspected() {
+async fn issue_record_can_be_inspected() {
     let stage = Stage::new();
     let issue = open(&stage, "One").await;
     let forge = stage.tangled(&stage.alice);
@@ -559,7 +559,7 @@ async fn tickets_without_a_branch_are_issues() {
     let edited = forge.edit_issue(issue, &edit).await.unwrap();
     assert_eq!(edited.value.title, "Two");
     assert_eq!(edited.value.labels[0].name, "bug");
-    // How a closed one is spelled is learned from the others.
+    // The spelling of "closed" is learned from the other tickets.
     let close = to(IssueState::Closed);
     let closed = forge.set_issue_state(issue, &close).await.unwrap();
     assert_eq!(closed.value.state, IssueState::Closed);
@@ -575,7 +575,7 @@ async fn tickets_without_a_branch_are_issues() {
 }
 
 #[tokio::test]
-async fn why_an_issue_is_closed_is_said_once() {
+async fn issue_closing_comment_is_written_once() {
     const COMMENT: &str = "sh.tangled.feed.comment";
     let stage = Stage::new();
     let id = open(&stage, "One").await.id;
@@ -611,7 +611,7 @@ async fn why_an_issue_is_closed_is_said_once() {
         .set_issue_state(&id, &close)
         .await;
     assert!(again.unwrap().unchanged && said() == 1);
-    // Another text goes with no change, and that is said.
+    // A new comment is not written without a state change, and a warning says so.
     let other = SetIssueState {
         comment: Some("Nor later.".into()),
         ..to(IssueState::Closed)
@@ -635,7 +635,7 @@ fn said_in(warnings: &[Warning]) -> bool {
 }
 
 #[tokio::test]
-async fn why_a_ticket_is_closed_is_said_once() {
+async fn ticket_closing_comment_is_written_once() {
     const COMMENT: &str = "org.tangled.feed.comment";
     let stage = Stage::new();
     let (repo, id) = stage.repo_1_0();

@@ -1,5 +1,4 @@
-//! Edits of issues as a whole: what is one write, what is checked before it, and what is left when it
-//! fails.
+//! Edits of whole issues: writes, checks before them, and the rest after a failure.
 
 use forge_core::{
     Issues,
@@ -122,7 +121,7 @@ async fn whole_edit_is_one_put_and_one_write() {
 }
 
 #[tokio::test]
-async fn edit_that_is_there_already_changes_nothing() {
+async fn repeated_edit_changes_nothing() {
     let stage = Stage::new();
     let forge = stage.tangled(&stage.alice);
     with_fields(&stage, &forge).await;
@@ -144,7 +143,7 @@ async fn edit_that_is_there_already_changes_nothing() {
             .starts_with("the comment was there already")
     );
     assert_eq!(counts(&stage), before);
-    // Another comment is left all the same, and named as a step.
+    // A new comment is written nevertheless, and named as a step.
     let other = EditIssue {
         comment: Some("Still done.".to_owned()),
         ..edit
@@ -153,7 +152,7 @@ async fn edit_that_is_there_already_changes_nothing() {
     assert!(said.already && !said.unchanged, "{said:?}");
     assert_eq!(said.done_all_the_same().as_deref(), Some("comment"));
     assert_eq!(count(&stage, COMMENT), before[0] + 1);
-    // A comment alone is said each time.
+    // A comment alone is written each time.
     let comment = EditIssue {
         comment: Some("Still done.".to_owned()),
         ..EditIssue::default()
@@ -254,7 +253,7 @@ async fn edit_compares_version_right_before_write() {
 }
 
 #[tokio::test]
-async fn edit_failure_behind_text_says_what_is_left() {
+async fn edit_failure_after_text_names_remaining_steps() {
     let stage = Stage::new();
     let forge = stage.tangled(&stage.alice);
     with_fields(&stage, &forge).await;

@@ -314,7 +314,7 @@ async fn unknown_field_or_option_lists_valid_ones() {
 }
 
 #[tokio::test]
-async fn hostile_values_count_for_nothing_or_stay_text() {
+async fn hostile_field_values_are_ignored_or_text() {
     let stage = Stage::new();
     let forge = stage.tangled(&stage.alice);
     define(&stage, &forge, "state", &["Todo", "Doing"]).await;
@@ -364,7 +364,7 @@ async fn hostile_values_count_for_nothing_or_stay_text() {
     let view = forge.issue(&issue.id, &IssueFields::NONE).await.unwrap();
     assert_eq!(view.values["state"], "Doing");
     assert_eq!(view.values["note"], long);
-    // Two definitions of one name: the one that is named first is the field.
+    // The first listed of two definitions with a name is the field.
     let twin = stage.use_label(&json!({
         "name": "State", "valueType": {"type": "string", "format": "any", "enum": ["Evil"]},
         "scope": ["sh.tangled.repo.issue"], "createdAt": "2026-06-01T00:00:00Z",

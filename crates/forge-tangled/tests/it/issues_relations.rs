@@ -97,7 +97,7 @@ async fn relations_are_read_from_both_ends() {
     assert_eq!(titles(&of_first.blocking), ["Second"]);
     let of_second = relations(&bob, &second.id).await;
     assert_eq!(titles(&of_second.blocked_by), ["First"]);
-    // A relation is no field, and a label all the same.
+    // A relation is a label, but no field.
     let view = bob.issue(&second.id, &RELATIONS).await.unwrap();
     assert!(view.values.is_empty(), "{:?}", view.values);
     assert_eq!(view.labels.len(), 2);
@@ -138,7 +138,7 @@ async fn related_issues_read_list_once_and_give_neighbours() {
     found.sort_unstable();
     assert_eq!(found, ["Parent", "Part 0", "Part 1", "Part 2", "Part 3"]);
     assert!(set.issues.iter().all(|i| i.relations.is_some()));
-    // One list, and the labels and states of the two who may push.
+    // A list of issues, and the labels and states of both accounts that may push.
     assert_eq!(index.count_of("sh.tangled.repo.listIssues"), 1);
     assert_eq!(index.requests().len(), 1);
     assert_eq!(pds.count_of("com.atproto.repo.listRecords"), 4);
@@ -146,7 +146,7 @@ async fn related_issues_read_list_once_and_give_neighbours() {
 }
 
 #[tokio::test]
-async fn related_issues_that_are_missing_are_failed() {
+async fn missing_related_issues_are_failed() {
     let stage = Stage::new();
     let forge = ready(&stage).await;
     let issue = open(&stage, &forge, "One", None).await;
@@ -175,7 +175,7 @@ async fn related_issues_that_are_missing_are_failed() {
 }
 
 #[tokio::test]
-async fn relation_values_that_name_no_issue_are_ignored() {
+async fn relation_values_without_issue_are_ignored() {
     let stage = Stage::new();
     let forge = ready(&stage).await;
     let issue = open(&stage, &forge, "One", None).await;
@@ -212,7 +212,7 @@ async fn relation_values_that_name_no_issue_are_ignored() {
     ]);
     let pds = stage.world.pds();
     pds.put(&stage.bob.did, OP, "3mkuuamwfj322", junk);
-    // Of a stranger none counts, whatever it names.
+    // A stranger's operations never count.
     pds.put(&carol.did, OP, "3mkuuamwfj323", op(&[&other.node_id]));
     let view = forge.issue(&issue.id, &RELATIONS).await.unwrap();
     let of_issue = view.relations.unwrap();
@@ -228,7 +228,7 @@ async fn relation_values_that_name_no_issue_are_ignored() {
 }
 
 #[tokio::test]
-async fn related_state_is_not_a_strangers_word() {
+async fn related_issue_state_ignores_strangers() {
     let stage = Stage::new();
     let forge = ready(&stage).await;
     let issue = open(&stage, &forge, "One", None).await;
@@ -373,12 +373,12 @@ async fn rows_with_relations_cost_one_more_list() {
 }
 
 #[tokio::test]
-async fn blocker_that_cannot_be_read_is_a_warning_of_its_issue() {
+async fn unreadable_blocker_is_a_warning_of_the_issue() {
     let stage = Stage::new();
     let forge = ready(&stage).await;
     let waits = open(&stage, &forge, "Waits", None).await;
     let free = open(&stage, &forge, "Free", None).await;
-    // An issue whose server does not answer: one that is not there is waited for no more.
+    // The issue's server does not answer: a missing issue would no longer block.
     let pds = stage.world.pds();
     let value = format!("at://{}/sh.tangled.repo.issue/3mkuuamwfj333", stage.bob.did);
     let down = Fault::gateway(502).on("com.atproto.repo.getRecord");

@@ -71,7 +71,7 @@ async fn own_comment_is_edited_and_deleted() {
 }
 
 #[tokio::test]
-async fn comment_says_role_of_its_author() {
+async fn comment_names_role_of_author() {
     let stage = Stage::new();
     let carol = stage.world.pds().account("carol.test", PASSWORD);
     let alice = stage.tangled(&stage.alice);
@@ -106,7 +106,7 @@ async fn comment_says_role_of_its_author() {
             .collect();
         assert_eq!(roles, [Some("OWNER"), Some("COLLABORATOR"), Some("NONE")]);
     }
-    // Where nobody can tell who may push, nobody is called a stranger.
+    // While collaborators are unknown, no author is called a stranger.
     stage.world.knot().host().set_down(true);
     let forge = stage.tangled(&carol);
     let comments = forge
@@ -120,7 +120,7 @@ async fn comment_says_role_of_its_author() {
 }
 
 #[tokio::test]
-async fn issue_is_deleted_by_its_author_alone() {
+async fn issue_is_deleted_by_author_only() {
     let stage = Stage::new();
     let forge = stage.tangled(&stage.alice);
     let bob = stage.tangled(&stage.bob);
@@ -254,7 +254,7 @@ async fn list_oldest_first_turns_pages() {
 }
 
 #[tokio::test]
-async fn rows_have_comments_where_they_are_asked_for() {
+async fn rows_have_comments_on_request() {
     let stage = Stage::new();
     let forge = stage.tangled(&stage.alice);
     let issue = open(&stage, &forge, "One").await;

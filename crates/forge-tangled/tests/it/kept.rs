@@ -1,4 +1,4 @@
-//! What was found out is used for a while and then looked up anew: a process may run for weeks.
+//! Cached facts expire and are looked up again: a process may run for weeks.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::stage::{Stage, action};
 const MERGE: &str = "sh.tangled.repo.merge";
 const DECLARATION: &str = "org.tangled.repo.declaration";
 
-/// Nothing is kept, as if each call came after the time was over.
+/// Settings without a cache, as if each call came after expiry.
 fn forgetful(stage: &Stage) -> Settings {
     Settings {
         kept: Duration::ZERO,
@@ -27,7 +27,7 @@ fn forgetful(stage: &Stage) -> Settings {
 }
 
 #[tokio::test]
-async fn who_is_no_collaborator_any_more_is_refused_by_us() {
+async fn former_collaborator_is_refused_before_write() {
     let stage = Stage::new();
     let owner = stage.handle(&stage.alice);
     let first = stage.open(&owner, "first").await;
@@ -43,11 +43,11 @@ async fn who_is_no_collaborator_any_more_is_refused_by_us() {
 }
 
 #[tokio::test]
-async fn who_has_another_handle_is_called_by_it() {
+async fn renamed_account_is_shown_by_new_handle() {
     let stage = Stage::new();
     let directory = stage.world.directory();
     let settings = Settings {
-        // It leads each handle to whose document names it.
+        // The directory resolves each handle to the account whose document names it.
         handles: Some(Origin::configured(&directory.host().url()).unwrap()),
         ..forgetful(&stage)
     };
@@ -67,7 +67,7 @@ async fn who_has_another_handle_is_called_by_it() {
 }
 
 #[tokio::test]
-async fn what_is_declared_meanwhile_is_of_1_0_from_then_on() {
+async fn declaration_during_process_switches_to_1_0() {
     let stage = Stage::new();
     let repo = stage.world.repository_1_0(&stage.alice, "moving");
     let (pds, alice) = (stage.world.pds(), stage.alice.did.as_str());
@@ -91,9 +91,9 @@ async fn what_is_declared_meanwhile_is_of_1_0_from_then_on() {
     assert_eq!(forge.era(&id).await.unwrap(), Era::Org10);
 }
 
-/// Nothing of the older protocol is written there any more, also not the same once more.
+/// After the declaration no record of the older protocol is written, not even the same one again.
 #[tokio::test]
-async fn what_is_declared_meanwhile_gets_no_record_put_again() {
+async fn declaration_during_process_stops_reputs() {
     const PULL: &str = "sh.tangled.repo.pull";
     const STATUS: &str = "sh.tangled.repo.pull.status";
     let stage = Stage::new();
@@ -110,7 +110,7 @@ async fn what_is_declared_meanwhile_gets_no_record_put_again() {
         "createdAt": "2026-06-01T00:00:00Z", "rounds": [],
     });
     let (pull, _) = pds.add(alice, PULL, pull);
-    // Its knot says whose it is, as it did before it was declared.
+    // The knot names the owner, as it did before the declaration.
     let described = json!({ "repoDid": repo.did, "ownerDid": alice, "rkey": "moving" });
     let answer = Fault::answer(
         200,
@@ -148,7 +148,7 @@ async fn what_is_declared_meanwhile_gets_no_record_put_again() {
 }
 
 #[tokio::test]
-async fn within_the_time_nothing_is_asked_twice() {
+async fn cached_facts_send_no_requests() {
     let stage = Stage::new();
     let forge = stage.tangled_with(stage.settings(), None);
     forge.era(&stage.id()).await.unwrap();
@@ -185,9 +185,9 @@ const WRITES: [&str; 17] = [
     "define a label",
 ];
 
-/// What is known of a repository may be minutes old, so each write looks.
+/// Cached facts about a repository may be minutes old, so each write checks the declaration.
 #[tokio::test]
-async fn what_is_declared_meanwhile_gets_nothing_of_before() {
+async fn declaration_during_process_stops_older_writes() {
     let stage = Stage::new();
     let (pds, alice, id) = (stage.world.pds(), stage.alice.did.as_str(), stage.id());
     let repo = stage.handle(&stage.alice);
@@ -283,9 +283,9 @@ async fn what_is_declared_meanwhile_gets_nothing_of_before() {
     }
 }
 
-/// Nobody knows then what to write; who reads is not kept from it.
+/// The protocol to write is unknown then; reads go on.
 #[tokio::test]
-async fn nothing_is_written_while_the_owners_server_does_not_say_what_is_declared() {
+async fn writes_need_the_owners_declaration_list() {
     let stage = Stage::new();
     let open = stage.open(&stage.handle(&stage.alice), "topic").await.id;
     let forge = stage.tangled(&stage.bob);

@@ -76,7 +76,7 @@ impl Scene {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
         task.abort();
-        // What it had sent beside that one is answered to nobody.
+        // Answers to the other requests in flight are lost.
         let _ = task.await;
         self.set(None);
         trap.has_sprung()
@@ -91,8 +91,8 @@ impl Scene {
         self.until(at, after, work).await
     }
 
-    /// Has a process create what may be there already, as `before` has it: there is one then. How
-    /// many there were.
+    /// Creates in a new process an object that may exist already, as `before` lists it; exactly one
+    /// exists then. Returns how many existed.
     async fn create_again(&self, req: &CreatePull, before: &[String]) -> usize {
         let done = self.process().create(self.stage.repo_id(), req).await;
         let title = &req.title;
@@ -104,7 +104,7 @@ impl Scene {
                 assert!(before.is_empty(), "{title}");
                 assert_eq!(made.value.node_id, now[0]);
             }
-            // It had been made: the error names it.
+            // The pull request existed already, and the error names it.
             Err(e) => {
                 assert_eq!(before, now, "{title}: {e:?}");
                 let existing = Some(now[0].clone());
@@ -190,7 +190,7 @@ async fn at_each_request(step: u64, least: u64, mut once: impl AsyncFnMut(u64, b
     assert!(at > least, "{at} requests");
 }
 
-/// A round with something said about it.
+/// A round with a comment.
 fn with_more() -> Resubmit {
     Resubmit {
         comment: Some("With more.".to_owned()),
@@ -198,7 +198,7 @@ fn with_more() -> Resubmit {
     }
 }
 
-/// An end with something said about it.
+/// A closing with a comment.
 fn not_now() -> CloseReq {
     CloseReq {
         comment: Some("Not now.".to_owned()),
@@ -206,8 +206,8 @@ fn not_now() -> CloseReq {
     }
 }
 
-/// Kills at every `step`-th request, before and after it is carried out: of a pull request from a
-/// branch, and, in longer steps, of one from a fork on top of another one.
+/// Kills at every `step`-th request, before and after it is carried out: for a pull request from a
+/// branch, and, in longer steps, from a fork and stacked.
 pub async fn creation(step: u64) {
     for (is_stacked, step) in [(false, step), (true, 2 * step - 1)] {
         let scene = Scene::new();
@@ -271,7 +271,7 @@ fn without_a_branch(kind: &str, file: &str) -> CreatePull {
     req
 }
 
-/// Until a clock of seconds shows another one: whatever is dated now is dated otherwise then.
+/// Waits for the next second, so that later records have another time.
 async fn another_second() {
     let now = Timestamp::now();
     while Timestamp::now() == now {
@@ -328,8 +328,8 @@ pub async fn round(step: u64) {
     .await;
 }
 
-/// Kills at every `step`-th request, before and after it is carried out. What goes with a round, or
-/// with closing, is said once.
+/// Kills at every `step`-th request, before and after it is carried out. The comment with a round,
+/// or with closing, is written once.
 pub async fn comments(step: u64) {
     const COMMENT: &str = "sh.tangled.feed.comment";
     let scene = Scene::new();
@@ -384,7 +384,7 @@ fn with_branch() -> MergeReq {
 pub async fn merge(step: u64) {
     let scene = Scene::new();
     let git = &scene.stage.repo.git;
-    // One more line of the same fits behind any number of them: it would apply again and again.
+    // A further line would apply after any number of equal lines, so a repeated merge would show.
     let lines = |n: u64| "x\n".repeat(usize::try_from(n).unwrap());
     scene.commit("main", "Ten lines", "same", &lines(10));
     let mut length: u64 = 10;
@@ -546,8 +546,8 @@ pub async fn ticket_round(step: u64) {
     assert!(found > 0);
 }
 
-/// Kills at every `step`-th request, before and after it is carried out. The state is as it was
-/// wanted, and what goes with it or with a round is said once.
+/// Kills at every `step`-th request, before and after it is carried out. The state is set, and the
+/// comment of a state or of a round is written once.
 pub async fn ticket_comments(step: u64) {
     let tickets = Tickets::new();
     let mut found: u32 = 0;
@@ -570,7 +570,7 @@ pub async fn ticket_comments(step: u64) {
         assert_eq!(said, 1, "close, request {at}, after: {after}");
         assert_eq!(tickets.records().titled(&branch)[0].1["state"], "closed");
         found += u32::from(before == 1);
-        // The same again later is another one.
+        // The same comment later is a new comment.
         if at == 1 {
             let process = scene.process();
             process.reopen(&pr, None).await.unwrap();
@@ -584,12 +584,12 @@ pub async fn ticket_comments(step: u64) {
 }
 
 /// Kills at every `step`-th request, before and after it is carried out. The round is pushed once,
-/// on top of what the branch has got meanwhile, and recorded.
+/// onto the current base branch, and recorded.
 pub async fn ticket_merge(step: u64) {
     let tickets = Tickets::new();
     let dir = tempfile::tempdir().unwrap();
     let req = tickets.merge_from(dir.path());
-    // So long the knot may take to notice a merge by itself.
+    // Time for the knot to notice a merge by itself.
     let process = || tickets.scene.waiting(Duration::from_millis(50));
     let git = &tickets.repo.git;
     let mut found: u32 = 0;

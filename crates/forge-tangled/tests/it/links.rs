@@ -1,4 +1,4 @@
-//! Links: what records name, what a page of the web stands for, and what is not known.
+//! Links: references in records, pages of the web, and unknown parts.
 
 use forge_core::{
     Issues, PrKey, Warning,
@@ -77,7 +77,7 @@ async fn references_of_records_are_links_in_both_directions() {
 }
 
 #[tokio::test]
-async fn pages_of_the_repository_are_the_records_that_they_show() {
+async fn repository_page_urls_resolve_to_records() {
     let stage = Stage::new();
     let one = open(&stage, "One", "Why").await;
     let did = &stage.repo.did;
@@ -113,7 +113,7 @@ async fn pages_of_the_repository_are_the_records_that_they_show() {
 }
 
 #[tokio::test]
-async fn a_stack_is_a_link_and_a_circle_does_no_harm() {
+async fn stack_is_a_link_and_cycles_end() {
     let stage = Stage::new();
     let repo = stage.handle(&stage.alice);
     let lower = stage.open(&repo, "lower").await;
@@ -131,7 +131,7 @@ async fn a_stack_is_a_link_and_a_circle_does_no_harm() {
     let found = links(&upper.id).await;
     assert_eq!(titles(&found.depends_on), [lower.title.as_str()]);
     assert_eq!(titles(&links(&lower.id).await.needed_by), ["Upper"]);
-    // Its author makes the lower one depend on the upper one.
+    // The author makes the lower pull request depend on the upper: a cycle.
     let pds = stage.world.pds();
     let pulls = pds.records(&stage.alice.did, "sh.tangled.repo.pull");
     let (_, _, record) = pulls
@@ -148,7 +148,7 @@ async fn a_stack_is_a_link_and_a_circle_does_no_harm() {
 }
 
 #[tokio::test]
-async fn without_the_index_the_accounts_that_are_known_are_read() {
+async fn links_without_index_read_known_accounts() {
     let stage = Stage::new();
     let one = open(&stage, "One", "Why").await;
     let two = open(&stage, "Two", &format!("See {}", one.node_id)).await;

@@ -39,7 +39,7 @@ async fn open_from(stage: &Stage, patch: &str, title: &str) -> PullRequest {
     forge.create(stage.repo_id(), &req).await.unwrap().value
 }
 
-/// The knot merges, and nobody writes it down: what is said of that.
+/// Merges on the knot while the record fails, and checks the result.
 async fn merged_and_not_recorded(stage: &Stage, made: &PullRequest) -> Outcome<Merge> {
     let pds = stage.world.pds().host();
     pds.fault(Fault::gateway(502).on(APPLY).always());
@@ -51,8 +51,8 @@ async fn merged_and_not_recorded(stage: &Stage, made: &PullRequest) -> Outcome<M
     merged
 }
 
-/// Somebody else commits to `main` between our look at it and the merge: the first answer about the
-/// branch is from before that.
+/// Commits to `main` between our read of the branch and the merge: the first answer about the
+/// branch is stale.
 fn pushed_meanwhile(stage: &Stage, message: &str) {
     let git = &stage.repo.git;
     let before = git.oid("main").unwrap();
@@ -63,7 +63,7 @@ fn pushed_meanwhile(stage: &Stage, message: &str) {
     knot.fault(stale.on("sh.tangled.repo.branch"));
 }
 
-/// Commits on top of `from`, one a minute since `at`, each with a file of its own.
+/// Commits onto `from`, a minute apart since `at`, each with a file of its own.
 fn series(branch: &str, from: &str, count: i64, at: i64) -> Vec<u8> {
     let mut stream = String::new();
     for n in 0..count {
@@ -81,7 +81,7 @@ fn series(branch: &str, from: &str, count: i64, at: i64) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn a_merge_lands_and_is_recorded_by_whoever_made_it() {
+async fn merge_is_recorded_by_the_merger() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let forge = stage.tangled(&stage.bob);
@@ -100,7 +100,7 @@ async fn a_merge_lands_and_is_recorded_by_whoever_made_it() {
 }
 
 #[tokio::test]
-async fn a_lost_answer_of_the_knot_is_decided_by_the_branch() {
+async fn lost_knot_answer_is_decided_by_branch() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let knot = stage.world.knot().host();
@@ -123,7 +123,7 @@ async fn a_lost_answer_of_the_knot_is_decided_by_the_branch() {
 }
 
 #[tokio::test]
-async fn a_merge_that_could_not_be_recorded_says_so_and_is_finished_by_a_rerun() {
+async fn unrecorded_merge_is_finished_by_a_rerun() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let merged = merged_and_not_recorded(&stage, &made).await;
@@ -177,7 +177,7 @@ async fn strangers_and_conflicts_are_refused_before_anything_is_sent() {
 }
 
 #[tokio::test]
-async fn changes_that_are_not_utf8_are_neither_submitted_nor_merged() {
+async fn non_utf8_changes_are_neither_submitted_nor_merged() {
     const LATIN: &[u8] = b"diff --git a/latin1 b/latin1\nnew file mode 100644\n--- /dev/null\n\
         +++ b/latin1\n@@ -0,0 +1 @@\n+caf\xe9\n";
     let stage = Stage::new();
@@ -193,7 +193,7 @@ async fn changes_that_are_not_utf8_are_neither_submitted_nor_merged() {
         "{e:?}"
     );
     assert!(pds.records(&stage.alice.did, PULL).is_empty());
-    // Another program has written one.
+    // A different program has written such a record.
     let blob = pds.blob(&stage.alice.did, "application/gzip", LATIN);
     let record = json!({
         "$type": PULL,
@@ -213,7 +213,7 @@ async fn changes_that_are_not_utf8_are_neither_submitted_nor_merged() {
         assert_eq!(e.code(), "precondition_failed", "{e:?}");
         assert!(e.message().contains("in 'latin1' is not"), "{e:?}");
     }
-    // Somebody who has a clone can put it there, and that is recorded.
+    // A person with a clone can push the change, and the merge is recorded.
     let git = &stage.repo.git;
     let files = [("latin1", Some(&b"caf\xe9\n"[..]))];
     let main = git.oid("main").unwrap();
@@ -222,7 +222,7 @@ async fn changes_that_are_not_utf8_are_neither_submitted_nor_merged() {
     assert!(merged.value.already_merged, "{merged:?}");
     git.set_branch("main", &main);
     assert_eq!(stage.world.knot().host().count_of(MERGE), 0);
-    // What the knot prints cannot be told from a file that has that character.
+    // The knot's output cannot be told from a file that contains U+FFFD.
     git.commit_bytes("latin1", &Identity::ADA, "Latin-1", &files);
     let req = CreatePull::new("latin1", "Latin-1");
     let made = forge.create(stage.repo_id(), &req).await.unwrap();
@@ -232,7 +232,7 @@ async fn changes_that_are_not_utf8_are_neither_submitted_nor_merged() {
     let again = forge.resubmit(&made.value.id, &Resubmit::default()).await;
     let again = again.unwrap();
     assert!(again.warnings.iter().any(told), "{:?}", again.warnings);
-    // Who gives a patch says what is in it.
+    // A patch given by the user needs no warning.
     let given = String::from_utf8_lossy(LATIN).into_owned();
     let req = Resubmit {
         patch: Some(given.into()),
@@ -243,7 +243,7 @@ async fn changes_that_are_not_utf8_are_neither_submitted_nor_merged() {
 }
 
 #[tokio::test]
-async fn a_status_record_alone_is_no_merge() {
+async fn status_record_alone_is_no_merge() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let knot = stage.world.knot().host();
@@ -263,7 +263,7 @@ async fn a_status_record_alone_is_no_merge() {
 }
 
 #[tokio::test]
-async fn a_branch_that_cannot_be_read_after_a_merge_is_not_said_to_lack_it() {
+async fn unreadable_branch_after_merge_stays_undecided() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let knot = stage.world.knot().host();
@@ -275,14 +275,14 @@ async fn a_branch_that_cannot_be_read_after_a_merge_is_not_said_to_lack_it() {
     assert!(e.message().contains("holds it cannot be told"), "{e:?}");
     assert_eq!(e.retry(), Retry::Ambiguous, "{e:?}");
     assert!(subjects(&stage).contains("Add topic"));
-    // What the hint says.
+    // The hint repeats the merge.
     assert_eq!(*action(&e), merging(&made.node_id));
     knot.clear_faults();
     let again = forge.merge(&made.id, &MergeReq::default()).await.unwrap();
     assert!(again.value.already_merged);
 }
 
-/// Somebody writes that it is merged, and merges nothing.
+/// Writes a "merged" status without merging.
 fn say_merged(stage: &Stage, by: &Account, made: &PullRequest) {
     let status = json!({
         "pull": made.node_id,
@@ -292,14 +292,14 @@ fn say_merged(stage: &Stage, by: &Account, made: &PullRequest) {
     stage.world.pds().add(&by.did, STATUS, status);
 }
 
-/// What a view says of its state.
+/// Warnings of a view about the state.
 fn doubts(view: &PullRequest) -> Vec<&str> {
     let doubts = view.warnings.iter().filter(|w| w.section == Some("state"));
     doubts.map(|w| w.message.as_str()).collect()
 }
 
 #[tokio::test]
-async fn what_a_status_calls_merged_is_looked_for_on_the_branch() {
+async fn merged_status_is_verified_on_branch() {
     let stage = Stage::new();
     // She may set the state of what she opens, and may not push.
     let carol = stage.world.pds().account("carol.test", PASSWORD);
@@ -338,7 +338,7 @@ async fn what_a_status_calls_merged_is_looked_for_on_the_branch() {
         let e = round.unwrap_err();
         assert_eq!(e.message(), format!("{told}; no round was added"));
 
-        // What the hint says.
+        // The hint says to reopen.
         let opened = forge.reopen(&made.id, None).await.unwrap();
         assert_eq!(opened.value.state, PrState::Open);
         assert_eq!(opened.warnings[0].message, told);
@@ -355,9 +355,9 @@ async fn what_a_status_calls_merged_is_looked_for_on_the_branch() {
     assert_eq!(stage.world.knot().host().count_of(MERGE), 3);
 }
 
-/// Whoever may not push can call their own merged, and what builds on it is not merged for that.
+/// Authors without push rights can claim a merge; the stack above does not count on the claim.
 #[tokio::test]
-async fn what_its_author_alone_calls_merged_is_below_a_stack_still() {
+async fn authors_merged_claim_does_not_unblock_stack() {
     for (author_may_push, code) in [(false, Err("precondition_failed")), (true, Ok(()))] {
         let stage = Stage::new();
         let author = match author_may_push {
@@ -390,7 +390,7 @@ async fn what_its_author_alone_calls_merged_is_below_a_stack_still() {
 }
 
 #[tokio::test]
-async fn what_only_a_status_calls_merged_can_be_closed() {
+async fn pull_with_unverified_merged_status_can_be_closed() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     say_merged(&stage, &stage.bob, &made);
@@ -402,7 +402,7 @@ async fn what_only_a_status_calls_merged_can_be_closed() {
 }
 
 #[tokio::test]
-async fn without_the_index_a_row_says_by_whom_it_is_called_merged() {
+async fn row_without_index_names_author_of_merged_status() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     say_merged(&stage, &stage.bob, &made);
@@ -422,7 +422,7 @@ async fn without_the_index_a_row_says_by_whom_it_is_called_merged() {
 
 /// The round that was merged stays merged, whatever is submitted by another program since.
 #[tokio::test]
-async fn a_younger_round_does_not_undo_a_merge() {
+async fn later_round_does_not_undo_a_merge() {
     let stage = Stage::new();
     let repo = stage.handle(&stage.alice);
     let made = stage.open(&repo, "topic").await;
@@ -441,7 +441,7 @@ async fn a_younger_round_does_not_undo_a_merge() {
 }
 
 #[tokio::test]
-async fn a_log_in_an_unknown_form_stops_the_merge() {
+async fn malformed_log_stops_the_merge() {
     let now = Timestamp::now().to_string();
     let no_address = json!({ "Hash": "00", "Message": "Theirs", "Author": { "When": now } });
     for commits in [json!([no_address]), json!([{ "id": 1 }]), Value::Null] {
@@ -460,9 +460,9 @@ async fn a_log_in_an_unknown_form_stops_the_merge() {
     }
 }
 
-/// The knot says yes and does nothing, and somebody else has pushed a commit of that name.
+/// The knot reports success without merging, and another account has pushed a commit of that name.
 #[tokio::test]
-async fn a_commit_of_the_name_is_no_proof_of_a_merge() {
+async fn commit_with_same_subject_is_no_merge_proof() {
     let stage = Stage::new();
     let made = open_from(&stage, MORE, "One more").await;
     pushed_meanwhile(&stage, "One more");
@@ -484,18 +484,18 @@ const MORE: &str = "diff --git a/more b/more\nnew file mode 100644\n--- /dev/nul
     @@ -0,0 +1 @@\n+more\n";
 
 #[tokio::test]
-async fn a_plain_diff_that_was_merged_is_found_by_its_name_and_its_lines() {
+async fn merged_plain_diff_is_found_by_subject_and_lines() {
     let stage = Stage::new();
     let git = &stage.repo.git;
     git.commit("main", "Ten lines", &[("same", Some(&"x\n".repeat(10)))]);
-    // It would apply again and again.
+    // The diff would apply again and again.
     let diff =
         "diff --git a/same b/same\n--- a/same\n+++ b/same\n@@ -7,3 +7,4 @@ x\n x\n x\n x\n+x\n";
     let made = open_from(&stage, diff, "One more").await;
     merged_and_not_recorded(&stage, &made).await;
     let tip = git.oid("main");
     let forge = stage.tangled(&stage.alice);
-    // Where what a commit of its name changed cannot be had, nobody knows.
+    // Without the changes of a commit with the same subject, the merge stays undecided.
     let knot = stage.world.knot().host();
     knot.fault(Fault::gateway(502).on("sh.tangled.repo.compare").always());
     let named = MergeReq {
@@ -513,7 +513,7 @@ async fn a_plain_diff_that_was_merged_is_found_by_its_name_and_its_lines() {
 }
 
 #[tokio::test]
-async fn a_commit_of_the_same_name_and_other_lines_is_left_to_the_user() {
+async fn commit_with_same_subject_only_is_undecided() {
     let stage = Stage::new();
     let git = &stage.repo.git;
     let made = open_from(&stage, MORE, "Part 0 of main").await;
@@ -529,7 +529,7 @@ async fn a_commit_of_the_same_name_and_other_lines_is_left_to_the_user() {
         "{e:?}"
     );
     assert_eq!(git.oid("main"), tip);
-    // What the hint says.
+    // The hint says to choose another subject.
     let named = MergeReq {
         subject: Some("More of it".into()),
         ..MergeReq::default()
@@ -541,7 +541,7 @@ async fn a_commit_of_the_same_name_and_other_lines_is_left_to_the_user() {
 
 /// An amended commit keeps author, time and subject.
 #[tokio::test]
-async fn a_commit_of_the_same_author_time_and_subject_is_looked_at() {
+async fn commit_with_same_author_and_subject_is_compared() {
     // The time of the mail, 2026-01-01T00:00:00Z.
     const WRITTEN: i64 = 1_767_225_600;
     let mail = format!(
@@ -581,7 +581,7 @@ async fn a_commit_of_the_same_author_time_and_subject_is_looked_at() {
 }
 
 #[tokio::test]
-async fn the_message_of_a_plain_diff_is_the_users() {
+async fn plain_diff_merge_uses_given_message() {
     let stage = Stage::new();
     let made = open_from(&stage, MORE, "One more").await;
     let named = MergeReq {
@@ -597,7 +597,7 @@ async fn the_message_of_a_plain_diff_is_the_users() {
 }
 
 #[tokio::test]
-async fn a_push_of_somebody_else_is_not_taken_for_a_merge_whose_answer_was_lost() {
+async fn foreign_push_is_not_taken_for_lost_merge() {
     for (patch, pushed, said, again) in [
         (Some(MORE), "Elsewhere", "does not show", Ok(false)),
         (
@@ -633,7 +633,7 @@ async fn a_push_of_somebody_else_is_not_taken_for_a_merge_whose_answer_was_lost(
 }
 
 #[tokio::test]
-async fn a_round_of_more_commits_than_a_page_of_the_log_is_found_again() {
+async fn round_longer_than_log_page_is_found() {
     let stage = Stage::new();
     let git = &stage.repo.git;
     let base = git.oid("main").unwrap();
@@ -651,7 +651,7 @@ async fn a_round_of_more_commits_than_a_page_of_the_log_is_found_again() {
 }
 
 #[tokio::test]
-async fn a_merge_with_many_pushes_on_top_is_found_again() {
+async fn merge_below_many_pushes_is_found() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     merged_and_not_recorded(&stage, &made).await;
@@ -665,7 +665,7 @@ async fn a_merge_with_many_pushes_on_top_is_found_again() {
 }
 
 #[tokio::test]
-async fn a_log_that_does_not_go_far_enough_stops_the_merge() {
+async fn short_log_stops_the_merge() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let now = Timestamp::now().to_string();
@@ -688,7 +688,7 @@ async fn a_log_that_does_not_go_far_enough_stops_the_merge() {
 }
 
 #[tokio::test]
-async fn a_message_for_commits_that_have_their_own_is_refused_before_anything_is_sent() {
+async fn message_for_mailed_commits_is_refused_before_requests() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let forge = stage.tangled(&stage.alice);

@@ -14,7 +14,7 @@ const PULL: &str = "sh.tangled.repo.pull";
 const STATUS: &str = "sh.tangled.repo.pull.status";
 
 #[tokio::test]
-async fn what_changed_while_the_knot_looked_at_it_is_not_merged() {
+async fn record_changed_during_merge_check_is_not_merged() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let tip = stage.repo.git.oid("main");
@@ -49,7 +49,7 @@ async fn what_changed_while_the_knot_looked_at_it_is_not_merged() {
     assert_eq!(knot.count_of(MERGE), 0);
     assert_eq!(stage.repo.git.oid("main"), tip);
     assert!(pds.records(&stage.bob.did, STATUS).is_empty());
-    // Whoever has looked at it again merges what is there now.
+    // A second merge call reads the current record and merges it.
     let merged = forge.merge(&made.id, &req).await.unwrap();
     assert_eq!(merged.value.commit, stage.repo.git.oid("main"));
     assert_eq!(knot.count_of(MERGE), 1);

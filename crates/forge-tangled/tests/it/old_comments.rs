@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::stage::Stage;
 
 #[tokio::test]
-async fn comments_of_2025_are_read_when_the_index_is_down() {
+async fn comments_of_2025_are_read_without_index() {
     let stage = Stage::new();
     let pull = stage.open(&stage.handle(&stage.alice), "topic").await;
     let new = NewIssue {

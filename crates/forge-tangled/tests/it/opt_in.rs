@@ -36,7 +36,7 @@ fn title(stage: &Stage, pr: &PrId) -> String {
 }
 
 #[tokio::test]
-async fn a_draft_is_a_marker_in_the_title_that_ready_takes_away() {
+async fn draft_is_a_title_marker_removed_by_ready() {
     let stage = Stage::new();
     let (alice, bob) = (handle(&stage, &stage.alice), handle(&stage, &stage.bob));
     stage.repo.git.commit("topic", "A", &[("a", Some("x\n"))]);
@@ -90,7 +90,7 @@ async fn a_draft_is_a_marker_in_the_title_that_ready_takes_away() {
 }
 
 #[tokio::test]
-async fn without_the_configuration_nothing_is_written_and_the_key_is_named() {
+async fn disabled_feature_names_key_and_writes_nothing() {
     let stage = Stage::new();
     let (alice, bob) = (stage.handle(&stage.alice), stage.handle(&stage.bob));
     let made = stage.open(&alice, "topic").await;
@@ -105,7 +105,7 @@ async fn without_the_configuration_nothing_is_written_and_the_key_is_named() {
         e.hint().unwrap().text().contains("verdict_comments"),
         "{e:?}"
     );
-    // Nor where nobody asked the capabilities first.
+    // Calls that skip the capabilities are refused, too.
     let forge = stage.tangled(&stage.alice);
     let e = forge.set_draft(&made.id, true).await.unwrap_err();
     assert_eq!(e.code(), "unsupported");
@@ -125,7 +125,7 @@ async fn reviews(repo: &Repo, pr: &PrId) -> Vec<Review> {
 }
 
 #[tokio::test]
-async fn a_verdict_is_a_comment_about_the_round_that_was_reviewed() {
+async fn verdict_is_a_comment_on_reviewed_round() {
     let stage = Stage::new();
     let (alice, bob) = (handle(&stage, &stage.alice), handle(&stage, &stage.bob));
     let made = stage.open(&alice, "topic").await;
@@ -187,7 +187,7 @@ async fn a_verdict_is_a_comment_about_the_round_that_was_reviewed() {
     assert_eq!(view.review_decision, Some(ReviewDecision::ChangesRequested));
     assert_eq!(view.latest_reviews[0].round, Some(1));
 
-    // Who has not switched it on sees comments.
+    // Without the setting, verdicts are plain comments.
     let plain = stage.handle(&stage.alice);
     assert!(reviews(&plain, pr).await.is_empty());
     let view = plain.view(pr, PrFields::NONE).await.unwrap();
@@ -195,7 +195,7 @@ async fn a_verdict_is_a_comment_about_the_round_that_was_reviewed() {
 }
 
 #[tokio::test]
-async fn the_verdicts_of_the_owner_and_the_collaborators_count() {
+async fn verdicts_of_owner_and_collaborators_count() {
     let stage = Stage::new();
     let (alice, bob) = (handle(&stage, &stage.alice), handle(&stage, &stage.bob));
     let carol = stage.world.pds().account("carol.test", PASSWORD);
@@ -210,7 +210,7 @@ async fn the_verdicts_of_the_owner_and_the_collaborators_count() {
     );
     let e = bob.submit_review(&pr, &approval).await.unwrap_err();
     assert_eq!(*e.kind(), ErrorKind::Precondition(Precondition::Rule));
-    // Another program does not ask.
+    // Other programs write without asking for the right.
     let (_, _, forged) = stage.world.pds().records(&carol.did, COMMENT).remove(0);
     stage.world.pds().add(&stage.bob.did, COMMENT, forged);
 

@@ -1,4 +1,4 @@
-//! A password goes to the account and the server that it was given for, whatever a handle says.
+//! A password is sent only to the account and server of its login, even if the handle moves.
 
 use std::sync::{Arc, Mutex};
 
@@ -74,7 +74,7 @@ impl Hijack {
         made.map(drop)
     }
 
-    /// Nothing was sent to Mallory, and nothing that needs a password to anybody.
+    /// Asserts that Mallory got no request, and that no request with a password was sent.
     #[track_caller]
     fn nothing_was_sent(&self) {
         assert_eq!(self.theirs.host().count(), 0);
@@ -118,7 +118,7 @@ async fn moved_handle_of_a_pinned_login_sends_nothing() {
 }
 
 #[tokio::test]
-async fn handle_that_leads_elsewhere_one_way_sends_nothing() {
+async fn hijacked_handle_sends_nothing() {
     let world = Hijack::new();
     world.take_handle();
     let directory = world.stage.world.directory();
@@ -182,9 +182,9 @@ async fn older_session_pins_the_account() {
     world.nothing_was_sent();
 }
 
-/// Nobody but the account counts: its owner may call it otherwise now.
+/// The pin is on the account alone, so its owner may rename it.
 #[tokio::test]
-async fn renamed_account_keeps_its_login() {
+async fn renamed_account_keeps_login() {
     let world = Hijack::new();
     let pds = world.stage.world.pds().host();
     let nobody = Fault::error(400, "HandleNotFound", "Unable to resolve handle");
@@ -244,7 +244,7 @@ impl LoginSource for Kept {
 }
 
 #[tokio::test]
-async fn login_of_an_older_version_is_pinned_at_first_use() {
+async fn login_from_older_version_is_pinned_at_first_use() {
     let world = Hijack::new();
     let kept = Kept::default();
     let process = || world.stage.tangled_by(world.stage.settings(), kept.clone());
@@ -286,7 +286,7 @@ async fn pinned_login_costs_two_lookups() {
         let forge = world.process("alice.test", pin);
         pds.host().reset_record();
         directory.host().reset_record();
-        // The second one exists already.
+        // The second pull request exists already.
         let _ = forge.create(&id, &CreatePull::new("t", "T")).await;
         let asked = pds.host().requests();
         let handles = asked.iter().filter(|it| it.method() == Some(RESOLVE));
@@ -301,7 +301,7 @@ async fn pinned_login_costs_two_lookups() {
 
 /// The way out for a login that nothing is stored with.
 #[tokio::test]
-async fn new_password_of_a_moved_account_goes_to_the_new_server() {
+async fn new_password_of_moved_account_reaches_new_server() {
     let world = Hijack::new();
     let first = world.process("bob.test", None);
     world.write(&first, "first").await.unwrap();

@@ -17,7 +17,7 @@ use crate::stage::{Stage, action};
 
 const DESCRIBE: &str = "sh.tangled.repo.describeRepo";
 
-/// Every name leads to one address. Which names were asked for.
+/// Every name leads to one address. The requested names are recorded.
 #[derive(Debug)]
 struct Everywhere(IpAddr, Mutex<Vec<String>>);
 
@@ -42,7 +42,7 @@ fn client(settings: Settings, address: &str) -> (Tangled, Arc<Everywhere>) {
     (forge, lookup)
 }
 
-/// A port of this machine at which nobody may connect, and an address with a name for it.
+/// A port of this machine that must get no connection, and an address with a name for it.
 fn trap() -> (TcpListener, String) {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     listener.set_nonblocking(true).unwrap();
@@ -62,7 +62,7 @@ fn refused(e: &Error, trap: &TcpListener) {
 }
 
 #[tokio::test]
-async fn server_of_a_document_at_a_private_address_is_not_contacted() {
+async fn pds_at_private_address_is_not_contacted() {
     let stage = Stage::new();
     let (trap, name) = trap();
     let directory = stage.world.directory();
@@ -102,7 +102,7 @@ async fn redirect_to_a_private_address_is_refused() {
     refused(&e, &trap);
 }
 
-/// It would be asked whose the repository is, and its silence would be doubt alone.
+/// A knot is asked for the owner; a silent one would only raise doubt.
 #[tokio::test]
 async fn knot_at_a_private_address_confirms_nobody() {
     let stage = Stage::new();

@@ -1,8 +1,8 @@
-//! What holds however a client ends and whatever is around it. The stress lane has more of each.
+//! Guarantees that hold however a client ends or a server fails. The stress lane has more of each.
 
 use crate::{claims, kill};
 
-/// Every so many requests are enough here.
+/// Step between the killed requests, wide enough here.
 const STEP: u64 = 3;
 
 #[test]
@@ -14,47 +14,47 @@ fn no_claim_of_sixty_random_writes_is_false() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_creation_that_is_killed_is_made_once() {
+async fn killed_create_opens_pull_once() {
     kill::creation(STEP).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_creation_without_a_branch_that_is_killed_is_made_once() {
-    // The second of any two requests in a row is killed before or after: the one that writes, too.
+async fn killed_create_without_branch_opens_pull_once() {
+    // Every second request is killed, before and after; the write is among them.
     kill::creation_without_a_branch(2).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_round_that_is_killed_is_submitted_once() {
+async fn killed_resubmit_submits_round_once() {
     kill::round(STEP).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_goes_with_a_killed_command_is_said_once() {
+async fn killed_command_comments_once() {
     kill::comments(STEP).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_merge_that_is_killed_is_made_and_recorded_once() {
+async fn killed_merge_merges_and_records_once() {
     kill::merge(STEP).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_ticket_whose_creation_is_killed_is_opened_once() {
+async fn killed_ticket_create_opens_ticket_once() {
     kill::ticket_creation(STEP).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_round_of_a_ticket_that_is_killed_is_submitted_once() {
+async fn killed_ticket_resubmit_submits_round_once() {
     kill::ticket_round(STEP).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_state_of_a_ticket_is_set_and_what_goes_with_it_said_once() {
+async fn killed_ticket_close_comments_once() {
     kill::ticket_comments(STEP).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_merge_of_a_ticket_that_is_killed_is_pushed_and_recorded_once() {
+async fn killed_ticket_merge_pushes_and_records_once() {
     kill::ticket_merge(STEP).await;
 }

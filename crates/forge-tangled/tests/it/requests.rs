@@ -1,4 +1,4 @@
-//! What calls cost, and what they do when the index is down.
+//! Request counts of calls, and their behaviour while the index is down.
 
 use std::{
     collections::BTreeMap,
@@ -21,7 +21,7 @@ use crate::stage::Stage;
 const PULL: &str = "sh.tangled.repo.pull";
 const STATUS: &str = "sh.tangled.repo.pull.status";
 
-/// What is asked, of whatever host, how often at most, and what for.
+/// A method on any host, its maximum count, and its purpose.
 type Costs = [(&'static str, usize, &'static str)];
 
 /// Opening with a label, where who is who and where the repository is are known.
@@ -64,7 +64,7 @@ const CREATE: &Costs = &[
     ),
 ];
 
-/// Another round, where also the newest one has been read, and the view behind it.
+/// A second round, with the newest round already read, and the view after it.
 const RESUBMIT: &Costs = &[
     (
         "com.atproto.repo.getRecord",
@@ -122,7 +122,7 @@ fn reset(stage: &Stage) {
     hosts(stage).iter().for_each(|host| host.reset_record());
 }
 
-/// Of the requests since the record was set back, each is one of `costs`, and none came oftener.
+/// Every request since the last reset is in `costs`, and none exceeds its count.
 fn cost_at_most(stage: &Stage, name: &str, costs: &Costs) {
     let mut asked: BTreeMap<String, usize> = BTreeMap::new();
     for request in hosts(stage).iter().flat_map(|host| host.requests()) {
@@ -162,7 +162,7 @@ fn procedures(host: &Host) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn opening_is_two_writes_and_a_look_at_the_index() {
+async fn create_takes_two_writes_and_an_index_read() {
     let stage = Stage::new();
     let repo = stage.handle(&stage.alice);
     let label = NewLabel {
@@ -212,7 +212,7 @@ async fn opening_is_two_writes_and_a_look_at_the_index() {
 }
 
 #[tokio::test]
-async fn edits_cost_a_look_at_each_directory_and_file_besides() {
+async fn file_edits_add_a_request_per_path() {
     let stage = Stage::new();
     let repo = stage.handle(&stage.alice);
     stage.open(&repo, "first").await;
@@ -247,11 +247,11 @@ async fn edits_cost_a_look_at_each_directory_and_file_besides() {
 }
 
 #[tokio::test]
-async fn a_view_is_one_round_trip() {
+async fn view_takes_a_single_round_trip() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let forge = stage.tangled(&stage.bob);
-    // Who is who, who may write, and the newest round, which never changes.
+    // Fills the caches: identities, collaborators, and the newest round, which never changes.
     forge.view(&made.id, PrFields::COMMENTS).await.unwrap();
     for host in hosts(&stage) {
         host.set_latency(SLOW);
@@ -277,7 +277,7 @@ async fn a_view_is_one_round_trip() {
 }
 
 #[tokio::test]
-async fn a_list_has_states_as_indexed_and_a_view_looks_at_who_set_them() {
+async fn list_trusts_indexed_states_and_view_verifies() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let carol = stage
@@ -313,7 +313,7 @@ async fn a_list_has_states_as_indexed_and_a_view_looks_at_who_set_them() {
 }
 
 #[tokio::test]
-async fn a_view_of_a_merged_one_asks_the_knot_only_where_it_is_to() {
+async fn merged_view_asks_knot_only_when_needed() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let forge = stage.tangled(&stage.alice);
@@ -336,7 +336,7 @@ const AUTHORS: usize = 50;
 const PULLS: usize = 1_000;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_thousand_pull_requests_by_fifty_authors_without_the_index() {
+async fn thousand_pulls_without_index_stay_in_budget() {
     let stage = Stage::new();
     let pds = stage.world.pds();
     for author in 0..AUTHORS {
@@ -404,7 +404,7 @@ async fn a_thousand_pull_requests_by_fifty_authors_without_the_index() {
     println!("{PULLS} pull requests: {requests} requests, {chain} after each other, {took:?}");
     assert!(chain <= CHAIN, "{chain} requests after each other");
 
-    // In pages, each row is there once, and turning a page asks nobody.
+    // Each row occurs once in the pages, and the next page needs no request.
     let all: Vec<_> = page.items.iter().map(|p| p.id.clone()).collect();
     let mut paged = Vec::new();
     let mut request = PageReq::first(300);
@@ -440,7 +440,7 @@ async fn rows_of_a_list_cost_one_request() {
 }
 
 #[tokio::test]
-async fn a_search_is_matched_here_by_people_labels_and_states_too() {
+async fn search_matches_people_labels_and_states_locally() {
     let stage = Stage::new();
     let repo = stage.handle(&stage.alice);
     let label = NewLabel {
@@ -491,7 +491,7 @@ async fn a_search_is_matched_here_by_people_labels_and_states_too() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_first_list_waits_for_four_requests() {
+async fn first_list_waits_for_four_requests() {
     let stage = Stage::new();
     stage.open(&stage.handle(&stage.alice), "topic").await;
     let forge = stage.tangled_with(stage.settings(), None);
@@ -533,7 +533,7 @@ async fn pages_meet_without_gaps() {
 }
 
 #[tokio::test]
-async fn without_the_index_others_are_asked_and_that_is_said() {
+async fn without_index_fallbacks_are_asked_with_warning() {
     for backlinks in [true, false] {
         let stage = Stage::new();
         let repo = stage.handle(&stage.alice);
@@ -577,7 +577,7 @@ async fn without_the_index_others_are_asked_and_that_is_said() {
     }
 }
 
-/// Backlinks that name one account of two, and then nobody any more.
+/// Backlinks that name an account of two, and then fail.
 fn break_off(stage: &Stage, named: &str) {
     const LINKS: &str = "blue.microcosm.links.getBacklinkDids";
     let page = json!({ "total": 2, "linking_dids": [named], "cursor": "1" }).to_string();
@@ -588,7 +588,7 @@ fn break_off(stage: &Stage, named: &str) {
 }
 
 #[tokio::test]
-async fn backlinks_that_break_off_are_not_told_as_all_there_is() {
+async fn interrupted_backlinks_are_marked_incomplete() {
     let stage = Stage::new();
     let pds = stage.world.pds();
     let carol = pds.account("carol.test", crate::stage::PASSWORD);
@@ -611,7 +611,7 @@ async fn backlinks_that_break_off_are_not_told_as_all_there_is() {
 }
 
 #[tokio::test]
-async fn a_record_that_its_server_does_not_answer_for_is_told() {
+async fn unanswered_record_is_a_warning() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let pds = stage.world.pds();
@@ -636,7 +636,7 @@ async fn a_record_that_its_server_does_not_answer_for_is_told() {
 }
 
 #[tokio::test]
-async fn what_is_not_found_was_looked_for_everywhere() {
+async fn not_found_follows_a_full_search() {
     let stage = Stage::new();
     stage.open(&stage.handle(&stage.alice), "topic").await;
     let (index, forge) = (stage.world.index(), stage.tangled(&stage.bob));

@@ -76,8 +76,8 @@ impl Names {
         found.map(|info| info.id)
     }
 
-    /// Whom the handle leads to, by the one repository that each has. Both ways are checked: the
-    /// handle is in the id.
+    /// The account that the handle resolves to, seen by the single repository that each has. Both
+    /// ways are checked: the handle is in the id.
     async fn leads_to(&self, account: &Account) {
         let (name, others) = match account.did == self.carol.did {
             true => ("hers", "widget"),
@@ -109,7 +109,7 @@ impl Names {
 }
 
 #[tokio::test]
-async fn either_way_leads_to_the_account_and_dns_wins_where_they_disagree() {
+async fn dns_wins_over_https_on_disagreement() {
     let names = Names::new();
     let (alice, carol) = (&names.stage.alice, &names.carol);
     names.dns_says(&[&alice.did]);
@@ -118,7 +118,7 @@ async fn either_way_leads_to_the_account_and_dns_wins_where_they_disagree() {
     names.host_says(&carol.did);
     names.leads_to(alice).await;
     assert!(names.hosts.asked(HANDLE).iter().all(|it| it == WELL_KNOWN));
-    // Whoever could add a record could otherwise take the handle over.
+    // An attacker who adds a second record must not take the handle over.
     names.dns_says(&[&alice.did, &carol.did]);
     names.leads_to(carol).await;
     names.dns_says(&[]);
@@ -132,7 +132,7 @@ async fn either_way_leads_to_the_account_and_dns_wins_where_they_disagree() {
 }
 
 #[tokio::test]
-async fn who_is_not_named_back_is_not_found_by_either_way() {
+async fn handle_without_back_reference_is_not_found() {
     let names = Names::new();
     let (alice, directory) = (&names.stage.alice, names.stage.world.directory());
     directory.rename(&alice.did, Some("other.handles.example"));
@@ -149,7 +149,7 @@ async fn who_is_not_named_back_is_not_found_by_either_way() {
         let why = "does not name that handle back";
         assert!(e.message().contains(why), "{e:?}");
     }
-    // Nor is a handle that she claims shown as hers before it leads to her.
+    // A claimed handle is not shown as hers before it resolves to her.
     let by_did = names.repo(names.settings(), &alice.did, "widget").await;
     let shown = |owner: &str| RepoPath::Named {
         owner: owner.to_owned(),
@@ -163,7 +163,7 @@ async fn who_is_not_named_back_is_not_found_by_either_way() {
 }
 
 #[tokio::test]
-async fn a_name_server_that_says_nothing_leaves_it_to_the_host() {
+async fn silent_name_server_falls_back_to_https() {
     let names = Names::new();
     names.dns_says(&[&names.carol.did]);
     names.dns.set_mood(DnsMood::Silent);
@@ -174,7 +174,7 @@ async fn a_name_server_that_says_nothing_leaves_it_to_the_host() {
 }
 
 #[tokio::test]
-async fn a_question_that_is_lost_is_put_again() {
+async fn lost_dns_query_is_retried() {
     let names = Names::new();
     names.dns_says(&[&names.stage.alice.did]);
     names.host_says(&names.carol.did);
@@ -185,7 +185,7 @@ async fn a_question_that_is_lost_is_put_again() {
 
 /// The first record alone would be Alice's.
 #[tokio::test]
-async fn an_answer_that_is_not_whole_is_none() {
+async fn truncated_dns_answer_is_ignored() {
     let names = Names::new();
     names.dns_says(&[&names.stage.alice.did, &names.carol.did]);
     names.host_says(&names.carol.did);
@@ -200,9 +200,9 @@ async fn an_answer_that_is_not_whole_is_none() {
     names.leads_to(&names.stage.alice).await;
 }
 
-/// That nobody has a handle is said by a name server that says so.
+/// Only a name server's explicit answer proves that a handle is unused.
 #[tokio::test]
-async fn what_could_not_be_looked_up_is_not_said_to_be_nobodys() {
+async fn failed_lookup_is_not_reported_as_missing() {
     let names = Names::new();
     names.dns_says(&[&names.stage.alice.did]);
     for (mood, page) in [
@@ -223,7 +223,7 @@ async fn what_could_not_be_looked_up_is_not_said_to_be_nobodys() {
 }
 
 #[tokio::test]
-async fn a_page_that_is_no_did_or_too_large_names_nobody() {
+async fn invalid_well_known_page_names_no_account() {
     let names = Names::new();
     let did = &names.stage.alice.did;
     for (page, why) in [
@@ -245,7 +245,7 @@ async fn a_page_that_is_no_did_or_too_large_names_nobody() {
 }
 
 #[tokio::test]
-async fn a_host_may_lead_on_but_not_to_this_machine_and_not_for_ever() {
+async fn handle_redirects_are_limited_and_public() {
     let names = Names::new();
     let elsewhere = "www.handles.example";
     let to = Page::redirect(&format!("https://{elsewhere}/did"));
@@ -261,7 +261,7 @@ async fn a_host_may_lead_on_but_not_to_this_machine_and_not_for_ever() {
     assert!(names.fails().await.is_not_found());
     assert_eq!(names.hosts.asked(HANDLE).len() - before, 4);
 
-    // What listens here believes that whoever asks is one of its own.
+    // A service on this machine would trust a request from the same machine.
     let pds = names.stage.world.pds().host();
     let here = Page::redirect(&format!("{}{WELL_KNOWN}", pds.url()));
     names.hosts.set(HANDLE, Some(here));
@@ -277,7 +277,7 @@ async fn a_host_may_lead_on_but_not_to_this_machine_and_not_for_ever() {
 
 /// The first handle of a document counts, and no other.
 #[tokio::test]
-async fn second_handle_of_a_document_is_nobodys() {
+async fn second_handle_of_did_document_is_ignored() {
     let names = Names::new();
     let did = format!("did:web:{HANDLE}");
     names.dns_says(&[&did]);
@@ -285,7 +285,7 @@ async fn second_handle_of_a_document_is_nobodys() {
     for (aliases, found) in [
         ([format!("at://{HANDLE}"), format!("at://{first}")], true),
         ([format!("at://{first}"), format!("at://{HANDLE}")], false),
-        // What is no handle is passed over.
+        // Invalid handles are skipped.
         (
             ["at://no handle".to_owned(), format!("at://{HANDLE}")],
             true,
@@ -303,7 +303,7 @@ async fn second_handle_of_a_document_is_nobodys() {
         });
         let page = Page::text(document.to_string());
         names.hosts.set(HANDLE, Some(page));
-        // The one that is found has no account at the PDS.
+        // The account found has no data at the PDS.
         let e = names.fails().await;
         let why = format!("does not name that handle back (it names {first})");
         assert_eq!(e.message().contains(&why), !found, "{aliases:?}: {e:?}");
@@ -312,7 +312,7 @@ async fn second_handle_of_a_document_is_nobodys() {
 
 /// The document of a `did:web` is a host's, too.
 #[tokio::test]
-async fn a_did_of_a_host_is_looked_up_there() {
+async fn did_web_document_is_read_from_host() {
     let names = Names::new();
     let did = format!("did:web:{HANDLE}");
     names.dns_says(&[&did]);
@@ -330,7 +330,7 @@ async fn a_did_of_a_host_is_looked_up_there() {
         Page::text(document.to_string())
     };
     names.hosts.set(HANDLE, Some(document(&did)));
-    // It leads to the PDS, which has no such account.
+    // The document names the PDS, which has no such account.
     let before = pds.count();
     let e = names.fails().await;
     let asked = names.hosts.asked(HANDLE);

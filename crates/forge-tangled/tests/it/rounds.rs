@@ -1,4 +1,4 @@
-//! What is said about single rounds.
+//! Views, comments and diffs of single rounds.
 
 use forge_core::{
     AtUri, PageReq, PrId, PullRequests,
@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::stage::Stage;
 
 #[tokio::test]
-async fn a_comment_says_which_round_it_is_about() {
+async fn comment_names_the_commented_round() {
     let stage = Stage::new();
     let (alice, bob) = (stage.handle(&stage.alice), stage.handle(&stage.bob));
     let pr = stage.open(&alice, "topic").await.id;
@@ -42,8 +42,47 @@ async fn a_comment_says_which_round_it_is_about() {
     assert_eq!(all[2].reply_to.as_ref(), Some(&first.id));
 }
 
+/// An id of a comment says nothing of the pull request that the comment is about.
 #[tokio::test]
-async fn versions_are_read_as_rounds_and_stay_as_they_are() {
+async fn comment_on_another_pull_request_is_not_found() {
+    let stage = Stage::new();
+    let bob = stage.handle(&stage.bob);
+    let alice = stage.handle(&stage.alice);
+    let pr = stage.open(&alice, "topic").await.id;
+    let other = stage.open(&alice, "other").await.id;
+    let said = bob.comment(&other, "Mine.", None).await.unwrap().value;
+    let posing = CommentId {
+        pr: pr.clone(),
+        key: said.id.clone(),
+    };
+    let answered = bob.comment(&pr, "So.", Some(&posing)).await.map(drop);
+    let edited = bob.edit_comment(&posing, "Changed.").await.map(drop);
+    let deleted = bob.delete_comment(&posing).await.map(drop);
+    for refused in [answered, edited, deleted] {
+        let e = refused.unwrap_err();
+        assert_eq!(e.code(), "not_found", "{e}");
+        assert!(e.message().contains("is no comment on"), "{e}");
+    }
+    let first = || PageReq::first(9);
+    assert!(bob.comments(&pr, first()).await.unwrap().items.is_empty());
+    let there = bob.comments(&other, first()).await.unwrap().items;
+    assert_eq!((there.len(), there[0].body.as_str()), (1, "Mine."));
+    // Comments of 2025 name their pull request elsewhere.
+    let old =
+        json!({ "pull": pr.key.to_string(), "body": "Old", "createdAt": "2025-11-01T00:00:00Z" });
+    let pds = stage.world.pds();
+    let (key, _) = pds.add(&stage.bob.did, "sh.tangled.repo.pull.comment", old);
+    let old = |pr: &PrId| CommentId {
+        pr: pr.clone(),
+        key: key.clone(),
+    };
+    let e = bob.delete_comment(&old(&other)).await.unwrap_err();
+    assert_eq!(e.code(), "not_found", "{e}");
+    bob.delete_comment(&old(&pr)).await.unwrap();
+}
+
+#[tokio::test]
+async fn versions_are_read_as_rounds_and_preserved() {
     const PULL: &str = "sh.tangled.repo.pull";
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
@@ -77,9 +116,9 @@ async fn versions_are_read_as_rounds_and_stay_as_they_are() {
     assert_eq!(pds.record(&made.node_id).unwrap().1, record);
 }
 
-/// Of two commits that change one line, one diff has less than both together.
+/// For two commits that change a line, a single diff is shorter than both together.
 #[tokio::test]
-async fn a_round_on_top_of_another_pull_request_is_one_diff() {
+async fn stacked_round_is_a_single_diff() {
     let stage = Stage::new();
     let (repo, git) = (stage.handle(&stage.alice), &stage.repo.git);
     let forge = stage.tangled(&stage.alice);
@@ -121,7 +160,7 @@ async fn a_round_on_top_of_another_pull_request_is_one_diff() {
     let why = "has other commits than this round";
     assert!(sum == summed && told.contains(why), "{sum:?} {told}");
 
-    // The knot makes other commits of what it merges, and the next round is on top of those.
+    // The knot's merge makes other commits, and the next round builds on those.
     repo.merge(&lower, &MergeReq::default()).await.unwrap();
     build_on("main", ["3\n", "4\n"]);
     forge.resubmit(&upper, &Resubmit::default()).await.unwrap();

@@ -47,7 +47,7 @@ async fn write(tangled: &Tangled, stage: &Stage, branch: &str) {
 }
 
 #[tokio::test]
-async fn one_login_serves_many_processes() {
+async fn login_is_shared_by_processes() {
     let stage = Stage::new();
     let dir = tempfile::tempdir().unwrap();
     for branch in ["a", "b"] {
@@ -58,7 +58,7 @@ async fn one_login_serves_many_processes() {
 }
 
 #[tokio::test]
-async fn an_expired_token_is_renewed_once_for_all_who_wait() {
+async fn expired_token_is_renewed_once_for_waiters() {
     let stage = Stage::new();
     let dir = tempfile::tempdir().unwrap();
     let tangled = process(&stage, &dir);
@@ -80,7 +80,7 @@ async fn an_expired_token_is_renewed_once_for_all_who_wait() {
 }
 
 #[tokio::test]
-async fn a_revoked_session_logs_in_again_and_a_wrong_password_says_so() {
+async fn revoked_session_logs_in_again() {
     let stage = Stage::new();
     let dir = tempfile::tempdir().unwrap();
     let tangled = process(&stage, &dir);
@@ -105,7 +105,7 @@ async fn a_revoked_session_logs_in_again_and_a_wrong_password_says_so() {
 }
 
 #[tokio::test]
-async fn a_stored_session_lets_in_no_other_password() {
+async fn stored_session_rejects_wrong_password() {
     let stage = Stage::new();
     let dir = tempfile::tempdir().unwrap();
     write(&process(&stage, &dir), &stage, "a").await;
@@ -115,7 +115,7 @@ async fn a_stored_session_lets_in_no_other_password() {
     assert_eq!(e.unwrap_err().code(), "unauthenticated");
     let host = stage.world.pds().host();
     assert_eq!(host.count_of(CREATE), 2);
-    // The right one goes on with its own, by whichever name it is used.
+    // The correct password keeps its own session, by handle or DID.
     let by_did = stage.tangled_as(stored(&stage, &dir), &stage.alice.did, PASSWORD);
     write(&by_did, &stage, "c").await;
     assert_eq!(host.count_of(CREATE), 2);
@@ -123,7 +123,7 @@ async fn a_stored_session_lets_in_no_other_password() {
 
 /// A refused token has changed nothing, whatever the call and the status.
 #[tokio::test]
-async fn a_token_that_is_refused_is_renewed_once_and_the_call_made_once_more() {
+async fn refused_token_is_renewed_and_call_retried_once() {
     for (status, word) in [
         (400, "ExpiredToken"),
         (401, "ExpiredToken"),
@@ -147,7 +147,7 @@ async fn a_token_that_is_refused_is_renewed_once_and_the_call_made_once_more() {
 }
 
 #[tokio::test]
-async fn a_server_that_takes_no_token_is_not_asked_for_ever() {
+async fn server_refusing_new_tokens_ends_retries() {
     let stage = Stage::new();
     let dir = tempfile::tempdir().unwrap();
     let forge = process(&stage, &dir);
@@ -166,7 +166,7 @@ async fn a_server_that_takes_no_token_is_not_asked_for_ever() {
 }
 
 #[tokio::test]
-async fn an_app_password_that_was_revoked_ends_its_session_and_says_what_to_do() {
+async fn revoked_app_password_ends_session_with_recovery() {
     let stage = Stage::new();
     let dir = tempfile::tempdir().unwrap();
     let pds = stage.world.pds();
@@ -193,7 +193,7 @@ async fn an_app_password_that_was_revoked_ends_its_session_and_says_what_to_do()
     assert_eq!(tokens.count(), 0, "what has ended is not kept");
 }
 
-/// The sessions of a home, as they are now, in another one.
+/// Copies the current sessions of a home to another.
 fn copied(from: &tempfile::TempDir) -> tempfile::TempDir {
     let to = tempfile::tempdir().unwrap();
     let (there, here) = (from.path().join("sessions"), to.path().join("sessions"));
@@ -207,7 +207,7 @@ fn copied(from: &tempfile::TempDir) -> tempfile::TempDir {
 
 /// Machines that share a home's copy share no lock.
 #[tokio::test]
-async fn a_session_that_another_machine_renewed_goes_on_or_is_opened_anew() {
+async fn session_renewed_elsewhere_continues_or_reopens() {
     let stage = Stage::new();
     let ours = tempfile::tempdir().unwrap();
     let on = |home: &tempfile::TempDir| process(&stage, home);
@@ -223,14 +223,14 @@ async fn a_session_that_another_machine_renewed_goes_on_or_is_opened_anew() {
     pds.set_clock(6 * 3600);
     write(&on(&late), &stage, "c").await;
     assert_eq!(calls(), [2, 3]);
-    // That ended nobody else's.
+    // The session of the other machine still works.
     write(&on(&ours), &stage, "d").await;
     assert_eq!(calls(), [2, 4]);
 }
 
 /// The server signs with a key that the identity does not name any more.
 #[tokio::test]
-async fn a_key_that_was_rotated_behind_the_servers_back_merges_nothing() {
+async fn rotated_signing_key_merges_nothing() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let before = stage.repo.git.refs();
@@ -244,7 +244,7 @@ async fn a_key_that_was_rotated_behind_the_servers_back_merges_nothing() {
 }
 
 #[tokio::test]
-async fn a_server_that_repeats_the_password_does_not_get_it_shown() {
+async fn echoed_password_is_masked() {
     let words = format!("{PASSWORD} is no password");
     let faults = [400, 401, 403, 500].map(|status| Fault::error(status, "InvalidRequest", &words));
     let no_json = Fault::answer(200, &[], words.as_str());
@@ -262,7 +262,7 @@ async fn a_server_that_repeats_the_password_does_not_get_it_shown() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_away_ends_no_session() {
+async fn unreachable_server_ends_no_session() {
     let stage = Stage::new();
     let dir = tempfile::tempdir().unwrap();
     let tangled = process(&stage, &dir);
@@ -285,7 +285,7 @@ async fn a_server_that_is_away_ends_no_session() {
 }
 
 #[tokio::test]
-async fn nobody_can_read_but_not_write() {
+async fn anonymous_reads_but_cannot_write() {
     let stage = Stage::new();
     let nobody = stage.tangled_with(stage.settings(), None);
     let info = nobody.repo(&stage.id()).await.unwrap();
@@ -297,7 +297,7 @@ async fn nobody_can_read_but_not_write() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_expired_token_is_renewed_once_for_all_processes() {
+async fn expired_token_is_renewed_once_across_processes() {
     let stage = Stage::new();
     let dir = tempfile::tempdir().unwrap();
     let process = || process(&stage, &dir);
@@ -341,7 +341,7 @@ async fn killed(stage: &Stage, at: u64, tangled: Tangled, branch: &str) -> bool 
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn new_tokens_are_saved_before_they_are_used() {
+async fn new_tokens_are_saved_before_use() {
     let mut renewed_first = 0;
     for at in 1.. {
         let stage = Stage::new();
@@ -365,7 +365,7 @@ async fn new_tokens_are_saved_before_they_are_used() {
 }
 
 #[tokio::test]
-async fn clocks_that_differ_by_ten_minutes_do_no_harm() {
+async fn clock_skew_of_ten_minutes_is_harmless() {
     for skew in [-600, 600] {
         let stage = Stage::new();
         stage.world.pds().set_clock(skew);
@@ -379,7 +379,7 @@ async fn clocks_that_differ_by_ten_minutes_do_no_harm() {
             (1, 0),
             "{skew}"
         );
-        // Expired by the server's clock, whatever ours says.
+        // The token is expired by the server's clock, though not by ours.
         stage.world.pds().set_clock(skew + 2 * 3600);
         write(&forge, &stage, "third").await;
         assert_eq!(
@@ -391,10 +391,10 @@ async fn clocks_that_differ_by_ten_minutes_do_no_harm() {
 }
 
 #[tokio::test]
-async fn whoever_acts_last_decides_also_with_a_clock_that_is_behind() {
+async fn last_action_wins_despite_slow_clock() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
-    // Bob's clock is ten minutes ahead of ours, and somebody's is years ahead.
+    // Bob's clock is ten minutes ahead of ours, and another is years ahead.
     let ahead = chrono::Utc::now() + chrono::TimeDelta::minutes(10);
     for (word, at, closes) in [
         ("open", ahead.to_rfc3339(), true),
@@ -429,7 +429,7 @@ async fn whoever_acts_last_decides_also_with_a_clock_that_is_behind() {
 
 /// Servers and knots agree on the time, and we are ten minutes off.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn knots_take_our_tokens_whatever_our_clock_says() {
+async fn knots_accept_tokens_despite_wrong_clock() {
     for skew in [-600, 600] {
         let stage = Stage::new();
         let (pds, knot) = (stage.world.pds(), stage.world.knot());
@@ -455,7 +455,7 @@ async fn knots_take_our_tokens_whatever_our_clock_says() {
             (host.count_of(CREATE), host.count_of(REFRESH))
         };
         assert_eq!(renewed(), (1, 0), "{skew}");
-        // Expired by the server's clock: a token for the knot is asked for with a new one.
+        // The session is expired by the server's clock: a new session gets the knot's token.
         set_clocks(skew + 2 * 3600);
         let closed = forge.close(&made.id, &Default::default()).await.unwrap();
         assert_eq!(closed.value.state, PrState::Closed, "{skew}");
@@ -463,10 +463,10 @@ async fn knots_take_our_tokens_whatever_our_clock_says() {
     }
 }
 
-/// Where the knot is the one that is off, it refuses the server's tokens: that is said, and nothing
-/// is merged.
+/// If the knot's clock is wrong, the knot refuses the server's tokens: the error says so, and
+/// nothing is merged.
 #[tokio::test]
-async fn a_knot_whose_clock_is_off_says_so() {
+async fn knot_with_wrong_clock_is_reported() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let before = stage.repo.git.refs();
@@ -512,7 +512,7 @@ fn dies(committed: bool) -> Fault {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_restarts_in_the_middle_leaves_all_or_nothing() {
+async fn server_restart_during_create_is_all_or_nothing() {
     for method in [CREATE, "com.atproto.repo.listRecords", UPLOAD, APPLY] {
         for committed in [false, true] {
             let stage = Stage::new();
@@ -542,7 +542,7 @@ async fn a_server_that_restarts_in_the_middle_leaves_all_or_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn on_tangled_1_0_a_restart_in_the_middle_leaves_one_ticket_with_one_round() {
+async fn tangled_1_0_restart_leaves_one_ticket_and_round() {
     for (of_the_knot, method) in [
         (false, "com.atproto.server.getServiceAuth"),
         (true, "com.atproto.repo.getRecord"),

@@ -27,7 +27,7 @@ fn first() -> PageReq {
 }
 
 #[tokio::test]
-async fn index_answer_of_another_form_is_an_error_that_names_the_field() {
+async fn malformed_index_answer_error_names_the_field() {
     let row = |more: Value| {
         let mut row = json!({
             "uri": "at://did:plc:x/sh.tangled.repo.pull/3mkuuamwfj322", "cid": "c", "value": {},
@@ -84,7 +84,7 @@ async fn index_answer_of_another_form_is_an_error_that_names_the_field() {
 }
 
 #[tokio::test]
-async fn account_answer_of_another_form_is_an_error_that_names_the_field() {
+async fn malformed_account_answer_error_names_the_field() {
     let stage = Stage::new();
     let (_, id) = stage.repo_1_0();
     let forge = stage.tangled(&stage.bob);
@@ -102,7 +102,7 @@ async fn account_answer_of_another_form_is_an_error_that_names_the_field() {
 }
 
 #[tokio::test]
-async fn branch_question_that_nobody_knows_is_no_missing_branch() {
+async fn unknown_branch_method_is_no_missing_branch() {
     let stage = Stage::new();
     let forge = stage.tangled(&stage.bob);
     let knot = stage.world.knot().host();
@@ -119,7 +119,7 @@ async fn branch_question_that_nobody_knows_is_no_missing_branch() {
 }
 
 #[tokio::test]
-async fn record_question_that_nobody_knows_is_no_missing_record() {
+async fn unknown_record_method_is_no_missing_record() {
     let stage = Stage::new();
     let owner = stage.handle(&stage.alice);
     let (lower, upper) = (
@@ -145,7 +145,7 @@ async fn record_question_that_nobody_knows_is_no_missing_record() {
         answers(odd);
         let e = forge.view(&lower.id, PrFields::NONE).await.unwrap_err();
         assert!(!e.message().contains("there is no pull request"), "{e:?}");
-        // Whether there is one below it is not known.
+        // The parent of the stack is unknown then.
         let e = forge.merge(&upper.id, &MergeReq::default()).await;
         let e = e.unwrap_err();
         assert!(e.message().contains("getRecord"), "{e:?}");
@@ -161,7 +161,7 @@ async fn record_question_that_nobody_knows_is_no_missing_record() {
 
 /// Before all accounts are asked in its place.
 #[tokio::test]
-async fn index_failure_that_passes_is_looked_at_once_more() {
+async fn transient_index_failure_is_retried_once() {
     for passing in [
         Fault::gateway(500),
         Fault::gateway(503),
@@ -184,7 +184,7 @@ async fn index_failure_that_passes_is_looked_at_once_more() {
             .fault(passing.clone().on("sh.tangled.feed.listComments"));
         let view = forge.view(&made.id, PrFields::NONE).await.unwrap();
         assert!(view.warnings.is_empty(), "{passing:?}: {:?}", view.warnings);
-        // One that goes on is not looked at again and again.
+        // A lasting failure is retried only once.
         index.host().reset_record();
         index.host().fault(passing.on(LIST_PULLS).always());
         let query = PullQuery::default();
@@ -196,7 +196,7 @@ async fn index_failure_that_passes_is_looked_at_once_more() {
 
 /// Anybody can write such a record into their own account.
 #[tokio::test]
-async fn collaborator_by_a_record_of_a_stranger_does_not_count() {
+async fn collaborator_record_of_stranger_does_not_count() {
     let row = |did: &str, more: Value| {
         let mut row = json!({ "subject": did, "createdAt": "2026-11-01T00:00:00Z" });
         for (name, value) in more.as_object().unwrap() {
@@ -244,7 +244,7 @@ async fn collaborator_by_a_record_of_a_stranger_does_not_count() {
         let view = forge.view(&made.id, PrFields::NONE).await.unwrap();
         assert_eq!(view.state == PrState::Closed, counts, "{body}");
     }
-    // One that names nobody is of another form: the owner's records are read.
+    // A row without an account is malformed, so the owner's records are read.
     index.clear_faults();
     let body = json!({ "items": [{ "addedBy": alice }] });
     index.fault(answer(body).on(COLLABORATORS).always());
@@ -259,7 +259,7 @@ async fn collaborator_by_a_record_of_a_stranger_does_not_count() {
 }
 
 #[tokio::test]
-async fn branch_of_a_repository_that_is_not_confirmed_is_kept() {
+async fn branch_of_unconfirmed_repository_is_kept() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let forge = stage.tangled(&stage.alice);
@@ -271,7 +271,7 @@ async fn branch_of_a_repository_that_is_not_confirmed_is_kept() {
         delete_branch: true,
         ..CloseReq::default()
     };
-    // It is closed already, so that the branch alone is written.
+    // The pull request is closed already, so only the branch is written.
     let closed = stage.tangled(&stage.alice).close(&made.id, &req).await;
     let told = closed.unwrap().warnings;
     let refused = |w: &forge_core::Warning| w.message.contains("this was not written");
@@ -283,9 +283,9 @@ async fn branch_of_a_repository_that_is_not_confirmed_is_kept() {
     assert!(stage.repo.git.oid("topic").is_none());
 }
 
-/// It tells its version, and knows no collaborators.
+/// The knot tells its version, and knows no collaborators.
 #[tokio::test]
-async fn knot_that_does_not_know_collaborators_is_doubted_unless_it_proves_its_age() {
+async fn knot_without_collaborators_needs_proof_of_age() {
     for (capabilities, is_doubted) in [
         (vec!["knot-acl", "repo-did-input"], true),
         (vec!["repo-did-input"], false),
@@ -308,9 +308,9 @@ async fn knot_that_does_not_know_collaborators_is_doubted_unless_it_proves_its_a
     }
 }
 
-/// It tells its version, and takes no DIDs of repositories.
+/// The knot tells its version, and accepts no repository DIDs.
 #[tokio::test]
-async fn knot_that_proves_its_age_is_not_asked_whose_a_repository_is() {
+async fn proven_old_knot_is_not_asked_for_owner() {
     let question = "sh.tangled.repo.describeRepo";
     let version = "sh.tangled.knot.version";
     for (capabilities, answers, is_believed) in [

@@ -96,7 +96,7 @@ impl Stage {
         label
     }
 
-    /// Where a client finds the world.
+    /// Settings by which a client finds the world.
     pub fn settings(&self) -> Settings {
         let at = |url: String| Origin::configured(&url).unwrap();
         let index = self.world.index();
@@ -118,7 +118,7 @@ impl Stage {
         self.tangled_with(self.settings(), Some(account))
     }
 
-    /// A client with other settings, or of nobody.
+    /// A client with other settings, or without an account.
     pub fn tangled_with(&self, settings: Settings, account: Option<&Account>) -> Tangled {
         match account {
             Some(account) => self.tangled_as(settings, &account.handle, PASSWORD),

@@ -1,4 +1,4 @@
-//! Tangled 1.0: what a write says is what is there, field by field.
+//! Tangled 1.0: the result of a write equals the stored record, field by field.
 
 use forge_core::{
     Issues, PullRequests, Reviews,
@@ -34,7 +34,7 @@ fn labelled(add: &[&str], remove: &[&str]) -> EditPull {
 }
 
 #[tokio::test]
-async fn an_edit_keeps_what_it_does_not_know() {
+async fn ticket_edit_keeps_unknown_fields() {
     let stage = Stage::new();
     let (repo, id) = labelled_ground(&stage, &["bug", "docs"]);
     let forge = stage.tangled(&stage.alice);
@@ -65,7 +65,7 @@ async fn an_edit_keeps_what_it_does_not_know() {
 }
 
 #[tokio::test]
-async fn edits_of_two_at_once_are_both_there() {
+async fn concurrent_edits_by_two_accounts_are_kept() {
     let stage = Stage::new();
     let (repo, id) = labelled_ground(&stage, &["bug", "docs"]);
     let forge = stage.tangled(&stage.alice);
@@ -88,7 +88,7 @@ async fn edits_of_two_at_once_are_both_there() {
 }
 
 #[tokio::test]
-async fn a_merge_in_between_is_not_overruled() {
+async fn intermediate_merge_is_not_overwritten() {
     let stage = Stage::new();
     let (repo, id) = labelled_ground(&stage, &["bug", "docs"]);
     let knot = stage.world.knot();
@@ -115,7 +115,7 @@ async fn a_merge_in_between_is_not_overruled() {
 }
 
 #[tokio::test]
-async fn a_lost_answer_to_an_edit_is_decided_by_what_is_there() {
+async fn lost_edit_answer_is_decided_by_current_record() {
     let stage = Stage::new();
     let (repo, id) = labelled_ground(&stage, &["bug", "docs"]);
     let forge = stage.tangled(&stage.alice);
@@ -143,7 +143,7 @@ async fn a_lost_answer_to_an_edit_is_decided_by_what_is_there() {
 }
 
 #[tokio::test]
-async fn a_field_that_did_not_survive_is_named() {
+async fn dropped_ticket_field_is_named() {
     for field in ["body", "tangledLabels", "state", "title.text"] {
         let options = KnotOptions {
             loses: vec![field.to_owned()],
@@ -189,7 +189,7 @@ async fn a_field_that_did_not_survive_is_named() {
 }
 
 #[tokio::test]
-async fn an_answer_names_the_current_version_of_what_it_answers() {
+async fn reply_names_current_version_of_parent() {
     let stage = Stage::new();
     let (repo, id) = labelled_ground(&stage, &["bug", "docs"]);
     let forge = stage.tangled(&stage.alice);
@@ -222,7 +222,7 @@ async fn an_answer_names_the_current_version_of_what_it_answers() {
 }
 
 #[tokio::test]
-async fn a_comment_on_a_version_that_was_replaced_is_tried_on_the_new_one() {
+async fn comment_on_replaced_version_retries_on_current() {
     let stage = Stage::new();
     let (repo, id) = labelled_ground(&stage, &["bug", "docs"]);
     let forge = stage.tangled(&stage.alice);

@@ -20,7 +20,7 @@ fn from(owner: &str, branch: &str) -> CreatePull {
 }
 
 #[tokio::test]
-async fn a_branch_of_a_fork_is_opened_and_resubmitted() {
+async fn fork_branch_is_opened_and_resubmitted() {
     let stage = Stage::new();
     let (repo, id) = stage.repo_1_0();
     let carol = stage.world.pds().account("carol.test", PASSWORD);
@@ -48,7 +48,7 @@ async fn a_branch_of_a_fork_is_opened_and_resubmitted() {
     let twin = forge.create(&id, &from("carol.test", "topic")).await;
     assert_eq!(twin.unwrap_err().code(), "already_exists");
 
-    // The upstream goes on, and the fork has none of it: nobody says where they part.
+    // The upstream has new commits that the fork lacks, so their merge base is unknown.
     repo.git
         .commit("main", "Upstream", &[("upstream", Some("x\n"))]);
     let head = fork.git.commit("topic", "Add b", &[("b", Some("1\n"))]);
@@ -72,7 +72,7 @@ async fn a_branch_of_a_fork_is_opened_and_resubmitted() {
     assert_eq!(round.value.head_oid, Some(head));
     assert_eq!(round.value.rounds, Some(2));
 
-    // Of the same name in the repository itself, it is another branch.
+    // A branch of the same name in the repository itself is another branch.
     repo.git.commit("topic", "Add c", &[("c", Some("1\n"))]);
     let own = stage.tangled(&stage.alice);
     assert!(
@@ -89,7 +89,7 @@ async fn a_branch_of_a_fork_is_opened_and_resubmitted() {
 }
 
 #[tokio::test]
-async fn branches_are_asked_of_git_and_nothing_of_2026_is_asked_of_the_knot() {
+async fn branches_come_from_git_without_2026_methods() {
     let stage = Stage::new();
     let (repo, id) = stage.repo_1_0();
     repo.git.commit("topic", "Add a", &[("a", Some("1\n"))]);
@@ -108,7 +108,7 @@ async fn branches_are_asked_of_git_and_nothing_of_2026_is_asked_of_the_knot() {
     let view = forge.view(&pr, PrFields::STATS).await.unwrap();
     assert_eq!(view.changed_files, Some(2));
     assert!(view.warnings.is_empty(), "{:?}", view.warnings);
-    // Two commits on one file are shown one after the other, and that is said.
+    // Two commits on a file are shown one after the other, with a warning.
     repo.git.commit("topic", "Change a", &[("a", Some("2\n"))]);
     forge.resubmit(&pr, &Resubmit::default()).await.unwrap();
     let diff = forge.diff(&pr, &DiffReq::default()).await.unwrap();
@@ -122,7 +122,7 @@ async fn branches_are_asked_of_git_and_nothing_of_2026_is_asked_of_the_knot() {
 }
 
 #[tokio::test]
-async fn git_follows_no_redirect_and_says_what_it_was_told() {
+async fn git_redirect_is_refused_and_quoted() {
     let stage = Stage::new();
     let (repo, id) = stage.repo_1_0();
     repo.git.commit("topic", "Add a", &[("a", Some("1\n"))]);

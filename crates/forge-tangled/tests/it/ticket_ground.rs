@@ -19,7 +19,7 @@ pub fn ground(stage: &Stage) -> (Repository, RepoId) {
     (repo, id)
 }
 
-/// With labels too: those of a ticket from elsewhere.
+/// The same with labels: those of an existing ticket.
 pub fn labelled_ground(stage: &Stage, labels: &[&str]) -> (Repository, RepoId) {
     let (repo, id) = ground(stage);
     let tokens: Vec<Value> = labels.iter().map(|key| json!({ "key": key })).collect();

@@ -34,7 +34,7 @@ fn labelled(name: &str) -> EditPull {
     }
 }
 
-/// What somebody has of the protocol before 1.0, and the declarations.
+/// An account's records of the protocol before 1.0, and its declarations.
 fn older(stage: &Stage, did: &str) -> Vec<(String, String, Value)> {
     let collections = [
         "org.tangled.repo.declaration",
@@ -59,7 +59,7 @@ fn older(stage: &Stage, did: &str) -> Vec<(String, String, Value)> {
 async fn no_write_touches_a_record_of_before() {
     let stage = Stage::new();
     let (repo, id) = labelled_ground(&stage, &["bug"]);
-    // It was one of 2026, whose record is still there.
+    // The repository was of 2026, and that record still exists.
     let before_it = json!({
         "name": "new", "knot": stage.world.knot().host().authority(), "repoDid": repo.did,
         "labels": [], "createdAt": "2026-05-01T00:00:00Z",
@@ -132,7 +132,7 @@ async fn no_write_touches_a_record_of_before() {
 }
 
 #[tokio::test]
-async fn a_comment_that_cannot_be_changed_is_not_said_to_be_missing() {
+async fn immutable_comment_is_not_reported_missing() {
     let stage = Stage::new();
     let (repo, id) = labelled_ground(&stage, &[]);
     let forge = stage.tangled(&stage.alice);
@@ -148,7 +148,7 @@ async fn a_comment_that_cannot_be_changed_is_not_said_to_be_missing() {
     assert_eq!(there[0].2["body"]["text"], "First.");
 }
 
-/// Another program may write what this one has never heard of.
+/// Other programs may write fields that this version does not know.
 #[tokio::test]
 async fn fields_from_the_future_survive_every_change() {
     let stage = Stage::new();
@@ -211,7 +211,7 @@ async fn fields_from_the_future_survive_every_change() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_eight_who_label_one_ticket_at_once_none_is_lost() {
+async fn eight_concurrent_ticket_labels_are_kept() {
     let stage = Stage::new();
     let names: Vec<String> = (0..8).map(|n| format!("label{n}")).collect();
     let keys: Vec<&str> = names.iter().map(String::as_str).collect();

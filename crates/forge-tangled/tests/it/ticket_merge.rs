@@ -81,14 +81,14 @@ impl Ground {
     }
 }
 
-/// Whether the word for the state is told to be a guess.
+/// True if a warning calls the spelling of the state a guess.
 fn is_guessed(warnings: &[Warning]) -> bool {
     let told = "'merged', which is a guess";
     warnings.iter().any(|w| w.message.contains(told))
 }
 
 #[tokio::test]
-async fn a_round_goes_on_top_of_what_the_branch_has_now() {
+async fn round_is_rebased_onto_current_base() {
     let ground = Ground::new().await;
     ground
         .repo
@@ -127,7 +127,7 @@ async fn a_round_goes_on_top_of_what_the_branch_has_now() {
 }
 
 #[tokio::test]
-async fn a_branch_that_is_to_go_with_it_is_refused_before_anything_is_pushed() {
+async fn delete_branch_is_refused_before_push() {
     let ground = Ground::new().await;
     let before = ground.subjects();
     let req = MergeReq {
@@ -145,7 +145,7 @@ async fn a_branch_that_is_to_go_with_it_is_refused_before_anything_is_pushed() {
 }
 
 #[tokio::test]
-async fn commits_that_stand_where_they_belong_stay_what_they_are() {
+async fn fast_forward_keeps_commit_ids() {
     let ground = Ground::new().await;
     let spelled = json!({
         "title": {"text": "Old"}, "state": "merge-completed", "targetBranch": "main",
@@ -153,7 +153,7 @@ async fn commits_that_stand_where_they_belong_stay_what_they_are() {
     });
     let knot = ground.stage.world.knot();
     knot.put_record(&ground.repo.did, TICKET, "3mkuuamwfj322", spelled);
-    // One without a state is open.
+    // A ticket without a state is open.
     let key = ground.pr.key.to_string();
     let records = knot.records(&ground.repo.did, TICKET);
     let ours = records.into_iter().find(|(uri, ..)| *uri == key);
@@ -173,7 +173,7 @@ async fn commits_that_stand_where_they_belong_stay_what_they_are() {
 }
 
 #[tokio::test]
-async fn what_stops_a_merge_changes_nothing() {
+async fn refused_merge_changes_nothing() {
     let ground = Ground::new().await;
     let before = ground.repo.git.refs();
     let without = ground.forge.merge(&ground.pr, &MergeReq::default()).await;
@@ -247,7 +247,7 @@ async fn what_stops_a_merge_changes_nothing() {
 
 /// The newest round counts, not what its branch has come to since.
 #[tokio::test]
-async fn a_message_for_commits_that_have_their_own_is_refused() {
+async fn merge_message_for_commits_is_refused() {
     let ground = Ground::new().await;
     let before = ground.repo.git.refs();
     let req = MergeReq {
@@ -261,7 +261,7 @@ async fn a_message_for_commits_that_have_their_own_is_refused() {
 }
 
 #[tokio::test]
-async fn what_was_pushed_after_the_round_is_not_merged() {
+async fn commits_pushed_after_round_are_not_merged() {
     let ground = Ground::new().await;
     ground
         .repo
@@ -277,7 +277,7 @@ async fn what_was_pushed_after_the_round_is_not_merged() {
 }
 
 #[tokio::test]
-async fn commits_below_the_base_of_the_round_are_not_merged() {
+async fn commits_below_round_base_are_not_merged() {
     let ground = Ground::new().await;
     let knot = ground.stage.world.knot();
     let (uri, _, mut patch) = knot.records(&ground.repo.did, PATCH).remove(0);
@@ -295,7 +295,7 @@ async fn commits_below_the_base_of_the_round_are_not_merged() {
 }
 
 #[tokio::test]
-async fn a_merge_that_could_not_be_recorded_is_recorded_by_the_next_one() {
+async fn unrecorded_merge_is_recorded_by_next_merge() {
     let ground = Ground::new().await;
     let knot = ground.stage.world.knot();
     knot.host().fault(
@@ -328,12 +328,12 @@ async fn a_merge_that_could_not_be_recorded_is_recorded_by_the_next_one() {
 }
 
 #[tokio::test]
-async fn a_branch_that_cannot_be_read_after_the_push_is_not_said_to_have_moved() {
+async fn unreadable_branch_after_push_stays_undecided() {
     let ground = Ground::new().await;
     let path = ground.repo.path().to_string_lossy().into_owned();
     let clone = GitDir::at(ground.dir.path());
     clone.run(["fetch", "--quiet", "knot"]).ok();
-    // It can be pushed to, and not read.
+    // The clone can push to the knot, but not fetch.
     for args in [
         &["remote", "set-url", "--push", "knot", &path][..],
         &["remote", "set-url", "knot", "/nowhere"],
@@ -361,7 +361,7 @@ async fn a_branch_that_cannot_be_read_after_the_push_is_not_said_to_have_moved()
 
 /// The changes are known by what they are, also where they could not be made once more.
 #[tokio::test]
-async fn what_landed_on_a_branch_that_had_moved_is_recorded_by_the_next_one() {
+async fn merge_onto_moved_branch_is_recorded_later() {
     let ground = Ground::new().await;
     let git = &ground.repo.git;
     git.commit("topic", "Change a", &[("a", Some("2\n"))]);
@@ -382,9 +382,9 @@ async fn what_landed_on_a_branch_that_had_moved_is_recorded_by_the_next_one() {
     assert_eq!((ground.state().as_str(), git.oid("main")), ("merged", tip));
 }
 
-/// A ticket that says so is no merge: what the branch shows is told with it.
+/// A ticket's "merged" state proves no merge: the branch is checked too.
 #[tokio::test]
-async fn what_its_ticket_calls_merged_is_looked_for_in_the_clone() {
+async fn merged_ticket_state_is_verified_in_clone() {
     let ground = Ground::new().await;
     let knot = ground.stage.world.knot();
     let (uri, _, mut value) = knot.records(&ground.repo.did, TICKET)[0].clone();
@@ -403,9 +403,9 @@ async fn what_its_ticket_calls_merged_is_looked_for_in_the_clone() {
     assert!(!ground.subjects().contains("Add a"));
 }
 
-/// A change that was taken back is not there, whatever the history says.
+/// A reverted change is not on the branch, even though the history has it.
 #[tokio::test]
-async fn what_was_reverted_has_not_landed() {
+async fn reverted_change_is_not_merged() {
     let ground = Ground::new().await;
     let git = &ground.repo.git;
     let base = git.oid("main").unwrap();
@@ -434,7 +434,7 @@ fn merge_main(git: &GitDir, own: &[(&str, &str)]) {
 }
 
 #[tokio::test]
-async fn a_round_whose_merge_commit_changes_files_is_not_merged_without_them() {
+async fn round_with_evil_merge_commit_is_refused() {
     for (has_commits, own, merged) in [
         (true, &[("own", "1\n")][..], Err("precondition_failed")),
         // A rebase would leave nothing of it.
@@ -469,7 +469,7 @@ async fn a_round_whose_merge_commit_changes_files_is_not_merged_without_them() {
         let done = done.map(|m| m.value.already_merged).map_err(|e| e.code());
         assert_eq!(done, merged, "commits: {has_commits}, own: {own:?}");
         if merged.is_ok() {
-            // What goes later is no merge commit's doing.
+            // A file deleted later does not make the merge commit doubtful.
             git.commit("main", "Drop d", &[("d", None)]);
             let again = forge.merge(&ground.pr, &ground.req()).await.unwrap();
             let doubts = |w: &Warning| w.message.contains("does not show its commits");
@@ -480,7 +480,7 @@ async fn a_round_whose_merge_commit_changes_files_is_not_merged_without_them() {
 
 /// A knot that sets the state by itself is not written to.
 #[tokio::test]
-async fn a_knot_that_notices_is_left_alone() {
+async fn knot_setting_merged_state_is_not_written_to() {
     let ground = Ground::new().await;
     let head = ground
         .repo

@@ -1,9 +1,9 @@
-//! What a knot holds about the tickets of a repository of Tangled 1.0.
+//! Ticket records that a knot holds for a repository of Tangled 1.0.
 
 use forge_testkit::tangled::{KnotDouble, Repository};
 use serde_json::Value;
 
-/// The records of one repository, read without a request.
+/// The records of a repository, read without a request.
 pub struct TicketRecords<'a> {
     knot: &'a KnotDouble,
     did: &'a str,
@@ -38,7 +38,7 @@ impl<'a> TicketRecords<'a> {
             .count()
     }
 
-    /// How often something was said about a ticket.
+    /// Number of comments on a ticket with this text.
     pub fn said(&self, uri: &str, text: &str) -> usize {
         self.all("feed.comment")
             .filter(|(_, value)| value["subject"]["uri"] == uri && value["body"]["text"] == text)

@@ -161,9 +161,9 @@ async fn pull_requests_rounds_comments_and_labels_are_read() {
     assert!(stage.tangled(&stage.bob).view(&pr, fields).await.is_ok());
 }
 
-/// Whose repository it is stands in its manifest, whose keys nobody has seen.
+/// The owner stands in the manifest, whose keys are not documented.
 #[tokio::test]
-async fn a_manifest_that_does_not_say_whose_it_is_is_told() {
+async fn manifest_without_owner_is_a_warning() {
     let stage = Stage::new();
     let repo = stage.world.repository_1_0(&stage.alice, "new");
     repo.git.commit("topic", "Add a", &[("a", Some("1\n"))]);
@@ -213,9 +213,9 @@ async fn a_manifest_that_does_not_say_whose_it_is_is_told() {
     }
 }
 
-/// What a knot calls a range of commits is its word for one repository alone.
+/// A knot's answer about a range of commits is valid for a single repository.
 #[tokio::test]
-async fn patch_of_another_repository_with_the_same_commits_is_not_shown() {
+async fn patch_of_other_repository_is_not_shown() {
     let stage = Stage::new();
     let (repo, id) = stage.repo_1_0();
     let other = stage.world.repository_1_0(&stage.alice, "other");
@@ -251,7 +251,7 @@ async fn patch_of_another_repository_with_the_same_commits_is_not_shown() {
     assert_eq!(files, ["lie", "a"]);
 }
 
-/// Nothing was written, and that it is an experiment is said all the same, behind why not.
+/// Unchanged results carry the experimental warning, after the reason.
 #[track_caller]
 fn is_experimental(unchanged: bool, warnings: &[Warning]) {
     let told = warnings.iter().skip(1);
@@ -259,15 +259,15 @@ fn is_experimental(unchanged: bool, warnings: &[Warning]) {
     assert!(unchanged && told.count() == 1, "{warnings:?}");
 }
 
-/// Whether a guess of this name is told.
+/// True if a warning calls this name a guess.
 fn guessed(warnings: &[Warning], name: &str) -> bool {
     let told = format!("'{name}', which is a guess");
     warnings.iter().any(|w| w.message.contains(&told))
 }
 
-/// What is written to a repository of 1.0, on knots that want either audience.
+/// Writes to a repository of 1.0, on knots that want either audience.
 #[tokio::test]
-async fn the_life_of_a_ticket() {
+async fn ticket_lifecycle() {
     for audience in [Audience::Host, Audience::Repository] {
         let options = KnotOptions {
             audience,
@@ -312,7 +312,7 @@ async fn the_life_of_a_ticket() {
             ..Resubmit::default()
         };
         for is_said in [false, true] {
-            // The second time the comment is there, too.
+            // The second time the comment exists, too.
             let same = forge.resubmit(&pr, &same).await.unwrap();
             is_experimental(same.already, &same.warnings);
             assert_eq!(same.unchanged, is_said, "{same:?}");
@@ -358,7 +358,7 @@ async fn the_life_of_a_ticket() {
 }
 
 #[tokio::test]
-async fn the_word_for_closed_is_learned_and_labels_are_those_in_use() {
+async fn closed_spelling_and_labels_follow_existing_tickets() {
     let stage = Stage::new();
     let (repo, id) = stage.repo_1_0();
     let old = json!({
@@ -441,7 +441,7 @@ async fn lost_answers_of_the_knot_neither_fail_nor_repeat() {
 }
 
 #[tokio::test]
-async fn a_ticket_whose_patch_is_refused_is_taken_back() {
+async fn ticket_with_refused_patch_is_deleted() {
     let stage = Stage::new();
     let (repo, id) = stage.repo_1_0();
     repo.git.commit("topic", "Add a", &[("a", Some("1\n"))]);
@@ -461,7 +461,7 @@ async fn a_ticket_whose_patch_is_refused_is_taken_back() {
 }
 
 #[tokio::test]
-async fn a_review_of_a_ticket_is_a_comment_without_a_verdict() {
+async fn ticket_review_is_a_comment_without_verdict() {
     let stage = Stage::new();
     let (repo, id) = stage.repo_1_0();
     let head = repo.git.commit("topic", "Add a", &[("a", Some("1\n"))]);
@@ -503,7 +503,7 @@ async fn a_review_of_a_ticket_is_a_comment_without_a_verdict() {
 }
 
 #[tokio::test]
-async fn whose_it_is_and_who_may_push_is_read_from_its_account() {
+async fn owner_and_collaborators_come_from_repository_account() {
     let stage = Stage::new();
     let (repo, id) = stage.repo_1_0();
     let knot = stage.world.knot();
@@ -515,7 +515,7 @@ async fn whose_it_is_and_who_may_push_is_read_from_its_account() {
     let info = stage.tangled(&stage.bob).repo(&id).await.unwrap();
     assert_eq!(info.permission, Permission::Write);
     assert!(info.warnings.is_empty(), "{:?}", info.warnings);
-    // Who is refused then hears that it may be for that.
+    // A later refusal then mentions the unread collaborators.
     let down = Fault::gateway(503).on("com.atproto.repo.listRecords");
     knot.host().fault(down.about(invited).always());
     let info = stage.tangled(&stage.bob).repo(&id).await.unwrap();

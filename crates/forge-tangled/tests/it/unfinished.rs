@@ -38,7 +38,7 @@ fn begun(stage: &Stage, repo: &Repository, who: &str, title: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_round_that_was_lost_is_submitted_by_the_same_command() {
+async fn lost_round_is_submitted_by_a_rerun() {
     let stage = Stage::new();
     let (repo, id) = ground(&stage);
     let knot = stage.world.knot();
@@ -67,7 +67,7 @@ async fn a_round_that_was_lost_is_submitted_by_the_same_command() {
 
 /// An older round of the same head is none of what was submitted.
 #[tokio::test]
-async fn a_round_that_is_dropped_is_not_read_back_from_an_older_one() {
+async fn dropped_round_is_not_mistaken_for_older_round() {
     let stage = Stage::new();
     let (repo, id) = ground(&stage);
     let forge = stage.tangled(&stage.alice);
@@ -90,7 +90,7 @@ async fn a_round_that_is_dropped_is_not_read_back_from_an_older_one() {
 }
 
 #[tokio::test]
-async fn only_the_viewers_own_of_the_same_title_is_finished() {
+async fn rerun_finishes_only_own_ticket_of_same_title() {
     for (who, title, finished) in [
         ("alice", "One", true),
         ("bob", "One", false),
@@ -113,9 +113,9 @@ async fn only_the_viewers_own_of_the_same_title_is_finished() {
     }
 }
 
-/// Whoever edited it last need not have opened it.
+/// The last editor need not be the author.
 #[tokio::test]
-async fn what_was_begun_earlier_is_neither_erased_nor_emptied() {
+async fn unfinished_ticket_is_neither_erased_nor_emptied() {
     let stage = Stage::new();
     let (repo, id) = ground(&stage);
     let knot = stage.world.knot();
@@ -138,7 +138,7 @@ async fn what_was_begun_earlier_is_neither_erased_nor_emptied() {
 }
 
 #[tokio::test]
-async fn a_ticket_without_a_round_gets_one_from_a_branch_that_is_named() {
+async fn ticket_without_round_takes_named_branch() {
     let stage = Stage::new();
     let (repo, id) = ground(&stage);
     let uri = begun(&stage, &repo, &stage.alice.did, "One");
@@ -149,7 +149,7 @@ async fn a_ticket_without_a_round_gets_one_from_a_branch_that_is_named() {
     assert_eq!(*action(&e), Action::again(&[(Param::Head, Arg::Choose)]));
     let named = Resubmit {
         head: Some("topic".into()),
-        // What the command line makes of the branch of the clone.
+        // Patch that the command line makes of the clone's branch.
         patch: Some(b"diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1 +1 @@\n-1\n+2\n".to_vec()),
         ..Resubmit::default()
     };
@@ -163,7 +163,7 @@ async fn a_ticket_without_a_round_gets_one_from_a_branch_that_is_named() {
     };
     let e = forge.resubmit(&pr, &only_a_patch).await.unwrap_err();
     assert_eq!(e.code(), "unsupported");
-    // The branch is then the one of the ticket.
+    // The branch is then the ticket's own.
     let head = repo.git.commit("topic", "Add b", &[("b", Some("1\n"))]);
     let round = forge.resubmit(&pr, &Resubmit::default()).await.unwrap();
     assert_eq!(round.value.head_oid, Some(head));
@@ -171,7 +171,7 @@ async fn a_ticket_without_a_round_gets_one_from_a_branch_that_is_named() {
 }
 
 #[tokio::test]
-async fn a_comment_that_failed_is_a_warning_and_is_said_by_the_same_command() {
+async fn failed_comment_is_a_warning_and_retried() {
     let stage = Stage::new();
     let (repo, id) = ground(&stage);
     let knot = stage.world.knot();
@@ -193,7 +193,7 @@ async fn a_comment_that_failed_is_a_warning_and_is_said_by_the_same_command() {
         assert_eq!((again.already, again.unchanged), (true, is_said));
         assert_eq!(count(&stage, &repo, COMMENT), 1);
     }
-    // Said again about a state that was set again.
+    // A new state change writes the comment again.
     forge.reopen(&pr, None).await.unwrap();
     forge.close(&pr, &close).await.unwrap();
     assert_eq!(count(&stage, &repo, COMMENT), 2);
@@ -203,14 +203,14 @@ async fn a_comment_that_failed_is_a_warning_and_is_said_by_the_same_command() {
     assert_eq!(records[0].2["state"], Value::from("closed"));
 }
 
-/// What does not answer behind a write: the write passes, then this does not.
+/// Fails a read after a write: the write passes, then `read` gets the fault.
 fn behind(write: &str, read: &str, answer: Fault) -> Fault {
     let passes = Fault::delayed(Duration::ZERO).on(write);
     passes.then(answer.on(read).always())
 }
 
 #[tokio::test]
-async fn a_round_that_cannot_be_read_again_is_not_taken_back() {
+async fn unreadable_round_is_not_withdrawn() {
     let stage = Stage::new();
     let (repo, id) = ground(&stage);
     let knot = stage.world.knot();
@@ -229,7 +229,7 @@ async fn a_round_that_cannot_be_read_again_is_not_taken_back() {
 }
 
 #[tokio::test]
-async fn a_state_that_cannot_be_read_again_is_not_said_to_have_failed() {
+async fn unreadable_state_is_not_reported_failed() {
     let stage = Stage::new();
     let (repo, id) = ground(&stage);
     let knot = stage.world.knot();
@@ -245,7 +245,7 @@ async fn a_state_that_cannot_be_read_again_is_not_said_to_have_failed() {
 }
 
 #[tokio::test]
-async fn a_comment_that_cannot_be_read_again_is_told_as_written() {
+async fn unreadable_comment_is_reported_written() {
     let stage = Stage::new();
     let (repo, id) = ground(&stage);
     let knot = stage.world.knot();

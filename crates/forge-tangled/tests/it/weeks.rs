@@ -1,4 +1,4 @@
-//! A process that runs for weeks: logins change, files are slow, and somebody's clock is wrong.
+//! A process that runs for weeks: logins change, files are slow, and clocks are wrong.
 
 use std::{
     process::Command,
@@ -88,7 +88,7 @@ async fn refused_login_is_read_anew_at_once() {
     let forge = stage.tangled_by(stage.settings(), logins);
     forge.comment(&made, "So?", None).await.unwrap();
 
-    // Where the same is read again, it is asked with once.
+    // An unchanged password is tried only once.
     let host = stage.world.pds().host();
     let create = "com.atproto.server.createSession";
     let before = host.count_of(create);
@@ -119,7 +119,7 @@ async fn tokens_of_one_account_are_not_sent_for_another() {
     assert_eq!(of_bob.len(), 1);
 }
 
-/// A file that does not answer at once holds nobody else up.
+/// A file that blocks delays no other call.
 #[cfg(unix)]
 #[tokio::test]
 async fn slow_session_file_holds_up_no_other_call() {
@@ -139,7 +139,7 @@ async fn slow_session_file_holds_up_no_other_call() {
         ..stage.settings()
     };
     let forge = stage.tangled_with(settings, Some(&stage.bob));
-    // Whoever reads it waits for this, each time.
+    // Every reader of the pipe waits for a writer, each time.
     std::thread::spawn(move || {
         for _ in 0..9 {
             std::thread::sleep(Duration::from_millis(500));
@@ -162,7 +162,7 @@ async fn slow_session_file_holds_up_no_other_call() {
 }
 
 #[tokio::test]
-async fn status_dated_at_the_end_of_time_is_told_and_does_not_count_for_good() {
+async fn status_dated_9999_is_a_warning_only() {
     const STATUS: &str = "sh.tangled.repo.pull.status";
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;

@@ -16,7 +16,7 @@ const APPLY: &str = "com.atproto.repo.applyWrites";
 const PULL: &str = "sh.tangled.repo.pull";
 
 #[tokio::test]
-async fn opening_is_one_blob_and_one_write_of_everything() {
+async fn create_takes_a_blob_and_a_single_write() {
     let stage = Stage::new();
     let repo = stage.handle(&stage.alice);
     let label = forge_core::model::NewLabel {
@@ -49,7 +49,7 @@ async fn opening_is_one_blob_and_one_write_of_everything() {
 }
 
 #[tokio::test]
-async fn a_patch_for_a_branch_that_is_not_there_is_refused() {
+async fn patch_for_missing_branch_is_refused() {
     let stage = Stage::new();
     let patch = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n";
     let repo = stage.handle(&stage.alice);
@@ -70,7 +70,7 @@ async fn a_patch_for_a_branch_that_is_not_there_is_refused() {
 }
 
 #[tokio::test]
-async fn a_lost_answer_neither_fails_nor_repeats() {
+async fn lost_write_answer_neither_fails_nor_repeats() {
     for fault in [Fault::reset().committed(), Fault::gateway(502).committed()] {
         let stage = Stage::new();
         stage.world.pds().host().fault(fault.on(APPLY));
@@ -83,7 +83,7 @@ async fn a_lost_answer_neither_fails_nor_repeats() {
 }
 
 #[tokio::test]
-async fn a_lost_request_is_sent_again() {
+async fn lost_request_is_sent_again() {
     for fault in [Fault::reset(), Fault::gateway(502)] {
         let stage = Stage::new();
         stage.world.pds().host().fault(fault.on(APPLY));
@@ -94,7 +94,7 @@ async fn a_lost_request_is_sent_again() {
 }
 
 #[tokio::test]
-async fn what_never_arrives_names_the_record_to_look_for() {
+async fn undelivered_write_names_the_record() {
     let stage = Stage::new();
     let fault = Fault::gateway(502).on(APPLY).always();
     stage.world.pds().host().fault(fault);
@@ -110,7 +110,7 @@ async fn what_never_arrives_names_the_record_to_look_for() {
 }
 
 #[tokio::test]
-async fn a_label_that_was_defined_and_is_not_used_is_not_defined_twice() {
+async fn defined_unused_label_is_not_defined_twice() {
     const DEFINITION: &str = "sh.tangled.label.definition";
     let stage = Stage::new();
     let other = stage.id_of(&stage.world.repository(&stage.alice, "other"));
@@ -136,10 +136,10 @@ async fn a_label_that_was_defined_and_is_not_used_is_not_defined_twice() {
     let defined = forge.define_label(stage.repo_id(), &label("bug")).await;
     assert!(e.message().contains(&defined.unwrap().value.id));
     assert_eq!(count("bug"), 1);
-    // One that a repository uses is that repository's.
+    // A definition in use by a repository belongs to that repository.
     forge.define_label(&other, &label("bug")).await.unwrap();
     assert_eq!(count("bug"), 2);
-    // An old one that nothing uses may be in use elsewhere.
+    // An old unused definition may be in use elsewhere.
     let docs = forge.define_label(&other, &label("docs")).await.unwrap();
     let (_, mut record) = pds.record(&docs.value.id).unwrap();
     record["createdAt"] = json!("2026-06-01T00:00:00Z");
@@ -148,7 +148,7 @@ async fn a_label_that_was_defined_and_is_not_used_is_not_defined_twice() {
     forge.delete_label(&other, "docs").await.unwrap();
     forge.define_label(&other, &label("docs")).await.unwrap();
     assert_eq!(count("docs"), 2);
-    // One that is listed by somebody else meanwhile is listed once.
+    // A label that another process lists meanwhile is listed once.
     let conflict = Fault::error(400, "InvalidSwap", "no").committed();
     let conflict = conflict.on("com.atproto.repo.putRecord");
     pds.host().fault(conflict);
@@ -161,7 +161,7 @@ async fn a_label_that_was_defined_and_is_not_used_is_not_defined_twice() {
 }
 
 #[tokio::test]
-async fn a_label_is_deleted_by_what_is_there_now_and_one_that_was_not_read_may_be_it() {
+async fn label_delete_uses_current_record_and_reports_unread() {
     let stage = Stage::new();
     let (forge, other) = (stage.tangled(&stage.alice), stage.handle(&stage.alice));
     let label = |name: &str| NewLabel {
@@ -170,7 +170,7 @@ async fn a_label_is_deleted_by_what_is_there_now_and_one_that_was_not_read_may_b
     };
     let e = forge.delete_label(stage.repo_id(), "bug").await;
     assert_eq!(e.unwrap_err().code(), "not_found");
-    // Another process defines it meanwhile.
+    // A second process defines the label meanwhile.
     other.define_label(&label("bug")).await.unwrap();
     forge.delete_label(stage.repo_id(), "bug").await.unwrap();
     let docs = other.define_label(&label("docs")).await.unwrap().value.id;
@@ -190,7 +190,7 @@ async fn a_label_is_deleted_by_what_is_there_now_and_one_that_was_not_read_may_b
 }
 
 #[tokio::test]
-async fn labels_in_a_form_that_nobody_knows_are_not_overwritten() {
+async fn labels_in_unknown_form_are_not_overwritten() {
     let stage = Stage::new();
     let pds = stage.world.pds();
     let uri = format!("at://{}/sh.tangled.repo/widget", stage.alice.did);
@@ -213,7 +213,7 @@ async fn labels_in_a_form_that_nobody_knows_are_not_overwritten() {
 }
 
 #[tokio::test]
-async fn the_value_of_a_label_for_accounts_is_written_as_a_did() {
+async fn account_label_value_is_written_as_did() {
     const OP: &str = "sh.tangled.label.op";
     let stage = Stage::new();
     let reviewer = stage.use_label(&json!({
@@ -245,7 +245,7 @@ async fn the_value_of_a_label_for_accounts_is_written_as_a_did() {
     let value = |did: &str| json!([{"key": reviewer, "value": did}]);
     let edit = labelled(&bob.handle, &[]);
     let edited = repo.edit(&made.id, &edit).await.unwrap().value;
-    // What is shown can be typed.
+    // The displayed value can be typed.
     let shown = format!("reviewer:{}", bob.did);
     assert_eq!(edited.labels[0].name, shown);
     let edit = labelled("@me", &[shown]);
@@ -258,9 +258,9 @@ async fn the_value_of_a_label_for_accounts_is_written_as_a_did() {
     assert_eq!(ops[1]["delete"], value(&bob.did));
 }
 
-/// By the clock of whoever added the label it is 2036, and ours is behind that.
+/// The label was added by a clock in 2036, so ours is earlier.
 #[tokio::test]
-async fn a_label_is_taken_off_by_a_client_whose_clock_is_behind() {
+async fn label_is_removed_despite_slow_clock() {
     const OP: &str = "sh.tangled.label.op";
     let stage = Stage::new();
     let (repo, pds) = (stage.handle(&stage.alice), stage.world.pds());
@@ -294,7 +294,7 @@ async fn a_label_is_taken_off_by_a_client_whose_clock_is_behind() {
 }
 
 #[tokio::test]
-async fn an_edit_of_which_a_part_failed_says_which_part() {
+async fn partial_edit_names_the_failed_part() {
     let stage = Stage::new();
     let repo = stage.handle(&stage.alice);
     let bug = NewLabel {
@@ -355,7 +355,7 @@ async fn an_edit_of_which_a_part_failed_says_which_part() {
 }
 
 #[tokio::test]
-async fn a_state_that_failed_behind_its_comment_says_that_the_comment_is_there() {
+async fn failed_state_change_reports_written_comment() {
     const STATUS: &str = "sh.tangled.repo.pull.status";
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
@@ -390,7 +390,7 @@ async fn a_state_that_failed_behind_its_comment_says_that_the_comment_is_there()
         .pds()
         .records(&stage.alice.did, "sh.tangled.feed.comment");
     assert_eq!(comments.len(), 2, "each was said once");
-    // Also where our clock is behind that of whoever set the state last.
+    // Also when our clock is earlier than the last state.
     let closed = json!({
         "pull": made.node_id, "status": format!("{STATUS}.closed"),
         "createdAt": "2036-01-01T00:00:00Z",
@@ -411,7 +411,7 @@ async fn a_state_that_failed_behind_its_comment_says_that_the_comment_is_there()
 }
 
 #[tokio::test]
-async fn an_edit_keeps_fields_that_nobody_knows() {
+async fn edit_keeps_unknown_fields() {
     let stage = Stage::new();
     let repo = stage.handle(&stage.alice);
     let made = stage.open(&repo, "topic").await;
@@ -435,7 +435,7 @@ async fn an_edit_keeps_fields_that_nobody_knows() {
 }
 
 #[tokio::test]
-async fn another_round_is_added_and_the_old_one_stays() {
+async fn new_round_is_added_after_old_round() {
     let stage = Stage::new();
     let repo = stage.handle(&stage.alice);
     let made = stage.open(&repo, "topic").await;
@@ -468,7 +468,7 @@ async fn another_round_is_added_and_the_old_one_stays() {
 }
 
 #[tokio::test]
-async fn a_patch_needs_no_branch() {
+async fn patch_needs_no_branch() {
     let stage = Stage::new();
     stage
         .repo
@@ -524,14 +524,14 @@ async fn edits_are_a_round_of_the_accounts_own() {
     assert!(round.contains(&date), "{date}: {round}");
     let again = forge.create(&stage.id(), &req).await.unwrap_err();
     assert_eq!(again.code(), "already_exists");
-    // Its author's name, and bytes that no mail carries as they are, come through a merge.
+    // The author's name, and bytes that no mail carries unchanged, survive a merge.
     stage.repo.git.commit_bytes(
         "main",
         &forge_testkit::Identity::ADA,
         "Odd",
         &[("odd", Some(b"a\r\n\xff\n"))],
     );
-    // Also where the branch has moved, and they are other bytes.
+    // The same if the branch has moved, with other bytes.
     let again = forge.create(&stage.id(), &req).await.unwrap_err();
     assert_eq!(again.code(), "already_exists");
     let odd = CreatePull {
@@ -561,7 +561,7 @@ async fn edits_are_a_round_of_the_accounts_own() {
 }
 
 #[tokio::test]
-async fn a_ticket_takes_no_edits() {
+async fn ticket_with_file_edits_is_refused() {
     let stage = Stage::new();
     let (repo, id) = stage.repo_1_0();
     let before = repo.git.refs();

@@ -15,17 +15,17 @@ pub(super) fn cases(set: &mut Set) {
         a_body_is_kept_to_the_byte [Comments];
         an_empty_body [Comments];
         a_body_over_the_limit [Comments];
-        on_one_that_does_not_exist [Comments];
-        on_a_closed_one [Comments, PrClose];
+        comment_on_missing_pull_is_not_found [Comments];
+        closed_pull_takes_comments [Comments, PrClose];
         the_count_follows [Comments, CommentDelete];
         a_reply [Comments, CommentReply];
-        a_reply_to_nothing [Comments, CommentReply];
+        reply_to_missing_comment_is_not_found [Comments, CommentReply];
         edit_mine [Comments, CommentEdit];
-        edit_to_nothing [Comments, CommentEdit];
-        edit_somebody_elses [Comments, CommentEdit];
-        edit_one_that_does_not_exist [Comments, CommentEdit];
+        edit_to_empty_text_is_refused [Comments, CommentEdit];
+        edit_of_foreign_comment_needs_moderation [Comments, CommentEdit];
+        edit_of_missing_comment_is_not_found [Comments, CommentEdit];
         delete_mine [Comments, CommentDelete];
-        delete_somebody_elses [Comments, CommentDelete];
+        deletion_of_foreign_comment_needs_moderation [Comments, CommentDelete];
         delete_twice [Comments, CommentDelete];
     ];
 }
@@ -114,7 +114,7 @@ async fn a_body_over_the_limit(fx: Fixture) {
     assert!(e.message().contains(&max.to_string()), "{e}");
 }
 
-async fn on_one_that_does_not_exist(fx: Fixture) {
+async fn comment_on_missing_pull_is_not_found(fx: Fixture) {
     fx.open("feature").await;
     let gone = fx.author.pr(500);
     refused(fx.author.comment(&gone, "Hello?", None).await, "not_found");
@@ -124,7 +124,7 @@ async fn on_one_that_does_not_exist(fx: Fixture) {
     );
 }
 
-async fn on_a_closed_one(fx: Fixture) {
+async fn closed_pull_takes_comments(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     fx.author.close(&pr, &Default::default()).await.unwrap();
     say(&fx, &pr, "Why?").await;
@@ -155,7 +155,7 @@ async fn a_reply(fx: Fixture) {
     assert_eq!(found.reply_to, Some(first.key));
 }
 
-async fn a_reply_to_nothing(fx: Fixture) {
+async fn reply_to_missing_comment_is_not_found(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     let nothing = CommentId {
         pr: pr.clone(),
@@ -179,14 +179,14 @@ async fn edit_mine(fx: Fixture) {
     assert!(read[0].updated_at.is_some());
 }
 
-async fn edit_to_nothing(fx: Fixture) {
+async fn edit_to_empty_text_is_refused(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     let id = say(&fx, &pr, "Text").await;
     invalid(fx.author.edit_comment(&id, "").await, "body");
     assert_eq!(all(&fx, &pr).await[0].body, "Text");
 }
 
-async fn edit_somebody_elses(fx: Fixture) {
+async fn edit_of_foreign_comment_needs_moderation(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     let id = say(&fx, &pr, "Mine").await;
     let edited = fx.reviewer.edit_comment(&id, "Yours").await;
@@ -203,7 +203,7 @@ async fn edit_somebody_elses(fx: Fixture) {
     assert_eq!(all(&fx, &pr).await[0].body, "Mine");
 }
 
-async fn edit_one_that_does_not_exist(fx: Fixture) {
+async fn edit_of_missing_comment_is_not_found(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     let nothing = CommentId {
         pr,
@@ -221,7 +221,7 @@ async fn delete_mine(fx: Fixture) {
     assert_eq!(bodies, ["two"]);
 }
 
-async fn delete_somebody_elses(fx: Fixture) {
+async fn deletion_of_foreign_comment_needs_moderation(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     let id = say(&fx, &pr, "Mine").await;
     let deleted = fx.reviewer.delete_comment(&id).await;

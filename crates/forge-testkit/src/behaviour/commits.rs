@@ -7,16 +7,16 @@ use crate::Identity;
 
 pub(super) fn cases(set: &mut Set) {
     cases![set;
-        oldest_first_with_all_they_say [PrCommits];
-        only_those_the_base_lacks [PrCommits];
+        commits_are_oldest_first_with_all_fields [PrCommits];
+        commits_of_the_base_are_left_out [PrCommits];
         co_authors_are_authors [PrCommits];
         commits_are_paged [PrCommits];
-        they_stay_after_the_merge [PrCommits, MergeCommit];
-        commits_of_one_that_does_not_exist [PrCommits];
+        commits_stay_after_the_merge [PrCommits, MergeCommit];
+        commits_of_missing_pull_are_not_found [PrCommits];
     ];
 }
 
-async fn oldest_first_with_all_they_say(fx: Fixture) {
+async fn commits_are_oldest_first_with_all_fields(fx: Fixture) {
     let message = "First: é\n\nA body\nof two lines.";
     let file: [(&str, Option<&[u8]>); 1] = [("a", Some(b"1\n"))];
     let one = fx
@@ -41,7 +41,7 @@ async fn oldest_first_with_all_they_say(fx: Fixture) {
     assert!(commits[0].committer.at < commits[1].committer.at);
 }
 
-async fn only_those_the_base_lacks(fx: Fixture) {
+async fn commits_of_the_base_are_left_out(fx: Fixture) {
     fx.feature("feature");
     fx.git
         .commit("main", "Elsewhere", &[("elsewhere", Some("x\n"))]);
@@ -94,7 +94,7 @@ async fn commits_are_paged(fx: Fixture) {
     assert_eq!(got, made);
 }
 
-async fn they_stay_after_the_merge(fx: Fixture) {
+async fn commits_stay_after_the_merge(fx: Fixture) {
     let oid = fx.feature("feature");
     let pr = fx.open_from("feature").await.id;
     fx.author.merge(&pr, &Default::default()).await.unwrap();
@@ -108,7 +108,7 @@ async fn they_stay_after_the_merge(fx: Fixture) {
     assert_eq!(oids, [oid]);
 }
 
-async fn commits_of_one_that_does_not_exist(fx: Fixture) {
+async fn commits_of_missing_pull_are_not_found(fx: Fixture) {
     fx.open("feature").await;
     refused(
         fx.author

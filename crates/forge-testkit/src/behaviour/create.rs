@@ -9,12 +9,12 @@ use super::{Fixture, Set, cases, invalid, refused};
 
 pub(super) fn cases(set: &mut Set) {
     cases![set;
-        what_is_created_is_what_is_read_back;
+        created_fields_are_read_back;
         defaults_are_the_default_branch_and_ready;
         a_base_can_be_named;
         numbers_ascend;
         a_draft [PrCreateDraft];
-        labels_are_found_whatever_their_case [PrLabels, LabelEdit];
+        labels_are_found_in_any_case [PrLabels, LabelEdit];
         reviewers_are_asked [PrReviewers];
         assignees_and_me [PrAssignees];
         an_unknown_label_names_the_near_one [PrLabels, LabelEdit];
@@ -24,19 +24,19 @@ pub(super) fn cases(set: &mut Set) {
         a_title_is_one_line;
         a_description_over_the_limit;
         a_description_is_kept_to_the_byte;
-        a_base_that_does_not_exist;
-        a_head_that_does_not_exist;
-        a_head_that_is_the_base;
-        nothing_to_merge;
-        a_second_one_for_the_same_branches;
-        a_second_one_after_the_first_was_closed [PrClose];
-        a_second_one_for_another_base;
+        missing_base_is_refused;
+        missing_head_is_refused;
+        head_equal_to_base_is_refused;
+        head_without_commits_is_refused;
+        duplicate_of_open_pull_is_refused;
+        duplicate_of_closed_pull_is_opened [PrClose];
+        second_pull_for_other_base_is_opened;
         odd_branch_names;
         a_failed_create_leaves_nothing;
     ];
 }
 
-async fn what_is_created_is_what_is_read_back(fx: Fixture) {
+async fn created_fields_are_read_back(fx: Fixture) {
     let head = fx.feature("feature");
     let mut req = CreatePull::new("feature", "Add a feature");
     req.description = "Some **text**.".into();
@@ -99,7 +99,7 @@ async fn a_draft(fx: Fixture) {
     assert_eq!(pr.state, PrState::Open);
 }
 
-async fn labels_are_found_whatever_their_case(fx: Fixture) {
+async fn labels_are_found_in_any_case(fx: Fixture) {
     fx.define(&["bug", "Help wanted"]).await;
     fx.feature("feature");
     let mut req = CreatePull::new("feature", "Labelled");
@@ -213,7 +213,7 @@ async fn a_description_is_kept_to_the_byte(fx: Fixture) {
     assert_eq!(fx.view(&pr.id).await.description, text);
 }
 
-async fn a_base_that_does_not_exist(fx: Fixture) {
+async fn missing_base_is_refused(fx: Fixture) {
     fx.feature("feature");
     let mut req = CreatePull::new("feature", "Into nowhere");
     req.base = Some("no-such-base".into());
@@ -221,13 +221,13 @@ async fn a_base_that_does_not_exist(fx: Fixture) {
     assert!(e.message().contains("no-such-base"), "{e}");
 }
 
-async fn a_head_that_does_not_exist(fx: Fixture) {
+async fn missing_head_is_refused(fx: Fixture) {
     let req = CreatePull::new("no-such-head", "From nowhere");
     let e = invalid(fx.author.create(&req).await, "head");
     assert!(e.message().contains("no-such-head"), "{e}");
 }
 
-async fn a_head_that_is_the_base(fx: Fixture) {
+async fn head_equal_to_base_is_refused(fx: Fixture) {
     let e = invalid(
         fx.author
             .create(&CreatePull::new("main", "To itself"))
@@ -237,7 +237,7 @@ async fn a_head_that_is_the_base(fx: Fixture) {
     assert!(e.message().contains("main"), "{e}");
 }
 
-async fn nothing_to_merge(fx: Fixture) {
+async fn head_without_commits_is_refused(fx: Fixture) {
     let main = fx.git.oid("main").unwrap();
     fx.git.set_branch("feature", &main);
     let e = refused(
@@ -250,7 +250,7 @@ async fn nothing_to_merge(fx: Fixture) {
     ));
 }
 
-async fn a_second_one_for_the_same_branches(fx: Fixture) {
+async fn duplicate_of_open_pull_is_refused(fx: Fixture) {
     let first = fx.open("feature").await;
     let e = refused(
         fx.author.create(&CreatePull::new("feature", "Again")).await,
@@ -262,7 +262,7 @@ async fn a_second_one_for_the_same_branches(fx: Fixture) {
     assert_eq!(existing.as_deref(), Some(first.url.as_str()));
 }
 
-async fn a_second_one_after_the_first_was_closed(fx: Fixture) {
+async fn duplicate_of_closed_pull_is_opened(fx: Fixture) {
     let first = fx.open("feature").await;
     fx.author
         .close(&first.id, &Default::default())
@@ -272,7 +272,7 @@ async fn a_second_one_after_the_first_was_closed(fx: Fixture) {
     assert_ne!(first.id, second.id);
 }
 
-async fn a_second_one_for_another_base(fx: Fixture) {
+async fn second_pull_for_other_base_is_opened(fx: Fixture) {
     let first = fx.open("feature").await;
     fx.feature("release");
     let mut req = CreatePull::new("feature", "Into the release too");

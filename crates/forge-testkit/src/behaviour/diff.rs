@@ -11,20 +11,20 @@ use crate::Identity;
 
 pub(super) fn cases(set: &mut Set) {
     cases![set;
-        it_is_what_git_prints [PrDiff];
-        it_starts_at_the_merge_base [PrDiff];
-        it_names_both_ends [PrDiff];
+        diff_equals_git_diff [PrDiff];
+        diff_starts_at_the_merge_base [PrDiff];
+        diff_names_both_ends [PrDiff];
         context_lines [PrDiff];
         new_deleted_and_renamed_files [PrDiff];
-        bytes_that_are_no_text [PrDiff];
+        non_utf8_bytes_are_kept [PrDiff];
         odd_file_names [PrDiff];
-        it_follows_the_branch [PrDiff];
-        it_stays_after_the_merge [PrDiff, MergeCommit];
-        a_long_one_arrives_whole [PrDiff];
-        patches_one_per_commit [PrPatch];
+        diff_follows_the_branch [PrDiff];
+        diff_stays_after_the_merge [PrDiff, MergeCommit];
+        long_diff_arrives_whole [PrDiff];
+        patch_has_a_mail_per_commit [PrPatch];
         since_a_head [PrDiff];
         contents_at_the_head [PrDiff];
-        of_one_that_does_not_exist [PrDiff];
+        diff_of_missing_pull_is_not_found [PrDiff];
     ];
 }
 
@@ -41,7 +41,7 @@ fn lines<'a>(text: &'a str, start: &str) -> Vec<&'a str> {
     text.lines().filter(|l| l.starts_with(start)).collect()
 }
 
-async fn it_is_what_git_prints(fx: Fixture) {
+async fn diff_equals_git_diff(fx: Fixture) {
     let changed = fx
         .git
         .show("main", "src/lib.rs")
@@ -62,7 +62,7 @@ async fn it_is_what_git_prints(fx: Fixture) {
     assert!(diff.ends_with('\n') && !diff.contains('\u{1b}'));
 }
 
-async fn it_starts_at_the_merge_base(fx: Fixture) {
+async fn diff_starts_at_the_merge_base(fx: Fixture) {
     fx.feature("feature");
     fx.git
         .commit("main", "Elsewhere", &[("elsewhere", Some("x\n"))]);
@@ -74,7 +74,7 @@ async fn it_starts_at_the_merge_base(fx: Fixture) {
     );
 }
 
-async fn it_names_both_ends(fx: Fixture) {
+async fn diff_names_both_ends(fx: Fixture) {
     let base = fx.git.oid("main").unwrap();
     fx.feature("feature");
     let pr = fx.open_from("feature").await;
@@ -183,7 +183,7 @@ async fn new_deleted_and_renamed_files(fx: Fixture) {
     assert!(diff.contains("deleted file mode 100644"), "{diff}");
 }
 
-async fn bytes_that_are_no_text(fx: Fixture) {
+async fn non_utf8_bytes_are_kept(fx: Fixture) {
     let files: [(&str, Option<&[u8]>); 2] = [
         ("binary", Some(&[0, 159, 146, 150, 0])),
         ("latin1.txt", Some(b"caf\xe9\n")),
@@ -213,21 +213,21 @@ async fn odd_file_names(fx: Fixture) {
     assert_eq!(lines(&diff, "diff --git").len(), names.len());
 }
 
-async fn it_follows_the_branch(fx: Fixture) {
+async fn diff_follows_the_branch(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     fx.git.commit("feature", "More", &[("more", Some("x\n"))]);
     let diff = text(&fx, &pr, DiffReq::default()).await;
     assert_eq!(lines(&diff, "diff --git").len(), 2);
 }
 
-async fn it_stays_after_the_merge(fx: Fixture) {
+async fn diff_stays_after_the_merge(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     let before = text(&fx, &pr, DiffReq::default()).await;
     fx.author.merge(&pr, &Default::default()).await.unwrap();
     assert_eq!(text(&fx, &pr, DiffReq::default()).await, before);
 }
 
-async fn a_long_one_arrives_whole(fx: Fixture) {
+async fn long_diff_arrives_whole(fx: Fixture) {
     let count = fx.facts.diff_lines.min(40_000) - 100;
     let long = "some line of text that repeats\n".repeat(count);
     fx.git.commit("feature", "Long", &[("long", Some(&long))]);
@@ -236,7 +236,7 @@ async fn a_long_one_arrives_whole(fx: Fixture) {
     assert_eq!(lines(&diff, "+some line").len(), count);
 }
 
-async fn patches_one_per_commit(fx: Fixture) {
+async fn patch_has_a_mail_per_commit(fx: Fixture) {
     fx.feature("feature");
     fx.git
         .commit("feature", "Second: é", &[("second", Some("2\n"))]);
@@ -256,7 +256,7 @@ async fn patches_one_per_commit(fx: Fixture) {
     assert!(patch.find("feature.txt").unwrap() < patch.find("second").unwrap());
 }
 
-async fn of_one_that_does_not_exist(fx: Fixture) {
+async fn diff_of_missing_pull_is_not_found(fx: Fixture) {
     fx.open("feature").await;
     refused(
         fx.author.diff(&fx.author.pr(31), &DiffReq::default()).await,

@@ -11,18 +11,18 @@ use super::{Fixture, Set, cases, invalid, refused};
 pub(super) fn cases(set: &mut Set) {
     cases![set;
         title_and_description [PrEdit];
-        what_is_not_named_stays [PrEdit];
+        unnamed_fields_stay [PrEdit];
         a_description_can_be_emptied [PrEdit];
         several_things_at_once [PrEdit, PrLabels, LabelEdit];
-        an_edit_that_is_half_wrong_changes_nothing [PrEdit, PrLabels, LabelEdit];
+        partly_invalid_edit_changes_nothing [PrEdit, PrLabels, LabelEdit];
         base [PrEditBase];
-        a_base_that_is_missing_or_the_head [PrEditBase];
+        invalid_base_is_refused [PrEditBase];
         an_empty_title [PrEdit];
         a_title_over_the_limit [PrEdit];
         labels_are_added_and_removed [PrLabels, LabelEdit];
         a_label_twice_is_once [PrLabels, LabelEdit];
         an_unknown_label [PrLabels, LabelEdit];
-        removing_a_label_that_is_not_on_it [PrLabels, LabelEdit];
+        removal_of_absent_label_is_ignored [PrLabels, LabelEdit];
         an_unknown_board_changes_nothing [PrEdit, PrProjects];
         reviewers_are_added_and_removed [PrReviewers];
         assignees_are_added_and_removed [PrAssignees];
@@ -30,8 +30,8 @@ pub(super) fn cases(set: &mut Set) {
         the_current_version [PrEdit];
         an_edit_is_in_the_history [PrEdit, PrHistory];
         edits_at_once_are_all_kept [PrLabels, LabelEdit];
-        one_that_does_not_exist [PrEdit];
-        a_closed_one [PrEdit, PrClose];
+        edit_of_missing_pull_is_not_found [PrEdit];
+        closed_pull_is_edited [PrEdit, PrClose];
     ];
 }
 
@@ -71,7 +71,7 @@ async fn title_and_description(fx: Fixture) {
     }
 }
 
-async fn what_is_not_named_stays(fx: Fixture) {
+async fn unnamed_fields_stay(fx: Fixture) {
     let before = fx.open("feature").await;
     fx.author.edit(&before.id, &title("Other")).await.unwrap();
     let after = fx.view(&before.id).await;
@@ -105,7 +105,7 @@ async fn several_things_at_once(fx: Fixture) {
     assert_eq!(made.labels.len(), 1);
 }
 
-async fn an_edit_that_is_half_wrong_changes_nothing(fx: Fixture) {
+async fn partly_invalid_edit_changes_nothing(fx: Fixture) {
     let pr = fx.open("feature").await;
     let edit = EditPull {
         title: Some("New".into()),
@@ -128,7 +128,7 @@ async fn base(fx: Fixture) {
     assert_eq!(fx.view(&pr).await.base_oid, fx.git.oid("release"));
 }
 
-async fn a_base_that_is_missing_or_the_head(fx: Fixture) {
+async fn invalid_base_is_refused(fx: Fixture) {
     let pr = fx.open("feature").await;
     for wrong in ["no-such-branch", "feature"] {
         let edit = EditPull {
@@ -200,7 +200,7 @@ async fn an_unknown_label(fx: Fixture) {
     assert!(said.contains("enhancement"), "{said}");
 }
 
-async fn removing_a_label_that_is_not_on_it(fx: Fixture) {
+async fn removal_of_absent_label_is_ignored(fx: Fixture) {
     fx.define(&["a", "b"]).await;
     let pr = fx.open("feature").await.id;
     fx.author.edit(&pr, &labels(&["a"], &[])).await.unwrap();
@@ -319,7 +319,7 @@ async fn edits_at_once_are_all_kept(fx: Fixture) {
     assert_eq!(names(&fx, &pr).await, all);
 }
 
-async fn one_that_does_not_exist(fx: Fixture) {
+async fn edit_of_missing_pull_is_not_found(fx: Fixture) {
     fx.open("feature").await;
     refused(
         fx.author.edit(&fx.author.pr(999), &title("X")).await,
@@ -327,7 +327,7 @@ async fn one_that_does_not_exist(fx: Fixture) {
     );
 }
 
-async fn a_closed_one(fx: Fixture) {
+async fn closed_pull_is_edited(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     fx.author.close(&pr, &Default::default()).await.unwrap();
     fx.author.edit(&pr, &title("Still mine")).await.unwrap();

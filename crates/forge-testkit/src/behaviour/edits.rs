@@ -13,22 +13,22 @@ use super::{Fixture, Set, cases, invalid};
 pub(super) fn cases(set: &mut Set) {
     cases![set;
         whole_files_become_a_pull_request [PrCreateEdits, PrFiles];
-        the_edits_are_one_commit_called_by_the_title [PrCreateEdits, PrCommits];
+        edits_are_one_commit_named_by_title [PrCreateEdits, PrCommits];
         edits_on_another_base [PrCreateEdits, PrFiles];
         the_new_branch_has_the_given_name [PrCreateEdits];
-        a_branch_that_is_there_is_left_alone [PrCreateEdits];
-        two_with_one_title [PrCreateEdits];
+        existing_branch_is_left_unchanged [PrCreateEdits];
+        equal_titles_make_two_branches [PrCreateEdits];
         edits_are_merged_to_the_byte [PrCreateEdits];
-        a_program_stays_one [PrCreateEdits];
+        executable_file_keeps_mode [PrCreateEdits];
         bad_paths [PrCreateEdits];
-        edits_that_change_nothing [PrCreateEdits];
-        a_deletion_of_what_is_not_there [PrCreateEdits];
-        files_and_directories_in_each_others_way [PrCreateEdits];
-        edits_beside_other_changes [PrCreateEdits];
-        edits_on_a_base_that_does_not_exist [PrCreateEdits];
+        unchanged_edits_are_refused [PrCreateEdits];
+        deletion_of_missing_file_is_refused [PrCreateEdits];
+        file_and_directory_conflicts_are_refused [PrCreateEdits];
+        edits_with_another_source_are_refused [PrCreateEdits];
+        edits_on_missing_base_are_refused [PrCreateEdits];
         edits_are_committed_on_a_branch [BranchPush];
         push_to_a_moved_branch_is_refused [BranchPush];
-        push_of_edits_that_do_not_fit_is_refused [BranchPush];
+        push_of_unfitting_edits_is_refused [BranchPush];
     ];
 }
 
@@ -89,7 +89,7 @@ async fn push_to_a_moved_branch_is_refused(fx: Fixture) {
     assert_eq!(fx.git.refs(), before);
 }
 
-async fn push_of_edits_that_do_not_fit_is_refused(fx: Fixture) {
+async fn push_of_unfitting_edits_is_refused(fx: Fixture) {
     let head = fx.feature("feature");
     let before = fx.git.refs();
     let same = fx.git.show("feature", "README.md");
@@ -113,7 +113,7 @@ async fn push_of_edits_that_do_not_fit_is_refused(fx: Fixture) {
     assert_eq!(fx.git.refs(), before);
 }
 
-/// What the request is refused with; it has left nothing.
+/// Message of the refusal, after checking that the request left nothing.
 async fn left_nothing(fx: &Fixture, req: &CreatePull, field: &str) -> String {
     let before = fx.git.refs();
     let e = invalid(fx.author.create(req).await, field);
@@ -169,7 +169,7 @@ async fn whole_files_become_a_pull_request(fx: Fixture) {
     assert_eq!(pr.author.login, fx.author_login().await);
 }
 
-async fn the_edits_are_one_commit_called_by_the_title(fx: Fixture) {
+async fn edits_are_one_commit_named_by_title(fx: Fixture) {
     let pr = fx.author.create(&some()).await.unwrap().value;
     let commits = fx.author.commits(&pr.id, PageReq::first(5)).await.unwrap();
     assert_eq!(commits.items.len(), 1);
@@ -196,7 +196,7 @@ async fn the_new_branch_has_the_given_name(fx: Fixture) {
     };
     let pr = fx.author.create(&req).await.unwrap().value;
     if pr.head_branch.is_empty() {
-        // Where a round is a patch, no branch is made.
+        // Forges whose rounds are patches make no branch.
         assert_eq!(fx.git.refs(), before);
     } else {
         assert_eq!(pr.head_branch, "edit/one");
@@ -206,7 +206,7 @@ async fn the_new_branch_has_the_given_name(fx: Fixture) {
     }
 }
 
-async fn a_branch_that_is_there_is_left_alone(fx: Fixture) {
+async fn existing_branch_is_left_unchanged(fx: Fixture) {
     let feature = fx.feature("feature");
     let req = CreatePull {
         head: HeadRef::branch("feature"),
@@ -222,7 +222,7 @@ async fn a_branch_that_is_there_is_left_alone(fx: Fixture) {
     assert_eq!(fx.git.oid("refs/heads/feature"), Some(feature));
 }
 
-async fn two_with_one_title(fx: Fixture) {
+async fn equal_titles_make_two_branches(fx: Fixture) {
     let first = fx.author.create(&some()).await.unwrap().value;
     let other = of(vec![FileEdit::write("other.txt", "other\n")]);
     let second = fx.author.create(&other).await.unwrap().value;
@@ -255,7 +255,7 @@ async fn edits_are_merged_to_the_byte(fx: Fixture) {
     }
 }
 
-async fn a_program_stays_one(fx: Fixture) {
+async fn executable_file_keeps_mode(fx: Fixture) {
     let main = fx.git.oid("main").unwrap();
     let stream = format!(
         "commit refs/heads/main\ncommitter A <a@example.com> 1767225660 +0000\ndata 1\nP\nfrom {main}\n\
@@ -293,7 +293,7 @@ async fn bad_paths(fx: Fixture) {
     assert!(said.contains("'a'"), "{said}");
 }
 
-async fn edits_that_change_nothing(fx: Fixture) {
+async fn unchanged_edits_are_refused(fx: Fixture) {
     let same = fx.git.show("main", "README.md");
     let req = of(vec![
         FileEdit::write("new.txt", "new\n"),
@@ -306,7 +306,7 @@ async fn edits_that_change_nothing(fx: Fixture) {
     );
 }
 
-async fn a_deletion_of_what_is_not_there(fx: Fixture) {
+async fn deletion_of_missing_file_is_refused(fx: Fixture) {
     for path in ["nowhere", "src/nowhere", "no/where", "readme.md"] {
         let req = of(vec![
             FileEdit::write("new.txt", "x"),
@@ -317,7 +317,7 @@ async fn a_deletion_of_what_is_not_there(fx: Fixture) {
     }
 }
 
-async fn files_and_directories_in_each_others_way(fx: Fixture) {
+async fn file_and_directory_conflicts_are_refused(fx: Fixture) {
     for edit in [FileEdit::write("src", "x\n"), FileEdit::delete("src")] {
         let said = left_nothing(&fx, &of(vec![edit]), "edits").await;
         assert!(said.contains("'src'"), "{said}");
@@ -341,7 +341,7 @@ async fn files_and_directories_in_each_others_way(fx: Fixture) {
     assert_eq!(fx.git.show("main", "README.md/more"), "x\n");
 }
 
-async fn edits_beside_other_changes(fx: Fixture) {
+async fn edits_with_another_source_are_refused(fx: Fixture) {
     let elsewhere = CreatePull {
         head: HeadRef {
             owner: Some("somebody".into()),
@@ -350,7 +350,7 @@ async fn edits_beside_other_changes(fx: Fixture) {
         },
         ..some()
     };
-    // Where a fork is no place for a head at all, that is said first.
+    // A forge without head forks refuses the fork first.
     let before = fx.git.refs();
     let e = fx.author.create(&elsewhere).await.unwrap_err();
     assert!(matches!(e.code(), "invalid_input" | "unsupported"), "{e:?}");
@@ -363,7 +363,7 @@ async fn edits_beside_other_changes(fx: Fixture) {
     assert_eq!(fx.git.refs(), before);
 }
 
-async fn edits_on_a_base_that_does_not_exist(fx: Fixture) {
+async fn edits_on_missing_base_are_refused(fx: Fixture) {
     let req = CreatePull {
         base: Some("no-such-base".into()),
         ..some()

@@ -16,7 +16,7 @@ pub(super) fn cases(set: &mut Set) {
         odd_names_are_plain [PrFiles];
         pages_cover_every_file_once [PrFiles];
         no_rename_across_pages [PrFiles];
-        files_of_one_that_does_not_exist [PrFiles];
+        files_of_missing_pull_are_not_found [PrFiles];
     ];
 }
 
@@ -139,7 +139,7 @@ async fn no_rename_across_pages(fx: Fixture) {
     assert_eq!(rest[0].path, "b");
 }
 
-async fn files_of_one_that_does_not_exist(fx: Fixture) {
+async fn files_of_missing_pull_are_not_found(fx: Fixture) {
     fx.open("feature").await;
     refused(
         fx.author.files(&fx.author.pr(31), PageReq::first(1)).await,

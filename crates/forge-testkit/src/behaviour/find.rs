@@ -6,19 +6,19 @@ use super::{Fixture, Set, cases};
 
 pub(super) fn cases(set: &mut Set) {
     cases![set;
-        a_branch_without_one;
-        the_open_one_comes_first [PrClose];
-        only_the_state_that_was_asked_for [PrClose];
+        branch_without_pull_is_empty;
+        open_pull_comes_first [PrClose];
+        find_is_limited_to_requested_state [PrClose];
         a_branch_into_two_bases;
         a_name_is_not_a_prefix;
-        status_of_nothing;
+        status_without_pulls_is_empty;
         status_of_the_current_branch;
-        status_lists_what_the_viewer_opened [PrClose];
-        status_lists_what_waits_for_the_viewer [PrReviewers];
+        status_lists_pulls_of_the_viewer [PrClose];
+        status_lists_pulls_waiting_for_the_viewer [PrReviewers];
     ];
 }
 
-async fn a_branch_without_one(fx: Fixture) {
+async fn branch_without_pull_is_empty(fx: Fixture) {
     fx.open("feature").await;
     let found = fx
         .author
@@ -28,7 +28,7 @@ async fn a_branch_without_one(fx: Fixture) {
     assert!(found.is_empty());
 }
 
-async fn the_open_one_comes_first(fx: Fixture) {
+async fn open_pull_comes_first(fx: Fixture) {
     let first = fx.open("feature").await.id;
     fx.author.close(&first, &Default::default()).await.unwrap();
     let second = fx.open_from("feature").await.id;
@@ -43,7 +43,7 @@ async fn the_open_one_comes_first(fx: Fixture) {
     assert_eq!(ids, [first, second]);
 }
 
-async fn only_the_state_that_was_asked_for(fx: Fixture) {
+async fn find_is_limited_to_requested_state(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     fx.author.close(&pr, &Default::default()).await.unwrap();
     let head = Fixture::head("feature");
@@ -89,7 +89,7 @@ async fn a_name_is_not_a_prefix(fx: Fixture) {
     }
 }
 
-async fn status_of_nothing(fx: Fixture) {
+async fn status_without_pulls_is_empty(fx: Fixture) {
     let status = fx.author.status(None, PrFields::NONE).await.unwrap();
     assert!(status.current_branch.is_none());
     assert!(status.created_by.is_empty() && status.needs_review.is_empty());
@@ -108,7 +108,7 @@ async fn status_of_the_current_branch(fx: Fixture) {
     assert!(none.current_branch.is_none());
 }
 
-async fn status_lists_what_the_viewer_opened(fx: Fixture) {
+async fn status_lists_pulls_of_the_viewer(fx: Fixture) {
     let closed = fx.open("closed").await.id;
     fx.author.close(&closed, &Default::default()).await.unwrap();
     let open = fx.open("open").await.id;
@@ -122,7 +122,7 @@ async fn status_lists_what_the_viewer_opened(fx: Fixture) {
     assert_eq!(ids, [open]);
 }
 
-async fn status_lists_what_waits_for_the_viewer(fx: Fixture) {
+async fn status_lists_pulls_waiting_for_the_viewer(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     fx.open("other").await;
     let login = fx.reviewer_login().await;

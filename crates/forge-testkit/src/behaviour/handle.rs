@@ -1,4 +1,4 @@
-//! What the handle does before and around a backend.
+//! Behaviour of the handle before and around a backend.
 
 use std::{
     collections::BTreeSet,
@@ -20,9 +20,9 @@ pub(super) fn cases(set: &mut Set) {
         the_capabilities_are_complete;
         a_read_only_handle_reads_and_does_not_write [PrClose];
         a_dry_run_writes_nothing [PrClose];
-        a_write_that_runs_out_of_time_is_ambiguous;
+        timed_out_write_is_ambiguous;
         the_observer_hears_of_every_call;
-        an_error_names_its_operation;
+        error_names_the_operation;
     ];
 }
 
@@ -91,7 +91,7 @@ async fn a_dry_run_writes_nothing(fx: Fixture) {
     assert_eq!(fx.git.refs(), before);
 }
 
-async fn a_write_that_runs_out_of_time_is_ambiguous(fx: Fixture) {
+async fn timed_out_write_is_ambiguous(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     let before = fx.author.view(&pr, PrFields::NONE).await.unwrap().state;
     let handle = under(
@@ -160,7 +160,7 @@ async fn the_observer_hears_of_every_call(fx: Fixture) {
     );
 }
 
-async fn an_error_names_its_operation(fx: Fixture) {
+async fn error_names_the_operation(fx: Fixture) {
     fx.open("feature").await;
     let e = refused(
         fx.author

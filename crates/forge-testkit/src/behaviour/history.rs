@@ -9,15 +9,15 @@ use super::{Fixture, Set, cases, refused};
 
 pub(super) fn cases(set: &mut Set) {
     cases![set;
-        it_begins_with_opened [PrHistory];
-        who_did_what_in_order [PrHistory, PrClose, PrReopen, PrDraft, MergeCommit];
-        what_changed_nothing_is_not_in_it [PrHistory, PrClose];
-        it_is_paged [PrHistory, PrClose, PrReopen];
-        history_of_one_that_does_not_exist [PrHistory];
+        history_begins_with_opened [PrHistory];
+        events_have_actors_in_order [PrHistory, PrClose, PrReopen, PrDraft, MergeCommit];
+        repeated_changes_are_no_events [PrHistory, PrClose];
+        history_is_paged [PrHistory, PrClose, PrReopen];
+        history_of_missing_pull_is_not_found [PrHistory];
     ];
 }
 
-async fn it_begins_with_opened(fx: Fixture) {
+async fn history_begins_with_opened(fx: Fixture) {
     let pr = fx.open("feature").await;
     let events = fx
         .author
@@ -31,7 +31,7 @@ async fn it_begins_with_opened(fx: Fixture) {
     assert_eq!(events[0].created_at, pr.created_at);
 }
 
-async fn who_did_what_in_order(fx: Fixture) {
+async fn events_have_actors_in_order(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     fx.author.set_draft(&pr, true).await.unwrap();
     fx.author.set_draft(&pr, false).await.unwrap();
@@ -65,7 +65,7 @@ async fn who_did_what_in_order(fx: Fixture) {
     );
 }
 
-async fn what_changed_nothing_is_not_in_it(fx: Fixture) {
+async fn repeated_changes_are_no_events(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     fx.author.close(&pr, &CloseReq::default()).await.unwrap();
     fx.author.close(&pr, &CloseReq::default()).await.unwrap();
@@ -78,7 +78,7 @@ async fn what_changed_nothing_is_not_in_it(fx: Fixture) {
     assert_eq!(events.len(), 2, "{events:?}");
 }
 
-async fn it_is_paged(fx: Fixture) {
+async fn history_is_paged(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     for _ in 0..2 {
         fx.author.close(&pr, &CloseReq::default()).await.unwrap();
@@ -97,7 +97,7 @@ async fn it_is_paged(fx: Fixture) {
     assert_eq!((all, ids.len()), (5, 5));
 }
 
-async fn history_of_one_that_does_not_exist(fx: Fixture) {
+async fn history_of_missing_pull_is_not_found(fx: Fixture) {
     fx.open("feature").await;
     refused(
         fx.author

@@ -18,15 +18,15 @@ const COMMENTS: IssueFields = IssueFields::COMMENTS;
 pub(super) fn cases(set: &mut Set) {
     cases![set;
         an_issue_is_read_back [IssueCreate, IssueView];
-        labels_and_assignees_come_with_it [IssueCreate, IssueView, LabelEdit];
-        its_labels_can_be_changed [IssueCreate, IssueView, IssueEdit, LabelEdit];
+        issue_is_opened_with_labels_and_assignees [IssueCreate, IssueView, LabelEdit];
+        issue_labels_can_be_changed [IssueCreate, IssueView, IssueEdit, LabelEdit];
         an_empty_title [IssueCreate];
-        a_label_that_does_not_exist [IssueCreate, IssueList];
-        one_that_does_not_exist [IssueView];
-        the_list_is_newest_first_and_pages_cover_it_once [IssueCreate, IssueList];
+        missing_label_is_refused [IssueCreate, IssueList];
+        missing_issue_is_not_found [IssueView];
+        list_is_newest_first_in_disjoint_pages [IssueCreate, IssueList];
         filters_of_the_list [IssueCreate, IssueList, IssueState, LabelEdit];
-        a_cursor_of_another_query [IssueCreate, IssueList];
-        pull_requests_are_not_in_it [IssueCreate, IssueList];
+        cursor_of_another_query_is_refused [IssueCreate, IssueList];
+        pull_requests_are_not_listed [IssueCreate, IssueList];
         close_and_reopen [IssueCreate, IssueView, IssueState];
         close_with_a_comment [IssueCreate, IssueView, IssueState, IssueComment];
         close_twice [IssueCreate, IssueState, IssueComment, IssueView];
@@ -34,15 +34,15 @@ pub(super) fn cases(set: &mut Set) {
         comments_are_oldest_first [IssueCreate, IssueView, IssueComment];
         an_empty_comment [IssueCreate, IssueComment];
         edit_title_and_body [IssueCreate, IssueView, IssueEdit];
-        edit_that_changes_nothing [IssueCreate, IssueEdit];
+        empty_edit_is_unchanged [IssueCreate, IssueEdit];
         edit_of_stale_version_is_refused [IssueCreate, IssueView, IssueEdit];
-        a_title_that_commands_a_terminal_is_kept [IssueCreate, IssueView];
+        title_with_escapes_is_kept [IssueCreate, IssueView];
         comment_is_edited_and_deleted [IssueCreate, IssueView, IssueComment, IssueCommentEdit];
         deleted_issue_is_gone [IssueCreate, IssueView, IssueList, IssueDelete];
         history_has_closed_and_reopened [IssueCreate, IssueState, IssueHistory];
         relations_are_seen_from_both_ends [IssueCreate, IssueView, IssueEdit, IssueRelations];
         value_is_set_replaced_and_cleared [IssueCreate, IssueView, IssueEdit, IssueValues];
-        one_of_two_edits_at_once_is_refused [IssueCreate, IssueView, IssueEdit, IssueSwap];
+        concurrent_edit_of_stale_version_is_refused [IssueCreate, IssueView, IssueEdit, IssueSwap];
     ];
 }
 
@@ -96,7 +96,7 @@ async fn an_issue_is_read_back(fx: Fixture) {
     assert!(plain.unwrap().comments.is_none());
 }
 
-async fn labels_and_assignees_come_with_it(fx: Fixture) {
+async fn issue_is_opened_with_labels_and_assignees(fx: Fixture) {
     fx.define(&["bug", "later"]).await;
     let new = NewIssue {
         title: "It breaks".into(),
@@ -114,7 +114,7 @@ async fn labels_and_assignees_come_with_it(fx: Fixture) {
     }
 }
 
-async fn its_labels_can_be_changed(fx: Fixture) {
+async fn issue_labels_can_be_changed(fx: Fixture) {
     fx.define(&["bug", "later"]).await;
     let new = NewIssue {
         title: "It breaks".into(),
@@ -150,7 +150,7 @@ async fn an_empty_title(fx: Fixture) {
     }
 }
 
-async fn a_label_that_does_not_exist(fx: Fixture) {
+async fn missing_label_is_refused(fx: Fixture) {
     let new = NewIssue {
         title: "It breaks".into(),
         labels: vec!["nothing-like-it".into()],
@@ -160,7 +160,7 @@ async fn a_label_that_does_not_exist(fx: Fixture) {
     assert_eq!(titles(&fx, &all()).await, [""; 0]);
 }
 
-async fn one_that_does_not_exist(fx: Fixture) {
+async fn missing_issue_is_not_found(fx: Fixture) {
     let id = fx.author.issue_id(77);
     refused(
         fx.author.issue(&id, &IssueFields::default()).await,
@@ -168,7 +168,7 @@ async fn one_that_does_not_exist(fx: Fixture) {
     );
 }
 
-async fn the_list_is_newest_first_and_pages_cover_it_once(fx: Fixture) {
+async fn list_is_newest_first_in_disjoint_pages(fx: Fixture) {
     for n in 1..=5 {
         open(&fx, &format!("Issue {n}")).await;
     }
@@ -227,7 +227,7 @@ async fn filters_of_the_list(fx: Fixture) {
     assert_eq!(titles(&fx, &nobody).await, [""; 0]);
 }
 
-async fn a_cursor_of_another_query(fx: Fixture) {
+async fn cursor_of_another_query_is_refused(fx: Fixture) {
     for title in ["One", "Two"] {
         open(&fx, title).await;
     }
@@ -238,7 +238,7 @@ async fn a_cursor_of_another_query(fx: Fixture) {
     invalid(page, "cursor");
 }
 
-async fn pull_requests_are_not_in_it(fx: Fixture) {
+async fn pull_requests_are_not_listed(fx: Fixture) {
     let pr = fx.open("feature").await;
     open(&fx, "It breaks").await;
     assert_eq!(titles(&fx, &all()).await, ["It breaks"]);
@@ -246,7 +246,7 @@ async fn pull_requests_are_not_in_it(fx: Fixture) {
         repo: pr.id.repo.clone(),
         key: pr.id.key.clone(),
     };
-    // Where numbers are separate, this one is an issue; else there is none of that name.
+    // With separate numbers this is an issue; otherwise no issue has the number.
     match fx.author.issue(&id, &IssueFields::default()).await {
         Ok(issue) => assert_eq!(issue.title, "It breaks"),
         Err(e) => assert_eq!(
@@ -298,7 +298,7 @@ async fn close_twice(fx: Fixture) {
     let outcome = fx.author.set_issue_state(&id, &req).await.unwrap();
     assert!(outcome.unchanged && !outcome.warnings.is_empty());
     assert_eq!(bodies(&fx, &id).await, [""; 0]);
-    // What was not said is named, and the hint says it.
+    // The unwritten comment is named, and the hint is to write it.
     let hints = outcome.warnings.iter().filter_map(|w| w.hint.as_ref());
     let mut calls = hints.filter_map(|hint| hint.action().map(Action::call));
     assert!(
@@ -358,7 +358,7 @@ async fn edit_title_and_body(fx: Fixture) {
     );
 }
 
-async fn edit_that_changes_nothing(fx: Fixture) {
+async fn empty_edit_is_unchanged(fx: Fixture) {
     let id = open(&fx, "It breaks").await.id;
     let same = EditIssue {
         title: Some("It breaks".into()),
@@ -368,7 +368,7 @@ async fn edit_that_changes_nothing(fx: Fixture) {
     assert!(outcome.unchanged && !outcome.warnings.is_empty());
 }
 
-async fn a_title_that_commands_a_terminal_is_kept(fx: Fixture) {
+async fn title_with_escapes_is_kept(fx: Fixture) {
     let title = "a \u{1b}[2J \u{202e} ünïcode";
     let made = open(&fx, title).await;
     assert_eq!(view(&fx, &made.id).await.title, title);
@@ -525,7 +525,7 @@ async fn value_is_set_replaced_and_cleared(fx: Fixture) {
     }
 }
 
-async fn one_of_two_edits_at_once_is_refused(fx: Fixture) {
+async fn concurrent_edit_of_stale_version_is_refused(fx: Fixture) {
     let issue = open(&fx, "First").await;
     let to = |title: &str| EditIssue {
         title: Some(title.to_owned()),

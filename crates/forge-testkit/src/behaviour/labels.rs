@@ -13,14 +13,14 @@ pub(super) fn cases(set: &mut Set) {
         labels_are_by_name [LabelList, LabelEdit];
         pages_cover_every_label_once [LabelList, LabelEdit];
         a_colour_is_chosen_when_none_is_given [LabelEdit];
-        the_same_name_in_another_case [LabelEdit];
+        same_name_in_another_case_is_refused [LabelEdit];
         overwrite [LabelList, LabelEdit];
         an_empty_name [LabelEdit];
         a_bad_colour [LabelEdit];
         odd_names [LabelList, LabelEdit];
         delete [LabelList, LabelEdit];
-        delete_takes_it_off_pull_requests [LabelEdit, PrLabels];
-        delete_one_that_does_not_exist [LabelEdit];
+        deletion_removes_label_from_pull_requests [LabelEdit, PrLabels];
+        deletion_of_missing_label_is_not_found [LabelEdit];
     ];
 }
 
@@ -93,7 +93,7 @@ async fn a_colour_is_chosen_when_none_is_given(fx: Fixture) {
     );
 }
 
-async fn the_same_name_in_another_case(fx: Fixture) {
+async fn same_name_in_another_case_is_refused(fx: Fixture) {
     fx.define(&["Regression"]).await;
     refused(
         fx.author.define_label(&label("regression")).await,
@@ -156,7 +156,7 @@ async fn delete(fx: Fixture) {
     assert_eq!(names(&fx).await, wanted);
 }
 
-async fn delete_takes_it_off_pull_requests(fx: Fixture) {
+async fn deletion_removes_label_from_pull_requests(fx: Fixture) {
     fx.define(&["bug"]).await;
     fx.feature("feature");
     let mut req = CreatePull::new("feature", "Labelled");
@@ -166,7 +166,7 @@ async fn delete_takes_it_off_pull_requests(fx: Fixture) {
     assert!(fx.view(&pr).await.labels.is_empty());
 }
 
-async fn delete_one_that_does_not_exist(fx: Fixture) {
+async fn deletion_of_missing_label_is_not_found(fx: Fixture) {
     fx.define(&["wontfix"]).await;
     let e = refused(fx.author.delete_label("wontfx").await, "not_found");
     let said = format!("{} {}", e.message(), e.hint().map_or("", |h| h.text()));

@@ -12,19 +12,19 @@ use super::{Fixture, Set, cases, refused};
 
 pub(super) fn cases(set: &mut Set) {
     cases![set;
-        nothing_is_linked [IssueCreate, Links];
-        one_that_does_not_exist [IssueView, Links];
+        plain_texts_link_nothing [IssueCreate, Links];
+        links_of_missing_subject_are_not_found [IssueView, Links];
         a_description_names_an_issue [IssueCreate, Links];
         an_issue_names_a_pull_request [IssueCreate, Links];
         a_comment_names_an_issue [IssueCreate, Comments, Links];
-        a_comment_on_an_issue_names_another [IssueCreate, IssueComment, Links];
-        words_that_close [IssueCreate, Links];
+        issue_comment_names_another_issue [IssueCreate, IssueComment, Links];
+        closing_words_link_pull_and_issue [IssueCreate, Links];
         code_names_nothing [IssueCreate, Links];
-        a_number_that_nothing_has [Links];
+        unknown_numbers_link_nothing [Links];
         other_repositories_are_not_asked [Links];
         more_than_is_looked_at [IssueCreate, Links];
         a_circle_of_names [IssueCreate, IssueEdit, Links];
-        one_on_top_of_another [Links];
+        stacked_pulls_are_linked [Links];
     ];
 }
 
@@ -66,7 +66,7 @@ fn name(key: &PrKey) -> String {
     }
 }
 
-/// What is at the ends, with their titles.
+/// Subjects at the ends of links, with their titles.
 fn ends(links: &[Link]) -> Vec<(SubjectKind, &PrKey, &str)> {
     let end = |link: &'_ Link| link.kind.expect("a kind");
     let title = |link: &'_ Link| link.title.is_some();
@@ -90,7 +90,7 @@ fn nothing(links: &Links) -> bool {
     links.lists().iter().all(|(_, list)| list.is_empty())
 }
 
-async fn nothing_is_linked(fx: Fixture) {
+async fn plain_texts_link_nothing(fx: Fixture) {
     let (issue, pull) = (
         issue(&fx, "It breaks", "Sometimes.").await,
         pull(&fx, "fix", "Sometimes.").await,
@@ -100,7 +100,7 @@ async fn nothing_is_linked(fx: Fixture) {
     }
 }
 
-async fn one_that_does_not_exist(fx: Fixture) {
+async fn links_of_missing_subject_are_not_found(fx: Fixture) {
     let pull = Subject::Pull(fx.author.pr(77));
     let issue = Subject::Issue(fx.author.issue_id(77));
     for subject in [pull, issue] {
@@ -143,12 +143,12 @@ async fn a_comment_names_an_issue(fx: Fixture) {
     if fx.facts.texts_link {
         assert_eq!(ends(&found.mentioned_by), [is(&pull)]);
     } else {
-        // Not known, and said to be.
+        // The links are unknown, and a warning says so.
         assert!(nothing(&found) && !found.warnings.is_empty(), "{found:?}");
     }
 }
 
-async fn a_comment_on_an_issue_names_another(fx: Fixture) {
+async fn issue_comment_names_another_issue(fx: Fixture) {
     let first = issue(&fx, "First", "").await;
     let second = issue(&fx, "Second", "").await;
     let text = format!("As in {}", name(&first.id.key));
@@ -161,7 +161,7 @@ async fn a_comment_on_an_issue_names_another(fx: Fixture) {
     }
 }
 
-async fn words_that_close(fx: Fixture) {
+async fn closing_words_link_pull_and_issue(fx: Fixture) {
     let issue = issue(&fx, "It breaks", "").await;
     let pull = pull(&fx, "fix", &format!("Fixes {}\n", name(&issue.id.key))).await;
     let (of_pull, of_issue) = (of_pull(&fx, &pull).await, of_issue(&fx, &issue).await);
@@ -171,7 +171,7 @@ async fn words_that_close(fx: Fixture) {
     };
     assert_eq!(ends(outward), [is_issue(&issue)]);
     assert_eq!(ends(inward), [is(&pull)]);
-    // It is in one list in each direction.
+    // The link is in a single list in each direction.
     for links in [&of_pull, &of_issue] {
         let all: usize = links.lists().iter().map(|(_, list)| list.len()).sum();
         assert_eq!(all, 1, "{links:?}");
@@ -188,7 +188,7 @@ async fn code_names_nothing(fx: Fixture) {
     }
 }
 
-async fn a_number_that_nothing_has(fx: Fixture) {
+async fn unknown_numbers_link_nothing(fx: Fixture) {
     let pull = pull(&fx, "fix", "See #77, fixes #78, #99999999999 and #0.").await;
     let found = of_pull(&fx, &pull).await;
     assert!(nothing(&found), "{found:?}");
@@ -236,7 +236,7 @@ async fn a_circle_of_names(fx: Fixture) {
     }
 }
 
-async fn one_on_top_of_another(fx: Fixture) {
+async fn stacked_pulls_are_linked(fx: Fixture) {
     let lower = fx.open("lower").await;
     fx.git.set_branch("upper", "lower");
     fx.git

@@ -13,22 +13,22 @@ use super::{Fixture, Set, cases, invalid, refused};
 pub(super) fn cases(set: &mut Set) {
     cases![set;
         an_empty_repository;
-        open_ones_newest_first;
+        open_pulls_are_listed_newest_first;
         by_state [PrClose, MergeCommit];
         by_author;
         by_author_me;
         by_assignee [PrAssignees];
-        by_label_all_of_them [PrLabels, LabelEdit];
+        label_filter_needs_every_label [PrLabels, LabelEdit];
         by_base;
         by_head;
         drafts_alone_or_none [PrCreateDraft];
         filters_combine [PrLabels, LabelEdit];
         pages_cover_everything_once;
-        a_page_is_filled_behind_a_filter [PrLabels, LabelEdit];
-        a_page_of_one;
-        a_new_one_does_not_shift_the_next_page;
-        a_cursor_of_another_query;
-        a_cursor_that_is_none;
+        filtered_page_is_filled [PrLabels, LabelEdit];
+        page_of_a_single_row_has_next;
+        new_pull_does_not_shift_next_page;
+        cursor_of_another_query_is_refused;
+        malformed_cursor_is_refused;
         the_stream_reads_every_page;
         search_finds_words [PrListSearch];
         search_with_qualifiers [PrListSearch];
@@ -96,7 +96,7 @@ async fn an_empty_repository(fx: Fixture) {
     assert!(page.items.is_empty() && page.next.is_none() && page.warnings.is_empty());
 }
 
-async fn open_ones_newest_first(fx: Fixture) {
+async fn open_pulls_are_listed_newest_first(fx: Fixture) {
     let a = fx.open("a").await.id;
     let b = fx.open("b").await.id;
     let c = fx.open("c").await.id;
@@ -194,7 +194,7 @@ async fn labelled(fx: &Fixture, branch: &str, labels: &[&str]) -> PrId {
     fx.author.create(&req).await.unwrap().value.id
 }
 
-async fn by_label_all_of_them(fx: Fixture) {
+async fn label_filter_needs_every_label(fx: Fixture) {
     fx.define(&["bug", "urgent"]).await;
     let both = labelled(&fx, "both", &["bug", "urgent"]).await;
     let one = labelled(&fx, "one", &["bug"]).await;
@@ -293,7 +293,7 @@ async fn pages_cover_everything_once(fx: Fixture) {
     }
 }
 
-async fn a_page_is_filled_behind_a_filter(fx: Fixture) {
+async fn filtered_page_is_filled(fx: Fixture) {
     fx.define(&["bug"]).await;
     let mut wanted = Vec::new();
     for n in 0..9 {
@@ -312,7 +312,7 @@ async fn a_page_is_filled_behind_a_filter(fx: Fixture) {
     assert_eq!(walk(&fx, &query, 2).await, wanted);
 }
 
-async fn a_page_of_one(fx: Fixture) {
+async fn page_of_a_single_row_has_next(fx: Fixture) {
     fx.open("a").await;
     let b = fx.open("b").await.id;
     let page = fx
@@ -325,7 +325,7 @@ async fn a_page_of_one(fx: Fixture) {
     assert!(page.next.is_some());
 }
 
-async fn a_new_one_does_not_shift_the_next_page(fx: Fixture) {
+async fn new_pull_does_not_shift_next_page(fx: Fixture) {
     for n in 0..4 {
         fx.open(&format!("b{n}")).await;
     }
@@ -346,7 +346,7 @@ async fn a_new_one_does_not_shift_the_next_page(fx: Fixture) {
     assert_eq!(seen.len(), 4, "{seen:?}");
 }
 
-async fn a_cursor_of_another_query(fx: Fixture) {
+async fn cursor_of_another_query_is_refused(fx: Fixture) {
     for branch in ["a", "b", "c"] {
         fx.open(branch).await;
     }
@@ -364,7 +364,7 @@ async fn a_cursor_of_another_query(fx: Fixture) {
     assert!(e.hint().is_some());
 }
 
-async fn a_cursor_that_is_none(fx: Fixture) {
+async fn malformed_cursor_is_refused(fx: Fixture) {
     fx.open("a").await;
     for text in ["", "garbage", "local:zz:1", "::", "\u{0}"] {
         let page = PageReq::after(Cursor::from_text(text), 1);

@@ -11,7 +11,7 @@ use crate::Identity;
 pub(super) fn cases(set: &mut Set) {
     cases![set;
         a_merge_commit_has_both_parents [MergeCommit];
-        a_merge_commit_of_a_branch_that_is_only_ahead [MergeCommit];
+        branch_only_ahead_gets_merge_commit [MergeCommit];
         the_message_of_a_merge [MergeCommit];
         the_default_message_names_the_pull_request [MergeCommit];
         the_authors_address [MergeCommit];
@@ -19,8 +19,8 @@ pub(super) fn cases(set: &mut Set) {
         the_message_of_a_squash [MergeSquash];
         rebase_keeps_every_commit [MergeRebase];
         rebase_keeps_the_authors [MergeRebase];
-        rebase_of_a_branch_that_is_only_ahead [MergeRebase];
-        what_a_merge_says [MergeCommit];
+        rebase_of_branch_only_ahead_fast_forwards [MergeRebase];
+        merge_result_has_state_and_actor [MergeCommit];
         the_default_method [MergeCommit];
         a_conflict_changes_nothing [MergeCommit];
         a_conflict_in_a_squash_changes_nothing [MergeSquash];
@@ -30,18 +30,18 @@ pub(super) fn cases(set: &mut Set) {
         merge_head_prefix_is_refused [MergeCommit, MergeExpectedHead];
         a_stale_expected_head [MergeCommit, MergeExpectedHead];
         a_draft [MergeCommit, PrDraft];
-        a_closed_one [MergeCommit, PrClose];
-        a_merged_one [MergeCommit];
-        a_merged_one_at_a_stale_head [MergeCommit, MergeExpectedHead];
-        merged_one_other_head_is_refused [MergeRebase, MergeExpectedHead, PrDeleteBranch];
+        merge_of_closed_pull_is_refused [MergeCommit, PrClose];
+        merge_of_merged_pull_is_unchanged [MergeCommit];
+        merge_of_merged_pull_accepts_merged_head [MergeCommit, MergeExpectedHead];
+        merged_pull_at_other_head_is_refused [MergeRebase, MergeExpectedHead, PrDeleteBranch];
         merge_other_base_is_refused [MergeRebase];
         delete_the_branch [MergeCommit, PrDeleteBranch];
-        only_what_a_merge_left_over [MergeRebase, PrDeleteBranch];
-        nothing_left_to_merge [MergeCommit];
-        a_head_that_is_gone [MergeCommit];
+        repeated_merge_deletes_remaining_branch [MergeRebase, PrDeleteBranch];
+        merge_without_commits_is_refused_or_merged [MergeCommit];
+        merge_of_deleted_head_is_refused [MergeCommit];
         the_base_has_moved [MergeCommit];
-        into_another_base [MergeCommit];
-        one_that_does_not_exist [MergeCommit];
+        merge_into_other_base_leaves_main [MergeCommit];
+        merge_of_missing_pull_is_not_found [MergeCommit];
         odd_files_are_merged [MergeCommit, MergeSquash];
     ];
 }
@@ -85,7 +85,7 @@ async fn a_merge_commit_has_both_parents(fx: Fixture) {
     assert_eq!(fx.git.show("main", "elsewhere"), "x\n");
 }
 
-async fn a_merge_commit_of_a_branch_that_is_only_ahead(fx: Fixture) {
+async fn branch_only_ahead_gets_merge_commit(fx: Fixture) {
     let base = fx.git.oid("main").unwrap();
     let head = fx.feature("feature");
     let pr = fx.open_from("feature").await.id;
@@ -195,7 +195,7 @@ async fn rebase_keeps_the_authors(fx: Fixture) {
     assert_eq!(fx.git.log("main^!", "%B"), "By Grace\n\nBody.");
 }
 
-async fn rebase_of_a_branch_that_is_only_ahead(fx: Fixture) {
+async fn rebase_of_branch_only_ahead_fast_forwards(fx: Fixture) {
     fx.feature("feature");
     let pr = fx.open_from("feature").await.id;
     let base = fx.git.oid("main").unwrap();
@@ -207,7 +207,7 @@ async fn rebase_of_a_branch_that_is_only_ahead(fx: Fixture) {
     assert_eq!(fx.git.show("main", "feature.txt"), "one\ntwo\nthree\n");
 }
 
-async fn what_a_merge_says(fx: Fixture) {
+async fn merge_result_has_state_and_actor(fx: Fixture) {
     let pr = diverged(&fx).await;
     let merge = fx
         .reviewer
@@ -353,7 +353,7 @@ async fn a_draft(fx: Fixture) {
     assert_eq!(fx.git.refs(), before);
 }
 
-async fn a_closed_one(fx: Fixture) {
+async fn merge_of_closed_pull_is_refused(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     fx.author.close(&pr, &Default::default()).await.unwrap();
     let e = refused(
@@ -366,7 +366,7 @@ async fn a_closed_one(fx: Fixture) {
     );
 }
 
-async fn a_merged_one(fx: Fixture) {
+async fn merge_of_merged_pull_is_unchanged(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     let first = fx
         .author
@@ -386,7 +386,7 @@ async fn a_merged_one(fx: Fixture) {
     assert_eq!(fx.git.refs(), before);
 }
 
-async fn a_merged_one_at_a_stale_head(fx: Fixture) {
+async fn merge_of_merged_pull_accepts_merged_head(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     let head = fx.git.oid("feature");
     fx.author.merge(&pr, &by(MergeMethod::Merge)).await.unwrap();
@@ -398,7 +398,7 @@ async fn a_merged_one_at_a_stale_head(fx: Fixture) {
     assert!(again.already_merged);
 }
 
-async fn merged_one_other_head_is_refused(fx: Fixture) {
+async fn merged_pull_at_other_head_is_refused(fx: Fixture) {
     let opened = fx.open("feature").await;
     let head = opened.head_id().unwrap().to_owned();
     let pr = opened.id;
@@ -470,7 +470,7 @@ async fn delete_the_branch(fx: Fixture) {
     assert_eq!(fx.view(&pr).await.head_oid, head);
 }
 
-async fn only_what_a_merge_left_over(fx: Fixture) {
+async fn repeated_merge_deletes_remaining_branch(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     let tip = fx.git.oid("feature").unwrap();
     let left_over = MergeReq {
@@ -486,7 +486,7 @@ async fn only_what_a_merge_left_over(fx: Fixture) {
     assert_eq!(fx.git.refs(), before);
     let rebase = by(MergeMethod::Rebase);
     fx.author.merge(&pr, &rebase).await.unwrap();
-    // What nobody has merged stays.
+    // Unmerged commits keep the branch.
     let elsewhere = fx
         .git
         .commit("feature", "Later", &[("later.txt", Some("later\n"))]);
@@ -503,7 +503,7 @@ async fn only_what_a_merge_left_over(fx: Fixture) {
     assert!(again.unchanged && !again.value.branch_deleted, "{again:?}");
 }
 
-async fn nothing_left_to_merge(fx: Fixture) {
+async fn merge_without_commits_is_refused_or_merged(fx: Fixture) {
     let head = fx.feature("feature");
     let pr = fx.open_from("feature").await.id;
     fx.git.set_branch("main", &head);
@@ -521,7 +521,7 @@ async fn nothing_left_to_merge(fx: Fixture) {
     assert_eq!(fx.git.oid("main"), Some(head));
 }
 
-async fn a_head_that_is_gone(fx: Fixture) {
+async fn merge_of_deleted_head_is_refused(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     fx.git.delete_branch("feature");
     let before = fx.git.refs();
@@ -541,7 +541,7 @@ async fn the_base_has_moved(fx: Fixture) {
     assert_eq!(fx.git.show("main", "feature.txt"), "one\ntwo\nthree\n");
 }
 
-async fn into_another_base(fx: Fixture) {
+async fn merge_into_other_base_leaves_main(fx: Fixture) {
     fx.git.commit("release", "R", &[("r", Some("r\n"))]);
     fx.feature("feature");
     let mut new = forge_core::model::CreatePull::new("feature", "Into a release");
@@ -558,7 +558,7 @@ async fn into_another_base(fx: Fixture) {
     assert_eq!(merge.commit, fx.git.oid("release"));
 }
 
-async fn one_that_does_not_exist(fx: Fixture) {
+async fn merge_of_missing_pull_is_not_found(fx: Fixture) {
     fx.open("feature").await;
     refused(
         fx.author

@@ -1,4 +1,4 @@
-//! Whether it can be merged.
+//! Mergeability of pull requests.
 
 use forge_core::model::MergeState;
 
@@ -6,18 +6,18 @@ use super::{Fixture, Set, cases, refused};
 
 pub(super) fn cases(set: &mut Set) {
     cases![set;
-        a_clean_one [PrMergeability];
-        a_conflict_names_its_files [PrMergeability];
+        clean_pull_is_mergeable [PrMergeability];
+        conflict_names_the_files [PrMergeability];
         both_ends_are_named [PrMergeability];
-        a_draft_says_so [PrMergeability, PrDraft];
+        draft_is_reported [PrMergeability, PrDraft];
         asking_changes_nothing [PrMergeability];
-        a_conflict_that_was_solved [PrMergeability];
-        mergeability_of_a_closed_one [PrMergeability, PrClose];
-        mergeability_of_one_that_does_not_exist [PrMergeability];
+        solved_conflict_is_mergeable [PrMergeability];
+        mergeability_of_closed_pull_is_refused [PrMergeability, PrClose];
+        mergeability_of_missing_pull_is_not_found [PrMergeability];
     ];
 }
 
-async fn a_clean_one(fx: Fixture) {
+async fn clean_pull_is_mergeable(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     fx.git
         .commit("main", "Elsewhere", &[("elsewhere", Some("x\n"))]);
@@ -26,7 +26,7 @@ async fn a_clean_one(fx: Fixture) {
     assert!(found.conflicts.is_empty());
 }
 
-async fn a_conflict_names_its_files(fx: Fixture) {
+async fn conflict_names_the_files(fx: Fixture) {
     let pr = fx.open_conflict("feature").await.id;
     let found = fx.author.mergeability(&pr).await.unwrap();
     assert_eq!(found.state, MergeState::Conflicting);
@@ -46,7 +46,7 @@ async fn both_ends_are_named(fx: Fixture) {
     assert_eq!((found.head_oid, found.base_oid), (head, base));
 }
 
-async fn a_draft_says_so(fx: Fixture) {
+async fn draft_is_reported(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     assert_eq!(fx.author.mergeability(&pr).await.unwrap().status, "CLEAN");
     fx.author.set_draft(&pr, true).await.unwrap();
@@ -64,7 +64,7 @@ async fn asking_changes_nothing(fx: Fixture) {
     assert_eq!(fx.git.refs(), before);
 }
 
-async fn a_conflict_that_was_solved(fx: Fixture) {
+async fn solved_conflict_is_mergeable(fx: Fixture) {
     let pr = fx.open_conflict("feature").await.id;
     let main = fx.git.show("main", "src/lib.rs");
     fx.git.commit(
@@ -76,13 +76,13 @@ async fn a_conflict_that_was_solved(fx: Fixture) {
     assert_eq!(found.state, MergeState::Mergeable);
 }
 
-async fn mergeability_of_a_closed_one(fx: Fixture) {
+async fn mergeability_of_closed_pull_is_refused(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     fx.author.close(&pr, &Default::default()).await.unwrap();
     refused(fx.author.mergeability(&pr).await, "precondition_failed");
 }
 
-async fn mergeability_of_one_that_does_not_exist(fx: Fixture) {
+async fn mergeability_of_missing_pull_is_not_found(fx: Fixture) {
     fx.open("feature").await;
     refused(fx.author.mergeability(&fx.author.pr(31)).await, "not_found");
 }

@@ -1,9 +1,8 @@
 //! The behaviour suite: what every backend must do alike.
 //!
 //! A case runs on a rig whose forge has the capabilities that the case needs, in a repository of
-//! its own. Its trial is named `<rig>::<module>::<case>`. What a forge cannot do is tested too:
-//! for every "no" there is a trial that asks for it and wants the refusal before anything is
-//! written.
+//! its own. The name of the trial is `<rig>::<module>::<case>`. Refusals are tested too: every "no"
+//! has a trial that asks for the operation and expects the refusal before anything is written.
 
 use std::{future::Future, pin::Pin, sync::Arc};
 

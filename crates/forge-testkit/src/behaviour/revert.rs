@@ -1,4 +1,4 @@
-//! Opening a pull request that takes a merged one back.
+//! Pull requests that revert a merged pull request.
 
 use forge_core::{
     ErrorKind, PrId, Precondition,
@@ -15,8 +15,8 @@ pub(super) fn cases(set: &mut Set) {
         revert_keeps_later_changes [PrRevert, MergeCommit];
         revert_conflict_changes_nothing [PrRevert, MergeCommit];
         revert_takes_title_body_and_draft [PrRevert, PrCreateDraft, MergeCommit];
-        revert_of_an_open_one_is_refused [PrRevert];
-        revert_of_a_closed_one_is_refused [PrRevert, PrClose];
+        revert_of_open_pull_is_refused [PrRevert];
+        revert_of_closed_pull_is_refused [PrRevert, PrClose];
     ];
 }
 
@@ -46,7 +46,7 @@ async fn reverted(fx: &Fixture, method: MergeMethod) {
     let view = fx.view(&new.id).await;
     assert!(view.title.starts_with("Revert \""), "{}", view.title);
     assert!(view.description.contains(&format!("#{}", pr.key)));
-    // One commit on top of the base branch, with the tree from before the merge.
+    // A single commit on the base branch, with the tree from before the merge.
     assert_eq!(fx.git.oid("main"), Some(tip.clone()));
     assert_eq!(fx.git.oid(&format!("{}^", new.head_branch)), Some(tip));
     let tree = fx.git.oid(&format!("{}^{{tree}}", new.head_branch));
@@ -102,7 +102,7 @@ async fn revert_takes_title_body_and_draft(fx: Fixture) {
     );
 }
 
-async fn revert_of_an_open_one_is_refused(fx: Fixture) {
+async fn revert_of_open_pull_is_refused(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     let before = fx.git.refs();
     let revert = fx.author.revert(&pr, &RevertPull::default()).await;
@@ -112,7 +112,7 @@ async fn revert_of_an_open_one_is_refused(fx: Fixture) {
     assert_eq!(fx.git.refs(), before);
 }
 
-async fn revert_of_a_closed_one_is_refused(fx: Fixture) {
+async fn revert_of_closed_pull_is_refused(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     fx.author.close(&pr, &Default::default()).await.unwrap();
     let revert = fx.author.revert(&pr, &RevertPull::default()).await;

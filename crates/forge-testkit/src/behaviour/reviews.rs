@@ -27,10 +27,10 @@ pub(super) fn cases(set: &mut Set) {
         the_expected_head [ReviewVerdict];
         review_head_prefix_is_refused [ReviewVerdict];
         a_review_remembers_its_commit [ReviewVerdict];
-        a_closed_one [ReviewVerdict, PrClose];
-        a_merged_one [ReviewVerdict, MergeCommit];
+        review_of_closed_pull_is_refused [ReviewVerdict, PrClose];
+        review_of_merged_pull_is_refused [ReviewVerdict, MergeCommit];
         reviews_are_oldest_first_and_paged [ReviewVerdict];
-        of_one_that_does_not_exist [ReviewVerdict];
+        review_of_missing_pull_is_not_found [ReviewVerdict];
         dismissed_review_counts_no_longer [ReviewVerdict, ReviewDismiss];
         dismissal_of_a_comment_is_refused [ReviewDismiss, Comments];
         dismissal_without_reason_is_refused [ReviewVerdict, ReviewDismiss];
@@ -226,7 +226,7 @@ async fn a_review_remembers_its_commit(fx: Fixture) {
     assert_eq!(all(&fx, &pr.id).await[0].commit, pr.head_oid);
 }
 
-async fn a_closed_one(fx: Fixture) {
+async fn review_of_closed_pull_is_refused(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     fx.author.close(&pr, &Default::default()).await.unwrap();
     refused(
@@ -235,7 +235,7 @@ async fn a_closed_one(fx: Fixture) {
     );
 }
 
-async fn a_merged_one(fx: Fixture) {
+async fn review_of_merged_pull_is_refused(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     fx.author.merge(&pr, &Default::default()).await.unwrap();
     refused(
@@ -266,7 +266,7 @@ async fn reviews_are_oldest_first_and_paged(fx: Fixture) {
     assert_eq!(bodies, ["one", "two", "three"]);
 }
 
-async fn of_one_that_does_not_exist(fx: Fixture) {
+async fn review_of_missing_pull_is_not_found(fx: Fixture) {
     fx.open("feature").await;
     let gone = fx.author.pr(500);
     refused(

@@ -12,26 +12,26 @@ use crate::GitDir;
 /// alike on all of them.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts {
-    /// It tells which files conflict, and not only that some do.
+    /// The forge names the conflicting files, rather than only that some conflict.
     pub names_conflicts: bool,
-    /// It can send any number of lines of context around a change.
+    /// The forge can send any number of lines of context around a change.
     pub context_lines: bool,
     /// A diff comes with the ids of its ends.
     pub names_ends: bool,
     /// A diff of more lines than this is not sent whole.
     pub diff_lines: usize,
-    /// Whoever may write to the repository may also change what others have said.
+    /// Accounts with write access may also change others' comments.
     pub writers_moderate: bool,
     /// A search refuses a qualifier that it does not know, in place of looking for it as a word.
     pub checks_qualifiers: bool,
     /// Words in a description close an issue, and a comment makes a link in both directions.
     pub texts_link: bool,
-    /// Whoever asks what a pull request is linked with is told what builds on it.
+    /// The links of a pull request include the pull requests that build on it.
     pub knows_what_is_on_top: bool,
-    /// What builds on another pull request has that one's head branch as its base branch, until that
-    /// one is merged; else it has the same base branch.
+    /// A stacked pull request has its parent's head branch as base until the parent is merged;
+    /// otherwise both have the same base branch.
     pub stacks_by_base: bool,
-    /// It is merged together with what is below it; else it is merged after.
+    /// A stacked pull request is merged together with those below; otherwise after them.
     pub stacks_merge_together: bool,
     /// Under which e-mail address it commits for the author of pull requests.
     pub author_email: &'static str,
@@ -40,38 +40,38 @@ pub struct Facts {
 /// A forge on which the suite runs.
 #[async_trait]
 pub trait Rig: Send + Sync {
-    /// Its name, the first part of every trial's: `local`, `github`.
+    /// Name of the rig, the first part of every trial's: `local`, `github`.
     fn name(&self) -> &str;
 
-    /// What it can do: chooses the trials.
+    /// Capabilities of the forge, by which the trials are chosen.
     fn capabilities(&self) -> &'static Capabilities;
 
     /// In what it differs.
     fn facts(&self) -> Facts;
 
-    /// Cases that what it is rules out, as `module::case`, each with the reason. They are not run.
+    /// Cases excluded by the nature of the forge, as `module::case`, each with the reason.
     fn exceptions(&self) -> &'static [(&'static str, &'static str)] {
         &[]
     }
 
-    /// A fresh repository. Its git side has a branch `main` as [`GitDir::init`] makes it, which is
-    /// the default branch; no pull requests, and such labels as every repository there begins with.
+    /// A fresh repository. The git side has a branch `main` as [`GitDir::init`] makes it, which is
+    /// the default branch; no pull requests, and the labels that every new repository there has.
     async fn fixture(&self) -> Fixture;
 }
 
-/// One fresh repository with two accounts that may write to it.
+/// A fresh repository with two accounts that may write to it.
 pub struct Fixture {
     /// The handle of the account that opens pull requests.
     pub author: Repo,
     /// The handle of another account.
     pub reviewer: Repo,
-    /// The repository's git side: what is committed here is what the forge sees.
+    /// The repository's git side: the forge sees its commits.
     pub git: GitDir,
     /// The board that keeps the values of issues, where the forge has boards.
     pub board: Option<BoardId>,
-    /// What the rig says of its forge.
+    /// Facts of the rig's forge.
     pub facts: Facts,
-    /// What has to live as long as the repository: a directory, a server.
+    /// Values that must live as long as the repository: a directory, a server.
     pub keep: Box<dyn Any + Send + Sync>,
 }
 
@@ -102,7 +102,7 @@ impl Fixture {
         self.open_from(branch).await
     }
 
-    /// Opens a pull request from a branch that is there.
+    /// Opens a pull request from an existing branch.
     pub async fn open_from(&self, branch: &str) -> PullRequest {
         let req = CreatePull::new(branch, format!("Title of {branch}"));
         self.author.create(&req).await.unwrap().value
@@ -129,7 +129,7 @@ impl Fixture {
         self.author.view(id, PrFields::NONE).await.unwrap()
     }
 
-    /// Defines labels, or keeps those that are there.
+    /// Defines labels, or keeps existing ones.
     pub async fn define(&self, names: &[&str]) {
         for name in names {
             let label = NewLabel {

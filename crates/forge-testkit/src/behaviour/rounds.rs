@@ -1,4 +1,4 @@
-//! Rounds: submitting another one, reading each, and pull requests that are made from a patch.
+//! Rounds: submitting a new round, reading each, and pull requests made from a patch.
 
 use forge_core::{
     Capability, PageReq, PrId,
@@ -10,21 +10,21 @@ use super::{Fixture, Set, cases, invalid, refused};
 
 pub(super) fn cases(set: &mut Set) {
     cases![set;
-        another_round [PrResubmit];
+        resubmit_adds_a_round [PrResubmit];
         the_rounds_before_stay [PrResubmit, PrRounds];
-        what_changed_since [PrResubmit, PrRounds];
-        a_round_that_is_not_there [PrResubmit, PrRounds];
+        interdiff_has_only_later_changes [PrResubmit, PrRounds];
+        missing_round_is_not_found [PrResubmit, PrRounds];
         a_round_is_in_the_history [PrResubmit, PrHistory];
-        the_same_again [PrResubmit];
-        a_round_of_another [PrResubmit];
-        a_round_of_a_closed_one [PrResubmit, PrClose];
+        resubmit_of_same_head_is_unchanged [PrResubmit];
+        resubmit_by_another_account_is_refused [PrResubmit];
+        resubmit_of_closed_pull_is_refused [PrResubmit, PrClose];
         a_round_of_a_stale_version [PrResubmit, PrEdit];
         a_round_with_a_comment [PrResubmit, Comments];
-        a_comment_says_its_round [PrResubmit, Comments];
+        comment_names_the_round [PrResubmit, Comments];
         a_round_from_a_patch [PrResubmit, PrFiles];
-        a_patch_that_is_none [PrResubmit];
+        resubmit_of_invalid_patch_is_refused [PrResubmit];
         from_a_patch [PrCreatePatch, PrFiles];
-        from_what_is_no_patch [PrCreatePatch];
+        create_from_invalid_patch_is_refused [PrCreatePatch];
     ];
 }
 
@@ -54,7 +54,7 @@ async fn diff(fx: &Fixture, pr: &PrId, round: Option<usize>, since: Option<usize
     String::from_utf8(all).unwrap()
 }
 
-/// What `git format-patch` makes of a branch that is gone afterwards.
+/// `git format-patch` of a branch that is deleted afterwards.
 fn patch(fx: &Fixture, path: &str) -> Vec<u8> {
     fx.git.commit("elsewhere", "Add it", &[(path, Some("x\n"))]);
     let made = ["format-patch", "--stdout", "main..elsewhere"];
@@ -68,7 +68,7 @@ async fn paths(fx: &Fixture, pr: &PrId) -> Vec<String> {
     page.items.into_iter().map(|f| f.path).collect()
 }
 
-async fn a_comment_says_its_round(fx: Fixture) {
+async fn comment_names_the_round(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     let first = fx.reviewer.comment(&pr, "Why?", None).await.unwrap().value;
     more(&fx);
@@ -80,7 +80,7 @@ async fn a_comment_says_its_round(fx: Fixture) {
     assert_eq!(rounds, [Some(0), Some(1)]);
 }
 
-async fn another_round(fx: Fixture) {
+async fn resubmit_adds_a_round(fx: Fixture) {
     let opened = fx.open("feature").await;
     assert_eq!(opened.rounds, Some(1));
     let head = more(&fx);
@@ -112,7 +112,7 @@ async fn the_rounds_before_stay(fx: Fixture) {
     }
 }
 
-async fn what_changed_since(fx: Fixture) {
+async fn interdiff_has_only_later_changes(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     more(&fx);
     fx.author.resubmit(&pr, &PLAIN).await.unwrap();
@@ -123,7 +123,7 @@ async fn what_changed_since(fx: Fixture) {
     );
 }
 
-async fn a_round_that_is_not_there(fx: Fixture) {
+async fn missing_round_is_not_found(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     let ask = |round, since| DiffReq {
         rounds: Some(Rounds {
@@ -152,7 +152,7 @@ async fn a_round_is_in_the_history(fx: Fixture) {
     assert_eq!(moved[0].actor.login, fx.author_login().await);
 }
 
-async fn the_same_again(fx: Fixture) {
+async fn resubmit_of_same_head_is_unchanged(fx: Fixture) {
     let opened = fx.open("feature").await;
     let outcome = fx.author.resubmit(&opened.id, &PLAIN).await.unwrap();
     assert!(outcome.unchanged && !outcome.warnings.is_empty());
@@ -160,7 +160,7 @@ async fn the_same_again(fx: Fixture) {
     assert_eq!((read.rounds, read.version), (Some(1), opened.version));
 }
 
-async fn a_round_of_another(fx: Fixture) {
+async fn resubmit_by_another_account_is_refused(fx: Fixture) {
     let opened = fx.open("feature").await;
     more(&fx);
     refused(
@@ -170,7 +170,7 @@ async fn a_round_of_another(fx: Fixture) {
     assert_eq!(fx.view(&opened.id).await.version, opened.version);
 }
 
-async fn a_round_of_a_closed_one(fx: Fixture) {
+async fn resubmit_of_closed_pull_is_refused(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     fx.author.close(&pr, &CloseReq::default()).await.unwrap();
     more(&fx);
@@ -221,7 +221,7 @@ async fn a_round_from_a_patch(fx: Fixture) {
     assert_eq!(paths(&fx, &pr).await, ["other.txt"]);
 }
 
-async fn a_patch_that_is_none(fx: Fixture) {
+async fn resubmit_of_invalid_patch_is_refused(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     for text in ["", "hello\n"] {
         let req = Resubmit {
@@ -251,7 +251,7 @@ async fn from_a_patch(fx: Fixture) {
     assert_eq!(paths(&fx, &pr.id).await, ["it.txt"]);
 }
 
-async fn from_what_is_no_patch(fx: Fixture) {
+async fn create_from_invalid_patch_is_refused(fx: Fixture) {
     let req = CreatePull {
         patch: Some(b"hello\n".to_vec()),
         ..CreatePull::new("", "From nothing")

@@ -9,16 +9,16 @@ use super::{Fixture, Set, cases, refused};
 
 pub(super) fn cases(set: &mut Set) {
     cases![set;
-        on_top_of_another [PrCreateDependent, PrFiles];
-        the_lower_one_is_merged_first [PrCreateDependent, MergeRebase, PrMergeability];
+        stacked_pull_has_only_own_changes [PrCreateDependent, PrFiles];
+        lower_pull_is_merged_first [PrCreateDependent, MergeRebase, PrMergeability];
         the_rest_is_merged_later [PrCreateDependent, MergeRebase];
-        a_second_one_on_top [PrCreateDependent];
-        on_top_of_a_closed_one [PrCreateDependent, PrClose];
-        on_top_of_one_that_does_not_exist [PrCreateDependent];
+        second_child_is_refused [PrCreateDependent];
+        stack_on_closed_pull_is_refused [PrCreateDependent, PrClose];
+        stack_on_missing_pull_is_not_found [PrCreateDependent];
     ];
 }
 
-/// `lower`, which adds a file, and a branch `upper` on top of it, which adds another.
+/// `lower`, which adds a file, and a stacked branch `upper`, which adds another.
 async fn lower(fx: &Fixture) -> PullRequest {
     let lower = fx.open("lower").await;
     fx.git.set_branch("upper", "lower");
@@ -34,7 +34,7 @@ fn on(lower: &PullRequest) -> CreatePull {
     }
 }
 
-async fn on_top_of_another(fx: Fixture) {
+async fn stacked_pull_has_only_own_changes(fx: Fixture) {
     let lower = lower(&fx).await;
     let upper = fx.author.create(&on(&lower)).await.unwrap().value;
     let read = fx.author.view(&upper.id, PrFields::DEPENDS_ON).await;
@@ -54,7 +54,7 @@ async fn on_top_of_another(fx: Fixture) {
     assert_eq!(paths, ["upper.txt"], "what is below is not its own");
 }
 
-async fn the_lower_one_is_merged_first(fx: Fixture) {
+async fn lower_pull_is_merged_first(fx: Fixture) {
     let lower = lower(&fx).await;
     let upper = fx.author.create(&on(&lower)).await.unwrap().value;
     let merge = MergeReq::default();
@@ -97,7 +97,7 @@ async fn the_rest_is_merged_later(fx: Fixture) {
     assert_eq!(fx.git.show("main", "upper.txt"), "upper\n");
 }
 
-async fn a_second_one_on_top(fx: Fixture) {
+async fn second_child_is_refused(fx: Fixture) {
     let lower = lower(&fx).await;
     fx.author.create(&on(&lower)).await.unwrap();
     fx.git.set_branch("another", "lower");
@@ -110,7 +110,7 @@ async fn a_second_one_on_top(fx: Fixture) {
     refused(fx.author.create(&req).await, "already_exists");
 }
 
-async fn on_top_of_a_closed_one(fx: Fixture) {
+async fn stack_on_closed_pull_is_refused(fx: Fixture) {
     let lower = lower(&fx).await;
     fx.author
         .close(&lower.id, &CloseReq::default())
@@ -119,12 +119,12 @@ async fn on_top_of_a_closed_one(fx: Fixture) {
     refused(fx.author.create(&on(&lower)).await, "precondition_failed");
 }
 
-async fn on_top_of_one_that_does_not_exist(fx: Fixture) {
+async fn stack_on_missing_pull_is_not_found(fx: Fixture) {
     let mut lower = lower(&fx).await;
     lower.id.key = match lower.id.key {
         PrKey::Number(_) => PrKey::Number(999),
         PrKey::Record(mut uri) => {
-            // Another last letter than the one that it has.
+            // Change the last letter, so that the record does not exist.
             let other = if uri.pop() == Some('2') { '3' } else { '2' };
             uri.push(other);
             PrKey::Record(uri)

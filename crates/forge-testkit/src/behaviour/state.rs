@@ -15,21 +15,21 @@ pub(super) fn cases(set: &mut Set) {
         close_closed_keeps_the_comment [PrClose, Comments];
         close_and_delete_the_branch [PrClose, PrDeleteBranch];
         close_at_other_head_keeps_the_branch [PrClose, PrDeleteBranch];
-        close_a_merged_one [PrClose, MergeCommit];
-        close_one_that_does_not_exist [PrClose];
+        close_of_merged_pull_is_refused [PrClose, MergeCommit];
+        close_of_missing_pull_is_not_found [PrClose];
         reopen [PrClose, PrReopen];
-        reopen_an_open_one [PrReopen];
+        reopen_of_open_pull_is_unchanged [PrReopen];
         reopen_with_a_comment [PrClose, PrReopen, Comments];
         reopen_open_keeps_the_comment [PrReopen, Comments];
         close_merged_hints_at_the_comment [PrClose, MergeCommit, Comments];
-        reopen_a_merged_one [PrReopen, MergeCommit];
-        reopen_without_its_head_branch [PrClose, PrReopen];
-        reopen_without_its_base_branch [PrClose, PrReopen];
+        reopen_of_merged_pull_is_refused [PrReopen, MergeCommit];
+        reopen_without_head_branch_is_refused [PrClose, PrReopen];
+        reopen_without_base_branch_is_refused [PrClose, PrReopen];
         ready_and_back [PrCreateDraft, PrDraft];
         ready_twice [PrDraft];
         draft_twice [PrDraft];
-        draft_of_a_closed_one [PrDraft, PrClose];
-        draft_of_a_merged_one [PrDraft, MergeCommit];
+        draft_of_closed_pull_is_refused [PrDraft, PrClose];
+        draft_of_merged_pull_is_refused [PrDraft, MergeCommit];
         lock_and_unlock [PrLock];
         lock_twice_changes_nothing [PrLock];
         lock_reason_is_replaced [PrLock];
@@ -75,7 +75,7 @@ async fn close_with_a_comment(fx: Fixture) {
     assert_eq!(bodies, ["Not now."]);
 }
 
-/// What is said on the pull request.
+/// Bodies of the comments on the pull request.
 async fn bodies(fx: &Fixture, pr: &PrId) -> Vec<String> {
     let page = fx.author.comments(pr, PageReq::first(10)).await.unwrap();
     page.items.into_iter().map(|c| c.body).collect()
@@ -132,7 +132,7 @@ async fn close_and_delete_the_branch(fx: Fixture) {
     fx.author.close(&pr, &req).await.unwrap();
     assert_eq!(fx.git.oid("refs/heads/feature"), None);
     assert_eq!(fx.view(&pr).await.state, PrState::Closed);
-    // Of one that is closed already it is deleted unless it has gone on.
+    // Closing again deletes the branch, unless it has new commits.
     let pr = fx.open("other").await.id;
     fx.author.close(&pr, &CloseReq::default()).await.unwrap();
     let tip = fx.git.oid("other").unwrap();
@@ -172,7 +172,7 @@ async fn close_at_other_head_keeps_the_branch(fx: Fixture) {
     assert_eq!(fx.git.oid("refs/heads/feature"), None);
 }
 
-async fn close_a_merged_one(fx: Fixture) {
+async fn close_of_merged_pull_is_refused(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     fx.author.merge(&pr, &Default::default()).await.unwrap();
     refused(
@@ -182,7 +182,7 @@ async fn close_a_merged_one(fx: Fixture) {
     assert_eq!(fx.view(&pr).await.state, PrState::Merged);
 }
 
-async fn close_one_that_does_not_exist(fx: Fixture) {
+async fn close_of_missing_pull_is_not_found(fx: Fixture) {
     fx.open("feature").await;
     refused(
         fx.author
@@ -200,7 +200,7 @@ async fn reopen(fx: Fixture) {
     assert_eq!(fx.view(&pr).await.closed_at, None);
 }
 
-async fn reopen_an_open_one(fx: Fixture) {
+async fn reopen_of_open_pull_is_unchanged(fx: Fixture) {
     let pr = fx.open("feature").await;
     let outcome = fx.author.reopen(&pr.id, None).await.unwrap();
     assert!(!outcome.warnings.is_empty());
@@ -221,14 +221,14 @@ async fn reopen_with_a_comment(fx: Fixture) {
     assert_eq!(comments[0].body, "After all.");
 }
 
-async fn reopen_a_merged_one(fx: Fixture) {
+async fn reopen_of_merged_pull_is_refused(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     fx.author.merge(&pr, &Default::default()).await.unwrap();
     let e = refused(fx.author.reopen(&pr, None).await, "precondition_failed");
     assert!(e.message().contains("merged"), "{e}");
 }
 
-async fn reopen_without_its_head_branch(fx: Fixture) {
+async fn reopen_without_head_branch_is_refused(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     fx.author.close(&pr, &CloseReq::default()).await.unwrap();
     fx.git.delete_branch("feature");
@@ -236,7 +236,7 @@ async fn reopen_without_its_head_branch(fx: Fixture) {
     assert!(e.message().contains("feature"), "{e}");
 }
 
-async fn reopen_without_its_base_branch(fx: Fixture) {
+async fn reopen_without_base_branch_is_refused(fx: Fixture) {
     fx.feature("release");
     fx.feature("feature");
     let mut req = CreatePull::new("feature", "Into a release");
@@ -279,13 +279,13 @@ async fn draft_twice(fx: Fixture) {
     assert!(fx.view(&pr).await.draft);
 }
 
-async fn draft_of_a_closed_one(fx: Fixture) {
+async fn draft_of_closed_pull_is_refused(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     fx.author.close(&pr, &CloseReq::default()).await.unwrap();
     refused(fx.author.set_draft(&pr, true).await, "precondition_failed");
 }
 
-async fn draft_of_a_merged_one(fx: Fixture) {
+async fn draft_of_merged_pull_is_refused(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     fx.author.merge(&pr, &Default::default()).await.unwrap();
     refused(fx.author.set_draft(&pr, true).await, "precondition_failed");
@@ -306,7 +306,7 @@ async fn lock_twice_changes_nothing(fx: Fixture) {
     assert!(unlocked.unchanged && !unlocked.warnings.is_empty());
     let spam = Lock::Locked(Some(LockReason::Spam));
     fx.author.set_lock(&pr, spam).await.unwrap();
-    // A lock without a reason keeps that of the lock before.
+    // A lock without a reason keeps the earlier reason.
     for lock in [spam, Lock::Locked(None)] {
         let again = fx.author.set_lock(&pr, lock).await.unwrap();
         assert!(again.unchanged && !again.warnings.is_empty());

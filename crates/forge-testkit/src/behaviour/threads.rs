@@ -14,21 +14,21 @@ pub(super) fn cases(set: &mut Set) {
         a_thread_on_a_range [ReviewInline];
         a_thread_on_a_context_line [ReviewInline];
         several_threads_in_one_review [ReviewInline];
-        review_names_the_threads_it_opened [ReviewInline];
+        review_names_opened_threads [ReviewInline];
         thread_on_a_whole_file [ReviewInline];
         unchanged_whole_file_is_refused [ReviewInline];
-        a_line_that_is_not_in_the_diff [ReviewInline];
-        a_file_that_is_not_in_the_diff [ReviewInline];
+        line_outside_the_diff_is_refused [ReviewInline];
+        file_outside_the_diff_is_refused [ReviewInline];
         an_upside_down_range [ReviewInline];
         an_empty_thread_body [ReviewInline];
         one_bad_thread_stops_the_whole_review [ReviewInline, ReviewVerdict];
-        resolve_and_take_it_back [ReviewInline, ThreadResolve];
+        thread_is_resolved_and_reopened [ReviewInline, ThreadResolve];
         resolve_twice [ReviewInline, ThreadResolve];
-        resolve_one_that_does_not_exist [ReviewInline, ThreadResolve];
+        resolve_of_missing_thread_is_not_found [ReviewInline, ThreadResolve];
         filters [ReviewInline, ThreadResolve];
-        a_reply_joins_its_thread [ReviewInline, CommentReply];
+        reply_joins_the_thread [ReviewInline, CommentReply];
         reply_to_thread_id_joins_the_thread [ReviewInline, CommentReply];
-        a_thread_is_outdated_when_its_lines_change [ReviewInline];
+        thread_with_changed_lines_is_outdated [ReviewInline];
         a_thread_is_current_when_other_lines_change [ReviewInline];
         threads_are_paged [ReviewInline];
         thread_comments_are_not_conversation [ReviewInline, Comments];
@@ -147,7 +147,7 @@ async fn several_threads_in_one_review(fx: Fixture) {
     assert_eq!(reviews.len(), 1);
 }
 
-async fn review_names_the_threads_it_opened(fx: Fixture) {
+async fn review_names_opened_threads(fx: Fixture) {
     let pr = open(&fx).await;
     start(&fx, &pr, on("new.txt", 2)).await;
     let places = [("src/lib.rs", 10), ("new.txt", 3), ("new.txt", 1)];
@@ -195,14 +195,14 @@ async fn unchanged_whole_file_is_refused(fx: Fixture) {
         ..whole("new.txt")
     }]);
     invalid(fx.reviewer.submit_review(&pr, &bad).await, "line");
-    // Nothing of the refused review is left in the way of the next one.
+    // The refused review leaves nothing that blocks the next.
     assert!(all(&fx, &pr, ThreadFilter::All).await.is_empty());
     let good = review(vec![whole("new.txt")]);
     fx.reviewer.submit_review(&pr, &good).await.unwrap();
     assert_eq!(all(&fx, &pr, ThreadFilter::All).await.len(), 1);
 }
 
-async fn a_line_that_is_not_in_the_diff(fx: Fixture) {
+async fn line_outside_the_diff_is_refused(fx: Fixture) {
     let pr = open(&fx).await;
     for line in [1, 21, 22, 99_999] {
         let refusal = fx
@@ -220,7 +220,7 @@ async fn a_line_that_is_not_in_the_diff(fx: Fixture) {
     assert!(all(&fx, &pr, ThreadFilter::All).await.is_empty());
 }
 
-async fn a_file_that_is_not_in_the_diff(fx: Fixture) {
+async fn file_outside_the_diff_is_refused(fx: Fixture) {
     let pr = open(&fx).await;
     let refusal = fx
         .reviewer
@@ -263,7 +263,7 @@ async fn one_bad_thread_stops_the_whole_review(fx: Fixture) {
     assert!(all(&fx, &pr, ThreadFilter::All).await.is_empty());
 }
 
-async fn resolve_and_take_it_back(fx: Fixture) {
+async fn thread_is_resolved_and_reopened(fx: Fixture) {
     let pr = open(&fx).await;
     let thread = start(&fx, &pr, on("new.txt", 1)).await;
     let resolved = fx
@@ -303,7 +303,7 @@ async fn resolve_twice(fx: Fixture) {
     assert_eq!(fx.view(&pr).await.version, version);
 }
 
-async fn resolve_one_that_does_not_exist(fx: Fixture) {
+async fn resolve_of_missing_thread_is_not_found(fx: Fixture) {
     let pr = open(&fx).await;
     let nothing = ThreadId {
         pr,
@@ -335,7 +335,7 @@ async fn filters(fx: Fixture) {
     );
 }
 
-async fn a_reply_joins_its_thread(fx: Fixture) {
+async fn reply_joins_the_thread(fx: Fixture) {
     let pr = open(&fx).await;
     let thread = start(&fx, &pr, on("new.txt", 1)).await;
     let root = CommentId {
@@ -373,7 +373,7 @@ async fn reply_to_thread_id_joins_the_thread(fx: Fixture) {
     assert_eq!(bodies, ["About new.txt:1", "Because.", "And so on."]);
 }
 
-async fn a_thread_is_outdated_when_its_lines_change(fx: Fixture) {
+async fn thread_with_changed_lines_is_outdated(fx: Fixture) {
     let pr = open(&fx).await;
     start(&fx, &pr, on("new.txt", 2)).await;
     fx.git

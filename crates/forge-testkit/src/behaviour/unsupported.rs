@@ -1,4 +1,4 @@
-//! What a forge says no to: its table, and the refusal before anything is sent.
+//! Refusals of a forge: its table, and the refusal before anything is sent.
 
 use std::collections::BTreeSet;
 
@@ -87,7 +87,7 @@ async fn no(fx: Fixture, capability: Capability) {
     };
     let before = fx.git.refs();
     let Some(error) = ask(&fx.author, &pr, capability).await else {
-        // Nothing in the traits asks for it: the row is for people who read the table.
+        // No operation needs the capability: the row is for readers of the table.
         return;
     };
     assert!(

@@ -14,16 +14,16 @@ pub(super) fn cases(set: &mut Set) {
         the_head_is_rebased_onto_the_base [PrUpdateBranch];
         a_rebase_keeps_the_authors [PrUpdateBranch];
         an_update_leaves_the_rest_alone [PrUpdateBranch];
-        one_that_is_up_to_date [PrUpdateBranch];
-        one_that_was_updated_before [PrUpdateBranch];
+        current_branch_is_unchanged [PrUpdateBranch];
+        second_update_is_unchanged [PrUpdateBranch];
         a_conflict_in_an_update_changes_nothing [PrUpdateBranch];
         an_update_at_an_expected_head [PrUpdateBranch];
         update_head_prefix_is_refused [PrUpdateBranch];
         an_update_at_a_stale_head [PrUpdateBranch];
         update_other_base_is_refused [PrUpdateBranch];
-        an_update_of_a_closed_one [PrUpdateBranch, PrClose];
-        an_update_of_a_merged_one [PrUpdateBranch, MergeCommit];
-        an_update_of_one_that_does_not_exist [PrUpdateBranch];
+        update_of_closed_pull_is_refused [PrUpdateBranch, PrClose];
+        update_of_merged_pull_is_refused [PrUpdateBranch, MergeCommit];
+        update_of_missing_pull_is_not_found [PrUpdateBranch];
     ];
 }
 
@@ -38,7 +38,7 @@ fn by(method: UpdateMethod) -> UpdateBranch {
     }
 }
 
-/// Two commits on `branch`, and one that the base has besides.
+/// Two commits on `branch`, and a further commit on the base.
 async fn behind(fx: &Fixture, branch: &str) -> PrId {
     let file = |n: u8| format!("{branch}-{n}");
     fx.git.commit(branch, "One", &[(&file(1), Some("1\n"))]);
@@ -106,7 +106,7 @@ async fn an_update_leaves_the_rest_alone(fx: Fixture) {
     assert_eq!(fx.git.oid("other"), Some(other));
 }
 
-async fn one_that_is_up_to_date(fx: Fixture) {
+async fn current_branch_is_unchanged(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     let before = fx.git.refs();
     for method in METHODS {
@@ -117,7 +117,7 @@ async fn one_that_is_up_to_date(fx: Fixture) {
     assert_eq!(fx.git.refs(), before);
 }
 
-async fn one_that_was_updated_before(fx: Fixture) {
+async fn second_update_is_unchanged(fx: Fixture) {
     for (method, branch) in METHODS.into_iter().zip(["a", "b"]) {
         let pr = behind(&fx, branch).await;
         assert!(
@@ -235,7 +235,7 @@ async fn update_other_base_is_refused(fx: Fixture) {
     assert!(!made.unwrap().unchanged);
 }
 
-async fn an_update_of_a_closed_one(fx: Fixture) {
+async fn update_of_closed_pull_is_refused(fx: Fixture) {
     let pr = behind(&fx, "feature").await;
     fx.author.close(&pr, &Default::default()).await.unwrap();
     let before = fx.git.refs();
@@ -248,7 +248,7 @@ async fn an_update_of_a_closed_one(fx: Fixture) {
     assert_eq!(fx.git.refs(), before);
 }
 
-async fn an_update_of_a_merged_one(fx: Fixture) {
+async fn update_of_merged_pull_is_refused(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     fx.author.merge(&pr, &MergeReq::default()).await.unwrap();
     refused(
@@ -257,7 +257,7 @@ async fn an_update_of_a_merged_one(fx: Fixture) {
     );
 }
 
-async fn an_update_of_one_that_does_not_exist(fx: Fixture) {
+async fn update_of_missing_pull_is_not_found(fx: Fixture) {
     let pr = fx.author.pr(31);
     refused(
         fx.author.update_branch(&pr, &UpdateBranch::default()).await,

@@ -1,4 +1,4 @@
-//! One pull request and its sections.
+//! Views of a pull request and its sections.
 
 use forge_core::{
     PrId, RepoId,
@@ -9,23 +9,23 @@ use super::{Fixture, Set, cases, refused};
 
 pub(super) fn cases(set: &mut Set) {
     cases![set;
-        sections_that_were_not_asked_for_are_absent;
+        unrequested_sections_are_absent;
         stats;
         mergeability_section [PrMergeability];
         conversation_sections [Comments, ReviewVerdict];
         code_sections [PrFiles, PrCommits];
         all_sections_at_once [Comments, PrFiles, PrCommits];
-        one_that_does_not_exist;
+        view_of_missing_pull_is_not_found;
         a_number_zero_and_the_largest;
         the_version_changes_with_every_change [PrEdit];
-        the_head_follows_its_branch;
+        head_follows_the_branch;
         updated_at_is_not_before_created_at [Comments];
         a_deleted_head_branch_is_remembered;
-        what_the_other_account_sees_is_the_same;
+        both_accounts_see_the_same;
     ];
 }
 
-async fn sections_that_were_not_asked_for_are_absent(fx: Fixture) {
+async fn unrequested_sections_are_absent(fx: Fixture) {
     let pr = fx.open("feature").await;
     let read = fx.view(&pr.id).await;
     assert!(read.comments.is_none() && read.reviews.is_none() && read.threads.is_none());
@@ -54,7 +54,7 @@ async fn stats(fx: Fixture) {
 
 async fn mergeability_section(fx: Fixture) {
     let pr = fx.open("feature").await;
-    // This one waits until the forge knows.
+    // `mergeability` waits until the forge knows.
     let known = fx.author.mergeability(&pr.id).await.unwrap();
     let read = fx
         .author
@@ -111,7 +111,7 @@ async fn all_sections_at_once(fx: Fixture) {
     assert!(read.commits.is_some() && read.files.is_some() && read.additions.is_some());
 }
 
-async fn one_that_does_not_exist(fx: Fixture) {
+async fn view_of_missing_pull_is_not_found(fx: Fixture) {
     let there = fx.open("feature").await.id;
     let repo: RepoId = there.repo;
     let gone = PrId::number(repo, 4711);
@@ -142,7 +142,7 @@ async fn the_version_changes_with_every_change(fx: Fixture) {
     }
 }
 
-async fn the_head_follows_its_branch(fx: Fixture) {
+async fn head_follows_the_branch(fx: Fixture) {
     let pr = fx.open("feature").await;
     let moved = fx.git.commit("feature", "More", &[("more", Some("x\n"))]);
     assert_eq!(fx.view(&pr.id).await.head_oid, Some(moved));
@@ -164,7 +164,7 @@ async fn a_deleted_head_branch_is_remembered(fx: Fixture) {
     assert!(read.head_oid.is_none() || read.head_oid == Some(head));
 }
 
-async fn what_the_other_account_sees_is_the_same(fx: Fixture) {
+async fn both_accounts_see_the_same(fx: Fixture) {
     let pr = fx.open("feature").await;
     let theirs = fx.reviewer.view(&pr.id, PrFields::NONE).await.unwrap();
     assert_eq!(theirs.title, pr.title);

@@ -1,9 +1,7 @@
 //! Runs the GitHub double by itself, for tests that are no Rust program.
 //!
-//! `forge-github-double [--port N] [--latency-ms N] [--open-git] [--seed FILE]` prints its address
-//! and runs until its standard input ends or it is killed. `--seed` reads the steps of
-//! `POST /_double/seed`. `forge-github-double reduce-schema FILE` prints the reduced schema made
-//! from GitHub's.
+//! `--help` prints how to start and reach it; `_double/seed` of its control interface reads the same
+//! steps as `--seed`.
 
 use std::{
     io::{Read, Write},
@@ -13,20 +11,35 @@ use std::{
 
 use forge_testkit::github::{GitHubDouble, Options, schema};
 
-const USAGE: &str = "\
-forge-github-double [--port N] [--latency-ms N] [--open-git] [--seed FILE]
-  prints its address, and runs until its standard input ends
-forge-github-double reduce-schema FILE
-  prints the reduced schema made from GitHub's";
+const USAGE: &str = r#"A GitHub on loopback, for gh, forge and tests
+
+Usage: forge-github-double [--port N] [--latency-ms N] [--open-git] [--seed FILE]
+       forge-github-double reduce-schema FILE
+
+The double prints its address, and runs until its standard input ends.
+
+  --port N         Listen on this port [default: a free one]
+  --latency-ms N   Answer so much later
+  --open-git       Let git in without a token
+  --seed FILE      Run these steps first, a JSON list; a token has 0canary0 in it:
+                     [{"do": "user", "login": "octocat"},
+                      {"do": "token", "token": "gho_0canary0", "login": "octocat"},
+                      {"do": "repo", "repo": "octocat/hello"}]
+  reduce-schema    Print the reduced schema made from GitHub's
+
+Programs reach it as a proxy:
+  HTTP_PROXY=ADDRESS http_proxy=ADDRESS NO_PROXY= no_proxy=
+  GH_HOST=github.localhost GH_TOKEN=gho_0canary0
+"#;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let outcome = match arguments.split_first() {
-        Some((first, [path])) if first == "reduce-schema" => reduce(path),
         Some((first, [])) if first == "--help" => {
-            println!("{USAGE}");
+            print!("{USAGE}");
             Ok(())
         }
+        Some((first, [path])) if first == "reduce-schema" => reduce(path),
         _ => serve(&arguments),
     };
     match outcome {
@@ -74,7 +87,7 @@ fn serve(arguments: &[String]) -> Result<(), String> {
         double.seed_json(&steps)?;
     }
     println!("{}", double.url());
-    // Whoever started it closes its input, or dies, to stop it.
+    // The parent process closes the input, or dies, to stop the double.
     std::io::stdin()
         .read_to_end(&mut Vec::new())
         .map_err(|error| error.to_string())?;

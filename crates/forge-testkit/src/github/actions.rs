@@ -1,4 +1,4 @@
-//! What GitHub does to pull requests when git refs move.
+//! Effects of moved git refs on GitHub's pull requests.
 
 use std::{collections::BTreeMap, path::PathBuf};
 

@@ -36,9 +36,9 @@ pub struct Options {
     pub open_git: bool,
 }
 
-/// A GitHub on loopback. It stops when it is dropped.
+/// A GitHub on loopback. The double stops on drop.
 ///
-/// It runs on a thread of its own, so it serves tests with and without an async runtime.
+/// The double runs on a thread of its own, so it serves tests with and without an async runtime.
 pub struct GitHubDouble {
     shared: Arc<Shared>,
     address: SocketAddr,
@@ -151,8 +151,8 @@ impl GitHubDouble {
         Counts::of(&lock(&self.shared.log))
     }
 
-    /// How long the longest chain of requests is of which each arrived after the one before had been
-    /// answered. A delay on every request makes those overlap that are sent at once.
+    /// Length of the longest chain of requests, each of which arrived after the answer to the one
+    /// before. A delay on every request makes concurrent requests overlap.
     pub fn longest_chain(&self) -> usize {
         longest_chain(self.requests().iter().filter_map(|it| it.work).collect())
     }

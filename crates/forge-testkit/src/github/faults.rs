@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// Which requests a fault is for. Every part that is set must fit.
+/// Selects the requests that a fault acts on. Every part that is set must fit.
 #[derive(Debug, Clone, Default)]
 pub struct Matcher {
     /// Method, like `POST`.
@@ -13,13 +13,13 @@ pub struct Matcher {
     pub path: Option<String>,
     /// Name of the GraphQL operation, or of one of its top-level fields.
     pub operation: Option<String>,
-    /// Whether it is a GraphQL mutation.
+    /// True for a GraphQL mutation.
     pub mutation: Option<bool>,
     /// Text in the request's body.
     pub body: Option<String>,
 }
 
-/// What a request is, as far as matchers look.
+/// Parts of a request that matchers look at.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Subject<'a> {
     pub(crate) method: &'a str,
@@ -50,12 +50,12 @@ impl Matcher {
     }
 }
 
-/// What happens to the request.
+/// Action of a fault on the request.
 #[derive(Debug, Clone)]
 pub enum Action {
-    /// Nothing but the delay.
+    /// A delay only.
     Pass,
-    /// This answer instead.
+    /// A substitute answer.
     Answer {
         /// HTTP status.
         status: u16,
@@ -66,7 +66,7 @@ pub enum Action {
     },
     /// The right answer, with headers put in or replaced.
     Headers(Vec<(String, String)>),
-    /// The right answer, cut off after so many bytes of the body.
+    /// The right answer, cut off after this many bytes of the body.
     Truncate(usize),
     /// The right answer with its body broken, so that it is no JSON.
     Malformed,
@@ -77,7 +77,7 @@ pub enum Action {
 /// A fault, and the requests it is for.
 #[derive(Debug, Clone)]
 pub struct Fault {
-    /// Which requests.
+    /// Requests that the fault acts on.
     pub on: Matcher,
     /// How many fitting requests pass before it acts.
     pub skip: u32,
@@ -87,7 +87,7 @@ pub struct Fault {
     pub delay: Duration,
     /// Carry the request out before the fault hides its answer.
     pub committed: bool,
-    /// What happens.
+    /// Action on the request.
     pub action: Action,
 }
 
@@ -104,7 +104,7 @@ impl Fault {
         }
     }
 
-    /// Nothing but a delay.
+    /// A delay only.
     pub fn delayed(delay: Duration) -> Self {
         Self {
             delay,
@@ -112,7 +112,7 @@ impl Fault {
         }
     }
 
-    /// An answer of one status with GitHub's page or JSON for it.
+    /// An answer with a status and GitHub's page or JSON for it.
     pub fn status(status: u16) -> Self {
         let body = match status {
             502 => "<html><head><title>502 Bad Gateway</title></head></html>".to_owned(),
@@ -129,7 +129,7 @@ impl Fault {
         Self::answer(status, &[("content-type", kind)], body)
     }
 
-    /// An answer of one's own.
+    /// An answer of the caller's choice.
     pub fn answer(status: u16, headers: &[(&str, &str)], body: impl Into<String>) -> Self {
         Self::new(Action::Answer {
             status,
@@ -237,7 +237,7 @@ impl Fault {
         self
     }
 
-    /// Lets so many fitting requests pass first.
+    /// Lets `skip` matching requests pass first.
     #[must_use]
     pub fn skip(mut self, skip: u32) -> Self {
         self.skip = skip;
@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_acts_on_its_requests_and_so_often() {
+    fn fault_acts_on_matching_requests_and_counts() {
         let mut plan = Plan::default();
         plan.add(Fault::status(502).on_operation("Create").skip(1).times(2));
         let hits: Vec<bool> = ["Create", "Other", "Create", "Create", "Create"]
@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_fault_that_fits_acts() {
+    fn first_matching_fault_acts() {
         let mut plan = Plan::default();
         plan.add(Fault::status(500).on_mutations());
         plan.add(Fault::status(503).always());
@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_is_read_from_json() {
+    fn fault_is_read_from_json() {
         let value = json!({
             "operation": "X", "status": 502, "committed": true, "times": 0, "skip": 2
         });

@@ -24,7 +24,7 @@ pub struct CommitInfo {
     pub message: String,
 }
 
-/// Who wrote or committed, and when.
+/// Author or committer, and the time.
 #[derive(Debug, Clone, Default)]
 pub struct Person {
     /// Name.
@@ -35,16 +35,16 @@ pub struct Person {
     pub date: String,
 }
 
-/// What a pull request changes.
+/// Changes of a pull request.
 #[derive(Debug, Clone, Default)]
 pub struct DiffSummary {
-    /// Where head and base part.
+    /// Merge base of head and base.
     pub merge_base: String,
     /// Changed files in git's order.
     pub files: Vec<FileDiff>,
 }
 
-/// One changed file.
+/// A changed file.
 #[derive(Debug, Clone)]
 pub struct FileDiff {
     /// Path after the change.
@@ -277,14 +277,14 @@ pub fn fetch(dir: &Path, from: &Path, source: &str, target: &str) -> Result<(), 
     .map(drop)
 }
 
-/// Where two commits part.
+/// Merge base of two commits.
 pub fn merge_base(dir: &Path, one: &str, other: &str) -> Option<String> {
     line(dir, &["merge-base", one, other])
         .ok()
         .filter(|oid| !oid.is_empty())
 }
 
-/// Whether a commit is an ancestor of another, or the same.
+/// True if a commit is an ancestor of another, or the same.
 pub fn is_ancestor(dir: &Path, ancestor: &str, of: &str) -> bool {
     run(dir, &["merge-base", "--is-ancestor", ancestor, of]).is_ok()
 }
@@ -348,7 +348,7 @@ fn parse_commit(record: &str) -> Option<CommitInfo> {
     })
 }
 
-/// One commit.
+/// Reads a commit.
 pub fn commit(dir: &Path, oid: &str) -> Option<CommitInfo> {
     log(dir, &["-1", "--end-of-options", oid])
         .ok()?
@@ -377,7 +377,7 @@ pub fn history(dir: &Path, revision: &str, limit: usize) -> Result<Vec<CommitInf
     log(dir, &[&format!("-{limit}"), "--end-of-options", revision])
 }
 
-/// What lies between two commits, from where they part.
+/// Changes between two commits, from their merge base.
 ///
 /// # Errors
 ///
@@ -444,7 +444,7 @@ pub fn summary(dir: &Path, base: &str, head: &str) -> Result<DiffSummary, GitErr
     Ok(DiffSummary { merge_base, files })
 }
 
-/// The unified diff between two commits, from where they part, perhaps of one file alone.
+/// Unified diff between two commits, from their merge base, optionally of a single file.
 ///
 /// # Errors
 ///
@@ -580,18 +580,18 @@ pub fn rebase(
     Ok(Some(tip))
 }
 
-/// What a tree has at a path.
+/// Tree entry at a path.
 #[derive(Debug, Clone)]
 pub struct Entry {
-    /// Its mode.
+    /// File mode.
     pub mode: u32,
     /// `blob`, `tree` or `commit`.
     pub kind: String,
-    /// Its object name.
+    /// Object id.
     pub oid: String,
 }
 
-/// What a commit has at a path, `None` when nothing is there.
+/// Tree entry of a commit at a path; `None` when nothing is there.
 pub fn tree_entry(dir: &Path, commit: &str, path: &str) -> Option<Entry> {
     let out = run(dir, &["ls-tree", "-z", "--full-tree", commit, "--", path]).ok()?;
     let out = String::from_utf8_lossy(&out);
@@ -604,7 +604,7 @@ pub fn tree_entry(dir: &Path, commit: &str, path: &str) -> Option<Entry> {
     })
 }
 
-/// The tree of a commit with files written and files taken out. One that was there keeps its mode.
+/// The tree of a commit with files written and files taken out. Overwritten files keep their mode.
 ///
 /// # Errors
 ///

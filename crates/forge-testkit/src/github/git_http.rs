@@ -8,7 +8,7 @@ use super::{
 };
 use crate::wire::cgi;
 
-/// Whether a path is one of git's protocol, and of which repository.
+/// Splits a path of git's protocol into owner, name and service.
 pub(crate) fn repository(path: &str) -> Option<(&str, &str, &str)> {
     let rest = path.strip_prefix('/')?;
     let (owner, rest) = rest.split_once('/')?;
@@ -76,7 +76,7 @@ pub(crate) fn serve(shared: &Shared, request: &Incoming) -> Reply {
     reply
 }
 
-/// Whether somebody may push to a fork because its author lets maintainers.
+/// True if an account may push to a fork because its author lets maintainers.
 fn maintainer_may_push(state: &State, repo: Id, account: Id) -> bool {
     state.pulls.values().any(|pull| {
         pull.head_repo == Some(repo)

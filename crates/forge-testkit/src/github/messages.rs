@@ -1,4 +1,4 @@
-//! The commit messages that GitHub writes when nobody gives one.
+//! GitHub's default commit messages.
 
 use std::path::Path;
 

@@ -1,9 +1,9 @@
 //! A GitHub of our own on loopback.
 //!
 //! [`GitHubDouble`] executes any GraphQL document that is valid against the covered part of
-//! GitHub's public schema ([`schema`]), answers the REST routes that pull request clients use, and
-//! serves git over bare repositories in which it really merges. It keeps GitHub's pagination,
-//! error shapes, laziness and limits, plays the faults of a plan, and counts requests.
+//! GitHub's public schema ([`schema`]). REST routes of pull request clients are answered, and git
+//! is served over bare repositories with real merges. The double keeps GitHub's pagination, error
+//! shapes, laziness and limits, plays the faults of a plan, and counts requests.
 //!
 //! ```no_run
 //! use forge_testkit::github::{ALL_SCOPES, Fault, GitHubDouble, Options, PullSeed};

@@ -1,6 +1,6 @@
 //! Patterns of refs in rulesets, and of files in `CODEOWNERS`.
 
-/// Whether a pattern with `?`, `*` and `**` matches a whole path. `*` and `?` stop at a slash;
+/// True if a pattern with `?`, `*` and `**` matches a whole path. `*` and `?` stop at a slash;
 /// `**/` matches any number of directories, also none.
 pub(crate) fn matches(pattern: &str, path: &str) -> bool {
     fn step(pattern: &[u8], path: &[u8]) -> bool {

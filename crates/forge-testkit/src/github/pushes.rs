@@ -10,8 +10,8 @@ impl Seed<'_> {
         actions::branches(self, self.find_repo(full_name))
     }
 
-    /// Brings the pull requests up to date after branches of a repository were written with git,
-    /// as if `login` had pushed what is there now. `before` are the tips that the double knew.
+    /// Updates the pull requests after branches were written with git, as if `login` had pushed.
+    /// `before` are the tips that the double knew.
     pub fn pushed(&mut self, full_name: &str, before: &BTreeMap<String, String>, login: &str) {
         let (repo, actor) = (self.find_repo(full_name), self.find_account(login));
         actions::refs_moved(&mut self.0, repo, before, actor);

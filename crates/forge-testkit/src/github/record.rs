@@ -1,4 +1,4 @@
-//! What the double remembers of requests. Tokens are not among it.
+//! Records of requests that the double has received. Tokens are not among it.
 
 use std::time::Instant;
 
@@ -19,13 +19,13 @@ pub struct Recorded {
     pub operation: Option<String>,
     /// Top-level fields of the GraphQL operation.
     pub fields: Vec<String>,
-    /// Whether it is a GraphQL mutation.
+    /// True for a GraphQL mutation.
     pub mutation: bool,
     /// The GraphQL document.
     pub document: Option<String>,
     /// The variables of the GraphQL document, as JSON.
     pub variables: Option<String>,
-    /// Whether it speaks git's protocol.
+    /// True for git's protocol.
     pub git: bool,
     /// Bytes of the request's body.
     pub request_bytes: usize,
@@ -33,9 +33,9 @@ pub struct Recorded {
     pub status: u16,
     /// Bytes of the answer's body.
     pub response_bytes: usize,
-    /// Whether a fault acted on it.
+    /// True if a fault acted on the request.
     pub faulted: bool,
-    /// Whether it was carried out.
+    /// True if the request was carried out.
     pub executed: bool,
     /// When it arrived, and when its answer was ready.
     pub work: Option<(Instant, Instant)>,

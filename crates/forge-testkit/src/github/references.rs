@@ -1,4 +1,4 @@
-//! Who names whom: the cross references of timelines, worked out from the texts as they are now.
+//! Cross references of timelines, computed from the current texts.
 
 use super::{
     graphql::{Ctx, Node, Val, account_node, node_id},
@@ -14,7 +14,7 @@ pub(crate) struct Target {
     pub(crate) number: u64,
 }
 
-/// One that may name others, and its texts.
+/// An issue or pull request whose texts may name others.
 struct Source {
     node: Node,
     id: Id,
@@ -114,7 +114,7 @@ fn sources(state: &State) -> Vec<Source> {
     issues.chain(pulls).collect()
 }
 
-/// Whether a text names number `number` of the repository `full`; `own` when it is written there.
+/// True if a text names `number` of the repository `full`; `own` if the text is in that one.
 fn names(text: &str, own: bool, full: &str, web: &str, number: u64) -> bool {
     let text = without_code(text).to_lowercase();
     let ends = |rest: &str| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_');

@@ -15,7 +15,7 @@ pub(crate) struct Query {
     pub(crate) terms: Vec<Term>,
 }
 
-/// One qualifier, like `label:"good first issue"` or `-author:octocat`.
+/// A qualifier, like `label:"good first issue"` or `-author:octocat`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Term {
     pub(crate) negated: bool,
@@ -119,7 +119,7 @@ fn values(text: &str) -> Vec<String> {
     values
 }
 
-/// What issues and pull requests have in common for a search.
+/// Common fields of issues and pull requests for a search.
 struct Candidate<'a> {
     node: Node,
     repo: Id,
@@ -251,7 +251,7 @@ fn matches(
     if !query.words.iter().all(|word| text.contains(word.as_str())) {
         return false;
     }
-    // Of places any will do: a repository here, an owner there.
+    // Any of several places matches: a repository here, an owner there.
     let is_place = |term: &Term| {
         !term.negated && matches!(term.name.as_str(), "repo" | "user" | "org" | "owner")
     };
@@ -426,7 +426,7 @@ fn is(state: &State, it: &Candidate<'_>, value: &str) -> bool {
     }
 }
 
-/// Whether a time lies in a range like `>=2026-01-01`, `2026-01-01..2026-02-01` or a day.
+/// True if a time lies in a range like `>=2026-01-01`, `2026-01-01..2026-02-01` or a day.
 fn in_range(at: &str, range: &str) -> bool {
     let cut = |bound: &str| at.get(..bound.len()).unwrap_or(at).to_owned();
     if let Some((from, to)) = range.split_once("..") {
@@ -514,13 +514,13 @@ mod tests {
     }
 
     #[test]
-    fn an_escaped_quote_stays_in_the_value() {
+    fn escaped_quote_stays_in_value() {
         let query = Query::parse(r#"label:"say \"hi\"""#);
         assert_eq!(query.terms, [term(false, "label", &[r#"say "hi""#])]);
     }
 
     #[test]
-    fn ranges_compare_as_far_as_they_are_written() {
+    fn date_ranges_compare_to_written_precision() {
         let at = "2026-01-15T10:00:00Z";
         for (range, inside) in [
             ("2026-01-15", true),

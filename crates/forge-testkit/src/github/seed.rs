@@ -200,7 +200,7 @@ impl DerefMut for Seed<'_> {
     reason = "a test kit fails by panicking"
 )]
 impl Seed<'_> {
-    /// Makes a user, or finds the one with this login.
+    /// Makes a user, or finds the user with this login.
     pub fn user(&mut self, login: &str) -> Id {
         if let Some(account) = self.account(login) {
             return account.id;
@@ -401,7 +401,7 @@ impl Seed<'_> {
         change(self.0.repos.get_mut(&id).expect("found above"));
     }
 
-    /// Gives somebody a permission in a repository.
+    /// Gives an account a permission in a repository.
     pub fn collaborator(&mut self, full_name: &str, login: &str, permission: Permission) {
         let id = self.user(login);
         self.configure(full_name, |repo| {
@@ -439,8 +439,8 @@ impl Seed<'_> {
         self.0.deployed.insert((environment.to_owned(), head));
     }
 
-    /// Commits files on a branch, which starts at the default branch when it is new. `None` as
-    /// content deletes a file. Returns the commit.
+    /// Commits files on a branch, which starts at the default branch if new. `None` as content
+    /// deletes a file. Returns the commit.
     pub fn commit(
         &mut self,
         full_name: &str,
@@ -560,7 +560,7 @@ impl Seed<'_> {
         }
     }
 
-    /// Puts a label that is there onto an issue.
+    /// Puts an existing label onto an issue.
     pub fn label_issue(&mut self, full_name: &str, number: u64, label: &str) {
         let id = self.issue_of(full_name, number).id;
         let repo = self.find_repo(full_name);
@@ -940,8 +940,8 @@ impl Seed<'_> {
         id
     }
 
-    /// Gives a check run a title, a step that failed behind one that passed, and what it left at lines
-    /// of files: the level, the path, the line and the message.
+    /// Gives a check run a title, a failed step after a passed step, and annotations: the level,
+    /// the path, the line and the message.
     pub fn explain(
         &mut self,
         run: Id,

@@ -28,7 +28,7 @@ use super::{
     state::{POINTS_AN_HOUR, State, Token, format_time},
 };
 
-/// What all connections share.
+/// State shared by all connections.
 pub(crate) struct Shared {
     state: Mutex<State>,
     pub(crate) plan: Mutex<Plan>,
@@ -292,7 +292,7 @@ fn record(incoming: &Incoming, outline: &Outline, parsed: Option<&graphql::Reque
     }
 }
 
-/// What a fault makes of an answer; `None` is a reset. The number is where the body breaks off.
+/// Applies a fault to an answer; `None` is a reset. The number is where the body breaks off.
 fn disturb(mut reply: Reply, action: Option<Action>) -> Option<(Reply, Option<usize>)> {
     match action {
         None | Some(Action::Pass) => Some((reply, None)),

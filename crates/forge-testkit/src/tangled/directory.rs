@@ -96,7 +96,7 @@ impl Entries {
         }
     }
 
-    /// Whose document names a handle.
+    /// DID whose document names a handle.
     fn with_handle(&self, handle: &str) -> Option<String> {
         let state = lock(&self.0);
         let named = |it: &&Entry| it.handle.as_deref() == Some(handle);
@@ -159,7 +159,7 @@ pub struct DirectoryDouble {
     entries: Entries,
 }
 
-/// Documents, and handles for those who ask nobody else about them.
+/// Serves documents, and resolves handles for clients of this directory.
 struct Answers(Identities, Entries);
 
 impl Service for Answers {
@@ -175,7 +175,7 @@ impl Service for Answers {
             });
         }
         let did = request.path.trim_start_matches('/');
-        // Others are known here so that the hosts of the world know them, and to nobody else.
+        // Only `did:plc` is served; other DIDs are known to the hosts of the world alone.
         let known = did.starts_with("did:plc:").then(|| self.0.document(did));
         match known.flatten() {
             Some(document) => {
@@ -201,7 +201,7 @@ impl DirectoryDouble {
         Self::serve(Identities::Entries(entries.clone()), entries)
     }
 
-    /// One in front of a real directory, which is asked for what is not here.
+    /// A directory in front of a real directory, which is asked for unknown DIDs.
     pub(crate) fn in_front_of(url: &str) -> io::Result<Self> {
         let entries = Entries::default();
         let both = Identities::EntriesOr(entries.clone(), url.to_owned());
@@ -214,7 +214,7 @@ impl DirectoryDouble {
         Ok(Self { host, entries })
     }
 
-    /// Its address, requests and faults.
+    /// Address, requests and faults of the directory.
     #[must_use]
     pub fn host(&self) -> &Host {
         &self.host

@@ -1,15 +1,15 @@
-//! Whose key signs a token, and where an account's data is: by a DID's document.
+//! Signing key and data server of an account, by its DID document.
 
 use serde_json::Value;
 
 use super::{directory::Entries, host};
 
-/// Where documents are found.
+/// Source of DID documents.
 #[derive(Clone)]
 pub(crate) enum Identities {
     /// In a directory of this process, without a request that a test would have to count.
     Entries(Entries),
-    /// There, else at the address of a real directory.
+    /// Entries of this process first, then the address of a real directory.
     EntriesOr(Entries, String),
 }
 

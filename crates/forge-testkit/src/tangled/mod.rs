@@ -34,7 +34,7 @@
 //! the PDS about them.
 //!
 //! The PDS answers as the reference implementation does; a test runs the same calls against that
-//! one too. Its repositories are light: their commits have no proofs and no firehose.
+//! one too. The repositories are light: their commits have no proofs and no firehose.
 
 mod atproto;
 mod directory;

@@ -1,4 +1,4 @@
-//! What flows between the hosts: the commits of all repositories, in order.
+//! Stream between the hosts: the commits of all repositories, in order.
 
 use std::{
     collections::BTreeMap,
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::host::lock;
 
-/// One change of one record.
+/// A change of a record.
 #[derive(Debug, Clone)]
 pub(crate) struct Change {
     pub(crate) did: String,

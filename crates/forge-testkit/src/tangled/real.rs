@@ -109,8 +109,8 @@ pub struct RealWorld {
 }
 
 impl RealWorld {
-    /// Where the servers are installed: `FORGE_ATPROTO_WORLD`, else
-    /// `target/peers/atproto-world`; `None` when they are not.
+    /// Directory of the installed servers: `FORGE_ATPROTO_WORLD`, else
+    /// `target/peers/atproto-world`; `None` without them.
     ///
     /// # Panics
     /// When they are not there and `FORGE_REQUIRE_ATPROTO_WORLD` is set.
@@ -161,8 +161,8 @@ impl RealWorld {
         })
     }
 
-    /// The directory of DIDs: a host of ours that knows the repositories, in front of the real one
-    /// that knows the accounts.
+    /// The directory of DIDs: a host of ours that knows the repositories, in front of the real
+    /// directory that knows the accounts.
     #[must_use]
     pub fn directory(&self) -> &DirectoryDouble {
         &self.directory
@@ -174,8 +174,8 @@ impl RealWorld {
         self.servers.text("plc")
     }
 
-    /// Has the PDS drop all connections in the middle of whatever it does, stay away for so long,
-    /// and come back with what it had stored. The index follows it again then.
+    /// Has the PDS drop all connections at once, stay away for so long, and come back with its
+    /// stored data. Then the index follows it again.
     ///
     /// # Errors
     /// When it does not come back.

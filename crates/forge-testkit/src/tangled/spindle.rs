@@ -16,14 +16,14 @@ use crate::wire::Reply;
 #[derive(Default)]
 struct Runs(Mutex<Vec<Value>>);
 
-/// A spindle on loopback. It stops when it is dropped.
+/// A spindle on loopback. The spindle stops on drop.
 pub struct SpindleDouble {
     host: Host,
     runs: Arc<Runs>,
 }
 
 impl SpindleDouble {
-    /// Starts one that has run nothing.
+    /// Starts an idle spindle.
     ///
     /// # Errors
     /// When there is no port.
@@ -39,9 +39,9 @@ impl SpindleDouble {
         &self.host
     }
 
-    /// Runs a pipeline for a commit of the repository with this DID: `kind` is what set it off
-    /// (`push`, `pull_request`, `manual`), `workflows` are names and how far they are (`pending`,
-    /// `running`, `success`, `failed`, `timeout`, `cancelled`). Later ones are newer.
+    /// Runs a pipeline for a commit of the repository with this DID. `kind` is the trigger (`push`,
+    /// `pull_request`, `manual`); `workflows` are names and states (`pending`, `running`,
+    /// `success`, `failed`, `timeout`, `cancelled`). Later ones are newer.
     pub fn run(&self, repo: &str, commit: &str, kind: &str, workflows: &[(&str, &str)]) {
         let mut runs = lock(&self.runs.0);
         let minute = runs.len() % 60;
@@ -111,7 +111,7 @@ fn query(runs: &Runs, request: &Incoming) -> Answer {
     let all: Vec<&Value> = runs.iter().rev().filter(wanted).collect();
     let page: Vec<&Value> = all.iter().copied().skip(skip).take(limit).collect();
     let mut answer = json!({ "total": all.len() });
-    // One that has run nothing leaves the list out.
+    // An idle spindle leaves the list out.
     if !page.is_empty() {
         answer["pipelines"] = json!(page);
     }

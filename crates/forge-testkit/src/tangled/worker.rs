@@ -9,7 +9,7 @@ use std::{
     thread::JoinHandle,
 };
 
-/// A thread that is told to stop, and waited for, when this is dropped.
+/// A thread that is stopped and joined on drop.
 pub(super) struct Worker {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -32,7 +32,7 @@ impl Worker {
         })
     }
 
-    /// Tells it to stop. `wake` lets it see that; one that was not woken is not waited for.
+    /// Stops the worker. `wake` lets the thread notice; a thread that was not woken is not joined.
     pub(super) fn stop(&mut self, wake: impl FnOnce() -> bool) {
         self.stop.store(true, Ordering::SeqCst);
         if let Some(thread) = self.thread.take().filter(|_| wake()) {

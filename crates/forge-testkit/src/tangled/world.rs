@@ -81,7 +81,7 @@ impl World {
         &self.index
     }
 
-    /// Another PDS in the same network.
+    /// Starts a second PDS in the same network.
     ///
     /// # Errors
     /// When there is no port.
@@ -89,7 +89,7 @@ impl World {
         PdsDouble::start(options, &self.directory, self.network.clone())
     }
 
-    /// Another knot in the same network.
+    /// Starts a second knot in the same network.
     ///
     /// # Errors
     /// When there is no port, or no directory for its repositories.

@@ -28,7 +28,7 @@ impl Failure {
         Self::new(400, "InvalidRequest", message)
     }
 
-    /// What the reference implementation answers when it trips.
+    /// Internal error, as the reference implementation answers it.
     pub(crate) fn internal() -> Self {
         Self::new(500, "InternalServerError", "Internal Server Error")
     }

@@ -26,7 +26,7 @@ impl Request<'_> {
     }
 }
 
-/// Answers a request for `path` below `root`. Whoever calls it has seen that it is allowed.
+/// Answers a request for `path` below `root`. The caller has checked permission.
 pub(crate) fn git(root: &Path, path: &str, request: &Request<'_>) -> Reply {
     let mut command = Command::new(crate::git_program());
     command
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_status_of_the_program_is_the_answers() {
+    fn cgi_status_becomes_response_status() {
         let reply = from_cgi(b"Status: 403 Forbidden\r\nContent-Type: text/plain\r\n\r\nno");
         assert_eq!(reply.status, 403);
         assert_eq!(reply.body, b"no");

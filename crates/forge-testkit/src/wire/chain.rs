@@ -2,10 +2,10 @@
 
 use std::time::Instant;
 
-/// Length of the longest chain of requests of which each arrived after the one before had been
-/// answered, from when each arrived and when its answer was ready.
+/// Length of the longest chain of requests, each of which arrived after the answer to the one
+/// before, from the times of arrival and of the answer.
 pub(crate) fn longest_chain(mut work: Vec<(Instant, Instant)>) -> usize {
-    // Always the one that ends first: no choice leaves more room for the others.
+    // The request that ends first is always chosen: no other choice leaves more room.
     work.sort_by_key(|(_, ended)| *ended);
     let mut last: Option<Instant> = None;
     work.into_iter()

@@ -1,5 +1,5 @@
-//! What the doubles share: answers on their way out, git over HTTP, and how long a chain of requests
-//! is.
+//! Common parts of the doubles: outgoing answers, git over HTTP, and the length of a chain of
+//! requests.
 
 pub(crate) mod cgi;
 mod chain;

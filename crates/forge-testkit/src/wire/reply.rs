@@ -46,7 +46,7 @@ impl Reply {
         self.headers.push((name.to_owned(), value.into()));
     }
 
-    /// The answer for hyper; with `keep`, the connection breaks after so many bytes of the body.
+    /// The answer for hyper; with `keep`, the connection breaks after that many bytes of the body.
     pub(crate) fn into_response(self, keep: Option<usize>) -> Response<Parts> {
         let length = self.body.len();
         let mut parts = Parts::default();

@@ -28,7 +28,7 @@ fn pull_requests_are_listed_with_their_states() {
         (&json!(cid), &json!("open"), &json!(0))
     );
     let _ = it.status(&it.bob, &uri, "closed", "2026-08-03T00:00:00Z");
-    // Whoever says it last, unless the index is told to look at who may.
+    // The latest status counts, unless the index is told to check permissions.
     let _ = it.status(&it.alice, &uri, "open", "2026-08-02T00:00:00Z");
     assert_eq!(list(&it, &[])["items"][0]["state"], "closed");
     assert_eq!(list(&it, &[("status", "open")])["items"], json!([]));
@@ -56,7 +56,7 @@ fn pull_requests_are_listed_with_their_states() {
 }
 
 #[test]
-fn pages_follow_each_other_and_cursors_are_of_one_question() {
+fn pages_follow_and_cursors_are_query_bound() {
     let it = Fixture::new();
     for number in 2..7 {
         let _ = it.pull(&format!("3mkuuamwfj32{number}"), "patch");
@@ -77,7 +77,7 @@ fn pages_follow_each_other_and_cursors_are_of_one_question() {
 }
 
 #[test]
-fn what_would_not_be_shown_is_dropped_with_a_reason() {
+fn invalid_record_is_dropped_with_reason() {
     let it = Fixture::new();
     let pds = it.world.pds();
     let good = pds.blob(&it.bob.did, "application/gzip", &gzip("p"));
@@ -117,7 +117,7 @@ fn what_would_not_be_shown_is_dropped_with_a_reason() {
 }
 
 #[test]
-fn each_mood_does_what_it_says() {
+fn moods_have_documented_effects() {
     let it = Fixture::new();
     let index = it.world.index();
     index.set_moods(Moods {
@@ -167,7 +167,7 @@ fn each_mood_does_what_it_says() {
 }
 
 #[test]
-fn a_lost_record_is_back_when_it_is_written_again() {
+fn lost_record_returns_after_rewrite() {
     let it = Fixture::new();
     it.world.index().lose_next("sh.tangled.repo.pull", 1);
     let (uri, _) = it.pull("3mkuuamwfj322", "patch");
@@ -182,7 +182,7 @@ fn a_lost_record_is_back_when_it_is_written_again() {
 }
 
 #[test]
-fn an_index_that_is_down_leaves_the_backlinks() {
+fn backlinks_work_without_index() {
     let it = Fixture::new();
     it.world.index().set_moods(Moods {
         pulls: false,
@@ -214,7 +214,7 @@ fn an_index_that_is_down_leaves_the_backlinks() {
 }
 
 #[test]
-fn a_number_leads_to_the_record_and_its_patches() {
+fn number_page_has_record_and_patches() {
     let it = Fixture::new();
     let (first, _) = it.pull("3mkuuamwfj322", "one");
     let (second, _) = it.pull("3mkuuamwfj323", "two");

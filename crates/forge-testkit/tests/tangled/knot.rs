@@ -94,7 +94,7 @@ fn branches_and_files_are_those_of_git() {
 }
 
 #[test]
-fn a_merge_keeps_every_commit_and_its_author() {
+fn merge_keeps_commits_and_authors() {
     let it = Fixture::new();
     topic(&it.repo.git);
     let patch = patch(&it);
@@ -111,7 +111,7 @@ fn a_merge_keeps_every_commit_and_its_author() {
         "Ada Lovelace Add two\nAda Lovelace Add one\nAda Lovelace First commit"
     );
     assert_eq!(it.repo.git.show("main", "one.txt"), "1\n");
-    // What is in already does not go in again.
+    // A merged patch does not apply again.
     let again = it.knot(&it.alice, MERGE).post(MERGE, &input(&it, &patch));
     assert_eq!(
         (again.status, again.error().as_str()),
@@ -120,7 +120,7 @@ fn a_merge_keeps_every_commit_and_its_author() {
 }
 
 #[test]
-fn a_plain_diff_becomes_one_commit() {
+fn plain_diff_becomes_one_commit() {
     let it = Fixture::new();
     topic(&it.repo.git);
     let diff = it.repo.git.run(["diff", "main", "topic"]).text();
@@ -136,7 +136,7 @@ fn a_plain_diff_becomes_one_commit() {
 }
 
 #[test]
-fn a_conflict_names_its_files() {
+fn conflict_names_the_files() {
     let it = Fixture::new();
     it.repo
         .git
@@ -171,7 +171,7 @@ fn a_conflict_names_its_files() {
 }
 
 #[test]
-fn a_token_is_looked_at_from_all_sides() {
+fn service_token_claims_are_all_checked() {
     let it = Fixture::new();
     topic(&it.repo.git);
     let body = input(&it, &patch(&it));
@@ -211,7 +211,7 @@ fn a_token_is_looked_at_from_all_sides() {
 }
 
 #[test]
-fn an_old_knot_speaks_the_old_protocol() {
+fn old_knot_speaks_the_old_protocol() {
     let options = KnotOptions {
         legacy: true,
         ..KnotOptions::default()
@@ -240,7 +240,7 @@ fn an_old_knot_speaks_the_old_protocol() {
 }
 
 #[test]
-fn a_failure_inside_is_told_with_200() {
+fn merge_check_failure_has_status_200() {
     let options = KnotOptions {
         broken_merge_check: true,
         ..KnotOptions::default()
@@ -262,7 +262,7 @@ fn a_failure_inside_is_told_with_200() {
 }
 
 #[test]
-fn a_fork_is_compared_through_a_hidden_ref() {
+fn fork_is_compared_through_hidden_ref() {
     let it = Fixture::new();
     let fork = it.world.fork(&it.repo, &it.bob);
     fork.git
@@ -299,7 +299,7 @@ fn a_fork_is_compared_through_a_hidden_ref() {
 }
 
 #[test]
-fn git_clones_over_http_and_pushes_where_it_may() {
+fn git_clones_over_http_and_pushes_with_permission() {
     let it = Fixture::new();
     let scratch = Scratch::new();
     let tree = scratch.path("tree");

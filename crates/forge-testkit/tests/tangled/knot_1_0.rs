@@ -72,7 +72,7 @@ impl Fixture {
 }
 
 #[test]
-fn a_pull_request_is_a_ticket_and_its_patches() {
+fn pull_request_is_a_ticket_with_patches() {
     let it = Fixture::new(KnotOptions::default());
     let created = it.ticket(&it.bob, "3mkuuamwfj322").ok();
     assert!(created["x-tngl-change"].is_string());
@@ -109,7 +109,7 @@ fn a_pull_request_is_a_ticket_and_its_patches() {
 }
 
 #[test]
-fn commits_that_are_nowhere_are_refused() {
+fn unknown_commits_are_refused() {
     let it = Fixture::new(KnotOptions::default());
     let _ = it.ticket(&it.bob, "3mkuuamwfj322").ok();
     let body = json!({ "repo": it.repo.did, "patch": {
@@ -126,7 +126,7 @@ fn commits_that_are_nowhere_are_refused() {
 }
 
 #[test]
-fn an_edit_is_compared_and_kept_to_those_who_may() {
+fn ticket_edit_needs_swap_cid_and_permission() {
     let it = Fixture::new(KnotOptions::default());
     let _ = it.ticket(&it.bob, "3mkuuamwfj322").ok();
     let (cid, mut ticket) = it.current("3mkuuamwfj322");
@@ -154,7 +154,7 @@ fn an_edit_is_compared_and_kept_to_those_who_may() {
 }
 
 #[test]
-fn a_comment_names_the_current_version() {
+fn comment_names_the_current_version() {
     let it = Fixture::new(KnotOptions::default());
     let created = it.ticket(&it.bob, "3mkuuamwfj322").ok();
     let comment = |cid: &Value, text: &str| {
@@ -179,7 +179,7 @@ fn a_comment_names_the_current_version() {
 }
 
 #[test]
-fn a_token_may_have_to_be_for_the_repository() {
+fn token_audience_can_be_the_repository() {
     let it = Fixture::new(KnotOptions {
         audience: Audience::Repository,
         ..KnotOptions::default()

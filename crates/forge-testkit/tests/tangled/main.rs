@@ -53,7 +53,7 @@ impl Fixture {
         Caller::new(&self.world.pds().host().url()).sign_in(&who.handle, &who.password)
     }
 
-    /// The knot, called by somebody with a token that their PDS made.
+    /// The knot, called with a token made by the account's PDS.
     fn knot(&self, who: &Account, nsid: &str) -> Caller {
         let aud = self.world.knot().host().did();
         let token = self

@@ -1,4 +1,4 @@
-//! What the light PDS has beside the calls that are compared with the real one.
+//! Features of the light PDS besides the calls that are compared with the real PDS.
 
 use forge_testkit::tangled::KnotOptions;
 use forge_testkit::tangled::{Caller, DocumentForm, Fault, PdsOptions, World};
@@ -7,7 +7,7 @@ use serde_json::json;
 use super::Fixture;
 
 #[test]
-fn an_answer_that_is_lost_after_the_commit_leaves_the_record() {
+fn lost_answer_after_commit_leaves_record() {
     let it = Fixture::new();
     let pds = it.pds(&it.bob);
     it.world.pds().host().reset_record();
@@ -50,7 +50,7 @@ fn an_answer_that_is_lost_after_the_commit_leaves_the_record() {
 }
 
 #[test]
-fn an_access_token_ends_and_a_refresh_token_is_revoked() {
+fn access_token_expires_and_refresh_token_is_revoked() {
     let it = Fixture::new();
     let nobody = Caller::new(&it.world.pds().host().url());
     let body = json!({ "identifier": "bob.test", "password": "b" });
@@ -84,7 +84,7 @@ fn an_access_token_ends_and_a_refresh_token_is_revoked() {
 }
 
 #[test]
-fn limits_are_told_and_kept() {
+fn rate_limits_are_announced_and_enforced() {
     let options = PdsOptions {
         rate_limits: true,
         write_points: 7,
@@ -114,7 +114,7 @@ fn limits_are_told_and_kept() {
 }
 
 #[test]
-fn documents_come_in_both_forms_and_tell_of_moves() {
+fn did_documents_have_both_forms_and_moves() {
     let it = Fixture::new();
     let directory = it.world.directory();
     let get = || Caller::new(&directory.host().url()).page(&it.alice.did);
@@ -143,7 +143,7 @@ fn documents_come_in_both_forms_and_tell_of_moves() {
 }
 
 #[test]
-fn a_blob_goes_with_the_last_record_that_has_it() {
+fn blob_is_deleted_with_last_record() {
     let it = Fixture::new();
     let (uri, _) = it.pull("3mkuuamwfj322", "patch");
     let value = it.world.pds().record(&uri).unwrap().1;
@@ -161,7 +161,7 @@ fn a_blob_goes_with_the_last_record_that_has_it() {
 }
 
 #[test]
-fn an_account_may_be_of_its_own_host() {
+fn did_web_account_lives_on_own_host() {
     let it = Fixture::new();
     let host = it.world.pds().host();
     let carol = it.world.pds().web_account("carol.test", "c");

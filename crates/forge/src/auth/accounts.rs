@@ -17,15 +17,15 @@ use crate::{
     registry,
 };
 
-/// The longest account name: that of a DID is far below it.
+/// Maximum length of an account name, far above that of a DID.
 const NAME_MAX: usize = 253;
 
-/// Where a credential comes from.
+/// Origin of a credential.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CredentialSource {
-    /// An environment variable.
+    /// An environment variable of ours.
     Env(Var),
-    /// An environment variable that the configuration names.
+    /// An environment variable named in the configuration.
     Named(String),
     /// The store.
     Store(PathBuf),
@@ -50,46 +50,46 @@ impl Serialize for CredentialSource {
 /// A credential for one host.
 #[derive(Clone, Debug)]
 pub struct Credential {
-    /// The host that it belongs to, and no other.
+    /// The only host that may get the credential.
     pub host: String,
-    /// The forge there.
+    /// Kind of forge at the host.
     pub kind: ForgeKind,
-    /// Whose it is; `None` for a token from the environment.
+    /// Account; `None` for a token from the environment.
     pub account: Option<String>,
     /// A token, or for tangled an app password.
     pub secret: Secret,
-    /// Whom the secret was given for; `None` where the account's name says it all, or nobody has
-    /// looked yet.
+    /// Identity that the secret was issued for; `None` if the account's name is permanent, or was
+    /// not resolved yet.
     pub pin: Option<Pin>,
-    /// Where it comes from.
+    /// Origin.
     pub source: CredentialSource,
 }
 
-/// The lasting name of an account, and the server that its secret is for. Names of accounts change
-/// hands: the secret must not.
+/// The permanent id of an account, and the server for its secret. Account names can change owners;
+/// the new owner must not receive the secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pin {
     /// The account's DID.
     pub did: String,
-    /// The origin of the server that the account is at.
+    /// Origin of the account's server.
     pub server: Option<String>,
 }
 
 /// One line of `forge auth status`.
 #[derive(Clone, Debug, Serialize)]
 pub struct AccountStatus {
-    /// The host.
+    /// Host.
     pub host: String,
-    /// The forge there.
+    /// Kind of forge at the host.
     #[serde(serialize_with = "kind_word")]
     pub kind: ForgeKind,
-    /// The account; `None` for a token from the environment.
+    /// Account; `None` for a token from the environment.
     pub account: Option<String>,
-    /// Whether this is the one that is used.
+    /// The credential is in use.
     pub active: bool,
-    /// Where it comes from: a variable's name, or the store's path.
+    /// Origin: the name of a variable, or the path of the store.
     pub source: CredentialSource,
-    /// What may be shown of the secret, such as `gho_****`.
+    /// The secret, masked, such as `gho_****`.
     pub token: String,
 }
 
@@ -97,19 +97,18 @@ fn kind_word<S: Serializer>(kind: &ForgeKind, s: S) -> Result<S::Ok, S::Error> {
     s.serialize_str(kind.as_str())
 }
 
-/// What a login has done.
+/// Result of a login.
 #[derive(Clone, Debug)]
 pub struct Login {
-    /// The host, as it is named from now on.
+    /// The canonical host name.
     pub host: String,
-    /// The forge there.
+    /// Kind of forge at the host.
     pub kind: ForgeKind,
-    /// The account was there, and has a new secret.
+    /// An existing account got a new secret.
     pub replaced: bool,
-    /// This variable is set and wins over what was stored.
+    /// A variable that is set and overrides the stored credential.
     pub shadowed_by: Option<Var>,
-    /// A backend of this build could use it. `false`: it is stored as it is, and nobody has seen
-    /// whether it works.
+    /// This build has a backend for the host. Otherwise the secret is stored unchecked.
     pub has_backend: bool,
 }
 
@@ -121,7 +120,7 @@ pub struct Accounts {
 }
 
 impl Accounts {
-    /// The accounts that a configuration leads to.
+    /// The accounts for a configuration.
     #[must_use]
     pub fn new(config: &Config) -> Self {
         Self {
@@ -130,12 +129,11 @@ impl Accounts {
         }
     }
 
-    /// The credential for `host`: from the environment, else the account that
-    /// `hosts.<host>.account` names, else the active one of the store.
+    /// The credential for `host`: from the environment, else the account of `hosts.<host>.account`,
+    /// else the active account in the store.
     ///
     /// # Errors
-    /// `config` for a store that cannot be used; `unauthenticated` when the configured account is
-    /// not in it.
+    /// `config` for an unusable store; `unauthenticated` if the configured account is not stored.
     pub fn credential(&self, host: &str) -> Result<Option<Credential>> {
         let host = canonical(host)?;
         let kind = self.hosts.kind_of(&host);
@@ -174,10 +172,10 @@ impl Accounts {
         }))
     }
 
-    /// The stored credential of one account at a host, whichever is used.
+    /// The stored credential of one account at a host, even if another one is active.
     ///
     /// # Errors
-    /// `config` for a store that cannot be used; `not_found` for an account that is not in it.
+    /// `config` for an unusable store; `not_found` for an account that is not stored.
     pub fn credential_of(&self, host: &str, account: &str) -> Result<Credential> {
         let host = canonical(host)?;
         let name = self.pick(&host, Some(account))?;
@@ -199,10 +197,10 @@ impl Accounts {
         })
     }
 
-    /// Every credential, by host; those from the environment first, that for JIRA last.
+    /// Every credential, by host; those from the environment first, JIRA's last.
     ///
     /// # Errors
-    /// `config` for a store that cannot be used.
+    /// `config` for an unusable store.
     pub fn status(&self) -> Result<Vec<AccountStatus>> {
         let mut lines = Vec::new();
         let stored = match self.store() {
@@ -262,10 +260,10 @@ impl Accounts {
             .collect()
     }
 
-    /// Which forge a login at `host` is for.
+    /// Kind of forge for a login at `host`.
     ///
     /// # Errors
-    /// `invalid_input` when nothing says which, and when `kind` is not that of a known host.
+    /// `invalid_input` if the kind is unknown, or if `kind` contradicts a known host.
     pub fn kind_for_login(&self, host: &str, kind: Option<&ForgeKind>) -> Result<ForgeKind> {
         let host = canonical(host)?;
         match (self.hosts.kind_of(&host), kind) {
@@ -292,10 +290,10 @@ impl Accounts {
         }
     }
 
-    /// Host, kind and account of a login, as they are named from then on.
+    /// Canonical host, kind and account of a login.
     ///
     /// # Errors
-    /// `invalid_input` for a bad host or account, or as [`Self::kind_for_login`].
+    /// `invalid_input` for a malformed host or account, or as [`Self::kind_for_login`].
     pub(crate) fn check_login<'a>(
         &self,
         host: &str,
@@ -307,14 +305,14 @@ impl Accounts {
         Ok((canonical(host)?, kind, account))
     }
 
-    /// Stores a credential and makes its account the active one of the host. A host that was not
-    /// known is from now on, with `kind`. `pin` is what [`Forges::pin_login`] has found.
+    /// Stores a credential and makes its account the active one of the host. An unknown host is
+    /// stored with `kind`. `pin` is the result of [`Forges::pin_login`].
     ///
     /// [`Forges::pin_login`]: crate::Forges::pin_login
     ///
     /// # Errors
-    /// `invalid_input` for a bad host or account, or as [`Self::kind_for_login`]; `config` when the
-    /// store cannot be written.
+    /// `invalid_input` for a malformed host or account, or as [`Self::kind_for_login`]; `config` if
+    /// the store cannot be written.
     pub fn login(
         &self,
         host: &str,
@@ -342,7 +340,7 @@ impl Accounts {
             self.config
                 .set(&format!("hosts.{host}.kind"), kind.as_str(), Scope::User)?;
         }
-        // Last: what is left of it is of no use with another secret.
+        // Done last: leftovers of the old secret are useless with the new one.
         if replaced {
             self.forget(&kind, account)?;
         }
@@ -356,10 +354,10 @@ impl Accounts {
         })
     }
 
-    /// Pins a stored account that was stored without a pin.
+    /// Adds a pin to an account that was stored without one.
     ///
     /// # Errors
-    /// `config` when the store cannot be written.
+    /// `config` if the store cannot be written.
     #[cfg(feature = "tangled")]
     pub(crate) fn keep_pin(&self, host: &str, account: &str, pin: &Pin) -> Result<()> {
         let host = canonical(host)?;
@@ -367,12 +365,12 @@ impl Accounts {
         store.change(|hosts| Ok(store::put_pin(hosts, &host, account, pin)))
     }
 
-    /// Takes an account out of the store, and its sessions with it; without a name the only one.
-    /// Gives its name.
+    /// Removes an account and its sessions from the store; without a name, the only account.
+    /// Returns its name.
     ///
     /// # Errors
-    /// `not_found` when it is not there; `invalid_input` when there are several and none is named;
-    /// `config` when something of it cannot be removed.
+    /// `not_found` if it is not stored; `invalid_input` if there are several and no name is given;
+    /// `config` if a file cannot be removed.
     pub fn logout(&self, host: &str, account: Option<&str>) -> Result<String> {
         let host = canonical(host)?;
         let name = self.pick(&host, account)?;
@@ -381,7 +379,7 @@ impl Accounts {
             Some(kind) => kind,
             None => self.stored(&host)?.kind,
         };
-        // First, so that a logout that fails can be repeated.
+        // Done first, so that a failed logout can be repeated.
         self.forget(&kind, &name)?;
         store.change(|hosts| {
             store::remove(hosts, &host, &name);
@@ -390,11 +388,11 @@ impl Accounts {
         Ok(name)
     }
 
-    /// Makes another stored account the active one; without a name the other of two. Gives its
-    /// name.
+    /// Makes another stored account the active one; without a name, the other one of two. Returns
+    /// its name.
     ///
     /// # Errors
-    /// `not_found` when it is not there; `invalid_input` when it is not clear which.
+    /// `not_found` if it is not stored; `invalid_input` if the choice is ambiguous.
     pub fn switch(&self, host: &str, account: Option<&str>) -> Result<String> {
         let host = canonical(host)?;
         let name = match account {
@@ -479,7 +477,9 @@ impl Accounts {
                 Hint::new("log in first")
                     .with_action(Action::new(Call::Login).with(Param::Host, host))
             } else {
-                Hint::from(format!("accounts are stored for {}", names.join(", ")))
+                let names = names.join(", ");
+                Hint::from(format!("say which of the hosts with accounts ({names})"))
+                    .with_action(CHOOSE_HOST)
             };
             Error::not_found(Noun::Account, format!("no account is stored for {host}"))
                 .with_hint(hint)
@@ -490,11 +490,11 @@ impl Accounts {
         self.config.value(&format!("hosts.{host}.account"))
     }
 
-    /// The token for project boards of `host`, where the environment has one of their own. It goes
-    /// where `GH_TOKEN` goes.
+    /// The token for project boards of `host`, if the environment has a separate one. Its hosts are
+    /// those of `GH_TOKEN`.
     ///
     /// # Errors
-    /// `config` when the variable holds what cannot be a token.
+    /// `config` if the variable's value cannot be a token.
     pub(crate) fn board_token(&self, host: &str) -> Result<Option<Secret>> {
         let host = canonical(host)?;
         let shape = self.hosts.kind_of(&host).as_ref().and_then(account_shape);
@@ -513,11 +513,11 @@ impl Accounts {
         self.config.dir().map(Store::in_dir)
     }
 
-    /// The credential of the environment, see [`AccountShape`](crate::AccountShape).
+    /// The credential in the environment; see [`AccountShape`](crate::AccountShape).
     ///
     /// # Errors
-    /// `config` when the variable holds what cannot be a token: going on to the store would use
-    /// another account than the one that was asked for.
+    /// `config` if the variable's value cannot be a token: falling back to the store would use
+    /// another account than the requested one.
     fn environment(&self, host: &str, kind: Option<&ForgeKind>) -> Result<Option<Credential>> {
         let Some((kind, shape)) = kind.and_then(|kind| Some((kind, account_shape(kind)?))) else {
             return Ok(None);
@@ -526,7 +526,7 @@ impl Accounts {
         let variables = shape.variables(host);
         let account = variables.account.and_then(|var| env.get(var));
         let found = match variables.account {
-            // A secret without the name that it belongs to is of no use.
+            // A secret without its account name is useless.
             Some(_) if account.is_none() => None,
             _ => env.first(variables.secret),
         };
@@ -546,13 +546,14 @@ impl Accounts {
     }
 }
 
-/// What to do where nothing says which forge runs at a host.
+/// Recovery for a host of unknown kind.
 static WHICH_KIND: Hint = Hint::fixed(
     "say which forge runs there, github or tangled",
     Action::again(&[(Param::Kind, Arg::Choose)]),
 );
-/// The same call with an account.
+/// The failed call with an account.
 const CHOOSE_ACCOUNT: Action = Action::again(&[(Param::Account, Arg::Choose)]);
+const CHOOSE_HOST: Action = Action::again(&[(Param::Host, Arg::Choose)]);
 
 fn which(host: &str, stored: &StoredHost) -> Error {
     let names: Vec<&str> = stored
@@ -567,7 +568,7 @@ fn which(host: &str, stored: &StoredHost) -> Error {
     .with_hint(Hint::new("say which account").with_action(CHOOSE_ACCOUNT))
 }
 
-/// The token that a variable holds.
+/// Parses the token in a variable.
 fn secret_in(var: Var, text: &str) -> Result<Secret> {
     let name = var.name();
     parse_secret(text).map_err(|e| {
@@ -577,7 +578,7 @@ fn secret_in(var: Var, text: &str) -> Result<Secret> {
     })
 }
 
-/// The name under which a host's credentials are kept: aliases of a built-in host are that host.
+/// The name under which a host's credentials are stored: a built-in host's name for its aliases.
 fn canonical(host: &str) -> Result<String> {
     let host = Hosts::normalise(host).map_err(|e| {
         Error::invalid("host", e.to_string())
@@ -658,7 +659,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_stored_is_found_for_its_host_alone() {
+    fn stored_credential_is_found_only_for_own_host() {
         let place = Place::new();
         assert!(!place.login("GitHub.com", "alice", CANARY).replaced);
         assert_eq!(place.secret(&[], "github.com").as_deref(), Some(CANARY));
@@ -677,7 +678,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_win_and_stay_with_their_hosts() {
+    fn token_variables_win_only_for_own_hosts() {
         let place = Place::new();
         place.login("github.com", "alice", "stored");
         let config =
@@ -721,7 +722,7 @@ mod tests {
     }
 
     #[test]
-    fn a_variable_that_is_no_token_is_an_error_and_not_repeated() {
+    fn invalid_token_variable_is_refused_without_printing_value() {
         let place = Place::new();
         place.login("github.com", "alice", "stored");
         let e = place
@@ -734,7 +735,7 @@ mod tests {
     }
 
     #[test]
-    fn board_token_goes_where_the_token_of_github_goes() {
+    fn board_token_applies_to_hosts_of_gh_token() {
         let place = Place::new();
         let accounts = place.accounts(&[("GH_PROJECT_TOKEN", CANARY)]);
         for (host, expected) in [
@@ -757,7 +758,7 @@ mod tests {
     }
 
     #[test]
-    fn status_shows_sources_and_which_is_used() {
+    fn status_shows_sources_and_active_account() {
         let place = Place::new();
         place.login("github.com", "alice", CANARY);
         place.login("github.com", "bob", CANARY);
@@ -783,7 +784,7 @@ mod tests {
     }
 
     #[test]
-    fn switching_and_logging_out() {
+    fn accounts_are_switched_and_logged_out() {
         let place = Place::new();
         place.login("github.com", "alice", "a");
         let accounts = place.accounts(&[]);
@@ -817,7 +818,7 @@ mod tests {
     }
 
     #[test]
-    fn a_configured_account_wins_and_must_exist() {
+    fn configured_account_wins_and_must_exist() {
         let place = Place::new();
         place.login("github.com", "alice", "a");
         place.login("github.com", "bob", "b");
@@ -835,7 +836,7 @@ mod tests {
     }
 
     #[test]
-    fn a_login_at_a_new_host_needs_a_kind_and_makes_it_known() {
+    fn login_at_new_host_needs_and_stores_kind() {
         let place = Place::new();
         let secret = parse_secret("x").unwrap();
         let accounts = place.accounts(&[]);
@@ -871,7 +872,7 @@ mod tests {
     }
 
     #[test]
-    fn a_login_says_what_is_stronger_than_it() {
+    fn login_reports_overriding_variable() {
         let place = Place::new();
         let secret = parse_secret("x").unwrap();
         let login =
@@ -882,7 +883,7 @@ mod tests {
     }
 
     #[test]
-    fn many_logins_at_once_lose_nothing() {
+    fn concurrent_logins_are_all_stored() {
         let place = Place::new();
         std::thread::scope(|scope| {
             for n in 0..20 {
@@ -895,7 +896,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn only_the_owner_can_read_the_store() {
+    fn store_is_readable_only_by_owner() {
         use std::os::unix::fs::PermissionsExt as _;
         let place = Place::new();
         place.login("github.com", "alice", CANARY);
@@ -908,13 +909,13 @@ mod tests {
             let e = place.accounts(&[]).credential("github.com").unwrap_err();
             assert!(e.hint().unwrap().text().contains("chmod 600"), "{e:?}");
             assert!(!format!("{e:?}").contains("canary"));
-            // A token from the environment needs no store.
+            // A token in the environment needs no store.
             assert!(place.secret(&[("GH_TOKEN", "t")], "github.com").is_some());
         }
     }
 
     #[test]
-    fn no_message_repeats_a_secret() {
+    fn messages_never_contain_secrets() {
         let place = Place::new();
         place.login("github.com", "alice", CANARY);
         let accounts = place.accounts(&[("GH_TOKEN", CANARY)]);

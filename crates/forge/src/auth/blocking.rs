@@ -1,13 +1,13 @@
-//! Accounts for callers that must not block their thread.
+//! Reads credentials without blocking the caller's thread.
 
 use forge_core::{Error, ErrorKind, Result};
 
 use super::{Accounts, Credential};
 
-/// As [`Accounts::credential`], on a thread that may wait for the files of the store.
+/// Like [`Accounts::credential`], on a thread that may block on the store's files.
 ///
 /// # Errors
-/// As there; `internal` where that thread broke off.
+/// As there; `internal` if that thread panicked.
 pub(crate) async fn credential(accounts: &Accounts, host: &str) -> Result<Option<Credential>> {
     let (accounts, host) = (accounts.clone(), host.to_owned());
     let read = tokio::task::spawn_blocking(move || accounts.credential(&host));

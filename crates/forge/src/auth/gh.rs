@@ -1,4 +1,4 @@
-//! gh's login, for people who have logged in there.
+//! Uses gh's login, for users who are logged in there.
 
 use std::{path::PathBuf, process::Stdio, time::Duration};
 
@@ -9,18 +9,18 @@ use tokio::process::Command;
 use super::parse_secret;
 use crate::config::{Env, Var};
 
-/// How long gh may take: it may have to renew a token that has expired.
+/// Timeout of gh, which may have to renew an expired token.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The gh program, which knows where its tokens are: in its file, or in the system's keyring.
+/// The gh program, which finds its tokens in its file or in the system's keyring.
 #[derive(Clone, Debug)]
 pub(crate) struct Gh {
     program: Option<PathBuf>,
 }
 
 impl Gh {
-    /// `GH_PATH`, else the `gh` of the path. An environment that is not the process's has no path,
-    /// so there it is `GH_PATH` or nothing.
+    /// `GH_PATH`, else `gh` from the process's path. A fixed environment has no path, so only
+    /// `GH_PATH` counts there.
     pub fn of(env: &Env) -> Self {
         let of_path = || env.is_process().then(|| PathBuf::from("gh"));
         Self {
@@ -28,9 +28,9 @@ impl Gh {
         }
     }
 
-    /// The token that gh has for `host`: `None` without gh, and where gh has none.
+    /// The token that gh has for `host`; `None` without gh, or if gh has none.
     ///
-    /// It may expire soon, so it is never kept.
+    /// Tokens may expire soon, so they are never stored.
     pub async fn token(&self, host: &str) -> Option<Secret> {
         let mut gh = Command::new(self.program.as_ref()?);
         gh.args(["auth", "token", "--hostname", host])
@@ -39,7 +39,7 @@ impl Gh {
             .stdin(Stdio::null())
             .stderr(Stdio::null())
             .kill_on_drop(true);
-        // gh prints its own token, not the one of the environment.
+        // Makes gh print its own token, not one from the environment.
         without_secrets(gh.as_std_mut());
         let output = tokio::time::timeout(PATIENCE, gh.output())
             .await
@@ -67,7 +67,7 @@ mod tests {
 
     #[cfg(unix)]
     #[tokio::test]
-    async fn it_is_asked_for_the_token_of_the_host() {
+    async fn gh_token_is_requested_by_host() {
         let dir = tempfile::tempdir().unwrap();
         let gh = gh(
             &dir,
@@ -80,7 +80,7 @@ mod tests {
 
     #[cfg(unix)]
     #[tokio::test]
-    async fn what_is_no_token_is_none() {
+    async fn gh_output_without_token_is_none() {
         let dir = tempfile::tempdir().unwrap();
         for script in ["exit 1", "true", "echo two words", "echo gho_x; exit 1"] {
             assert_eq!(gh(&dir, script).token("github.com").await, None, "{script}");
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn without_gh_there_is_none() {
+    async fn missing_gh_yields_no_token() {
         let absent = Gh::of(&Env::fixed([("GH_PATH", "/nonexistent/gh")]));
         assert_eq!(absent.token("github.com").await, None);
         let nobody = Gh::of(&Env::fixed([("HOME", "/h")]));

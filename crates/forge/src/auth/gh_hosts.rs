@@ -1,8 +1,8 @@
-//! gh's own file of logins, `hosts.yml`.
+//! Parses gh's own file of logins, `hosts.yml`.
 //!
-//! gh writes it with yaml.v3, and never anything but nested mappings of plain texts. This reads that
-//! much and refuses the rest: a YAML reader would be a dependency for a handful of lines, and none
-//! is in the tree. Who refuses loses nothing, because gh itself can be asked for the token.
+//! gh writes the file with yaml.v3, and only as nested mappings of plain texts. Parsing only that
+//! saves the dependency on a YAML parser. A refusal costs nothing, because gh itself can print the
+//! token.
 
 use std::{fs, io::Read as _, path::PathBuf};
 
@@ -11,18 +11,18 @@ use forge_core::Secret;
 use super::parse_secret;
 use crate::config::{Env, Var, home_dir};
 
-/// Real files have a few hundred bytes.
+/// Maximum size; real files have a few hundred bytes.
 const SIZE_MAX: u64 = 256 * 1024;
 
-/// Where gh keeps its logins.
+/// Location of gh's logins.
 #[derive(Clone, Debug)]
 pub(crate) struct GhHosts {
     path: Option<PathBuf>,
 }
 
 impl GhHosts {
-    /// As gh finds it: `GH_CONFIG_DIR`, `gh` in `XDG_CONFIG_HOME`, on Windows `GitHub CLI` in
-    /// `APPDATA`, `~/.config/gh`.
+    /// The same location as in gh: `GH_CONFIG_DIR`, `gh` in `XDG_CONFIG_HOME`, on Windows `GitHub
+    /// CLI` in `APPDATA`, `~/.config/gh`.
     pub fn of(env: &Env) -> Self {
         let windows = || cfg!(windows).then(|| env.path(Var::AppData)).flatten();
         let dir = env
@@ -35,17 +35,17 @@ impl GhHosts {
         }
     }
 
-    /// The file, as messages name it.
+    /// Path of the file, for messages.
     pub fn name(&self) -> String {
         let path = self.path.as_deref();
         path.map_or_else(String::new, |path| path.display().to_string())
     }
 
-    /// The token of the account that is the active one at `host`. `None` without the file, and where
-    /// it has none, as when gh keeps its tokens in the system's keyring.
+    /// The token of the active account at `host`. `None` if there is no file, or no token in it
+    /// because gh keeps its tokens in the system's keyring.
     ///
     /// # Errors
-    /// Why the file could not be read or understood, in words that repeat nothing of it.
+    /// Reason why the file could not be read or parsed, without quoting its content.
     pub fn token(&self, host: &str) -> Result<Option<Secret>, String> {
         let Some(path) = &self.path else {
             return Ok(None);
@@ -78,13 +78,13 @@ impl GhHosts {
     }
 }
 
-/// A key with its way from the outside in, and its text; empty for a mapping.
+/// A key with its path from the outermost mapping, and its text; empty for a mapping.
 struct Entry<'a> {
     way: Vec<&'a str>,
     text: &'a str,
 }
 
-/// `<host>.oauth_token`, else that of the user whom `<host>.user` names.
+/// `<host>.oauth_token`, else the token of the user named by `<host>.user`.
 fn active<'a>(entries: &[Entry<'a>], host: &str) -> Option<&'a str> {
     let of = |below: &[&str]| {
         let found = entries.iter().find(|entry| {
@@ -100,15 +100,15 @@ fn active<'a>(entries: &[Entry<'a>], host: &str) -> Option<&'a str> {
     of(&["oauth_token"]).or_else(|| of(&["users", of(&["user"])?, "oauth_token"]))
 }
 
-/// The entries; the error is the number of the first line that is not understood.
+/// Parses all entries; the error is the number of the first invalid line.
 fn parse(text: &str) -> Result<Vec<Entry<'_>>, usize> {
     let mut entries: Vec<Entry<'_>> = Vec::new();
-    // The mappings that are open, each with the indentation of its keys and its own key.
+    // The open mappings, each with the indentation of its keys and its own key.
     let mut open: Vec<(usize, &str)> = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
         let line = line.trim_end();
         let content = line.trim_start_matches(' ');
-        // An empty mapping is what gh leaves after the last logout.
+        // gh leaves an empty mapping after the last logout.
         if content.is_empty() || content.starts_with('#') || (line == "{}" && entries.is_empty()) {
             continue;
         }
@@ -116,7 +116,7 @@ fn parse(text: &str) -> Result<Vec<Entry<'_>>, usize> {
         let indent = line.len() - content.len();
         let deeper = open.last().is_none_or(|(last, _)| indent > *last);
         if deeper {
-            // Only below a key without a text of its own, and at the margin for the first.
+            // Allowed only below a key without text; the first entry has no indentation.
             let fits = match entries.last() {
                 Some(last) => last.text.is_empty(),
                 None => indent == 0,
@@ -148,7 +148,7 @@ fn entry(line: &str) -> Option<(&str, &str)> {
     let (key, rest) = match quoted(line) {
         Some((key, rest)) => (key, rest.strip_prefix(':')?),
         None => {
-            // A colon inside of a word, as before a port, belongs to it.
+            // A colon within a word, as before a port, is part of the word.
             let (key, rest) = match line.split_once(": ") {
                 Some(parts) => parts,
                 None => (line.strip_suffix(':')?, ""),
@@ -169,7 +169,7 @@ fn entry(line: &str) -> Option<(&str, &str)> {
     Some((key, text))
 }
 
-/// A text in quotes at the start of `text`, and what follows it. Escapes are not understood.
+/// Splits off a quoted text. Escapes are refused.
 fn quoted(text: &str) -> Option<(&str, &str)> {
     let quote = text.chars().next().filter(|c| matches!(c, '"' | '\''))?;
     let (inner, rest) = text.strip_prefix(quote)?.split_once(quote)?;
@@ -177,7 +177,7 @@ fn quoted(text: &str) -> Option<(&str, &str)> {
     simple.then_some((inner, rest))
 }
 
-/// A text that means itself: no blanks, and nothing that YAML reads otherwise.
+/// A plain text: no blanks, and nothing with a special meaning in YAML.
 fn plain(text: &str) -> Option<&str> {
     let means_itself = text.bytes().all(|b| {
         b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-' | b':' | b'/' | b'+' | b'=')
@@ -201,14 +201,14 @@ mod tests {
     }
 
     #[test]
-    fn what_gh_writes_is_read() {
+    fn gh_hosts_file_is_parsed() {
         for (text, host, expected) in [
             (TODAY, "github.com", Some("gho_0canary01")),
             (TODAY, "GitHub.com", Some("gho_0canary01")),
             (TODAY, "git.example:8443", Some("gho_0canary03")),
             (TODAY, "git.example", None),
             (TODAY, "users", None),
-            // As older ones wrote it, and by hand.
+            // As written by older versions or by hand.
             (
                 "github.com:\n    oauth_token: gho_0canary0\n    git_protocol: ssh\n",
                 "github.com",
@@ -219,7 +219,7 @@ mod tests {
                 "github.com",
                 Some("gho_0canary0"),
             ),
-            // The accounts alone have tokens.
+            // Only the accounts have tokens.
             (
                 "github.com:\n    users:\n        a:\n            oauth_token: gho_0canary04\n        b:\n            oauth_token: gho_0canary05\n    user: b\n",
                 "github.com",
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn what_gh_does_not_write_is_refused_by_its_line() {
+    fn unsupported_yaml_is_refused_with_line_number() {
         for (line, text) in [
             (1, "github.com: &anchor\n    oauth_token: gho_0canary0\n"),
             (2, "github.com:\n    oauth_token: |\n        gho_0canary0\n"),
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_where_gh_looks() {
+    fn gh_hosts_path_follows_gh() {
         let dir = tempfile::tempdir().unwrap();
         let put = |below: &str, token: &str| {
             let at = dir.path().join(below);

@@ -1,4 +1,4 @@
-//! The account at JIRA: one base URL with one token.
+//! The JIRA account: one base URL with one token.
 
 use forge_core::{Error, ErrorKind, ForgeKind, Noun, Result, Secret, fingerprint};
 use toml_edit::{Item, Table, value};
@@ -12,35 +12,35 @@ use crate::config::{
     load,
 };
 
-/// The table of the store, and the name of its kind in `forge auth status`.
+/// Name of the table in the store, and of the kind in `forge auth status`.
 const JIRA: &str = "jira";
 
-/// Where JIRA is, and as whom it is asked.
+/// Base URL and credentials of JIRA.
 #[derive(Clone, Debug)]
 pub(crate) struct JiraAccount {
-    /// Without a slash at its end.
+    /// Base URL without a trailing slash.
     pub base_url: String,
-    /// The address of an account at JIRA Cloud; `None` for a token of JIRA Data Center.
+    /// E-mail address of a JIRA Cloud account; `None` for a token of JIRA Data Center.
     pub email: Option<String>,
     /// The token.
     pub token: Secret,
     source: CredentialSource,
 }
 
-/// What a login has stored.
+/// Result of a login.
 #[derive(Clone, Debug)]
 pub struct JiraLogin {
-    /// Where JIRA is.
+    /// Base URL.
     pub base_url: String,
-    /// This variable is set and wins over what was stored.
+    /// A variable that is set and overrides the stored token.
     pub shadowed_by: Option<String>,
 }
 
 impl Accounts {
-    /// Where JIRA is: what the configuration says, else where the stored login is for.
+    /// The base URL: from the configuration, else from the stored login.
     ///
     /// # Errors
-    /// `config` for a store that cannot be used.
+    /// `config` for an unusable store.
     pub fn jira_url(&self) -> Result<Option<String>> {
         match self.config().value("jira.base_url") {
             Some(url) => Ok(Some(url)),
@@ -48,15 +48,15 @@ impl Accounts {
         }
     }
 
-    /// The account at JIRA: the token of the environment, else the stored one, which goes to the base
-    /// URL that it was stored for and to no other.
+    /// The JIRA account: the token from the environment, else the stored one, which is sent only to
+    /// the base URL that it was stored for.
     ///
     /// # Errors
-    /// `config` for a store that cannot be used, and for a variable that holds no token.
+    /// `config` for an unusable store, and for a variable without a valid token.
     pub(crate) fn jira(&self) -> Result<Option<JiraAccount>> {
         let configured = self.config().value("jira.base_url");
         let from_env = self.jira_token()?;
-        // A token of the environment for an address of the configuration needs no store.
+        // A token from the environment with a configured address needs no store.
         let stored = match from_env.is_some() && configured.is_some() {
             true => None,
             false => self.stored_jira()?,
@@ -77,18 +77,18 @@ impl Accounts {
         }))
     }
 
-    /// What the account at JIRA is known by here: another one sees other tickets.
+    /// Key of the JIRA account for caches: another account sees other tickets.
     #[must_use]
     pub fn jira_fingerprint(&self) -> u64 {
         let account = self.jira().ok().flatten();
         fingerprint(&account.map(|a| (a.base_url, a.email, a.token.expose().to_owned())))
     }
 
-    /// Stores a token for JIRA at `base_url`, in place of the one that is there.
+    /// Stores a token for JIRA at `base_url`, replacing an earlier one.
     ///
     /// # Errors
-    /// `invalid_input` for what is no base URL or no e-mail address, and for JIRA Cloud without one;
-    /// `config` when the store cannot be written.
+    /// `invalid_input` for a malformed base URL or e-mail address, and for JIRA Cloud without an
+    /// address; `config` if the store cannot be written.
     pub fn login_jira(
         &self,
         base_url: &str,
@@ -141,10 +141,10 @@ impl Accounts {
         })
     }
 
-    /// Takes the login for JIRA out of the store. Gives its base URL.
+    /// Removes the JIRA login from the store and returns its base URL.
     ///
     /// # Errors
-    /// `not_found` when there is none; `config` when the store cannot be written.
+    /// `not_found` if there is none; `config` if the store cannot be written.
     pub fn logout_jira(&self) -> Result<String> {
         let stored = self.stored_jira()?.ok_or_else(|| {
             Error::not_found(Noun::Account, "no account is stored for JIRA")
@@ -155,7 +155,7 @@ impl Accounts {
         Ok(stored.base_url)
     }
 
-    /// The lines of JIRA in `forge auth status`.
+    /// The JIRA lines of `forge auth status`.
     pub(super) fn jira_status(&self) -> Result<Vec<AccountStatus>> {
         let used = self.jira()?;
         let is_used = |source: &CredentialSource, url: &str| {
@@ -184,7 +184,7 @@ impl Accounts {
         Ok(all.into_iter().map(line).collect())
     }
 
-    /// The token of the variable that `jira.auth_token` names.
+    /// The token in the variable that `jira.auth_token` names.
     fn jira_token(&self) -> Result<Option<(Secret, CredentialSource)>> {
         let value = self.config().value("jira.auth_token").unwrap_or_default();
         let Some(name) = variable_name(&value) else {
@@ -229,7 +229,7 @@ fn stored(item: &Item, store: &Store) -> Option<JiraAccount> {
     })
 }
 
-/// The host of a base URL, with its port.
+/// The host in a base URL, with its port.
 pub(crate) fn host_of(base_url: &str) -> &str {
     let rest = base_url
         .split_once("://")

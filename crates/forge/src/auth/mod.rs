@@ -1,7 +1,7 @@
-//! Accounts: which credential goes to which host, and where it comes from.
+//! Accounts: maps hosts to credentials, and records the origin of each.
 //!
 //! Environment variables win over the store, `credentials.toml` in the configuration directory,
-//! which only its owner can read. A credential belongs to one host, port included.
+//! which only its owner can read. A credential belongs to one host, including its port.
 
 mod accounts;
 #[cfg(any(feature = "github", feature = "tangled"))]

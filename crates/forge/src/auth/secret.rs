@@ -1,13 +1,13 @@
 use forge_core::{Action, Call, Error, Hint, Param, Result, Secret};
 
-/// Longer ones are no token of any forge, but a file that was piped in by mistake.
+/// Longer texts are not tokens, but files piped in by mistake.
 const LENGTH_MAX: usize = 4096;
 
-/// A secret from a user, without blanks and newlines around it.
+/// Parses a secret from a user, trimming blanks and newlines.
 ///
 /// # Errors
-/// `invalid_input` when it is empty, longer than 4096 bytes, or has blanks or letters that no token
-/// has. The message does not repeat it.
+/// `invalid_input` if it is empty, longer than 4096 bytes, or contains blanks or letters that no
+/// token has. The message does not repeat it.
 pub fn parse_secret(text: &str) -> Result<Secret> {
     let text = text.trim();
     let why = if text.is_empty() {
@@ -27,7 +27,7 @@ pub fn parse_secret(text: &str) -> Result<Secret> {
     )
 }
 
-/// What may be shown of a secret: the prefix that says what kind of token it is, `gho_****`.
+/// A secret masked for display, with the prefix that shows its kind: `gho_****`.
 pub(super) fn masked(secret: &Secret) -> String {
     const PREFIXES: [&str; 6] = ["github_pat_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_"];
     let is_of = |prefix: &&&str| secret.expose().starts_with(**prefix);
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn masked_secret_shows_its_kind_alone() {
+    fn masked_secret_shows_only_kind() {
         for (text, shown) in [
             ("gho_canary", "gho_****"),
             ("github_pat_canary", "github_pat_****"),
@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_token_is_refused_without_repeating_it() {
+    fn invalid_secret_is_refused_without_printing_value() {
         let long = "canary".repeat(1000);
         for text in [
             "",

@@ -1,4 +1,4 @@
-//! `credentials.toml`: hosts, their accounts, and which account is active.
+//! The file `credentials.toml`: hosts, their accounts, and the active account of each.
 
 use std::{
     fs, io,
@@ -29,7 +29,7 @@ pub(super) struct StoredAccount {
 }
 
 impl StoredHost {
-    /// The active account; a sole one is active even when nothing says so.
+    /// The active account; a sole account is always active.
     pub fn active(&self) -> Option<&StoredAccount> {
         let named = self.active.as_ref().and_then(|active| self.account(active));
         match (named, self.accounts.as_slice()) {
@@ -38,7 +38,7 @@ impl StoredHost {
         }
     }
 
-    /// The account of this name, without regard to case.
+    /// The account with this name, ignoring case.
     pub fn account(&self, name: &str) -> Option<&StoredAccount> {
         self.accounts
             .iter()
@@ -63,10 +63,10 @@ impl Store {
         &self.path
     }
 
-    /// What is stored; empty when there is no file.
+    /// The stored hosts; empty if there is no file.
     ///
     /// # Errors
-    /// `config` when the file cannot be read, when others can read it, and when it is no store.
+    /// `config` if the file cannot be read, is readable by others, or is malformed.
     pub fn read(&self) -> Result<Vec<StoredHost>> {
         let doc = self.document()?;
         let Some(hosts) = doc.get("hosts").and_then(Item::as_table_like) else {
@@ -78,10 +78,10 @@ impl Store {
             .collect()
     }
 
-    /// Changes the file, one process at a time. `edit` says whether there is anything to write.
+    /// Changes the file while holding its lock. `edit` returns whether to write.
     ///
     /// # Errors
-    /// As [`Self::read`]; `config` when it cannot be written.
+    /// As [`Self::read`]; `config` if it cannot be written.
     pub fn change(&self, edit: impl FnOnce(&mut Table) -> Result<bool>) -> Result<()> {
         self.change_document(|doc| {
             let hosts = doc.entry("hosts").or_insert_with(implicit);
@@ -92,7 +92,7 @@ impl Store {
         })
     }
 
-    /// As [`Self::change`], for all of the file.
+    /// Like [`Self::change`], for the whole file.
     ///
     /// # Errors
     /// As [`Self::change`].
@@ -148,7 +148,7 @@ impl Store {
         self.check_private()?;
         let text = file::text_of(&self.path)?.unwrap_or_default();
         text.parse::<DocumentMut>().map_err(|e| {
-            // The parser's own message quotes the line, which may be a token.
+            // The parser's own message quotes the line, which may contain a token.
             let start = e.span().map_or(0, |span| span.start);
             let line = text.bytes().take(start).filter(|b| *b == b'\n').count() + 1;
             self.broken(&format!("line {line} is not valid TOML"))
@@ -169,8 +169,8 @@ impl Store {
         )
     }
 
-    /// Refuses a file that others can read, as ssh does with a key: it may have leaked already, and
-    /// silence would hide that.
+    /// Refuses a file that others can read, as ssh does with a key: the secret may have leaked
+    /// already, and silence would hide that.
     #[cfg(unix)]
     fn check_private(&self) -> Result<()> {
         use std::os::unix::fs::PermissionsExt as _;
@@ -237,7 +237,7 @@ pub(super) fn put(
     }
 }
 
-/// Pins an account that is there. Whether it is.
+/// Pins a stored account. Returns whether it exists.
 pub(super) fn put_pin(hosts: &mut Table, host: &str, name: &str, pin: &Pin) -> bool {
     let accounts = hosts.get_mut(host).and_then(|it| it.get_mut("accounts"));
     let account = accounts.and_then(|it| it.get_mut(name));
@@ -251,14 +251,14 @@ pub(super) fn put_pin(hosts: &mut Table, host: &str, name: &str, pin: &Pin) -> b
     true
 }
 
-/// Makes an account that is there the active one.
+/// Makes a stored account the active one.
 pub(super) fn activate(hosts: &mut Table, host: &str, name: &str) {
     if let Some(entry) = hosts.get_mut(host).and_then(Item::as_table_like_mut) {
         entry.insert("active", value(name));
     }
 }
 
-/// Takes an account out, and its host with the last one. If it was active, the first that is left
+/// Removes an account, and its host with the last one. If it was active, the first remaining one
 /// becomes active.
 pub(super) fn remove(hosts: &mut Table, host: &str, name: &str) {
     let Some(entry) = hosts.get_mut(host).and_then(Item::as_table_like_mut) else {

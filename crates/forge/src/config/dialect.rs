@@ -1,9 +1,8 @@
-//! The names of tangled's protocol that can be configured, by their keys; a test compares them with
-//! the backend's.
+//! Configurable names of tangled's protocol, by key; a test compares them with the backend's.
 
 use forge_core::locator::RecordKind;
 
-/// Those that are NSIDs.
+/// Names that are NSIDs.
 pub(super) const NSIDS: &[&str] = &[
     "sh_pull",
     "sh_status",
@@ -64,7 +63,7 @@ pub(super) const NSIDS: &[&str] = &[
     "spindle_pipelines",
 ];
 
-/// Those that are words.
+/// Names that are words.
 pub(super) const WORDS: &[&str] = &[
     "org_state_open",
     "org_state_closed",
@@ -249,10 +248,10 @@ pub(super) const WORDS: &[&str] = &[
     "web_record",
 ];
 
-/// Whom a token for a write to a repository of 1.0 is for.
+/// Audience of a token for a write to a repository of 1.0.
 pub(super) const AUDIENCES: &[&str] = &["knot", "repository"];
 
-/// What is in the collection that a key names, where a locator can name its records by at-uri.
+/// Kind of record in the collection of a key, if locators can name its records by at-uri.
 pub(super) fn records_of(key: &str) -> Option<RecordKind> {
     match key {
         "sh_pull" | "sh_issue" | "org_pull" | "org_issue" => Some(RecordKind::Ticket),
@@ -262,7 +261,7 @@ pub(super) fn records_of(key: &str) -> Option<RecordKind> {
     }
 }
 
-/// Whether `text` is a word of such a name.
+/// Whether `text` has the form of such a word.
 pub(super) fn is_word(text: &str) -> bool {
     text.len() <= 63
         && text.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -271,7 +270,7 @@ pub(super) fn is_word(text: &str) -> bool {
             .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
 }
 
-/// Whether `text` is an NSID, perhaps with a fragment.
+/// Whether `text` is an NSID, optionally with a fragment.
 pub(super) fn is_nsid(text: &str) -> bool {
     let (nsid, fragment) = match text.split_once('#') {
         Some((nsid, fragment)) => (nsid, Some(fragment)),
@@ -288,7 +287,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_keys_are_the_backends() {
+    fn dialect_keys_match_backend() {
         let names = forge_tangled::Dialects::default().names();
         let keys_of = |nsid: bool| -> Vec<&str> {
             let of_kind = names.iter().filter(|(_, name)| name.contains('.') == nsid);

@@ -3,7 +3,7 @@ use super::{
     keys::{KEYS, KeyScope},
 };
 
-/// The text of `docs/config.md`, from the registries of keys and variables.
+/// Generates `docs/config.md` from the registries of keys and variables.
 #[must_use]
 pub fn docs() -> String {
     let mut out = String::from(

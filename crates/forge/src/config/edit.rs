@@ -1,4 +1,4 @@
-//! Changing one key of a file, with the comments around it kept.
+//! Changes one key of a file, keeping comments.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use super::{
     write,
 };
 
-/// Which file is changed.
+/// The file to change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// The user's `config.toml`.
@@ -23,11 +23,11 @@ pub enum Scope {
 }
 
 impl Config {
-    /// Sets a key in a file, and gives the file's path. This value does not change.
+    /// Sets a key in a file and returns the file's path. `self` stays as it is.
     ///
     /// # Errors
-    /// `invalid_input` for an unknown key, a value that does not fit, and a key that a repository
-    /// cannot set; `config` when the file cannot be read or written, or is not TOML.
+    /// `invalid_input` for an unknown key, an invalid value, and a key that a repository cannot
+    /// set; `config` if the file cannot be read or written, or is not TOML.
     pub fn set(&self, name: &str, value: &str, scope: Scope) -> Result<PathBuf> {
         let name = Self::name(name)?;
         check_place(&name, scope)?;
@@ -52,17 +52,17 @@ impl Config {
         Ok(path)
     }
 
-    /// Takes a key out of a file; the file's path, and whether the key was there.
+    /// Removes a key from a file; returns the file's path, and whether the key was set.
     ///
     /// # Errors
-    /// `invalid_input` for an unknown key; `config` when the file cannot be read or written, or is
+    /// `invalid_input` for an unknown key; `config` if the file cannot be read or written, or is
     /// not TOML.
     pub fn unset(&self, name: &str, scope: Scope) -> Result<(PathBuf, bool)> {
         let name = Self::name(name)?;
         self.change(scope, |doc, _| Ok(take(doc.as_table_mut(), &name.path)))
     }
 
-    /// Reads, changes and replaces a file, one process at a time.
+    /// Reads, changes and replaces a file while holding its lock.
     fn change(
         &self,
         scope: Scope,
@@ -99,7 +99,7 @@ impl Config {
     }
 }
 
-/// The same call for the user's own file.
+/// The failed call, changed to the user's own file.
 pub(super) const FOR_YOURSELF: Action = Action::again(&[(Param::Repo, Arg::Omit)]);
 
 fn check_place(name: &Name, scope: Scope) -> Result<()> {
@@ -113,7 +113,7 @@ fn check_place(name: &Name, scope: Scope) -> Result<()> {
     }
 }
 
-/// Sets a value, and keeps the comment behind the one that was there.
+/// Sets a value, keeping the comment after the previous one.
 fn put(doc: &mut DocumentMut, name: &Name, mut new: Value, path: &Path) -> Result<bool> {
     let blocked = |part: &str| {
         Error::new(
@@ -134,7 +134,7 @@ fn put(doc: &mut DocumentMut, name: &Name, mut new: Value, path: &Path) -> Resul
         let key = spelling(table, part);
         let item = table.entry(&key).or_insert_with(|| {
             let mut section = Table::new();
-            // A table that only holds tables needs no header of its own.
+            // A table that holds only tables needs no header.
             section.set_implicit(true);
             Item::Table(section)
         });
@@ -152,7 +152,7 @@ fn put(doc: &mut DocumentMut, name: &Name, mut new: Value, path: &Path) -> Resul
     Ok(true)
 }
 
-/// Removes a value, and the tables that are empty without it.
+/// Removes a value, and tables that are empty without it.
 fn take(table: &mut dyn TableLike, path: &[String]) -> bool {
     let Some((first, rest)) = path.split_first() else {
         return false;
@@ -171,7 +171,7 @@ fn take(table: &mut dyn TableLike, path: &[String]) -> bool {
     found
 }
 
-/// A key as the file spells it: hosts may be in upper case there.
+/// A key as the file spells it: hosts may be in upper case.
 fn spelling(table: &dyn TableLike, part: &str) -> String {
     let found = table
         .iter()
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn unset_takes_the_empty_table_with_it() {
+    fn unset_removes_empty_table() {
         let (dir, config) = setup("color = \"never\"\n[merge]\nmethod = \"squash\"\n");
         let (path, there) = config.unset("merge.method", Scope::User).unwrap();
         assert!(there);
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn the_repositorys_file_takes_what_it_may() {
+    fn repository_file_accepts_only_allowed_keys() {
         let (dir, config) = setup("");
         let path = config.set("merge.method", "rebase", Scope::Repo).unwrap();
         assert_eq!(path, dir.path().join("work/.forge.toml"));
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_input_changes_nothing() {
+    fn invalid_input_changes_nothing() {
         let (dir, config) = setup("color = \"never\"\n");
         let e = config.set("colour", "auto", Scope::User).unwrap_err();
         let hint = e.hint().unwrap();
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn many_at_once_lose_nothing() {
+    fn concurrent_edits_are_all_kept() {
         let (dir, config) = setup("");
         thread::scope(|scope| {
             for n in 0..20 {
@@ -311,7 +311,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn new_files_are_private_and_old_ones_keep_their_permissions() {
+    fn new_files_are_private_and_old_keep_permissions() {
         use std::os::unix::fs::PermissionsExt as _;
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         let (dir, config) = setup("");
@@ -325,7 +325,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_link_to_the_file_stays_a_link() {
+    fn config_file_symlink_is_kept() {
         let (dir, config) = setup("color = \"auto\"\n");
         let path = dir.path().join("conf/config.toml");
         let real = dir.path().join("dotfiles.toml");

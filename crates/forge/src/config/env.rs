@@ -8,7 +8,7 @@ use std::{
 
 macro_rules! vars {
     ($($variant:ident = $name:literal, $doc:literal;)*) => {
-        /// Every environment variable that forge reads; `docs/config.md` is generated from it.
+        /// Every environment variable that forge reads, and the source of `docs/config.md`.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[non_exhaustive]
         pub enum Var { $(#[doc = $doc] $variant,)* }
@@ -17,13 +17,13 @@ macro_rules! vars {
             /// Every variable, in the order of the docs.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
-            /// Its name.
+            /// Name of the variable.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
             }
 
-            /// What it does, in one sentence.
+            /// Description in one sentence.
             #[must_use]
             pub const fn doc(self) -> &'static str {
                 match self { $(Self::$variant => $doc,)* }
@@ -98,11 +98,11 @@ vars! {
     ForgeNow = "FORGE_NOW", "The time to take for now, as in `2026-01-31T12:00:00Z`: for output that can be compared.";
 }
 
-/// The environment: that of the process, or a fixed one for tests and embedders.
+/// The environment: the process's, or a fixed one for tests and embedders.
 #[derive(Clone, Default)]
 pub struct Env(Option<BTreeMap<OsString, OsString>>);
 
-/// Names alone: values may be tokens.
+/// Prints only names: values may be tokens.
 impl fmt::Debug for Env {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
@@ -113,19 +113,19 @@ impl fmt::Debug for Env {
 }
 
 impl Env {
-    /// The environment of this process, read when it is asked.
+    /// The environment of this process, read on each access.
     #[must_use]
     pub const fn process() -> Self {
         Self(None)
     }
 
-    /// Whether it is that of the process.
+    /// Whether this is the environment of the process.
     #[must_use]
     pub const fn is_process(&self) -> bool {
         self.0.is_none()
     }
 
-    /// These variables and no others.
+    /// A fixed environment with only these variables.
     #[must_use]
     pub fn fixed<K, V>(vars: impl IntoIterator<Item = (K, V)>) -> Self
     where
@@ -139,7 +139,7 @@ impl Env {
         ))
     }
 
-    /// The variable as it is, perhaps empty.
+    /// The unchanged value of a variable, possibly empty.
     #[must_use]
     pub fn raw(&self, var: Var) -> Option<OsString> {
         match &self.0 {
@@ -148,8 +148,8 @@ impl Env {
         }
     }
 
-    /// The text of the variable `name`, perhaps empty: for another crate's list of names, and for one
-    /// that the configuration names.
+    /// The value of the variable `name`, possibly empty: for names from other crates or from the
+    /// configuration.
     pub(crate) fn named(&self, name: &str) -> Option<String> {
         match &self.0 {
             None => env::var(name).ok(),
@@ -157,7 +157,7 @@ impl Env {
         }
     }
 
-    /// Its text. An empty variable, or one that is not Unicode, counts as unset.
+    /// The text of a variable. A variable that is empty or not Unicode counts as unset.
     #[must_use]
     pub fn get(&self, var: Var) -> Option<String> {
         self.raw(var)?
@@ -166,7 +166,7 @@ impl Env {
             .filter(|text| !text.is_empty())
     }
 
-    /// It as a path. An empty variable counts as unset.
+    /// A variable as a path. An empty variable counts as unset.
     #[must_use]
     pub fn path(&self, var: Var) -> Option<PathBuf> {
         self.raw(var)
@@ -174,13 +174,13 @@ impl Env {
             .map(PathBuf::from)
     }
 
-    /// Whether it is set and not empty.
+    /// Whether a variable is set and not empty.
     #[must_use]
     pub fn is_set(&self, var: Var) -> bool {
         self.raw(var).is_some_and(|text| !text.is_empty())
     }
 
-    /// The first of `vars` that is set, with its text.
+    /// The first variable of `vars` that is set, with its text.
     #[must_use]
     pub fn first(&self, vars: &[Var]) -> Option<(Var, String)> {
         vars.iter().find_map(|var| Some((*var, self.get(*var)?)))
@@ -194,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secret_variables_are_all_kept_from_children() {
+    fn secret_variables_are_hidden_from_children() {
         let is_secret = |name: &&str| name.contains("TOKEN") || name.contains("PASSWORD");
         let mut secret: Vec<_> = Var::ALL
             .iter()
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_unique_and_every_doc_is_a_sentence() {
+    fn variable_names_are_unique_and_documented() {
         let mut names: Vec<_> = Var::ALL.iter().map(|v| v.name()).collect();
         names.sort_unstable();
         names.dedup();
@@ -216,9 +216,9 @@ mod tests {
         assert!(Var::ALL.iter().all(|v| v.doc().ends_with('.')));
     }
 
-    /// Git's own variables are git's to document, and `PATH` is handed on to programs.
+    /// Git's own variables are documented by git, and `PATH` is only passed on to programs.
     #[test]
-    fn what_any_crate_reads_is_in_the_list() {
+    fn every_variable_read_by_code_is_listed() {
         fn sources(dir: &Path, found: &mut Vec<PathBuf>) {
             for entry in fs::read_dir(dir).unwrap() {
                 let path = entry.unwrap().path();
@@ -249,7 +249,7 @@ mod tests {
         for file in files {
             let text = fs::read_to_string(&file).unwrap();
             let text = text.split("#[cfg(test)]").next().unwrap();
-            // Whoever reads one by another name than a literal asks `Env` for it.
+            // Code that computes a variable's name must ask `Env`.
             let may_compute = file.ends_with("config/env.rs");
             for call in ["env::var(", "env::var_os(", "env::vars(", "env::vars_os("] {
                 for (at, _) in text.match_indices(call) {
@@ -274,14 +274,14 @@ mod tests {
 
     #[cfg(feature = "github")]
     #[test]
-    fn what_the_transport_reads_is_in_the_list() {
+    fn transport_variables_are_listed() {
         for name in forge_http::ENV {
             assert!(Var::ALL.iter().any(|var| var.name() == *name), "{name}");
         }
     }
 
     #[test]
-    fn an_empty_variable_is_unset_and_the_first_wins() {
+    fn empty_variable_is_unset_and_first_wins() {
         let env = Env::fixed([("GH_REPO", "b/b"), ("FORGE_REPO", "")]);
         assert_eq!(env.get(Var::ForgeRepo), None);
         assert!(!env.is_set(Var::ForgeRepo));

@@ -1,4 +1,4 @@
-//! Reading one configuration file: every value with its place, every problem with its place.
+//! Parses one configuration file: every value and every problem with its position.
 
 use std::{
     fmt,
@@ -13,10 +13,10 @@ use toml_edit::{Document, Item, TableLike, Value};
 
 use super::keys::{self, KEYS, KeyScope, Name, Type};
 
-/// The longest file that is read, in bytes.
+/// Maximum size of a file, in bytes.
 const SIZE_MAX: u64 = 1024 * 1024;
 
-/// How bad a problem is.
+/// Severity of a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
     /// Commands that need a value of the file fail.
@@ -36,16 +36,16 @@ impl Level {
     }
 }
 
-/// Something wrong with a configuration file or with a variable that overrides it.
+/// A problem of a configuration file, or of a variable that overrides it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// The file, line and column, both from 1; `None` for a variable.
+    /// File, line and column, both from 1; `None` for a variable.
     pub at: Option<(PathBuf, usize, usize)>,
-    /// How bad.
+    /// Severity.
     pub level: Level,
-    /// What is wrong.
+    /// Description.
     pub message: String,
-    /// What to do.
+    /// Recovery.
     pub hint: Hint,
 }
 
@@ -60,21 +60,21 @@ impl fmt::Display for Problem {
 }
 
 impl Problem {
-    /// The failure of a command that cannot go on with it.
+    /// The error of a command that cannot continue with this problem.
     #[must_use]
     pub fn to_error(&self) -> Error {
         Error::new(ErrorKind::Config, self.to_string()).with_hint(&self.hint)
     }
 }
 
-/// Which of the two files.
+/// The user's or the repository's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Which {
     User,
     Repo,
 }
 
-/// A value, and the line where it is.
+/// A value and its line.
 #[derive(Clone, Debug)]
 pub(super) struct Setting {
     pub name: Name,
@@ -82,7 +82,7 @@ pub(super) struct Setting {
     pub line: usize,
 }
 
-/// What a file sets.
+/// The settings of one file.
 #[derive(Clone, Debug, Default)]
 pub(super) struct File {
     pub path: PathBuf,
@@ -96,10 +96,10 @@ impl File {
     }
 }
 
-/// Reads the text of a file that may not exist.
+/// Reads a file as text; `None` if it does not exist.
 ///
 /// # Errors
-/// `config` when it cannot be read, is no regular file, is too long or not UTF-8.
+/// `config` if it cannot be read, is not a regular file, is too long or not UTF-8.
 pub(crate) fn text_of(path: &Path) -> Result<Option<String>> {
     let fail = |why: String| {
         Error::new(
@@ -136,10 +136,10 @@ pub(crate) fn text_of(path: &Path) -> Result<Option<String>> {
     Ok(Some(text))
 }
 
-/// Reads `.forge.toml` at the root of a work tree, where it exists.
+/// Reads `.forge.toml` at the root of a work tree; `None` if it does not exist.
 ///
 /// # Errors
-/// The problem where it is no text that may be read: see [`forge_git::read_tree_file`].
+/// The problem if the file may not be read as text: see [`forge_git::read_tree_file`].
 pub(super) fn text_of_repo(path: &Path) -> Result<Option<String>, Box<Problem>> {
     let root = path.parent().unwrap_or(path);
     match forge_git::read_tree_file(root, path, SIZE_MAX) {
@@ -153,7 +153,7 @@ pub(super) fn text_of_repo(path: &Path) -> Result<Option<String>, Box<Problem>> 
     }
 }
 
-/// Reads `text`, the content of `path`.
+/// Parses `text`, the content of `path`.
 pub(super) fn parse(path: &Path, text: &str, which: Which, problems: &mut Vec<Problem>) -> File {
     let mut reader = Reader {
         path,
@@ -197,7 +197,7 @@ impl Reader<'_> {
                 .key(word)
                 .and_then(toml_edit::Key::span)
                 .or_else(|| item.span());
-            // A host has one spelling, so that two tables cannot both claim it.
+            // Hosts have one spelling, so that two tables cannot set the same host.
             let host_position =
                 self.trail.len() == 1 && self.trail.first().is_some_and(|w| w == "hosts");
             let word = match Hosts::normalise(word) {
@@ -302,7 +302,7 @@ impl Reader<'_> {
             None => Hint::new("list the keys, or see docs/config.md")
                 .with_action(Action::new(Call::ConfigGet)),
         };
-        // What is asked under a name that nobody reads would be asked under the usual one.
+        // With a misspelt dialect key, requests would use the default name, so this is an error.
         let level = match self.trail.get(2).is_some_and(|part| part == "dialect") {
             true => Level::Error,
             false => Level::Warning,
@@ -339,7 +339,7 @@ impl Reader<'_> {
     }
 }
 
-/// Whether some key is below this path.
+/// Whether any key lies below this path.
 fn is_section(path: &[&str]) -> bool {
     KEYS.iter().any(|key| {
         let mut parts = key.name.split('.');
@@ -351,7 +351,7 @@ fn is_section(path: &[&str]) -> bool {
     })
 }
 
-/// What is wrong with a value. URLs and commands are not repeated: they may hold a password.
+/// The message for an invalid value. URLs and commands are not quoted: they may hold a password.
 pub(super) fn bad_value(name: &str, ty: Type, value: Option<&str>) -> String {
     let value = match (value, ty) {
         (
@@ -374,7 +374,7 @@ pub(super) fn bad_value(name: &str, ty: Type, value: Option<&str>) -> String {
     format!("`{name}` {value}; it takes {}", ty.accepts())
 }
 
-/// A name or value from a file as a message may repeat it.
+/// A name or value from a file, sanitised for a message.
 fn shown(text: &str) -> String {
     let mut out: String = text.escape_debug().take(60).collect();
     if text.chars().nth(60).is_some() {
@@ -428,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn every_problem_has_its_line_and_column() {
+    fn problems_have_line_and_column() {
         let (settings, problems) = read(
             "# é\ncolor = \"purple\"\n[merge]\n  methd = \"squash\"\n  method = [1]\n\
              [hosts.\"a b\"]\nkind = \"github\"\n[pr]\ndraft = \"perhaps\"\ntimeout_s = 0",
@@ -449,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repository_cannot_set_what_is_the_users() {
+    fn repository_cannot_set_user_keys() {
         for (line, name) in [
             ("editor = \"evil\"", "editor"),
             ("pager = \"evil\"", "pager"),
@@ -487,7 +487,7 @@ mod tests {
     }
 
     #[test]
-    fn a_credential_in_a_file_is_refused_and_not_repeated() {
+    fn credential_in_file_is_refused_without_printing_value() {
         for line in [
             "token = \"gho_canary\"",
             "[hosts.\"github.com\"]\noauth_token = \"gho_canary\"",
@@ -501,7 +501,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_toml_names_its_line_and_not_its_text() {
+    fn malformed_toml_is_reported_by_line_without_content() {
         let (_, problems) = read("color = \"auto\"\npassword = hunter2 x\n", Which::User);
         assert_eq!(problems.len(), 1, "{problems:?}");
         assert!(problems[0].starts_with("error f:2:"), "{problems:?}");
@@ -509,7 +509,7 @@ mod tests {
     }
 
     #[test]
-    fn a_built_in_host_keeps_its_kind() {
+    fn built_in_host_keeps_kind() {
         let (_, problems) = read("hosts.\"github.com\".kind = \"tangled\"", Which::User);
         assert_eq!(
             problems,
@@ -520,7 +520,7 @@ mod tests {
     }
 
     #[test]
-    fn two_spellings_of_a_host_are_one() {
+    fn host_spellings_are_merged() {
         let (_, problems) = read(
             "[hosts.\"a.example\"]\nkind = \"github\"\n[hosts.\"A.example\"]\nkind = \"tangled\"\n",
             Which::User,
@@ -532,7 +532,7 @@ mod tests {
     }
 
     #[test]
-    fn names_from_a_file_are_shown_without_control_characters() {
+    fn names_from_file_are_shown_without_control_characters() {
         let (_, problems) = read("\"a\\u001b[31m\" = 1\n", Which::Repo);
         assert_eq!(problems, ["warning f:1:1: unknown key `a\\u{1b}[31m`"]);
     }

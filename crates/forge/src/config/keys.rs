@@ -1,4 +1,4 @@
-//! The one list of configuration keys: what each is, where it may be set, and what overrides it.
+//! The registry of configuration keys: meaning, allowed files, and overrides.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -10,7 +10,7 @@ use super::{
     dialect::{self, AUDIENCES, NSIDS, WORDS},
 };
 
-/// What a value must look like.
+/// Type of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Type {
@@ -20,19 +20,19 @@ pub enum Type {
     Bool,
     /// A whole number of seconds, from 1 to a day.
     Seconds,
-    /// A host, perhaps with a port.
+    /// A host, optionally with a port.
     Host,
     /// An `https://` URL, or `http://` to this machine.
     Url,
-    /// An IP address, perhaps with a port.
+    /// An IP address, optionally with a port.
     Address,
-    /// A name of a protocol in dotted form, perhaps with a fragment.
+    /// A protocol's name in dotted form, optionally with a fragment.
     Nsid,
-    /// A name of a protocol that is one word.
+    /// A protocol's name of one word.
     Identifier,
-    /// One line that is not empty.
+    /// One non-empty line.
     Text,
-    /// The beginning of a line, to the letter: a space at its end counts.
+    /// The exact beginning of a line: a trailing space counts.
     Prefix,
     /// A command line; empty for "none".
     Command,
@@ -50,17 +50,17 @@ pub enum Type {
     Paths,
 }
 
-/// The largest [`Type::Count`].
+/// Maximum of a [`Type::Count`].
 const COUNT_MAX: u64 = 1_000_000;
 
-/// How many projects or patterns a list has at most.
+/// Maximum number of projects or patterns in a list.
 const MAX_LISTED: usize = 50;
 
-/// The longest timeout, in seconds: one day.
+/// Maximum timeout, in seconds: one day.
 const SECONDS_MAX: u64 = 86_400;
 
 impl Type {
-    /// Whether a file may give it as an array.
+    /// Whether a file may give the value as an array.
     pub(super) const fn is_list(self) -> bool {
         matches!(
             self,
@@ -68,7 +68,7 @@ impl Type {
         )
     }
 
-    /// What is accepted, as the end of "it takes …".
+    /// The accepted values, as the end of "it takes …".
     #[must_use]
     pub fn accepts(self) -> String {
         match self {
@@ -107,7 +107,7 @@ impl Type {
         }
     }
 
-    /// The canonical form of `text`, where it is a value of this type.
+    /// The canonical form of `text`, if it is a valid value of this type.
     #[must_use]
     pub fn parse(self, text: &str) -> Option<String> {
         let word = text.trim();
@@ -165,7 +165,7 @@ pub fn variable_name(text: &str) -> Option<&str> {
     (!name.is_empty() && name.bytes().all(is_name)).then_some(name)
 }
 
-/// The parts of a list with one blank between them, where each fits.
+/// The elements of a list joined by single blanks, if all are valid.
 fn listed(text: &str, fits: impl Fn(&str) -> bool) -> Option<String> {
     let parts: Vec<&str> = text.split_whitespace().collect();
     let is_list = (1..=MAX_LISTED).contains(&parts.len()) && parts.iter().all(|part| fits(part));
@@ -177,7 +177,7 @@ fn is_project(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_uppercase()) && text.bytes().all(is_key)
 }
 
-/// Whether tokens may go there: https, or http that does not leave this machine.
+/// Whether tokens may be sent there: https, or http that stays on this machine.
 fn is_endpoint(text: &str) -> bool {
     let Some((scheme, rest)) = text.split_once("://") else {
         return false;
@@ -199,48 +199,48 @@ fn is_endpoint(text: &str) -> bool {
         && (scheme == "https" || (scheme == "http" && here))
 }
 
-/// Which files may set a key, and why.
+/// The files that may set a key, with the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyScope {
-    /// `config.toml` alone; the text says what `.forge.toml` could do wrong with it.
+    /// Only `config.toml`; the text says how `.forge.toml` could abuse the key.
     User(&'static str),
-    /// `config.toml` and `.forge.toml`; the text says why a stranger's value does no harm.
+    /// `config.toml` and `.forge.toml`; the text says why a stranger's value is harmless.
     Repo(&'static str),
 }
 
-/// One key.
+/// A configuration key.
 #[derive(Clone, Copy, Debug)]
 pub struct Key {
-    /// The dotted name; `<host>` stands for a host, `<nsid>` and `<word>` for what a protocol has a
-    /// name for.
+    /// Dotted name; `<host>` stands for a host, `<nsid>` and `<word>` for the named parts of a
+    /// protocol.
     pub name: &'static str,
-    /// What it takes.
+    /// Type of the value.
     pub ty: Type,
-    /// The value where nobody sets one.
+    /// Default value.
     pub default: Option<&'static str>,
-    /// Which files may set it.
+    /// Files that may set the key.
     pub scope: KeyScope,
-    /// The variables that win over the files; the first that is set counts.
+    /// Variables that win over the files; the first one set counts.
     pub env: &'static [Var],
-    /// The variables that count where no file sets it.
+    /// Variables that count if no file sets the key.
     pub fallback: &'static [Var],
-    /// `Some("false")`: a variable that is set at all means this value, whatever its text.
+    /// `Some("false")`: a set variable means this value, whatever its text.
     pub env_means: Option<&'static str>,
-    /// The value may be `${NAME}`, for that of an environment variable.
+    /// Whether the value may be `${NAME}`, for the value of an environment variable.
     pub expands: bool,
-    /// One sentence.
+    /// Description in one sentence.
     pub doc: &'static str,
 }
 
 impl Key {
-    /// The canonical form of `text`, where it is a value; `${NAME}` stays for the keys that take it.
+    /// The canonical form of `text`, if valid; keys that allow `${NAME}` keep it.
     #[must_use]
     pub fn parse(&self, text: &str) -> Option<String> {
         let name = variable_name(text.trim()).filter(|_| self.expands);
         name.map_or_else(|| self.ty.parse(text), |_| Some(text.trim().to_owned()))
     }
 
-    /// The name, or all that it stands for; `<host>` stays.
+    /// The name, or all names that it stands for; `<host>` stays.
     fn names(&self) -> Vec<String> {
         let of = |part: &str, words: &[&str]| {
             let words = words.iter().map(|word| self.name.replace(part, word));
@@ -281,10 +281,10 @@ const BUNDLES: KeyScope = KeyScope::User(
 const MOVES: KeyScope =
     KeyScope::User("a repository must not choose which issues your commands move, and where to");
 
-/// The dates that tangled's index has changed at; a test compares them with the backend's.
+/// Dates of changes in tangled's index; a test compares them with the backend's.
 const INDEX_DATES: &[&str] = &["2025-10", "2025-12", "2026-05", "2026-06", "2026-07"];
 
-/// The sections of a bundle; a test compares them with those that there are.
+/// Sections of a bundle; a test compares them with the existing ones.
 const SECTIONS: &[&str] = &[
     "comments",
     "reviews",
@@ -731,7 +731,7 @@ pub const KEYS: &[Key] = &[
     },
 ];
 
-/// A key with its host filled in.
+/// A key with its placeholders filled in.
 #[derive(Clone, Debug)]
 pub struct Name {
     /// The row.
@@ -758,7 +758,7 @@ impl Name {
         Self::find(&text.split('.').collect::<Vec<_>>())
     }
 
-    /// Finds the key at this place of a file.
+    /// Finds the key at this path of a file.
     #[must_use]
     pub fn find(path: &[&str]) -> Option<Self> {
         let key = KEYS.iter().find(|key| {
@@ -777,7 +777,7 @@ impl Name {
         })
     }
 
-    /// The kind of a built-in host, where this is the key for it.
+    /// The kind of a built-in host, if this is the key for its kind.
     #[must_use]
     pub fn built_in(&self) -> Option<String> {
         let [_, host, field] = self.path.as_slice() else {
@@ -787,7 +787,7 @@ impl Name {
         Some(kind.as_str().to_owned())
     }
 
-    /// What is wrong with a value of the right type: the built-in hosts keep their kind.
+    /// The problem of a value of the right type: built-in hosts keep their kind.
     #[must_use]
     pub fn contradiction(&self, value: &str) -> Option<String> {
         let host = self.path.get(1)?;
@@ -803,7 +803,7 @@ impl Name {
     }
 }
 
-/// Near names of `unknown`, with its host where it has one, for a hint.
+/// Similar names of `unknown`, with its host if it has one, for a hint.
 #[must_use]
 pub fn near(unknown: &str) -> Option<String> {
     let host = unknown
@@ -847,7 +847,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_receive_tokens_or_run_is_never_the_repositorys() {
+    fn keys_for_tokens_and_programs_are_user_only() {
         for key in KEYS {
             let dangerous = key.name.starts_with("hosts.")
                 || key.name.starts_with("jira.")
@@ -887,7 +887,7 @@ mod tests {
 
     #[cfg(feature = "tangled")]
     #[test]
-    fn the_dates_of_the_index_are_the_backends() {
+    fn index_dates_match_backend() {
         assert_eq!(INDEX_DATES, forge_tangled::INDEX_DATES);
     }
 
@@ -907,7 +907,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_has_a_near_one() {
+    fn unknown_key_has_a_suggestion() {
         assert_eq!(near("merge.methd").as_deref(), Some("merge.method"));
         assert_eq!(
             near("hosts.git.example.org.knd").as_deref(),
@@ -917,7 +917,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_of_the_protocol_is_a_key_of_its_host() {
+    fn dialect_name_is_a_host_key() {
         for (text, row) in [
             ("hosts.tangled.org.dialect.knot_merge", "<nsid>"),
             ("hosts.tangled.org.dialect.field_title", "<word>"),

@@ -13,12 +13,12 @@ use super::{
     keys::{self, KEYS, Name, Type},
 };
 
-/// The name of the file in the configuration directory.
+/// File name in the configuration directory.
 const USER_FILE: &str = "config.toml";
-/// The name of the file at the root of a repository.
+/// File name at the root of a repository.
 const REPO_FILE: &str = ".forge.toml";
 
-/// Where a value comes from, strongest first.
+/// Origin of a value, strongest first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
     /// An environment variable.
@@ -27,7 +27,7 @@ pub enum Source {
     Repo(PathBuf, usize),
     /// The user's file: path and line.
     User(PathBuf, usize),
-    /// Nobody has set it.
+    /// The default.
     Default,
 }
 
@@ -43,20 +43,20 @@ impl fmt::Display for Source {
     }
 }
 
-/// A key, its value, and where that comes from.
+/// A key with its value and origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// The dotted name.
     pub name: String,
-    /// The value; `None` where nobody has set it and there is no default.
+    /// The value; `None` if it is unset and has no default.
     pub value: Option<String>,
-    /// Where it comes from.
+    /// Origin.
     pub source: Source,
 }
 
-/// The configuration that holds: environment over `.forge.toml` over `config.toml` over defaults.
+/// The effective configuration: environment over `.forge.toml` over `config.toml` over defaults.
 ///
-/// (A command line flag wins over all of them; that is the caller's.)
+/// (Command line flags win over all of them, in the caller.)
 #[derive(Clone, Debug)]
 pub struct Config {
     env: Env,
@@ -68,7 +68,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// Defaults and environment alone, without any file.
+    /// Only defaults and environment, without any file.
     #[must_use]
     pub fn without_files(env: Env) -> Self {
         let mut config = Self {
@@ -83,19 +83,19 @@ impl Config {
         config
     }
 
-    /// The configuration for somebody who works in `cwd`.
+    /// The configuration for work in `cwd`.
     ///
     /// # Errors
-    /// `config` where the user's file cannot be read, and for the first error in that file or in a
-    /// variable. An error in `.forge.toml` is one of what uses that file; the rest are warnings in
-    /// [`Self::problems`].
+    /// `config` if the user's file cannot be read, and for the first error in that file or in a
+    /// variable. Errors in `.forge.toml` concern only the users of that file; other problems are
+    /// warnings in [`Self::problems`].
     pub fn load(env: Env, cwd: &Path) -> Result<Self> {
         let config = Self::read(env, cwd)?;
         config.check(false)?;
         Ok(config)
     }
 
-    /// Whether `.forge.toml` holds a value or an error.
+    /// Whether `.forge.toml` has a value or an error.
     pub(crate) fn has_repo_file(&self) -> bool {
         !self.repo.settings.is_empty() || self.check_repo_file().is_err()
     }
@@ -103,7 +103,7 @@ impl Config {
     /// Whether the values of `.forge.toml` may be used.
     ///
     /// # Errors
-    /// `config` for its first error.
+    /// `config` for the first error.
     pub(crate) fn check_repo_file(&self) -> Result<()> {
         self.check(true)
     }
@@ -133,10 +133,10 @@ impl Config {
         })
     }
 
-    /// As [`Self::load`], but problems stay in [`Self::problems`] and their lines are skipped.
+    /// Like [`Self::load`], but problems stay in [`Self::problems`] and their lines are skipped.
     ///
     /// # Errors
-    /// `config` where the user's file cannot be read.
+    /// `config` if the user's file cannot be read.
     pub fn read(env: Env, cwd: &Path) -> Result<Self> {
         let mut config = Self::without_files(env);
         config.dir = config_dir(&config.env);
@@ -163,7 +163,7 @@ impl Config {
         Ok(config)
     }
 
-    /// Keeps the variable that the user has named for a token from child processes.
+    /// Hides the variable that the user's file names for a token from child processes.
     fn hide_token_variable(&self) {
         let value = self.value("jira.auth_token").unwrap_or_default();
         if let Some(name) = keys::variable_name(&value) {
@@ -171,7 +171,7 @@ impl Config {
         }
     }
 
-    /// The same without `.forge.toml`, for work on another repository than the one whose file it is.
+    /// The same configuration without `.forge.toml`, for work on other repositories than its own.
     #[must_use]
     pub fn without_repo_file(&self) -> Self {
         let mut config = self.clone();
@@ -181,7 +181,7 @@ impl Config {
         config
     }
 
-    /// What is wrong with the files and the variables.
+    /// The problems of files and variables.
     #[must_use]
     pub fn problems(&self) -> &[Problem] {
         &self.problems
@@ -193,7 +193,7 @@ impl Config {
         &self.env
     }
 
-    /// The configuration directory; `None` when there is no home directory, or for a configuration
+    /// The configuration directory; `None` if there is no home directory, or for a configuration
     /// without files.
     #[must_use]
     pub fn dir(&self) -> Option<&Path> {
@@ -203,7 +203,7 @@ impl Config {
     /// The user's file, whether or not it exists.
     ///
     /// # Errors
-    /// `config` when there is no home directory.
+    /// `config` if there is no home directory.
     pub fn user_file(&self) -> Result<PathBuf> {
         self.dir
             .as_ref()
@@ -234,12 +234,12 @@ impl Config {
     /// The value of a key by its dotted name.
     ///
     /// # Errors
-    /// `invalid_input` for an unknown key, with a near one in the hint.
+    /// `invalid_input` for an unknown key, with a similar one in the hint.
     pub fn get(&self, name: &str) -> Result<Entry> {
         Ok(self.entry(&Self::name(name)?))
     }
 
-    /// Every key that is one by itself, and those with a host or a state that some file sets.
+    /// Every key without placeholders, and those with a host or state that some file sets.
     #[must_use]
     pub fn list(&self) -> Vec<Entry> {
         let named = self.named();
@@ -254,9 +254,9 @@ impl Config {
             .collect()
     }
 
-    /// The keys with a host or a state in them that some file sets, each once. As states are, they
-    /// are the same in upper and lower case, and the repository's file wins; one file that spells
-    /// such a key in two ways keeps both.
+    /// The keys with a host or state that some file sets, each once. Like states, they are equal
+    /// ignoring case, and the repository's file wins; if one file spells such a key in two ways,
+    /// both are kept.
     fn named(&self) -> Vec<&Name> {
         let folded = |name: &Name| name.text().to_lowercase();
         let settings = &self.repo.settings;
@@ -273,7 +273,7 @@ impl Config {
         names
     }
 
-    /// The hosts: those built in and those that the user has given a kind.
+    /// The built-in hosts, and those with a kind set by the user.
     #[must_use]
     pub fn hosts(&self) -> Hosts {
         let hosts = self
@@ -301,7 +301,7 @@ impl Config {
         }
     }
 
-    /// The value of a key that is in the list.
+    /// The value of a registered key.
     pub(crate) fn value(&self, name: &str) -> Option<String> {
         self.entry(&Name::parse(name)?).value
     }
@@ -354,7 +354,7 @@ impl Config {
         }
     }
 
-    /// A value of the user's file; that of `${NAME}` counts where it is set and fits.
+    /// A value of the user's file; `${NAME}` is replaced by the variable if it is set and valid.
     fn expanded(&self, name: &Name, value: &str) -> Option<String> {
         match keys::variable_name(value).filter(|_| name.key.expands) {
             Some(variable) => name.key.ty.parse(&self.env.named(variable)?),
@@ -369,9 +369,9 @@ impl Config {
         })
     }
 
-    /// The value that a variable gives to a key, or the text that does not fit.
+    /// The value that a variable gives to a key, or its invalid text.
     fn variable(&self, name: &Name, var: Var) -> Option<Result<String, String>> {
-        // `PAGER=` means no pager; elsewhere an empty variable is an unset one.
+        // `PAGER=` means no pager; other empty variables count as unset.
         let text = if name.key.name == "pager" {
             self.env.raw(var)?.into_string().ok()?
         } else {
@@ -416,7 +416,7 @@ pub(crate) fn no_dir() -> Error {
 
 /// `FORGE_CONFIG_DIR`, or `forge` below `XDG_CONFIG_HOME` or `~/.config`, on every system.
 ///
-/// Source: the XDG base directory specification, by which a relative path counts as unset.
+/// Source: the XDG base directory specification, which treats a relative path as unset.
 fn config_dir(env: &Env) -> Option<PathBuf> {
     if let Some(dir) = env.path(Var::ForgeConfigDir) {
         return std::path::absolute(dir).ok();
@@ -428,14 +428,14 @@ fn config_dir(env: &Env) -> Option<PathBuf> {
     Some(base.join("forge"))
 }
 
-/// The home directory; asked of the system only for the real environment.
+/// The home directory; read from the system only for the process's own environment.
 pub(crate) fn home_dir(env: &Env) -> Option<PathBuf> {
     env.path(Var::Home)
         .or_else(|| env.is_process().then(env::home_dir).flatten())
 }
 
-/// The nearest directory from `cwd` upwards that has a `.git`. Git is not asked: it would cost every
-/// command a process, and nothing in the file is worth more care.
+/// The nearest directory at or above `cwd` with a `.git`. Git is not used: that would cost a
+/// process per command, and the file needs no more precision.
 fn repository_root(cwd: &Path) -> Option<PathBuf> {
     let cwd = std::path::absolute(cwd).ok()?;
     cwd.ancestors()
@@ -474,7 +474,7 @@ mod tests {
     }
 
     #[test]
-    fn environment_over_repository_over_user_over_default() {
+    fn config_precedence_is_environment_repository_user_default() {
         let (dir, cwd) = setup(
             "timeout_s = 10\nmerge.method = \"squash\"",
             "merge.method = \"rebase\"",
@@ -498,7 +498,7 @@ mod tests {
     }
 
     #[test]
-    fn the_usual_editor_variables_are_weaker_than_the_file() {
+    fn config_file_wins_over_editor_variables() {
         let (dir, cwd) = setup("editor = \"ed\"", "");
         let get = |more: &[(&str, &str)]| {
             Config::load(env(&dir, more), &cwd)
@@ -519,7 +519,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_pager_is_a_choice_and_an_empty_editor_is_not() {
+    fn empty_pager_is_set_and_empty_editor_is_unset() {
         let (dir, cwd) = setup("pager = \"less\"\neditor = \"ed\"", "");
         let config = Config::load(env(&dir, &[("GH_PAGER", ""), ("GH_EDITOR", "")]), &cwd).unwrap();
         assert_eq!(config.get("pager").unwrap().value.as_deref(), Some(""));
@@ -527,7 +527,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_error_is_told_with_the_number_of_others() {
+    fn first_config_error_counts_the_others() {
         let (dir, cwd) = setup("color = 1\nprompt = 2\nunknown = 3", "");
         let e = Config::load(env(&dir, &[]), &cwd).unwrap_err();
         assert_eq!(e.code(), "config");
@@ -545,7 +545,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_variable_is_an_error_that_names_it() {
+    fn invalid_variable_is_named_in_error() {
         let (dir, cwd) = setup("", "");
         let e = Config::load(env(&dir, &[("FORGE_TIMEOUT", "soon")]), &cwd).unwrap_err();
         assert_eq!(
@@ -555,7 +555,7 @@ mod tests {
     }
 
     #[test]
-    fn records_of_collections_that_are_configured_can_be_named() {
+    fn configured_collections_are_accepted_in_locators() {
         let (dir, cwd) = setup(
             "[hosts.\"tangled.org\".dialect]\nsh_pull = \"org.example.pull\"\n\
              org_repo = \"org.example.repo\"\nsh_status = \"org.example.status\"",
@@ -572,7 +572,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_come_from_the_users_file_and_the_environment() {
+    fn hosts_come_from_user_file_and_environment() {
         let (dir, cwd) = setup("[hosts.\"git.example.org\"]\nkind = \"github\"", "");
         let config = Config::load(env(&dir, &[("GH_HOST", "git.example.org")]), &cwd).unwrap();
         let hosts = config.hosts();
@@ -597,7 +597,7 @@ mod tests {
     }
 
     #[test]
-    fn the_directory_follows_the_xdg_rules() {
+    fn config_directory_follows_xdg() {
         let dir = |vars: &[(&str, &str)]| config_dir(&Env::fixed(vars.iter().copied()));
         assert_eq!(dir(&[("HOME", "/h")]), Some("/h/.config/forge".into()));
         assert_eq!(
@@ -616,7 +616,7 @@ mod tests {
     }
 
     #[test]
-    fn repository_file_errors_stop_its_users_alone() {
+    fn repository_file_error_affects_only_users_of_file() {
         let (dir, cwd) = setup("merge.method = \"squash\"", "");
         let file = dir.path().join("work/.forge.toml");
         let huge = "#".repeat(2 << 20);
@@ -648,7 +648,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn repository_file_links_stay_in_the_work_tree() {
+    fn repository_file_links_stay_in_work_tree() {
         use std::os::unix::fs::symlink;
         let (dir, cwd) = setup("", "");
         let file = dir.path().join("work/.forge.toml");

@@ -1,7 +1,7 @@
 //! Configuration: `config.toml` of the user and `.forge.toml` of a repository.
 //!
-//! [`keys::KEYS`] is the one list of keys and [`Var`] the one list of environment variables;
-//! [`docs()`] is made from both.
+//! [`keys::KEYS`] is the registry of keys and [`Var`] that of environment variables; [`docs()`] is
+//! generated from both.
 
 mod dialect;
 mod docs;

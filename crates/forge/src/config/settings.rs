@@ -1,4 +1,4 @@
-//! The configuration as the types that its readers want.
+//! Typed access to the configuration.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -8,7 +8,7 @@ use forge_core::model::MergeMethod;
 
 use super::Config;
 
-/// When to use colour.
+/// Use of colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ColorChoice {
     /// On a terminal.
@@ -31,20 +31,20 @@ impl Config {
         }
     }
 
-    /// `prompt`: whether to ask for what is missing, on a terminal.
+    /// `prompt`: whether to ask for missing arguments on a terminal.
     #[must_use]
     pub fn prompt(&self) -> bool {
         self.flag("prompt")
     }
 
-    /// `timeout_s`: how long one operation may take.
+    /// `timeout_s`: maximum duration of one operation.
     #[must_use]
     pub fn timeout(&self) -> Duration {
         let seconds = self.value("timeout_s").and_then(|text| text.parse().ok());
         Duration::from_secs(seconds.unwrap_or(120))
     }
 
-    /// `wait_s`: how long a write waits for an index to show it.
+    /// `wait_s`: how long a write waits for the index to ingest it.
     #[must_use]
     pub fn wait(&self) -> Duration {
         let seconds = self.value("wait_s").and_then(|text| text.parse().ok());
@@ -68,8 +68,8 @@ impl Config {
         self.flag("merge.delete_branch")
     }
 
-    /// `mcp.confirm_required`: whether the MCP server refuses what needs the user's word where the
-    /// client cannot ask for it.
+    /// `mcp.confirm_required`: whether the MCP server refuses actions that need confirmation if the
+    /// client cannot ask the user.
     #[must_use]
     pub fn mcp_confirm_required(&self) -> bool {
         self.flag("mcp.confirm_required")
@@ -87,7 +87,7 @@ impl Config {
         self.value("pr.base")
     }
 
-    /// `workflow.preset`: the name of a definition that comes with the program.
+    /// `workflow.preset`: the name of a built-in definition.
     #[must_use]
     pub fn workflow_preset(&self) -> Option<String> {
         self.value("workflow.preset")
@@ -99,25 +99,25 @@ impl Config {
         self.value("workflow.definition")
     }
 
-    /// `workflow.store`: where states are kept, `fields` or `labels`.
+    /// `workflow.store`: `fields` or `labels`, the place of states.
     #[must_use]
     pub fn workflow_store(&self) -> Option<String> {
         self.value("workflow.store")
     }
 
-    /// `workflow.label_prefix`: what the label of a state begins with.
+    /// `workflow.label_prefix`: the prefix of state labels.
     #[must_use]
     pub fn workflow_label_prefix(&self) -> Option<String> {
         self.value("workflow.label_prefix")
     }
 
-    /// `workflow.board`: the board whose fields keep the states.
+    /// `workflow.board`: the board whose fields hold the states.
     #[must_use]
     pub fn workflow_board(&self) -> Option<String> {
         self.value("workflow.board")
     }
 
-    /// `context.include`: the sections of a bundle where nobody names some.
+    /// `context.include`: the default sections of a bundle.
     #[must_use]
     pub fn context_include(&self) -> BTreeSet<ContextSection> {
         let names = self.value("context.include").unwrap_or_default();
@@ -125,7 +125,7 @@ impl Config {
         sections.filter_map(Result::ok).collect()
     }
 
-    /// `context.cache_ttl_seconds`: how long a bundle is kept.
+    /// `context.cache_ttl_seconds`: how long a bundle is cached.
     #[must_use]
     pub fn context_cache_ttl(&self) -> Duration {
         Duration::from_secs(self.count("context.cache_ttl_seconds").unwrap_or(60))
@@ -174,7 +174,7 @@ impl Config {
         self.value(name)?.parse().ok()
     }
 
-    /// What is a ticket: `jira.enabled`, `jira.project_keys`, `jira.key_patterns`.
+    /// Patterns of ticket keys: `jira.enabled`, `jira.project_keys`, `jira.key_patterns`.
     pub(crate) fn ticket_keys(&self) -> TicketKeys {
         let list = |name| self.value(name).unwrap_or_default();
         let patterns = list("jira.key_patterns");
@@ -190,19 +190,19 @@ impl Config {
         }
     }
 
-    /// The command that edits texts; `None` when neither configuration nor environment has one.
+    /// The command that edits texts; `None` if neither configuration nor environment has one.
     #[must_use]
     pub fn editor(&self) -> Option<String> {
         self.value("editor").filter(|command| !command.is_empty())
     }
 
-    /// The pager; `Some("")` when none is wanted, `None` when nobody has said.
+    /// The pager; `Some("")` for none, `None` if unset.
     #[must_use]
     pub fn pager(&self) -> Option<String> {
         self.value("pager")
     }
 
-    /// The browser; `None` for the system's.
+    /// The browser; `None` for the system's default.
     #[must_use]
     pub fn browser(&self) -> Option<String> {
         self.value("browser").filter(|command| !command.is_empty())

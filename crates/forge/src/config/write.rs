@@ -1,4 +1,4 @@
-//! Changing a file of the configuration directory so that nobody sees half of it.
+//! Replaces files of the configuration directory atomically.
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
@@ -8,16 +8,16 @@ use std::{
 
 use forge_core::{Error, ErrorKind, Result};
 
-/// Held while a file is read, changed and replaced; dropped, it lets the next one in.
+/// Lock held while a file is read, changed and replaced; dropping it releases the lock.
 pub(crate) struct Lock {
     _file: File,
 }
 
-/// Waits until no other process changes the files of `dir`, which is made if it is missing (for
-/// its owner alone).
+/// Waits until no other process changes the files of `dir`. A missing `dir` is created, accessible
+/// only to its owner.
 ///
 /// # Errors
-/// `config` when the directory cannot be written.
+/// `config` if the directory cannot be written.
 pub(crate) fn lock(dir: &Path) -> Result<Lock> {
     let take = || {
         make_dir(dir)?;
@@ -34,13 +34,13 @@ pub(crate) fn lock(dir: &Path) -> Result<Lock> {
         .map_err(|e| cannot_write(dir, e))
 }
 
-/// Replaces `path` in one step.
+/// Replaces `path` atomically.
 ///
-/// A new file, and any file with `private` set, can be read by its owner alone; else an existing
-/// file keeps its permissions. A symbolic link stays, and its target is replaced.
+/// A new file, and any file with `private` set, is readable only by its owner; otherwise an
+/// existing file keeps its permissions. A symbolic link stays, and its target is replaced.
 ///
 /// # Errors
-/// `config` when it cannot be written; the old content is still there.
+/// `config` if it cannot be written; the old content stays.
 pub(crate) fn replace(path: &Path, text: &str, private: bool) -> Result<()> {
     let put = || {
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());

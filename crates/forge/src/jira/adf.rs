@@ -1,18 +1,18 @@
-//! Atlassian Document Format as plain text.
+//! Converts Atlassian Document Format to plain text.
 //!
-//! Source: developer.atlassian.com, "Atlassian Document Format". A node that is not known is shown
-//! by what is in it.
+//! Source: developer.atlassian.com, "Atlassian Document Format". An unknown node is shown by its
+//! content.
 
 use serde_json::Value;
 
-/// The text of a document; empty for what is none.
+/// The text of a document; empty if it is not one.
 pub(super) fn plain_text(document: &Value) -> String {
     let mut out = String::new();
     write(document, "", &mut out);
     out.trim_end().to_owned()
 }
 
-/// Writes a node; `indent` is in front of each of its lines but the first.
+/// Writes a node; every line but the first begins with `indent`.
 fn write(node: &Value, indent: &str, out: &mut String) {
     let text_of = |name: &str| attribute(node, name).as_str().unwrap_or_default();
     match member(node, "type").as_str().unwrap_or_default() {
@@ -81,7 +81,7 @@ fn nodes(node: &Value, indent: &str, out: &mut String) {
     children(node).for_each(|child| write(child, indent, out));
 }
 
-/// A text, and the address of its link where that is another.
+/// A text, and the URL of its link if that differs.
 fn text(node: &Value, out: &mut String) {
     let text = member(node, "text").as_str().unwrap_or_default();
     out.push_str(text);
@@ -97,7 +97,7 @@ fn text(node: &Value, out: &mut String) {
 fn list(node: &Value, indent: &str, out: &mut String, mark: impl Fn(u64) -> String) {
     let below = format!("{indent}  ");
     for (item, n) in children(node).zip(0..) {
-        // A list in a list of tasks stands beside its items.
+        // A nested list in a list of tasks is a sibling of its items.
         if member(item, "type")
             .as_str()
             .is_some_and(|kind| kind.ends_with("List"))
@@ -118,7 +118,7 @@ fn block(text: &str, indent: &str, out: &mut String) {
     out.push_str(text);
 }
 
-/// Begins a line, unless this is the first.
+/// Starts a new line, except at the beginning.
 fn start(indent: &str, out: &mut String) {
     if !out.is_empty() && !out.ends_with(&format!("\n{indent}")) {
         new_line(indent, out);
@@ -132,7 +132,7 @@ fn new_line(indent: &str, out: &mut String) {
     out.push_str(indent);
 }
 
-/// The day of a date, which is a text of milliseconds.
+/// The day of a date node, which holds milliseconds as text.
 fn day(node: &Value) -> String {
     let millis = attribute(node, "timestamp").as_str().unwrap_or_default();
     let seconds = millis.parse::<i64>().map(|millis| millis / 1000);
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn inline_nodes_are_shown_as_text() {
+    fn inline_nodes_are_text() {
         let link = json!([{"type": "link", "attrs": {"href": "https://example.org/a"}}]);
         let found = plain_text(&document(json!([{"type": "paragraph", "content": [
             {"type": "mention", "attrs": {"id": "1", "text": "@ada"}},

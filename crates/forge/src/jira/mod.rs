@@ -31,19 +31,19 @@ use crate::{
     config::Env,
 };
 
-/// How many comments are read, the newest.
+/// Maximum number of comments, the newest.
 const MAX_COMMENTS: usize = 5;
-/// How many tickets are read at once, with two requests each.
+/// Number of tickets read concurrently, with two requests each.
 const IN_FLIGHT: usize = 20;
-/// The largest answer, in bytes.
+/// Maximum size of an answer, in bytes.
 const MAX_BODY: usize = 4 * 1024 * 1024;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long the reading of one ticket may take.
+/// Timeout for reading one ticket.
 const READ_TIMEOUT: Duration = Duration::from_secs(15);
-/// How long a request waits where JIRA asks to slow down.
+/// Maximum wait when JIRA limits the rate.
 const MAX_WAIT: Duration = Duration::from_secs(5);
 
-/// JIRA, where it is configured; `None` where there is no address or no token.
+/// The configured JIRA; `None` without an address or a token.
 pub(crate) fn tracker(forges: &Forges) -> Option<Arc<dyn Tickets>> {
     let jira = match forges.accounts().jira() {
         Ok(None) => return None,
@@ -52,13 +52,13 @@ pub(crate) fn tracker(forges: &Forges) -> Option<Arc<dyn Tickets>> {
             env: forges.config().env().clone(),
             http: OnceLock::new(),
         },
-        // It is told where a ticket is asked for: nothing else needs JIRA.
+        // The error is reported when a ticket is requested: nothing else needs JIRA.
         Err(_) => return Some(Arc::new(Broken(forges.accounts().clone()))),
     };
     Some(Arc::new(jira))
 }
 
-/// A login that cannot be used.
+/// A login with an unusable store.
 #[derive(Debug)]
 struct Broken(Accounts);
 
@@ -74,7 +74,7 @@ impl Tickets for Broken {
     }
 }
 
-/// One JIRA, and the account that asks it.
+/// One JIRA with its account.
 #[derive(Debug)]
 struct Jira {
     account: JiraAccount,
@@ -128,8 +128,8 @@ impl Jira {
         Ok(self.http.get_or_init(|| http))
     }
 
-    /// A resource of the REST interface. A redirect is not followed, so the token goes to the
-    /// configured origin alone.
+    /// Reads a resource of the REST API. Redirects are not followed, so the token is sent only to
+    /// the configured origin.
     async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T> {
         let JiraAccount {
             base_url,
@@ -146,7 +146,7 @@ impl Jira {
             None => (2, "Bearer", token.to_owned()),
         };
         let authorization = format!("{scheme} {credential}");
-        // The text of the error would have the token.
+        // The text of the original error would contain the token.
         let unfit = |_| Error::new(ErrorKind::Config, "the token for JIRA fits into no header");
         let mut authorization = HeaderValue::from_str(&authorization).map_err(unfit)?;
         authorization.set_sensitive(true);
@@ -239,7 +239,7 @@ impl Jira {
     }
 }
 
-/// What JIRA itself says of a failure; another server at a wrong address does not.
+/// JIRA's own error messages; a server at a wrong address does not send them.
 #[derive(Deserialize)]
 struct Failure {
     #[serde(rename = "errorMessages")]
@@ -280,7 +280,7 @@ struct Page {
 }
 
 impl Page {
-    /// The newest comments, oldest first; a server may send more than was asked for.
+    /// The newest comments, oldest first; a server may send more than requested.
     fn newest(self, base_url: &str, key: &str) -> Vec<Comment> {
         let comments = self.comments.into_iter();
         let mut all: Vec<Comment> = comments
@@ -302,7 +302,7 @@ struct TicketComment {
     updated: Option<String>,
 }
 
-/// Cloud has no names, and Data Center may hide the displayed ones.
+/// Cloud has no user names, and Data Center may hide display names.
 #[derive(Deserialize)]
 struct Author {
     name: Option<String>,
@@ -311,7 +311,7 @@ struct Author {
 }
 
 impl TicketComment {
-    /// `None` for one without a time.
+    /// `None` for a comment without a time.
     fn into_comment(self, base_url: &str, key: &str) -> Option<Comment> {
         let created_at = time(&self.created)?;
         let updated_at = self.updated.as_deref().and_then(time);
@@ -342,12 +342,12 @@ impl TicketComment {
     }
 }
 
-/// Hides the credentials in every text of an answer: a server may show what it was sent.
+/// Masks credentials in every text of an answer: a server may echo them.
 fn mask(answer: &mut Value, secrets: &[&str]) {
     match answer {
         Value::String(text) => {
             for secret in secrets {
-                // A shorter one is in ordinary words.
+                // A shorter secret would match ordinary words.
                 if secret.len() >= 4 && text.contains(secret) {
                     *text = text.replace(secret, "***");
                 }
@@ -359,7 +359,7 @@ fn mask(answer: &mut Value, secrets: &[&str]) {
     }
 }
 
-/// Wiki markup of v2 as it is, a document of v3 as plain text.
+/// Wiki markup of v2 unchanged, a document of v3 as plain text.
 fn text_of(value: Value) -> String {
     match value {
         Value::String(text) => text,
@@ -367,7 +367,7 @@ fn text_of(value: Value) -> String {
     }
 }
 
-/// `2026-01-31T12:00:00.000+0000`: RFC 3339 but for the colon.
+/// Parses `2026-01-31T12:00:00.000+0000`, which is RFC 3339 without the colon in the offset.
 fn time(text: &str) -> Option<Timestamp> {
     let at = text.len().checked_sub(5)?;
     let (moment, offset) = text.split_at_checked(at)?;
@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn times_of_jira_are_read() {
+    fn jira_times_are_parsed() {
         for (text, read) in [
             (
                 "2026-01-31T12:00:00.000+0000",

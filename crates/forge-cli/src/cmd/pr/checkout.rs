@@ -16,6 +16,7 @@ use super::{
     checkout_place::{Head, Target, place},
     clone_branch::commit,
     diff::addressed_round,
+    shared::pull_with_title,
 };
 use crate::{
     ctx::Ctx,
@@ -105,10 +106,8 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CheckoutArgs) -> Result<E
     let at = args.worktree.as_ref().map_or_else(String::new, |path| {
         format!(" in {}", one_line(&path.to_string_lossy()))
     });
-    ctx.ui.success(&format!(
-        "Checked out {what}{at}: {} ({})",
-        pull.id.key, pull.title
-    ));
+    let name = pull_with_title(&pull);
+    ctx.ui.success(&format!("Checked out {what}{at}: {name}"));
     Ok(Exit::Ok)
 }
 

@@ -38,7 +38,7 @@ pub struct CommentArgs {
     /// With --edit-last: comment if you have not commented yet
     #[arg(long, requires = "edit_last")]
     pub create_if_none: bool,
-    /// Delete the comment of this id
+    /// Delete the comment of this id, as "view --json comments" prints it
     #[arg(
         long,
         value_name = "id",
@@ -50,7 +50,7 @@ pub struct CommentArgs {
     /// Delete your last comment
     #[arg(long, conflicts_with_all = ["edit_last", "body", "body_file", "editor", "web"])]
     pub delete_last: bool,
-    /// Replace the comment of this id
+    /// Replace the comment of this id, as "view --json comments" prints it
     #[arg(
         long,
         value_name = "id",
@@ -63,7 +63,7 @@ pub struct CommentArgs {
     /// Write the text in an editor
     #[arg(short, long)]
     pub editor: bool,
-    /// Answer the comment or the review thread of this id
+    /// Answer the comment or the review thread of this id, as "thread list" prints it
     #[arg(
         long,
         value_name = "id",

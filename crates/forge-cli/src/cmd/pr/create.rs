@@ -374,7 +374,9 @@ async fn unpushed(ctx: &Ctx, repo: &Repo, head: &HeadRef, e: Error) -> Error {
             let remote = ctx.remote_of(repo, head.owner.as_deref()).await;
             let remote = remote.as_deref().unwrap_or("origin");
             let (remote, branch) = (quoted(remote), quoted(&branch));
-            e.with_hint(format!("push it first: git push -u {remote} {branch}"))
+            e.with_hint(format!(
+                "push it first, with --push or by hand: git push -u {remote} {branch}"
+            ))
         }
         _ => e,
     }

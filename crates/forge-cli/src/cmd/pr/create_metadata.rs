@@ -1,6 +1,6 @@
 //! Asks on a terminal for the metadata of a new pull request.
 
-use forge_core::{Capability, Repo, Result};
+use forge_core::{Capability, Repo, Result, text};
 
 use super::{
     draft::Draft,
@@ -36,12 +36,13 @@ pub(super) fn ask(repo: &Repo, draft: &mut Draft) -> Result<()> {
             Capability::PrProjects => &mut draft.projects,
             _ => {
                 let now = draft.milestone.clone().unwrap_or_default();
-                let typed = prompt::line(title, &now)?;
+                let typed = prompt::line(title, &text::one_line(&now))?;
                 draft.milestone = (!typed.is_empty()).then_some(typed);
                 continue;
             }
         };
-        let typed = prompt::line(&format!("{title} (separated by commas)"), &list.join(","))?;
+        let question = format!("{title} (with commas between them)");
+        let typed = prompt::line(&question, &text::one_line(&list.join(",")))?;
         let pieces: Vec<String> = typed
             .split(',')
             .map(|piece| piece.trim().to_owned())

@@ -122,7 +122,10 @@ struct Target {
 async fn ask(ctx: &Ctx, repo: &Repo, branch: String, head: &mut HeadRef) -> Result<Option<Push>> {
     let targets = targets(ctx, repo, head).await?;
     let forker = forker(repo, &targets).await;
-    let names: Vec<String> = targets.iter().map(|t| repo_name(&t.repo)).collect();
+    let mut names: Vec<String> = Vec::new();
+    for target in &targets {
+        names.push(push_label(ctx, target).await?);
+    }
     let fork = format!("Create a fork of {}", repo_name(repo.id()));
     let mut items: Vec<&str> = names.iter().map(String::as_str).collect();
     items.extend(forker.is_some().then_some(fork.as_str()));
@@ -149,6 +152,34 @@ async fn ask(ctx: &Ctx, repo: &Repo, branch: String, head: &mut HeadRef) -> Resu
         name: head.branch.clone(),
         asked: true,
     }))
+}
+
+/// The name of a target, with the places that git pushes to if a `pushurl` or `pushInsteadOf` leads
+/// elsewhere. No URL is shown, because it can hold a password.
+async fn push_label(ctx: &Ctx, target: &Target) -> Result<String> {
+    let args = ["remote", "get-url", "--push", "--all", "--", &target.remote];
+    let printed = ctx.git().run_ok(args).await?;
+    let urls = String::from_utf8_lossy(&printed);
+    let forges = ctx.forges()?;
+    let mut places: Vec<String> = Vec::new();
+    let mut leads_elsewhere = false;
+    for url in urls.lines() {
+        match forges.remote_repo(url).await {
+            Ok(id) => {
+                leads_elsewhere |= id.comparison_key() != target.repo.comparison_key();
+                places.push(id.to_string());
+            }
+            Err(_) => {
+                leads_elsewhere = true;
+                places.push("an unknown address".to_owned());
+            }
+        }
+    }
+    let mut label = repo_name(&target.repo);
+    if leads_elsewhere {
+        label = format!("{label} (git pushes to {})", places.join(" and "));
+    }
+    Ok(text::one_line(&label).into_owned())
 }
 
 /// The owner of a possible fork; `None` if no fork is possible, or the owner already has a target.

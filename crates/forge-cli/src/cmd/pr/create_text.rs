@@ -129,11 +129,24 @@ pub(super) async fn write(
             typed: false,
         }));
     }
+    let recovers = args.recover.is_some();
+    let (offered_title, offered_body) = match title.is_some() && (text.is_some() || recovers) {
+        true => <(String, String)>::default(),
+        // A failure to find a default text is ignored.
+        false => offered(ctx, repo, onto, head).await,
+    };
     draft.title = match title {
         Some(title) => title,
         None if !recovered_title.is_empty() => recovered_title,
-        // A failure to find a default title is ignored.
-        None => offered_title(ctx, repo, onto, head).await,
+        None => offered_title,
+    };
+    let start = Beginning {
+        text: start,
+        commits: if recovers {
+            String::new()
+        } else {
+            offered_body
+        },
     };
     let asked = ask(ctx, repo, args, &mut draft, text, start).await;
     let in_browser = match asked {
@@ -189,11 +202,30 @@ pub(super) fn reads_commits(ctx: &Ctx, args: &CreateArgs) -> bool {
     fill_of(args).is_some() || ctx.ui.can_prompt()
 }
 
-async fn offered_title(ctx: &Ctx, repo: &Repo, onto: Onto<'_>, head: &HeadRef) -> String {
+/// Title and description as `--fill` would take them, for a form that is still to be edited.
+async fn offered(ctx: &Ctx, repo: &Repo, onto: Onto<'_>, head: &HeadRef) -> (String, String) {
     let commits = commits(ctx, repo, onto, head).await.unwrap_or_default();
-    match fill::fill(&commits, Fill::All, &head.branch) {
-        Ok((title, _)) => title,
-        Err(_) => fill::humanised(&head.branch),
+    fill::fill(&commits, Fill::All, &head.branch)
+        .unwrap_or_else(|_| (fill::humanised(&head.branch), String::new()))
+}
+
+/// Where a description begins that no flag says.
+struct Beginning {
+    /// The template or the recovered text; `None` where a template is still to be found.
+    text: Option<String>,
+    /// What the commits say, which goes above the template.
+    commits: String,
+}
+
+impl Beginning {
+    /// The description, with `template` in place of a text that was not named.
+    fn with(self, template: String) -> String {
+        let text = self.text.unwrap_or(template);
+        match (self.commits.trim_end(), text.is_empty()) {
+            ("", _) => text,
+            (commits, true) => commits.to_owned(),
+            (commits, false) => format!("{commits}\n\n{text}"),
+        }
     }
 }
 
@@ -214,13 +246,14 @@ async fn ask(
     args: &CreateArgs,
     draft: &mut Draft,
     body: Option<String>,
-    start: Option<String>,
+    start: Beginning,
 ) -> Result<Next> {
     let command = ctx.config()?.editor();
     if args.editor {
-        let start = match body.or(start) {
-            Some(start) => start,
-            None => default_template(ctx).await,
+        let start = match (body, start.text.is_some()) {
+            (Some(body), _) => body,
+            (None, true) => start.with(String::new()),
+            (None, false) => start.with(default_template(ctx).await),
         };
         let written = editor::edit(command.as_deref(), &format!("{}\n\n{start}", draft.title))?;
         let (first, rest) = written.split_once('\n').unwrap_or((&written, ""));
@@ -229,14 +262,15 @@ async fn ask(
         return Ok(Next::Submit);
     }
     if args.title.is_none() {
-        draft.title = prompt::line("Title", &draft.title)?;
+        // Subjects of others' commits may hold terminal escapes.
+        draft.title = prompt::line("Title", &text::one_line(&draft.title))?;
     }
     draft.body = match body {
         Some(body) => body,
         None => {
-            let start = match start {
-                Some(start) => start,
-                None => choose_template(ctx).await?,
+            let start = match start.text.is_some() {
+                true => start.with(String::new()),
+                false => start.with(choose_template(ctx).await?),
             };
             let keep = match start.is_empty() {
                 true => "Skip",
@@ -305,7 +339,7 @@ fn choose_next(repo: &Repo, args: &CreateArgs, draft: &mut Draft) -> Result<Next
     }
 }
 
-/// The initial description, if no flag gives one.
+/// The template that applies where none is named.
 async fn default_template(ctx: &Ctx) -> String {
     match root(ctx).await {
         Some(root) => templates::default(ctx.git(), &root)
@@ -315,7 +349,7 @@ async fn default_template(ctx: &Ctx) -> String {
     }
 }
 
-/// The same with several templates: the user chooses.
+/// The template that the user chooses where there are several.
 async fn choose_template(ctx: &Ctx) -> Result<String> {
     let mut choices = match root(ctx).await {
         Some(root) => templates::choices(ctx.git(), &root).await,

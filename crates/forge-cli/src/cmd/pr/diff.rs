@@ -73,8 +73,13 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: DiffArgs) -> Result<Exit> 
         let url = selected.view(PrFields::NONE).await?.url;
         let page = selected.repo.web_page(&WebPage::Files(&url)).unwrap_or(url);
         browser::open(&ctx.ui, ctx.config()?.browser().as_deref(), &page)?;
-    } else if args.name_only {
+        return Ok(Exit::Ok);
+    }
+    let asked = args.paths.join(" ");
+    let mut is_empty = true;
+    if args.name_only {
         each_file(&selected, &args.exclude, paths.as_ref(), |file| {
+            is_empty = false;
             ctx.ui.line(&path_line(&file.path))
         })
         .await?;
@@ -90,9 +95,15 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: DiffArgs) -> Result<Exit> 
         })
         .await?;
         let width = ctx.ui.is_tty().then(|| ctx.ui.width());
+        is_empty = files.is_empty();
         ctx.ui.page(&stat_text(&files, width, ctx.ui.palette()))?;
     } else {
-        stream(ctx, &selected, args, paths, rounds).await?;
+        is_empty = stream(ctx, &selected, args, paths, rounds).await?;
+    }
+    if is_empty && !asked.is_empty() {
+        ctx.ui.caution(&format!(
+            "no changed file matches {asked}; paths are named from the top of the repository"
+        ));
     }
     Ok(Exit::Ok)
 }
@@ -165,13 +176,14 @@ fn rounds(ctx: &Ctx, args: &DiffArgs) -> Result<Option<Rounds>> {
     }))
 }
 
+/// Prints the diff; `true` if there was nothing to print.
 async fn stream(
     ctx: &Ctx,
     selected: &SelectedPull,
     args: DiffArgs,
     paths: Option<PathFilter>,
     rounds: Option<Rounds>,
-) -> Result<()> {
+) -> Result<bool> {
     let format = if args.patch {
         DiffFormat::Patch
     } else {
@@ -209,6 +221,7 @@ async fn stream(
     let mut pager = ctx.ui.start_pager()?;
     let mut body = diff.body;
     let mut out = Vec::new();
+    let mut is_empty = true;
     loop {
         out.clear();
         let next = body.next().await;
@@ -228,15 +241,16 @@ async fn stream(
                 true
             }
         };
+        is_empty &= out.is_empty();
         fed?;
         if ended || !wanted {
             break;
         }
     }
-    match pager {
-        Some(pager) => pager.finish(),
-        None => Ok(()),
+    if let Some(pager) = pager {
+        pager.finish()?;
     }
+    Ok(is_empty)
 }
 
 #[cfg(test)]

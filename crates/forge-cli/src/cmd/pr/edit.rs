@@ -152,7 +152,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: EditArgs) -> Result<Exit> 
         if !ctx.ui.can_prompt() {
             return Err(Error::invalid(
                 "title",
-                "field to edit flag required when not running interactively",
+                "a flag that names what to edit is required when not running interactively",
             )
             .with_hint("name what is to be changed: --title, --body, --base, --add-label, …"));
         }

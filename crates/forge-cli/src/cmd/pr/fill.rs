@@ -3,6 +3,9 @@
 use forge_core::{Error, Result};
 use forge_git::Git;
 
+/// Most bytes of all messages together.
+const MAX_MESSAGES: usize = 32 << 20;
+
 /// Commits that provide title and description.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fill {
@@ -23,22 +26,26 @@ pub(super) struct Message {
 
 /// Messages of the commits in `head` but not in `base`, oldest first, without merges.
 ///
-/// # Errors `invalid_input` if a branch does not exist here; `git` if git fails.
+/// # Errors `invalid_input` if a branch does not exist here, or the messages are longer than
+/// [`MAX_MESSAGES`]; `git` if git fails.
 pub(super) async fn messages(git: &Git, base: &str, head: &str) -> Result<Vec<Message>> {
     let range = format!("{base}..{head}");
-    let output = git
-        .run_ok([
-            "log",
-            "--reverse",
-            "--no-merges",
-            "-z",
-            "--format=%s%n%b",
-            "--end-of-options",
-            &range,
-        ])
-        .await;
-    match output {
-        Ok(output) => Ok(parse(&String::from_utf8_lossy(&output))),
+    let args = vec![
+        "log",
+        "--reverse",
+        "--no-merges",
+        "-z",
+        "--format=%s%n%b",
+        "--end-of-options",
+        range.as_str(),
+    ];
+    match git.run_within(args, MAX_MESSAGES).await {
+        Ok(Some(output)) => Ok(parse(&String::from_utf8_lossy(&output))),
+        Ok(None) => Err(Error::invalid(
+            "body",
+            "the messages of the commits are too long to take the text from",
+        )
+        .with_hint("pass --title and --body, or name a closer base branch with --base")),
         Err(_) if !has(git, head).await => {
             let branch = head.trim_start_matches("refs/heads/");
             Err(Error::invalid(

@@ -3,7 +3,7 @@
 use clap::Args;
 use forge::{
     SelectedPull,
-    context::{RequirementStatus, VERDICT_FIELDS, readiness},
+    context::{RequirementSource, RequirementStatus, VERDICT_FIELDS, readiness},
 };
 use forge_core::{
     Error, Repo, Result,
@@ -145,8 +145,9 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
         Some(pull) if asks && pull.state != PrState::Merged => {
             merge_prompt::check(pull, &req)?;
             merge_prompt::ask(ctx, repo, &selected.repo, pull, configured, &mut req).await?;
-            // The head that was shown is the one to merge.
+            // The merge is bound to the head and the base that were shown.
             req.expected_head = req.expected_head.or(pull.head_id().map(str::to_owned));
+            req.expected_base = Some(pull.base_branch.clone());
         }
         // If the head is a patch, the judged one is the one to merge.
         Some(pull) if pull.state == PrState::Open => {
@@ -221,10 +222,15 @@ async fn warn_of_requirements(ctx: &Ctx, repo: &Repo, pull: &PullRequest) {
             RequirementStatus::Unmet => "is not met",
             _ => "is not known",
         };
-        let (rule, source) = (open.rule.name(), open.source.name());
-        let evidence = &open.evidence;
-        ctx.ui
-            .caution(&format!("{rule} ({source}) {status}: {evidence}"));
+        let (rule, evidence) = (open.rule.name(), &open.evidence);
+        ctx.ui.caution(&match open.source {
+            RequirementSource::Own => {
+                format!(
+                    "{rule} {status}: {evidence} (a rule of forge itself, which stops no merge)"
+                )
+            }
+            source => format!("{rule} ({}) {status}: {evidence}", source.name()),
+        });
     }
 }
 

@@ -37,7 +37,7 @@ pub struct ReviewArgs {
     /// The text.
     #[command(flatten)]
     pub body: BodyArgs,
-    /// Dismiss the review of this id; the text says why
+    /// Dismiss the review of this id, as "view --json reviews" prints it; the text says why
     ///
     /// "forge pr view --json reviews" has the ids.
     #[arg(

@@ -1,4 +1,4 @@
-//! Issues of 2026: what is drawn of them, and what it may claim.
+//! Issues of 2026: random writes, and the claims allowed about them.
 
 use forge_core::{
     Error, ErrorKind, Issues as _, PrKey, RepoId,
@@ -11,7 +11,7 @@ use super::{
     truth::{ISSUE, ISSUE_STATE, LABEL_OP},
 };
 
-/// An issue that is there.
+/// An existing issue.
 #[derive(Clone, Debug)]
 pub(super) struct Made {
     pub id: IssueId,
@@ -21,7 +21,7 @@ pub(super) struct Made {
 
 #[derive(Clone, Debug)]
 pub(super) enum Doing {
-    /// With the label and somebody assigned where it is marked.
+    /// Opens an issue: with the label and an assignee where `is_marked`.
     Open {
         title: String,
         is_marked: bool,
@@ -127,7 +127,7 @@ impl Writes {
         }
     }
 
-    /// What an issue that was answered says of itself.
+    /// Compares a returned issue with its record and state.
     fn claim_of_issue(&self, at: &str, made: &Made, value: &Issue) {
         let (_, record) = self.stage.world.pds().record(&made.uri).unwrap();
         assert_eq!(record["title"], value.title.as_str(), "{at}");

@@ -1,5 +1,5 @@
-//! Random writes while everything around them fails, and what they claim held against the truth:
-//! the records of the PDS and of the knot, what the index took in, and the refs of the repositories.
+//! Random writes while everything around them fails. Their claims are held against the truth: the
+//! records of the PDS and of the knot, the index's records, and the refs of the repositories.
 
 mod issues;
 mod moods;
@@ -28,13 +28,13 @@ use crate::stage::{PASSWORD, Stage};
 
 /// Without optimisation a write is too deep for a thread of a test, which has 2 MiB.
 const STACK: usize = 16 << 20;
-/// So many writes are made in one world.
+/// Number of writes in a world.
 const BATCH: u64 = 40;
-/// So long a write waits for the index.
+/// Time that a write waits for the index.
 const WAIT: Duration = Duration::from_millis(60);
 /// The same where it is certain to be shown.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The same where the index drops it: long enough for it to hear of another one first.
+/// The same where the index drops it: long enough to ingest another record first.
 const UNTIL_DROPPED: Duration = Duration::from_millis(150);
 
 const WORDS: [&str; 5] = [
@@ -45,8 +45,8 @@ const WORDS: [&str; 5] = [
     "ineffective",
 ];
 
-/// What a world begins with, undisturbed, so that each word is drawn for certain: the mood, who
-/// writes, and what. All are about the pull request that the first one opens.
+/// The first writes of a world, undisturbed, so that each ingestion state occurs for certain: the
+/// mood, the writer, and the kind. All are about the pull request that the first write opens.
 const PLAN: [(Mood, usize, Kind); 6] = [
     (Mood::Calm, 0, Kind::Create),
     (Mood::FarBehind, 1, Kind::Comment),
@@ -56,7 +56,7 @@ const PLAN: [(Mood, usize, Kind); 6] = [
     (Mood::PlaceTaken, 0, Kind::Create),
 ];
 
-/// What is drawn. Behind the plan a world goes through all of them, in an order of its own.
+/// Kinds of writes. After the plan a world goes through all of them, in an order of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     Create,
@@ -86,8 +86,8 @@ enum Kind {
     TicketIssueState,
 }
 
-/// What there is more of is drawn more often. There is room for no more: of the writes of a world
-/// that are behind the plan, the mood chooses the kind of up to six.
+/// Frequent kinds are listed twice. No more fit: in the writes of a world after the plan, the mood
+/// chooses the kind of up to six.
 const KINDS: [Kind; 28] = [
     Kind::Create,
     Kind::Create,
@@ -119,7 +119,7 @@ const KINDS: [Kind; 28] = [
     Kind::TicketIssueState,
 ];
 
-/// What an account that has lost its right would need it for.
+/// Kinds of writes that need the right to push.
 const NEED_RIGHT: [Kind; 6] = [
     Kind::Close,
     Kind::Reopen,
@@ -137,13 +137,13 @@ pub struct Tally {
     pub refused: u64,
     pub ambiguous: u64,
     pub killed: u64,
-    /// Of the killed and the ambiguous: those whose command was given again.
+    /// Killed and ambiguous writes whose command was given again.
     pub again: u64,
-    /// The words of those that have written something.
+    /// Ingestion states of the commands that wrote.
     pub words: BTreeMap<&'static str, u64>,
 }
 
-/// Makes so many writes. `FORGE_SEED` repeats one world of them.
+/// Makes `writes` random writes. `FORGE_SEED` repeats one world of them.
 ///
 /// # Panics
 /// When a claim is false, or when one of the five words was not drawn in a world.
@@ -210,7 +210,7 @@ enum Doing {
 }
 
 impl Doing {
-    /// Whether the same command may be given again without saying or opening something twice.
+    /// True if the same command may be given again without repeating a comment or an opening.
     fn is_repeatable(&self) -> bool {
         match self {
             Self::Pull(doing) => !matches!(doing, pulls::Doing::Comment(..)),
@@ -275,7 +275,7 @@ struct Writes {
     is_known_old: bool,
     /// Bob may not push any more.
     is_lost: bool,
-    /// Who writes now, and what the index had before.
+    /// The account that writes now, and the index's records before the command.
     viewer: usize,
     indexed_before: BTreeSet<String>,
     words: BTreeSet<&'static str>,
@@ -321,7 +321,7 @@ impl Writes {
         world
     }
 
-    /// One of each, so that there is always something to write about.
+    /// Creates an object of each kind, so that every write has a subject.
     async fn found(&mut self) {
         self.label_a_ticket();
         let first = pulls::New::branch("first");
@@ -362,7 +362,7 @@ impl Writes {
         ]
     }
 
-    /// The repository of 2026, and that of 1.0.
+    /// Ids of the repository of 2026 and of the repository of 1.0.
     fn places(&self) -> [RepoId; 2] {
         let org = RepoId {
             path: RepoPath::Did(self.org.did.clone()),
@@ -400,7 +400,7 @@ impl Writes {
             _ => {
                 let kind = self.order[self.next % self.order.len()];
                 self.next += 1;
-                // Whoever has a clone that pushes may push.
+                // Merging needs a clone that may push.
                 let actor = if kind == Kind::TicketMerge {
                     actor % 2
                 } else {
@@ -433,7 +433,7 @@ impl Writes {
         }
     }
 
-    /// What something is written about: in the plan always the same.
+    /// Picks the subject of a write: in the plan always the last.
     fn pick<T: Clone>(&mut self, all: &[T]) -> T {
         match all.last() {
             Some(last) if self.is_planned => last.clone(),
@@ -453,7 +453,7 @@ impl Writes {
         };
         let process = self.process(actor, wait);
         if mood == Mood::RightLost {
-            // A process that has looked who may, before that changes.
+            // The process reads the collaborators before the right is lost.
             let first = &self.pulls[0].id;
             process.view(first, PrFields::NONE).await.unwrap();
             self.set_right(false);
@@ -515,7 +515,7 @@ impl Writes {
         }
     }
 
-    /// Until it is done, or has come to the trap.
+    /// Runs a command until it ends, or reaches the trap.
     async fn run(&self, mood: Mood, process: Tangled, doing: &Doing, trap: &Trap) -> End {
         const APPLY: &str = "com.atproto.repo.applyWrites";
         for host in self.hosts() {
@@ -546,8 +546,8 @@ impl Writes {
         }
     }
 
-    /// The same command once more, by another process and undisturbed: it finishes what was begun,
-    /// or says that it is there. Either way it is there once.
+    /// Runs the same command again, in another process and undisturbed: it finishes the work, or
+    /// reports the existing object. Either way the object exists once.
     async fn again(&mut self, at: &str, actor: usize, doing: &Doing, open: usize) {
         let before = self.everything();
         let process = self.process(actor, Duration::ZERO);
@@ -580,7 +580,7 @@ impl Writes {
         }
     }
 
-    /// How many open ones somebody has of what they open one of.
+    /// Number of the account's open objects of which the command opens at most one.
     fn open_of(&self, actor: usize, doing: &Doing) -> usize {
         match doing {
             Doing::Pull(pulls::Doing::Create(new)) => self.open_pulls(actor, new).len(),
@@ -611,7 +611,7 @@ impl Writes {
         }
     }
 
-    /// Of what was made by somebody who was killed, or whose answer was lost, nobody has told us.
+    /// Collects objects made by killed commands, or by commands whose answer was lost.
     fn learn(&mut self) {
         self.learn_pulls();
         self.learn_issues();

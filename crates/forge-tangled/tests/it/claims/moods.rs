@@ -1,4 +1,4 @@
-//! What the index is like while something is written, and what breaks around it.
+//! Moods of the index during a write, and faults around it.
 
 use std::time::Duration;
 
@@ -20,15 +20,15 @@ pub(super) enum Mood {
     Down,
     AllDown,
     TooMany,
-    /// It takes in no statuses, and the configuration says so.
+    /// The index ingests no statuses, and the configuration says so.
     KnownOld,
     /// Bob's right to push is taken away once he has looked at it.
     RightLost,
-    /// It hears late of another pull request in the same place of a stack.
+    /// The index hears late of another pull request in the same place of a stack.
     PlaceTaken,
 }
 
-/// Behind the plan a world goes through all of them, again and again.
+/// After the plan a world goes through all moods, again and again.
 pub(super) const ALL: [Mood; 15] = [
     Mood::Calm,
     Mood::Calm,
@@ -49,7 +49,7 @@ pub(super) const ALL: [Mood; 15] = [
 
 const FAR_BEHIND: Duration = Duration::from_secs(3_600);
 
-/// What the index may lose.
+/// Collections that the index may lose.
 const LOSSES: [&str; 6] = [
     super::truth::PULL,
     super::truth::STATUS,
@@ -59,7 +59,7 @@ const LOSSES: [&str; 6] = [
     super::truth::ISSUE_STATE,
 ];
 
-/// What may break of a repository of 2026; what is not of tangled is at the PDS.
+/// Methods that may fail for a repository of 2026; those outside tangled's names are the PDS's.
 const METHODS: [&str; 8] = [
     "com.atproto.repo.applyWrites",
     "com.atproto.repo.putRecord",
@@ -71,7 +71,7 @@ const METHODS: [&str; 8] = [
     "sh.tangled.repo.log",
 ];
 
-/// What may break of one of 1.0, all of it at the knot.
+/// Methods that may fail for a repository of 1.0, all of them at the knot.
 const METHODS_1_0: [&str; 5] = [
     "com.atproto.repo.createRecord",
     "com.atproto.repo.putRecord",
@@ -136,7 +136,7 @@ impl Writes {
         host.fault(fault.on(method));
     }
 
-    /// Nothing is broken any more, and nobody stopped. What the index is like stays.
+    /// Clears faults, downtime and traps. The index's mood stays.
     pub(super) fn calm(&self) {
         for host in self.hosts() {
             host.clear_faults();
@@ -150,7 +150,7 @@ impl Writes {
         self.stage.world.index().set_moods(Moods::default());
     }
 
-    /// Whether Bob may push.
+    /// Gives Bob the right to push, or takes it away.
     pub(super) fn set_right(&mut self, has: bool) {
         let (knot, bob) = (self.stage.world.knot(), &self.people[1].did);
         match has {
@@ -160,8 +160,8 @@ impl Writes {
         self.is_lost = !has;
     }
 
-    /// One that is to build on another: a third does that already, and the index has yet to hear of
-    /// it.
+    /// A pull request to stack on a parent that already has a child, which the index has yet to
+    /// see.
     pub(super) async fn on_top_of_one_that_is_taken(&mut self, number: u64) -> Doing {
         let (lower, first) = (format!("b{number}.lower"), format!("b{number}.first"));
         self.catch_up();
@@ -185,7 +185,7 @@ impl Writes {
         )))
     }
 
-    /// A branch on top of another one, whose pull request it builds on.
+    /// A branch on another, whose pull request is its parent.
     fn on_top(&self, branch: &str, lower: &str, below: &str) -> pulls::New {
         self.stage.repo.git.set_branch(branch, lower);
         pulls::commit(&self.stage.repo, branch);

@@ -1,4 +1,4 @@
-//! Pull requests of 2026: what is drawn of them, and what it may claim.
+//! Pull requests of 2026: random writes, and the claims allowed about them.
 
 use std::{fmt, time::Duration};
 
@@ -18,10 +18,10 @@ use super::{
     truth::{LABEL_OP, PULL, STATUS, is_of},
 };
 
-/// Who is assigned.
+/// The assigned account.
 const ASSIGNEE: &str = "bob.test";
 
-/// A pull request that is there. Where it was made from no branch, that is the name of its file.
+/// An existing pull request. Without a source branch, `branch` is the name of its file.
 #[derive(Clone, Debug)]
 pub(super) struct Made {
     pub id: PrId,
@@ -31,7 +31,7 @@ pub(super) struct Made {
     pub author: usize,
 }
 
-/// What a patch file holds.
+/// Content of a patch file.
 #[derive(Clone)]
 pub(super) struct Mail(Vec<u8>);
 
@@ -41,17 +41,17 @@ impl fmt::Debug for Mail {
     }
 }
 
-/// Where the changes come from.
+/// Source of the changes.
 #[derive(Clone, Debug)]
 pub(super) enum How {
     Branch,
-    /// A branch on top of another pull request.
+    /// A branch stacked on another pull request.
     OnTop(PrId),
     Patch(Mail),
     Edits,
 }
 
-/// One to open: with the label and somebody assigned where it is marked.
+/// A pull request to open: with the label and an assignee where `is_marked`.
 #[derive(Clone, Debug)]
 pub(super) struct New {
     pub branch: String,
@@ -225,7 +225,7 @@ impl Writes {
         self.catch_up();
         let process = self.process(author, Duration::ZERO);
         let said = process.comment(&made.id, &text, None).await.unwrap();
-        // It takes in what there is when it is asked, and may be slower by then.
+        // The index ingests when asked, so ask now: a later mood may be slower.
         let _ = self.stage.world.index().knows(&said.value.id);
         Doing::DeleteComment(made, said.value.id)
     }
@@ -242,7 +242,7 @@ impl Writes {
                 let mail = git.run(["format-patch", "--stdout", &range]).output();
                 new.how = How::Patch(Mail(mail.stdout));
             }
-            // Now and then one that may be there already.
+            // Occasionally a pull request that may exist already.
             _ if !self.is_planned && self.random.below(3) == 0 => {
                 let of_branches: Vec<_> =
                     self.pulls.iter().filter(|made| made.has_branch).collect();
@@ -377,7 +377,7 @@ impl Writes {
         self.seen(at, &outcome.ingestion, &written);
     }
 
-    /// What a pull request that was answered says of itself.
+    /// Compares a returned pull request with its records.
     fn claim(&self, at: &str, made: &Made, value: &PullRequest) {
         let (cid, record) = self.stage.world.pds().record(&made.uri).unwrap();
         assert_eq!(value.version, cid, "{at}");
@@ -422,7 +422,7 @@ impl Writes {
                 assert!(states.contains(&PrState::Closed), "{at}: {error:?}");
             }
             ErrorKind::NotFound { .. } | ErrorKind::Unauthenticated { .. } => {
-                // One who was killed may have deleted it.
+                // The killed command may have deleted the comment.
                 let is_gone = error.is_not_found()
                     && matches!(doing, Doing::DeleteComment(_, uri) if self.is_gone(uri));
                 assert!(is_gone, "{at}: {error:?}");
@@ -456,8 +456,8 @@ impl Writes {
         }
     }
 
-    /// The open ones that somebody has of the branch, or where it has none of the title, that they
-    /// open one of.
+    /// The account's open pull requests of the same branch, or, without a branch, of the same
+    /// title.
     pub(super) fn open_pulls(&self, actor: usize, new: &New) -> Vec<Made> {
         let own = self
             .stage

@@ -1,5 +1,5 @@
-//! Tangled 1.0: tickets that are pull requests, and those that are issues. What it has written is
-//! in the account of the repository, and shown from there.
+//! Tangled 1.0: tickets that are pull requests, and those that are issues. Their records are in the
+//! account of the repository, and shown from there.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -20,7 +20,7 @@ use super::{
     truth::{ORG_COMMENT, PATCH, Stored, TICKET},
 };
 
-/// A ticket that is there. An issue has no branch.
+/// An existing ticket. An issue has no branch.
 #[derive(Clone, Debug)]
 pub(super) struct Ticket {
     pub uri: String,
@@ -130,7 +130,7 @@ pub(super) async fn make(process: &Tangled, repo: &RepoId, doing: Doing) -> Resu
 }
 
 impl Writes {
-    /// Labels are learned from the tickets that have them: one that no draw touches has it.
+    /// Labels are learned from existing tickets, so a ticket outside the draws has it.
     pub(super) fn label_a_ticket(&self) {
         let labelled = json!({
             "title": {"text": "Labelled"}, "state": "open", "targetBranch": "other",
@@ -150,7 +150,7 @@ impl Writes {
         match kind {
             Kind::Ticket => {
                 let is_labelled = self.random.below(2) == 0;
-                // Now and then one that may be there already.
+                // Occasionally a ticket that may exist already.
                 let branch = match !self.is_planned && self.random.below(3) == 0 {
                     true => self.pick(&pulls).branch,
                     false => format!("b{number}"),
@@ -190,7 +190,7 @@ impl Writes {
     }
 
     pub(super) fn claims_of_tickets(&self, at: &str, doing: &Doing, done: &Done) {
-        // What shows it has it, and what is told here is looked for there.
+        // The knot that stores a record also shows it.
         let (ingestion, unchanged) = done.told();
         if !matches!(doing, Doing::Merge(..)) {
             assert_eq!(*ingestion, Ingestion::Immediate, "{at}");
@@ -298,7 +298,7 @@ impl Writes {
         };
         match error.kind() {
             ErrorKind::PermissionDenied { .. } => {
-                // Who wrote last may change it, too.
+                // The last editor may change the ticket, too.
                 let may = changed.is_none_or(|ticket| {
                     let editor = &self.ticket(&ticket.uri)["x-tngl-editor"];
                     actor < 2 || *editor == self.people[actor].did

@@ -1,4 +1,4 @@
-//! What is so, by the records of the PDS and the knot, the index, and git.
+//! The actual state, by the records of the PDS and the knot, the index, and git.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,12 +22,12 @@ pub(super) const ORG_COMMENT: &str = "org.tangled.feed.comment";
 
 const OF_ACCOUNTS: [&str; 6] = [PULL, STATUS, ISSUE, ISSUE_STATE, COMMENT, LABEL_OP];
 const OF_REPOSITORY: [&str; 3] = [TICKET, PATCH, ORG_COMMENT];
-/// What a failure that may have written something names.
+/// Collections whose records an ambiguous failure names.
 const NAMED: [&str; 5] = [PULL, ISSUE, COMMENT, TICKET, ORG_COMMENT];
 
-/// Which records a value may have been worked out from: those of the viewer, and of the others'
-/// all, those that the index has now, or those that it had when the command began. After a write no
-/// collection of another account is read.
+/// Records that a value may be computed from: all of the viewer's own, and of other accounts all,
+/// those indexed now, or those indexed when the command began. After a write no collection of
+/// another account is read.
 #[derive(Clone, Copy)]
 enum View {
     All,
@@ -77,7 +77,7 @@ impl Writes {
             .collect()
     }
 
-    /// What the index has.
+    /// Records that the index has.
     pub(super) fn indexed(&self) -> BTreeSet<String> {
         let index = self.stage.world.index();
         let mut all: BTreeSet<String> = self.everything().into_keys().collect();
@@ -94,7 +94,7 @@ impl Writes {
             }
     }
 
-    /// The last word of the newest state that somebody set who may.
+    /// Last part of the newest state that a permitted account set.
     fn word(
         &self,
         (collection, key): (&str, &str),
@@ -162,7 +162,7 @@ impl Writes {
         VIEWS.map(|view| self.carries(uri, &self.bug_label(), view))
     }
 
-    /// Whether Bob is assigned.
+    /// True if Bob is assigned.
     pub(super) fn is_assigned(&self, uri: &str) -> bool {
         self.carries(uri, &self.assigned_label(), View::All)
     }
@@ -181,7 +181,7 @@ impl Writes {
         json!({"key": key, "value": bob.did})
     }
 
-    /// Whether the operations of those who may label leave this one on it.
+    /// True if the label is set after the operations of accounts that may label.
     fn carries(&self, uri: &str, operand: &Value, view: View) -> bool {
         let [alice, bob, _] = &self.people;
         let mut all = self.records(LABEL_OP, uri, "/subject");
@@ -207,7 +207,7 @@ impl Writes {
         log.lines().filter(|line| *line == title).count()
     }
 
-    /// How often it was said in a comment on something of 2026.
+    /// Number of comments of 2026 with this text.
     pub(super) fn said(&self, text: &str) -> usize {
         self.records(COMMENT, text, "/body/text").len()
     }
@@ -225,13 +225,12 @@ impl Writes {
             .unwrap_or_else(|| panic!("nothing of {did} in {collection}"))
     }
 
-    /// Whether somebody may push to the repository of 2026 now.
+    /// True if an account may push to the repository of 2026 now.
     pub(super) fn may_push(&self, actor: usize) -> bool {
         actor == 0 || actor == 1 && !self.is_lost
     }
 
-    /// What was said about who can see what was written: at-uris, and the CID where the answer has
-    /// one.
+    /// Checks the ingestion state of written records: at-uris, and the CID where the answer has it.
     pub(super) fn seen(&self, at: &str, said: &Ingestion, written: &[(&str, Option<&str>)]) {
         let (pds, index) = (self.stage.world.pds(), self.stage.world.index());
         for (uri, cid) in written {
@@ -269,7 +268,7 @@ impl Writes {
         self.stage.world.pds().record(uri).is_none()
     }
 
-    /// What was said about who can still see what was deleted.
+    /// Checks the ingestion state of a deleted record.
     pub(super) fn unseen(&self, at: &str, said: &Ingestion, deleted: &str) {
         assert!(self.is_gone(deleted), "{at}: {said:?}");
         match said {
@@ -284,7 +283,7 @@ impl Writes {
         }
     }
 
-    /// Whether the reason for which the index drops a record is true.
+    /// True if the reason for which the index drops a record is correct.
     fn is_dropped(&self, uri: &str, reason: &str) -> bool {
         let index = self.stage.world.index();
         let known = index
@@ -311,8 +310,7 @@ impl Writes {
         known && why
     }
 
-    /// What was written by a command that does not know whether it has is named by its failure, so
-    /// that it can be looked for.
+    /// An ambiguous failure names every new record, so that users can look for them.
     pub(super) fn new_ones_are_named(
         &self,
         at: &str,
@@ -331,8 +329,8 @@ impl Writes {
         }
     }
 
-    /// A command that was given twice has written what it writes at most once. What sets a label
-    /// says so as often as it is told to.
+    /// A command that was given twice has written what it writes at most once. Label operations are
+    /// the exception: each command writes a new operation.
     pub(super) fn is_written_once(&self, at: &str, before: &BTreeMap<String, String>) {
         let now = self.everything();
         let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
@@ -346,7 +344,7 @@ impl Writes {
     }
 }
 
-/// Whether a record is in an account.
+/// True if a record is in an account.
 pub(super) fn is_of(uri: &str, did: &str) -> bool {
     uri.starts_with(&format!("at://{did}/"))
 }

@@ -1,4 +1,4 @@
-//! What GitHub computes of a document before it executes it: nodes and points.
+//! Limits that GitHub computes for a document before execution: nodes and points.
 
 use apollo_compiler::{
     ExecutableDocument,
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 /// Most nodes a document may ask for.
 const MOST_NODES: u64 = 500_000;
 
-/// What a document costs.
+/// Cost of a document.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Cost {
     /// Nodes it can give at most.
@@ -19,7 +19,7 @@ pub(crate) struct Cost {
     pub(crate) points: u64,
 }
 
-/// Measures an operation; `Err` is GitHub's answer to one that asks for too much.
+/// Measures an operation; `Err` is GitHub's answer to an oversized operation.
 pub(crate) fn measure(
     document: &ExecutableDocument,
     operation: &Operation,
@@ -56,7 +56,7 @@ struct Walk<'a> {
     excess: Option<String>,
 }
 
-/// Deeper documents are not walked; validation refuses those that never end.
+/// Depth limit of the walk; validation refuses endless documents.
 const DEEPEST: usize = 64;
 
 impl Walk<'_> {

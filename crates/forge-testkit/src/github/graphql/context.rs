@@ -1,4 +1,4 @@
-//! What resolvers know about the request they answer.
+//! Request context of resolvers.
 
 use std::cell::{Cell, RefCell, RefMut};
 
@@ -11,7 +11,7 @@ use crate::github::state::{Id, Permission, Repo, State, Token};
 /// The state, who asks, and under which address the double was called.
 pub(crate) struct Ctx<'s> {
     state: RefCell<&'s mut State>,
-    /// Who asks.
+    /// Account that sent the request.
     pub(crate) viewer: Id,
     /// The token's text, to charge it.
     token_text: String,
@@ -20,7 +20,7 @@ pub(crate) struct Ctx<'s> {
     pub(crate) web: String,
     /// Number of the HTTP request.
     pub(crate) request: u64,
-    /// Where to authorise the token, when an object of an organisation with SSO was refused.
+    /// URL at which to authorise the token, when an object of an organisation with SSO was refused.
     sso: RefCell<Option<String>>,
     cost: Cell<Cost>,
 }
@@ -75,7 +75,7 @@ impl<'s> Ctx<'s> {
         self.sso.borrow().clone()
     }
 
-    /// Whether the viewer may see a repository; not even its existence shows otherwise.
+    /// True if the viewer may see a repository; not even its existence shows otherwise.
     pub(crate) fn may_see(&self, repo: Id) -> bool {
         let state = self.state();
         state.repos.get(&repo).is_some_and(|repo| {

@@ -1,8 +1,8 @@
 //! Answers for the fields that nothing in the double depends on.
 //!
 //! The schema is reduced by type, so that covered types have fields about which the double has
-//! nothing to say, like the sponsors of a user. They are answered as an object answers that has
-//! none of it: null, false, zero, an empty text, an empty connection.
+//! nothing to say, like the sponsors of a user. Fields without data are answered as for an object
+//! without any: null, false, zero, an empty text, an empty connection.
 
 use apollo_compiler::{ast::Type, resolvers::ResolveInfo, schema::ExtendedType};
 use serde_json::json;

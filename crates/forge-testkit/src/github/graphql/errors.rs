@@ -67,9 +67,9 @@ pub(crate) fn plain(message: &str) -> Value {
 
 /// Parses and validates a document.
 ///
-/// GitHub takes fields of two types under one name when they differ in being nullable alone, as
-/// in gh's `reviewRequests`, or are both enumerations, as the `state` of gh's `issueOrPullRequest`; the
-/// GraphQL specification does not, so that problem is let pass.
+/// GitHub accepts fields of two types under a single name if they differ only in nullability, as in
+/// gh's `reviewRequests`, or are both enumerations, as the `state` of gh's `issueOrPullRequest`.
+/// The GraphQL specification does not, so that problem is ignored.
 pub(crate) fn validated(
     schema: &Valid<Schema>,
     query: &str,

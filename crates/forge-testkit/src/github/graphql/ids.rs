@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_leads_back_to_its_object() {
+    fn node_id_resolves_to_object() {
         let mut state = State::new(std::path::PathBuf::new(), 1);
         let id = state.next_id();
         state.statuses.clear();

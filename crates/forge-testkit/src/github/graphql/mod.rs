@@ -49,12 +49,12 @@ impl Request {
     }
 }
 
-/// What a document asks for, read without executing it.
+/// Outline of a document, read without executing it.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Outline {
     /// Name of the operation.
     pub(crate) name: Option<String>,
-    /// Whether it is a mutation.
+    /// True for a mutation.
     pub(crate) mutation: bool,
     /// Names of its top-level fields.
     pub(crate) fields: Vec<String>,

@@ -113,7 +113,7 @@ fn resolved<'a>(
     })
 }
 
-/// Whether the field is a list, so that an array is not the value of a scalar.
+/// True if the field is a list, so that an array is not the value of a scalar.
 fn is_list(info: &ResolveInfo<'_>) -> bool {
     let definition = info.field_definition();
     definition.ty.is_list()

@@ -184,7 +184,7 @@ fn edge_type(schema: &Schema, connection: &Name) -> Option<String> {
     Some(edges.ty.inner_named_type().to_string())
 }
 
-/// Whether nodes, edges or the page are asked for, and not only a count.
+/// True if nodes, edges or the page are requested, and not only a count.
 fn wants_records(info: &ResolveInfo<'_>) -> bool {
     let document = info.document();
     let wants = |field: &Field| matches!(field.name.as_str(), "nodes" | "edges" | "pageInfo");

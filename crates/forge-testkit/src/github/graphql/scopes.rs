@@ -1,6 +1,6 @@
-//! What GitHub refuses a classic token before it executes a document.
+//! Scope checks that refuse a classic token's document before execution.
 //!
-//! Every field of a team wants a scope, whether a team is met or not: cli/cli#812 (`name`) and
+//! Every field of a team needs a scope, even if no team is met: cli/cli#812 (`name`) and
 //! raycast/extensions#3881 (`id`) show the whole answer refused, with an error for each field and
 //! without data. A fine-grained token has no scopes: there the field fails where a team is met.
 

@@ -1,4 +1,4 @@
-//! What resolvers hand to the executor.
+//! Values that resolvers hand to the executor.
 
 use std::rc::Rc;
 

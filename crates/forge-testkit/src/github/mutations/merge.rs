@@ -1,4 +1,4 @@
-//! Merging, now or when everything required is there.
+//! Merging, now or once every requirement is met.
 
 use super::{Payload, pull::with_pull, pull_target};
 use crate::github::{
@@ -11,7 +11,7 @@ use crate::github::{
     state::{AsyncMerge, AutoMerge, Id, Permission, Pull, PullState, Repo},
 };
 
-/// What a merge is asked to do.
+/// Parameters of a merge.
 struct Wish {
     method: String,
     headline: Option<String>,
@@ -59,7 +59,7 @@ pub(crate) fn merge(ctx: &Ctx<'_>, input: &Args) -> Payload {
     with_pull(id, Vec::new())
 }
 
-/// Whether a queue merges into the base branch.
+/// True if a queue merges into the base branch.
 fn has_queue(ctx: &Ctx<'_>, pull: &Pull) -> bool {
     queue_method(&ctx.state(), pull).is_some()
 }
@@ -118,8 +118,8 @@ pub(crate) fn merge_queued(ctx: &Ctx<'_>, id: Id) -> Result<(), Fail> {
     carry_out(ctx, &pull, &repo, &wish)
 }
 
-/// Merges a pull request of a stack, and those below it first: all of them or none. What is above
-/// them is into the stack's base branch then; GitHub also rebases it, and this does not.
+/// Merges a pull request of a stack, and those below it first: all of them or none. Pull requests
+/// above them then target the stack's base branch; GitHub also rebases them, the double does not.
 pub(crate) fn merge_stack(ctx: &Ctx<'_>, merge: &AsyncMerge) -> Result<(), Fail> {
     let stack = ctx.state().stack_of(merge.pull).map(|it| it.pulls.clone());
     let stack = stack.unwrap_or_else(|| vec![merge.pull]);

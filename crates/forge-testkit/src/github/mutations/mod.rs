@@ -159,7 +159,7 @@ fn repo_target(ctx: &Ctx<'_>, input: &Args, name: &str) -> Result<Id, Fail> {
     }
 }
 
-/// Numbers behind a list of ids of one kind.
+/// Numbers of a list of ids of a kind.
 fn ids_of(
     ctx: &Ctx<'_>,
     ids: &[String],

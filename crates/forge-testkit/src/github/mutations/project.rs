@@ -153,7 +153,7 @@ fn set_value(
     Ok(vec![("projectV2Item", Node::Item(item.id).into())])
 }
 
-/// The options of an input: those with the id of one that is there are that one.
+/// The options of an input; an input with an existing id keeps that option.
 fn options(state: &mut State, input: &Args, had: &[FieldOption]) -> Result<Vec<FieldOption>, Fail> {
     let mut options: Vec<FieldOption> = Vec::new();
     for wanted in input.objects("singleSelectOptions") {
@@ -210,7 +210,7 @@ pub(super) fn create_field(ctx: &Ctx<'_>, input: &Args) -> Payload {
     Ok(field_payload(id))
 }
 
-/// Options that are given replace those that are there; items keep the values whose options stay.
+/// Given options replace existing ones; items keep the values whose options stay.
 pub(super) fn update_field(ctx: &Ctx<'_>, input: &Args) -> Payload {
     ctx.check_scope("updateProjectV2Field", &["project"])?;
     let id = field_target(ctx, input)?;

@@ -263,7 +263,7 @@ pub(super) fn update(ctx: &Ctx<'_>, input: &Args) -> Payload {
     }
 }
 
-/// A list of ids that replaces what is there, `None` when it was not given.
+/// A list of ids that replaces the current list; `None` when not given.
 pub(super) fn listed(
     ctx: &Ctx<'_>,
     input: &Args,

@@ -22,7 +22,7 @@ fn payload(id: Id) -> Payload {
     ])
 }
 
-/// A new review without text that nobody but its author sees.
+/// A new review without text that only its author sees.
 pub(super) fn begin(ctx: &Ctx<'_>, pull: &Pull, commit: &str) -> Id {
     let mut state = ctx.state();
     let id = state.next_id();
@@ -104,7 +104,7 @@ pub(super) fn add(ctx: &Ctx<'_>, input: &Args) -> Payload {
             "User can only have one pending review per pull request",
         ));
     }
-    // Nothing is stored before all threads are known to fit.
+    // All threads are checked before any is stored.
     let dir = ctx.repo(pull.repo)?.git_dir;
     let mut placed = Vec::new();
     for it in threads.iter().chain(&comments) {

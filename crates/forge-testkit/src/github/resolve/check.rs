@@ -21,7 +21,7 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    /// Whether it does not stand in the way of a merge.
+    /// True if the context does not stand in the way of a merge.
     pub(crate) fn passes(&self) -> bool {
         matches!(self.state.as_str(), "SUCCESS" | "NEUTRAL" | "SKIPPED")
     }
@@ -80,7 +80,7 @@ fn run_state(run: &crate::github::state::CheckRun) -> String {
     }
 }
 
-/// One state for all contexts of a commit.
+/// Combined state of all contexts of a commit.
 pub(crate) fn rollup_state(contexts: &[Context]) -> &'static str {
     if contexts.iter().any(|it| it.state == "ERROR") {
         "ERROR"
@@ -190,7 +190,7 @@ pub(super) fn commit_status_field(
     }))
 }
 
-/// Whether a rule wants a context, asked for one pull request.
+/// True if a rule wants a context, asked for a pull request.
 fn is_required(ctx: &Ctx<'_>, repo: Id, (name, app): (&str, Option<&str>), args: &Args) -> bool {
     let state = ctx.state();
     let by_number = args

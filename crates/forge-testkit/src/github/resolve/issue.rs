@@ -53,7 +53,7 @@ pub(super) fn field(ctx: &Ctx<'_>, id: Id, name: &str, args: &Args) -> Resolved 
         "title" => (&issue.title).into(),
         "url" => format!("{}/issues/{}", ctx.repo_url(issue.repo), issue.number).into(),
         "state" => issue.state.name().into(),
-        // Who does not ask for duplicates is told that they are not planned.
+        // Without `enableDuplicate`, a duplicate is reported as not planned.
         "stateReason" => {
             Val::option(
                 issue
@@ -147,7 +147,7 @@ fn seen(ctx: &Ctx<'_>, found: Option<(Id, Id)>) -> Option<Id> {
     found.filter(|(_, repo)| ctx.may_see(*repo)).map(|it| it.0)
 }
 
-/// Those of the issues that the viewer may see.
+/// Issues of `ids` that the viewer may see.
 fn issues(ctx: &Ctx<'_>, ids: &[Id]) -> Val {
     let known: Vec<(Id, Id)> = {
         let state = ctx.state();

@@ -50,7 +50,7 @@ pub(crate) fn of(ctx: &Ctx<'_>, id: Id) -> Result<MergeState, Fail> {
     compute(ctx, &pull)
 }
 
-/// The merge state as it is, whoever has read it.
+/// The actual merge state, computed or not.
 pub(crate) fn compute(ctx: &Ctx<'_>, pull: &Pull) -> Result<MergeState, Fail> {
     let repo = ctx.repo(pull.repo)?;
     let tree = git::merge_tree(&repo.git_dir, &pull.base_oid, &pull.head_oid)?;

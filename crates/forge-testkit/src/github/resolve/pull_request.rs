@@ -143,7 +143,7 @@ fn plain(ctx: &Ctx<'_>, pull: &Pull, name: &str) -> Option<Val> {
     })
 }
 
-/// What a pull request changes, from memory when it was computed before.
+/// Changes of a pull request, cached once computed.
 pub(crate) fn summary(ctx: &Ctx<'_>, pull: &Pull) -> Result<DiffSummary, Fail> {
     let key = (pull.repo, pull.base_oid.clone(), pull.head_oid.clone());
     if let Some(summary) = ctx.state().diff_cache.get(&key) {
@@ -221,7 +221,7 @@ fn in_git(ctx: &Ctx<'_>, pull: &Pull, name: &str, _args: &Args) -> Resolved {
     }))
 }
 
-/// The commit of a merge that was tried: the same one as long as both ends stay.
+/// The commit of a test merge: unchanged while both ends stay.
 fn tried_merge(ctx: &Ctx<'_>, pull: &Pull) -> Result<Option<String>, Fail> {
     let dir = ctx.repo(pull.repo)?.git_dir;
     let (base, head) = (pull.base_oid.as_str(), pull.head_oid.as_str());
@@ -289,7 +289,7 @@ fn matches(state: &State, id: Id, args: &Args) -> bool {
     state.login(id).to_lowercase().contains(&wanted)
 }
 
-/// Who may be assigned, as the pickers of GitHub's pages list them.
+/// Accounts that may be assigned, as the pickers of GitHub's pages list them.
 pub(super) fn suggested_actors(ctx: &Ctx<'_>, repo: Id, args: &Args) -> Result<Val, Fail> {
     let repo = ctx.repo(repo)?;
     let ids: Vec<Id> = repository::assignable(ctx, &repo)
@@ -412,7 +412,7 @@ pub(crate) fn closing_issues(state: &State, pull: &Pull) -> Vec<Id> {
     found
 }
 
-/// What the reviews decide; `None` when nothing is required and nobody has said anything.
+/// Decision of the reviews; `None` when nothing is required and no review exists.
 pub(crate) fn decision(state: &State, pull: &Pull) -> Option<&'static str> {
     let verdicts = review::verdicts(state, pull);
     if verdicts.against > 0 {
@@ -429,7 +429,7 @@ pub(super) fn commit_field(ctx: &Ctx<'_>, id: Id, oid: &str, name: &str) -> Reso
     let pull = get(ctx, id)?;
     Ok(Some(match name {
         "commit" => {
-            // Reads the commit, so that one that is gone fails here.
+            // Reading the commit fails here if it is gone.
             commit::info(ctx, pull.repo, oid)?;
             Node::Commit(pull.repo, oid.to_owned()).into()
         }

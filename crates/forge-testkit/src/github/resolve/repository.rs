@@ -214,8 +214,7 @@ fn people(ctx: &Ctx<'_>, repo: &Repo, name: &str, args: &Args) -> Resolved {
     }))
 }
 
-/// Who can be assigned in a repository: its owner, members and collaborators.
-/// The bot that does the work of whom it is assigned to.
+/// GitHub's bot that works on the issues assigned to it.
 const COPILOT: &str = "copilot-swe-agent";
 
 pub(super) fn assignable(ctx: &Ctx<'_>, repo: &Repo) -> Vec<Id> {
@@ -258,7 +257,7 @@ fn by_number(ctx: &Ctx<'_>, repo: Id, name: &str, args: &Args) -> Result<Val, Fa
 
 /// Pull requests that the arguments of a `pullRequests` field select.
 ///
-/// `of` says whether a pull request, by repository and number of the object, is in question.
+/// The closure `of` selects pull requests, by repository and number of the object.
 pub(super) fn pulls(ctx: &Ctx<'_>, args: &Args, of: impl Fn(Id, Id) -> bool) -> Val {
     let states = args.strings("states").filter(|states| !states.is_empty());
     let labels = args.strings("labels");

@@ -83,7 +83,7 @@ fn opinionated(state: ReviewState) -> bool {
     )
 }
 
-/// Whether somebody sees a thread: not while its only comment is in a pending review of another.
+/// True if an account sees a thread: not while its only comment is in a pending review of another.
 fn thread_visible(state: &State, thread: Id, viewer: Id) -> bool {
     state
         .review_comments
@@ -101,7 +101,7 @@ fn comment_visible(state: &State, review: Id, viewer: Id) -> bool {
 /// The latest opinions of reviewers with write access.
 #[derive(Default)]
 pub(super) struct Verdicts {
-    /// Who approves, and which commit.
+    /// Approving accounts, each with the approved commit.
     pub(super) approvers: BTreeMap<Id, String>,
     /// How many want changes.
     pub(super) against: usize,

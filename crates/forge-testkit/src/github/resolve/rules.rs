@@ -1,5 +1,4 @@
-//! What the rules of a base branch still want of a pull request: protection, rulesets, and
-//! `CODEOWNERS`.
+//! Unmet rules of a base branch for a pull request: protection, rulesets, and `CODEOWNERS`.
 
 use std::collections::BTreeSet;
 
@@ -17,8 +16,8 @@ struct Unmet {
     message: String,
 }
 
-/// What the rules still want before a merge. `method` is the one that is asked for; without it, a
-/// rule that leaves a method of the repository's is met.
+/// Rules still unmet before a merge. `method` is the requested merge method; without it, a rule
+/// that leaves any method of the repository is met.
 fn unmet(ctx: &Ctx<'_>, pull: &Pull, contexts: &[Context], method: Option<&str>) -> Vec<Unmet> {
     let Ok(repo) = ctx.repo(pull.repo) else {
         return Vec::new();
@@ -101,7 +100,7 @@ fn reviews_missing(state: &State, pull: &Pull, wanted: &Wanted) -> Option<String
         .then(|| "New changes require approval from someone other than the last pusher.".to_owned())
 }
 
-/// Whether the rules want a review, and whether all that they want are there.
+/// If the rules want a review, and if all wanted reviews are there.
 pub(super) fn review_state(state: &State, pull: &Pull) -> (bool, bool) {
     let wanted = state.wanted(pull.repo, &pull.base_branch);
     let missing = wanted
@@ -132,14 +131,14 @@ fn checks_missing(wanted: &Wanted, contexts: &[Context]) -> Option<String> {
     }
 }
 
-/// Whether a rule wants a context of this name, from this app.
+/// True if a rule wants a context of this name, from this app.
 pub(super) fn is_check_required(state: &State, pull: &Pull, name: &str, app: Option<&str>) -> bool {
     let wanted = state.wanted(pull.repo, &pull.base_branch);
     let mut checks = wanted.iter().flat_map(|it| &it.checks);
     checks.any(|(wanted, of)| wanted == name && of.is_none_or(|of| app.map(app_id) == Some(of)))
 }
 
-/// Number of an app; GitHub Actions has the one that it has at github.com.
+/// Number of an app; GitHub Actions has the number of github.com.
 pub(super) fn app_id(slug: &str) -> u64 {
     match slug {
         "github-actions" => 15_368,
@@ -177,7 +176,7 @@ fn method_refused(repo: &Repo, wanted: &Wanted, method: Option<&str>) -> Option<
     })
 }
 
-/// What GitHub says of a method that is switched off.
+/// GitHub's message for a disabled merge method.
 pub(crate) fn not_allowed(method: &str) -> String {
     let what = match method {
         "SQUASH" => "Squash merges",
@@ -187,12 +186,12 @@ pub(crate) fn not_allowed(method: &str) -> String {
     format!("{what} are not allowed on this repository.")
 }
 
-/// Whether the rules stand against a merge, whoever might bypass them.
+/// True if the rules block a merge, even for accounts that may bypass them.
 pub(super) fn is_blocked(ctx: &Ctx<'_>, pull: &Pull, contexts: &[Context]) -> bool {
     !unmet(ctx, pull, contexts, None).is_empty()
 }
 
-/// Whether a rule wants the newest commits of the base, and the head lacks them.
+/// The rule that wants the newest commits of the base, if the head lacks them.
 pub(super) fn is_behind(ctx: &Ctx<'_>, pull: &Pull) -> Option<Source> {
     let wanted = ctx.state().wanted(pull.repo, &pull.base_branch);
     let strict = wanted.iter().find(|it| it.strict)?.source;
@@ -207,7 +206,7 @@ pub(crate) struct Attempt<'a> {
     pub(crate) method: Option<&'a str>,
     /// A rule that the viewer may bypass is no obstacle.
     pub(crate) bypass: bool,
-    /// It is for the queue, which brings it up to date with the base by itself.
+    /// The merge is for the queue, which updates the head with the base by itself.
     pub(crate) queue: bool,
 }
 
@@ -248,7 +247,7 @@ fn bypasses(ctx: &Ctx<'_>, pull: &Pull, of: Source) -> bool {
     state.may_bypass(ctx.viewer, &repo, &pull.base_branch, of)
 }
 
-/// Whether the viewer may merge past every rule of the base branch.
+/// True if the viewer may merge past every rule of the base branch.
 pub(super) fn may_bypass(ctx: &Ctx<'_>, pull: &Pull) -> bool {
     let wanted = ctx.state().wanted(pull.repo, &pull.base_branch);
     if wanted.is_empty() {
@@ -257,7 +256,7 @@ pub(super) fn may_bypass(ctx: &Ctx<'_>, pull: &Pull) -> bool {
     wanted.iter().all(|it| bypasses(ctx, pull, it.source))
 }
 
-/// Where the rule stands that a queue merges into the base branch.
+/// Source of the rule that a queue merges into the base branch.
 fn queue_required(ctx: &Ctx<'_>, pull: &Pull) -> Option<Source> {
     let wanted = ctx.state().wanted(pull.repo, &pull.base_branch);
     wanted
@@ -297,7 +296,7 @@ pub(crate) fn owned_by(state: &State, pull: &Pull) -> Vec<Vec<Reviewer>> {
     owners.into_iter().collect()
 }
 
-/// The account or team that a line of `CODEOWNERS` names. Who cannot write owns nothing.
+/// The account or team that a line of `CODEOWNERS` names. Accounts that cannot write own nothing.
 fn owner(state: &State, repo: &Repo, name: &str) -> Option<Reviewer> {
     let name = name.strip_prefix('@')?;
     if let Some((org, slug)) = name.split_once('/') {

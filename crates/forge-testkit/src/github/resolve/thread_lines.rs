@@ -1,4 +1,4 @@
-//! Where the lines of a thread are after more commits, and which lines a thread may be on.
+//! Position of a thread's lines after more commits, and the lines that a thread may be on.
 
 use std::path::Path;
 
@@ -8,12 +8,12 @@ use crate::github::{
     state::{Pull, Thread},
 };
 
-/// Where a thread is in the pull request's newest commit.
+/// Position of a thread in the pull request's newest commit.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Now {
     pub(crate) line: Option<u32>,
     pub(crate) start: Option<u32>,
-    /// Its lines are no longer part of the change.
+    /// The lines are no longer part of the change.
     pub(crate) outdated: bool,
 }
 
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_moves_with_what_is_added_and_deleted_above_it() {
+    fn line_moves_with_changes_above() {
         let diff = "@@ -2,0 +3,2 @@\n+a\n+b\n@@ -8,3 +11 @@\n-x\n-y\n-z\n+w\n";
         let hunks = hunks(diff);
         assert_eq!(follow(1, &hunks), Some(1));

@@ -10,7 +10,7 @@ use crate::github::{
     state::{Asset, Id, Permission},
 };
 
-/// What GitHub shows in a description or a comment.
+/// Media types that GitHub shows in a description or a comment.
 const TYPES: [(&str, &str); 9] = [
     ("png", "image/png"),
     ("jpg", "image/jpeg"),

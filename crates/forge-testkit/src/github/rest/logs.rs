@@ -27,8 +27,8 @@ pub(super) fn redirect(ctx: &Ctx<'_>, repo: &Repo, job: &str) -> Reply {
     }
 }
 
-/// What the storage answers; `None` for another path. It refuses a request that has credentials of
-/// another kind than its signature, as Azure's does.
+/// Answer of the log storage; `None` for another path. Requests with credentials other than the
+/// signature are refused, as Azure does.
 pub(crate) fn stored(state: &State, request: &Incoming) -> Option<Reply> {
     let id: Id = request.path.strip_prefix(STORAGE)?.parse().ok()?;
     if request.token.is_some() || !request.query.contains("sig=") {

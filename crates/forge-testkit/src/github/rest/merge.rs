@@ -1,4 +1,4 @@
-//! Merges at once, and those that run after they were asked for: a stack is merged by those alone.
+//! Immediate merges, and asynchronous merges: stacks are merged by the latter only.
 
 use serde_json::{Value, json};
 

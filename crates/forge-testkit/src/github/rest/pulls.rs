@@ -233,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_diff_is_cut_into_the_hunks_of_its_files() {
+    fn diff_is_split_into_file_patches() {
         let diff = "diff --git a/x b/x\nindex 1..2\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n\
                     diff --git a/y b/y\nsimilarity index 100%\nrename from y\nrename to z\n";
         assert_eq!(patches(diff), ["@@ -1 +1 @@\n-a\n+b", ""]);

@@ -173,7 +173,7 @@ pub(super) fn delete(ctx: &Ctx<'_>, repo: &Repo) -> Reply {
             pull.head_repo = None;
         }
     }
-    // What is left on disk goes with the double's directory.
+    // Remaining files are deleted with the double's directory.
     let _ = std::fs::remove_dir_all(&repo.git_dir);
     Reply {
         status: 204,

@@ -1,4 +1,4 @@
-//! Who is asked for a review.
+//! Review requests.
 
 use serde_json::Value;
 

@@ -116,7 +116,7 @@ fn actor(bypass: &Bypass) -> Value {
     json!({ "actor_id": id, "actor_type": kind, "bypass_mode": "always" })
 }
 
-/// Answers the protection of a branch. Who is no administrator is not even told that there is none.
+/// Answers the protection of a branch. Only administrators learn whether a branch is protected.
 pub(super) fn protection(ctx: &Ctx<'_>, repo: &Repo, branch: &str) -> Reply {
     if ctx.permission(repo.id) < Some(Permission::Admin) {
         return Reply::not_found();

@@ -13,7 +13,7 @@ use crate::github::{
     state::{Id, Permission, Pull, PullState, Repo, Stack, State},
 };
 
-/// Answers for the stacks of a repository; where there are none, nothing is there.
+/// Answers for the stacks of a repository; 404 where stacks are off.
 pub(super) fn answer(
     ctx: &Ctx<'_>,
     request: &Incoming,
@@ -32,7 +32,7 @@ pub(super) fn answer(
     }
 }
 
-/// All stacks, or that of `?pull_request=N`.
+/// All stacks, or the stack of `?pull_request=N`.
 fn list(ctx: &Ctx<'_>, request: &Incoming, repo: &Repo) -> Reply {
     let wanted = query(request, "pull_request");
     let state = ctx.state();
@@ -82,7 +82,7 @@ fn add(ctx: &Ctx<'_>, request: &Incoming, repo: &Repo, number: &str) -> Reply {
     }
 }
 
-/// `have`, and on top of it what the request names; or why these are no stack.
+/// Appends the requested pull requests to `have`, or says why they form no stack.
 fn chained(state: &State, repo: &Repo, have: &[Id], request: &Incoming) -> Result<Vec<Id>, String> {
     let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
     let numbers = body.get("pull_requests").and_then(Value::as_array);

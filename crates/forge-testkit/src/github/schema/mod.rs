@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_stored_schema_is_valid_and_holds_every_covered_type() {
+    fn stored_schema_is_valid_and_has_covered_types() {
         let parsed = parsed().unwrap();
         for name in covered_types() {
             assert!(

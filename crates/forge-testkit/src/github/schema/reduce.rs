@@ -204,12 +204,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_that_is_not_sdl_is_refused() {
+    fn invalid_sdl_is_refused() {
         assert!(matches!(reduce("type {"), Err(ReduceError::Syntax(_))));
     }
 
     #[test]
-    fn a_schema_without_a_covered_type_is_refused() {
+    fn schema_without_covered_type_is_refused() {
         let error = reduce("type Query { id: ID }").unwrap_err();
         assert!(matches!(error, ReduceError::Missing(_)), "{error}");
     }

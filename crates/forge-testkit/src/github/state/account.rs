@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt};
 
 use super::Id;
 
-/// What kind of account it is.
+/// Kind of an account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AccountKind {
     /// A person.
@@ -15,7 +15,7 @@ pub enum AccountKind {
     Bot,
 }
 
-/// What an account may do in a repository, from least to most.
+/// Permissions of an account in a repository, from least to most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Permission {
     /// Read.
@@ -79,10 +79,10 @@ pub struct Team {
     pub created_at: String,
 }
 
-/// What an access token allows.
+/// An access token and its scopes.
 #[derive(Clone)]
 pub struct Token {
-    /// Whose token it is.
+    /// Account of the token.
     pub account: Id,
     /// Scopes of a classic token, `None` for a fine-grained one.
     pub scopes: Option<Vec<String>>,
@@ -102,7 +102,7 @@ pub struct Token {
 pub(crate) const POINTS_AN_HOUR: u64 = 5_000;
 
 impl Token {
-    /// Whether a classic token has one of the scopes, or the token is fine-grained.
+    /// True if a classic token has any of the scopes, or the token is fine-grained.
     pub fn has_scope(&self, any_of: &[&str]) -> bool {
         self.scopes
             .as_ref()

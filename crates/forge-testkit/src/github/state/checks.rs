@@ -2,7 +2,7 @@
 
 use super::Id;
 
-/// The check runs of one workflow run, or of one app, on a commit.
+/// The check runs of a workflow run, or of an app, on a commit.
 #[derive(Debug, Clone)]
 pub struct CheckSuite {
     /// Number of the suite.
@@ -44,9 +44,9 @@ pub struct CheckRun {
     pub title: Option<String>,
     /// Summary of its output.
     pub summary: Option<String>,
-    /// What it left at lines of files: the level, the path, the line and the message.
+    /// Annotations at lines of files: the level, the path, the line and the message.
     pub annotations: Vec<(&'static str, String, u64, String)>,
-    /// Its steps, with GitHub's name of the conclusion.
+    /// Steps, with GitHub's name of the conclusion.
     pub steps: Vec<(String, &'static str)>,
 }
 
@@ -67,7 +67,7 @@ pub struct CommitStatus {
     pub description: Option<String>,
     /// Page with details.
     pub target_url: Option<String>,
-    /// Who set it.
+    /// Account that set the status.
     pub creator: Id,
     /// When it was made.
     pub created_at: String,

@@ -15,7 +15,7 @@ pub struct Issue {
     pub title: String,
     /// Body.
     pub body: String,
-    /// Who opened it.
+    /// Author of the issue.
     pub author: Id,
     /// Open or closed.
     pub state: PullState,
@@ -29,11 +29,11 @@ pub struct Issue {
     pub milestone: Option<Id>,
     /// Reason of a lock.
     pub locked: Option<Option<String>>,
-    /// Its parts, in order.
+    /// Sub-issues, in order.
     pub sub_issues: Vec<Id>,
     /// The issues that it waits for, the oldest dependency first.
     pub blocked_by: Vec<Id>,
-    /// What happened to it.
+    /// Events of the issue.
     pub events: Vec<Event>,
     /// When it was made.
     pub created_at: String,
@@ -50,7 +50,7 @@ pub struct Comment {
     pub id: Id,
     /// The issue or pull request.
     pub subject: Id,
-    /// Who wrote it.
+    /// Author of the comment.
     pub author: Id,
     /// Text.
     pub body: String,
@@ -58,7 +58,7 @@ pub struct Comment {
     pub created_at: String,
     /// When it last changed.
     pub updated_at: String,
-    /// Whether it was edited.
+    /// True once edited.
     pub edited: bool,
     /// Why it is folded away.
     pub minimized: Option<String>,
@@ -96,9 +96,9 @@ pub struct Milestone {
     pub description: Option<String>,
     /// When it is due.
     pub due_on: Option<String>,
-    /// Who made it.
+    /// Account that made the milestone.
     pub creator: Id,
-    /// Whether it is closed.
+    /// True if closed.
     pub closed: bool,
     /// When it was made.
     pub created_at: String,
@@ -109,7 +109,7 @@ pub struct Milestone {
 pub struct Reaction {
     /// Number of the reaction.
     pub id: Id,
-    /// Who reacted.
+    /// Account that reacted.
     pub user: Id,
     /// GitHub's name of the reaction.
     pub content: String,

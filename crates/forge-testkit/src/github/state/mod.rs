@@ -1,4 +1,4 @@
-//! What the double remembers: plain structs in maps by number, behind one lock.
+//! State of the double: plain structs in maps by number, behind a lock.
 
 mod account;
 mod checks;
@@ -69,7 +69,7 @@ pub struct State {
     pub suites: BTreeMap<Id, CheckSuite>,
     /// Check runs.
     pub runs: BTreeMap<Id, CheckRun>,
-    /// What jobs have printed, by their check run.
+    /// Logs of jobs, by check run.
     pub logs: BTreeMap<Id, String>,
     /// Commit statuses.
     pub statuses: BTreeMap<Id, CommitStatus>,
@@ -189,8 +189,8 @@ impl State {
             .map_or("ghost", |account| account.login.as_str())
     }
 
-    /// Finds a repository by owner and name, in any case; by a name that it had where no other has
-    /// it now, as GraphQL's `repository` does, and REST after its redirect.
+    /// Finds a repository by owner and name, in any case. A former name counts if no other
+    /// repository has it now, as in GraphQL's `repository`, and in REST after its redirect.
     pub fn repo(&self, owner: &str, name: &str) -> Option<&Repo> {
         let now = self.repos.values().find(|repo| {
             repo.name.eq_ignore_ascii_case(name)
@@ -259,7 +259,7 @@ impl State {
         })
     }
 
-    /// What an account may do in a repository.
+    /// Permission of an account in a repository.
     pub fn permission(&self, account: Id, repo: &Repo) -> Option<Permission> {
         if repo.owner == account {
             return Some(Permission::Admin);
@@ -294,8 +294,8 @@ pub(crate) fn format_time(seconds: i64) -> String {
 pub struct Asset {
     /// The repository it was uploaded for.
     pub repo: Id,
-    /// Its name.
+    /// File name.
     pub name: String,
-    /// Its content.
+    /// File content.
     pub bytes: Vec<u8>,
 }

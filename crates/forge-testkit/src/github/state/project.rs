@@ -15,9 +15,9 @@ pub struct Project {
     pub number: u64,
     /// Title.
     pub title: String,
-    /// Whether it is closed.
+    /// True if closed.
     pub closed: bool,
-    /// Its fields, the title first.
+    /// Fields of the project, the title first.
     pub fields: Vec<ProjectField>,
     /// When it was made.
     pub created_at: String,
@@ -39,7 +39,7 @@ pub struct ProjectField {
 /// An option of a single select field.
 #[derive(Debug, Clone)]
 pub struct FieldOption {
-    /// Its id.
+    /// Id of the option.
     pub id: String,
     /// Name.
     pub name: String,
@@ -87,7 +87,7 @@ pub struct ProjectItem {
     pub content: Id,
     /// Ids of options by fields.
     pub values: BTreeMap<Id, String>,
-    /// Whether it is in the archive.
+    /// True if archived.
     pub archived: bool,
     /// When it was added.
     pub created_at: String,

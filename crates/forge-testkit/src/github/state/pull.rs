@@ -2,7 +2,7 @@
 
 use super::Id;
 
-/// Where a pull request or an issue stands.
+/// State of a pull request or an issue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PullState {
     /// Open.
@@ -24,7 +24,7 @@ impl PullState {
     }
 }
 
-/// Who is asked for a review.
+/// Account or team asked for a review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reviewer {
     /// A user or a bot.
@@ -33,17 +33,17 @@ pub enum Reviewer {
     Team(Id),
 }
 
-/// Whether the merge state is known.
+/// Computation of the merge state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lazy {
-    /// It must be computed anew; so many requests have read it since.
+    /// The state must be computed anew.
     Stale {
         /// Requests that read it.
         reads: u32,
         /// The last request that read it.
         request: u64,
     },
-    /// It is known.
+    /// The state is computed.
     Known,
 }
 
@@ -52,16 +52,16 @@ pub enum Lazy {
 pub struct MergeInfo {
     /// The commit that brought it into the base.
     pub commit: String,
-    /// Who merged.
+    /// Account that merged.
     pub by: Id,
     /// When.
     pub at: String,
 }
 
-/// A merge that happens when everything required is there.
+/// A merge that happens once every requirement is met.
 #[derive(Debug, Clone)]
 pub struct AutoMerge {
-    /// Who asked for it.
+    /// Account that enabled auto-merge.
     pub by: Id,
     /// When.
     pub at: String,
@@ -90,7 +90,7 @@ pub struct AsyncMerge {
     pub bypass_rules: bool,
     /// How often it was asked about while it was pending.
     pub polls: u32,
-    /// What came of it: `merged`, or why it failed.
+    /// Result: `merged`, or why it failed.
     pub done: Option<Result<String, String>>,
 }
 
@@ -107,11 +107,11 @@ pub struct Pull {
     pub title: String,
     /// Body.
     pub body: String,
-    /// Whether the body or title was edited.
+    /// True once the body or title was edited.
     pub edited: bool,
-    /// Who opened it.
+    /// Author of the pull request.
     pub author: Id,
-    /// Where it stands.
+    /// State of the pull request.
     pub state: PullState,
     /// Not ready for review.
     pub draft: bool,
@@ -127,7 +127,7 @@ pub struct Pull {
     pub head_branch: String,
     /// Tip of the head.
     pub head_oid: String,
-    /// Who pushed that tip.
+    /// Account that pushed the tip.
     pub pusher: Id,
     /// Maintainers may push to the head branch.
     pub maintainer_can_modify: bool,
@@ -137,7 +137,7 @@ pub struct Pull {
     pub assignees: Vec<Id>,
     /// Milestone.
     pub milestone: Option<Id>,
-    /// Who is asked for a review.
+    /// Accounts and teams asked for a review.
     pub requested: Vec<Reviewer>,
     /// A lock, and its reason.
     pub locked: Option<Option<String>>,
@@ -145,9 +145,9 @@ pub struct Pull {
     pub merge: Option<MergeInfo>,
     /// A merge to come.
     pub auto_merge: Option<AutoMerge>,
-    /// Whether the merge state is known.
+    /// Computation of the merge state.
     pub lazy: Lazy,
-    /// What happened to it.
+    /// Events of the pull request.
     pub events: Vec<Event>,
     /// When it was made.
     pub created_at: String,
@@ -162,15 +162,15 @@ pub struct Pull {
 pub struct Event {
     /// Number of the event.
     pub id: Id,
-    /// Who did it.
+    /// Account that acted.
     pub actor: Id,
     /// When.
     pub at: String,
-    /// What.
+    /// Kind of the event.
     pub kind: EventKind,
 }
 
-/// What happened.
+/// Kinds of events.
 #[derive(Debug, Clone)]
 pub enum EventKind {
     /// Closed.
@@ -195,9 +195,9 @@ pub enum EventKind {
     Labeled(Id),
     /// A label was taken away.
     Unlabeled(Id),
-    /// Somebody was assigned.
+    /// An account was assigned.
     Assigned(Id),
-    /// Somebody was taken off.
+    /// An account was unassigned.
     Unassigned(Id),
     /// An issue got a parent.
     ParentAdded(Id),
@@ -211,24 +211,24 @@ pub enum EventKind {
     BlockedByAdded(Id),
     /// An issue waits for another no more.
     BlockedByRemoved(Id),
-    /// Another issue waits for this one.
+    /// An issue blocked by this one was added.
     BlockingAdded(Id),
-    /// Another issue waits for this one no more.
+    /// An issue blocked by this one was removed.
     BlockingRemoved(Id),
-    /// It was put onto a project.
+    /// The subject was put onto a project.
     ProjectAdded(Id),
-    /// Its status on a project was changed from one to another.
+    /// The status on a project changed from the first to the second.
     StatusChanged(Id, String, String),
     /// A review was asked for.
     ReviewRequested(Reviewer),
 }
 
-/// A stack of pull requests: each is into the head branch of the one below it.
+/// A stack of pull requests: each targets the head branch of the one below.
 #[derive(Debug, Clone)]
 pub struct Stack {
     /// The repository of all of them.
     pub repo: Id,
-    /// Its number among the stacks of the repository.
+    /// Number among the stacks of the repository.
     pub number: u64,
     /// The pull requests, from the bottom to the top.
     pub pulls: Vec<Id>,

@@ -26,9 +26,9 @@ pub struct Repo {
     pub default_branch: String,
     /// The repository it was forked from.
     pub parent: Option<Id>,
-    /// Where the bare repository lies.
+    /// Path of the bare repository.
     pub git_dir: PathBuf,
-    /// Permissions beside those of the owner.
+    /// Permissions besides the owner's.
     pub collaborators: BTreeMap<Id, Permission>,
     /// Protected branches by name.
     pub protections: BTreeMap<String, Protection>,
@@ -85,7 +85,7 @@ pub struct Protection {
     pub code_owners: bool,
     /// A push dismisses approvals.
     pub dismiss_stale: bool,
-    /// Somebody other than who pushed last must approve what was pushed.
+    /// The last push needs approval from an account other than its pusher.
     pub last_push: bool,
     /// No merge commits.
     pub linear: bool,
@@ -93,8 +93,8 @@ pub struct Protection {
     pub signatures: bool,
     /// Environments that the head must be deployed to.
     pub deployments: BTreeSet<String>,
-    /// Nothing changes the branch.
+    /// No push or merge changes the branch.
     pub locked: bool,
-    /// Who alone may push.
+    /// Only these accounts may push.
     pub pushers: Option<BTreeSet<Id>>,
 }

@@ -2,7 +2,7 @@
 
 use super::Id;
 
-/// Where a review stands.
+/// State of a review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReviewState {
     /// Not yet submitted; its author alone sees it.
@@ -37,9 +37,9 @@ pub struct Review {
     pub id: Id,
     /// The pull request.
     pub pull: Id,
-    /// Who wrote it.
+    /// Author of the review.
     pub author: Id,
-    /// Where it stands.
+    /// State of the review.
     pub state: ReviewState,
     /// Text.
     pub body: String,
@@ -51,7 +51,7 @@ pub struct Review {
     pub submitted_at: Option<String>,
     /// When it last changed.
     pub updated_at: String,
-    /// Whether it was edited.
+    /// True once edited.
     pub edited: bool,
     /// Why it is folded away.
     pub minimized: Option<String>,
@@ -76,7 +76,7 @@ pub struct Thread {
     pub start_side: Option<String>,
     /// Commit the lines were counted in.
     pub commit: String,
-    /// Who resolved it.
+    /// Account that resolved the thread.
     pub resolved_by: Option<Id>,
 }
 
@@ -91,7 +91,7 @@ pub struct ReviewComment {
     pub review: Id,
     /// The comment it answers.
     pub reply_to: Option<Id>,
-    /// Who wrote it.
+    /// Author of the comment.
     pub author: Id,
     /// Text.
     pub body: String,
@@ -101,7 +101,7 @@ pub struct ReviewComment {
     pub created_at: String,
     /// When it last changed.
     pub updated_at: String,
-    /// Whether it was edited.
+    /// True once edited.
     pub edited: bool,
     /// Why it is folded away.
     pub minimized: Option<String>,

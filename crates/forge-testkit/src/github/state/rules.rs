@@ -7,22 +7,22 @@ use serde_json::Value;
 use super::{Id, Permission, Protection, Repo, State};
 use crate::github::patterns;
 
-/// Whether a ruleset is in force.
+/// Enforcement of a ruleset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Enforcement {
-    /// It refuses.
+    /// The ruleset refuses.
     #[default]
     Active,
-    /// It only keeps a record of what it would refuse.
+    /// The ruleset only records violations.
     Evaluate,
-    /// It does nothing.
+    /// The ruleset is off.
     Disabled,
 }
 
-/// Who may act against the rules of a ruleset.
+/// Actors that may bypass the rules of a ruleset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bypass {
-    /// Everybody with exactly this permission, or a greater one.
+    /// Everybody with at least this permission.
     Role(Permission),
     /// The members of a team.
     Team(Id),
@@ -33,9 +33,9 @@ pub enum Bypass {
 /// A rule as REST shows it.
 #[derive(Debug, Clone)]
 pub struct Rule {
-    /// Its `type`, like `required_status_checks`.
+    /// The rule's `type`, like `required_status_checks`.
     pub kind: String,
-    /// Its `parameters`, null where it has none.
+    /// The rule's `parameters`, null without any.
     pub parameters: Value,
 }
 
@@ -46,22 +46,22 @@ pub struct Ruleset {
     pub id: Id,
     /// Name.
     pub name: String,
-    /// It is the organisation's, and not the repository's own.
+    /// The ruleset belongs to the organisation rather than the repository.
     pub of_org: bool,
-    /// Whether it is in force.
+    /// Enforcement of the ruleset.
     pub enforcement: Enforcement,
     /// Refs that it is for: full names with globs, `~DEFAULT_BRANCH`, `~ALL`.
     pub include: Vec<String>,
     /// Refs that it is not for, written alike.
     pub exclude: Vec<String>,
-    /// Who may bypass it.
+    /// Actors that may bypass the ruleset.
     pub bypass: Vec<Bypass>,
-    /// Its rules.
+    /// Rules of the ruleset.
     pub rules: Vec<Rule>,
 }
 
 impl Ruleset {
-    /// Whether it is in force for a branch.
+    /// True if the ruleset is in force for a branch.
     pub fn applies(&self, repo: &Repo, branch: &str) -> bool {
         let full = format!("refs/heads/{branch}");
         let matches = |pattern: &String| match pattern.as_str() {
@@ -75,7 +75,7 @@ impl Ruleset {
     }
 }
 
-/// Where a requirement comes from.
+/// Source of a requirement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Source {
     /// Classic branch protection.
@@ -85,7 +85,7 @@ pub(crate) enum Source {
     Ruleset(Id),
 }
 
-/// What one ruleset, or the protection of a branch, wants of a merge.
+/// Requirements of a ruleset, or of a branch's protection, for a merge.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Wanted {
     pub(crate) source: Source,
@@ -104,7 +104,7 @@ pub(crate) struct Wanted {
     pub(crate) deployments: Vec<String>,
     /// Why nothing may change the branch.
     pub(crate) closed: Option<&'static str>,
-    /// Who alone may push.
+    /// Only these accounts may push.
     pub(crate) pushers: Option<BTreeSet<Id>>,
     /// Methods that are allowed.
     pub(crate) methods: Option<Vec<String>>,
@@ -193,15 +193,15 @@ impl Wanted {
         }
     }
 
-    /// Whether a merge waits for reviews.
+    /// True if a merge waits for reviews.
     pub(crate) fn reviews(&self) -> bool {
         self.approvals > 0 || self.code_owners || self.last_push
     }
 }
 
 impl State {
-    /// What has to be met before something is merged into a branch: the protection of the branch
-    /// and every ruleset that is in force for it.
+    /// Requirements for a merge into a branch: its protection and every ruleset that is in force
+    /// for it.
     pub(crate) fn wanted(&self, repo: Id, branch: &str) -> Vec<Wanted> {
         let Some(repo) = self.repos.get(&repo) else {
             return Vec::new();
@@ -214,7 +214,7 @@ impl State {
             .collect()
     }
 
-    /// Whether an account may act against the rules from a source.
+    /// True if an account may bypass the rules from a source.
     pub(crate) fn may_bypass(&self, account: Id, repo: &Repo, branch: &str, of: Source) -> bool {
         let permission = self.permission(account, repo);
         let Source::Ruleset(id) = of else {

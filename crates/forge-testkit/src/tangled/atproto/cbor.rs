@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_comes_back() {
+    fn cbor_round_trip_keeps_every_kind() {
         let link = cid::of_blob(b"x");
         let value = json!({
             "null": null, "yes": true, "no": false,

@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn text_and_bytes_are_one() {
+    fn cid_text_and_bytes_round_trip() {
         let id = of_blob(b"hello");
         assert_eq!(text(&bytes(&id).unwrap()), id);
         assert_eq!(bytes("bafy"), None);

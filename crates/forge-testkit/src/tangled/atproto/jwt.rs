@@ -64,14 +64,14 @@ impl<'a> Token<'a> {
         })
     }
 
-    /// Whether a PDS with this secret made it.
+    /// True if a PDS with this secret made the token.
     pub(crate) fn is_sealed_with(&self, secret: &[u8]) -> bool {
         self.header["alg"] == "HS256"
             && seal(secret, self.signed)
                 .is_some_and(|mac| mac.verify_slice(&self.signature).is_ok())
     }
 
-    /// Whether the key of a DID document signed it.
+    /// True if the key of a DID document signed the token.
     pub(crate) fn is_signed_by(&self, multibase: &str) -> bool {
         self.header["alg"] == "ES256K"
             && keys::verifies(multibase, self.signed.as_bytes(), &self.signature)
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_session_is_of_one_secret() {
+    fn session_token_is_bound_to_secret() {
         let token = session(b"s", "at+jwt", &json!({ "sub": "did:plc:a", "exp": 7 }));
         let read = Token::read(&token).unwrap();
         assert!(read.is_sealed_with(b"s") && !read.is_sealed_with(b"t"));
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn service_auth_is_of_one_key() {
+    fn service_token_is_bound_to_key() {
         let (key, other) = (Key::from_seed("a"), Key::from_seed("b"));
         let token = service(&key, &json!({ "iss": "did:plc:a" }));
         let read = Token::read(&token).unwrap();

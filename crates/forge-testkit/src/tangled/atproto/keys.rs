@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 const ALPHABET: &[u8; 58] = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
 
-/// What a multikey of this curve begins with.
+/// Prefix of a multikey of this curve.
 const MULTICODEC: [u8; 2] = [0xe7, 0x01];
 
 /// A key that signs.
@@ -49,7 +49,7 @@ impl Key {
     }
 }
 
-/// Whether `signature` is one over `message` by the key of a DID document, in either form.
+/// True if `signature` is over `message` by the key of a DID document, in either form.
 pub(crate) fn verifies(multibase: &str, message: &[u8], signature: &[u8]) -> bool {
     let key = multibase
         .strip_prefix('z')
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_signature_is_of_one_key_over_one_message() {
+    fn signature_is_bound_to_key_and_message() {
         let (key, other) = (Key::from_seed("a"), Key::from_seed("b"));
         let signature = key.sign(b"m");
         assert_eq!(signature.len(), 64);

@@ -1,4 +1,4 @@
-//! What is the same everywhere in atproto: records as bytes, their ids, keys, tokens, clocks.
+//! Common parts of atproto: records as bytes, their ids, keys, tokens, clocks.
 
 pub(crate) mod cbor;
 pub(crate) mod cid;

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 const ALPHABET: &[u8; 32] = b"234567abcdefghijklmnopqrstuvwxyz";
 
-/// The TID of a time in microseconds since the epoch, and of one of 1024 clocks.
+/// TID of a time in microseconds since the epoch, and of a clock, of which there are 1024.
 pub(crate) fn of(micros: u64, clock: u64) -> String {
     let number = (micros << 10 | clock & 0x3ff) & (u64::MAX >> 1);
     (0..13)
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn time_comes_back() {
+    fn tid_time_round_trips() {
         // A record of 2 May 2026 on the network.
         assert_eq!(
             micros("3mkuuamwfj322").map(|it| it / 86_400_000_000),

@@ -13,20 +13,20 @@ use crate::tangled::{host::lock, worker::Worker};
 /// How a name server answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DnsMood {
-    /// As it should.
+    /// Answers correctly.
     #[default]
     Fine,
-    /// Not at all.
+    /// Sends no answer.
     Silent,
-    /// Not the next so many questions.
+    /// Loses the next queries, as many as given.
     Loses(u32),
-    /// With the first record alone, and the word that there are more.
+    /// Answers with the first record alone, marked as truncated.
     Truncates,
-    /// With a record more that makes it larger than what a resolver takes.
+    /// Answers with a further record, larger than a resolver accepts.
     Oversized,
-    /// That it failed.
+    /// Answers with a failure code.
     Fails,
-    /// With what it knows behind an answer of somebody else, who does not know the question's id.
+    /// Answers after a forged answer, whose sender does not know the query's id.
     AfterAForgery,
 }
 
@@ -37,7 +37,7 @@ struct State {
     questions: Vec<String>,
 }
 
-/// A name server on loopback. It stops when it is dropped.
+/// A name server on loopback. The server stops on drop.
 pub struct DnsDouble {
     address: SocketAddr,
     state: Arc<Mutex<State>>,
@@ -45,7 +45,7 @@ pub struct DnsDouble {
 }
 
 impl DnsDouble {
-    /// Starts one that knows nothing.
+    /// Starts a server without records.
     ///
     /// # Errors
     /// When there is no port.
@@ -62,7 +62,7 @@ impl DnsDouble {
                     continue;
                 };
                 for reply in replies(&known, &buffer[..length]) {
-                    // Who asked may be gone.
+                    // The client may be gone.
                     let _ = socket.send_to(&reply, from);
                 }
             }
@@ -74,7 +74,7 @@ impl DnsDouble {
         })
     }
 
-    /// Where it is.
+    /// Address of the server.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -104,7 +104,7 @@ const TRUNCATED: u16 = 0x0200;
 const FAILED: u16 = 2;
 const NO_SUCH_NAME: u16 = 3;
 
-/// What is sent for a question.
+/// Datagrams sent in reply to a question.
 fn replies(state: &Mutex<State>, question: &[u8]) -> Vec<Vec<u8>> {
     let mut state = lock(state);
     let name = name_in(question);
@@ -154,7 +154,7 @@ fn name_in(question: &[u8]) -> String {
     labels.join(".")
 }
 
-/// An answer with these records, each of as many strings as it takes.
+/// An answer with these records, each split into as many strings as needed.
 fn reply(question: &[u8], flags: u16, texts: &[String]) -> Vec<u8> {
     let count = u16::try_from(texts.len()).expect("a few records");
     let mut out = question[..2].to_vec();

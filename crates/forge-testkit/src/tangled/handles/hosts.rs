@@ -22,7 +22,7 @@ const SERVER: &[u8] = include_bytes!("server.pem");
 /// How long a client may take to say what it wants.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What a host answers.
+/// Answer of a host.
 #[derive(Debug, Clone)]
 pub struct Page {
     status: u16,
@@ -41,7 +41,7 @@ impl Page {
         }
     }
 
-    /// Nothing but a status.
+    /// A status without a body.
     #[must_use]
     pub fn status(status: u16) -> Self {
         Self {
@@ -50,7 +50,7 @@ impl Page {
         }
     }
 
-    /// It is elsewhere.
+    /// A redirect.
     #[must_use]
     pub fn redirect(to: &str) -> Self {
         Self {
@@ -83,7 +83,7 @@ struct State {
 
 /// Hosts below `handles.example`, each with one page for every path. A client finds them by
 /// [`Self::url`] for its proxy, and trusts them by [`Self::authority`]; one without a page is not
-/// there. They stop when they are dropped.
+/// there. The hosts stop on drop.
 pub struct HandleHosts {
     address: SocketAddr,
     state: Arc<Mutex<State>>,
@@ -91,7 +91,7 @@ pub struct HandleHosts {
 }
 
 impl HandleHosts {
-    /// Starts them: none is there yet.
+    /// Starts the server, without any host.
     ///
     /// # Errors
     /// When there is no port.
@@ -139,7 +139,7 @@ impl HandleHosts {
         PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(path)
     }
 
-    /// What a host answers from now on; with `None` it is not there.
+    /// Sets the answer of a host; with `None` the host does not exist.
     pub fn set(&self, host: &str, page: Option<Page>) {
         let mut state = lock(&self.state);
         match page {
@@ -159,7 +159,7 @@ impl HandleHosts {
 
 impl Drop for HandleHosts {
     fn drop(&mut self) {
-        // It waits for a connection.
+        // The worker waits for a connection.
         let address = self.address;
         self.worker.stop(|| TcpStream::connect(address).is_ok());
     }
@@ -177,7 +177,7 @@ fn tls() -> Arc<ServerConfig> {
     Arc::new(config)
 }
 
-/// One connection: `CONNECT`, then the one request in it.
+/// A single connection: `CONNECT`, then the request in it.
 fn serve(mut stream: TcpStream, state: &Mutex<State>, tls: Arc<ServerConfig>) -> io::Result<()> {
     stream.set_read_timeout(Some(PATIENCE))?;
     let target = second_word(&head(&mut stream)?);
@@ -196,7 +196,7 @@ fn serve(mut stream: TcpStream, state: &Mutex<State>, tls: Arc<ServerConfig>) ->
     stream.flush()
 }
 
-/// What comes up to the empty line.
+/// Reads up to the empty line.
 fn head(stream: &mut impl Read) -> io::Result<String> {
     let mut bytes = Vec::new();
     let mut one = [0];

@@ -1,4 +1,4 @@
-//! Where handles are looked up: a name server, and the handles' own hosts.
+//! Handle resolution: a name server, and the handles' own hosts.
 
 mod dns;
 mod hosts;

@@ -61,7 +61,7 @@ impl Answer {
     }
 }
 
-/// Calls a host with XRPC, as somebody or as nobody: so that a test can do what other clients do.
+/// Calls a host with XRPC, signed in or anonymously, so that a test can act as another client.
 ///
 /// Every request has a connection of its own.
 #[derive(Debug, Clone)]
@@ -71,7 +71,7 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// Calls the host at `http://…` as nobody.
+    /// Calls the host at `http://…` anonymously.
     #[must_use]
     pub fn new(url: &str) -> Self {
         Self {

@@ -6,12 +6,12 @@ use serde_json::json;
 
 use crate::wire::Reply;
 
-/// What happens to the request.
+/// Action of a fault on the request.
 #[derive(Debug, Clone)]
 pub enum Action {
-    /// Nothing but the delay.
+    /// A delay only.
     Pass,
-    /// This answer instead.
+    /// A substitute answer.
     Answer {
         /// HTTP status.
         status: u16,
@@ -20,7 +20,7 @@ pub enum Action {
         /// Body.
         body: String,
     },
-    /// The right answer, cut off after so many bytes of the body.
+    /// The right answer, cut off after this many bytes of the body.
     Truncate(usize),
     /// The right answer with its body broken, so that it is no JSON.
     Malformed,
@@ -57,7 +57,7 @@ impl Fault {
         }
     }
 
-    /// Nothing but a delay.
+    /// A delay only.
     #[must_use]
     pub fn delayed(delay: Duration) -> Self {
         Self {
@@ -109,7 +109,7 @@ impl Fault {
         )
     }
 
-    /// An answer of one's own.
+    /// An answer of the caller's choice.
     #[must_use]
     pub fn answer(status: u16, headers: &[(&str, &str)], body: impl Into<String>) -> Self {
         Self::new(Action::Answer {
@@ -150,7 +150,7 @@ impl Fault {
         self
     }
 
-    /// Lets so many fitting requests pass first.
+    /// Lets `skip` matching requests pass first.
     #[must_use]
     pub fn skip(mut self, skip: u32) -> Self {
         self.skip = skip;
@@ -164,7 +164,7 @@ impl Fault {
         self
     }
 
-    /// Behind it comes another one, which acts on nothing before.
+    /// Adds a fault that acts only after this one is used up.
     #[must_use]
     pub fn then(mut self, next: Self) -> Self {
         self.next = Some(Box::new(next));
@@ -178,7 +178,7 @@ impl Fault {
         self
     }
 
-    /// Whether the request is carried out all the same.
+    /// True if the request is carried out nevertheless.
     pub(super) fn lets_it_happen(&self) -> bool {
         self.committed || !matches!(self.action, Action::Answer { .. } | Action::Reset)
     }
@@ -198,7 +198,7 @@ impl Fault {
     }
 }
 
-/// What a request is, as far as faults look.
+/// Parts of a request that faults look at.
 pub(super) struct Subject<'a> {
     pub(super) path: &'a str,
     pub(super) query: &'a str,
@@ -249,7 +249,7 @@ impl Plan {
     }
 }
 
-/// What a fault makes of an answer; `None` is a reset. The number is where the body breaks off.
+/// Applies a fault to an answer; `None` is a reset. The number is where the body breaks off.
 pub(super) fn disturb(mut reply: Reply, action: Option<Action>) -> Option<(Reply, Option<usize>)> {
     match action {
         None | Some(Action::Pass) => Some((reply, None)),
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_acts_on_its_requests_and_so_often() {
+    fn fault_acts_on_matching_requests_and_counts() {
         let mut plan = Plan::default();
         plan.add(Fault::reset().on("a.b.c").skip(1).times(2));
         let hits: Vec<bool> = ["a.b.c", "a.b.cd", "a.b.c", "a.b.c", "a.b.c"]
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_may_have_another_one_behind_it() {
+    fn fault_is_followed_by_next_fault() {
         let mut plan = Plan::default();
         let behind = Fault::gateway(503).times(2);
         plan.add(Fault::reset().on("a.b.c").then(behind));
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_may_look_at_what_is_asked() {
+    fn fault_matches_request_content() {
         let mut plan = Plan::default();
         plan.add(Fault::gateway(502).about("rkey=7").always());
         assert!(plan.take(&subject("/x", "rkey=8")).is_none());

@@ -40,7 +40,7 @@ pub use trap::Trap;
 
 use crate::wire::{Parts, Reply};
 
-/// What answers requests. It runs on a thread that may block.
+/// Answers requests. Each request runs on a thread that may block.
 pub(crate) trait Service: Send + Sync + 'static {
     fn answer(&self, request: &Incoming) -> Reply;
 }
@@ -60,7 +60,7 @@ struct Desk {
     log: Mutex<Vec<Recorded>>,
     latency: Mutex<Duration>,
     trap: Mutex<Option<Trap>>,
-    /// The usual names of methods, by those that they are asked by.
+    /// Usual names of methods, by their new names.
     renamed: Mutex<BTreeMap<String, String>>,
     names: Mutex<Names>,
     down: AtomicBool,
@@ -71,7 +71,7 @@ struct Desk {
 
 /// A server of the world: where it is, what was asked of it, and how it is made to fail.
 ///
-/// It stops when it is dropped.
+/// The host stops on drop.
 pub struct Host {
     desk: Arc<Desk>,
     address: SocketAddr,
@@ -123,7 +123,7 @@ impl Host {
         lock(&self.desk.plan).left()
     }
 
-    /// Waits so long before each answer.
+    /// Delays each answer by `latency`.
     pub fn set_latency(&self, latency: Duration) {
         *lock(&self.desk.latency) = latency;
     }
@@ -138,7 +138,7 @@ impl Host {
         lock(&self.desk.renamed).insert(now.to_owned(), usual.to_owned());
     }
 
-    /// Has it speak by other names than its own, beside those of methods.
+    /// Makes the host use other names than its own, besides those of methods.
     pub fn speak(&self, names: Names) {
         *lock(&self.desk.names) = names;
     }
@@ -171,7 +171,7 @@ impl Host {
         lock(&self.desk.log).len()
     }
 
-    /// How many of them were of one XRPC method.
+    /// Number of requests of an XRPC method.
     #[must_use]
     pub fn count_of(&self, nsid: &str) -> usize {
         let log = lock(&self.desk.log);
@@ -207,7 +207,7 @@ impl Drop for Host {
     }
 }
 
-/// A port that nobody serves yet.
+/// A port without a server.
 pub(crate) struct Claimed {
     listener: std::net::TcpListener,
     address: SocketAddr,
@@ -358,7 +358,7 @@ async fn answer(desk: &Arc<Desk>, incoming: Incoming) -> Result<Response<Parts>,
             execute(desk, incoming).await;
         }
         trap.spring();
-        // Until whoever asked is gone.
+        // Wait until the client is gone.
         return std::future::pending().await;
     }
     let index = desk.requests.fetch_add(1, Ordering::Relaxed) + 1;

@@ -1,7 +1,6 @@
 //! Other names for what goes over the wire. A host keeps its own; requests are put back into them
-//! before they are carried out, and answers are renamed on their way out. What is asked by a usual
-//! name that has another now names nothing. A record has the CID of its bytes by the names that it
-//! goes by.
+//! before they are carried out, and answers are renamed on their way out. A usual name that was
+//! replaced means nothing any more. A record has the CID of its bytes by the names that it goes by.
 
 use std::{
     collections::BTreeMap,
@@ -13,7 +12,7 @@ use serde_json::{Map, Value};
 use super::{Incoming, lock};
 use crate::{tangled::atproto::cid, wire::Reply};
 
-/// Where a field stands.
+/// Place of a field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
     /// In objects whose `$type` is this.
@@ -26,14 +25,14 @@ pub enum Place {
     Answer(String),
 }
 
-/// What is called otherwise.
+/// Renamed names of the protocol.
 #[derive(Debug, Clone, Default)]
 pub struct Names {
-    /// The usual one and the new one.
+    /// Pairs of usual and new name.
     texts: Vec<(String, String)>,
     fields: Vec<Field>,
     words: Vec<Word>,
-    /// The usual one and the new one.
+    /// Pairs of usual and new name.
     attributes: Vec<(String, String)>,
     /// The CIDs of records by the usual names, with those by the new names. All copies share them.
     cids: Arc<Mutex<BTreeMap<String, String>>>,
@@ -58,7 +57,7 @@ impl Names {
     /// An NSID, wherever it stands in a query or in JSON.
     pub fn text(&mut self, usual: &str, now: &str) {
         self.texts.push((usual.to_owned(), now.to_owned()));
-        // One may begin with another.
+        // Longer names first, because names may begin with a shorter name.
         let length = |text: &(String, String)| std::cmp::Reverse(text.0.len());
         self.texts.sort_by_key(length);
     }
@@ -182,7 +181,7 @@ impl Names {
         let Ok(mut value) = serde_json::from_slice::<Value>(&reply.body) else {
             return reply;
         };
-        // A failure has a form of its own, which is that of no method.
+        // Failures have a form of their own, which no method has.
         if reply.status < 400 {
             self.rename(&mut value, &Place::Answer(method.to_owned()));
         }
@@ -267,7 +266,7 @@ impl Word {
     }
 }
 
-/// Whether it is of this kind of content.
+/// True if the reply has this kind of content.
 fn is(reply: &Reply, kind: &str) -> bool {
     let mut headers = reply.headers.iter();
     headers
@@ -386,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_put_back_and_an_answer_renamed() {
+    fn request_is_restored_and_answer_renamed() {
         let (query, body) = sent(
             "which=1&of=at%3A%2F%2Fd%2Forg.new.pull%2Fk",
             &json!({ "repo": "d", "record": renamed() }),
@@ -401,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_keeps_its_form_and_a_page_has_other_attributes() {
+    fn failure_keeps_form_and_page_attributes_change() {
         let mut names = names();
         names.field(Place::Answer("a.b.c".to_owned()), "message", "words");
         names.attribute("data-of", "data-about");
@@ -419,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn by_a_usual_name_nothing_is_there() {
+    fn replaced_usual_name_matches_no_field() {
         let mut half = renamed();
         half["target"] = json!("by its old name");
         let (query, body) = sent("repo=1&of=sh.x.pull", &half);

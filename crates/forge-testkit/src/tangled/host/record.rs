@@ -1,4 +1,4 @@
-//! What a host remembers of requests. Tokens are not among it.
+//! Records of requests that a host has received. Tokens are not among it.
 
 use std::time::Instant;
 
@@ -24,9 +24,9 @@ pub struct Recorded {
     pub status: u16,
     /// Bytes of the answer's body.
     pub response_bytes: usize,
-    /// Whether a fault acted on it.
+    /// True if a fault acted on the request.
     pub faulted: bool,
-    /// Whether it was carried out.
+    /// True if the request was carried out.
     pub executed: bool,
     /// When it arrived, and when its answer was ready.
     pub work: Option<(Instant, Instant)>,
@@ -34,7 +34,7 @@ pub struct Recorded {
 
 impl Recorded {
     pub(super) fn of(index: u64, incoming: &Incoming) -> Self {
-        // What is said to get a session, and nothing else, has secrets in its body.
+        // Only session requests have secrets in their bodies.
         let secret = incoming.path.contains("com.atproto.server.");
         Self {
             index,
@@ -51,8 +51,8 @@ impl Recorded {
         }
     }
 
-    /// How long the longest chain of requests is of which each arrived after the one before had been
-    /// answered. Where every request takes the same time, all of them took so many times that.
+    /// Length of the longest chain of requests, each of which arrived after the answer to the one
+    /// before. If every request takes the same time, the total is this many times that.
     #[must_use]
     pub fn longest_chain(hosts: &[&Host]) -> usize {
         let all = hosts.iter().flat_map(|host| host.requests());

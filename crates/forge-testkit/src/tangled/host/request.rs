@@ -32,8 +32,8 @@ impl Incoming {
         self.path.strip_prefix("/xrpc/")
     }
 
-    /// The same request by the usual name of the method, where `names` (usual by new) has others; by
-    /// its old name nothing is there.
+    /// The same request by the usual name of the method, where `names` maps new names to usual
+    /// ones; a replaced usual name means nothing.
     pub(super) fn renamed(mut self, names: &BTreeMap<String, String>) -> Self {
         let Some(asked) = self.nsid().map(str::to_owned) else {
             return self;

@@ -1,4 +1,4 @@
-//! A place at which whoever asks is stopped, to be killed there.
+//! A trap that stops a client at a request, to be killed there.
 
 use std::{
     sync::{
@@ -21,7 +21,7 @@ struct State {
 pub struct Trap(Arc<State>);
 
 impl Trap {
-    /// One at the request of this number, from 1; 0 only counts. With `after`, the request is
+    /// A trap at the request of this number, from 1; 0 only counts. With `after`, the request is
     /// carried out first.
     #[must_use]
     pub fn new(at: u64, after: bool) -> Self {
@@ -39,7 +39,7 @@ impl Trap {
         self.0.count.load(Ordering::SeqCst)
     }
 
-    /// Whether a client is in it.
+    /// True once a client is in the trap.
     #[must_use]
     pub fn has_sprung(&self) -> bool {
         self.0.sprung.load(Ordering::SeqCst)
@@ -57,7 +57,7 @@ impl Trap {
         true
     }
 
-    /// Counts a request; whether it is the one.
+    /// Counts a request; true if it is the trapped one.
     pub(super) fn counts_down(&self) -> bool {
         self.0.count.fetch_add(1, Ordering::SeqCst) + 1 == self.0.at
     }

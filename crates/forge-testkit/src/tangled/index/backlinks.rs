@@ -1,5 +1,5 @@
-//! An index of backlinks in the manner of Constellation: which records refer to something, and
-//! from which field. It knows references, not records.
+//! An index of backlinks in the manner of Constellation: which records refer to something, and from
+//! which field. The index knows references, not records.
 
 use std::{collections::BTreeSet, sync::Arc};
 

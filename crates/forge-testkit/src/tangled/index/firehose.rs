@@ -52,7 +52,7 @@ fn connect(url: &str, cursor: i64) -> io::Result<WebSocket<TcpStream>> {
     stream.set_read_timeout(Some(PATIENCE))?;
     let (mut socket, _) = tungstenite::client(format!("{url}?cursor={cursor}"), stream)
         .map_err(|error| io::Error::other(error.to_string()))?;
-    // So that the thread sees when it is to stop.
+    // A short timeout lets the thread see when to stop.
     socket
         .get_mut()
         .set_read_timeout(Some(Duration::from_millis(50)))?;
@@ -175,7 +175,7 @@ fn blobs(did: &str, record: &Value, identities: &Identities) -> BTreeMap<String,
     found
 }
 
-/// What is at an address, also where its server restarts just now.
+/// Reads an address, retrying while its server restarts.
 fn patiently(url: &str) -> io::Result<(u16, Vec<u8>)> {
     let end = Instant::now() + PATIENCE;
     loop {
@@ -192,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_archive_is_read_and_a_forged_block_left_out() {
+    fn archive_is_read_without_forged_blocks() {
         let block = cbor::encode(&serde_json::json!({ "a": 1 })).unwrap();
         let id = cid::of_cbor(&block);
         let mut archive = vec![1, 0xa0];

@@ -1,5 +1,5 @@
-//! What the index takes in, as tangled's own does: anything that is wrong with a record is a reason
-//! to drop it without a word to its author.
+//! Ingestion as tangled's own index does it: any defect of a record is a reason to drop it
+//! silently.
 
 use std::{io::Read, time::Instant};
 
@@ -19,7 +19,7 @@ const LABEL_OP: &str = "sh.tangled.label.op";
 /// The largest patch, in bytes behind gzip.
 const LARGEST_PATCH: u64 = 15 << 20;
 
-/// Takes in what is due.
+/// Ingests due changes.
 pub(super) fn catch_up(index: &Index, state: &mut State) {
     let now = Instant::now();
     for change in index.network.since(state.cursor) {
@@ -154,7 +154,7 @@ fn status(index: &Index, state: &State, entry: &Entry, subject: &str) -> Result<
     authorised(index, entry, subject, true)
 }
 
-/// Whether somebody may set a state (the author may) or a label (the author as such may not).
+/// True if an account may set a state (the author may) or a label (the author as such may not).
 fn authorised(
     index: &Index,
     entry: &Entry,

@@ -25,19 +25,19 @@ use super::{
     worker::Worker,
 };
 
-/// How an index treats what it hears of. For one that answers 429, or nothing, see
+/// How an index treats what it hears of. For an index that answers 429, or nothing, see
 /// [`Host::fault`] and [`Host::set_down`].
 #[derive(Debug, Clone)]
 pub struct Moods {
     /// How long after a commit the index knows of it.
     pub lag: Duration,
-    /// Whether it takes in pull requests. In 2025 none did.
+    /// The index ingests pull requests. In 2025 no index did.
     pub pulls: bool,
-    /// Whether it takes in states of pull requests and issues. In May 2026 it did not.
+    /// The index ingests states of pull requests and issues. In May 2026 tangled's did not.
     pub statuses: bool,
-    /// Whether it drops states and labels by those who may not push.
+    /// The index drops states and labels by accounts that may not push.
     pub drops_unauthorised: bool,
-    /// Whether it names an older version's CID than the one that is there.
+    /// The index names an older version's CID than the current.
     pub other_cid: bool,
 }
 
@@ -66,15 +66,15 @@ struct Entry {
 #[derive(Default)]
 struct State {
     moods: Moods,
-    /// Number of the first change that is yet to be taken in.
+    /// Number of the first change yet to be ingested.
     cursor: usize,
     /// The records that it answers with, by at-uri.
     records: BTreeMap<String, Entry>,
-    /// The at-uris of those that are about another record, by that one's at-uri.
+    /// At-uris of records about another record, by the latter's at-uri.
     about: BTreeMap<String, BTreeSet<String>>,
     /// Every record there is, for the backlinks.
     all: BTreeMap<String, Entry>,
-    /// What is to be lost: a collection, and how many times.
+    /// Planned losses: a collection, and how many times.
     losses: Vec<(String, usize)>,
     /// The pull requests of a repository in the order they arrived, which gives their numbers.
     numbers: BTreeMap<String, Vec<String>>,
@@ -82,7 +82,7 @@ struct State {
     issues: BTreeMap<String, Vec<String>>,
     /// The patches of the rounds of pull requests.
     patches: BTreeMap<String, Vec<String>>,
-    /// What was dropped, and why.
+    /// Dropped records, and the reasons.
     dropped: Vec<(String, String)>,
 }
 
@@ -93,7 +93,7 @@ pub(crate) struct Index {
     repos: Repos,
 }
 
-/// An index on loopback, with backlinks and web pages. It stops when it is dropped.
+/// An index on loopback, with backlinks and web pages. The index stops on drop.
 pub struct IndexDouble {
     host: Host,
     backlinks: Host,
@@ -144,7 +144,7 @@ impl IndexDouble {
         &self.host
     }
 
-    /// The index of backlinks. It knows all records, whatever the moods.
+    /// The index of backlinks. Backlinks know all records, whatever the moods.
     #[must_use]
     pub fn backlinks(&self) -> &Host {
         &self.backlinks
@@ -159,20 +159,20 @@ impl IndexDouble {
     /// How it treats what it hears of from now on.
     pub fn set_moods(&self, moods: Moods) {
         let mut state = lock(&self.index.state);
-        // What has been due is taken in as it was.
+        // Records already due are ingested under the old moods.
         ingest::catch_up(&self.index, &mut state);
         state.moods = moods;
     }
 
-    /// Loses the next so many records of a collection: until each is written again, with a change,
-    /// the index does not know it.
+    /// Loses the next `times` records of a collection: the index does not know a lost record until
+    /// it is written again, with a change.
     pub fn lose_next(&self, collection: &str, times: usize) {
         lock(&self.index.state)
             .losses
             .push((collection.to_owned(), times));
     }
 
-    /// What was not taken in, and why: at-uri and reason.
+    /// Dropped records: at-uri and reason.
     #[must_use]
     pub fn dropped(&self) -> Vec<(String, String)> {
         let mut state = lock(&self.index.state);
@@ -180,7 +180,7 @@ impl IndexDouble {
         state.dropped.clone()
     }
 
-    /// Whether the index knows a record, and at which CID.
+    /// CID at which the index knows a record, if any.
     #[must_use]
     pub fn knows(&self, uri: &str) -> Option<String> {
         let mut state = lock(&self.index.state);
@@ -218,7 +218,7 @@ impl State {
         }
     }
 
-    /// The records of a collection that are about another one.
+    /// Records of a collection that are about another record.
     fn about<'a>(&'a self, uri: &str, collection: &'a str) -> impl Iterator<Item = &'a Entry> {
         self.about
             .get(uri)
@@ -261,7 +261,7 @@ impl Entry {
             .unwrap_or_default()
     }
 
-    /// What it is ordered by: when it was made, else the time in its key.
+    /// Sort key: the time of creation, else the time in the record's key.
     fn order(&self) -> (i64, String) {
         let made = ["/createdAt", "/performedAt"]
             .iter()

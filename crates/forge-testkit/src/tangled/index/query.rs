@@ -162,7 +162,7 @@ fn get(
     entry.map(|it| item(state, it)).ok_or_else(not_found)
 }
 
-/// The CID that is told of a record.
+/// CID that the index answers for a record.
 fn cid_of(state: &State, entry: &Entry) -> String {
     if state.moods.other_cid {
         cid::of_blob(entry.cid.as_bytes()).replacen("bafkrei", "bafyrei", 1)
@@ -175,7 +175,7 @@ fn item(state: &State, entry: &Entry) -> Value {
     json!({ "uri": entry.uri(), "cid": cid_of(state, entry), "value": entry.value })
 }
 
-/// The newest state of a subject, whoever gave it.
+/// The newest state of a subject, by any account.
 fn newest<'a>(state: &'a State, uri: &str, collection: &'a str) -> Option<&'a Entry> {
     state.about(uri, collection).max_by_key(|it| it.order())
 }
@@ -240,7 +240,7 @@ fn page(
     if request.param("order").as_deref() != Some("asc") {
         found.reverse();
     }
-    // A cursor is of one question.
+    // A cursor is bound to its query.
     let subject = request.param("subject").unwrap_or_default();
     let question = format!("{nsid} {subject}");
     let mark = &cid::of_blob(question.as_bytes())[8..20];

@@ -21,7 +21,7 @@ const COMMENT: &str = "org.tangled.feed.comment";
 /// The field that says who wrote last.
 const EDITOR: &str = "x-tngl-editor";
 
-/// What answers with bytes.
+/// Methods that answer with bytes.
 pub(super) fn bytes(knot: &Knot, nsid: &str, request: &Incoming) -> Option<Reply> {
     let reply = match nsid {
         "com.atproto.sync.getBlob" => pds::blob::get(&knot.accounts, request),
@@ -61,8 +61,7 @@ pub(super) fn put(
     put_over(knot, repo, collection, rkey, record, None)
 }
 
-/// The same, over one version alone where that is named: its CID, or none that is there. Nobody
-/// writes between the look and the write.
+/// Writes a record over a version: a CID, none at all, or any. The check and the write are atomic.
 fn put_over(
     knot: &Knot,
     repo: &str,
@@ -182,7 +181,7 @@ fn create_record(knot: &Knot, request: &Incoming, nsid: &str) -> Answer {
     Ok(written(&uri, &cid))
 }
 
-/// Whether somebody may change a record: collaborators may all, others what they wrote last.
+/// Checks that an account may change a record: collaborators any, others those they wrote last.
 fn may_change(repo: &Repo, caller: &str, current: Option<&Value>) -> Result<(), Failure> {
     if current.is_some_and(|it| it[EDITOR].as_str() == Some(caller)) {
         return Ok(());
@@ -287,7 +286,7 @@ fn submit_patch(knot: &Knot, request: &Incoming, nsid: &str) -> Answer {
     git.run(["update-ref", &format!("refs/keep/{head}"), head])
         .ok();
     let record = stamped(knot, record, &caller)?;
-    // Its key is the knot's choice, and looks like a CID.
+    // The knot chooses the key, which looks like a CID.
     let rkey = pds::record::id(&record)?;
     let (uri, cid) = put(knot, &did, PATCH, &rkey, record)?;
     Ok(written(&uri, &cid))

@@ -4,7 +4,7 @@
 use super::{Audience, Knot, Repo};
 use crate::tangled::{atproto::jwt::Token, host::Incoming, xrpc::Failure};
 
-/// How far the clock of whoever signed may be ahead, in seconds.
+/// Seconds by which a signer's clock may be ahead.
 const LEEWAY: i64 = 60;
 
 fn refused(why: &str) -> Failure {
@@ -12,12 +12,12 @@ fn refused(why: &str) -> Failure {
     Failure::new(403, "Auth", message)
 }
 
-/// Who calls a method; the token must be for the host of this knot.
+/// Caller of a method; the token must be for the host of this knot.
 pub(super) fn caller(knot: &Knot, request: &Incoming, nsid: &str) -> Result<String, Failure> {
     verified(knot, request, nsid, &knot.did)
 }
 
-/// Who writes into the account of a repository of 1.0.
+/// Writer into the account of a repository of 1.0.
 pub(super) fn writer(
     knot: &Knot,
     request: &Incoming,

@@ -1,4 +1,4 @@
-//! Whether a patch applies, and applying it.
+//! Checks and applies patches.
 
 use std::io;
 
@@ -143,7 +143,7 @@ pub(super) fn merge(knot: &Knot, request: &Incoming, nsid: &str) -> Answer {
     Ok(Value::Null)
 }
 
-/// Whether a patch is what `git format-patch` prints.
+/// True if a patch is output of `git format-patch`.
 fn is_mail(patch: &str) -> bool {
     patch
         .lines()

@@ -1,5 +1,5 @@
-//! A knot: git repositories with XRPC in front, as tangled's Go knot of 2025 and 2026 answers, and
-//! for repositories of Tangled 1.0 what was seen of the knot that is also their PDS.
+//! A knot: git repositories behind XRPC, as tangled's Go knot of 2025 and 2026 answers; for
+//! repositories of Tangled 1.0, as the observed knot that is also their PDS.
 
 mod account;
 mod auth;
@@ -32,7 +32,7 @@ use super::{
 };
 use crate::GitDir;
 
-/// Whom a service token may be for, on a knot of 1.0.
+/// Audience of a service token, on a knot of 1.0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Audience {
     /// `did:web:` of the knot's host.
@@ -45,22 +45,22 @@ pub enum Audience {
 /// How a knot behaves.
 #[derive(Debug, Clone)]
 pub struct KnotOptions {
-    /// A knot of 2025: it says nothing of its version, does not look at what a token is for, knows
-    /// no repository DIDs in its inputs, and misspells `is_default`.
+    /// A knot of 2025: it reports no version, ignores the audience of tokens, accepts no repository
+    /// DIDs, and misspells `is_default`.
     pub legacy: bool,
-    /// What `sh.tangled.knot.version` says it can; nothing when `legacy`.
+    /// Capabilities in `sh.tangled.knot.version`; none if `legacy`.
     pub capabilities: Vec<String>,
     /// `mergeCheck` fails inside, which it tells with status 200.
     pub broken_merge_check: bool,
     /// Anybody may push over HTTP. Real knots take a push over SSH alone, or in 1.0 with a service
     /// token; those are taken here in any case.
     pub open_push: bool,
-    /// Whom tokens for record writes are for.
+    /// Audience of tokens for record writes.
     pub audience: Audience,
     /// Fields of tickets that it loses when it writes them; `title.text` is one in another.
     pub loses: Vec<String>,
-    /// Another name of its host, without a port: tokens for that one are taken too. For clients
-    /// that write the port of a knot as no PDS takes it.
+    /// A second host name, without a port: tokens for it are accepted too. For clients that write
+    /// the port of a knot as no PDS takes it.
     pub alias: Option<String>,
 }
 
@@ -78,7 +78,7 @@ impl Default for KnotOptions {
     }
 }
 
-/// Which protocol a repository is of.
+/// Protocol of a repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Era {
     Sh2025,
@@ -91,7 +91,7 @@ pub(crate) struct Repo {
     pub(crate) owner: String,
     pub(crate) name: String,
     pub(crate) rkey: String,
-    /// None in 2025.
+    /// DID of the repository; `None` in 2025.
     pub(crate) did: Option<String>,
     pub(crate) era: Era,
     pub(crate) collaborators: BTreeSet<String>,
@@ -140,9 +140,9 @@ impl Repos {
 pub struct Repository {
     /// The owner's DID.
     pub owner: String,
-    /// Its name.
+    /// Name of the repository.
     pub name: String,
-    /// Its own DID; empty in 2025.
+    /// DID of the repository; empty in 2025.
     pub did: String,
     /// The at-uri of the owner's record of it.
     pub uri: String,
@@ -177,7 +177,7 @@ impl Knot {
     }
 }
 
-/// A knot on loopback. It stops when it is dropped.
+/// A knot on loopback. The knot stops on drop.
 pub struct KnotDouble {
     host: Host,
     knot: Arc<Knot>,
@@ -220,19 +220,19 @@ impl KnotDouble {
         })
     }
 
-    /// Its address, requests and faults.
+    /// Address, requests and faults of the knot.
     #[must_use]
     pub fn host(&self) -> &Host {
         &self.host
     }
 
-    /// Moves its clock: tokens that were made by another one are too old, or made in the future.
+    /// Moves the knot's clock, so that tokens by another clock are expired or not yet valid.
     pub fn set_clock(&self, seconds_ahead: i64) {
         let clock = &self.knot.clock_ahead;
         clock.store(seconds_ahead, Ordering::SeqCst);
     }
 
-    /// Lets somebody push, and merge.
+    /// Lets an account push and merge.
     pub fn add_collaborator(&self, repository: &Repository, did: &str) {
         self.knot.repos.change(&name_of(repository), |it| {
             it.collaborators.insert(did.to_owned());
@@ -391,7 +391,7 @@ impl Repository {
         }
     }
 
-    /// Where the bare repository is.
+    /// Path of the bare repository.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.git.path()

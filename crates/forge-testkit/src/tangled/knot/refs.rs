@@ -17,7 +17,7 @@ fn addressed(knot: &Knot, input: &Input) -> Result<Repo, Failure> {
     knot.repo(name).ok_or_else(read::not_found)
 }
 
-/// Where a fork was made from, by its git configuration.
+/// Upstream of a fork, by its git configuration.
 fn upstream(repo: &Repo) -> Option<String> {
     let output = repo.git().run(["config", "remote.origin.url"]).output();
     (output.code == Some(0)).then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
@@ -46,8 +46,8 @@ pub(super) fn hidden_ref(knot: &Knot, request: &Incoming, nsid: &str) -> Answer 
     Ok(json!({ "success": true, "ref": name }))
 }
 
-/// How a fork's branch stands to the upstream's: 0 up to date, 1 can be fast-forwarded, 2 conflict,
-/// 3 has commits of its own alone.
+/// Status of a fork's branch against the upstream's: 0 up to date, 1 can be fast-forwarded, 2
+/// conflict, 3 has only commits of its own.
 pub(super) fn fork_status(knot: &Knot, request: &Incoming, nsid: &str) -> Answer {
     auth::caller(knot, request, nsid)?;
     let input = Input::read(request)?;

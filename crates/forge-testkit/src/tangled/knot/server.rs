@@ -1,4 +1,4 @@
-//! Which part of the knot answers a request.
+//! Routes a request to a part of the knot.
 
 use std::sync::Arc;
 
@@ -83,7 +83,7 @@ fn call(knot: &Knot, nsid: &str, request: &Incoming) -> Answer {
     })
 }
 
-/// Whether a request names a repository of 1.0: none of `sh.tangled.repo.*` was seen of one.
+/// True if a request names a repository of 1.0: no `sh.tangled.repo.*` method was seen for those.
 fn is_about_1_0(knot: &Knot, request: &Incoming) -> bool {
     let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
     let named = ["repo", "repoDid", "subject"].into_iter().filter_map(|it| {
@@ -94,7 +94,7 @@ fn is_about_1_0(knot: &Knot, request: &Incoming) -> bool {
     repos.any(|it| it.era == Era::Org10)
 }
 
-/// What a knot of 2025 does not have.
+/// Methods missing from a knot of 2025.
 fn is_new(nsid: &str) -> bool {
     !nsid.starts_with("sh.tangled.")
         || nsid.ends_with("Collaborator")

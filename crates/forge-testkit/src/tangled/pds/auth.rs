@@ -1,4 +1,4 @@
-//! Who asks: the tokens of sessions.
+//! Authentication: the tokens of sessions.
 
 use super::{Pds, state::Session};
 use crate::{
@@ -10,13 +10,13 @@ use crate::{
     wire::Reply,
 };
 
-/// What all sessions are sealed with.
+/// Secret that seals all sessions.
 pub(super) const SECRET: &[u8] = b"the secret of a PDS double";
 
-/// Who this PDS is, as tokens name it.
+/// DID of this PDS, as tokens name it.
 pub(super) const SELF: &str = "did:web:localhost";
 
-/// Somebody who is signed in.
+/// A signed-in account.
 #[derive(Debug)]
 pub(super) struct Viewer {
     pub(super) did: String,
@@ -55,7 +55,7 @@ fn token<'a>(request: &'a Incoming, typ: &str, now: i64) -> Result<Token<'a>, Fa
     Ok(token)
 }
 
-/// Who has an access token.
+/// Account of an access token.
 pub(super) fn access(pds: &Pds, request: &Incoming) -> Result<Viewer, Failure> {
     let state = lock(&pds.state);
     let token = token(request, "at+jwt", state.now())?;
@@ -105,7 +105,7 @@ pub(super) fn refresh(pds: &Pds, request: &Incoming) -> Result<(String, Session)
     }
 }
 
-/// What a client that came with DPoP is told.
+/// Challenge for a client that came with DPoP.
 pub(super) fn challenge(reply: &mut Reply) {
     reply.set("dpop-nonce", "a-nonce");
     reply.set(

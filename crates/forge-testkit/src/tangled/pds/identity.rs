@@ -1,4 +1,4 @@
-//! Handles, and what the server says of itself.
+//! Handles, and the server's description of itself.
 
 use serde_json::json;
 

@@ -86,7 +86,7 @@ fn cost(write: &Value) -> u64 {
     }
 }
 
-/// Takes what a request costs, if it is there.
+/// Spends the points of a request, if enough are left.
 pub(super) fn spend(pds: &Pds, nsid: &str, request: &Incoming) -> Result<(), Failure> {
     let now = lock(&pds.state).now();
     let mut limits = lock(&pds.limits);
@@ -118,7 +118,7 @@ pub(super) fn spend(pds: &Pds, nsid: &str, request: &Incoming) -> Result<(), Fai
     }
 }
 
-/// Says in an answer what is left of the tightest limit.
+/// Adds the remainder of the tightest limit to an answer.
 pub(super) fn tell(pds: &Pds, nsid: &str, request: &Incoming, reply: &mut Reply) {
     let now = lock(&pds.state).now();
     let limits = lock(&pds.limits);

@@ -1,5 +1,5 @@
 //! A light PDS: sessions, records, blobs and service auth as the reference implementation answers
-//! them, over a store in memory. Its repositories are maps, not trees: their commits have ids and
+//! them, over a store in memory. Repositories are maps, not trees: their commits have ids and
 //! revisions, and no proofs.
 
 mod auth;
@@ -33,7 +33,7 @@ use super::{
 pub struct PdsOptions {
     /// Seconds that an access token lives.
     pub access_lifetime: i64,
-    /// Whether requests are counted against limits, and answers say what is left.
+    /// Requests are counted against limits, and answers state the remaining number.
     pub rate_limits: bool,
     /// Points of writing an hour, with `rate_limits`: a create costs 3, an update 2, a delete 1.
     pub write_points: u64,
@@ -52,7 +52,7 @@ impl Default for PdsOptions {
     }
 }
 
-/// Somebody with an account.
+/// An account of a PDS.
 #[derive(Debug, Clone)]
 pub struct Account {
     /// `did:plc:…`
@@ -63,8 +63,8 @@ pub struct Account {
     pub password: String,
 }
 
-/// An access token of a session at a PDS whose secret is known, real or not, that ends so many
-/// seconds from now; a negative number has it ended.
+/// An access token of a session at a PDS with a known secret, real or not, that expires in
+/// `seconds`; a negative number makes it expired.
 #[must_use]
 pub fn session_token(secret: &str, did: &str, seconds: i64) -> String {
     let now = chrono::Utc::now().timestamp();
@@ -84,7 +84,7 @@ pub(crate) struct Pds {
     pub(crate) url: String,
 }
 
-/// A PDS on loopback. It stops when it is dropped.
+/// A PDS on loopback. The PDS stops on drop.
 pub struct PdsDouble {
     host: Host,
     pds: Arc<Pds>,
@@ -103,7 +103,7 @@ impl PdsDouble {
         Ok(Self { host, pds })
     }
 
-    /// Its address, requests and faults.
+    /// Address, requests and faults of the PDS.
     #[must_use]
     pub fn host(&self) -> &Host {
         &self.host
@@ -148,7 +148,7 @@ impl PdsDouble {
         account.add_app_password(&format!("test {}", account.app_passwords.len()))
     }
 
-    /// Writes a record without a request, and returns its at-uri and CID. Its `$type` is put in.
+    /// Writes a record without a request, and returns its at-uri and CID. The `$type` is added.
     ///
     /// # Panics
     /// When there is no such account, or the record is none.
@@ -170,7 +170,7 @@ impl PdsDouble {
     pub fn delete(&self, did: &str, collection: &str, rkey: &str) {
         let mut state = lock(&self.pds.state);
         let write = Write::delete(collection, rkey);
-        // One that is not there needs no deleting.
+        // A missing record needs no deletion.
         let _ = write::commit(&mut state, &self.pds.network, did, vec![write]);
     }
 
@@ -202,8 +202,8 @@ impl PdsDouble {
         Some((stored.cid.clone(), stored.value.clone()))
     }
 
-    /// Every version that a record has had, oldest first: its CID and value. One that was deleted
-    /// is left out.
+    /// Every version that a record has had, oldest first: its CID and value. Deleted versions are
+    /// left out.
     #[must_use]
     pub fn versions(&self, uri: &str) -> Vec<(String, Value)> {
         let changes = self.pds.network.since(0).into_iter();
@@ -259,8 +259,8 @@ impl PdsDouble {
         Some(state.accounts.get(did)?.key.multikey())
     }
 
-    /// A token of service auth without a request, signed by the account: for `aud` and `lxm`, with
-    /// so many seconds to live.
+    /// A service token without a request, signed by the account: for `aud` and `lxm`, valid for
+    /// `seconds`.
     ///
     /// # Panics
     /// When there is no such account.

@@ -1,4 +1,4 @@
-//! What may be a record.
+//! Validity of records.
 
 use std::collections::BTreeSet;
 
@@ -77,7 +77,7 @@ pub(in crate::tangled) fn blobs(value: &Value) -> Vec<&Map<String, Value>> {
     }
 }
 
-/// Checks the blobs of a record against those of the account; their CIDs.
+/// Checks the blobs of a record against the account's; returns their CIDs.
 pub(in crate::tangled) fn check_blobs(
     account: &AccountState,
     record: &Value,
@@ -99,7 +99,7 @@ pub(in crate::tangled) fn check_blobs(
             .unwrap_or_default();
         let size = blob.get("size").and_then(Value::as_u64);
         let length = u64::try_from(stored.bytes.len()).ok();
-        // Once it is kept for good nobody looks again.
+        // A permanent blob's type is not checked again.
         if !stored.permanent && mime != stored.mime {
             return Err(Failure::new(
                 400,

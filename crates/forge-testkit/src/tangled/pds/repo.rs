@@ -119,7 +119,7 @@ pub(in crate::tangled) fn list(pds: &Pds, request: &Incoming) -> Answer {
         pick(all.into_iter().rev(), limit, entry)
     };
     let mut answer = json!({ "records": page });
-    // Also behind the last page: only an empty one has no cursor.
+    // The last page has a cursor, too: only an empty page has none.
     if let Some(last) = last {
         answer["cursor"] = last.into();
     }

@@ -1,4 +1,4 @@
-//! Which method answers a request.
+//! Routes a request to its method.
 
 use std::sync::Arc;
 

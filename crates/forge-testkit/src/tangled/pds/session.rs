@@ -55,7 +55,7 @@ fn new_session(state: &mut State, did: &str, app_password: Option<String>) -> (S
     (jti, session)
 }
 
-/// What is told of an account to whoever is signed in to it.
+/// Description of an account for its own session.
 fn profile(pds: &Pds, state: &State, did: &str) -> Value {
     let account = state.accounts.get(did);
     let mut profile = json!({
@@ -269,7 +269,7 @@ pub(super) fn service_auth(pds: &Pds, request: &Incoming) -> Answer {
     Ok(json!({ "token": token }))
 }
 
-/// Whether a token can be for this service: a `did:plc`, or a `did:web` of a host, of which only
+/// True if a token can be for this service: a `did:plc`, or a `did:web` of a host, where only
 /// `localhost` may have a port, written `%3A`.
 fn is_audience(aud: &str) -> bool {
     let did = aud.split_once('#').map_or(aud, |(did, _)| did);

@@ -1,4 +1,4 @@
-//! What a PDS keeps.
+//! State of a PDS.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -141,7 +141,7 @@ impl State {
         self.accounts.insert(did.to_owned(), account);
     }
 
-    /// Ends the sessions of an account, or those of one of its app passwords.
+    /// Ends the sessions of an account, or of a single app password.
     pub(crate) fn revoke_sessions(&mut self, did: &str, app_password: Option<&str>) {
         self.sessions.retain(|_, it| {
             it.did != did || app_password.is_some() && it.app_password.as_deref() != app_password

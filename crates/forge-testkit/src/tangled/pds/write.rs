@@ -20,7 +20,7 @@ use crate::tangled::{
 
 const MOST_WRITES: usize = 200;
 
-/// What a write does to its record.
+/// Effect of a write on its record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Action {
     Create,
@@ -28,13 +28,13 @@ enum Action {
     Delete,
 }
 
-/// A change of one record.
+/// A change of a record.
 #[derive(Debug, Clone)]
 pub(in crate::tangled) struct Write {
     action: Action,
     collection: String,
     rkey: String,
-    /// Nothing when it deletes.
+    /// Record to write; `None` for a deletion.
     record: Option<Value>,
 }
 
@@ -214,7 +214,7 @@ fn check_record(current: Option<&Stored>, wanted: Option<Option<&str>>) -> Resul
     }
 }
 
-/// No lexicon of tangled's is known here: whoever asks for validation is refused.
+/// No lexicon of tangled's is known here, so requests for validation are refused.
 fn check_validation(input: &Input, collections: &[&str]) -> Result<Option<&'static str>, Failure> {
     match (input.get("validate"), collections) {
         (Some(Value::Bool(true)), [first, ..]) => {
@@ -298,7 +298,7 @@ pub(in crate::tangled) fn put(pds: &Pds, request: &Incoming) -> Answer {
     let account = state.accounts.get(&viewer).ok_or_else(Failure::internal)?;
     let current = account.record(collection, rkey);
     if current.is_some_and(|it| it.cid == id) {
-        // Nothing changes, so nothing is looked at, and there is no commit.
+        // An unchanged record is not checked and makes no commit.
         return Ok(written(&uri, &id, None, status));
     }
     check_record(current, swap_record)?;

@@ -1,0 +1,148 @@
+//! Advice on what gh has and `forge` does not: its commands and flags, typed by habit.
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+const GH_ALONE: &str = "use gh for it: forge has pull requests, issues and labels";
+const TOKEN: &str = "store a token, which is all that forge signs in with: forge auth login";
+
+/// The word typed, the part of the usage line that tells where, and the advice.
+type Habit = (&'static str, &'static str, &'static str);
+
+const COMMANDS: &[Habit] = &[
+    (
+        "repo",
+        ROOT,
+        "clone with git; to name another repository, pass -R OWNER/REPO",
+    ),
+    (
+        "browse",
+        ROOT,
+        "open a pull request in the browser: forge pr view --web",
+    ),
+    (
+        "search",
+        ROOT,
+        "search the pull requests of a repository: forge pr list --search QUERY",
+    ),
+    (
+        "run",
+        ROOT,
+        "see the checks of a pull request: forge pr checks",
+    ),
+    (
+        "status",
+        ROOT,
+        "see what concerns you in all your repositories: forge pr status -R @mine",
+    ),
+    ("alias", ROOT, GH_ALONE),
+    ("api", ROOT, GH_ALONE),
+    ("gist", ROOT, GH_ALONE),
+    ("project", ROOT, GH_ALONE),
+    ("release", ROOT, GH_ALONE),
+    ("ruleset", ROOT, GH_ALONE),
+    ("secret", ROOT, GH_ALONE),
+    ("variable", ROOT, GH_ALONE),
+    ("refresh", "forge auth ", TOKEN),
+    (
+        "status",
+        "forge issue ",
+        "list the issues that are assigned to you: forge issue list --assignee @me",
+    ),
+];
+
+const FLAGS: &[Habit] = &[
+    ("--web", "forge auth login ", TOKEN),
+    ("--scopes", "forge auth login ", TOKEN),
+    ("--git-protocol", "forge auth login ", TOKEN),
+    ("--clipboard", "forge auth login ", TOKEN),
+    (
+        "--show-token",
+        "forge auth status ",
+        "print the token: forge auth token",
+    ),
+    (
+        "--line",
+        "forge pr comment ",
+        "comment on a line in a review: forge pr review --line PATH:LINE=TEXT",
+    ),
+    (
+        "--draft",
+        "forge pr edit ",
+        "make it a draft: forge pr ready --undo",
+    ),
+    (
+        "--label",
+        "forge pr edit ",
+        "name what to add: forge pr edit --add-label NAME",
+    ),
+];
+
+/// The usage line without a command.
+const ROOT: &str = "forge [OPTIONS]";
+
+/// The advice on what `e` refuses.
+pub(crate) fn advice(e: &clap::Error) -> Option<&'static str> {
+    let (habits, typed) = match e.kind() {
+        ErrorKind::InvalidSubcommand => (COMMANDS, e.get(ContextKind::InvalidSubcommand)?),
+        ErrorKind::UnknownArgument => (FLAGS, e.get(ContextKind::InvalidArg)?),
+        _ => return None,
+    };
+    let ContextValue::String(typed) = typed else {
+        return None;
+    };
+    let usage = e.get(ContextKind::Usage)?.to_string();
+    habits
+        .iter()
+        .find(|(name, place, _)| name == typed && usage.contains(place))
+        .map(|(_, _, advice)| *advice)
+}
+
+/// Takes out clap's tips that mislead here: to pass an unknown flag as a value, and names that look
+/// like one for which there is `advice`.
+pub(crate) fn without_odd_tips(mut e: clap::Error, advice: Option<&str>) -> clap::Error {
+    if advice.is_some() {
+        e.remove(ContextKind::SuggestedSubcommand);
+        e.remove(ContextKind::SuggestedArg);
+    }
+    if let Some(ContextValue::StyledStrs(mut tips)) = e.remove(ContextKind::Suggested) {
+        tips.retain(|tip| !tip.to_string().starts_with("to pass"));
+        if !tips.is_empty() {
+            e.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
+        }
+    }
+    e
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::Cli;
+
+    fn refused(words: &[&str]) -> (Option<&'static str>, String) {
+        let words = ["forge"].iter().chain(words);
+        let e = Cli::read(words).unwrap_err();
+        let advice = advice(&e);
+        (advice, without_odd_tips(e, advice).render().to_string())
+    }
+
+    #[test]
+    fn habit_of_gh_gets_advice() {
+        for (name, place, wanted) in COMMANDS.iter().chain(FLAGS) {
+            let words = place.trim_start_matches("forge").replace("[OPTIONS]", "");
+            let words: Vec<&str> = words.split_whitespace().chain([*name]).collect();
+            let (advice, text) = refused(&words);
+            assert_eq!(advice, Some(*wanted), "{words:?}\n{text}");
+            assert!(!text.contains("tip:"), "{text}");
+        }
+        assert_eq!(refused(&["pr", "view", "--scopes"]).0, None);
+        assert_eq!(refused(&["chekcout"]).0, None);
+    }
+
+    #[test]
+    fn unknown_flag_is_not_offered_as_a_value() {
+        let (_, text) = refused(&["pr", "view", "--statt"]);
+        assert!(!text.contains("as a value"), "{text}");
+        let (_, text) = refused(&["pr", "chekcout"]);
+        assert!(text.contains("'checkout'"), "{text}");
+    }
+}
