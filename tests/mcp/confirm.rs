@@ -64,6 +64,12 @@ fn form_without_yes_declines() {
             assert_eq!(wire.asked.len(), 3, "{era} {user:?}");
             assert_eq!(world.git.refs(), before, "{era} {user:?}");
         }
+        wire.user = User::LeavesItOut;
+        wire.call("pr_merge", json!({"number": 1}))
+            .fails("cancelled")
+            .says("the client's answer has no `confirm`")
+            .says("nothing was done");
+        assert_eq!(world.git.refs(), before, "{era}");
         // With the form ticked it is done.
         wire.user = User::Agrees;
         wire.call("pr_merge", json!({"number": 1})).ok();

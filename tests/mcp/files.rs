@@ -127,6 +127,16 @@ fn files_are_committed_on_an_unmoved_branch() {
     let _ = main
         .says("'main' is the default branch of")
         .says("pr_create");
+    for (branch, said) in [
+        ("MAIN", "but for case"),
+        ("refs/heads/Main", "but for case"),
+        ("refs/heads/refs/heads/main", "is no name of a branch"),
+    ] {
+        let mut other = push.clone();
+        other["branch"] = json!(branch);
+        let other = wire.call("repo_push", other).fails("invalid_input");
+        let _ = other.says(said);
+    }
     world
         .git
         .commit("topic", "Topic", &[("t.txt", Some("t\n"))]);

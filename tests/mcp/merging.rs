@@ -108,6 +108,20 @@ fn deletion_after_merge_needs_the_seal() {
 }
 
 #[test]
+fn merge_that_waits_is_refused_where_repository_forbids_it() {
+    let hub = Hub::with_files(1);
+    let mut wire = hub.server(&["--write"]);
+    let call = json!({"repo": REPO, "number": 1, "method": "merge", "auto": true});
+    let refused = wire.call("pr_merge", call).fails("unsupported");
+    let _ = refused.says("does not allow auto-merge");
+    assert_eq!(wire.asked.len(), 0);
+    let view = wire
+        .call("pr_view", json!({"repo": REPO, "number": 1}))
+        .ok();
+    assert_eq!(view.data()["pull_request"]["state"], "open");
+}
+
+#[test]
 fn closed_pull_is_not_sent_for_merge() {
     let hub = Hub::with_files(1);
     let mut wire = hub.server(&["--write"]);

@@ -54,6 +54,8 @@ pub enum User {
     Declines,
     /// Sends the form off without having ticked it.
     LeavesItUnticked,
+    /// Sends the form off without its field.
+    LeavesItOut,
     /// Sends off no form.
     SendsNoForm,
 }
@@ -66,6 +68,7 @@ impl User {
             Self::Agrees => json!({"action": "accept", "content": {"confirm": true}}),
             Self::Declines => json!({"action": "decline"}),
             Self::LeavesItUnticked => json!({"action": "accept", "content": {"confirm": false}}),
+            Self::LeavesItOut => json!({"action": "accept", "content": {}}),
             Self::SendsNoForm => json!({"action": "accept"}),
         }
     }

@@ -198,6 +198,13 @@ fn pull_request_is_opened_without_clone() {
         )
         .ok();
     assert_eq!(made.data()["number"], "1");
+    wire.call(
+        "pr_create",
+        json!({"title": "Again", "head": "edited", "edits": edits}),
+    )
+    .fails("invalid_input")
+    .says("is there already")
+    .says("repo_push");
     let view = wire
         .call("pr_view", json!({"number": 1, "include": "files"}))
         .ok();

@@ -73,6 +73,15 @@ fn is_line_comment(key: &str) -> bool {
     key.starts_with("PRRC_")
 }
 
+/// The end of a line comment's URL, for a key that is its number or has that end itself.
+fn anchor(key: &str) -> Option<String> {
+    let number = key
+        .rsplit_once("discussion_r")
+        .map_or(key, |(_, number)| number);
+    let is_number = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
+    is_number.then(|| format!("#discussion_r{number}"))
+}
+
 impl GitHub {
     pub(crate) async fn add_comment(
         &self,
@@ -117,6 +126,7 @@ impl GitHub {
     /// Replies in the thread of a line comment; quotes a conversation comment.
     async fn answer(&self, pr: &PrId, body: &str, key: &str) -> Result<Outcome<Comment>> {
         let text = Document::query("ReplyPrepare").text();
+        let anchor = anchor(key);
         let mut after = Value::Null;
         loop {
             let mut variables = pr_variables(pr)?;
@@ -133,24 +143,29 @@ impl GitHub {
             else {
                 return Err(self.not_found(pr, &answer));
             };
-            // An id may lead to another pull request, whose text readers here may not see.
-            let Some(part) = node.filter(|part| part.is_of(&pull.id)) else {
-                return Err(no_comment(key, pr));
-            };
-            match part.kind.as_str() {
-                "IssueComment" => {
-                    let text = reply::body(key, &part.body, body);
+            // An id may lead to another pull request, whose text readers here may not see. A number
+            // is looked for in the threads of this one alone.
+            let part = node.filter(|part| part.is_of(&pull.id));
+            match part.as_ref().map(|part| part.kind.as_str()) {
+                Some("IssueComment") => {
+                    let quoted = part.as_ref().map_or("", |part| part.body.as_str());
+                    let text = reply::body(key, quoted, body);
                     LIMITS.check_text("body", &text)?;
                     return self.say_after(pr, &pull, &text).await;
                 }
-                "PullRequestReviewThread" => return self.reply(pr, body, key).await,
+                Some("PullRequestReviewThread") => return self.reply(pr, body, key).await,
+                None if anchor.is_none() => return Err(no_comment(key, pr)),
                 _ => {}
             }
             let threads = pull.review_threads.unwrap_or_default();
             let next = threads.next();
             let thread = threads.into_vec().into_iter().find(|t| {
                 let comments = t.comments.nodes.iter().flatten().flatten();
-                t.id == key || comments.into_iter().any(|c| c.id == key)
+                let is_named = |url: &str| anchor.as_ref().is_some_and(|end| url.ends_with(end));
+                t.id == key
+                    || comments
+                        .into_iter()
+                        .any(|c| c.id == key || is_named(&c.url))
             });
             match (thread, next) {
                 (Some(thread), _) => return self.reply(pr, body, &thread.id).await,

@@ -1,12 +1,18 @@
 //! Reads all pages of a list.
 
-use forge_core::{Page, PageReq, Result};
+use forge_core::{Error, ErrorKind, Page, PageReq, Result, call};
 
 /// Maximum number of pages.
 const MAX_PAGES: usize = 50;
 
 /// Reads the items of all pages.
+///
+/// # Errors As `read`; `protocol` for a list of more than [`MAX_PAGES`].
 pub(crate) async fn all<T>(read: impl AsyncFn(PageReq) -> Result<Page<T>>) -> Result<Vec<T>> {
+    call::together(pages(read)).await
+}
+
+async fn pages<T>(read: impl AsyncFn(PageReq) -> Result<Page<T>>) -> Result<Vec<T>> {
     let mut items = Vec::new();
     let mut page = PageReq::first(100);
     for _ in 0..MAX_PAGES {
@@ -14,8 +20,10 @@ pub(crate) async fn all<T>(read: impl AsyncFn(PageReq) -> Result<Page<T>>) -> Re
         items.extend(found.items);
         match found.next {
             Some(cursor) => page = PageReq::after(cursor, 100),
-            None => break,
+            None => return Ok(items),
         }
     }
-    Ok(items)
+    let message = format!("the forge has more than {MAX_PAGES} pages of a list");
+    Err(Error::new(ErrorKind::Protocol, message)
+        .with_hint("a list that does not end is not read further; see the forge's own page of it"))
 }

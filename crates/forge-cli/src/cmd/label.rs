@@ -2,11 +2,12 @@
 
 use clap::{Args, Subcommand};
 use forge_core::{
-    Error, PageReq, Repo, Result,
+    Error, Repo, Result,
     model::{Label, NewLabel},
     text,
 };
 
+use super::pages::collect;
 use crate::{
     args::{ColorArg, output::JsonArgs, wait::WaitArgs},
     ctx::Ctx,
@@ -142,9 +143,6 @@ const COLUMNS: &[Column] = &[
     },
 ];
 
-/// Number of labels per request.
-const PAGE: usize = 100;
-
 /// Runs one of the commands.
 ///
 /// As the operations of the repository.
@@ -206,22 +204,14 @@ async fn list(ctx: &Ctx, repo: Option<&str>, args: &LabelListArgs) -> Result<Exi
 /// The labels of the repository with `search` in name or description.
 async fn matching(ctx: &Ctx, repo: &Repo, search: Option<&str>) -> Result<Vec<Label>> {
     let search = search.map(str::to_lowercase);
-    let mut found = Vec::new();
-    let mut page = Some(PageReq::first(PAGE));
-    while let Some(req) = page {
-        let got = repo.labels(req).await?;
-        for warning in &got.warnings {
-            ctx.ui.warning(warning);
-        }
-        found.extend(got.items.into_iter().filter(|label| {
-            search.as_ref().is_none_or(|search| {
-                label.name.to_lowercase().contains(search)
-                    || description(label).to_lowercase().contains(search)
-            })
-        }));
-        page = got.next.map(|cursor| PageReq::after(cursor, PAGE));
+    let mut found = collect(ctx, repo, u32::MAX, async |page| repo.labels(page).await).await?;
+    if let Some(search) = search {
+        found.items.retain(|label| {
+            label.name.to_lowercase().contains(&search)
+                || description(label).to_lowercase().contains(&search)
+        });
     }
-    Ok(found)
+    Ok(found.items)
 }
 
 async fn create(ctx: &Ctx, repo: Option<&str>, args: &LabelCreateArgs) -> Result<Exit> {

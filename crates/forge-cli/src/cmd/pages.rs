@@ -1,8 +1,13 @@
 //! Reads paged lists.
 
-use forge_core::{Page, PageReq, Repo, Result, Warning, call, text};
+use forge_core::{Error, ErrorKind, Page, PageReq, Repo, Result, Warning, call, text};
 
 use crate::ctx::Ctx;
+
+/// Maximum number of pages of a list that is read whole.
+const MAX_PAGES: usize = 100;
+/// Maximum number of pages of a list with a limit, however large the limit is.
+const MAX_LIMITED_PAGES: usize = 1_000;
 
 /// The items of a list, with what the pages said about it.
 pub(super) struct Found<T> {
@@ -20,7 +25,7 @@ pub(super) struct Found<T> {
 }
 
 /// Reads up to `limit` items page by page, and prints each warning of the pages once. A size limit
-/// over all pages ends the list with a warning.
+/// over all pages, or too many pages, end the list with a warning.
 ///
 /// # Errors
 /// As `fetch`.
@@ -49,8 +54,9 @@ async fn pages<T>(
         source: None,
         warnings: Vec::new(),
     };
+    let most = limit.div_ceil(page_max).clamp(MAX_PAGES, MAX_LIMITED_PAGES);
     let mut request = PageReq::first(limit.min(page_max));
-    loop {
+    for _ in 0..most {
         let page = match fetch(request).await {
             Err(error) if call::is_spent(&error) && !found.items.is_empty() => {
                 found.tell(ctx, vec![call::cut_list(&error)]);
@@ -79,6 +85,56 @@ async fn pages<T>(
             }
         }
     }
+    let cut = format!("the list is not whole: {}", too_many(most));
+    found.tell(ctx, vec![Warning::new(cut)]);
+    found.more = true;
+    Ok(found)
+}
+
+/// Reads a list whole, in pages of `size` items, and hands each item to `take`, which limits what it
+/// keeps.
+///
+/// # Errors
+/// As `fetch` and `take`; `protocol` for a list of more than [`MAX_PAGES`].
+pub(super) async fn each<T>(
+    size: usize,
+    fetch: impl AsyncFn(PageReq) -> Result<Page<T>>,
+    mut take: impl FnMut(T) -> Result<()>,
+) -> Result<()> {
+    let mut request = PageReq::first(size);
+    for _ in 0..MAX_PAGES {
+        let page = fetch(request).await?;
+        for item in page.items {
+            take(item)?;
+        }
+        match page.next {
+            Some(next) => request = PageReq::after(next, size),
+            None => return Ok(()),
+        }
+    }
+    Err(Error::new(ErrorKind::Protocol, too_many(MAX_PAGES)).with_hint("see the page on the forge"))
+}
+
+/// Reads a list whole, in pages as long as the forge allows.
+///
+/// # Errors
+/// As [`each`]; `protocol` for a list over the size limit of all pages.
+pub(super) async fn all<T>(
+    repo: &Repo,
+    fetch: impl AsyncFn(PageReq) -> Result<Page<T>>,
+) -> Result<Vec<T>> {
+    let size = repo.client().forge().capabilities().limits.page_max;
+    let mut items = Vec::new();
+    let take = |item| {
+        items.push(item);
+        Ok(())
+    };
+    call::together(each(size, fetch, take)).await?;
+    Ok(items)
+}
+
+fn too_many(pages: usize) -> String {
+    format!("the forge sends more than {pages} pages, and the rest is not read")
 }
 
 impl<T> Found<T> {
@@ -135,7 +191,31 @@ impl<T> Found<T> {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
+    use forge_core::Cursor;
+
     use super::*;
+
+    #[tokio::test]
+    async fn list_without_end_is_an_error() {
+        let fetched = Cell::new(0_usize);
+        let fetch = async |_: PageReq| {
+            fetched.set(fetched.get() + 1);
+            let next = Some(Cursor::new("test", &1, &fetched.get().to_string()));
+            let page = Page::complete(vec![1_usize]);
+            Ok::<_, Error>(Page { next, ..page })
+        };
+        let mut taken = 0;
+        let take = |one: usize| {
+            taken += one;
+            Ok(())
+        };
+        let error = each(10, fetch, take).await.unwrap_err();
+        assert_eq!(error.code(), "protocol");
+        assert!(error.message().contains("more than 100 pages"), "{error}");
+        assert_eq!((fetched.get(), taken), (MAX_PAGES, MAX_PAGES));
+    }
 
     #[test]
     fn heading_without_a_known_total_claims_none() {

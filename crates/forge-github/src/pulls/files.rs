@@ -43,7 +43,7 @@ pub(super) struct RestFile {
 impl RestFile {
     /// Returns whether the file is binary: changed, but without lines.
     fn is_binary(&self) -> bool {
-        let lines = self.additions + self.deletions > 0 || self.patch.is_some();
+        let lines = self.additions > 0 || self.deletions > 0 || self.patch.is_some();
         let empty = self.sha.as_deref() == Some(EMPTY_BLOB);
         !lines
             && !empty

@@ -75,6 +75,40 @@ async fn reply_to_line_comment_goes_into_thread() {
     assert_json_snapshot!("reply", script.sent());
 }
 
+/// The URL of a comment ends with its number, which another server takes as its id.
+#[tokio::test]
+async fn reply_to_number_or_anchor_goes_into_thread() {
+    let url = "https://github.com/octo/tools/pull/7#discussion_r18";
+    for key in ["18", "#discussion_r18", url] {
+        let mut named = thread("PRRT_2", false);
+        named["comments"]["nodes"][0]["url"] = json!(url);
+        let all = nodes(vec![thread("PRRT_1", false), named]);
+        let mut found = json!({ "data": threads(all, "") });
+        found["data"]["node"] = Value::Null;
+        let why = "Could not resolve to a node with the global id of '18'";
+        found["errors"] = json!([error(&["node"], "NOT_FOUND", why)]);
+        let script = Script::play(vec![
+            body("ReplyPrepare", found),
+            data(
+                "addPullRequestReviewThreadReply",
+                json!({ "m": { "comment": line_comment("PRRC_9", "Because.") } }),
+            ),
+        ])
+        .await;
+        let made = script
+            .repo
+            .comment(&script.pr(), "Because.", Some(&id(&script, key)))
+            .await
+            .unwrap();
+        assert_eq!(made.value.id, "PRRC_9");
+        let sent = script.sent();
+        assert_eq!(
+            sent[1].1["m"]["pullRequestReviewThreadId"], "PRRT_2",
+            "{key}"
+        );
+    }
+}
+
 #[tokio::test]
 async fn reply_to_conversation_comment_quotes_comment() {
     let answered = comment(

@@ -1,7 +1,7 @@
 //! Commits file edits to an existing branch.
 
 use forge_core::{
-    Outcome, Result, check_expected_head,
+    Error, Outcome, Result, check_expected_head,
     model::{PushEdits, PushedCommit},
     text,
 };
@@ -27,6 +27,7 @@ impl Local {
         };
         loop {
             let head = self.branch_tip(&mut cat, "branch", &req.branch).await?;
+            self.check_case(&req.branch).await?;
             let place = format!("branch '{}'", text::one_line(&req.branch));
             check_expected_head(&place, Some(&req.expected_head), Some(&head))?;
             let onto = Onto {
@@ -64,5 +65,22 @@ impl Local {
             outcome.warnings.extend(late.warnings);
             return Ok(outcome);
         }
+    }
+
+    /// Refuses another case than the branch has: on a file system that ignores case, git opens
+    /// `feature` for `FEATURE`, and whatever a caller knows of one name is not of the other.
+    async fn check_case(&self, branch: &str) -> Result<()> {
+        let name = branch_ref(branch);
+        let args = ["for-each-ref", "--format=%(refname)", name.as_str()];
+        let found = self.git().run_ok(args).await?;
+        if String::from_utf8_lossy(&found)
+            .lines()
+            .any(|line| line == name)
+        {
+            return Ok(());
+        }
+        let message = format!("no branch is spelled '{}'", text::one_line(branch));
+        Err(Error::no_branch("branch", message)
+            .with_hint("see the branches with `git branch --list`"))
     }
 }

@@ -189,9 +189,13 @@ fn fitted(sent: JsonObject, schema: &JsonObject) -> Result<JsonObject> {
                 })
                 .map_or(name, |(to, _)| (*to).to_owned())
         };
-        let value = coerced(value, properties.and_then(|p| p.get(&name)))?;
+        let of = properties.and_then(|p| p.get(&name));
+        let is_text = of.and_then(|s| s.get("type")).and_then(Value::as_str) == Some("string");
+        // As a text it would be "0".
+        let is_zero_text = is_text && value.is_number() && is_blank(&value);
+        let value = coerced(value, of)?;
         let may_go = name != "content" && !is_required(schema, &name);
-        if known(&name) && may_go && is_blank(&value) {
+        if known(&name) && may_go && (is_zero_text || is_blank(&value)) {
             continue;
         }
         if let Some(before) = args.insert(name.clone(), value.clone())
@@ -643,6 +647,21 @@ mod tests {
         let got = fit(sent.as_object().cloned(), schema).unwrap();
         assert_eq!(Value::from(got), json!({"body": "What it does"}));
         assert!(instead("comment", schema["properties"].as_object().unwrap()).is_some());
+    }
+
+    #[test]
+    fn zero_for_an_optional_text_is_absent() {
+        let schema = json!({
+            "properties": {"body": {"type": "string"}, "title": {"type": "string"}},
+            "required": ["title"],
+        });
+        let schema = schema.as_object().unwrap();
+        let sent = json!({"title": 0, "body": 0});
+        let got = fit(sent.as_object().cloned(), schema).unwrap();
+        assert_eq!(Value::from(got), json!({"title": "0"}));
+        let sent = json!({"title": "x", "body": "0"});
+        let got = fit(sent.as_object().cloned(), schema).unwrap();
+        assert_eq!(Value::from(got), sent);
     }
 
     #[test]

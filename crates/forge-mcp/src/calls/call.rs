@@ -23,6 +23,9 @@ use super::{
 };
 use crate::content::{Cleaner, MESSAGE};
 
+/// Maximum number of pages in which a comment is looked for.
+const COMMENT_PAGES: usize = 100;
+
 /// A tool call in progress.
 pub(crate) struct Call {
     pub server: ServerState,
@@ -386,16 +389,17 @@ impl Call {
         };
         let limit = target.repo.client().forge().capabilities().limits.page_max;
         let mut page = PageReq::first(limit.clamp(1, 100));
-        loop {
+        for _ in 0..COMMENT_PAGES {
             let found = target.repo.comments(&target.id, page).await?;
             if found.items.iter().any(|c| c.id == id.key) {
                 return Ok(id);
             }
             match found.next {
                 Some(next) => page = PageReq::after(next, limit.clamp(1, 100)),
-                None => return Err(stranger),
+                None => break,
             }
         }
+        Err(stranger)
     }
 
     /// Asks the user to confirm.

@@ -67,8 +67,9 @@ pub(crate) async fn confirm(call: &Call, ask: Ask<'_>) -> Result<(), Stop> {
                 ))
             })?;
             return match answered(call.params.input_responses.as_ref()) {
-                true => Ok(()),
-                false => Err(declined(&ask).into()),
+                Some(true) => Ok(()),
+                Some(false) => Err(declined(&ask).into()),
+                None => Err(unclear(&ask).into()),
             };
         }
         let can_ask = call.ctx.client_capabilities().and_then(|c| c.elicitation);
@@ -122,6 +123,7 @@ pub(crate) async fn confirm(call: &Call, ask: Ask<'_>) -> Result<(), Stop> {
             | ElicitationError::UserCancelled
             | ElicitationError::NoContent,
         ) => Err(declined(&ask).into()),
+        Err(ElicitationError::ParseError { .. }) => Err(unclear(&ask).into()),
         Err(e) => Err(Error::new(
             ErrorKind::Cancelled,
             format!("the user could not be asked: {e}"),
@@ -151,12 +153,14 @@ fn bind(call: &Call, ask: &Ask<'_>) -> String {
     )
 }
 
-fn answered(responses: Option<&InputResponses>) -> bool {
+/// What the user has answered; `None` for a form that was sent without an answer.
+fn answered(responses: Option<&InputResponses>) -> Option<bool> {
     let answer = responses.and_then(|r| r.get(KEY));
-    answer.is_some_and(|a| {
-        a.get("action").and_then(Value::as_str) == Some("accept")
-            && a.get("content").and_then(|c| c.get("confirm")) == Some(&Value::Bool(true))
-    })
+    let accepted = answer.filter(|a| a.get("action").and_then(Value::as_str) == Some("accept"));
+    match accepted.and_then(|a| a.get("content")) {
+        Some(content) => content.get("confirm").and_then(Value::as_bool),
+        None => Some(false),
+    }
 }
 
 fn declined(ask: &Ask<'_>) -> Error {
@@ -165,6 +169,17 @@ fn declined(ask: &Ask<'_>) -> Error {
         format!("the user did not agree; {} is unchanged", ask.id),
     )
     .with_hint("do not repeat it: ask the user what to do instead")
+}
+
+fn unclear(ask: &Ask<'_>) -> Error {
+    Error::new(
+        ErrorKind::Cancelled,
+        format!(
+            "the client's answer has no `confirm`; {} is unchanged",
+            ask.id
+        ),
+    )
+    .with_hint("nothing was done; the client has to send the form with confirm true or false")
 }
 
 /// Policy for clients that cannot ask: the call has to pass the seal of an earlier question. If the

@@ -8,7 +8,7 @@
 pub(crate) mod complete;
 
 use forge_core::{
-    Action, Error, Hint, Noun, Op, Page, PageReq, PrId, PrKey, Repo, Result, Warning,
+    Action, Error, Hint, Noun, Op, Page, PageReq, PrId, PrKey, Repo, Result, Warning, call,
     locator::{Address, Part},
     model::{
         DiffReq, Issue, IssueFields, IssueId, IssueQuery, Link, PrFields, PullQuery, PullRequest,
@@ -228,7 +228,7 @@ async fn content(
     };
     match part {
         Part::Repo => repository(&repo, cleaner).await,
-        Part::Branches => branches(&repo, about, cleaner).await,
+        Part::Branches => call::together(branches(&repo, about, cleaner)).await,
         Part::Open => open_pulls(&repo, about, cleaner).await,
         Part::Issues => open_issues(&repo, about, cleaner).await,
         Part::Issue(key) => {
@@ -291,11 +291,15 @@ async fn repository(repo: &Repo, cleaner: &Cleaner) -> Result<String> {
 
 /// Maximum number of branches in a list.
 const BRANCHES: usize = 1_000;
+/// Maximum number of pages of such a list, also of empty ones.
+const PAGES: usize = 50;
 
 async fn branches(repo: &Repo, about: &About, cleaner: &Cleaner) -> Result<String> {
     let (mut lines, mut warnings) = (Vec::new(), Vec::new());
     let mut page = PageReq::first(100);
+    let mut pages = 0;
     let more = loop {
+        pages += 1;
         let found = repo.branches(page).await?;
         lines.extend(found.items.iter().map(|b| {
             let oid = cleaner.line(b.oid.get(..12).unwrap_or(&b.oid));
@@ -303,7 +307,9 @@ async fn branches(repo: &Repo, about: &About, cleaner: &Cleaner) -> Result<Strin
         }));
         warnings.extend(found.warnings);
         match found.next {
-            Some(next) if lines.len() < BRANCHES => page = PageReq::after(next, 100),
+            Some(next) if lines.len() < BRANCHES && pages < PAGES => {
+                page = PageReq::after(next, 100);
+            }
             next => break next.is_some(),
         }
     };

@@ -146,6 +146,21 @@ pub(super) fn can(repo: &Repo, needs: &[Capability]) -> Result<(), Error> {
     Ok(())
 }
 
+/// As [`can`], and by what the repository itself allows.
+///
+/// # Errors As [`can`]; those of reading the repository.
+pub(super) async fn can_here(repo: &Repo, needs: &[Capability]) -> Result<(), Error> {
+    can(repo, needs)?;
+    for (capability, support) in repo.capabilities().await? {
+        if let Support::No { why, instead } = support
+            && needs.contains(&capability)
+        {
+            return Err(Error::unsupported(capability, why, instead));
+        }
+    }
+    Ok(())
+}
+
 /// Facts in a question besides the head, each with its name in errors.
 #[derive(Debug)]
 pub(super) struct Facts(pub Vec<(&'static str, String)>);

@@ -1,5 +1,5 @@
 use forge_core::{
-    Capability, Error, ErrorKind, PageReq, Warning, fingerprint,
+    Capability, Error, ErrorKind, PageReq, Warning, call, fingerprint,
     model::{IssueFields, StatusEvent},
 };
 use rmcp::schemars::{self, JsonSchema};
@@ -75,6 +75,8 @@ const BODY_CHARS: usize = 6_000;
 
 /// Maximum number of history events that are read.
 const EVENTS: usize = 1_000;
+/// Maximum number of pages of a history, also of empty ones.
+const PAGES: usize = 50;
 
 /// The blocks before the sections: the head and the body.
 const TOP: usize = 0;
@@ -107,7 +109,7 @@ impl Tool for IssueView {
         let issue = target.repo.issue(&target.id, &fields).await?;
         let mut warnings = issue.warnings.clone();
         let history = match include.contains(&Section::History) {
-            true => history(&target, &mut warnings).await?,
+            true => call::together(history(&target, &mut warnings)).await?,
             false => None,
         };
         let warnings = WarningOut::all(&warnings, &call.about(), &call.cleaner);
@@ -286,7 +288,9 @@ async fn history(
 ) -> Result<Option<Vec<StatusEvent>>, Error> {
     let mut events = Vec::new();
     let mut page = PageReq::first(100);
+    let mut pages = 0;
     loop {
+        pages += 1;
         let found = match target.repo.issue_history(&target.id, page).await {
             Ok(found) => found,
             Err(e) if matches!(e.kind(), ErrorKind::Unsupported { .. }) => {
@@ -298,10 +302,12 @@ async fn history(
         events.extend(found.items);
         warnings.extend(found.warnings);
         match found.next {
-            Some(next) if events.len() < EVENTS => page = PageReq::after(next, 100),
+            Some(next) if events.len() < EVENTS && pages < PAGES => {
+                page = PageReq::after(next, 100);
+            }
             Some(_) => {
                 events.truncate(EVENTS);
-                let message = format!("the history has more than {EVENTS} events");
+                let message = format!("the history has more than {} events", events.len());
                 warnings.push(Warning::new(message));
                 return Ok(Some(events));
             }

@@ -1,6 +1,6 @@
 use forge::with_closing_lines;
 use forge_core::{
-    Error, PrSelector, Warning, locator,
+    Action, Arg, Error, Hint, Param, PrSelector, Warning, locator,
     model::{CreatePull, FileEdit, HeadRef, IssueFields, IssueId, Reviewer},
 };
 use rmcp::schemars::{self, JsonSchema};
@@ -44,6 +44,16 @@ pub(super) struct Edit {
     content: Option<String>,
     #[serde(default)]
     delete: bool,
+}
+
+/// Names the tool for edits on a branch that exists.
+fn or_push(e: Error) -> Error {
+    if e.code() != "invalid_input" || !e.message().contains("is there already") {
+        return e;
+    }
+    let hint =
+        Hint::new("give the new branch another name, or none, or call repo_push for this one");
+    e.with_hint(hint.with_action(Action::again(&[(Param::Head, Arg::Choose)])))
 }
 
 impl Edit {
@@ -136,7 +146,11 @@ impl Tool for PrCreate {
             depends_on,
             ..CreatePull::new("", args.title)
         };
-        let mut outcome = repo.create(&req).await?;
+        let made = repo.create(&req).await;
+        let mut outcome = made.map_err(|e| match call.server.options().offers("repo_push") {
+            true if !req.edits.is_empty() => or_push(e),
+            _ => e,
+        })?;
         for id in &closes {
             if let Err(e) = repo.issue(id, &IssueFields::NONE).await {
                 let message = format!("the merge may not close {id}: {}", e.message());

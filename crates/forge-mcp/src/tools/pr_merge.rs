@@ -17,8 +17,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     agreed::{
-        Facts, Question, Said, agreed, can, changed, counted, head_words, mentioned, named,
-        quotable, titled,
+        Facts, Question, Said, agreed, can, can_here, changed, counted, head_words, mentioned,
+        named, quotable, titled,
     },
     linked::{Effects, Linked},
     written,
@@ -125,6 +125,9 @@ impl Tool for PrMerge {
         let mut by = None;
         let mut judged = None;
         let question = if pull.state == PrState::Open {
+            if args.auto {
+                can_here(&target.repo, &[Capability::MergeAuto]).await?;
+            }
             let verdict = verdict(call, &target, &pull).await;
             check(&target, &pull, &args, &verdict)?;
             by = method(call, &target, args.method).await?;

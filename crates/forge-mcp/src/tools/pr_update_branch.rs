@@ -94,11 +94,19 @@ impl Tool for PrUpdateBranch {
 }
 
 /// The shared use of a branch: as default branch, or as base of pull requests. Changing it is like
-/// a merge. Branches of forks are not checked.
+/// a merge. Branches of forks are not checked. On a file system that ignores case, another case is
+/// the same branch.
 pub(super) async fn shared_as(repo: &Repo, branch: &str) -> Result<Option<String>, Error> {
     let info = repo.info().await?;
-    if info.default_branch.as_deref() == Some(branch) {
-        return Ok(Some(format!("the default branch of {}", info.id)));
+    if let Some(default) = &info.default_branch
+        && default.to_lowercase() == branch.to_lowercase()
+    {
+        let case = if default == branch {
+            ""
+        } else {
+            ", but for case"
+        };
+        return Ok(Some(format!("the default branch of {}{case}", info.id)));
     }
     let query = PullQuery {
         base: Some(branch.to_owned()),
@@ -108,7 +116,10 @@ pub(super) async fn shared_as(repo: &Repo, branch: &str) -> Result<Option<String
     };
     let page = repo.list(&query, PageReq::first(1)).await?;
     let into = |other: &PullRequest| format!("the base branch of {}", other.id);
-    Ok(page.items.first().map(into))
+    let unread = page.next.is_some() || page.total > Some(0) || !page.warnings.is_empty();
+    let unread =
+        || unread.then(|| "perhaps the base branch of pull requests left unread".to_owned());
+    Ok(page.items.first().map(into).or_else(unread))
 }
 
 /// Refuses an update that amounts to a merge if the server does not offer `pr_merge`.

@@ -1,7 +1,7 @@
 use std::ops::Range;
 
 use forge_core::{
-    Error, ErrorKind, PageReq, Warning, fingerprint,
+    Error, ErrorKind, PageReq, Warning, call, fingerprint,
     model::{PrFields, PullRequest, StatusEvent, Thread},
 };
 use rmcp::schemars::{self, JsonSchema};
@@ -76,6 +76,8 @@ const DESCRIPTION: usize = 6_000;
 
 /// Maximum number of history events that are read.
 const EVENTS: usize = 1_000;
+/// Maximum number of pages of a history, also of empty ones.
+const PAGES: usize = 50;
 
 /// The blocks before the sections: the head and the description.
 const TOP: usize = 0;
@@ -120,7 +122,7 @@ impl Tool for PrView {
         let mut warnings = pull.warnings.clone();
         let mut notes = String::new();
         let history = match include.contains(&Section::History) {
-            true => history(&target, &mut notes, &mut warnings).await?,
+            true => call::together(history(&target, &mut notes, &mut warnings)).await?,
             false => None,
         };
         let unread = warnings.iter().any(|w| w.section == Some("checks"));
@@ -210,7 +212,9 @@ async fn history(
 ) -> Result<Option<Vec<StatusEvent>>, Error> {
     let mut events = Vec::new();
     let mut page = PageReq::first(100);
+    let mut pages = 0;
     loop {
+        pages += 1;
         let found = match target.repo.history(&target.id, page).await {
             Ok(found) => found,
             Err(e) if matches!(e.kind(), ErrorKind::Unsupported { .. }) => {
@@ -223,11 +227,14 @@ async fn history(
         events.extend(found.items);
         warnings.extend(found.warnings);
         match found.next {
-            Some(next) if events.len() < EVENTS => page = PageReq::after(next, 100),
+            Some(next) if events.len() < EVENTS && pages < PAGES => {
+                page = PageReq::after(next, 100);
+            }
             Some(_) => {
                 events.truncate(EVENTS);
                 notes.push_str(&format!(
-                    "history: the first {EVENTS} events; the forge's page has the rest\n"
+                    "history: the first {} events; the forge's page has the rest\n",
+                    events.len()
                 ));
                 return Ok(Some(events));
             }

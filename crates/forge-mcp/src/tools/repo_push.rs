@@ -55,6 +55,9 @@ impl Tool for RepoPush {
         can(&repo, &[Capability::BranchPush])?;
         let branch = args.branch.strip_prefix("refs/heads/");
         let branch = branch.unwrap_or(&args.branch).to_owned();
+        if branch.starts_with("refs/") {
+            return Err(no_name(&branch).into());
+        }
         let edits = args.edits.into_iter().map(Edit::read);
         let edits = edits.collect::<Result<Vec<FileEdit>, _>>()?;
         let req = PushEdits {
@@ -94,6 +97,13 @@ fn answer(call: &Call, repo: String, outcome: &Outcome<PushedCommit>) -> Answer<
             warnings,
         },
     }
+}
+
+/// A forge may read a full name of a reference as the branch that it names.
+fn no_name(branch: &str) -> Error {
+    let shown = forge_core::text::one_line(branch);
+    Error::invalid("branch", format!("'{shown}' is no name of a branch"))
+        .with_hint("pass the name without refs/heads/")
 }
 
 fn on_shared_branch(branch: &str, shared: &str) -> Error {

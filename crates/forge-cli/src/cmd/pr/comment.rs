@@ -3,7 +3,7 @@
 use clap::Args;
 use forge::SelectedPull;
 use forge_core::{
-    Action, Error, Hint, Noun, Op, PageReq, Repo, Result, WebPage,
+    Action, Error, Hint, Noun, Op, Result, WebPage,
     model::{Comment, CommentId, PrFields, ThreadFilter},
     text,
 };
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     args::{output::BodyArgs, wait::WaitArgs},
-    cmd::pr::attach::AttachArgs,
+    cmd::{pages, pr::attach::AttachArgs},
     ctx::Ctx,
     exit::Exit,
     select::{self, Unnamed},
@@ -272,16 +272,6 @@ async fn own_last(selected: &SelectedPull) -> Result<Option<Comment>> {
 }
 
 async fn all_comments(selected: &SelectedPull) -> Result<Vec<Comment>> {
-    let repo: &Repo = &selected.repo;
-    let page_max = repo.client().forge().capabilities().limits.page_max;
-    let mut comments = Vec::new();
-    let mut request = PageReq::first(page_max);
-    loop {
-        let page = repo.comments(&selected.id, request).await?;
-        comments.extend(page.items);
-        match page.next {
-            Some(next) => request = PageReq::after(next, page_max),
-            None => return Ok(comments),
-        }
-    }
+    let SelectedPull { repo, id, .. } = selected;
+    pages::all(repo, async |page| repo.comments(id, page).await).await
 }

@@ -3,7 +3,7 @@
 use clap::Args;
 use forge::SelectedPull;
 use forge_core::{
-    Error, Locator, PageReq, PathFilter, Result, WebPage,
+    Error, ErrorKind, Locator, PageReq, PathFilter, Result, WebPage, call,
     diff::quote_path,
     glob, locator,
     model::{DiffFormat, DiffReq, FileChange, PrFields, Rounds},
@@ -12,6 +12,7 @@ use forge_core::{
 use futures::StreamExt as _;
 
 use crate::{
+    cmd::pages,
     ctx::Ctx,
     exit::Exit,
     select::{self, Unnamed},
@@ -83,10 +84,14 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: DiffArgs) -> Result<Exit> 
         })
         .await?;
     } else if args.stat {
-        let mut files = Vec::new();
+        let (mut files, mut held) = (Vec::new(), 0_usize);
         each_file(&selected, &args.exclude, paths.as_ref(), |file| {
+            held = held.saturating_add(weight(&file));
             files.push(file);
-            Ok(())
+            match held > call::MAX_HELD {
+                true => Err(too_many_names()),
+                false => Ok(()),
+            }
         })
         .await?;
         let width = ctx.ui.is_tty().then(|| ctx.ui.width());
@@ -106,27 +111,35 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: DiffArgs) -> Result<Exit> 
 /// Number of rows per request; a forge with smaller pages needs more requests.
 const ROWS: usize = 10_000;
 
+/// What a file of `--stat` takes in memory at most: its names are quoted, and printed once more.
+fn weight(file: &FileChange) -> usize {
+    let previous = file.previous_path.as_ref().map_or(0, String::len);
+    file.path.len().saturating_add(previous) * 4 + 128
+}
+
+fn too_many_names() -> Error {
+    let most = call::MAX_HELD >> 20;
+    let message = format!("the names of the changed files take more than {most} MiB");
+    Error::new(ErrorKind::Protocol, message).with_hint("pass --name-only, which prints one by one")
+}
+
 async fn each_file(
     selected: &SelectedPull,
     exclude: &[String],
     paths: Option<&PathFilter>,
     mut take: impl FnMut(FileChange) -> Result<()>,
 ) -> Result<()> {
-    let mut request = PageReq::first(ROWS);
-    loop {
-        let page = selected.repo.files(&selected.id, request).await?;
-        for file in page.items {
-            let is_excluded = exclude.iter().any(|g| glob::matches(g, &file.path));
-            let is_named = |paths: &PathFilter| paths.is_touched_by(std::slice::from_ref(&file));
-            if !is_excluded && paths.is_none_or(is_named) {
-                take(file)?;
-            }
+    let SelectedPull { repo, id, .. } = selected;
+    let fetch = async |page: PageReq| repo.files(id, page).await;
+    pages::each(ROWS, fetch, |file: FileChange| {
+        let is_excluded = exclude.iter().any(|g| glob::matches(g, &file.path));
+        let is_named = |paths: &PathFilter| paths.is_touched_by(std::slice::from_ref(&file));
+        match !is_excluded && paths.is_none_or(is_named) {
+            true => take(file),
+            false => Ok(()),
         }
-        match page.next {
-            Some(next) => request = PageReq::after(next, ROWS),
-            None => return Ok(()),
-        }
-    }
+    })
+    .await
 }
 
 /// A path on one line, as git prints it, without cursor movements or hidden characters.

@@ -1,13 +1,14 @@
 //! The menu of `forge pr edit` on a terminal without flags for changes.
 
 use forge_core::{
-    Capability, PageReq, Repo, Result,
+    Capability, Repo, Result,
     model::{EditPull, PrFields, PullRequest, Reviewer, SetChange},
     text,
 };
 
 use super::shared::{has, names, reviewers};
 use crate::{
+    cmd::pages,
     ctx::Ctx,
     ui::{editor, prompt},
 };
@@ -163,18 +164,9 @@ fn change(before: Vec<String>, after: Vec<String>) -> SetChange<String> {
 async fn labels(repo: &Repo, pull: &PullRequest) -> Result<SetChange<String>> {
     let before: Vec<String> = pull.labels.iter().map(|l| l.name.clone()).collect();
     let mut all = before.clone();
-    let page_max = repo.client().forge().capabilities().limits.page_max;
-    let mut request = PageReq::first(page_max);
-    loop {
-        let page = repo.labels(request).await?;
-        for label in page.items {
-            if !all.contains(&label.name) {
-                all.push(label.name);
-            }
-        }
-        match page.next {
-            Some(next) => request = PageReq::after(next, page_max),
-            None => break,
+    for label in pages::all(repo, async |page| repo.labels(page).await).await? {
+        if !all.contains(&label.name) {
+            all.push(label.name);
         }
     }
     all.sort_by_key(|name| name.to_lowercase());

@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 use forge::SelectedPull;
 use forge_core::{
-    Action, Error, Hint, Noun, Op, PageReq, Result,
+    Action, Error, Hint, Noun, Op, Result,
     model::{CommentId, PrFields, Thread, ThreadFilter, ThreadId},
     text,
 };
@@ -14,6 +14,7 @@ use crate::{
         output::{BodyArgs, JsonArgs},
         wait::WaitArgs,
     },
+    cmd::pages,
     ctx::Ctx,
     exit::Exit,
     select::{self, Unnamed},
@@ -126,23 +127,8 @@ async fn select(ctx: &Ctx, repo: Option<&str>, selector: Option<&str>) -> Result
 ///
 /// If a page cannot be read.
 pub(super) async fn read(selected: &SelectedPull, filter: ThreadFilter) -> Result<Vec<Thread>> {
-    let page_max = selected
-        .repo
-        .client()
-        .forge()
-        .capabilities()
-        .limits
-        .page_max;
-    let mut threads = Vec::new();
-    let mut request = PageReq::first(page_max);
-    loop {
-        let page = selected.repo.threads(&selected.id, filter, request).await?;
-        threads.extend(page.items);
-        match page.next {
-            Some(next) => request = PageReq::after(next, page_max),
-            None => return Ok(threads),
-        }
-    }
+    let SelectedPull { repo, id, .. } = selected;
+    pages::all(repo, async |page| repo.threads(id, filter, page).await).await
 }
 
 async fn list(ctx: &Ctx, repo: Option<&str>, args: &ThreadListArgs) -> Result<Exit> {

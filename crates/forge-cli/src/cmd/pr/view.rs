@@ -3,7 +3,7 @@
 use clap::Args;
 use forge::SelectedPull;
 use forge_core::{
-    Capability, PageReq, Repo, Result,
+    Capability, Repo, Result,
     model::{PrFields, StatusEvent, StatusEventKind},
     text,
 };
@@ -14,6 +14,7 @@ use super::{
 };
 use crate::{
     args::output::JsonArgs,
+    cmd::pages::collect,
     ctx::Ctx,
     exit::Exit,
     select::{self, Unnamed},
@@ -103,8 +104,13 @@ fn on_terminal(repo: &Repo, comments: bool) -> PrFields {
 }
 
 async fn history(ctx: &Ctx, selected: &SelectedPull) -> Result<Exit> {
-    for event in events(ctx, &selected.repo, selected).await? {
-        print_event(ctx, &event)?;
+    let SelectedPull { repo, id, .. } = selected;
+    let found = collect(ctx, repo, u32::MAX, async |page| {
+        repo.history(id, page).await
+    })
+    .await?;
+    for event in &found.items {
+        print_event(ctx, event)?;
     }
     Ok(Exit::Ok)
 }
@@ -129,26 +135,6 @@ pub(crate) fn print_event(ctx: &Ctx, event: &StatusEvent) -> Result<()> {
         "{}\t{what}\t{by}\t{authority}\t{detail}",
         event.created_at
     ))
-}
-
-async fn events(ctx: &Ctx, repo: &Repo, selected: &SelectedPull) -> Result<Vec<StatusEvent>> {
-    let page_max = repo.client().forge().capabilities().limits.page_max;
-    let (mut events, mut told) = (Vec::new(), Vec::new());
-    let mut request = PageReq::first(page_max);
-    loop {
-        let page = repo.history(&selected.id, request).await?;
-        for warning in page.warnings {
-            if !told.contains(&warning) {
-                ctx.ui.warning(&warning);
-                told.push(warning);
-            }
-        }
-        events.extend(page.items);
-        match page.next {
-            Some(next) => request = PageReq::after(next, page_max),
-            None => return Ok(events),
-        }
-    }
 }
 
 fn word(kind: StatusEventKind) -> &'static str {

@@ -8,6 +8,8 @@ use crate::ui::color::Palette;
 const PIPE_WIDTH: usize = 80;
 /// The fewest columns of `+` and `-`.
 const MIN_GRAPH: usize = 10;
+/// How far a name on a pipe is padded at most, however long another name is.
+const MAX_PAD: usize = 200;
 
 /// Renders the changed lines per file like `git diff --stat`. `width` is the terminal's; names are
 /// never cut.
@@ -15,7 +17,7 @@ const MIN_GRAPH: usize = 10;
 pub fn stat_text(files: &[FileChange], width: Option<usize>, palette: Palette) -> String {
     let names: Vec<String> = files.iter().map(name).collect();
     let name_width = names.iter().map(|name| name.chars().count()).max();
-    let name_width = name_width.unwrap_or(0);
+    let name_width = name_width.unwrap_or(0).min(width.unwrap_or(MAX_PAD));
     let lines = |file: &FileChange| {
         let (added, deleted) = (file.additions?, file.deletions?);
         Some((added, deleted))
@@ -34,7 +36,7 @@ pub fn stat_text(files: &[FileChange], width: Option<usize>, palette: Palette) -
     let mut out = String::new();
     let (mut insertions, mut deletions) = (0_u64, 0_u64);
     for (file, name) in files.iter().zip(&names) {
-        let pad = " ".repeat(name_width - name.chars().count());
+        let pad = " ".repeat(name_width.saturating_sub(name.chars().count()));
         let Some((added, deleted)) = lines(file) else {
             let _ = writeln!(out, " {name}{pad} | {:>digits$}", "Bin");
             continue;
@@ -135,6 +137,16 @@ mod tests {
         assert!(shown.contains("+-\n"), "{shown}");
         let (plus, minus) = bars(1, 1, 1000, 10);
         assert_eq!((plus.len(), minus.len()), (1, 1));
+    }
+
+    #[test]
+    fn long_name_lengthens_no_other_line() {
+        let long = "x".repeat(100_000);
+        let mut files = vec![file("a", Some(1), Some(0)); 100];
+        files.push(file(&long, Some(1), Some(0)));
+        let shown = stat_text(&files, None, Palette { on: false });
+        assert!(shown.lines().take(100).all(|line| line.len() < 300));
+        assert!(shown.contains(&long));
     }
 
     #[test]
