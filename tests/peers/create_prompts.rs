@@ -223,7 +223,8 @@ fn create_offers_the_templates() {
     let out = terminal.finish();
     assert_eq!(out.code, Some(0), "{out:?}");
     let body = world.fields(Tool::Gh, "1", "body")["body"].clone();
-    assert_eq!(body.as_str().unwrap().trim(), "What is new?");
+    // As gh does: the text of the commit, then the template.
+    assert_eq!(body.as_str().unwrap().trim(), "Why.\n\nWhat is new?");
 }
 
 #[test]

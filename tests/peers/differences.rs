@@ -509,3 +509,45 @@ fn pull_from_whole_files_is_read_by_gh() {
     }
     assert_eq!(world.double.seed().pulls_of(REPO).len(), made);
 }
+
+/// Flags that gh lacks: gh shows what they did.
+#[test]
+fn flags_of_forge_alone_do_what_gh_shows() {
+    let world = World::new();
+    world.push("feature");
+    world.command(Tool::Gh, "pr create -t Title -b Body").ok();
+    let seen = |jq: &str| {
+        let line = format!("pr view 1 --json comments,reviews --jq '{jq}'");
+        world.command(Tool::Gh, &line).text().trim().to_owned()
+    };
+    let ours = |line: &str| world.command(Tool::Forge, line).text();
+    assert_eq!(
+        ours("pr list --owner octocat --json number -q '.[].number'"),
+        "1\n"
+    );
+    assert!(ours("pr status --owner octocat").contains("Title"));
+    let none = world
+        .command(Tool::Forge, "pr checks 1 --rerun-failed")
+        .output();
+    let said = none.stderr_text();
+    assert!(
+        said.contains("no check of") && said.contains("has failed"),
+        "{said}"
+    );
+    ours("pr comment 1 -b First");
+    let id = seen(".comments[0].id");
+    ours(&format!("pr comment 1 --edit {id} -b Second"));
+    assert_eq!(seen(".comments[].body"), "Second");
+    ours(&format!("pr comment 1 --delete {id} --yes"));
+    assert_eq!(seen(".comments[].body"), "");
+    let review = "pr review 1 --request-changes -b No. --file 'feature.txt=Too short.'";
+    world.command_as(Tool::Forge, REVIEWER, review).ok();
+    let thread = ours("pr thread list 1 --json id -q '.[0].id'");
+    ours(&format!(
+        "pr comment 1 --reply-to {} -b Longer.",
+        thread.trim()
+    ));
+    let id = seen(".reviews[0].id");
+    ours(&format!("pr review 1 --dismiss {id} -b Done."));
+    assert_eq!(seen(".reviews[0].state"), "DISMISSED");
+}

@@ -115,8 +115,8 @@ const OTHER_COMMANDS: [(&str, &[&str]); 9] = [
 /// Flags of a command such as `pr list`, by gh's help.
 fn flags_of_gh(world: &World, command: &str) -> Flags {
     let help = world.command(Tool::Gh, &format!("{command} --help")).text();
-    let (_, flags) = help.split_once("\nFLAGS\n").unwrap();
-    let (flags, inherited) = flags.split_once("\nINHERITED FLAGS\n").unwrap();
+    let (own, inherited) = help.split_once("\nINHERITED FLAGS\n").unwrap();
+    let flags = own.split_once("\nFLAGS\n").map_or("", |(_, flags)| flags);
     let inherited = inherited.split("\n\n").next().unwrap();
     let lines = flags.lines().take_while(|line| !line.trim().is_empty());
     lines

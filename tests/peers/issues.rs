@@ -5,6 +5,7 @@
 use forge_testkit::github::Seed;
 
 use crate::{
+    differences::listed,
     twins::Twins,
     world::{REPO, REVIEWER, Tool, World},
 };
@@ -67,13 +68,21 @@ fn every_command_ends_alike() {
         "issue close 1",
         "issue close 1",
         "issue close 2 -c 'Not now.' -r 'not planned'",
-        "issue close 2 --comment Again",
         "issue close 3 --reason completed",
         "issue reopen 1",
-        "issue reopen 1 -c 'Unheard.'",
         "issue reopen 2 --comment 'After all.'",
     ] {
         twins.same_words(line);
+    }
+    listed("A comment that is given with the state that an issue has already is not made");
+    for line in [
+        "issue close 3 --comment Again",
+        "issue reopen 1 -c 'Unheard.'",
+    ] {
+        let both = twins.same(line);
+        let said = both.forge.stderr_text();
+        assert!(said.starts_with(&both.gh.stderr_text()), "{said}");
+        assert!(said.contains("the comment was not made"), "{said}");
     }
     for line in ["issue list -s all", "issue list -s closed"] {
         twins.same(line);

@@ -239,7 +239,7 @@ fn diffs_are_the_same_bytes() {
     let ours = world.command(Tool::Forge, "pr diff 1 --stat").text();
     let count = |text: &str| text.lines().last().map(str::to_owned);
     assert_eq!(count(&ours), count(&stat));
-    let some = world.git(&["diff", "--full-index", &range, "--", "src"]);
+    let some = world.git(&["diff", &range, "--", "src"]);
     assert_eq!(world.command(Tool::Forge, "pr diff 1 -- src").text(), some);
     for line in [
         "pr diff 1 --color sometimes",

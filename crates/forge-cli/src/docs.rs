@@ -123,6 +123,8 @@ are different on purpose:
 - `--json` of an issue has `estimate`, `priority`, `values` and `version`, and none of gh's `isPinned`,
   `issueType`, `projectItems`, `reactionGroups`, `subIssuesSummary` and
   `closedByPullRequestsReferences`.
+- A comment that is given with the state that an issue has already is not made, by gh in silence; forge
+  says so, and how to make it.
 - `issue comment --edit ID` and `--delete ID` take any comment, gh the last one alone.
   `issue edit --expected-version` refuses what somebody has changed since.
 - `--json` prints `null` for a time that is not known.

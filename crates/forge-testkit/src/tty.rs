@@ -18,6 +18,9 @@ use crate::Run;
 /// How long a program may be silent before a test gives up on it. Generous: it only ends a hang.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// How long a program writes nothing once it waits for keys.
+const QUIET: Duration = Duration::from_millis(150);
+
 /// A program that runs on a terminal of its own: its input, output and errors are one.
 #[derive(Debug)]
 pub struct Terminal {
@@ -131,6 +134,9 @@ impl Terminal {
                 self.so_far()
             );
         }
+        // gh asks where its cursor is after the question, and takes keys that come before the answer
+        // for a part of the answer.
+        while self.is_readable(QUIET) && self.read_some() {}
     }
 
     /// Types `text`.
@@ -190,16 +196,18 @@ impl Terminal {
         String::from_utf8_lossy(&self.seen).into_owned()
     }
 
+    /// Returns whether output or the end of the program comes within `wait`.
+    fn is_readable(&self, wait: Duration) -> bool {
+        let wait = Timespec::try_from(wait).expect("a short time");
+        let ready = poll(&mut [PollFd::new(&self.master, PollFlags::IN)], Some(&wait));
+        matches!(ready, Ok(n) if n > 0)
+    }
+
     /// `false` once the other side is closed.
     fn read_some(&mut self) -> bool {
         let until = Instant::now() + PATIENCE;
         loop {
-            let tick = Timespec {
-                tv_sec: 0,
-                tv_nsec: 50_000_000,
-            };
-            let ready = poll(&mut [PollFd::new(&self.master, PollFlags::IN)], Some(&tick));
-            if matches!(ready, Ok(n) if n > 0) {
+            if self.is_readable(Duration::from_millis(50)) {
                 let mut buffer = [0; 4096];
                 // A terminal whose other side is closed reads as an error, not as an end.
                 let Ok(n @ 1..) = self.master.read(&mut buffer) else {
