@@ -42,8 +42,8 @@ impl Overtaken {
         let does = self.does.lock().unwrap().take();
         match does {
             Some(Other::EntersAfterCopy) => {
-                let copy = self.stranger.comment_issue(id, &entry.to_comment());
-                drop(copy.await.unwrap());
+                let copy = entry.to_comment();
+                drop(self.stranger.comment_issue(id, &copy).await.unwrap());
             }
             Some(Other::EntersAfterDeletion) => {
                 for comment in sheet.issue.comments.iter().flatten() {
