@@ -28,10 +28,10 @@ fn get(url: &str) -> Request<Bytes> {
 #[tokio::test]
 async fn interim_answers_are_skipped() {
     let hints = "103 Early Hints\r\nlink: x\r\n\r\n";
-    let many = format!("{}200 OK", format!("{hints}HTTP/1.1 ").repeat(20));
+    let many = format!("{hints}HTTP/1.1 ").repeat(20) + "200 OK";
     let double = Double::start(vec![answer(&many, "", "{}")]).await;
-    let answer = http().send(get(&double.url)).await.unwrap();
-    assert_eq!(answer.into_body().into_bytes().unwrap(), "{}");
+    let got = http().send(get(&double.url)).await.unwrap();
+    assert_eq!(got.into_body().into_bytes().unwrap(), "{}");
 }
 
 /// Without a thread for the connections, the runtime of this test sees no timer meanwhile. The
