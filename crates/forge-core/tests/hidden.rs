@@ -323,3 +323,27 @@ fn zero_width_entities_are_hidden() {
     assert_eq!(of("a&#8203;b &amp; &#xE0041;c"), ["&#8203;", "&#xE0041;"]);
     assert_eq!(of("a &lt;b&gt; &eacute; `&#8203;`"), [""; 0]);
 }
+
+/// Every tag is compared with the open elements, so their number bounds the work.
+#[test]
+fn text_behind_too_many_open_elements_is_hidden() {
+    for open in ["<div>", "<b>", "<details>", "<x>", "<i>\n"] {
+        let few = format!("{} end", open.repeat(100));
+        assert!(hidden(&few).is_empty(), "{open}");
+        let many = format!("{} end", open.repeat(65_000 / open.len()));
+        let parts = hidden(&many);
+        let [part] = parts.as_slice() else {
+            panic!("{open}: {parts:?}");
+        };
+        assert!(part.range.start <= 513 * open.len(), "{open}: {part:?}");
+        assert_eq!((part.range.end, part.is_comment), (many.len(), false));
+    }
+}
+
+#[test]
+fn footnotes_behind_too_many_open_elements_are_hidden() {
+    let text = format!("[^n]\n\n[^n]: shown last\n\n{}", "<div>".repeat(600));
+    let note = text.find("shown").unwrap();
+    let is_in = |part: &forge_core::markdown::Hidden| part.range.contains(&note);
+    assert!(hidden(&text).iter().any(is_in));
+}

@@ -18,6 +18,7 @@ use url::{Host, Url};
 use crate::{
     Body, RateLimit, Settings,
     address::is_public_address,
+    connections::Connections,
     failure::{self, Failure},
     gate::Gates,
     proxy, rate,
@@ -71,6 +72,7 @@ struct Inner {
     /// For hosts named by strangers. Its connections are separate, so that it never reuses a
     /// connection to an address that it would refuse.
     public: reqwest::Client,
+    connections: Connections,
     settings: Settings,
     gates: Gates,
     rates: Rates,
@@ -132,6 +134,7 @@ impl Http {
         Ok(Self(Arc::new(Inner {
             client,
             public,
+            connections: Connections::default(),
             settings,
             gates,
             rates: Rates::default(),
@@ -423,10 +426,12 @@ impl Http {
         }
         let direct = self.0.settings.proxies.for_url(url).is_none();
         let client = match request.extensions().get::<PublicOnly>() {
-            Some(PublicOnly) if direct => &self.0.public,
-            _ => &self.0.client,
+            Some(PublicOnly) if direct => self.0.public.clone(),
+            _ => self.0.client.clone(),
         };
-        let response = client.execute(sent).await.map_err(failed)?;
+        // Timers of reqwest belong to the runtime in which they are made.
+        let sending = async move { client.execute(sent).await }.instrument(span.clone());
+        let response = self.0.connections.run(sending).await?.map_err(failed)?;
         let status = response.status();
         let headers = response.headers().clone();
         span.record("status", status.as_u16());

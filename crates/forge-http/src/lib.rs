@@ -10,6 +10,7 @@
 mod address;
 mod body;
 mod client;
+mod connections;
 mod failure;
 mod gate;
 mod leaf;

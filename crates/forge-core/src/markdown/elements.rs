@@ -73,6 +73,10 @@ const BARRIERS: &[&str] = &[
 /// Further elements, like blocks and barriers, across which an ordinary end tag does not reach.
 const ROWS: &[&str] = &["colgroup", "tbody", "tfoot", "thead", "tr"];
 
+/// Maximum number of open elements: every tag is compared with all of them. Chromium nests no deeper
+/// either.
+const MAX_OPEN: usize = 512;
+
 /// Content after a start tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Content {
@@ -88,6 +92,8 @@ pub(super) enum Content {
 struct Open {
     name: String,
     hides: bool,
+    is_special: bool,
+    is_barrier: bool,
     /// Length of the other list when this element was opened.
     others: usize,
 }
@@ -104,6 +110,11 @@ impl Elements {
     pub fn are_hiding(&self) -> bool {
         let mut all = self.stack.iter().chain(&self.formatting);
         all.any(|open| open.hides)
+    }
+
+    /// Whether more elements are open than are followed.
+    pub fn are_too_many(&self) -> bool {
+        self.stack.len() + self.formatting.len() > MAX_OPEN
     }
 
     /// Closes the elements that a start tag ends implicitly.
@@ -132,6 +143,8 @@ impl Elements {
         let open = Open {
             name: name.to_owned(),
             hides: is_hidden || HIDING.contains(&name) && !(name == "dialog" && is_open),
+            is_special: is_special(name),
+            is_barrier: BARRIERS.contains(&name),
             others: self.formatting.len(),
         };
         match FORMATTING.contains(&name) {
@@ -150,7 +163,7 @@ impl Elements {
             if let Some(at) = self.formatting.iter().rposition(|open| open.name == name) {
                 let ended = self.formatting.remove(at);
                 let inner = self.stack.get(ended.others..).unwrap_or_default();
-                if !inner.iter().any(|open| is_special(&open.name)) {
+                if !inner.iter().any(|open| open.is_special) {
                     self.truncate(ended.others);
                 }
             }
@@ -160,7 +173,7 @@ impl Elements {
             self.end_in_scope(&[name]);
         } else {
             let mut open = self.stack.iter().rev();
-            let found = open.position(|open| open.name == name || is_special(&open.name));
+            let found = open.position(|open| open.name == name || open.is_special);
             let at = found.map(|n| self.stack.len() - 1 - n);
             let at = at.filter(|at| self.stack.get(*at).is_some_and(|open| open.name == name));
             at.into_iter().for_each(|at| self.truncate(at));
@@ -176,7 +189,7 @@ impl Elements {
             if names.contains(&open.name.as_str()) {
                 return self.truncate(at);
             }
-            if BARRIERS.contains(&open.name.as_str()) {
+            if open.is_barrier {
                 return;
             }
         }
@@ -185,11 +198,14 @@ impl Elements {
     /// Closes an item of the same list.
     fn end_sibling(&mut self, names: &[&str]) {
         for at in (0..self.stack.len()).rev() {
-            let name = self.stack.get(at).map_or("", |open| open.name.as_str());
+            let Some(open) = self.stack.get(at) else {
+                return;
+            };
+            let name = open.name.as_str();
             if names.contains(&name) {
                 return self.truncate(at);
             }
-            if is_special(name) && !["address", "div", "p"].contains(&name) {
+            if open.is_special && !["address", "div", "p"].contains(&name) {
                 return;
             }
         }
@@ -210,9 +226,7 @@ impl Elements {
 
     fn truncate(&mut self, at: usize) {
         let ended = self.stack.get(at..).unwrap_or_default();
-        let cell = ended
-            .iter()
-            .find(|open| BARRIERS.contains(&open.name.as_str()));
+        let cell = ended.iter().find(|open| open.is_barrier);
         if let Some(cell) = cell {
             self.formatting.truncate(cell.others);
         }

@@ -34,6 +34,7 @@ pub struct Hidden {
 /// | the content of an element with `hidden` | text hidden by `style`: forges remove that attribute |
 /// | cells beyond the last column of a table | the name of a tag, as in `Vec<String>` |
 /// | zero-width characters written as entities | |
+/// | everything after 512 elements that are open at once | |
 ///
 /// Tags are parsed as in a browser: an element left open by its block hides the following text
 /// exactly where it does so on the page.
@@ -64,6 +65,7 @@ pub fn hidden(text: &str) -> Vec<Hidden> {
         links: Vec::new(),
         done: 0,
         skipped: 0,
+        is_cut: false,
         seen: Vec::new(),
         hidden: Vec::new(),
     };
@@ -145,6 +147,8 @@ struct Page<'a> {
     done: usize,
     /// Everything before this offset is hidden.
     skipped: usize,
+    /// Too many elements were open: everything that follows is hidden.
+    is_cut: bool,
     /// Ranges that a page shows or that are kept anyway.
     seen: Vec<Range<usize>>,
     hidden: Vec<Hidden>,
@@ -152,7 +156,7 @@ struct Page<'a> {
 
 impl Page<'_> {
     fn read(&mut self, event: &Event<'_>, range: Range<usize>) {
-        if range.start < self.skipped {
+        if self.is_cut || range.start < self.skipped {
             return;
         }
         match event {
@@ -239,6 +243,15 @@ impl Page<'_> {
         self.elements.make_room(name);
         self.settle(at);
         self.elements.start(name, false, false);
+        self.cut_if_deep(at);
+    }
+
+    /// Hides the rest of the text if too many elements are open to follow them.
+    fn cut_if_deep(&mut self, at: usize) {
+        if self.elements.are_too_many() && !self.is_cut {
+            self.hide(at..self.text.len(), false);
+            self.is_cut = true;
+        }
     }
 
     /// Whether the following text is shown.
@@ -267,7 +280,7 @@ impl Page<'_> {
         while let Some(rest) = self
             .text
             .get(from..part.end)
-            .filter(|rest| !rest.is_empty())
+            .filter(|rest| !rest.is_empty() && !self.is_cut)
         {
             match &mut self.at {
                 At::Shown => {
@@ -401,7 +414,10 @@ impl Page<'_> {
         let has = |name: &str| tag.attributes.iter().any(|a| a.name == name);
         match self.elements.start(&name, has("hidden"), has("open")) {
             Content::Raw => self.at = At::Raw(name, end),
-            Content::Markup => self.settle(end),
+            Content::Markup => {
+                self.settle(end);
+                self.cut_if_deep(end);
+            }
             Content::None => {}
         }
     }
@@ -478,7 +494,7 @@ impl Page<'_> {
     /// Closes everything open at the end of the text, except in footnotes.
     fn finish(&mut self, notes: &[Range<usize>]) {
         let end = self.text.len();
-        let is_open = self.end_at(end);
+        let is_open = self.end_at(end) || self.is_cut;
         self.hidden = std::mem::take(&mut self.hidden)
             .into_iter()
             .flat_map(|part| without(part, notes))
@@ -740,13 +756,13 @@ fn joined(text: &str, mut parts: Vec<Hidden>) -> Vec<Hidden> {
 fn without(part: Hidden, others: &[Range<usize>]) -> Vec<Hidden> {
     let mut left = Vec::new();
     let mut start = part.range.start;
-    for other in others {
-        if other.start > start && other.start < part.range.end {
+    let first = others.partition_point(|other| other.start < start);
+    let behind = others.get(first..).unwrap_or_default().iter();
+    for other in behind.take_while(|other| other.start < part.range.end) {
+        if other.start > start {
             left.push(start..other.start);
         }
-        if other.start >= part.range.start && other.start < part.range.end {
-            start = other.end.max(start);
-        }
+        start = other.end.max(start);
     }
     if start < part.range.end {
         left.push(start..part.range.end);

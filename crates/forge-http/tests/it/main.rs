@@ -9,6 +9,7 @@ mod addresses;
 mod body;
 mod clear_text;
 mod double;
+mod interim;
 mod redirects;
 mod retries;
 mod secrets;

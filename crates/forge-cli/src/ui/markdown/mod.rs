@@ -32,6 +32,9 @@ pub fn render(source: &str, width: usize, palette: Palette) -> String {
     renderer.finish()
 }
 
+/// Maximum number of nested quotes and items with an indent of their own: every line repeats it.
+const MAX_DEPTH: usize = 20;
+
 #[derive(Default)]
 struct Renderer {
     width: usize,
@@ -44,8 +47,10 @@ struct Renderer {
     strike: usize,
     heading: bool,
     code_block: bool,
-    /// The prefix of each line: quote marks and indents.
+    /// The prefix of each line: quote marks and indents, of at most `MAX_DEPTH` blocks.
     prefix: Vec<String>,
+    /// Number of further quotes and items, which are not indented.
+    deeper: usize,
     /// The prefix of an item's first line.
     bullet: Option<String>,
     /// The open lists, with the next number of a numbered list.
@@ -99,7 +104,7 @@ impl Renderer {
             Tag::BlockQuote(_) => {
                 self.gap();
                 let mark = self.palette.gray("│");
-                self.prefix.push(format!("{mark} "));
+                self.indent_by(format!("{mark} "));
                 self.fresh = true;
             }
             Tag::CodeBlock(kind) => {
@@ -127,7 +132,7 @@ impl Renderer {
                     }
                     _ => "• ".to_owned(),
                 };
-                self.prefix.push(" ".repeat(bullet.width()));
+                self.indent_by(" ".repeat(bullet.width()));
                 self.bullet = Some(bullet);
             }
             Tag::HtmlBlock => self.html.clear(),
@@ -152,9 +157,7 @@ impl Renderer {
                 self.heading = false;
             }
             TagEnd::Paragraph => self.block(),
-            TagEnd::BlockQuote(_) => {
-                self.prefix.pop();
-            }
+            TagEnd::BlockQuote(_) => self.outdent(),
             TagEnd::CodeBlock => self.code_block = false,
             TagEnd::HtmlBlock => {
                 // Templates address comments to the author.
@@ -169,7 +172,7 @@ impl Renderer {
                 if self.bullet.is_some() {
                     self.put("");
                 }
-                self.prefix.pop();
+                self.outdent();
             }
             TagEnd::List(_) => {
                 self.lists.pop();
@@ -215,10 +218,22 @@ impl Renderer {
     /// ` (url)` behind a link, unless its text is the URL.
     fn link_target(&mut self) {
         let Some(url) = self.links.pop() else { return };
-        let shown: String = self.spans.iter().map(|s| s.plain.as_str()).collect();
-        if !url.is_empty() && !shown.ends_with(&url) {
+        if !url.is_empty() && !self.ends_with(&url) {
             self.push(&format!(" ({url})"), |p, t| p.blue(t));
         }
+    }
+
+    /// Whether the text of the current paragraph ends with `end`, which is not empty.
+    fn ends_with(&self, end: &str) -> bool {
+        let mut left = end;
+        for span in self.spans.iter().rev() {
+            match left.strip_suffix(span.plain.as_str()) {
+                Some("") => return true,
+                Some(before) => left = before,
+                None => return span.plain.ends_with(left),
+            }
+        }
+        false
     }
 
     /// Ends the current paragraph.
@@ -273,6 +288,22 @@ impl Renderer {
         }
     }
 
+    fn indent_by(&mut self, prefix: String) {
+        match self.prefix.len() < MAX_DEPTH {
+            true => self.prefix.push(prefix),
+            false => self.deeper += 1,
+        }
+    }
+
+    fn outdent(&mut self) {
+        match self.deeper.checked_sub(1) {
+            Some(deeper) => self.deeper = deeper,
+            None => {
+                self.prefix.pop();
+            }
+        }
+    }
+
     fn indent(&self) -> usize {
         self.prefix.iter().map(|p| wrap::visible_width(p)).sum()
     }
@@ -295,7 +326,7 @@ impl Renderer {
         let outer = self
             .prefix
             .len()
-            .saturating_sub(usize::from(bullet.is_some()));
+            .saturating_sub(usize::from(bullet.is_some() && self.deeper == 0));
         let mut shown: String = self.prefix.iter().take(outer).map(String::as_str).collect();
         shown.push_str(bullet.as_deref().unwrap_or(""));
         shown.push_str(line);
@@ -342,6 +373,28 @@ mod tests {
             plain("[docs](https://e.org) <https://f.org>"),
             "docs (https://e.org) https://f.org\n"
         );
+    }
+
+    #[test]
+    fn url_follows_unless_the_text_ends_with_it() {
+        assert_eq!(
+            plain("**a**b [x](b) [*c* d](d) [e*f*](ef) [f](ef)"),
+            "ab x (b) c d ef f (ef)\n"
+        );
+    }
+
+    /// The work for a link and for a line must not grow with the paragraph and the depth around it.
+    #[test]
+    fn many_links_and_deep_blocks_are_rendered() {
+        let links = format!("[a]: x\n\n{}", "[a] ".repeat(15_000));
+        assert_eq!(plain(&links).matches("(x)").count(), 15_000);
+        for (marker, mark) in [("> ", "│"), ("+ ", "•")] {
+            let words = "word ".repeat(5_000);
+            let shown = plain(&format!("{}{words}", marker.repeat(1_000)));
+            assert_eq!(shown.matches("word").count(), 5_000);
+            let marks = shown.lines().map(|line| line.matches(mark).count()).max();
+            assert!(marks.is_some_and(|marks| marks <= MAX_DEPTH), "{marks:?}");
+        }
     }
 
     #[test]

@@ -1,0 +1,104 @@
+//! The thread on which all connections are read and written.
+
+use std::{
+    io,
+    panic::resume_unwind,
+    sync::{Mutex, PoisonError, mpsc},
+    thread,
+};
+
+use forge_core::{Error, ErrorKind};
+use tokio::{
+    runtime::{Builder, Handle},
+    sync::oneshot,
+    task::JoinHandle,
+};
+
+use crate::failure::Failure;
+
+/// A thread with a runtime of its own, which starts with the first request and ends with its owner.
+///
+/// A server can keep hyper busy without a pause, as with interim answers (1xx) without end. On the
+/// caller's own thread no deadline would be noticed meanwhile, and no other call answered.
+#[derive(Default)]
+pub(crate) struct Connections(Mutex<Option<Running>>);
+
+struct Running {
+    runtime: Handle,
+    /// The thread ends when this is dropped.
+    _end: oneshot::Sender<()>,
+}
+
+/// A task that ends when nobody waits for it anymore.
+struct Task<T>(JoinHandle<T>);
+
+impl<T> Drop for Task<T> {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl Connections {
+    /// Runs a future on the thread. Whoever drops the result cancels it.
+    pub async fn run<T: Send + 'static>(
+        &self,
+        future: impl Future<Output = T> + Send + 'static,
+    ) -> Result<T, Failure> {
+        let runtime = self.runtime().map_err(|e| Failure::NotSent {
+            error: Error::new(
+                ErrorKind::Internal,
+                format!("the thread of the connections cannot start: {e}"),
+            )
+            .with_source(e),
+            again: false,
+        })?;
+        let mut task = Task(runtime.spawn(future));
+        match (&mut task.0).await {
+            Ok(done) => Ok(done),
+            Err(e) => match e.try_into_panic() {
+                Ok(panic) => resume_unwind(panic),
+                Err(e) => Err(Failure::Unknown(
+                    Error::new(
+                        ErrorKind::Internal,
+                        "the thread of the connections has ended",
+                    )
+                    .with_source(e),
+                )),
+            },
+        }
+    }
+
+    fn runtime(&self) -> io::Result<Handle> {
+        let mut running = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(running) = running.as_ref() {
+            return Ok(running.runtime.clone());
+        }
+        let (made, runtime) = mpsc::channel();
+        let (end, ended) = oneshot::channel::<()>();
+        thread::Builder::new()
+            .name("connections".to_owned())
+            .spawn(move || {
+                // After every step of a task, timers and the other tasks get their turn.
+                let runtime = Builder::new_current_thread()
+                    .enable_all()
+                    .event_interval(1)
+                    .build();
+                // The receivers are gone only if the caller is.
+                match runtime {
+                    Ok(runtime) => {
+                        let _ = made.send(Ok(runtime.handle().clone()));
+                        let _ = runtime.block_on(ended);
+                    }
+                    Err(e) => {
+                        let _ = made.send(Err(e));
+                    }
+                }
+            })?;
+        let handle: Handle = runtime.recv().map_err(io::Error::other)??;
+        *running = Some(Running {
+            runtime: handle.clone(),
+            _end: end,
+        });
+        Ok(handle)
+    }
+}
