@@ -224,8 +224,8 @@ fn addresses(hub: &Hub) {
     let url = format!("https://github.localhost/{EVIL}");
     let at = "2026-01-01T00:00:00Z";
     let common = json!({
-        "id": "PR_1", "number": 1, "title": "Work", "state": "OPEN", "url": url,
-        "createdAt": at, "updatedAt": at, "baseRefName": "main", "headRefName": "work",
+        "number": 1, "state": "OPEN", "url": url,
+        "createdAt": at, "updatedAt": at, "baseRefName": "main",
     });
     let comment = json!({ "id": "IC_1", "url": url, "createdAt": at });
     let payload = json!({

@@ -95,6 +95,19 @@ pub(crate) struct Answer<T> {
     access: Access,
 }
 
+impl<T> Answer<T> {
+    /// The same answer with other data.
+    pub fn with_data<U>(self, data: Option<U>) -> Answer<U> {
+        Answer {
+            data,
+            errors: self.errors,
+            headers: self.headers,
+            write: self.write,
+            access: self.access,
+        }
+    }
+}
+
 #[derive(Deserialize)]
 #[serde(bound = "T: DeserializeOwned")]
 struct Envelope<T> {

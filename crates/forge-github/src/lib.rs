@@ -26,6 +26,7 @@ use forge_core::{
 use forge_http::{Http, RateLimit, WritePace};
 use serde_json::{Map, Value, json};
 
+mod answered;
 mod api;
 mod attachments;
 mod boards;

@@ -74,7 +74,25 @@ impl GitHub {
         batch: &Batch,
     ) -> Result<Answer<Payloads<T>>> {
         let (text, variables) = (batch.document(), batch.variables());
-        self.api.mutate_as(access, &text, &variables).await
+        let mut answer: Answer<Payloads<Value>> =
+            self.api.mutate_as(access, &text, &variables).await?;
+        self.check_answered(batch, &answer)?;
+        let Some(payloads) = answer.data.take() else {
+            return Ok(answer.with_data(None));
+        };
+        let typed = payloads.into_iter().map(|(alias, payload)| {
+            let payload = payload.map(serde_json::from_value::<T>).transpose();
+            payload.map(|payload| (alias, payload))
+        });
+        match typed.collect::<serde_json::Result<Payloads<T>>>() {
+            Ok(typed) => Ok(answer.with_data(Some(typed))),
+            // Where an error nulled a field that is never null, the error gives the reason.
+            Err(_) if !answer.errors.is_empty() => Ok(answer.with_data(None)),
+            Err(e) => {
+                let what = format!("the answer of {}", self.info.host);
+                Err(ambiguous(self.api.about(true).misread(&what, &e)))
+            }
+        }
     }
 
     /// Sends one mutation and returns its payload.

@@ -128,6 +128,14 @@ impl Batch {
         self.parts.iter().map(|(alias, _)| alias.as_str())
     }
 
+    /// The aliases, mutations and inputs, in order.
+    pub fn parts(&self) -> impl Iterator<Item = (&str, Mutation, &Value)> {
+        self.parts.iter().map(|(alias, mutation)| {
+            let input = self.inputs.get(alias).unwrap_or(&Value::Null);
+            (alias.as_str(), *mutation, input)
+        })
+    }
+
     /// Returns whether the batch has only these mutations.
     pub fn is_of(&self, mutations: &[Mutation]) -> bool {
         self.parts.iter().all(|(_, m)| mutations.contains(m))

@@ -281,9 +281,15 @@ impl GitHub {
         }
         match answer.data.as_mut().and_then(|d| d.remove(alias).flatten()) {
             Some(payload) => {
+                let now = payload.into_issue();
+                let told = now.as_ref().map(|now| self.check_issue(edit.edit.id, now));
+                if let Some(Err(error)) = told {
+                    edit.lost = Some(ambiguous(error));
+                    return;
+                }
                 edit.done.push(part.title.clone());
-                if let Some(now) = payload.into_issue() {
-                    edit.now = Some(now);
+                if now.is_some() {
+                    edit.now = now;
                 }
             }
             None => edit.lost = Some(self.unanswered()),

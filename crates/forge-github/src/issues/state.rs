@@ -122,6 +122,7 @@ impl GitHub {
         let Some(issue) = payload.and_then(|p| p.issue) else {
             return Err(self.api.first_error(&answer).with_retry(Retry::Ambiguous));
         };
+        self.check_issue(id, &issue).map_err(ambiguous)?;
         let mut outcome = Outcome::immediate(self.issue_of(id, issue, vec![])?);
         let lost = comment.zip(refused);
         outcome

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::{
     missing,
-    sections::{COMMENTS_KEY, access, cut_comments, need_board, selection},
+    sections::{COMMENTS_KEY, access, cut_comments, need_board, place, selection},
     variables,
 };
 use crate::{
@@ -109,6 +109,7 @@ impl GitHub {
     ) -> Result<(wire::Issue, Vec<Warning>)> {
         match answer.data.take().and_then(|d| d.repository?.issue) {
             Some(issue) => {
+                self.check_issue(id, &issue)?;
                 let warnings =
                     self.api
                         .warnings(&answer, |e| match e.names().contains(&COMMENTS_KEY) {
@@ -120,6 +121,12 @@ impl GitHub {
             None if answer.errors.is_empty() => Err(missing(id)),
             None => Err(self.api.first_error(&answer)),
         }
+    }
+
+    /// Refuses an answer about another issue.
+    pub(super) fn check_issue(&self, id: &IssueId, issue: &wire::Issue) -> Result<()> {
+        let (_, _, number) = place(&id.repo.host, id)?;
+        self.check_number(id, number, issue.number)
     }
 
     /// Maps an issue without sections.

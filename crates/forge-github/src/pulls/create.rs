@@ -350,6 +350,7 @@ impl GitHub {
                 let unread = self.unread(&answer);
                 if let Some(pull) = last_pull(&batch, answer.data.take())
                     && let Ok(pull) = self.domain(&repo, pull, PrFields::NONE, unread)
+                    && pull.id == outcome.value.id
                 {
                     outcome.value = map::after_edit(outcome.value.clone(), pull);
                 }

@@ -273,6 +273,8 @@ impl GitHub {
         let unread = self.unread(&answer);
         match last_pull(batch, answer.data.take()) {
             Some(pull) => {
+                self.check_number(&before.id, number(&before.id)?, pull.number)
+                    .map_err(error::ambiguous)?;
                 let now = self.domain(&before.id.repo, pull, PrFields::NONE, unread)?;
                 Ok(map::after_edit(before.clone(), now))
             }

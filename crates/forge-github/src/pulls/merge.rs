@@ -17,12 +17,12 @@ use super::{
 };
 use crate::{
     GitHub,
-    error::UNMET,
+    error::{UNMET, ambiguous},
     gql::{Document, mutation::Batch, selections, types as wire},
     hints::reopen,
     map,
     mutate::{PullPayload, failed, last_pull, or_read_back},
-    pr_variables, repos,
+    number, pr_variables, repos,
 };
 
 #[derive(Deserialize)]
@@ -295,6 +295,8 @@ impl GitHub {
         let unread = self.unread(&answer);
         match last_pull(&batch, answer.data.take()) {
             Some(pull) => {
+                self.check_number(pr, number(pr)?, pull.number)
+                    .map_err(ambiguous)?;
                 let now = self.domain(&pr.repo, pull, PrFields::NONE, unread)?;
                 Ok(MergeResult {
                     way,

@@ -1,7 +1,7 @@
 //! Commits file edits to an existing branch.
 
 use forge_core::{
-    Error, Outcome, Precondition, RepoId, Result, check_expected_head,
+    Error, ErrorKind, Outcome, Precondition, RepoId, Result, Retry, check_expected_head,
     model::{PushEdits, PushedCommit},
 };
 use serde::Deserialize;
@@ -11,7 +11,7 @@ use super::{edits, head_branch::shown};
 use crate::{
     GitHub,
     api::Answer,
-    error::no_repository,
+    error::{ambiguous, no_repository},
     gql::{Document, lookups::Lookups, mutation::CREATE_COMMIT},
     owner_and_name, repo_variables,
 };
@@ -47,16 +47,7 @@ impl GitHub {
         req: &PushEdits,
     ) -> Result<Outcome<PushedCommit>> {
         req.check()?;
-        let mut lookups = Lookups::default();
-        lookups.files(Some(&req.branch), edits::looked_at(&req.edits));
-        let mut document = Document::query("PushPrepare");
-        let mut variables = repo_variables(repo)?;
-        lookups.add_to(&mut document, &mut variables);
-        let mut answer: Answer<Prepared> =
-            self.api.query(&document.text(), &variables.into()).await?;
-        answer.errors.retain(|e| !lookups.expects(e));
-        let found = self.api.whole(answer)?.repository;
-        let found = found.ok_or_else(|| no_repository(repo))?;
+        let found = self.prepare_push(repo, req).await?;
         if found.is_archived {
             let why = format!("{repo} is archived");
             return Err(Error::precondition(Precondition::Rule, why)
@@ -82,10 +73,73 @@ impl GitHub {
             "message": { "headline": headline, "body": body },
             "fileChanges": edited.into_changes(),
         });
-        let made: CommitPayload = self.send_one(CREATE_COMMIT, input).await?;
-        Ok(Outcome::immediate(PushedCommit {
-            branch: req.branch.clone(),
-            oid: made.commit.map_or_else(String::new, |commit| commit.oid),
-        }))
+        match self.send_commit(input).await {
+            Ok(oid) => Ok(Outcome::immediate(PushedCommit {
+                branch: req.branch.clone(),
+                oid,
+            })),
+            Err(error) if error.retry() == Retry::Ambiguous => {
+                Err(self.look_at_tip(repo, req, &tip, error).await)
+            }
+            Err(error) => Err(error),
+        }
     }
+
+    /// Reads the branch and the files that the edits name.
+    async fn prepare_push(&self, repo: &RepoId, req: &PushEdits) -> Result<PreparedRepo> {
+        let mut lookups = Lookups::default();
+        lookups.files(Some(&req.branch), edits::looked_at(&req.edits));
+        let mut document = Document::query("PushPrepare");
+        let mut variables = repo_variables(repo)?;
+        lookups.add_to(&mut document, &mut variables);
+        let mut answer: Answer<Prepared> =
+            self.api.query(&document.text(), &variables.into()).await?;
+        answer.errors.retain(|e| !lookups.expects(e));
+        let found = self.api.whole(answer)?.repository;
+        found.ok_or_else(|| no_repository(repo))
+    }
+
+    /// Sends the commit and returns its id.
+    async fn send_commit(&self, input: Value) -> Result<String> {
+        let made: CommitPayload = self.send_one(CREATE_COMMIT, input).await?;
+        let oid = made
+            .commit
+            .map(|commit| commit.oid)
+            .filter(|oid| is_oid(oid));
+        oid.ok_or_else(|| {
+            let why = format!("{} named no commit after the push", self.info.host);
+            ambiguous(Error::new(ErrorKind::Protocol, why))
+        })
+    }
+
+    /// Says where the branch is after a push whose answer was lost or names no commit. The commit
+    /// at its tip may be someone else's, so this is never a success.
+    async fn look_at_tip(
+        &self,
+        repo: &RepoId,
+        req: &PushEdits,
+        before: &str,
+        error: Error,
+    ) -> Error {
+        let Ok(found) = self.prepare_push(repo, req).await else {
+            return error;
+        };
+        match edits::tip(&found.rest) {
+            Some(tip) if tip == before => {
+                error.with_hint("try again: it did not happen, as far as can be seen")
+            }
+            Some(tip) if is_oid(&tip) => {
+                let branch = shown(&req.branch);
+                error.with_hint(format!(
+                    "look at commit {tip} before trying again: branch {branch} is there now"
+                ))
+            }
+            _ => error,
+        }
+    }
+}
+
+/// Whether a text is the id of a commit.
+fn is_oid(text: &str) -> bool {
+    matches!(text.len(), 40 | 64) && text.bytes().all(|b| b.is_ascii_hexdigit())
 }

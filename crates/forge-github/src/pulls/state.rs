@@ -11,6 +11,7 @@ use super::head_branch::{gone_on, kept_in_fork};
 use crate::{
     GitHub,
     caps::LIMITS,
+    error::ambiguous,
     gql::{
         mutation::{
             ADD_COMMENT, Batch, CLOSE_PULL, CONVERT_TO_DRAFT, DISABLE_AUTO_MERGE, MARK_READY,
@@ -22,6 +23,7 @@ use crate::{
     hints::{OPEN_ANOTHER, reopen},
     map,
     mutate::{PullPayload, failed, last_pull, or_read_back},
+    number,
 };
 
 impl GitHub {
@@ -303,6 +305,8 @@ impl GitHub {
         let Some(pull) = last_pull(batch, answer.data.take()) else {
             return Err(self.api.first_error(&answer).with_retry(Retry::Ambiguous));
         };
+        self.check_number(pr, number(pr)?, pull.number)
+            .map_err(ambiguous)?;
         let now = self.domain(&pr.repo, pull, PrFields::NONE, unread)?;
         let mut outcome = Outcome::immediate(with_the_rest(before, now));
         let lost = comment.zip(refused);

@@ -10,12 +10,14 @@ use serde_json::json;
 use super::merge::not_open;
 use crate::{
     GitHub,
+    error::ambiguous,
     gql::{
         mutation::{Batch, UPDATE_BRANCH},
         selections,
     },
     map,
     mutate::{PullPayload, failed, last_pull, or_read_back},
+    number,
 };
 
 impl GitHub {
@@ -92,6 +94,8 @@ impl GitHub {
         let unread = self.unread(&answer);
         match last_pull(batch, answer.data.take()) {
             Some(pull) => {
+                self.check_number(&before.id, number(&before.id)?, pull.number)
+                    .map_err(ambiguous)?;
                 let now = self.domain(&before.id.repo, pull, PrFields::NONE, unread)?;
                 Ok(map::after_change(before.clone(), now))
             }

@@ -1,7 +1,7 @@
 //! Reads one pull request, in one request for each hundred entries of its longest section.
 
 use forge_core::{
-    Action, Error, ErrorKind, Hint, Op, Param, PrId, RepoId, Result, Warning,
+    Action, Error, Hint, Op, Param, PrId, RepoId, Result, Warning,
     model::{PrFields, PullRequest},
 };
 use futures::join;
@@ -126,14 +126,7 @@ impl GitHub {
     ) -> Result<(wire::Pull, Vec<Warning>)> {
         match answer.data.take().and_then(RepositoryOf::pull) {
             Some(pull) => {
-                // A selection may omit the number.
-                let (asked, told) = (number(pr)?, pull.number);
-                if told != 0 && told != asked {
-                    let host = &self.info.host;
-                    let message = format!("{host} answered with #{told} where {pr} was asked for");
-                    return Err(Error::new(ErrorKind::Protocol, message)
-                        .with_hint("do not use this answer: the host is broken, or lies"));
-                }
+                self.check_number(pr, number(pr)?, pull.number)?;
                 let warnings = self
                     .api
                     .warnings(answer, |e| (title(e, 2), model_field(e, 2)));

@@ -60,6 +60,12 @@ fn full() -> CreatePull {
     }
 }
 
+/// The answer to opening `Add it` with this description.
+fn opened(description: &str) -> Value {
+    let pull = changed(7, json!({ "title": "Add it", "body": description }));
+    json!({ "create": { "pullRequest": pull } })
+}
+
 fn decorated() -> Value {
     let done = changed(
         7,
@@ -81,10 +87,7 @@ fn decorated() -> Value {
 async fn create_takes_two_requests() {
     let script = Script::play(vec![
         data("CreatePrepare", prepared(json!({}))),
-        data(
-            "createPullRequest",
-            json!({ "create": { "pullRequest": pull(7) } }),
-        ),
+        data("createPullRequest", opened("Text.")),
     ])
     .await;
     let made = script
@@ -100,10 +103,7 @@ async fn create_takes_two_requests() {
 async fn create_with_labels_people_boards_takes_three_requests() {
     let script = Script::play(vec![
         data("CreatePrepare", lookups()),
-        data(
-            "createPullRequest",
-            json!({ "create": { "pullRequest": pull(7) } }),
-        ),
+        data("createPullRequest", opened("Why.")),
         data("updatePullRequest", decorated()),
     ])
     .await;
@@ -119,10 +119,7 @@ async fn create_from_fork_names_head_repository() {
             "CreatePrepare",
             prepared(json!({ "fork": { "ref": { "id": "REF_2" } } })),
         ),
-        data(
-            "createPullRequest",
-            json!({ "create": { "pullRequest": pull(7) } }),
-        ),
+        data("createPullRequest", opened("Text.")),
     ])
     .await;
     let mut req = CreatePull::new("feature", "Add it");
@@ -148,10 +145,7 @@ async fn create_from_renamed_fork_is_left_to_github() {
     )]);
     let script = Script::play(vec![
         body("CreatePrepare", answer),
-        data(
-            "createPullRequest",
-            json!({ "create": { "pullRequest": pull(7) } }),
-        ),
+        data("createPullRequest", opened("Text.")),
     ])
     .await;
     let mut req = CreatePull::new("feature", "Add it");
@@ -374,10 +368,7 @@ async fn create_failed_parts_are_warnings_with_commands() {
     )]);
     let script = Script::play(vec![
         data("CreatePrepare", lookups()),
-        data(
-            "createPullRequest",
-            json!({ "create": { "pullRequest": pull(7) } }),
-        ),
+        data("createPullRequest", opened("Why.")),
         body("updatePullRequest", answer),
     ])
     .await;
@@ -398,10 +389,7 @@ async fn create_lost_answer_to_labels_is_read_back() {
     );
     let script = Script::play(vec![
         data("CreatePrepare", lookups()),
-        data(
-            "createPullRequest",
-            json!({ "create": { "pullRequest": pull(7) } }),
-        ),
+        data("createPullRequest", opened("Why.")),
         gateway("updatePullRequest"),
         data("PullView", crate::wire::one(now)),
     ])

@@ -82,8 +82,10 @@ async fn edit_takes_two_requests_and_one_removing_reviewers() {
     );
     let mut last = dressed();
     last["title"] = json!("New");
+    last["body"] = json!("");
+    last["baseRefName"] = json!("release");
     let done = json!({
-        "fields": { "pullRequest": pull(7) }, "labels": { "labelable": pull(7) },
+        "fields": { "pullRequest": last }, "labels": { "labelable": pull(7) },
         "unlabel": { "labelable": pull(7) }, "assignees": { "assignable": pull(7) },
         "unassign": { "assignable": pull(7) },
         "reviewers": { "pullRequest": last },
@@ -368,7 +370,8 @@ async fn edit_partial_failure_names_failed_parts() {
         ..title("New")
     };
     let repo = json!({ "label0": { "id": "LA_bug", "name": "bug" }, "labels": { "nodes": [] } });
-    let mut half = json!({ "data": { "fields": { "pullRequest": pull(7) }, "labels": null } });
+    let fields = changed(7, json!({ "title": "New" }));
+    let mut half = json!({ "data": { "fields": { "pullRequest": fields }, "labels": null } });
     half["errors"] = json!([error(
         &["labels"],
         "FORBIDDEN",

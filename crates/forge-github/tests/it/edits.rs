@@ -10,14 +10,14 @@ use serde_json::{Value, json};
 use crate::{
     create::prepared,
     script::{Script, body, data, error, gateway},
-    wire::pull,
+    wire::{changed, pull},
 };
 
 /// The blob id of "old\n".
 const OLD: &str = "3367afdbbf91e638efe983616377c60477cc6612";
 
 /// Edits based on a branch with the files `a.txt`, `gone.txt` and `run.sh`, an executable.
-fn edits() -> CreatePull {
+pub fn edits() -> CreatePull {
     CreatePull {
         edits: vec![
             FileEdit::write("a.txt", "new\n"),
@@ -29,7 +29,7 @@ fn edits() -> CreatePull {
     }
 }
 
-fn there(more: Value) -> Value {
+pub fn there(more: Value) -> Value {
     let file = |mode: u32, oid: &str| json!({ "mode": mode, "oid": oid });
     let mut target = json!({
         "oid": "b".repeat(40),
@@ -46,7 +46,10 @@ fn made() -> Value {
     json!({
         "branch": { "ref": { "id": "REF_9" } },
         "commit": { "commit": { "oid": "a".repeat(40) } },
-        "create": { "pullRequest": pull(7) },
+        "create": { "pullRequest": changed(
+            7,
+            json!({ "title": "Edit some files", "headRefName": null }),
+        ) },
     })
 }
 

@@ -19,7 +19,7 @@ fn id() -> IssueId {
     IssueId::number(repo_id(), 7)
 }
 
-fn issue(number: u64, other: Value) -> Value {
+pub fn issue(number: u64, other: Value) -> Value {
     let mut issue = json!({
         "__typename": "Issue",
         "id": format!("I_{number}"),

@@ -14,6 +14,7 @@ mod auth;
 mod checks;
 mod comments;
 mod create;
+mod denied;
 mod diff;
 mod double;
 mod edit;

@@ -36,7 +36,7 @@ fn looked_up() -> Step {
 }
 
 fn opened() -> Step {
-    let pull = changed(7, json!({ "baseRefName": "lower" }));
+    let pull = changed(7, json!({ "title": "Upper", "baseRefName": "lower" }));
     data(
         "createPullRequest",
         json!({ "create": { "pullRequest": pull } }),

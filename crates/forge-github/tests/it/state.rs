@@ -363,7 +363,8 @@ async fn lock_lost_answer_is_read_back() {
 
 #[tokio::test]
 async fn revert_is_two_requests() {
-    let opened = json!({ "m": { "revertPullRequest": pull(9) } });
+    let opened = changed(9, json!({ "title": "Back", "isDraft": true }));
+    let opened = json!({ "m": { "revertPullRequest": opened } });
     let script = Script::play(vec![
         data("PullView", one(merged())),
         data("revertPullRequest", opened),

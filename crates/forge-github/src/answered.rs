@@ -1,0 +1,183 @@
+//! Compares the answer to a write with what was asked: a host may say that all is well, and show
+//! that nothing was done.
+
+use std::fmt;
+
+use forge_core::{Error, ErrorKind, Result};
+use serde_json::Value;
+
+use crate::{
+    GitHub,
+    api::Answer,
+    error::ambiguous,
+    gql::mutation::{
+        ADD_FILE_THREAD, ADD_REVIEW, ADD_REVIEW_THREADS, Batch, LOCK, Mutation, SUBMIT_REVIEW,
+        UNLOCK,
+    },
+    mutate::Payloads,
+};
+
+/// The texts that an answer shows under the name of the input.
+const TEXTS: &[&str] = &[
+    "title",
+    "body",
+    "name",
+    "baseRefName",
+    "headRefName",
+    "stateReason",
+];
+
+impl GitHub {
+    /// Refuses an answer that denies a part of the batch, or that has an error of no part of it.
+    /// Whether the write happened is then unknown, so it is never sent again.
+    pub(crate) fn check_answered(
+        &self,
+        batch: &Batch,
+        answer: &Answer<Payloads<Value>>,
+    ) -> Result<()> {
+        let Some(payloads) = &answer.data else {
+            return Ok(());
+        };
+        let is_part = |root: &str| batch.aliases().any(|alias| alias == root);
+        if let Some(stray) = answer.errors.iter().find(|e| !is_part(e.root())) {
+            return Err(ambiguous(self.api.error(answer, stray)));
+        }
+        for (alias, mutation, input) in batch.parts() {
+            let has_failed = answer.errors.iter().any(|e| e.root() == alias);
+            let payload = payloads.get(alias).and_then(Option::as_ref);
+            let said = match made(mutation, payload) {
+                Some(made) => differs(mutation, input, made)
+                    .or_else(|| self.elsewhere(mutation, made).map(|url| ("address", url)))
+                    .map(|(field, shown)| self.shows(mutation, field, shown)),
+                None if has_failed || mutation == ADD_FILE_THREAD => None,
+                None => Some(format!(
+                    "{} sent no answer to {}",
+                    self.info.host, mutation.name
+                )),
+            };
+            if let Some(said) = said {
+                return Err(ambiguous(Error::new(ErrorKind::Protocol, said)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses an answer about another object than `asked`, which has this number. A selection may
+    /// omit the number.
+    pub(crate) fn check_number(
+        &self,
+        asked: &dyn fmt::Display,
+        number: u64,
+        told: u64,
+    ) -> Result<()> {
+        if told == 0 || told == number {
+            return Ok(());
+        }
+        let host = &self.info.host;
+        let message = format!("{host} answered with #{told} where {asked} was asked for");
+        Err(Error::new(ErrorKind::Protocol, message)
+            .with_hint("do not use this answer: the host is broken, or lies"))
+    }
+
+    /// The address of a new object, if it is on another host than this one and its API.
+    fn elsewhere<'a>(&self, mutation: Mutation, made: &'a Value) -> Option<&'a str> {
+        let url = made.get("url").and_then(Value::as_str)?;
+        let api = authority(&self.api.endpoint.graphql);
+        let api = api.strip_prefix("api.").unwrap_or(api);
+        let is_at = |host: &str| authority(url).eq_ignore_ascii_case(host);
+        let is_new = mutation.name.starts_with("create") && !url.is_empty();
+        (is_new && !is_at(&self.info.host) && !is_at(api)).then_some(url)
+    }
+
+    fn shows(&self, mutation: Mutation, field: &str, shown: &str) -> String {
+        let shown = self.api.about(true).words(shown);
+        let shown: String = shown.chars().take(100).collect();
+        let host = &self.info.host;
+        let name = mutation.name;
+        format!("{host} answered {name} with another {field} than was asked for: '{shown}'")
+    }
+}
+
+/// The object that a payload shows; `None` if it is missing.
+fn made(mutation: Mutation, payload: Option<&Value>) -> Option<&Value> {
+    let member = member(mutation);
+    let payload = payload.filter(|payload| !payload.is_null())?;
+    // A deletion has nothing to show.
+    if member == "clientMutationId" {
+        return Some(payload);
+    }
+    let made = payload.get(member)?;
+    let made = match member.ends_with("Edge") {
+        true => made.get("node")?,
+        false => made,
+    };
+    (!made.is_null()).then_some(made)
+}
+
+/// The first field of the payload's selection.
+fn member(mutation: Mutation) -> &'static str {
+    mutation.selection.split(' ').next().unwrap_or_default()
+}
+
+/// The first field of the answer that differs from the input, and its value.
+fn differs<'a>(
+    mutation: Mutation,
+    input: &Value,
+    made: &'a Value,
+) -> Option<(&'static str, &'a str)> {
+    let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
+    let shown = |key: &str| made.get(key).and_then(Value::as_str);
+    let member = member(mutation);
+    if matches!(
+        member,
+        "pullRequest" | "issue" | "labelable" | "assignable" | "subIssue"
+    ) && let (Some(asked), Some(told)) = (text(input, &format!("{member}Id")), shown("id"))
+        && !told.is_empty()
+        && asked != told
+    {
+        return Some(("id", told));
+    }
+    let is_locked = made.get("locked").and_then(Value::as_bool);
+    if mutation == LOCK && is_locked != Some(true) {
+        return Some(("state", "not locked"));
+    }
+    if mutation == UNLOCK && is_locked != Some(false) {
+        return Some(("state", "locked"));
+    }
+    if [ADD_REVIEW, ADD_REVIEW_THREADS, SUBMIT_REVIEW].contains(&mutation) {
+        let asked = match text(input, "event").as_deref() {
+            Some("APPROVE") => "APPROVED",
+            Some("REQUEST_CHANGES") => "CHANGES_REQUESTED",
+            Some("COMMENT") => "COMMENTED",
+            _ => return None,
+        };
+        let told = shown("state").unwrap_or("no state");
+        return (told != asked).then_some(("state", told));
+    }
+    let is_new = mutation.name.starts_with("create");
+    TEXTS.iter().copied().find_map(|field| {
+        let (asked, told) = (text(input, field)?, shown(field)?);
+        let asked = match field {
+            "headRefName" => asked.rsplit(':').next().unwrap_or_default(),
+            _ => asked.as_str(),
+        };
+        let is_same = (is_new && asked.is_empty()) || same(asked, told);
+        (!is_same).then_some((field, told))
+    })
+}
+
+/// The host and port of a web address; empty for another address.
+fn authority(url: &str) -> &str {
+    let rest = match url.split_once("://") {
+        Some(("http" | "https", rest)) => rest,
+        _ => "",
+    };
+    let end = rest.find(['/', '?', '#', '\\']).unwrap_or(rest.len());
+    rest.get(..end).unwrap_or_default()
+}
+
+/// Whether two texts differ in blanks and control characters at most, which a host may clean up.
+fn same(asked: &str, told: &str) -> bool {
+    let words = |c: &char| !c.is_whitespace() && !c.is_control();
+    asked.chars().filter(words).eq(told.chars().filter(words))
+}
