@@ -380,13 +380,14 @@ pub(crate) fn pull(
         "CLOSED" => PrState::Closed,
         "MERGED" => PrState::Merged,
         other => {
-            return Err(Error::new(
-                ErrorKind::Protocol,
-                format!(
-                    "{host} sent the unknown state '{other}' of pull request {}",
-                    p.number
-                ),
-            ));
+            let number = p.number;
+            // Only what looks like a state is shown: it could be anything, a credential as well.
+            let is_word = |b: u8| b.is_ascii_uppercase() || b == b'_';
+            let message = match (1..=40).contains(&other.len()) && other.bytes().all(is_word) {
+                true => format!("{host} sent the unknown state '{other}' of pull request {number}"),
+                false => format!("{host} sent an unreadable state of pull request {number}"),
+            };
+            return Err(Error::new(ErrorKind::Protocol, message));
         }
     };
     let mergeability = fields
