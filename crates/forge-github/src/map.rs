@@ -445,8 +445,9 @@ pub(crate) fn pull(
     );
     let reviews = ReviewCounts::of(latest_reviews.iter().map(|r| r.state));
     let comments_count = p.comments.as_ref().and_then(|c| c.total_count).unwrap_or(0);
+    let unstable = p.merge_state_status.as_deref() == Some("UNSTABLE");
     let checks = wants(PrFields::CHECKS)
-        .then(|| checks::section(p.head, head_oid.as_deref(), checks_unread));
+        .then(|| checks::section(p.head, head_oid.as_deref(), checks_unread, unstable));
     let mut pull = PullRequest {
         id: PrId::number(repo.clone(), p.number),
         node_id: p.id,

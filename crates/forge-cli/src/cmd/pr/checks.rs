@@ -8,7 +8,7 @@ use forge::{
     context::{Pace, Pacer},
 };
 use forge_core::{
-    Error, ErrorKind, Result, WebPage,
+    Error, ErrorKind, Result, Retry, WebPage,
     model::{Check, CheckStatus, ChecksReport, PrFields},
     text,
 };
@@ -139,12 +139,27 @@ async fn read_again(
 
 async fn read(selected: &SelectedPull, args: &ChecksArgs) -> Result<Vec<Check>> {
     let ChecksReport {
-        commit, mut checks, ..
+        commit,
+        mut checks,
+        truncated,
+        ..
     } = selected.repo.checks(&selected.id).await?;
     if args.required {
         checks.retain(|c| c.required == Some(true));
     }
     if checks.is_empty() {
+        let commit = text::one_line(&commit);
+        if truncated {
+            return Err(Error::new(
+                ErrorKind::Upstream {
+                    status: 200,
+                    request_id: None,
+                },
+                format!("the checks of commit {commit} could not be read"),
+            )
+            .with_retry(Retry::Transient)
+            .with_hint("try again; look at the page of the pull request if they stay away"));
+        }
         let what = if args.required {
             "required checks"
         } else {
