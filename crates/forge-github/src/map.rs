@@ -380,14 +380,11 @@ pub(crate) fn pull(
         "CLOSED" => PrState::Closed,
         "MERGED" => PrState::Merged,
         other => {
-            let number = p.number;
-            // Only what looks like a state is shown: it could be anything, a credential as well.
-            let is_word = |b: u8| b.is_ascii_uppercase() || b == b'_';
-            let message = match (1..=40).contains(&other.len()) && other.bytes().all(is_word) {
-                true => format!("{host} sent the unknown state '{other}' of pull request {number}"),
-                false => format!("{host} sent an unreadable state of pull request {number}"),
-            };
-            return Err(Error::new(ErrorKind::Protocol, message));
+            return Err(unknown_state(
+                host,
+                other,
+                &format!("pull request {}", p.number),
+            ));
         }
     };
     let mergeability = fields
@@ -607,6 +604,17 @@ pub(crate) fn without_reviewers(mut pull: PullRequest, gone: &[&Reviewer]) -> Pu
         .retain(|r| !gone.iter().any(|g| g.handle() == r.handle()));
     pull.version = version(&pull);
     pull
+}
+
+/// The error for a state that is none. Only what looks like one is shown: it could be anything, a
+/// credential as well.
+pub(crate) fn unknown_state(host: &str, state: &str, of: &str) -> Error {
+    let is_word = |b: u8| b.is_ascii_uppercase() || b == b'_';
+    let message = match (1..=40).contains(&state.len()) && state.bytes().all(is_word) {
+        true => format!("{host} sent the unknown state '{state}' of {of}"),
+        false => format!("{host} sent an unreadable state of {of}"),
+    };
+    Error::new(ErrorKind::Protocol, message)
 }
 
 fn lacks(host: &str, what: &str) -> Error {
