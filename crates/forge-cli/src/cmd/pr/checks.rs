@@ -147,19 +147,20 @@ async fn read(selected: &SelectedPull, args: &ChecksArgs) -> Result<Vec<Check>> 
     if args.required {
         checks.retain(|c| c.required == Some(true));
     }
+    let commit = text::one_line(&commit);
+    // What could not be read may have failed.
+    if truncated && count(&checks, CheckStatus::Failure) == 0 {
+        return Err(Error::new(
+            ErrorKind::Upstream {
+                status: 200,
+                request_id: None,
+            },
+            format!("the checks of commit {commit} could not be read in full"),
+        )
+        .with_retry(Retry::Transient)
+        .with_hint("try again; look at the page of the pull request if they stay away"));
+    }
     if checks.is_empty() {
-        let commit = text::one_line(&commit);
-        if truncated {
-            return Err(Error::new(
-                ErrorKind::Upstream {
-                    status: 200,
-                    request_id: None,
-                },
-                format!("the checks of commit {commit} could not be read"),
-            )
-            .with_retry(Retry::Transient)
-            .with_hint("try again; look at the page of the pull request if they stay away"));
-        }
         let what = if args.required {
             "required checks"
         } else {
