@@ -330,7 +330,7 @@ impl GitHub {
             retries,
         };
         let mut answer: Answer<ListOf> = self.api.graphql(call).await?;
-        let is_first = variables["after"].is_null();
+        let is_first = variables.get("after").is_none_or(Value::is_null);
         let errors = answer.errors.len();
         let left_out = |rows: &Nodes<wire::Pull>, total: Option<u64>| {
             let counted = total.filter(|_| is_first);
