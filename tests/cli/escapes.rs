@@ -219,6 +219,44 @@ fn names_of_branches_and_files_in_errors() {
     }
 }
 
+/// What a broken host says in the place of an id, a state or a field's name stays in its line.
+#[test]
+fn text_of_host_breaks_no_line_of_error() {
+    let hub = Hub::with_pull();
+    let evil = format!("{EVIL}\nFORGED");
+    let at = "2026-01-01T00:00:00Z";
+    let pull = json!({
+        "id": "PR_1", "number": 1, "title": "Work", "state": "OPEN",
+        "url": "https://github.localhost/octo/tools/pull/1", "createdAt": at, "updatedAt": at,
+        "baseRefName": "main", "headRefName": "work", "headRefOid": evil,
+        "head": { "nodes": [{ "commit": { "oid": evil, "statusCheckRollup": null } }] },
+    });
+    let mut strange = pull.clone();
+    strange["state"] = json!(evil);
+    let path = ["repository", "pullRequest", evil.as_str()];
+    let failed = json!([{ "type": "FORBIDDEN", "message": evil, "path": path }]);
+    let none = json!([]);
+    for (command, pull, errors) in [
+        ("checks", &pull, &none),
+        ("checks", &pull, &failed),
+        ("view", &pull, &failed),
+        ("view", &strange, &none),
+    ] {
+        let data = json!({ "repository": { "pullRequest": pull } });
+        let body = json!({ "data": data, "errors": errors }).to_string();
+        let headers = [("content-type", "application/json; charset=utf-8")];
+        hub.double.clear_faults();
+        let answer = Fault::answer(200, &headers, body);
+        hub.double.fault(answer.on_path("/graphql").always());
+        let out = hub.forge(&["pr", command, "1", "-R", REPO]).output();
+        let text = out.stderr_text();
+        assert!(!text.is_empty(), "{command}: {}", out.stdout_text());
+        harmless(&text, command);
+        let is_broken = text.lines().any(|line| line.starts_with("FORGED"));
+        assert!(!is_broken, "{command}: {text}");
+    }
+}
+
 /// A server that answers every write with an address that commands the terminal.
 fn addresses(hub: &Hub) {
     let url = format!("https://github.localhost/{EVIL}");

@@ -3,7 +3,11 @@
 
 use std::fs;
 
-use forge_testkit::{Output, git_program, github::PullSeed};
+use forge_testkit::{
+    Output, git_program,
+    github::{Fault, PullSeed},
+};
+use serde_json::json;
 
 use crate::hub::{Hub, REPO, TOKEN};
 
@@ -469,4 +473,31 @@ fn oversized_diff_is_made_by_git_in_clone() {
         .commit(REPO, "many", &[("more.txt", Some("m\n"))], "More");
     let out = hub.forge(&["pr", "diff", "1"]).dir(&dir).output().success();
     assert_eq!(out.stdout_text().matches("diff --git ").count(), 302);
+}
+
+#[test]
+fn checks_that_were_not_read_are_no_success() {
+    let hub = Hub::with_pull();
+    let (head, at) = ("a".repeat(40), "2026-01-01T00:00:00Z");
+    let passed = json!({
+        "__typename": "CheckRun", "name": "build", "status": "COMPLETED", "conclusion": "SUCCESS",
+    });
+    for contexts in [json!([passed, null]), json!([])] {
+        let rollup = json!({ "state": "SUCCESS", "contexts": { "nodes": contexts } });
+        let pull = json!({
+            "id": "PR_1", "number": 1, "title": "Work", "state": "OPEN",
+            "url": "https://github.localhost/octo/tools/pull/1", "createdAt": at, "updatedAt": at,
+            "baseRefName": "main", "headRefName": "work", "headRefOid": head,
+            "head": { "nodes": [{ "commit": { "oid": head, "statusCheckRollup": rollup } }] },
+        });
+        let body = json!({ "data": { "repository": { "pullRequest": pull } } }).to_string();
+        let headers = [("content-type", "application/json; charset=utf-8")];
+        hub.double.clear_faults();
+        let answer = Fault::answer(200, &headers, body);
+        hub.double.fault(answer.on_path("/graphql").always());
+        let out = hub.forge(&["pr", "checks", "1", "-R", REPO]).output();
+        assert_ne!(out.code, Some(0), "{out:?}");
+        let said = out.stderr_text();
+        assert!(said.contains("could not be read in full"), "{said}");
+    }
 }

@@ -3,6 +3,7 @@
 
 use forge_testkit::{
     Identity,
+    github::Fault,
     jira::{JIRA_TOKEN, JiraDouble, JiraEdition, TicketSeed},
 };
 use serde_json::{Value, json};
@@ -220,6 +221,26 @@ fn text_in_every_field_of_github_is_quoted() {
 }
 
 const REPO_URL: &str = "https://github.localhost/octo/tools";
+
+/// The host answers with another owner and name than were asked for.
+#[test]
+fn name_of_repository_is_quoted() {
+    let hub = filled("text");
+    let mut wire = hub.server(&SETS);
+    let repository = json!({
+        "name": POSING, "owner": {"login": POSING}, "description": POSING,
+        "viewerPermission": "WRITE", "mergeCommitAllowed": true,
+        "defaultBranchRef": {"name": POSING},
+    });
+    let body = json!({"data": {"repository": repository}}).to_string();
+    let headers = [("content-type", "application/json; charset=utf-8")];
+    let answer = Fault::answer(200, &headers, body);
+    hub.double.fault(answer.on_operation("Repository").always());
+    let called = wire.call("forge_status", json!({"repo": REPO_URL}));
+    let text = called.text();
+    assert!(text.contains("FORGED"), "{text}");
+    is_marked(text, "forge_status");
+}
 
 #[test]
 fn text_in_git_fields_is_quoted() {

@@ -408,6 +408,8 @@ impl Api {
         for e in errors {
             let error = self.error(answer, e);
             let (title, section) = part(e);
+            // A title may hold a part of the path, which is the host's text.
+            let title = self.about(answer.write).words(&title);
             let message = format!("{title} could not be read: {}", error.message());
             if seen.insert(message.clone()) {
                 warnings.push(Warning {

@@ -186,11 +186,13 @@ async fn end_of(mut body: ByteStream, most: usize) -> Result<CheckLog> {
 }
 
 /// The checks section: checks of the last commit. `unread` marks an error in their part of the
-/// answer, which matters only if no checks arrived.
+/// answer, which matters only if no checks arrived. `unstable` says that GitHub sees a check that
+/// has not passed, which must then be among them.
 pub(crate) fn section(
     head: Option<Nodes<wire::PullCommit>>,
     head_oid: Option<&str>,
     unread: bool,
+    unstable: bool,
 ) -> ChecksReport {
     let lacks_commit = head.as_ref().is_none_or(Nodes::has_gaps);
     let commit = head.map(Nodes::into_vec).unwrap_or_default().pop();
@@ -203,6 +205,7 @@ pub(crate) fn section(
         .zip(head_oid)
         .is_some_and(|(of, head)| of != head);
     let rollup = commit.status_check_rollup.filter(|_| !is_other);
+    let has_state = rollup.as_ref().is_some_and(|r| r.state.is_some());
     let contexts = rollup.map(|r| r.contexts);
     // A commit without checks has no rollup; hidden checks leave gaps in the rollup.
     let cut = match &contexts {
@@ -210,12 +213,17 @@ pub(crate) fn section(
         Some(all) => all.next().is_some() || all.has_gaps(),
     };
     let all = contexts.map(Nodes::into_vec).unwrap_or_default();
+    let checks: Vec<Check> = all.into_iter().map(check).collect();
+    // The state is that of some check.
+    let lacks_all = has_state && checks.is_empty();
+    let passes = |c: &Check| matches!(c.status, CheckStatus::Success | CheckStatus::Skipped);
+    let lacks_unstable = unstable && checks.iter().all(passes);
     let commit = head_oid.map(str::to_owned).or(oid);
-    let report = ChecksReport::of(
-        commit.unwrap_or_default(),
-        all.into_iter().map(check).collect(),
-    );
-    if cut { report.cut() } else { report }
+    let report = ChecksReport::of(commit.unwrap_or_default(), checks);
+    match cut || lacks_all || lacks_unstable {
+        true => report.cut(),
+        false => report,
+    }
 }
 
 /// Maps a run's status. A run that could not start counts as failed, since it never finishes. A
@@ -279,7 +287,12 @@ mod tests {
 
     fn report(nodes: Value) -> ChecksReport {
         let head = json!({"nodes": [{"commit": {"oid": "abc", "statusCheckRollup": {"contexts": {"nodes": nodes}}}}]});
-        section(Some(serde_json::from_value(head).unwrap()), None, false)
+        section(
+            Some(serde_json::from_value(head).unwrap()),
+            None,
+            false,
+            false,
+        )
     }
 
     fn run(name: &str, status: &str, conclusion: Option<&str>) -> Value {
@@ -295,12 +308,50 @@ mod tests {
                 Some(serde_json::from_value(head.clone()).unwrap()),
                 Some(oid),
                 false,
+                false,
             )
         };
         assert_eq!(of("abc").overall, CheckRollup::Success);
         let other = of("def");
         assert_eq!((other.checks.len(), other.commit.as_str()), (0, "def"));
         assert_eq!(other.overall, CheckRollup::Pending);
+    }
+
+    #[test]
+    fn checks_that_the_answer_implies_and_lacks_are_unread() {
+        let (ok, open) = (
+            run("a", "COMPLETED", Some("SUCCESS")),
+            run("b", "QUEUED", None),
+        );
+        for (rollup, unstable, truncated) in [
+            (
+                json!({"state": "SUCCESS", "contexts": {"nodes": []}}),
+                false,
+                true,
+            ),
+            (
+                json!({"state": "SUCCESS", "contexts": {"nodes": [ok]}}),
+                false,
+                false,
+            ),
+            (
+                json!({"state": "SUCCESS", "contexts": {"nodes": [ok]}}),
+                true,
+                true,
+            ),
+            (
+                json!({"state": "PENDING", "contexts": {"nodes": [ok, open]}}),
+                true,
+                false,
+            ),
+            (Value::Null, false, false),
+            (Value::Null, true, true),
+        ] {
+            let head = json!({"nodes": [{"commit": {"oid": "abc", "statusCheckRollup": rollup}}]});
+            let head = serde_json::from_value(head).unwrap();
+            let report = section(Some(head), Some("abc"), false, unstable);
+            assert_eq!(report.truncated, truncated, "{rollup} {unstable}");
+        }
     }
 
     #[test]

@@ -168,7 +168,7 @@ pub(crate) fn from_http(
     let rest: RestBody = serde_json::from_slice(body).unwrap_or_default();
     let said = about.words(&rest.sentence());
     let text = |name: &str| headers.get(name).and_then(|v| v.to_str().ok());
-    let request_id = text("x-github-request-id").map(str::to_owned);
+    let request_id = request_id(about, headers);
     let host = about.host;
     if let Some(wait) = forge_http::limited_for(status, headers) {
         return rate_limited(host, headers, wait, &said);
@@ -180,11 +180,11 @@ pub(crate) fn from_http(
     let error = match status.as_u16() {
         401 => refused_token(about, &said),
         403 => match text("x-github-sso").and_then(sso_url) {
-            Some(url) => sso(host, &url),
-            None => forbidden(about, &said, &missing_scopes(headers)),
+            Some(url) => sso(host, &about.words(&url)),
+            None => forbidden(about, &said, &missing_scopes(about, headers)),
         },
         404 => {
-            let missing = missing_scopes(headers);
+            let missing = missing_scopes(about, headers);
             let error = Error::not_found(
                 Noun::Other,
                 format!("{host} has no such thing, or hides it from this account"),
@@ -224,6 +224,14 @@ pub(crate) fn from_http(
     }
 }
 
+/// The id of a request, unless the header holds anything else, such as a credential.
+fn request_id(about: About<'_>, headers: &HeaderMap) -> Option<String> {
+    let id = headers.get("x-github-request-id")?.to_str().ok()?;
+    let is_id = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b':' | b'-');
+    let fits = (1..=80).contains(&id.len()) && id.bytes().all(is_id);
+    (fits && about.http.redact(id) == id).then(|| id.to_owned())
+}
+
 /// Maps an entry of `errors` to an error.
 pub(crate) fn from_graphql(about: About<'_>, error: &GqlError, headers: &HeaderMap) -> Error {
     let said = about.words(&error.message);
@@ -258,10 +266,10 @@ pub(crate) fn from_graphql(about: About<'_>, error: &GqlError, headers: &HeaderM
             .and_then(|v| v.to_str().ok())
             .and_then(sso_url)
         {
-            Some(url) => sso(host, &url),
-            None => forbidden(about, &said, &missing_scopes(headers)),
+            Some(url) => sso(host, &about.words(&url)),
+            None => forbidden(about, &said, &missing_scopes(about, headers)),
         },
-        "INSUFFICIENT_SCOPES" => forbidden(about, &said, &scopes_in(&error.message)),
+        "INSUFFICIENT_SCOPES" => forbidden(about, &said, &scopes_in(&said)),
         "SERVICE_UNAVAILABLE" => upstream(about, 503, headers, &said),
         "MAX_NODE_LIMIT_EXCEEDED" | "RESOURCE_LIMITS_EXCEEDED" => Error::new(
             ErrorKind::Internal,
@@ -295,10 +303,7 @@ pub(crate) fn from_graphql(about: About<'_>, error: &GqlError, headers: &HeaderM
 }
 
 fn upstream(about: About<'_>, status: u16, headers: &HeaderMap, said: &str) -> Error {
-    let request_id = headers
-        .get("x-github-request-id")
-        .and_then(|v| v.to_str().ok())
-        .map(str::to_owned);
+    let request_id = request_id(about, headers);
     let error = Error::new(
         ErrorKind::Upstream { status, request_id },
         format!("{} failed while it worked on this: {said}", about.host),
@@ -466,9 +471,9 @@ pub(crate) fn missing_for_pulls(headers: &HeaderMap) -> Vec<String> {
 }
 
 /// The scopes that the REST route accepts, if the token has none of them.
-fn missing_scopes(headers: &HeaderMap) -> Vec<String> {
+fn missing_scopes(about: About<'_>, headers: &HeaderMap) -> Vec<String> {
     let list = |name: &str| -> Option<Vec<String>> {
-        let text = headers.get(name)?.to_str().ok()?;
+        let text = about.words(headers.get(name)?.to_str().ok()?);
         Some(
             text.split(',')
                 .map(|s| s.trim().to_owned())
@@ -495,9 +500,13 @@ fn scopes_in(message: &str) -> Vec<String> {
 }
 
 fn rate_limited(host: &str, headers: &HeaderMap, wait: std::time::Duration, said: &str) -> Error {
+    // GitHub's names are `core`, `graphql`, `code_search`, …
+    let is_name =
+        |text: &&str| text.len() <= 40 && text.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
     let resource = headers
         .get("x-ratelimit-resource")
-        .and_then(|v| v.to_str().ok());
+        .and_then(|v| v.to_str().ok())
+        .filter(is_name);
     let bucket = if said.contains("secondary") {
         "secondary"
     } else {

@@ -380,12 +380,10 @@ pub(crate) fn pull(
         "CLOSED" => PrState::Closed,
         "MERGED" => PrState::Merged,
         other => {
-            return Err(Error::new(
-                ErrorKind::Protocol,
-                format!(
-                    "{host} sent the unknown state '{other}' of pull request {}",
-                    p.number
-                ),
+            return Err(unknown_state(
+                host,
+                other,
+                &format!("pull request {}", p.number),
             ));
         }
     };
@@ -444,8 +442,9 @@ pub(crate) fn pull(
     );
     let reviews = ReviewCounts::of(latest_reviews.iter().map(|r| r.state));
     let comments_count = p.comments.as_ref().and_then(|c| c.total_count).unwrap_or(0);
+    let unstable = p.merge_state_status.as_deref() == Some("UNSTABLE");
     let checks = wants(PrFields::CHECKS)
-        .then(|| checks::section(p.head, head_oid.as_deref(), checks_unread));
+        .then(|| checks::section(p.head, head_oid.as_deref(), checks_unread, unstable));
     let mut pull = PullRequest {
         id: PrId::number(repo.clone(), p.number),
         node_id: p.id,
@@ -605,6 +604,17 @@ pub(crate) fn without_reviewers(mut pull: PullRequest, gone: &[&Reviewer]) -> Pu
         .retain(|r| !gone.iter().any(|g| g.handle() == r.handle()));
     pull.version = version(&pull);
     pull
+}
+
+/// The error for a state that is none. Only what looks like one is shown: it could be anything, a
+/// credential as well.
+pub(crate) fn unknown_state(host: &str, state: &str, of: &str) -> Error {
+    let is_word = |b: u8| b.is_ascii_uppercase() || b == b'_';
+    let message = match (1..=40).contains(&state.len()) && state.bytes().all(is_word) {
+        true => format!("{host} sent the unknown state '{state}' of {of}"),
+        false => format!("{host} sent an unreadable state of {of}"),
+    };
+    Error::new(ErrorKind::Protocol, message)
 }
 
 fn lacks(host: &str, what: &str) -> Error {

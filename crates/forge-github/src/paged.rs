@@ -82,6 +82,28 @@ impl GitHub {
     }
 }
 
+/// The warning for rows that a page of a list lacks although no error names them: null ones, or all
+/// that it counts. `counted` is the total of a first page.
+pub(crate) fn left_out<T>(
+    host: &str,
+    what: &str,
+    rows: &Nodes<T>,
+    counted: Option<u64>,
+    errors: usize,
+) -> Option<Warning> {
+    let all = rows.nodes.as_deref().unwrap_or_default();
+    let nulls = all.iter().filter(|row| row.is_none()).count();
+    let missing = match counted {
+        Some(counted) if all.is_empty() && rows.next().is_none() => counted,
+        _ => nulls as u64,
+    };
+    let unnamed = missing.saturating_sub(errors as u64);
+    (unnamed > 0).then(|| {
+        Warning::new(format!("{host} left out {unnamed} {what} of this list"))
+            .with_hint("try again; look at the page of the repository if they stay away")
+    })
+}
+
 /// Converts the items of a page.
 pub(crate) fn map<T, U>(page: Page<T>, each: impl FnMut(T) -> U) -> Page<U> {
     Page {

@@ -439,7 +439,7 @@ impl Http {
             .get("x-github-request-id")
             .and_then(|v| v.to_str().ok())
         {
-            span.record("request_id", id);
+            span.record("request_id", self.redact(id).as_str());
         }
         if let Some(left) = self.0.rates.note(host, &headers) {
             span.record("rate_remaining", left);

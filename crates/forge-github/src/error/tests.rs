@@ -317,6 +317,66 @@ fn rest_answers_map_to_errors() {
 }
 
 #[test]
+fn credential_in_headers_is_in_no_error() {
+    const CANARY: &str = "ghp_0123456789abcdefghij";
+    let http = http();
+    let about = About {
+        host: "github.example",
+        http: &http,
+        tokens: &FixedToken::none(),
+        write: false,
+    };
+    let sso = format!("required; url=https://github.example/sso?a={CANARY}");
+    let sent = headers(&[
+        ("x-github-request-id", CANARY),
+        ("x-accepted-oauth-scopes", CANARY),
+        ("x-oauth-scopes", "repo"),
+        ("x-ratelimit-resource", CANARY),
+    ]);
+    for status in [401, 403, 404, 422, 429, 500, 502] {
+        let status = StatusCode::from_u16(status).unwrap();
+        let error = from_http(about, status, &sent, b"{}");
+        let shown = format!("{error:?} {error} {:?}", error.hint());
+        assert!(!shown.contains(CANARY), "{status}: {shown}");
+    }
+    let error = from_http(
+        about,
+        StatusCode::FORBIDDEN,
+        &headers(&[("x-github-sso", &sso)]),
+        b"{}",
+    );
+    assert!(!format!("{error:?}").contains(CANARY), "{error:?}");
+    let scopes = GqlError {
+        kind: Some("INSUFFICIENT_SCOPES".to_owned()),
+        message: format!("requires one of the following scopes: ['{CANARY}']"),
+        ..GqlError::default()
+    };
+    let error = from_graphql(about, &scopes, &HeaderMap::new());
+    assert!(!format!("{error:?}").contains(CANARY), "{error:?}");
+}
+
+#[test]
+fn request_id_of_github_is_kept() {
+    let http = http();
+    let about = About {
+        host: "github.com",
+        http: &http,
+        tokens: &FixedToken::none(),
+        write: false,
+    };
+    for (id, kept) in [
+        ("A1B2:3C4D:5E6F:7788", true),
+        ("two words", false),
+        ("a_b", false),
+        ("", false),
+        ("A".repeat(81).as_str(), false),
+    ] {
+        let sent = headers(&[("x-github-request-id", id)]);
+        assert_eq!(request_id(about, &sent).is_some(), kept, "{id}");
+    }
+}
+
+#[test]
 fn missing_account_error_hints_at_login() {
     for (host, variable) in [
         ("github.com", "GH_TOKEN"),

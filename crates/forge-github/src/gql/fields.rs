@@ -189,7 +189,7 @@ fn checks(first: &str, required: Required) -> String {
         }
     };
     format!(
-        "head: commits(last: 1) {{ nodes {{ commit {{ oid statusCheckRollup {{ contexts({first}) {{ \
+        "head: commits(last: 1) {{ nodes {{ commit {{ oid statusCheckRollup {{ state contexts({first}) {{ \
          nodes {{ ...CheckNode{required} }} pageInfo {{ ...PageEnd }} }} }} }} }} }}"
     )
 }

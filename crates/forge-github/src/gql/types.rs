@@ -206,7 +206,7 @@ wire! {
     }
     PullCommit { commit: Commit, }
     File { path: String, additions: u64, deletions: u64, change_type: String, }
-    Rollup { contexts: Nodes<Check>, }
+    Rollup { state: Option<String>, contexts: Nodes<Check>, }
     Workflow { name: String, }
     WorkflowRun { event: String, workflow: Workflow, }
     /// An app by its id.

@@ -17,8 +17,8 @@ use crate::{
         Document,
         types::{self as wire, Nodes},
     },
-    owner_and_name,
-    paged::LONGEST,
+    map, owner_and_name,
+    paged::{LONGEST, left_out},
     pulls::query::{names_state, quoted},
     repo_variables,
 };
@@ -95,8 +95,12 @@ impl GitHub {
                 answer => answer?,
             };
             need_board(self, fields, &answer)?;
+            let errors = answer.errors.len();
             let (nodes, total) = self.issue_nodes(repo, answer, &mut result.warnings)?;
             result.total = total;
+            let counted = total.filter(|_| after.is_none());
+            let gaps = left_out(&self.info.host, "issue(s)", &nodes, counted, errors);
+            result.warnings = map::both(result.warnings, gaps.into_iter().collect());
             let next = nodes.next().filter(|n| Some(n) != after.as_ref());
             for mut issue in nodes.into_vec() {
                 scanned += 1;

@@ -2,9 +2,11 @@
 //! git in a clone.
 
 use forge_core::{
-    PrId, Result, Warning,
-    model::{Diff, DiffFormat, DiffReq},
+    Error, ErrorKind, PrId, Result, Warning,
+    model::{ByteStream, Diff, DiffFormat, DiffReq},
 };
+use futures::{StreamExt, TryStreamExt, stream};
+use http::{HeaderMap, header::CONTENT_TYPE};
 use http_body_util::BodyExt;
 
 use super::{files::route, rebuild};
@@ -54,7 +56,7 @@ impl GitHub {
                 head_oid: String::new(),
                 context_lines: Some(SENT_LINES),
                 since: None,
-                body: chunks(body),
+                body: self.sent_diff(pr, &parts.headers, chunks(body)).await?,
                 warnings,
             });
         }
@@ -119,5 +121,26 @@ impl GitHub {
             ))),
             _ => Err(error),
         }
+    }
+
+    /// The body of an answer, unless it is JSON or a page, which no diff begins like.
+    async fn sent_diff(
+        &self,
+        pr: &PrId,
+        headers: &HeaderMap,
+        mut body: ByteStream,
+    ) -> Result<ByteStream> {
+        let kind = headers.get(CONTENT_TYPE).and_then(|v| v.to_str().ok());
+        let kind = kind.unwrap_or_default().to_ascii_lowercase();
+        let first = body.try_next().await?;
+        let begins = first.as_ref().and_then(|bytes| bytes.first());
+        if kind.contains("json") || kind.contains("html") || matches!(begins, Some(b'{' | b'<')) {
+            let host = &self.info.host;
+            let message = format!("{host} sent something else in the place of the diff of {pr}");
+            return Err(Error::new(ErrorKind::Protocol, message)
+                .with_hint("try again; look at the page of the pull request"));
+        }
+        let first = stream::iter(first.map(Ok));
+        Ok(Box::pin(first.chain(body)))
     }
 }

@@ -22,7 +22,7 @@ use crate::{
         types::{self as wire, Nodes},
     },
     map,
-    paged::LONGEST,
+    paged::{LONGEST, left_out},
     repo_variables, weight,
 };
 
@@ -330,14 +330,21 @@ impl GitHub {
             retries,
         };
         let mut answer: Answer<ListOf> = self.api.graphql(call).await?;
+        let is_first = variables.get("after").is_none_or(Value::is_null);
+        let errors = answer.errors.len();
+        let left_out = |rows: &Nodes<wire::Pull>, total: Option<u64>| {
+            let counted = total.filter(|_| is_first);
+            left_out(&self.info.host, "pull request(s)", rows, counted, errors)
+        };
         let mut elsewhere = false;
-        let (nodes, total) = match answer.data.take() {
+        let (nodes, total, gaps) = match answer.data.take() {
             Some(ListOf {
                 search: Some(mut found),
                 repository: Some(own),
             }) => {
+                let gaps = left_out(&found.nodes, found.issue_count);
                 elsewhere = found.keep_to(&own.id);
-                (found.nodes, found.issue_count)
+                (found.nodes, found.issue_count, gaps)
             }
             Some(ListOf {
                 repository:
@@ -348,7 +355,8 @@ impl GitHub {
                 ..
             }) => {
                 let total = nodes.total_count;
-                (nodes, total)
+                let gaps = left_out(&nodes, total);
+                (nodes, total, gaps)
             }
             _ if answer.errors.is_empty() => {
                 return Err(no_repository(repo));
@@ -356,6 +364,7 @@ impl GitHub {
             _ => return Err(self.api.first_error(&answer)),
         };
         let mut warnings = self.api.warnings(&answer, part_of_row);
+        warnings.extend(gaps);
         if elsewhere {
             warnings.push(
                 Warning::new(format!(

@@ -365,11 +365,13 @@ struct Ready {
 }
 
 pub(super) fn not_open(pr: &PrId, state: &str) -> Error {
-    if state == "MERGED" {
-        return Error::precondition(Precondition::Merged, format!("{pr} is merged"))
-            .with_hint("leave it as it is: there is nothing left to do");
+    match state {
+        "MERGED" => Error::precondition(Precondition::Merged, format!("{pr} is merged"))
+            .with_hint("leave it as it is: there is nothing left to do"),
+        "CLOSED" => Error::precondition(Precondition::Closed, format!("{pr} is closed"))
+            .with_hint(reopen(pr)),
+        other => map::unknown_state(&pr.repo.host, other, &pr.to_string()),
     }
-    Error::precondition(Precondition::Closed, format!("{pr} is closed")).with_hint(reopen(pr))
 }
 
 /// The requested merge method, or the repository's default.

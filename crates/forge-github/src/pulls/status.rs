@@ -18,7 +18,9 @@ use crate::{
         Document, fields,
         types::{self as wire, Nodes},
     },
-    owner_and_name, repo_variables,
+    map, owner_and_name,
+    paged::left_out,
+    repo_variables,
 };
 
 const AUTHOR: &str = "author";
@@ -139,6 +141,14 @@ impl GitHub {
             });
         };
         let mut warnings = self.api.warnings(&answer, list::part_of_row);
+        for rows in [&found.pull_requests, &created, &requested]
+            .into_iter()
+            .flatten()
+        {
+            let errors = answer.errors.len();
+            let gaps = left_out(&self.info.host, "pull request(s)", rows, None, errors);
+            warnings = map::both(warnings, gaps.into_iter().collect());
+        }
         let unread = |key: &str| -> HashSet<usize> {
             let errors = answer.errors.iter().filter(|e| e.root() == key);
             errors.filter_map(list::row_with_unread_checks).collect()

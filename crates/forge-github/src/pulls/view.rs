@@ -244,13 +244,11 @@ impl GitHub {
                 }
             };
             for e in &errors {
-                let message = self.api.about(false).words(&e.message);
+                let about = self.api.about(false);
+                let (title, message) = (about.words(&title(e, 1)), about.words(&e.message));
                 warnings.push(Warning {
                     section: model_field(e, 1),
-                    ..Warning::new(format!(
-                        "{} could not be read in full: {message}",
-                        title(e, 1)
-                    ))
+                    ..Warning::new(format!("{title} could not be read in full: {message}"))
                 });
             }
             extend(pull, further);

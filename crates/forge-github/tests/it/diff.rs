@@ -67,6 +67,25 @@ async fn diff_is_one_request() {
 }
 
 #[tokio::test]
+async fn body_that_is_no_diff_is_refused() {
+    let ok = || ResponseTemplate::new(200);
+    let script = Script::play(vec![
+        rest(PULL, ok().set_body_json(json!({ "number": 7 }))),
+        rest(PULL, ok().set_body_string("{}")),
+        rest(PULL, ok().set_body_string("<html>")),
+        rest(PULL, ok().set_body_string("")),
+    ])
+    .await;
+    for _ in 0..3 {
+        let refused = script.repo.diff(&script.pr(), &DiffReq::default()).await;
+        assert_eq!(refused.err().map(|e| e.code()), Some("protocol"));
+    }
+    let empty = script.repo.diff(&script.pr(), &DiffReq::default()).await;
+    assert_eq!(text(empty.unwrap()).await, "");
+    script.sent();
+}
+
+#[tokio::test]
 async fn oversized_diff_is_rebuilt_from_files() {
     for status in [406, 422] {
         let script = Script::play(vec![

@@ -125,6 +125,26 @@ async fn issue_list_pages_and_filters_as_search() {
 }
 
 #[tokio::test]
+async fn issues_that_the_answer_lacks_are_counted_in_warning() {
+    let list = |list: Value| json!({ "repository": { "issues": list } });
+    let rows = nodes(vec![issue(8, json!({})), Value::Null]);
+    let none = json!({ "totalCount": 2, "nodes": [] });
+    let script = Script::play(vec![
+        data("IssueList", list(rows)),
+        data("IssueList", list(none)),
+    ])
+    .await;
+    for (rows, missing) in [(1, "left out 1 issue(s)"), (0, "left out 2 issue(s)")] {
+        let query = IssueQuery::default();
+        let page = script.repo.issues(&query, PageReq::first(10)).await;
+        let page = page.unwrap();
+        assert_eq!((page.items.len(), page.warnings.len()), (rows, 1));
+        assert!(page.warnings[0].message.contains(missing), "{page:?}");
+    }
+    script.sent();
+}
+
+#[tokio::test]
 async fn issue_view_takes_one_request_per_hundred_comments() {
     let with = |list: Value| one(issue(7, json!({ "allComments": list })));
     let script = Script::play(vec![

@@ -316,6 +316,38 @@ async fn unreadable_row_is_warning_of_list() {
 }
 
 #[tokio::test]
+async fn rows_that_the_answer_lacks_are_counted_in_warning() {
+    let rows = || vec![pull(1), Value::Null, Value::Null];
+    let script = Script::play(vec![
+        data("PullList", list(rows(), 3, None)),
+        data("PullSearch", found(rows(), 3, None)),
+        data("PullList", list(vec![], 2, None)),
+        data("PullSearch", found(vec![], 2, None)),
+        data("PullList", list(vec![], 0, None)),
+    ])
+    .await;
+    let search = PullQuery {
+        search: Some("words".into()),
+        ..PullQuery::default()
+    };
+    let own = PullQuery::default();
+    for (query, rows, missing) in [
+        (&own, 1, "left out 2 pull request(s)"),
+        (&search, 1, "left out 2 pull request(s)"),
+        (&own, 0, "left out 2 pull request(s)"),
+        (&search, 0, "left out 2 pull request(s)"),
+        (&own, 0, ""),
+    ] {
+        let page = script.repo.list(query, PageReq::first(10)).await.unwrap();
+        let said: Vec<_> = page.warnings.iter().map(|w| w.message.as_str()).collect();
+        assert_eq!(page.items.len(), rows, "{said:?}");
+        assert_eq!(said.is_empty(), missing.is_empty(), "{said:?}");
+        assert!(said.join("").contains(missing), "{said:?}");
+    }
+    script.sent();
+}
+
+#[tokio::test]
 async fn find_matches_forks_and_sorts_open_first() {
     let fork = |n, state: &str| {
         changed(

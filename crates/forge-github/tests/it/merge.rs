@@ -160,6 +160,13 @@ async fn merge_blockers_are_refused_before_mutation() {
         assert!(is(&e, &why) && e.hint().is_some(), "{e:?}");
         script.sent();
     }
+    let haunted = ready(json!({ "state": "HAUNTED" }));
+    let script = Script::play(vec![data("MergePrepare", haunted)]).await;
+    let merged = script.repo.merge(&script.pr(), &MergeReq::default()).await;
+    let e = merged.unwrap_err();
+    assert_eq!(e.code(), "protocol");
+    assert!(e.message().contains("unknown state 'HAUNTED'"), "{e}");
+    script.sent();
     let script = Script::play(vec![
         data("MergePrepare", ready(json!({}))),
         data("MergePrepare", ready(json!({}))),

@@ -55,6 +55,26 @@ async fn failed_section_is_warning() {
     script.sent();
 }
 
+#[tokio::test]
+async fn name_in_path_of_error_is_masked_line() {
+    const CANARY: &str = "ghp_0123456789abcdefghij";
+    let name = format!("a\nWarning: {CANARY} {}", "x".repeat(1000));
+    let mut answer = json!({ "data": one(changed(7, json!({}))) });
+    let path = ["repository", "pullRequest", name.as_str()];
+    answer["errors"] = json!([error(&path, "FORBIDDEN", "no")]);
+    let strange = one(changed(7, json!({ "state": CANARY })));
+    let script = Script::play(vec![body("PullView", answer), data("PullView", strange)]).await;
+    let pull = script.repo.view(&script.pr(), PrFields::NONE).await;
+    let warnings = pull.unwrap().warnings;
+    let said = &warnings[0].message;
+    assert!(said.starts_with("the field a Warning: ***"), "{said}");
+    assert!(!said.contains('\n') && said.len() < 1000, "{said}");
+    let strange = script.repo.view(&script.pr(), PrFields::NONE).await;
+    let e = strange.unwrap_err();
+    assert!(!format!("{e:?}").contains(CANARY), "{e:?}");
+    script.sent();
+}
+
 /// A refusal for the missing board scope.
 fn no_scope(path: Option<&[&str]>) -> Value {
     let said = "Your token has not been granted the required scopes to execute this query. The \

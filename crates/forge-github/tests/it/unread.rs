@@ -296,6 +296,19 @@ async fn partial_status_shows_readable_lists() {
 }
 
 #[tokio::test]
+async fn row_that_a_status_lacks_is_counted_in_warning() {
+    let mine = nodes(vec![pull(8), Value::Null]);
+    let of = status(nodes(vec![]), mine, nodes(vec![]));
+    let script = Script::play(vec![data("PullStatus", of)]).await;
+    let seen = script.repo.status(None, PrFields::NONE).await.unwrap();
+    let said: Vec<&str> = seen.warnings.iter().map(|w| w.message.as_str()).collect();
+    assert_eq!(seen.created_by.len(), 1);
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert!(said[0].contains("left out 1 pull request(s)"), "{said:?}");
+    script.sent();
+}
+
+#[tokio::test]
 async fn oversized_status_is_read_in_parts() {
     let list = json!({ "repository": { "pullRequests": nodes(vec![pull(8)]) } });
     let script = Script::play(vec![

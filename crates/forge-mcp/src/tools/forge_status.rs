@@ -51,7 +51,7 @@ struct Account {
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct Repository {
-    repo: String,
+    repo: Clean,
     #[serde(skip_serializing_if = "Option::is_none")]
     viewer: Option<Clean>,
     permission: String,
@@ -177,7 +177,7 @@ async fn repository(
     // Without credentials there is no viewer.
     let viewer = viewer.ok().map(|v| call.cleaner.line(&v.login));
     Ok(Repository {
-        repo: info.id.to_string(),
+        repo: call.cleaner.line(&info.id.to_string()),
         viewer,
         permission: word(&info.permission),
         default_branch: info.default_branch.as_ref().map(|b| call.cleaner.line(b)),
@@ -266,7 +266,7 @@ fn text(out: &Out) -> String {
     let Some(repo) = &out.repository else {
         return text + &missing;
     };
-    text.push_str(&format!("\n{}: ", repo.repo));
+    text.push_str(&format!("\n{}: ", name(&repo.repo)));
     match &repo.viewer {
         Some(viewer) => text.push_str(&format!(
             "you are @{} with {} rights",

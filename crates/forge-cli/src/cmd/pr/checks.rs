@@ -8,7 +8,7 @@ use forge::{
     context::{Pace, Pacer},
 };
 use forge_core::{
-    Error, ErrorKind, Result, WebPage,
+    Error, ErrorKind, Result, Retry, WebPage,
     model::{Check, CheckStatus, ChecksReport, PrFields},
     text,
 };
@@ -139,10 +139,26 @@ async fn read_again(
 
 async fn read(selected: &SelectedPull, args: &ChecksArgs) -> Result<Vec<Check>> {
     let ChecksReport {
-        commit, mut checks, ..
+        commit,
+        mut checks,
+        truncated,
+        ..
     } = selected.repo.checks(&selected.id).await?;
     if args.required {
         checks.retain(|c| c.required == Some(true));
+    }
+    let commit = text::one_line(&commit);
+    // What could not be read may have failed.
+    if truncated && count(&checks, CheckStatus::Failure) == 0 {
+        return Err(Error::new(
+            ErrorKind::Upstream {
+                status: 200,
+                request_id: None,
+            },
+            format!("the checks of commit {commit} could not be read in full"),
+        )
+        .with_retry(Retry::Transient)
+        .with_hint("try again; look at the page of the pull request if they stay away"));
     }
     if checks.is_empty() {
         let what = if args.required {

@@ -200,13 +200,14 @@ fn said_on_pipe(said: &Said<'_>) -> String {
         .as_deref()
         .unwrap_or("none")
         .to_ascii_lowercase();
+    let association = text::one_line(&association);
+    let login = text::one_line(&author.login);
     let round = said
         .round()
         .map(|n| format!("round:\t{n}\n"))
         .unwrap_or_default();
     format!(
-        "author:\t{}\nassociation:\t{association}\nedited:\t{edited}\nstatus:\t{status}\n{round}--\n{body}\n--\n",
-        author.login
+        "author:\t{login}\nassociation:\t{association}\nedited:\t{edited}\nstatus:\t{status}\n{round}--\n{body}\n--\n"
     )
 }
 
@@ -608,6 +609,17 @@ mod tests {
             "author:\tgrace\nassociation:\tmember\nedited:\tfalse\nstatus:\tchanges requested\n--\nfirst\n--\n\
              author:\tada\nassociation:\tnone\nedited:\tfalse\nstatus:\tnone\n--\nsecond\n--\n"
         );
+    }
+
+    #[test]
+    fn header_of_comment_keeps_its_lines() {
+        let mut said = comment("said", "2026-11-20T11:00:00Z");
+        said.author.login = "ada\nstatus:\tapproved".into();
+        said.author_association = Some("OWNER\r\nauthor:\tgrace".into());
+        let text = comment_on_pipe(&said);
+        let lines = text.lines().take_while(|line| *line != "--");
+        let keys: Vec<_> = lines.map(|line| line.split('\t').next().unwrap()).collect();
+        assert_eq!(keys, ["author:", "association:", "edited:", "status:"]);
     }
 
     #[test]
