@@ -42,18 +42,15 @@ fn create_asks_in_the_same_order() {
         unpushed(&world, "late");
         let before = pushed(&world);
         let mut terminal = terminal(&world, tool, "pr create");
-        terminal.expect("Where should we push the 'late' branch?");
-        terminal.send(ENTER);
-        terminal.expect("Title");
-        terminal.send(ENTER);
+        terminal.reply("Where should we push the 'late' branch?", ENTER);
+        terminal.reply("Title", ENTER);
         terminal.expect("Body");
         // gh opens its editor with a letter, forge with the first of two answers.
         match tool {
             Tool::Forge => terminal.send(&format!("{DOWN}{ENTER}")),
             Tool::Gh => terminal.send(ENTER),
         }
-        terminal.expect("What's next?");
-        terminal.send(&format!("{UP}{ENTER}"));
+        terminal.reply("What's next?", &format!("{UP}{ENTER}"));
         let out = terminal.finish();
         assert_eq!(out.code, Some(2), "{out:?}");
         let line = format!("Creating pull request for late into main in {REPO}");
@@ -105,21 +102,15 @@ fn create_answers_push_and_open_a_draft_with_metadata() {
     let world = World::new();
     unpushed(&world, "late");
     let mut terminal = terminal(&world, Tool::Forge, "pr create");
-    terminal.expect("Where should we push");
-    terminal.send(ENTER);
-    terminal.expect("Title");
-    terminal.send(ENTER);
-    terminal.expect("Body");
-    terminal.send(&format!("{DOWN}{ENTER}"));
-    terminal.expect("What's next?");
-    terminal.send(&format!("{UP}{UP}{ENTER}"));
+    terminal.reply("Where should we push", ENTER);
+    terminal.reply("Title", ENTER);
+    terminal.reply("Body", &format!("{DOWN}{ENTER}"));
+    terminal.reply("What's next?", &format!("{UP}{UP}{ENTER}"));
     terminal.expect("What would you like to add?");
     // The third of them.
     terminal.send(&format!("{DOWN}{DOWN} {ENTER}"));
-    terminal.expect("Labels (with commas between them)");
-    terminal.send("bug, help wanted\r");
-    terminal.expect("What's next?");
-    terminal.send(&format!("{DOWN}{ENTER}"));
+    terminal.reply("Labels (with commas between them)", "bug, help wanted\r");
+    terminal.reply("What's next?", &format!("{DOWN}{ENTER}"));
     let out = terminal.finish();
     assert_eq!(out.code, Some(0), "{out:?}");
     assert!(out.plain().contains("/octocat/tools/pull/1"), "{out:?}");
@@ -185,12 +176,9 @@ fn create_makes_a_missing_fork() {
             continue;
         }
         terminal.send(&format!("{DOWN}{ENTER}"));
-        terminal.expect("Title");
-        terminal.send(ENTER);
-        terminal.expect("Body");
-        terminal.send(&format!("{DOWN}{ENTER}"));
-        terminal.expect("What's next?");
-        terminal.send(ENTER);
+        terminal.reply("Title", ENTER);
+        terminal.reply("Body", &format!("{DOWN}{ENTER}"));
+        terminal.reply("What's next?", ENTER);
         let out = terminal.finish();
         assert_eq!(out.code, Some(0), "{out:?}");
         let fields = "isCrossRepository,headRefName,headRepositoryOwner";
@@ -214,12 +202,9 @@ fn create_offers_the_templates() {
         .scratch
         .write(&format!("{dir}/new.md"), "What is new?\n");
     let mut terminal = terminal(&world, Tool::Forge, "pr create --title T");
-    terminal.expect("Choose a template");
-    terminal.send(&format!("{DOWN}{ENTER}"));
-    terminal.expect("Body");
-    terminal.send(&format!("{DOWN}{ENTER}"));
-    terminal.expect("What's next?");
-    terminal.send(ENTER);
+    terminal.reply("Choose a template", &format!("{DOWN}{ENTER}"));
+    terminal.reply("Body", &format!("{DOWN}{ENTER}"));
+    terminal.reply("What's next?", ENTER);
     let out = terminal.finish();
     assert_eq!(out.code, Some(0), "{out:?}");
     let body = world.fields(Tool::Gh, "1", "body")["body"].clone();

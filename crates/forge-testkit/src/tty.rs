@@ -114,8 +114,7 @@ impl Terminal {
     #[must_use]
     pub fn answer(mut self, answers: &[(&str, &str)]) -> TtyOutput {
         for (question, keys) in answers {
-            self.expect(question);
-            self.send(keys);
+            self.reply(question, keys);
         }
         self.finish()
     }
@@ -134,9 +133,18 @@ impl Terminal {
                 self.so_far()
             );
         }
+    }
+
+    /// Types `keys` once the program has asked `question` and waits.
+    ///
+    /// # Panics
+    /// As [`Self::expect`].
+    pub fn reply(&mut self, question: &str, keys: &str) {
+        self.expect(question);
         // gh asks where its cursor is after the question, and takes keys that come before the answer
         // for a part of the answer.
         while self.is_readable(QUIET) && self.read_some() {}
+        self.send(keys);
     }
 
     /// Types `text`.
