@@ -194,7 +194,11 @@ async fn edit_finds_boards_and_removes_board_items() {
         ..EditPull::default()
     };
     let prepared = prepared(on, repo, viewer);
-    let done = json!({ "project0": { "item": { "id": "PVTI_2" } }, "unproject0": { "deletedItemId": "PVTI_1" } });
+    let item = |id: &str| json!({ "item": { "id": id } });
+    let done = json!({
+        "project0": item("PVTI_2"), "project1": item("PVTI_3"), "project2": item("PVTI_4"),
+        "unproject0": { "deletedItemId": "PVTI_1" },
+    });
     let script = Script::play(vec![
         data("EditPrepare", prepared.clone()),
         data("addProjectV2ItemById", done),
