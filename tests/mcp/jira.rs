@@ -49,7 +49,8 @@ fn r_002_8_tool_has_the_ticket_of_a_pull_request() {
         assert_eq!(item[field], wanted, "{field}");
     }
     assert_eq!(found.data()["partial"], false);
-    assert_eq!(jira.requests().len(), 4);
+    // Two for each ticket; the second one for a ticket that does not exist may be dropped in time.
+    assert!((3..=4).contains(&jira.requests().len()));
 }
 
 #[test]
