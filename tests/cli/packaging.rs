@@ -119,8 +119,8 @@ fn check_server(server: &Value) -> Result<(), String> {
         }
     }
     text(&server["repository"], "source", 50)?;
-    let packages = server["packages"].as_array().into_iter().flatten();
-    packages.map(check_package).collect()
+    let mut packages = server["packages"].as_array().into_iter().flatten();
+    packages.try_for_each(check_package)
 }
 
 #[test]

@@ -77,8 +77,12 @@ fn lock_takes_branch_and_common_write_flags() {
     world.command(Tool::Forge, "pr lock feature --no-wait").ok();
     assert_eq!(lock_of(&world), Some(None));
     world.command(Tool::Forge, "pr unlock 1 --no-wait").ok();
-    world.command(Tool::Forge, "pr lock 1 --wait 5s").ok();
-    world.command(Tool::Forge, "pr unlock 1 --wait 5s").ok();
+    world
+        .command(Tool::Forge, "pr lock 1 --wait 5s -R octocat/tools")
+        .ok();
+    world
+        .command(Tool::Forge, "pr unlock 1 --wait 5s -R octocat/tools")
+        .ok();
     assert_eq!(lock_of(&world), None);
     listed("`pr lock` and `unlock` take a branch too");
 }

@@ -87,6 +87,8 @@ fn revert_of_unmerged_pull_is_refused_by_both() {
 fn revert_takes_the_flags_of_every_write() {
     let world = merged(Tool::Forge);
     world.command(Tool::Forge, "pr revert 1 --no-wait").ok();
-    world.command(Tool::Forge, "pr revert 1 --wait 5s").ok();
+    world
+        .command(Tool::Forge, "pr revert 1 --wait 5s -R octocat/tools")
+        .ok();
     world.same("3", "title,body");
 }
