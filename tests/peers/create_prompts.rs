@@ -197,10 +197,10 @@ fn create_offers_the_templates() {
     world.push("feature");
     world
         .scratch
-        .write(&format!("{dir}/fix.md"), "What does it fix?\n");
+        .write(format!("{dir}/fix.md"), "What does it fix?\n");
     world
         .scratch
-        .write(&format!("{dir}/new.md"), "What is new?\n");
+        .write(format!("{dir}/new.md"), "What is new?\n");
     let mut terminal = terminal(&world, Tool::Forge, "pr create --title T");
     terminal.reply("Choose a template", &format!("{DOWN}{ENTER}"));
     terminal.reply("Body", &format!("{DOWN}{ENTER}"));
