@@ -84,7 +84,7 @@ pub fn line(question: &str, default: &str) -> Result<String> {
 /// Asks for a line of text that starts as `text`.
 ///
 /// # Errors
-/// As [`line`].
+/// As [`line()`].
 pub fn edit_line(question: &str, text: &str) -> Result<String> {
     interruptible();
     Input::<String>::with_theme(&ColorfulTheme::default())

@@ -19,7 +19,7 @@ async fn cached_events_follow_other_writers() {
     create(&other, "b").await;
     let shared = Arc::new(Shared::default());
     let open = || Local::open_shared(&repo.path, Trust::Person, Arc::clone(&shared));
-    assert!(bodies(&*open().await.unwrap()).await.is_empty());
+    assert!(bodies(&open().await.unwrap()).await.is_empty());
     let mut wanted = Vec::new();
     for n in 0..5 {
         let body = format!("comment {n}");
@@ -29,7 +29,7 @@ async fn cached_events_follow_other_writers() {
         let made = writer.comment(&pr(writer, 1), &body, None).await;
         assert_eq!(made.unwrap().value.body, body);
         wanted.push(body);
-        assert_eq!(bodies(&*open().await.unwrap()).await, wanted);
+        assert_eq!(bodies(&open().await.unwrap()).await, wanted);
         assert_eq!(bodies(&other).await, wanted);
     }
     // More events than are read one by one.
@@ -38,9 +38,9 @@ async fn cached_events_follow_other_writers() {
         other.comment(&pr(&other, 1), &body, None).await.unwrap();
         wanted.push(body);
     }
-    assert_eq!(bodies(&*open().await.unwrap()).await, wanted);
+    assert_eq!(bodies(&open().await.unwrap()).await, wanted);
     // The ref moves back, as after a forced fetch.
     repo.git(&["update-ref", "refs/forge/pulls/1", "refs/forge/pulls/1~70"]);
     wanted.truncate(5);
-    assert_eq!(bodies(&*open().await.unwrap()).await, wanted);
+    assert_eq!(bodies(&open().await.unwrap()).await, wanted);
 }
