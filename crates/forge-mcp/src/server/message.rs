@@ -53,7 +53,11 @@ fn fault(message: &Value, has_id: bool) -> Option<Fault> {
         return Some(Fault::Params("params have to be an object"));
     }
     let hello = || serde_json::from_value::<InitializeRequestParams>(params.cloned()?).ok();
-    if method == "initialize" && hello().is_none() {
+    // A request that names its version has no `initialize`: the method is unknown to it.
+    let names_version = params
+        .and_then(|params| params.get("_meta")?.as_object())
+        .is_some_and(|meta| meta.contains_key("io.modelcontextprotocol/protocolVersion"));
+    if method == "initialize" && !names_version && hello().is_none() {
         return Some(Fault::Params(
             "initialize takes protocolVersion, capabilities and clientInfo",
         ));
