@@ -20,12 +20,12 @@ const MAX_ROWS: usize = 50;
 /// `forge __complete`
 #[derive(Args, Debug)]
 pub struct CompleteArgs {
-    /// What is completed
+    /// The kind of value to complete
     #[arg(value_enum)]
     pub what: Completed,
 }
 
-/// What can be completed.
+/// Values that a shell can complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Completed {
     /// Open pull requests

@@ -36,10 +36,10 @@ pub(super) fn places(repos: &[String], owners: &[String]) -> Option<Places> {
 pub(super) async fn list(ctx: &Ctx, places: &Places, args: &ListArgs) -> Result<Exit> {
     let selection = Selection::from_args(&args.json, PULL_FIELDS)?;
     if args.web {
-        return Err(one_alone("web", "--web"));
+        return Err(single_repository_flag("web", "--web"));
     }
     if !args.touches.is_empty() {
-        return Err(one_alone("touches", "--touches"));
+        return Err(single_repository_flag("touches", "--touches"));
     }
     let query = list::query(args, selection.as_ref());
     let limit = usize::try_from(args.limit).unwrap_or(usize::MAX);
@@ -129,7 +129,7 @@ fn exit(ctx: &Ctx, failed: &[(String, Error)]) -> Exit {
     }
 }
 
-fn one_alone(field: &'static str, flag: &str) -> Error {
+fn single_repository_flag(field: &'static str, flag: &str) -> Error {
     Error::invalid(field, format!("{flag} is for one repository"))
         .with_hint("name one repository with -R, without --owner")
 }

@@ -148,7 +148,7 @@ async fn read(selected: &SelectedPull, args: &ChecksArgs) -> Result<Vec<Check>> 
         checks.retain(|c| c.required == Some(true));
     }
     let commit = text::one_line(&commit);
-    // What could not be read may have failed.
+    // A check that was not read may have failed.
     if truncated && count(&checks, CheckStatus::Failure) == 0 {
         return Err(Error::new(
             ErrorKind::Upstream {

@@ -213,7 +213,7 @@ async fn offered(ctx: &Ctx, repo: &Repo, onto: Onto<'_>, head: &HeadRef) -> (Str
 struct Beginning {
     /// The template or the recovered text; `None` where a template is still to be found.
     text: Option<String>,
-    /// What the commits say, which goes above the template.
+    /// The text of the commits, placed above the template.
     commits: String,
 }
 

@@ -111,7 +111,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: DiffArgs) -> Result<Exit> 
 /// Number of rows per request; a forge with smaller pages needs more requests.
 const ROWS: usize = 10_000;
 
-/// What a file of `--stat` takes in memory at most: its names are quoted, and printed once more.
+/// The most bytes that a file of `--stat` holds in memory, as names are quoted and printed again.
 fn weight(file: &FileChange) -> usize {
     let previous = file.previous_path.as_ref().map_or(0, String::len);
     file.path.len().saturating_add(previous) * 4 + 128

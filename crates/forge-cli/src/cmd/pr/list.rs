@@ -255,7 +255,7 @@ mod tests {
     use crate::cmd::pr::sample::pull;
 
     #[test]
-    fn row_is_one_line_without_escapes() {
+    fn list_row_is_one_line_without_escapes() {
         let p = PullRequest {
             title: "a \n\tb\u{1b}[2J".into(),
             head_branch: "x\u{202e}".into(),

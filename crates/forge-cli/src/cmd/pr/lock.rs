@@ -44,13 +44,13 @@ pub struct UnlockArgs {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "snake_case")]
 pub enum ReasonArg {
-    /// It left its subject
+    /// Off the subject
     OffTopic,
-    /// It is settled
+    /// Settled
     Resolved,
-    /// It is spam
+    /// Spam
     Spam,
-    /// It is too heated
+    /// Too heated
     TooHeated,
 }
 
