@@ -106,9 +106,15 @@ pub fn head_moved(pull: &dyn fmt::Display, expected: &str, actual: &str) -> Erro
     Error::new(kind, message).with_hint(hint)
 }
 
-/// Whether `text` is a full object id (SHA-1 or SHA-256) or a CID.
+/// Whether `text` is a full object id of git in hex: 40 digits (SHA-1) or 64 (SHA-256).
+#[must_use]
+pub fn is_full_oid(text: &str) -> bool {
+    matches!(text.len(), 40 | 64) && text.bytes().all(|b| b.is_ascii_hexdigit())
+}
+
+/// Whether `text` is a full object id or a CID.
 fn is_full_id(text: &str) -> bool {
-    is_cid(text) || matches!(text.len(), 40 | 64) && text.bytes().all(|b| b.is_ascii_hexdigit())
+    is_cid(text) || is_full_oid(text)
 }
 
 /// Whether `text` has the form of an atproto CID: version 1 and SHA-256, in base 32.

@@ -41,7 +41,9 @@ pub use error::{Changed, Error, ErrorKind, Noun, Precondition, Result, Retry};
 pub use forge::{
     Attachments, Checks, Forge, ForgeInfo, Issues, Labels, PullRequests, Repos, Reviews,
 };
-pub use head::{check_expected_base, check_expected_head, head_moved, is_expected_head};
+pub use head::{
+    check_expected_base, check_expected_head, head_moved, is_expected_head, is_full_oid,
+};
 pub use hint::{Action, Arg, Call, Hint, Param};
 pub use limits::Limits;
 pub use locator::{AtUri, ForgeKind, Locator, PrId, PrKey, PrSelector, RepoId, RepoPath};

@@ -1,6 +1,6 @@
 //! Reads a file of a branch, a tag or a commit.
 
-use forge_core::{Error, ErrorKind, Noun, Result, limits::MAX_REPO_FILE, text};
+use forge_core::{Error, ErrorKind, Noun, Result, limits::MAX_REPO_FILE, model::DiffReq, text};
 use forge_git::{CatFile, refname_problem};
 
 use crate::{Local, store::branch_ref};
@@ -84,7 +84,7 @@ impl Local {
             // An invalid ref name could be a revision expression.
             .filter(|name| refname_problem(name).is_none())
             .collect();
-        if is_id(at) {
+        if DiffReq::is_commit(at) {
             // As in git, a whole id means the commit, not a branch of that name.
             let is_whole = matches!(at.len(), 40 | 64);
             let place = if is_whole { 0 } else { names.len() };
@@ -102,10 +102,6 @@ impl Local {
                 .with_hint("see the branches and tags with `git for-each-ref`")
         })
     }
-}
-
-fn is_id(text: &str) -> bool {
-    (7..=64).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
 /// Refuses a path that could leave the tree or be ambiguous.

@@ -240,6 +240,5 @@ fn without_end(line: &[u8]) -> &[u8] {
 pub fn mail_commit(line: &[u8]) -> Option<&str> {
     let line = std::str::from_utf8(line).ok()?.strip_prefix("From ")?;
     let (oid, rest) = line.split_once(' ')?;
-    let is_hex = matches!(oid.len(), 40 | 64) && oid.bytes().all(|b| b.is_ascii_hexdigit());
-    (is_hex && rest.starts_with("Mon Sep 17 00:00:00 2001")).then_some(oid)
+    (crate::is_full_oid(oid) && rest.starts_with("Mon Sep 17 00:00:00 2001")).then_some(oid)
 }

@@ -2,6 +2,7 @@
 
 use forge_core::{
     Error, ErrorKind, Outcome, Precondition, RepoId, Result, Retry, check_expected_head,
+    is_full_oid,
     model::{PushEdits, PushedCommit},
 };
 use serde::Deserialize;
@@ -105,7 +106,7 @@ impl GitHub {
         let oid = made
             .commit
             .map(|commit| commit.oid)
-            .filter(|oid| is_oid(oid));
+            .filter(|oid| is_full_oid(oid));
         oid.ok_or_else(|| {
             let why = format!("{} named no commit after the push", self.info.host);
             ambiguous(Error::new(ErrorKind::Protocol, why))
@@ -128,7 +129,7 @@ impl GitHub {
             Some(tip) if tip == before => {
                 error.with_hint("try again: it did not happen, as far as can be seen")
             }
-            Some(tip) if is_oid(&tip) => {
+            Some(tip) if is_full_oid(&tip) => {
                 let branch = shown(&req.branch);
                 error.with_hint(format!(
                     "look at commit {tip} before trying again: branch {branch} is there now"
@@ -137,9 +138,4 @@ impl GitHub {
             _ => error,
         }
     }
-}
-
-/// Whether a text is the id of a commit.
-fn is_oid(text: &str) -> bool {
-    matches!(text.len(), 40 | 64) && text.bytes().all(|b| b.is_ascii_hexdigit())
 }

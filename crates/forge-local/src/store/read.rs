@@ -297,10 +297,7 @@ impl Store {
 
 /// Returns whether `file` holds an object id, like a ref's file.
 fn is_ref_file(file: &Path) -> bool {
-    std::fs::read_to_string(file).is_ok_and(|text| {
-        let id = text.trim_end();
-        matches!(id.len(), 40 | 64) && id.bytes().all(|b| b.is_ascii_hexdigit())
-    })
+    std::fs::read_to_string(file).is_ok_and(|text| forge_core::is_full_oid(text.trim_end()))
 }
 
 fn decode(number: u64, tip: String, file: Found) -> Read {
