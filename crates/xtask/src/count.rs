@@ -1,6 +1,6 @@
 //! Counts passed tests from the output of the runners.
 
-use std::ops::AddAssign;
+use std::{collections::BTreeSet, ops::AddAssign};
 
 /// A number of tests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,6 +46,28 @@ impl Count {
     }
 }
 
+/// The names of the failed tests, without repetitions: nextest prints `FAIL [ 0.03s] (1/9) cli a::b`,
+/// the built-in harness `test a::b ... FAILED`.
+pub fn failed_tests(output: &str) -> BTreeSet<String> {
+    let name = |line: &str| {
+        let line = line.trim();
+        let harness = line
+            .strip_prefix("test ")
+            .and_then(|rest| rest.strip_suffix(" ... FAILED"));
+        let ends = ["FAIL [", "TIMEOUT [", "SIGABRT [", "SIGSEGV [", "SIGKILL ["];
+        let nextest = || {
+            let rest = ends.iter().find_map(|end| line.strip_prefix(end))?;
+            let (_, rest) = rest.split_once("] ")?;
+            let rest = rest.trim_start();
+            let test = rest.strip_prefix('(').and_then(|r| r.split_once(") "));
+            Some(test.map_or(rest, |(_, test)| test))
+        };
+        let name = harness.or_else(nextest)?;
+        Some(name.trim_end().to_owned())
+    };
+    output.lines().filter_map(name).collect()
+}
+
 fn harness(line: &str) -> Option<Count> {
     line.trim().strip_prefix("test result:").map(words)
 }
@@ -89,6 +111,16 @@ mod tests {
     #[track_caller]
     fn check(output: &str, passed: u64, failed: u64) {
         assert_eq!(Count::read(output), Some(Count { passed, failed }));
+    }
+
+    #[test]
+    fn names_of_failed_tests_are_read_from_both_runners() {
+        let output = "        FAIL [   0.034s] (  7/10) tests::cli a::b\n\
+                      test c::d    ... FAILED\ntest e ... ok\n\
+                      \u{20}  TIMEOUT [ 60.0s] tests::cli f\n\
+                      \u{20}     FAIL [   0.034s] (  7/10) tests::cli a::b\n";
+        let names: Vec<_> = failed_tests(output).into_iter().collect();
+        assert_eq!(names, ["c::d", "tests::cli a::b", "tests::cli f"]);
     }
 
     #[test]

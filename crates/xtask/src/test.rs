@@ -6,6 +6,7 @@ use std::{
     path::{Path, PathBuf},
     process::{Command, Output},
     thread::{self, available_parallelism},
+    time::Instant,
 };
 
 use anyhow::{Context, Result, anyhow};
@@ -14,7 +15,7 @@ use crate::{
     atproto,
     cargo::{cargo, has, in_ci, root, watched},
     chromium,
-    count::Count,
+    count::{Count, failed_tests},
     gh, git, jira, mcp, myworld, tang,
 };
 
@@ -36,6 +37,7 @@ struct Report {
     count: Count,
     broken: Vec<String>,
     left_out: Vec<String>,
+    seconds: Vec<(String, u64)>,
 }
 
 impl Report {
@@ -46,7 +48,10 @@ impl Report {
         // Output of passing tests is not shown, but stored in this file.
         let kept = root().join("target/nextest/default/junit.xml");
         let _ = fs::remove_file(&kept);
+        let begun = Instant::now();
         let (ok, output) = watched(&mut command)?;
+        let seconds = begun.elapsed().as_secs();
+        self.seconds.push((name.to_owned(), seconds));
         let hidden = fs::read(&kept).unwrap_or_default();
         let hidden = String::from_utf8_lossy(&hidden);
         if ok && hidden.is_empty() && command.get_args().next().is_some_and(|a| a == "nextest") {
@@ -58,6 +63,9 @@ impl Report {
         let count = Count::of(ok, &output);
         if count.failed > 0 {
             self.broken.push(name.to_owned());
+            let tests = failed_tests(&output).into_iter();
+            self.broken
+                .extend(tests.map(|test| format!("{name}: {test}")));
         }
         self.count += count;
         self.search(name, &[output.as_str(), &*hidden]);
@@ -131,6 +139,9 @@ impl Report {
 
     fn print(&self) {
         println!();
+        for (name, seconds) in &self.seconds {
+            println!("{seconds:>5} s  {name}");
+        }
         for name in &self.broken {
             println!("failed: {name}");
         }
@@ -201,7 +212,11 @@ pub fn run(extent: Extent) -> Result<bool> {
     // All targets at once: the same features for program and tests, so that nothing is compiled
     // twice.
     let build = ["build", "--workspace", "--all-targets", "--locked"];
+    let begun = Instant::now();
     let (built, _) = watched(&mut cargo(&build))?;
+    report
+        .seconds
+        .push(("build".to_owned(), begun.elapsed().as_secs()));
     if !built {
         report.broken.push("build".into());
         report.count.failed = 1;
