@@ -1,4 +1,4 @@
-//! The table of `docs/git-processes.md`, held by every tool, resource and command in every place.
+//! The table of `docs/reference/git-processes.md`, held by every tool, resource and command in every place.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! The table of `docs/git-processes.md`: a repository's programs, and who may run them.
+//! The table of `docs/reference/git-processes.md`: a repository's programs, and who may run them.
 
 use crate::canaries::Sighting;
 

@@ -1,4 +1,4 @@
-//! The worked example of `docs/workflow.md` with issues, labels and comments on a real PDS.
+//! The worked example of `docs/how-to/workflow.md` with issues, labels and comments on a real PDS.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Measures, and writes `docs/benchmarks.md`. `cargo xtask bench` builds what is measured and runs
+//! Measures, and writes `docs/reference/benchmarks.md`. `cargo xtask bench` builds what is measured and runs
 //! this.
 #![allow(
     clippy::unwrap_used,
@@ -50,7 +50,7 @@ fn main() -> ExitCode {
     tangled::measure(&mut page);
     let (text, holds) = page.finish();
     print!("{text}");
-    fs::write(&out, text).expect("docs/benchmarks.md");
+    fs::write(&out, text).expect("docs/reference/benchmarks.md");
     if holds {
         ExitCode::SUCCESS
     } else {

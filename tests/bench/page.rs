@@ -3,7 +3,7 @@ use std::{fmt::Write as _, path::PathBuf, time::Duration};
 use forge_core::Timestamp;
 use forge_testkit::Run;
 
-/// `docs/benchmarks.md` while it is written.
+/// `docs/reference/benchmarks.md` while it is written.
 pub struct Page {
     text: String,
     broken: Vec<String>,

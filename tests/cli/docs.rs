@@ -5,7 +5,7 @@ use std::fs;
 use forge_testkit::workspace_root;
 
 fn current(page: &str, text: &str) {
-    let path = workspace_root().join("docs").join(page);
+    let path = workspace_root().join("docs/reference").join(page);
     if std::env::var_os("FORGE_UPDATE_DOCS").is_some() {
         fs::write(&path, text).unwrap();
         return;
@@ -13,7 +13,7 @@ fn current(page: &str, text: &str) {
     let committed = fs::read_to_string(&path).unwrap_or_default();
     assert!(
         committed == text,
-        "docs/{page} is not current: run `cargo xtask docs`"
+        "docs/reference/{page} is not current: run `cargo xtask docs`"
     );
 }
 

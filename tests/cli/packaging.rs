@@ -20,7 +20,7 @@ fn man_pages_cover_every_command() {
     let dir = scratch.path("man");
     let run = scratch.run(example_binary("man")).arg(&dir);
     run.ok();
-    let page = file("docs/cli.md");
+    let page = file("docs/reference/cli.md");
     let headings = page.lines().filter_map(|line| line.strip_prefix("## "));
     // The alias of `forge pr checkout` shares its page.
     let is_command = |name: &&str| name.starts_with("forge") && *name != "forge co";
@@ -194,8 +194,8 @@ fn skill_names_existing_commands_and_tools() {
     assert!((1..=1_024).contains(&field("description").chars().count()));
     assert!(field("compatibility").chars().count() <= 500);
 
-    let reference = file("docs/cli.md");
-    let tools = file("docs/mcp.md");
+    let reference = file("docs/reference/cli.md");
+    let tools = file("docs/reference/mcp.md");
     let code: Vec<&str> = body.split('`').skip(1).step_by(2).collect();
     let mut found = (0, 0);
     for part in code {

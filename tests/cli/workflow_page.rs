@@ -1,4 +1,4 @@
-//! The worked example of `docs/workflow.md`, typed as it stands there in a new git repository.
+//! The worked example of `docs/how-to/workflow.md`, typed as it stands there in a new git repository.
 
 use std::fs;
 
@@ -60,7 +60,7 @@ fn shown(text: &str, world: &World) -> String {
 
 #[test]
 fn worked_example_of_the_page_runs_as_written() {
-    let page = fs::read_to_string(workspace_root().join("docs/workflow.md")).unwrap();
+    let page = fs::read_to_string(workspace_root().join("docs/how-to/workflow.md")).unwrap();
     let steps = typed(&page, "A worked example");
     assert!(steps.len() >= 20, "the page has {} steps", steps.len());
     let world = World::new();
@@ -111,6 +111,6 @@ fn worked_example_of_the_page_runs_as_written() {
     }
     assert!(
         wrong.is_empty(),
-        "docs/workflow.md says otherwise\n\n{wrong}"
+        "docs/how-to/workflow.md says otherwise\n\n{wrong}"
     );
 }

@@ -1,4 +1,4 @@
-//! The worked example of `docs/workflow.md` from the command line: a git repository, the GitHub
+//! The worked example of `docs/how-to/workflow.md` from the command line: a git repository, the GitHub
 //! double with labels and with boards of an organisation and of a person, and tangled.
 
 use forge_testkit::{

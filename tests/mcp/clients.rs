@@ -193,7 +193,7 @@ fn lists_mean_the_same_wherever_the_server_is_started() {
 #[test]
 fn pages_print_the_programs_snippets() {
     let world = World::with_feature();
-    for page in ["README.md", "docs/mcp.md"] {
+    for page in ["README.md", "docs/reference/mcp.md"] {
         let page = fs::read_to_string(workspace_root().join(page)).unwrap();
         // The line for one client.
         let line = page.lines().find_map(|l| l.strip_prefix("claude mcp add "));

@@ -1,4 +1,4 @@
-//! Intended differences between forge and gh: what each does, and that `docs/cli.md` says so.
+//! Intended differences between forge and gh: what each does, and that `docs/reference/cli.md` says so.
 
 use std::fs;
 
@@ -15,16 +15,16 @@ fn with_four() -> World {
     world
 }
 
-/// The list of `docs/cli.md` has this sentence, however it is broken into lines.
+/// The list of `docs/reference/cli.md` has this sentence, however it is broken into lines.
 #[track_caller]
 pub fn listed(sentence: &str) {
-    let page = fs::read_to_string(workspace_root().join("docs/cli.md")).unwrap();
+    let page = fs::read_to_string(workspace_root().join("docs/reference/cli.md")).unwrap();
     let (_, page) = page.split_once("## Where it differs from gh").unwrap();
     let (list, _) = page.split_once("\n## ").unwrap();
     let flat = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
         flat(list).contains(&flat(sentence)),
-        "docs/cli.md does not list: {sentence}"
+        "docs/reference/cli.md does not list: {sentence}"
     );
 }
 

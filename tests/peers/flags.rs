@@ -1,7 +1,7 @@
 //! No flag of `forge pr` is without a test here, and none of gh's is missing, but those for issues that
 //! are listed.
 //!
-//! Commands and flags of forge are read from `docs/cli.md`, which a test keeps current; those that
+//! Commands and flags of forge are read from `docs/reference/cli.md`, which a test keeps current; those that
 //! are exercised, from the command lines in the sources of this suite; those of gh, from its help.
 
 use std::{
@@ -45,7 +45,7 @@ fn flags_of_forge(command: &str) -> Flags {
 }
 
 fn flags_of(heading: &str) -> Flags {
-    let page = fs::read_to_string(workspace_root().join("docs/cli.md")).unwrap();
+    let page = fs::read_to_string(workspace_root().join("docs/reference/cli.md")).unwrap();
     let heading = format!("\n## {heading}\n");
     let (_, section) = page
         .split_once(&heading)
@@ -62,7 +62,7 @@ fn flags_of(heading: &str) -> Flags {
     flags
 }
 
-/// Issue commands of both programs, with the flags of gh that `forge` lacks, as `docs/cli.md` lists
+/// Issue commands of both programs, with the flags of gh that `forge` lacks, as `docs/reference/cli.md` lists
 /// them.
 const ISSUE_COMMANDS: [(&str, &[&str]); 8] = [
     ("list", &["type"]),
@@ -88,7 +88,7 @@ const ISSUE_COMMANDS: [(&str, &[&str]); 8] = [
 ];
 
 /// Commands of other groups of both programs, with the flags of gh that `forge` lacks, as
-/// `docs/cli.md` lists them.
+/// `docs/reference/cli.md` lists them.
 const OTHER_COMMANDS: [(&str, &[&str]); 9] = [
     (
         "auth login",

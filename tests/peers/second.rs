@@ -1,5 +1,5 @@
 //! A second opinion: another author's GitHub, `myworld` 0.2.1 from PyPI, is asked the same as the
-//! double. Both are imitations. Differences are listed in `docs/github-double.md`, with the side
+//! double. Both are imitations. Differences are listed in `docs/explanation/github-double.md`, with the side
 //! that we believe; an unlisted difference fails, and so does a listed one that has gone.
 //!
 //! myworld is the program at `FORGE_MYWORLD`; without it nothing is compared.
@@ -394,9 +394,10 @@ fn myworld(program: PathBuf, scratch: &Scratch) -> (Ends, Side) {
     panic!("myworld does not answer");
 }
 
-/// The steps in the table of `docs/github-double.md`.
+/// The steps in the table of `docs/explanation/github-double.md`.
 fn listed() -> Vec<String> {
-    let page = fs::read_to_string(workspace_root().join("docs/github-double.md")).unwrap();
+    let page =
+        fs::read_to_string(workspace_root().join("docs/explanation/github-double.md")).unwrap();
     let rows = page.lines().filter_map(|line| line.strip_prefix("| "));
     let names = rows.filter_map(|row| row.split(" |").next());
     names

@@ -1,4 +1,4 @@
-//! A repository with ten thousand pull requests. Times are in `docs/benchmarks.md`; what is held
+//! A repository with ten thousand pull requests. Times are in `docs/reference/benchmarks.md`; what is held
 //! here is what makes them: how many processes run, and how much memory they need.
 
 use std::fs;

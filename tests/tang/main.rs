@@ -1,6 +1,6 @@
 //! The doubles of tangled, judged by a client that is not ours: `tang` (`tangled-cli` on
 //! crates.io), which speaks the records of 2026. Each program reads and continues the work of the
-//! other. `docs/tangled-world.md` has the table of these exchanges.
+//! other. `docs/explanation/tangled-world.md` has the table of these exchanges.
 //!
 //! Without `tang` and a desktop keyring nothing can be compared: the tests say so and pass, unless
 //! `FORGE_REQUIRE_TANG` is set; without the PDS of npm one test less (`FORGE_REQUIRE_ATPROTO_WORLD`).

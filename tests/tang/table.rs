@@ -1,4 +1,4 @@
-//! The table of the exchanges, in `docs/tangled-world.md`, has what is here and nothing else.
+//! The table of the exchanges, in `docs/explanation/tangled-world.md`, has what is here and nothing else.
 
 use std::{collections::BTreeSet, fs};
 
@@ -14,7 +14,8 @@ const FILES: [&str; 4] = [
 
 #[test]
 fn table_rows_and_tests_match() {
-    let page = fs::read_to_string(workspace_root().join("docs/tangled-world.md")).unwrap();
+    let page =
+        fs::read_to_string(workspace_root().join("docs/explanation/tangled-world.md")).unwrap();
     let is_row = |line: &&str| {
         let number = line.strip_prefix("| ");
         number.is_some_and(|it| it.starts_with(|c: char| c.is_ascii_digit()))

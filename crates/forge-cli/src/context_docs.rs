@@ -1,4 +1,4 @@
-//! Generates `docs/context.md` from the tables.
+//! Generates `docs/reference/context.md` from the tables.
 
 use std::fmt::Write as _;
 
@@ -111,7 +111,7 @@ query or a body of a request.
 | `tool:pr_context:error` | `error_type`, `message` |
 ";
 
-/// The text of `docs/context.md`.
+/// The text of `docs/reference/context.md`.
 #[must_use]
 pub fn context_docs() -> String {
     let mut out = String::from(TOP);

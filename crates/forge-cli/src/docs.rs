@@ -1,4 +1,4 @@
-//! Generates `docs/cli.md` from the clap tree.
+//! Generates `docs/reference/cli.md` from the clap tree.
 
 use std::fmt::Write as _;
 
@@ -146,7 +146,7 @@ are different on purpose:
   does: a comment can hold lines that look like another one. A script reads `--json comments`.
 "#;
 
-/// The text of `docs/cli.md`.
+/// The text of `docs/reference/cli.md`.
 #[must_use]
 pub fn cli_docs() -> String {
     let mut out = String::from(
@@ -248,20 +248,20 @@ mod tests {
     /// With `FORGE_UPDATE_DOCS` the test writes the page, as `cargo xtask docs` does.
     #[test]
     fn the_committed_page_is_current() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/cli.md");
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/cli.md");
         if std::env::var_os("FORGE_UPDATE_DOCS").is_some() {
             std::fs::write(path, cli_docs()).unwrap();
         }
         let committed = std::fs::read_to_string(path).unwrap_or_default();
         assert!(
             committed == cli_docs(),
-            "docs/cli.md is stale: run `cargo xtask docs`"
+            "docs/reference/cli.md is stale: run `cargo xtask docs`"
         );
     }
 
     #[test]
     fn commands_for_users_of_gh_are_read() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/from-gh.md");
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/how-to/from-gh.md");
         let page = std::fs::read_to_string(path).unwrap();
         let spans = page.split('`').skip(1).step_by(2);
         let commands: Vec<&str> = spans.filter(|span| span.starts_with("forge ")).collect();

@@ -9,7 +9,7 @@ use std::{
 ///
 /// A repository's own configuration can name programs (hooks, filters, merge drivers,
 /// `core.sshCommand` and some thirty more), and the repository may come from a stranger. The table
-/// of programs that may run is in `docs/git-processes.md`.
+/// of programs that may run is in `docs/reference/git-processes.md`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Trust {
     /// An agent, a remote or another repository's configuration named the path. Git starts no program

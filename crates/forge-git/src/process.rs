@@ -1,6 +1,6 @@
 //! Restricts git processes by the trust in the repository and by purpose.
 //!
-//! `docs/git-processes.md` has the rules as a table; `tests/adversary` plants a program in every
+//! `docs/reference/git-processes.md` has the rules as a table; `tests/adversary` plants a program in every
 //! place from which git starts one, and checks the table.
 
 use forge_core::{Error, ErrorKind, Result, SECRET_VARIABLES, Trust, hidden_variables, text};

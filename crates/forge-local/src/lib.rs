@@ -3,7 +3,7 @@
 //! [`Local::open`] finds the repository and returns a [`Forge`]. The history of a pull request is
 //! the history of its ref (`git log --first-parent refs/forge/pulls/7`), and every write is a
 //! compare-and-swap on that ref. Work trees change in one case: their files follow a merge into the
-//! branch that is checked out. `docs/local.md` describes the format.
+//! branch that is checked out. `docs/reference/local.md` describes the format.
 //!
 //! A plain repository has no accounts and no permissions: anyone who can write to it can write
 //! under any name. The viewer is the user of git's configuration.

@@ -826,7 +826,7 @@ impl Dialects {
         }
     }
 
-    /// Every key with the name that it stands for, in the order of the table in `docs/tangled.md`.
+    /// Every key with the name that it stands for, in the order of the table in `docs/reference/tangled.md`.
     #[must_use]
     pub fn names(&self) -> Vec<(String, String)> {
         let mut copy = self.clone();
@@ -864,7 +864,9 @@ impl Dialects {
                 ErrorKind::Config,
                 format!("tangled's protocol has no name `{key}`"),
             )
-            .with_hint(near.unwrap_or_else(|| "see docs/tangled.md for the names".to_owned())));
+            .with_hint(
+                near.unwrap_or_else(|| "see docs/reference/tangled.md for the names".to_owned()),
+            ));
         };
         let (fits, takes) = match name.contains('.') {
             true => (is_nsid(value), "an NSID, such as `sh.tangled.repo.merge`"),
@@ -1034,7 +1036,10 @@ mod tests {
 
     #[test]
     fn the_page_has_the_same_table() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/tangled.md");
+        let path = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../docs/reference/tangled.md"
+        );
         let page = std::fs::read_to_string(path).unwrap();
         let rows = page
             .lines()

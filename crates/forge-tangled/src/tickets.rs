@@ -2,7 +2,7 @@
 //! all in the repository's own account on its knot. They are written in `ticket_writes.rs`.
 //!
 //! What is read here was seen on public pages; where that ended, both guesses are taken, and the
-//! raw word is kept. See `docs/tangled.md`.
+//! raw word is kept. See `docs/reference/tangled.md`.
 
 use std::sync::Arc;
 

@@ -1,10 +1,10 @@
-//! Generates `docs/capabilities.md` from the tables of the backends.
+//! Generates `docs/reference/capabilities.md` from the tables of the backends.
 
 use forge_core::{Capability, Support};
 
 use crate::registry::{self, Backend};
 
-/// The text of `docs/capabilities.md`: one column per backend of this build, and for every "no" its
+/// The text of `docs/reference/capabilities.md`: one column per backend of this build, and for every "no" its
 /// reason and alternative.
 #[must_use]
 pub fn capabilities_docs() -> String {
@@ -88,11 +88,14 @@ fn details(out: &mut String, backend: &Backend) {
 mod tests {
     #[test]
     fn the_committed_page_is_current() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/capabilities.md");
+        let path = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../docs/reference/capabilities.md"
+        );
         let committed = std::fs::read_to_string(path).unwrap();
         assert!(
             committed == super::capabilities_docs(),
-            "docs/capabilities.md is stale: run `cargo xtask docs`"
+            "docs/reference/capabilities.md is stale: run `cargo xtask docs`"
         );
     }
 }

@@ -40,7 +40,7 @@ struct Readme;
 
 /// Compiles the examples in the page about the library.
 #[cfg(doctest)]
-#[doc = include_str!("../../../docs/library.md")]
+#[doc = include_str!("../../../docs/how-to/library.md")]
 struct LibraryPage;
 
 mod across;

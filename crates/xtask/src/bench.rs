@@ -7,7 +7,7 @@ use crate::{
     gh, git,
 };
 
-/// Measures, and writes `docs/benchmarks.md`.
+/// Measures, and writes `docs/reference/benchmarks.md`.
 pub fn run() -> Result<bool> {
     let (built, _) = watched(&mut cargo(&[
         "build",
@@ -30,7 +30,10 @@ pub fn run() -> Result<bool> {
     ]);
     bench
         .env("FORGE_BIN", target.join("release").join("forge"))
-        .env("FORGE_BENCH_OUT", root().join("docs/benchmarks.md"))
+        .env(
+            "FORGE_BENCH_OUT",
+            root().join("docs/reference/benchmarks.md"),
+        )
         .env("FORGE_GH", gh::find()?);
     if let Some(older) = git::current().and_then(|current| git::older(&current)) {
         bench.env("FORGE_BENCH_OLDER_GIT", older.program);

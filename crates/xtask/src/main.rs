@@ -25,7 +25,7 @@ commands:
   test [--quick]   run every lane of tests; --quick leaves out the stress lane and the older git
   test --mcp       run the MCP server with the programs of others alone
   docs             write the generated pages of docs/
-  bench            measure, and write docs/benchmarks.md
+  bench            measure, and write docs/reference/benchmarks.md
   dist             build the archive to install, for this kind of machine
 ";
 

@@ -7,7 +7,7 @@ use anyhow::Result;
 
 use crate::python;
 
-/// The version described in `docs/github-double.md`.
+/// The version described in `docs/explanation/github-double.md`.
 pub const VERSION: &str = "0.2.1";
 
 /// The program, which is installed below `target/peers` if missing.

@@ -63,7 +63,7 @@ pub const PULL_REQUESTS: &[Row] = &[
         "views are cached for a minute",
         Some(
             "Views are read anew: a cached one would repeat an unknown merge state (C-000-17). What \
-             is cached is listed in `docs/architecture.md`.",
+             is cached is listed in `docs/explanation/architecture.md`.",
         ),
     ),
     (
@@ -101,7 +101,7 @@ pub const PULL_REQUESTS: &[Row] = &[
         "refusals of the forge pass through",
         Some(
             "A refusal keeps the forge's own sentence, and gets a kind and a recovery: \
-             `docs/architecture.md`, How a failure looks. `tests/cli/faults` holds the texts.",
+             `docs/explanation/architecture.md`, How a failure looks. `tests/cli/faults` holds the texts.",
         ),
     ),
     (

@@ -12,7 +12,7 @@ use super::{
 
 /// Parses a repository or a pull request as people, agents and configurations write it.
 ///
-/// Uses no network, file system or environment. The first matching form of `docs/locators.md` wins.
+/// Uses no network, file system or environment. The first matching form of `docs/reference/locators.md` wins.
 ///
 /// # Errors
 ///

@@ -5,7 +5,7 @@
 //! inside a known repository (`7`, `#7`, a URL, a branch, `owner:branch`). Steps that need the
 //! network (handle to DID, remotes to the base repository) are elsewhere.
 //!
-//! `docs/locators.md` has the grammar as a table.
+//! `docs/reference/locators.md` has the grammar as a table.
 
 use std::{borrow::Cow, fmt, path::PathBuf};
 

@@ -1,4 +1,4 @@
-//! Stores pull requests and issues in git; `docs/local.md` describes the format.
+//! Stores pull requests and issues in git; `docs/reference/local.md` describes the format.
 
 mod attempts;
 mod event;

@@ -462,11 +462,11 @@ mod tests {
                 assert_eq!(Value::from(got), json!({(*name): "7"}), "{other}");
             }
         }
-        let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/mcp.md");
+        let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/mcp.md");
         let docs = std::fs::read_to_string(docs).unwrap();
         assert!(
             docs.contains(&(table.clone() + "\n")),
-            "docs/mcp.md lacks\n{table}"
+            "docs/reference/mcp.md lacks\n{table}"
         );
     }
 

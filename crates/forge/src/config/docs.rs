@@ -3,7 +3,7 @@ use super::{
     keys::{KEYS, KeyScope},
 };
 
-/// Generates `docs/config.md` from the registries of keys and variables.
+/// Generates `docs/reference/config.md` from the registries of keys and variables.
 #[must_use]
 pub fn docs() -> String {
     let mut out = String::from(
@@ -19,7 +19,7 @@ pub fn docs() -> String {
          `forge config validate` names every problem with file, line and column.\n\n\
          An unknown key is a warning, but an error in a `dialect`. A value that does not fit is an \
          error: commands then stop with its line, because half of a configuration is worse than a \
-         clear error. Credentials are in neither file; see [accounts.md](accounts.md).\n\n\
+         clear error. Credentials are in neither file; see [accounts.md](../how-to/accounts.md).\n\n\
          ## What a repository may set\n\n\
          Whoever may push a branch writes its `.forge.toml`. The column of the table below says \
          which keys count there, and why. Any other key in it is a warning, and is ignored.\n\n\
@@ -88,11 +88,14 @@ fn names(vars: &[Var]) -> String {
 mod tests {
     #[test]
     fn the_committed_page_is_current() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/config.md");
+        let path = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../docs/reference/config.md"
+        );
         let committed = std::fs::read_to_string(path).unwrap();
         assert!(
             committed == super::docs(),
-            "docs/config.md is stale: run `cargo xtask docs`"
+            "docs/reference/config.md is stale: run `cargo xtask docs`"
         );
     }
 }

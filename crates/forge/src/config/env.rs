@@ -8,7 +8,7 @@ use std::{
 
 macro_rules! vars {
     ($($variant:ident = $name:literal, $doc:literal;)*) => {
-        /// Every environment variable that forge reads, and the source of `docs/config.md`.
+        /// Every environment variable that forge reads, and the source of `docs/reference/config.md`.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[non_exhaustive]
         pub enum Var { $(#[doc = $doc] $variant,)* }

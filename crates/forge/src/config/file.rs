@@ -329,7 +329,7 @@ impl Reader<'_> {
         }
         let hint = match keys::near(&text) {
             Some(near) => Hint::from(format!("did you mean `{near}`?")),
-            None => Hint::new("list the keys, or see docs/config.md")
+            None => Hint::new("list the keys, or see docs/reference/config.md")
                 .with_action(Action::new(Call::ConfigGet)),
         };
         let message = format!("unknown key `{}`", shown(&text));

@@ -141,7 +141,7 @@ mod tests {
             run(r#"{{hasPrefix "on" "one"}} {{hasSuffix "on" "one"}}"#).unwrap(),
             "true false"
         );
-        // As docs/cli.md says, numbers are integers, unlike gh's floats.
+        // As docs/reference/cli.md says, numbers are integers, unlike gh's floats.
         assert_eq!(
             run("{{range .}}{{if eq .number 22}}{{.title}}{{end}}{{end}}").unwrap(),
             "twenty-two"
