@@ -1,4 +1,4 @@
-//! The commands of this workspace: `cargo xtask test | docs | bench | dist`.
+//! The commands of this workspace: `cargo xtask test | docs | picture | bench | dist`.
 
 mod atproto;
 mod bench;
@@ -12,6 +12,7 @@ mod git;
 mod jira;
 mod mcp;
 mod myworld;
+mod picture;
 mod python;
 mod tang;
 mod test;
@@ -25,6 +26,7 @@ commands:
   test [--quick]   run every lane of tests; --quick leaves out the stress lane and the older git
   test --mcp       run the MCP server with the programs of others alone
   docs             write the generated pages of docs/
+  picture          draw a session of the demo, as docs/demo.svg
   bench            measure, and write docs/reference/benchmarks.md
   dist             build the archive to install, for this kind of machine
 ";
@@ -37,6 +39,7 @@ fn main() -> ExitCode {
         ["test", "--quick"] => test::run(test::Extent::Quick),
         ["test", "--mcp"] => test::run_mcp(),
         ["docs"] => docs::run(),
+        ["picture"] => picture::run(),
         ["bench"] => bench::run(),
         ["dist"] => dist::run(),
         ["help" | "--help" | "-h"] => {
