@@ -191,34 +191,30 @@ fn lists_mean_the_same_wherever_the_server_is_started() {
 }
 
 #[test]
-fn pages_print_the_programs_snippets() {
+fn page_prints_the_programs_snippets() {
     let world = World::with_feature();
-    for page in ["README.md", "docs/reference/mcp.md"] {
-        let page = fs::read_to_string(workspace_root().join(page)).unwrap();
-        // The line for one client.
-        let line = page.lines().find_map(|l| l.strip_prefix("claude mcp add "));
-        if let Some(line) = line {
-            let line = line.split('#').next().unwrap();
-            let (program, args) = command("claude-code", &format!("claude mcp add {line}"));
-            assert_eq!((program.as_str(), args), ("forge", vec!["mcp".to_owned()]));
-        }
-        // The object for most others.
-        let block = page.split("```json\n").nth(1).unwrap();
-        let block = block.split("```").next().unwrap();
-        let (program, args) = command("cursor", block);
-        assert_eq!((program.as_str(), args), ("forge", vec!["mcp".to_owned()]));
-        // Every other line that is typed.
-        let typed = page
-            .lines()
-            .filter_map(|l| l.strip_prefix("forge mcp config "));
-        let mut count = 0;
-        for line in typed {
-            let line = line.split(" #").next().unwrap();
-            let run = world.forge_as(&Identity::ADA, &[]);
-            let snippet = run.args(["mcp", "config"]).args(words(line)).text();
-            assert!(snippet.contains("mcp"), "{line}: {snippet}");
-            count += 1;
-        }
-        assert!(count > 0, "no page without a command");
+    let page = fs::read_to_string(workspace_root().join("docs/how-to/agents.md")).unwrap();
+    // The line for one client.
+    let line = page.lines().find_map(|l| l.strip_prefix("claude mcp add "));
+    let line = line.unwrap().split('#').next().unwrap();
+    let (program, args) = command("claude-code", &format!("claude mcp add {line}"));
+    assert_eq!((program.as_str(), args), ("forge", vec!["mcp".to_owned()]));
+    // The object for most others.
+    let block = page.split("```json\n").nth(1).unwrap();
+    let block = block.split("```").next().unwrap();
+    let (program, args) = command("cursor", block);
+    assert_eq!((program.as_str(), args), ("forge", vec!["mcp".to_owned()]));
+    // Every other line that is typed.
+    let typed = page
+        .lines()
+        .filter_map(|l| l.strip_prefix("forge mcp config "));
+    let mut count = 0;
+    for line in typed {
+        let line = line.split(" #").next().unwrap();
+        let run = world.forge_as(&Identity::ADA, &[]);
+        let snippet = run.args(["mcp", "config"]).args(words(line)).text();
+        assert!(snippet.contains("mcp"), "{line}: {snippet}");
+        count += 1;
     }
+    assert!(count > 0, "no page without a command");
 }

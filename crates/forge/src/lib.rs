@@ -33,11 +33,6 @@
 //! The examples `list`, `merge` and `capabilities` can be run:
 //! `cargo run -p forge --example list -- local:.`
 
-/// Compiles the example in the README.
-#[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct Readme;
-
 /// Compiles the examples in the page about the library.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/how-to/library.md")]
