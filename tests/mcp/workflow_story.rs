@@ -227,7 +227,7 @@ fn r_001_12_story_runs_on_tangled() {
     }
 }
 
-/// The prompt beside a page with the same facts. The tools of the set are measured for docs/how-to/workflow.md
+/// The prompt beside a page with the same facts. The tools of the set are measured for docs/explanation/workflow.md
 /// and have no limit here: the page needs tools for issues, labels and comments as well.
 #[test]
 fn prompt_is_less_than_half_of_an_orchestrator_page() {

@@ -1,4 +1,4 @@
-//! What tangled's own index took in, and when: the dated table of `docs/explanation/tangled-ingestion.md`.
+//! What tangled's own index took in, and when: the dated table of `docs/reference/tangled-ingestion.md`.
 
 use crate::{Dialect, Dialects};
 
@@ -75,7 +75,7 @@ mod tests {
     fn the_page_has_the_same_table() {
         let path = concat!(
             env!("CARGO_MANIFEST_DIR"),
-            "/../../docs/explanation/tangled-ingestion.md"
+            "/../../docs/reference/tangled-ingestion.md"
         );
         let page = std::fs::read_to_string(path).unwrap();
         let names = Dialects::default();

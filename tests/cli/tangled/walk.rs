@@ -1,4 +1,4 @@
-//! The walk-through of `docs/reference/tangled.md`, typed as it stands there, in a shell, by two accounts.
+//! The walk-through of `docs/how-to/tangled.md`, typed as it stands there, in a shell, by two accounts.
 
 use std::{collections::BTreeMap, fs, path::PathBuf, time::Duration};
 
@@ -204,7 +204,7 @@ fn shown(t: &Tangled, who: &str, text: &str) -> String {
 
 #[test]
 fn walk_through_of_the_page_works_as_written() {
-    let page = fs::read_to_string(workspace_root().join("docs/reference/tangled.md")).unwrap();
+    let page = fs::read_to_string(workspace_root().join("docs/how-to/tangled.md")).unwrap();
     let steps = steps(&page);
     assert!(steps.len() >= 40, "the page has {} steps", steps.len());
     let t = Tangled::new();
@@ -241,6 +241,6 @@ fn walk_through_of_the_page_works_as_written() {
     }
     assert!(
         wrong.is_empty(),
-        "docs/reference/tangled.md says otherwise\n\n{wrong}"
+        "docs/how-to/tangled.md says otherwise\n\n{wrong}"
     );
 }
