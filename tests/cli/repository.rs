@@ -163,7 +163,7 @@ fn too_old_git_is_named() {
     assert!(out.stderr_text().contains("2.38"), "{out:?}");
 }
 
-/// The commands of `docs/reference/local.md`.
+/// The commands of `docs/how-to/git-repositories.md`.
 #[test]
 fn log_of_all_refs_is_readable_without_events() {
     let world = World::with_pull();
@@ -186,8 +186,9 @@ fn log_of_all_refs_is_readable_without_events() {
         !log.contains("refs/forge") && !log.contains("(forge/"),
         "{log}"
     );
-    let page =
-        std::fs::read_to_string(forge_testkit::workspace_root().join("docs/reference/local.md"));
+    let page = std::fs::read_to_string(
+        forge_testkit::workspace_root().join("docs/how-to/git-repositories.md"),
+    );
     let page = page.unwrap();
     assert!(page.contains(&format!("git config alias.lg \"{alias}\"")));
     assert!(page.contains("git config log.excludeDecoration 'refs/forge/*'"));
