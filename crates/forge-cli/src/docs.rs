@@ -14,21 +14,21 @@ On a terminal: tables fitted to its width, colours, relative times, rendered Mar
 On a pipe: lines with tabs between the columns, no heading, no colour, times in RFC 3339. `--json`
 prints the fields that it names; `--jq` filters them and `--template` formats them.
 
-Failures are `error: …` on stderr, with `Recovery: …` behind it where there is something to do.
+Failures are `error: …` on stderr, followed by `Recovery: …` if there is something to do.
 
-Three cases where a script could repeat a write by mistake:
+In three cases a script could repeat a write by mistake:
 
 - A wait for a rate limit is `rate limited by HOST, waiting N s` on stderr.
 - A write that failed before the forge was asked for it ends its error with `(nothing was sent)` or
-  `(nothing was written)`. A write that may have happened says to look first.
-- Where the result of a write cannot be printed (a full disk), the exit code is 1, and stderr says
-  that the write is done, with the result. A reader that left is no failure: exit code 0, and the
+  `(nothing was written)`. A write that may have happened says to check first.
+- If the result of a write cannot be printed (a full disk), the exit code is 1, and stderr says
+  that the write is done, with the result. A closed pipe is no failure: the exit code is 0, and the
   result of a write is on stderr.
 
 | code | meaning |
 |---|---|
-| 0 | done; also when the reader of a pipe has left |
-| 1 | failed, or used wrongly; also when what was written will have no effect (`ineffective`); `pr watch`: it happened, and not well; `doctor --live`: something differs, or does not answer |
+| 0 | done; also if the reader closed the pipe |
+| 1 | failed, or used wrongly; also if the write will have no effect (`ineffective`); `pr watch`: it happened, and is a failure; `doctor --live`: something differs, or does not answer |
 | 2 | cancelled by the user |
 | 4 | no credentials, or refused ones |
 | 8 | `pr checks`: some have not finished; `pr watch`: it has not happened by the deadline; `workflow convergence`: the group is not there yet; `workflow pick`: there is none |
@@ -36,86 +36,109 @@ Three cases where a script could repeat a write by mistake:
 ## Where it differs from gh
 
 Flags, defaults, selectors, piped output and exit codes of `forge pr` are those of gh 2.103. These
-are different on purpose:
+differences are intended.
+
+### Naming pull requests and repositories
+
+- `owner/repo#7` and every other locator name a pull request too; `.` is the one of the current
+  branch. A branch whose name looks like a locator is written `branch:owner/repo#7`.
+- Of two open pull requests of a branch gh takes the newest. So do commands that only read here
+  (`view`, `diff`, `checks`, `checkout`, `watch`, `context`), and a warning names the other one.
+  What changes a pull request refuses, and lists both: a comment or a merge on the wrong one could not
+  be undone.
+- An empty body file is an error, and so are an empty `-R`, `--match-head-commit` and name of a pull
+  request, which gh treats as absent: an empty variable would lift a guard, or select another one.
+- With `push.default=upstream` a branch without an upstream branch has no pull request.
+- Flags that exclude each other are refused, also if gh lets one of them win silently: `--jq`
+  with `--template`, `--name-only` with `--patch`, `--body` with `--body-file`.
+
+### Opening
+
+- `pr create -R` takes the current branch if it names the current repository or a remote of it;
+  another one needs `--head`. `--head owner/repo:branch` names a fork by its repository, and
+  `owner:branch` finds the repository's own branches too.
+- A missing label, reviewer, milestone or branch is refused before anything is made, with near names;
+  gh opens the pull request first, and fails at reviewers afterwards. What the forge refuses then, such
+  as a review by the author, is a warning with the command that does the rest. The exit code is 0,
+  since the pull request is open; gh ends with 1.
+- `--fill` leaves out the empty lines that git puts behind a commit's message.
+- `--dry-run` prints `@me` as it was typed, and reads nothing: a pull request that is open already, or
+  a label that does not exist, is no error there.
+- `pr create` does not count uncommitted changes.
+- `pr create --push` pushes the branch first, without a question, and sets the pushed one as its
+  upstream; gh asks for the remote.
+- `pr create` asks once more before it pushes where a title and a description are given: no single
+  answer publishes.
+- `pr create --auto` has the pull request merged as soon as its requirements are met, as
+  `pr merge --auto` does afterwards.
+- `pr create` takes a patch (`--patch`), or in a clone makes one itself from a branch that was not
+  pushed. With `--depends-on` it builds on another pull request if the forge can; `pr view` names that
+  one in a line of its own.
+- `pr create --edit PATH=FILE --delete PATH` takes whole files in place of a branch, without a clone:
+  they become one commit on top of the base, on a new branch that `--head` names.
+- A pull request without a web page: `pr create`, `edit` and `comment` print its `file://`
+  locator, which every command takes.
+
+### Listing and viewing
+
+- `pr list --search` keeps to its repository, also if the words name others (`repo:`), and says that
+  something is left out; gh shows results of other repositories as rows of this one.
+- `pr list` and `pr status` take several `-R`, of which gh takes the last, and `--owner`: one table of
+  all of them, each row and each JSON item with its repository. A repository that could not be read is
+  named on stderr, and the exit code is 1.
+- `pr list --touches PATH` lists pull requests that change a file, a directory or a glob; it reads the
+  files of at most 300 pull requests. GitHub does not tell the old name of a renamed file.
+- `pr status` says whether checks fail and whether it is approved, and counts neither.
+- `pr checks` lists failed checks first, then by name; STARTUP_FAILURE is a failure.
+  `--watch` prints them once on a pipe, when they have finished.
+- `pr watch` waits until checks finish, a review arrives, the state changes or the verdict turns. It
+  asks every 10 s, less often while nothing changes, and ends at `--timeout`.
+- On a pipe `pr view` and `pr view --comments` write texts whole between lines of their own, as gh
+  does: a comment can hold lines that look like another one. A script reads `--json comments`.
+- `pr view --history` shows who did what, and when.
+
+### Diffs
 
 - `pr diff` on a pipe streams: at a terminal escape it stops and fails, where gh prints nothing at
   all. What came before the escape has been printed.
-- `owner/repo#7` and every other locator name a pull request too; `.` is the one of the current
-  branch. A branch whose name looks like a locator is written `branch:owner/repo#7`.
-- Of two open pull requests of a branch gh takes the newest. So does what only reads here (`view`,
-  `diff`, `checks`, `checkout`, `watch`, `context`), and a warning names the other one. What changes a
-  pull request refuses, and lists both: a comment or a merge on the wrong one could not be taken back.
-- An empty body file is an error, and so are an empty `-R`, `--match-head-commit` and name of a pull
-  request, which gh takes for none: an empty variable would lift a guard, or mean another one.
-- `pr create -R` takes the current branch when it names the repository that you stand in, or a
-  remote of it; another one needs `--head`. `--head owner/repo:branch` names a fork by its
-  repository, and `owner:branch` finds the repository's own branches too.
-- What does not exist (a label, a reviewer, a milestone, a branch) is refused before anything is
-  made, with near names; gh opens the pull request first, and fails at reviewers afterwards. What the
-  forge refuses all the same, as a review by the author, is a warning with the command that does the
-  rest, and exit code 0, since the pull request is open; gh ends with 1.
-- `--fill` leaves out the empty lines that git puts behind a commit's message. `--dry-run` prints
-  `@me` as it was typed, and looks at nothing: a pull request that is open already, or a label that
-  does not exist, is no error there.
-- `-d` of `pr merge` and `pr close` keeps the clone's branch when it holds a commit that the pull
-  request does not have; gh deletes it all the same. `pr close -d` leaves it for the base branch.
-- Taking off a label that is not on it changes nothing, and is no error. An empty name in
-  `--remove-assignee` takes nobody off; gh takes off everybody.
-- `pr review` refuses a verdict on what is merged.
-- On a terminal `pr merge` shows branches, checks and open threads, and refuses before its questions what
-  the forge would refuse after them; Enter takes the method that is configured. Where the local branch
-  is ahead, it says so. `pr review`, `pr comment` and `pr edit` ask as gh does, and open the editor
-  without the key `e`. *No* at "Submit?" is exit code 2, as any cancelling is; gh ends with 0 or 1.
-  `pr edit` takes people, projects and the milestone as text.
 - `pr diff` and `--name-only` are complete past 300 files, where gh fails, and `--json commits,files`
   past 100, where gh stops silently. Names that are no ASCII stay readable, colours are git's, and
-  `--exclude` keeps the line end before the file that it leaves out.
+  `--exclude` keeps the line end before the omitted file.
 - `pr diff --stat` counts the lines of each file, and `pr diff -- PATH` shows these files, directories
   and globs alone, named from the top of the repository.
-- `--json` has `reviewThreads`, the threads of `pr thread list`; gh has no such field. A review that is
-  not submitted is in no list, and stops another one, as with gh.
-- `pr list --search` keeps to its repository, also where the words name others (`repo:`), and says that
-  something is left out; gh shows what it finds there as rows of this one.
-- `pr list` and `pr status` take several `-R`, of which gh takes the last, and `--owner`: one table of
-  all of them, each row with its repository, and in JSON each item. What could not be read is named on
-  stderr, and the exit code is 1.
-- `pr status` says whether checks fail and whether it is approved, and counts neither.
-- `pr checks` puts what failed first, then by name; STARTUP_FAILURE is a failure.
-  `--watch` prints them once on a pipe, when they have finished.
-- With `push.default=upstream` a branch without an upstream branch has no pull request.
-- Flags that exclude each other are refused, also where gh lets one of them win silently: `--jq`
-  with `--template`, `--name-only` with `--patch`, `--body` with `--body-file`.
-- A refused token is exit code 4, as a missing one; `auth status` ends with 1, as gh's does.
-- `forge auth` and `label` have gh's flags but for those of gh's own sign-in (`login --web`,
-  `--scopes`, `--git-protocol` and the like, `refresh`, `setup-git`): a token is given to
-  `auth login`. `auth token` prints a token in place of `status --show-token`, and labels are listed by
-  name, without `--sort`, `--order` and `--web`.
-- `auth status --json` asks no host. `-h` is help everywhere: gh's `-h` of `auth` is `--hostname`.
-- `pr review` comments on lines (`--line`, `--comments-file`); `pr thread` lists, answers and
-  resolves the threads; `pr view --history` shows who did what, and when.
-- `pr resubmit` submits another round where pull requests hold rounds (tangled), `pr diff --round N
+- `pr resubmit` submits another round if pull requests hold rounds (tangled), and `pr diff --round N
   [--since M]` shows one. There `pr view --comments` goes round by round, and
   `--json comments,reviews` has a `round` more.
-- `pr create` takes a patch (`--patch`), or in a clone makes one itself from a branch that was not
-  pushed, and builds on another pull request (`--depends-on`) where the forge can; `pr view` names
-  that one in a line of its own.
-- `pr create --edit PATH=FILE --delete PATH` takes whole files in place of a branch, without a clone:
-  they become one commit on top of the base, on a new branch that `--head` names.
+
+### Reviewing, editing and merging
+
+- `pr review` refuses a verdict on what is merged.
+- `pr review` comments on lines (`--line`, `--comments-file`); `pr thread` lists, answers and
+  resolves the threads.
+- On a terminal `pr merge` shows branches, checks and open threads, and refuses before its questions
+  everything that the forge would refuse after them; Enter takes the configured method. Where the local branch
+  is ahead, it says so.
+- `pr review`, `pr comment` and `pr edit` ask as gh does, and open the editor without the key `e`.
+  *No* at "Submit?" is exit code 2, like every cancellation; gh ends with 0 or 1. `pr edit` takes
+  people, projects and the milestone as text.
+- Taking off a label that is not on it changes nothing, and is no error. An empty name in
+  `--remove-assignee` takes nobody off; gh takes off everybody.
+- `-d` of `pr merge` and `pr close` keeps the clone's branch when it holds a commit that the pull
+  request does not have; gh deletes it all the same. `pr close -d` leaves it for the base branch.
 - `pr update-branch` says which files conflict, where the forge does, as an error like others.
-- `pr merge` and `pr update-branch` take `--leave-checkout`. It has an effect where the branch that
+- `pr merge` and `pr update-branch` take `--leave-checkout`. It has an effect if the branch that
   moves is checked out in a work tree of the repository itself: on the local forge.
-- Commands that write take `--wait DURATION` and `--no-wait` on every forge. Where a write is shown
-  at once (GitHub, a git repository) there is nothing to wait for, and they change nothing; on
-  tangled the word on who shows it goes to stderr.
-- `pr watch` waits until checks finish, a review arrives, the state changes or the verdict turns. It
-  looks every 10 s, less often while nothing changes, and ends at `--timeout`.
-- `pr list --touches PATH` lists what changes a file, a directory or a glob; it looks at the files of at
-  most 300 pull requests. GitHub does not tell the old name of a file that was renamed.
 - `pr lock` of a locked one is no error, and another `--reason` replaces the one before. `pr lock` and
   `unlock` take a branch too.
 - `pr checkout` prints nothing on stdout; gh leaves git's own lines there.
 - `pr checkout` moves no local branch that follows something else than the head; `--branch` or
   `--force` moves it.
+- Commands that write take `--wait DURATION` and `--no-wait` on every forge. A write on GitHub or in a
+  git repository is shown at once, and they change nothing there; on tangled the word on who sees the
+  write goes to stderr.
+
+### Issues
+
 - `forge issue` has `list`, `view`, `create`, `edit`, `close`, `reopen`, `comment` and `delete` with
   gh's flags, and `history`. Issues are opened and edited without types, templates, attached files and
   projects by title: `--estimate` and `--priority` set fields, those of the board that `workflow.board`
@@ -126,24 +149,28 @@ are different on purpose:
 - A comment that is given with the state that an issue has already is not made, by gh in silence; forge
   says so, and how to make it.
 - `issue comment --edit ID` and `--delete ID` take any comment, gh the last one alone.
-  `issue edit --expected-version` refuses what somebody has changed since.
-- `--json` prints `null` for a time that is not known.
-- `--jq` has no `env`, `input` and `halt`, and lacks some words that are rare, such as `JOIN`,
-  `fromstream`, `@base32`, `$__loc__` and `?//`; `--template` has no `regexMatch`, and numbers are
-  whole in it: `eq .number 1`, where gh wants `1.0`.
-- `pr create` does not count uncommitted changes.
-- `pr create --push` pushes the branch first, without a question, and has it follow the pushed one; gh
-  asks where to push to. `pr create --auto` has the pull request merged as soon as its requirements are
-  met, as `pr merge --auto` does afterwards.
-- `pr create` asks once more before it pushes where a title and a description are given: no single
-  answer publishes.
-- A pull request without a web page: `pr create`, `edit` and `comment` print its `file://`
-  locator, which every command takes.
+  `issue edit --expected-version` refuses an issue that has changed since.
+
+### Accounts
+
+- A refused token is exit code 4, as a missing one; `auth status` ends with 1, as gh's does.
+- `forge auth` and `label` have gh's flags but for those of gh's own sign-in (`login --web`,
+  `--scopes`, `--git-protocol` and the like, `refresh`, `setup-git`): a token is given to
+  `auth login`. `auth token` prints a token in place of `status --show-token`, and labels are listed by
+  name, without `--sort`, `--order` and `--web`.
+- `auth status --json` asks no host. `-h` is help everywhere: gh's `-h` of `auth` is `--hostname`.
+
+### JSON, templates and text
+
+- `--json` has `reviewThreads`, the threads of `pr thread list`; gh has no such field. A review that is
+  not submitted is in no list, and stops another one, as with gh.
+- `--json` prints `null` for an unknown time.
+- `--jq` has no `env`, `input` and `halt`, and lacks some rare words, such as `JOIN`, `fromstream`,
+  `@base32`, `$__loc__` and `?//`. `--template` has no `regexMatch`, and its numbers are integers:
+  `eq .number 1`, where gh wants `1.0`.
 - Stored text commands no terminal, on a pipe either: escapes and invisible characters are shown
   (`␛`, `<U+202E>`), and JSON has them as `\u…`. `--jq` and `--template` give a pipe the text as it
   is.
-- On a pipe `pr view` and `pr view --comments` write texts whole between lines of their own, as gh
-  does: a comment can hold lines that look like another one. A script reads `--json comments`.
 "#;
 
 /// The text of `docs/reference/cli.md`.
