@@ -189,10 +189,9 @@ pub fn measure(page: &mut Page, gh: &Path) {
 fn requests(page: &mut Page, figures: &[[Figures; 2]]) {
     page.table(
         "GitHub: requests",
-        "forge and the real gh in turns, in clones, on a server on this machine that answers as \
-         GitHub does; every object is changed once. gh asks a server what it can do and remembers \
-         it for a day: the last column is what it takes when it remembers nothing. All other \
-         figures are with what it remembers.",
+        "`forge` and the real gh take turns in clones, on a server on this machine that answers as \
+         GitHub does. Every object is changed once. gh asks a server for its features and caches \
+         the answer for a day. The last column is without that cache, all other figures with it.",
         &["Command", "forge", "gh", "gh, first time"],
     );
     for (command, [figures, _]) in COMMANDS.iter().zip(figures) {
@@ -212,9 +211,9 @@ fn times(page: &mut Page, figures: &[[Figures; 2]], latency: usize, each: u64) {
     page.table(
         &format!("GitHub: time at {each} ms"),
         &format!(
-            "From start to end, where the server waits {each} ms before each answer; {TIMES} runs \
-             each in turns. What the server itself takes is in both: git makes its merges. Where \
-             gh needs one request as well (`--json`), nobody can take half of its time."
+            "From start to end; the server waits {each} ms before each answer; {TIMES} runs each in \
+             turns. Both figures include the time of the server itself, whose merges git makes. If \
+             gh needs one request too (`--json`), half of its time is out of reach."
         ),
         &["Command", "forge", "gh", "forge, of gh's"],
     );

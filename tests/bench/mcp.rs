@@ -39,9 +39,9 @@ pub fn measure(page: &mut Page) {
     };
     page.table(
         "MCP server",
-        "What a client gives its model are the tools without the schemas of their results, and on that \
-         is the limit; the whole answer to `tools/list` has those as well. A call is `forge_status`, one after \
-         another, by one client unless there are more. Memory is resident memory, here that of the server alone.",
+        "The limits are for the tools without the schemas of their results, as a client gives them to its \
+         model; the whole answer to `tools/list` has those schemas too. A call is `forge_status`, one after \
+         another, by one client unless there are more. Memory is the resident memory of the server alone.",
         &["What", "Measured"],
     );
     for (mode, args, most) in [

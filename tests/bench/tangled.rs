@@ -37,13 +37,13 @@ pub fn measure(page: &mut Page) {
         "Tangled, with the index down",
         &format!(
             "{PULLS} open pull requests by {AUTHORS} accounts, at 100 ms per request and at most \
-             {IN_FLIGHT} at a time at a host. The index does not answer; backlinks and the accounts' own \
-             server do. Nothing is known of the accounts. The list is read by the library, which \
-             knows the repository; the command is a process that knows nothing, and looks the repository up \
-             first. Medians of {TIMES} runs; \"in a row\" is the longest chain of requests that \
-             waited for each other. All accounts are on one server, which has two requests for each \
-             of them: the least that this can take in a row is those, {IN_FLIGHT} at a time, behind one for \
-             who has written anything and one for where the first are."
+             {IN_FLIGHT} at a time at a host; medians of {TIMES} runs. The index does not answer; \
+             backlinks and the accounts' own server do. The accounts are not known before. \"The list\" is \
+             the library with a known repository; the command also looks the repository up.\n\n\
+             \"In a row\" is the longest chain of requests that waited for each other. All accounts \
+             are on one server, which gets two requests for each. The minimum in a row is therefore \
+             those requests, {IN_FLIGHT} at a time, after one for the list of accounts and one for \
+             the address of the first."
         ),
         &["What", "Requests", "In a row", "Time", "Memory"],
     );
