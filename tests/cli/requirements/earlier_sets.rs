@@ -62,8 +62,8 @@ pub const PULL_REQUESTS: &[Row] = &[
         "R-000-12",
         "views are cached for a minute",
         Some(
-            "Views are read anew: a cached one would repeat an unknown merge state (C-000-17). What \
-             is cached is listed in `docs/explanation/architecture.md`.",
+            "Views are read anew: a cached one would repeat an unknown merge state (C-000-17). The \
+             data that `forge mcp` keeps is listed in `docs/reference/mcp.md`, Over HTTP.",
         ),
     ),
     (
