@@ -13,10 +13,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use forge_testkit::{
-    HttpServer, Identity, Run, Scratch,
-    github::{ALL_SCOPES, GitHubDouble, Options, PullSeed, state::Permission},
-};
+use forge_github_double::{ALL_SCOPES, GitHubDouble, Options, PullSeed, state::Permission};
+use forge_testkit::{HttpServer, Identity, Run, Scratch};
 use serde_json::{Value, json};
 
 use crate::page::{Page, mb, ms};

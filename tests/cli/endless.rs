@@ -1,6 +1,6 @@
 //! A GitHub Enterprise host whose lists have no end.
 
-use forge_testkit::github::Fault;
+use forge_github_double::Fault;
 use serde_json::json;
 
 use crate::hub::{Hub, REPO};

@@ -3,10 +3,8 @@
 
 use std::fs;
 
-use forge_testkit::{
-    Output, git_program,
-    github::{Fault, PullSeed},
-};
+use forge_github_double::{Fault, PullSeed};
+use forge_testkit::{Output, git_program};
 use serde_json::json;
 
 use crate::hub::{Hub, REPO, TOKEN};

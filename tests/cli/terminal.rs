@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use forge_testkit::{Run, Terminal, TtyOutput, github::Fault};
+use forge_github_double::Fault;
+use forge_testkit::{Run, Terminal, TtyOutput};
 
 use crate::{
     hub::{Hub, REPO},

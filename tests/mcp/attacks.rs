@@ -30,7 +30,8 @@ use std::{
     thread,
 };
 
-use forge_testkit::{CANARY, GitDir, Identity, github::Fault};
+use forge_github_double::Fault;
+use forge_testkit::{CANARY, GitDir, Identity};
 use serde_json::{Value, json};
 
 use crate::{

@@ -1,6 +1,7 @@
 //! Repositories that a server reaches: its two lists, under every name of a repository.
 
-use forge_testkit::{Identity, github::PullSeed};
+use forge_github_double::PullSeed;
+use forge_testkit::Identity;
 use serde_json::json;
 
 use crate::{

@@ -2,7 +2,7 @@
 
 use std::{thread, time::Duration};
 
-use forge_testkit::github::state::ReviewState;
+use forge_github_double::state::ReviewState;
 use serde_json::{Value, json};
 
 use crate::{

@@ -259,7 +259,7 @@ fn create_auto_enables_auto_merge() {
     let world = World::new();
     let mut seed = world.double.seed();
     seed.configure(REPO, |repo| repo.allow_auto_merge = true);
-    let rules = forge_testkit::github::state::Protection {
+    let rules = forge_github_double::state::Protection {
         approvals: 1,
         ..Default::default()
     };
@@ -278,7 +278,7 @@ fn create_auto_enables_auto_merge() {
 #[test]
 fn create_with_disallowed_auto_leaves_pull_open() {
     let world = World::new();
-    let rules = forge_testkit::github::state::Protection {
+    let rules = forge_github_double::state::Protection {
         approvals: 1,
         ..Default::default()
     };

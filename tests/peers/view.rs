@@ -1,4 +1,4 @@
-use forge_testkit::github::PullSeed;
+use forge_github_double::PullSeed;
 
 use crate::{
     list::four,

@@ -2,11 +2,9 @@
 
 use std::time::Duration;
 
-use forge_testkit::{
-    CANARY, Identity, Scratch,
-    github::{ALL_SCOPES, GitHubDouble, Options, PullSeed, state::Permission},
-    tangled::World,
-};
+use forge_github_double::{ALL_SCOPES, GitHubDouble, Options, PullSeed, state::Permission};
+use forge_tangled_world::World;
+use forge_testkit::{CANARY, Identity, Scratch};
 use serde_json::{Value, json};
 
 use super::{

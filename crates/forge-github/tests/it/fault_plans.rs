@@ -14,13 +14,11 @@ use forge_core::{
         CreatePull, EditPull, MergeReq, NewReview, NewThread, Reviewer, SetChange, Side, Verdict,
     },
 };
-use forge_testkit::{
-    CANARY,
-    github::{
-        Action, Fault, PullSeed,
-        state::{Pull, PullState},
-    },
+use forge_github_double::{
+    Action, Fault, PullSeed,
+    state::{Pull, PullState},
 };
+use forge_testkit::CANARY;
 
 use crate::double::World;
 

@@ -10,7 +10,7 @@ use forge_core::{
     },
 };
 use forge_github::{FixedToken, GitHub};
-use forge_testkit::github::{Fault, state::Permission};
+use forge_github_double::{Fault, state::Permission};
 
 use crate::{
     double::{handle, http},

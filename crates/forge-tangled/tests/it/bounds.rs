@@ -5,7 +5,7 @@ use forge_core::{
     model::{CloseReq, DiffReq, PrFields, PrState, PullQuery, StateFilter},
 };
 use forge_tangled::{ReadLimits, Settings};
-use forge_testkit::tangled::{Account, Fault, Recorded};
+use forge_tangled_world::{Account, Fault, Recorded};
 use serde_json::json;
 
 use crate::stage::{PASSWORD, Stage};

@@ -11,7 +11,7 @@ use forge_core::{
     },
 };
 use forge_tangled::Tangled;
-use forge_testkit::tangled::Fault;
+use forge_tangled_world::Fault;
 use futures::TryStreamExt as _;
 use serde_json::{Value, json};
 

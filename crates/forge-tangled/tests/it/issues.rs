@@ -10,7 +10,7 @@ use forge_core::{
     },
 };
 use forge_tangled::Settings;
-use forge_testkit::tangled::{Fault, Moods};
+use forge_tangled_world::{Fault, Moods};
 use serde_json::json;
 
 use crate::stage::{PASSWORD, Stage, action};

@@ -9,7 +9,7 @@ use forge_core::{
     },
 };
 use forge_tangled::Settings;
-use forge_testkit::tangled::{Audience, Fault, KnotOptions, PdsOptions, World};
+use forge_tangled_world::{Audience, Fault, KnotOptions, PdsOptions, World};
 use serde_json::{Value, json};
 
 use crate::stage::{Stage, action};
