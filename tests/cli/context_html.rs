@@ -5,7 +5,7 @@ use std::fs;
 
 use forge_core::text::neutralise;
 use forge_github_double::Fault;
-use forge_testkit::jira::{JIRA_TOKEN, JiraDouble, JiraEdition, TicketSeed};
+use forge_jira_double::{JIRA_TOKEN, JiraDouble, JiraEdition, TicketSeed};
 
 use crate::{
     context_stage::{HOSTILE, HOSTILE_PATH, HOSTILE_URL, Stage},

@@ -2,10 +2,8 @@
 
 use std::fs;
 
-use forge_testkit::{
-    Run,
-    jira::{JIRA_EMAIL, JIRA_TOKEN, JiraDouble, JiraEdition, TicketSeed},
-};
+use forge_jira_double::{JIRA_EMAIL, JIRA_TOKEN, JiraDouble, JiraEdition, TicketSeed};
+use forge_testkit::Run;
 use serde_json::{Value, json};
 
 use crate::{

@@ -22,6 +22,7 @@ const ASIDE: &[(&str, &[&str])] = &[
         "forge-github-double",
         &["forge-double-wire", "forge-testkit"],
     ),
+    ("forge-jira-double", &[]),
     (
         "forge-tangled-world",
         &["forge-double-wire", "forge-testkit"],

@@ -2,10 +2,8 @@
 //! the facts of each line are those of the data.
 
 use forge_github_double::Fault;
-use forge_testkit::{
-    Identity,
-    jira::{JIRA_TOKEN, JiraDouble, JiraEdition, TicketSeed},
-};
+use forge_jira_double::{JIRA_TOKEN, JiraDouble, JiraEdition, TicketSeed};
+use forge_testkit::Identity;
 use serde_json::{Value, json};
 
 use crate::{

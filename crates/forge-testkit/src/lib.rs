@@ -18,8 +18,6 @@ pub mod behaviour;
 mod binary;
 mod canary;
 mod git;
-#[cfg(feature = "jira")]
-pub mod jira;
 mod logs;
 mod random;
 mod run;

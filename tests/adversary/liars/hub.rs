@@ -4,10 +4,8 @@ use forge_github_double::{
     ALL_SCOPES, GitHubDouble, Options, PullSeed,
     state::{Permission, PullState, ReviewState},
 };
-use forge_testkit::{
-    CANARY, Random, Run,
-    jira::{JIRA_EMAIL, JIRA_TOKEN, JiraDouble, JiraEdition, TicketSeed},
-};
+use forge_jira_double::{JIRA_EMAIL, JIRA_TOKEN, JiraDouble, JiraEdition, TicketSeed};
+use forge_testkit::{CANARY, Random, Run};
 
 use super::{
     ground::Ground,

@@ -2,6 +2,11 @@
 //!
 //! Source: developer.atlassian.com, "The Jira Cloud platform REST API" and "Jira Data Center REST
 //! API". The double has only what `forge` and the Python package `jira` read of tickets.
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "a double of a test fails by panicking"
+)]
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
