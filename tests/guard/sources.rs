@@ -385,7 +385,7 @@ fn is_root(name: &Path) -> bool {
 }
 
 /// Follows the `mod` lines of `file`.
-fn reach(file: &Path, root: bool, files: &BTreeSet<PathBuf>, reached: &mut BTreeSet<PathBuf>) {
+pub fn reach(file: &Path, root: bool, files: &BTreeSet<PathBuf>, reached: &mut BTreeSet<PathBuf>) {
     if !reached.insert(file.to_path_buf()) {
         return;
     }
