@@ -177,7 +177,7 @@ pub struct PullSeed<'a> {
 /// The state of a running double, held for filling and for assertions.
 ///
 /// Requests wait while it is held. Every method panics when what it is given does not exist: a
-/// test kit fails by panicking.
+/// double fails by panicking.
 pub struct Seed<'a>(pub(super) MutexGuard<'a, State>);
 
 impl Deref for Seed<'_> {
@@ -197,7 +197,7 @@ impl DerefMut for Seed<'_> {
 #[allow(
     clippy::expect_used,
     clippy::panic,
-    reason = "a test kit fails by panicking"
+    reason = "a double fails by panicking"
 )]
 impl Seed<'_> {
     /// Makes a user, or finds the user with this login.
