@@ -228,7 +228,7 @@ mod tests {
 
     /// The name resolves nowhere else, and the port does not speak TLS.
     #[tokio::test]
-    async fn git_of_a_pinned_host_connects_to_its_address() {
+    async fn git_of_pinned_host_connects_to_pinned_address() {
         let here = Ipv4Addr::LOCALHOST;
         let listener = TcpListener::bind((here, 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
