@@ -1,5 +1,6 @@
 //! Files of a repository, read without a clone.
 
+use forge_testkit::github::Fault;
 use serde_json::json;
 
 use crate::{
@@ -151,6 +152,36 @@ fn files_are_committed_on_an_unmoved_branch() {
     let mut short = push;
     short["expected_head"] = json!("1234567");
     wire.call("repo_push", short).fails("invalid_input");
+}
+
+/// Pull requests that an answer leaves out may be for the branch.
+#[test]
+fn branch_with_unread_pull_requests_takes_no_files() {
+    let hub = Hub::with_files(1);
+    let mut wire = hub.server(&["--write"]);
+    let pull = json!({"repo": REPO, "number": 1});
+    let view = wire.call("pr_view", pull.clone()).ok();
+    let view = &view.data()["pull_request"];
+    let push = json!({
+        "repo": REPO, "branch": view["head"], "expected_head": view["head_oid"],
+        "message": "Add more", "edits": [{"path": "more.txt", "content": "more\n"}]
+    });
+    for (total, nodes) in [(1, json!([])), (0, json!([null]))] {
+        let all = json!({
+            "totalCount": total, "nodes": nodes,
+            "pageInfo": {"hasNextPage": false, "endCursor": null}
+        });
+        let body = json!({"data": {"repository": {"pullRequests": all}}}).to_string();
+        let headers = [("content-type", "application/json; charset=utf-8")];
+        let answer = Fault::answer(200, &headers, body);
+        hub.double.fault(answer.on_operation("PullList"));
+        wire.call("repo_push", push.clone())
+            .fails("invalid_input")
+            .says("the base branch of pull requests left unread");
+    }
+    let now = wire.call("pr_view", pull).ok();
+    assert_eq!(now.data()["pull_request"]["head_oid"], view["head_oid"]);
+    wire.call("repo_push", push).ok();
 }
 
 #[test]

@@ -117,6 +117,12 @@ impl JiraDouble {
         lock(&self.state).fault = Some(failure(status, "It fails."));
     }
 
+    /// Answers everything with this JSON from now on.
+    pub fn answer_all(&self, body: &Value) {
+        let answer = ResponseTemplate::new(200).set_body_json(body);
+        lock(&self.state).fault = Some(answer);
+    }
+
     /// Redirects everything to another address from now on.
     pub fn redirect(&self, to: &str) {
         let answer = ResponseTemplate::new(302).insert_header("location", to);

@@ -38,8 +38,11 @@ pub struct Check {
     pub workflow: Option<String>,
     /// Triggering event (`push`, `pull_request`).
     pub event: Option<String>,
-    /// URL of its page.
+    /// URL of its page, chosen by the creator of the check.
     pub url: Option<String>,
+    /// URL of the workflow run that the forge counts the check to.
+    #[serde(skip)]
+    pub run_url: Option<String>,
     /// Start time.
     pub started_at: Option<Timestamp>,
     /// End time.
@@ -65,6 +68,7 @@ impl Check {
             workflow: None,
             event: None,
             url: None,
+            run_url: None,
             started_at: None,
             completed_at: None,
             summary: None,

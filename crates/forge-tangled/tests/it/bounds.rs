@@ -2,7 +2,7 @@
 
 use forge_core::{
     Client, PageReq, Policy, PullRequests, Repo, Warning,
-    model::{CloseReq, DiffReq, PrFields, PrState, PullQuery, StateFilter},
+    model::{CloseReq, DiffReq, PrFields, PrState, PullQuery, PullScope, StateFilter},
 };
 use forge_tangled::{ReadLimits, Settings};
 use forge_tangled_world::{Account, Fault, Recorded};
@@ -10,6 +10,7 @@ use serde_json::json;
 
 use crate::stage::{PASSWORD, Stage};
 
+const REPO: &str = "sh.tangled.repo";
 const PULL: &str = "sh.tangled.repo.pull";
 const STATUS: &str = "sh.tangled.repo.pull.status";
 const COMMENT: &str = "sh.tangled.feed.comment";
@@ -101,6 +102,34 @@ async fn list_over_byte_limit_is_cut_with_warning() {
         assert!((20..220).contains(&count), "{count} for {part}");
         assert!(told(&page.warnings, part), "{part}: {:?}", page.warnings);
         assert_eq!(page.total, None, "{part}");
+    }
+}
+
+#[tokio::test]
+async fn cut_list_of_repositories_is_a_warning() {
+    let stage = Stage::new();
+    for n in 0..3 {
+        let name = format!("long{n}");
+        let record = json!({
+            "name": name, "description": "x".repeat(200 * KIB),
+            "createdAt": "2026-11-01T00:00:00Z",
+        });
+        stage.world.pds().put(&stage.alice.did, REPO, &name, record);
+    }
+    let scope = PullScope {
+        owners: vec!["alice.test".to_owned()],
+        ..PullScope::default()
+    };
+    let part = "has more than 500 KiB of records; only the newest were read";
+    for (account, is_cut) in [(500 * KIB, true), (ReadLimits::default().account, false)] {
+        let limits = ReadLimits {
+            account,
+            ..ReadLimits::default()
+        };
+        let forge = stage.tangled_with(limited(&stage, limits), None);
+        let across = forge.list_across(&scope, &[all()], 30).await.unwrap();
+        assert_eq!(across.is_cut, is_cut, "{across:?}");
+        assert_eq!(told(&across.warnings, part), is_cut, "{across:?}");
     }
 }
 
