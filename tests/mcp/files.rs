@@ -1,6 +1,6 @@
 //! Files of a repository, read without a clone.
 
-use forge_testkit::github::Fault;
+use forge_github_double::Fault;
 use serde_json::json;
 
 use crate::{
