@@ -7,13 +7,17 @@ use std::{
 };
 
 use async_trait::async_trait;
-use forge_core::{Action, Call, Error, ErrorKind, Forge, Hint, Param, RepoId, Result, Secret};
-use forge_github::{Endpoint, GitHub, TokenSource};
+use forge_core::{
+    Action, Call, Client, Error, ErrorKind, Forge, ForgeKind, Hint, Param, RepoId, RepoPath,
+    Result, Secret, model::Actor,
+};
+use forge_github::{Endpoint, FixedToken, GitHub, TokenSource};
 use forge_http::{Http, Settings};
+use futures::future::BoxFuture;
 use tokio::sync::Mutex;
 
 use crate::{
-    Config,
+    Config, Forges,
     auth::{self, Accounts, Gh, GhHosts},
     config::{Env, Var},
 };
@@ -62,6 +66,34 @@ impl Shared {
         })?;
         Ok(self.http.get_or_init(|| http).clone())
     }
+}
+
+/// The account of a token at `host`, from one request with this token.
+///
+/// # Errors
+/// `config` as [`Shared::open`]; `unauthenticated` for a token that the host refuses; `network` for
+/// a host that does not answer.
+pub(crate) fn token_owner<'a>(
+    forges: &'a Forges,
+    host: &'a str,
+    token: &'a Secret,
+) -> BoxFuture<'a, Result<Actor>> {
+    Box::pin(async move {
+        let http = forges.github().http(forges.config().env())?;
+        let endpoint = endpoint(host, forges.config());
+        let tokens = Arc::new(FixedToken::new(token.expose()));
+        let forge = Arc::new(GitHub::at(host, endpoint, http, tokens));
+        // The answer does not depend on the repository.
+        let id = RepoId {
+            kind: ForgeKind::GITHUB,
+            host: host.to_owned(),
+            path: RepoPath::Named {
+                owner: "viewer".to_owned(),
+                name: "viewer".to_owned(),
+            },
+        };
+        Client::new(forge, forges.policy()).repo(id).viewer().await
+    })
 }
 
 /// The API endpoints of a host: the defaults, unless the configuration overrides them.
@@ -200,7 +232,6 @@ impl TokenSource for BoardToken {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Forges;
 
     fn config(vars: &[(&str, &str)]) -> Config {
         Config::without_files(Env::fixed(vars.iter().copied()))
