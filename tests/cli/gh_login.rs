@@ -1,6 +1,6 @@
 //! A login of gh's counts, even if gh is not installed. A login of our own is checked as gh does.
 
-use forge_testkit::Run;
+use forge_testkit::{Run, github::PullSeed};
 
 use crate::hub::{Hub, REPO, TOKEN};
 
@@ -34,6 +34,33 @@ fn auth_status_shows_the_login_of_gh() {
     let out = status.output().success();
     let line = "✓ ada (github, used) from gh\n";
     assert!(out.stdout_text().contains(line), "{out:?}");
+}
+
+#[test]
+fn mine_includes_the_login_of_gh() {
+    let hub = Hub::new();
+    let own = PullSeed {
+        author: "ada",
+        title: "Own",
+        head: "own",
+        ..PullSeed::default()
+    };
+    {
+        let mut seed = hub.double.seed();
+        seed.repo_with_readme("ada/own");
+        seed.open_pull("ada/own", &own);
+    }
+    let mine = |command| {
+        let args = ["pr", command, "-R", "@mine", "--json", "title"];
+        hub.forge(&args).without_env("GH_TOKEN").output()
+    };
+    let said = mine("list").exits(4).stderr_text();
+    assert!(said.contains("@mine needs an account: "), "{said}");
+    login(&hub, TOKEN);
+    assert_eq!(mine("list").success().json()[0]["title"], "Own");
+    let status = mine("status").success().json();
+    assert_eq!(status["createdBy"][0]["title"], "Own");
+    assert_eq!(hub.double.counts().api, 2);
 }
 
 #[test]

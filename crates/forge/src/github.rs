@@ -40,20 +40,22 @@ impl Shared {
         config: &Config,
         accounts: &Accounts,
     ) -> Result<(Arc<dyn Forge>, RepoId)> {
-        let tokens = self
-            .tokens
-            .get_or_init(|| Arc::new(Tokens::new(accounts.clone(), config.env())));
         let endpoint = endpoint(&id.host, config);
         let mut forge = GitHub::at(
             &id.host,
             endpoint,
             self.http(config.env())?,
-            Arc::clone(tokens) as Arc<dyn TokenSource>,
+            self.tokens(config, accounts) as Arc<dyn TokenSource>,
         );
         if let Some(token) = accounts.board_token(&id.host)? {
             forge = forge.with_board_tokens(Arc::new(BoardToken(token)));
         }
         Ok((Arc::new(forge), id.clone()))
+    }
+
+    fn tokens(&self, config: &Config, accounts: &Accounts) -> Arc<Tokens> {
+        let new = || Arc::new(Tokens::new(accounts.clone(), config.env()));
+        Arc::clone(self.tokens.get_or_init(new))
     }
 
     fn http(&self, env: &Env) -> Result<Http> {
@@ -96,6 +98,14 @@ pub(crate) fn token_owner<'a>(
     })
 }
 
+/// Whether gh is logged in at `host`. A login that cannot be read counts; its use says why.
+pub(crate) fn has_gh_login<'a>(forges: &'a Forges, host: &'a str) -> BoxFuture<'a, bool> {
+    Box::pin(async move {
+        let tokens = forges.github().tokens(forges.config(), forges.accounts());
+        !matches!(tokens.known_of_gh(host).await, Ok(None))
+    })
+}
+
 /// The API endpoints of a host: the defaults, unless the configuration overrides them.
 fn endpoint(host: &str, config: &Config) -> Endpoint {
     let usual = Endpoint::of_host(host);
@@ -133,6 +143,22 @@ impl Tokens {
             from_gh: Mutex::default(),
             origins: std::sync::Mutex::default(),
         }
+    }
+
+    /// gh's token, from the cache if it is there.
+    ///
+    /// # Errors
+    /// As [`Self::of_gh`].
+    async fn known_of_gh(&self, host: &str) -> Result<Option<Secret>> {
+        let mut known = self.from_gh.lock().await;
+        if let Some((token, at)) = known.get(host)
+            && (token.is_some() || at.elapsed() < NO_LOGIN_KEPT)
+        {
+            return Ok(token.clone());
+        }
+        let token = self.of_gh(host, None).await?;
+        known.insert(host.to_owned(), (token.clone(), Instant::now()));
+        Ok(token)
     }
 
     /// gh's token: from its file, which takes no process, else from the program, which reads the
@@ -179,15 +205,7 @@ impl TokenSource for Tokens {
             let origin = credential.source.to_string();
             return Ok(Some(self.given(host, &credential.secret, origin)));
         }
-        let mut known = self.from_gh.lock().await;
-        if let Some((token, at)) = known.get(host)
-            && (token.is_some() || at.elapsed() < NO_LOGIN_KEPT)
-        {
-            return Ok(token.clone());
-        }
-        let token = self.of_gh(host, None).await?;
-        known.insert(host.to_owned(), (token.clone(), Instant::now()));
-        Ok(token)
+        self.known_of_gh(host).await
     }
 
     async fn renewed(&self, host: &str, refused: &Secret) -> Result<Option<Secret>> {

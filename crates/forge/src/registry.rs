@@ -103,7 +103,11 @@ pub struct AccountShape {
     forget: fn(&Config, &str) -> Result<()>,
     pin: PinLogin,
     owner: Option<SecretOwner>,
+    other_login: Option<OtherLogin>,
 }
+
+/// Whether another program's login counts at a host.
+type OtherLogin = for<'a> fn(&'a Forges, &'a str) -> BoxFuture<'a, bool>;
 
 /// Environment variables of a credential.
 pub(crate) struct Variables {
@@ -187,6 +191,14 @@ pub(crate) async fn secret_owner(
     }
 }
 
+/// Whether another program is logged in at a host of `kind`, and its login is used there.
+pub(crate) async fn has_other_login(forges: &Forges, kind: &ForgeKind, host: &str) -> bool {
+    match account_shape(kind).and_then(|shape| shape.other_login) {
+        Some(other_login) => other_login(forges, host).await,
+        None => false,
+    }
+}
+
 /// Account properties by kind of forge.
 static ACCOUNTS: &[AccountShape] = &[
     AccountShape {
@@ -212,6 +224,10 @@ static ACCOUNTS: &[AccountShape] = &[
         owner: Some(crate::github::token_owner),
         #[cfg(not(feature = "github"))]
         owner: None,
+        #[cfg(feature = "github")]
+        other_login: Some(crate::github::has_gh_login),
+        #[cfg(not(feature = "github"))]
+        other_login: None,
     },
     AccountShape {
         kind: &ForgeKind::TANGLED,
@@ -234,6 +250,7 @@ static ACCOUNTS: &[AccountShape] = &[
         #[cfg(not(feature = "tangled"))]
         pin: NO_PIN,
         owner: None,
+        other_login: None,
     },
 ];
 
