@@ -109,7 +109,8 @@ fn create_answers_push_and_open_a_draft_with_metadata() {
     terminal.expect("What would you like to add?");
     // The third of them.
     terminal.send(&format!("{DOWN}{DOWN} {ENTER}"));
-    terminal.reply("Labels (with commas between them)", "bug, help wanted\r");
+    // Of the repository's labels the first and the third.
+    terminal.reply("Labels (space", &format!(" {DOWN}{DOWN} {ENTER}"));
     terminal.reply("What's next?", &format!("{DOWN}{ENTER}"));
     let out = terminal.finish();
     assert_eq!(out.code, Some(0), "{out:?}");
@@ -120,9 +121,36 @@ fn create_answers_push_and_open_a_draft_with_metadata() {
     assert_eq!(seen["body"], "Why.");
     assert_eq!(seen["isDraft"], true);
     assert_eq!(seen["headRefName"], "late");
-    assert_eq!(seen["labels"].as_array().unwrap().len(), 2, "{seen}");
+    let labels = seen["labels"].as_array().unwrap().iter();
+    let labels: Vec<&str> = labels.filter_map(|l| l["name"].as_str()).collect();
+    assert_eq!(labels, ["bug", "help wanted"], "{seen}");
     let upstream = world.git(&["rev-parse", "--abbrev-ref", "late@{upstream}"]);
     assert_eq!(upstream.trim(), "origin/late");
+}
+
+#[test]
+fn create_with_unknown_reviewer_opens_nothing_and_keeps_the_text() {
+    let world = World::new();
+    world.push("feature");
+    let mut terminal = terminal(&world, Tool::Forge, "pr create");
+    terminal.reply("Title", ENTER);
+    terminal.reply("Body", &format!("{DOWN}{ENTER}"));
+    terminal.reply("What's next?", &format!("{UP}{UP}{ENTER}"));
+    terminal.reply("What would you like to add?", &format!(" {ENTER}"));
+    terminal.reply("Reviewers (with commas between them)", "reveiwer\r");
+    terminal.reply("What's next?", ENTER);
+    let out = terminal.finish();
+    assert_eq!((out.code, pulls(&world)), (Some(1), 0), "{out:?}");
+    let said = out.plain();
+    assert!(said.contains("'reveiwer'"), "{said}");
+    let (_, kept) = said.split_once("pr create --recover ").expect("a file");
+    let (file, _) = kept.split_once('`').expect("its end");
+    let again = format!("pr create --recover {file} -r reviewer");
+    world.command(Tool::Forge, &again).ok();
+    let seen = world.fields(Tool::Gh, "1", "title,body,reviewRequests");
+    assert_eq!(seen["title"], "Add feature.txt");
+    assert_eq!(seen["body"], "Why.");
+    assert_eq!(seen["reviewRequests"][0]["login"], "reviewer", "{seen}");
 }
 
 #[test]

@@ -4,7 +4,8 @@ use forge_core::{Capability, Repo, Result, text};
 
 use super::{
     draft::Draft,
-    shared::{has, names},
+    edit_prompt::{choose_labels, typed_names},
+    shared::has,
 };
 use crate::ui::prompt;
 
@@ -24,7 +25,7 @@ pub(super) fn offered(repo: &Repo) -> Vec<(Capability, &'static str)> {
 }
 
 /// Asks which kinds to add, then for each kind.
-pub(super) fn ask(repo: &Repo, draft: &mut Draft) -> Result<()> {
+pub(super) async fn ask(repo: &Repo, draft: &mut Draft) -> Result<()> {
     let kinds = offered(repo);
     let titles: Vec<(&str, bool)> = kinds.iter().map(|(_, title)| (*title, false)).collect();
     let chosen = prompt::choose_many("What would you like to add?", &titles)?;
@@ -32,7 +33,10 @@ pub(super) fn ask(repo: &Repo, draft: &mut Draft) -> Result<()> {
         let list = match kind {
             Capability::PrReviewers => &mut draft.reviewers,
             Capability::PrAssignees => &mut draft.assignees,
-            Capability::PrLabels => &mut draft.labels,
+            Capability::PrLabels => {
+                draft.labels = choose_labels(repo, &draft.labels).await?;
+                continue;
+            }
             Capability::PrProjects => &mut draft.projects,
             _ => {
                 let now = draft.milestone.clone().unwrap_or_default();
@@ -41,13 +45,7 @@ pub(super) fn ask(repo: &Repo, draft: &mut Draft) -> Result<()> {
                 continue;
             }
         };
-        let question = format!("{title} (with commas between them)");
-        let typed = prompt::line(&question, &text::one_line(&list.join(",")))?;
-        let pieces: Vec<String> = typed
-            .split(',')
-            .map(|piece| piece.trim().to_owned())
-            .collect();
-        *list = names(&pieces);
+        *list = typed_names(title, list)?;
     }
     Ok(())
 }
