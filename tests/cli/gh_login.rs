@@ -37,6 +37,19 @@ fn auth_status_shows_the_login_of_gh() {
 }
 
 #[test]
+fn auth_token_prints_the_token_of_gh() {
+    let hub = Hub::new();
+    let token = || {
+        let run = hub.forge(&["auth", "token"]).without_env("GH_TOKEN");
+        run.may_print_tokens().output()
+    };
+    assert_eq!(token().exits(4).stdout_text(), "");
+    login(&hub, TOKEN);
+    assert_eq!(token().success().stdout_text(), format!("{TOKEN}\n"));
+    assert_eq!(hub.double.counts().api, 0);
+}
+
+#[test]
 fn mine_includes_the_login_of_gh() {
     let hub = Hub::new();
     let own = PullSeed {
@@ -126,7 +139,7 @@ fn login_takes_the_account_from_the_token() {
 fn login_with_refused_token_stores_nothing() {
     let hub = Hub::new();
     let wrong = TOKEN.replace("gho_", "gho_0");
-    for account in [&[][..], &["--account", "ada"]] {
+    for account in [&[] as &[&str], &["--account", "ada"]] {
         let out = log_in(&hub, account, &wrong).output().exits(4);
         let said = out.stderr_text();
         assert!(

@@ -205,8 +205,12 @@ impl Forges {
         hosts.dedup();
         for (host, kind) in self.hosts().iter() {
             // What is stored or in the environment wins over another program's login.
-            let is_known = accounts.iter().any(|account| account.host == host);
-            if !is_known && registry::has_other_login(self, kind, host).await {
+            if accounts.iter().any(|account| account.host == host) {
+                continue;
+            }
+            // A login that cannot be read counts: its use says why.
+            let other = registry::other_login(self, kind, host).await;
+            if !matches!(other, Ok(None)) {
                 hosts.push(host.to_owned());
             }
         }

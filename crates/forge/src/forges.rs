@@ -224,6 +224,18 @@ impl Forges {
         asked.map_err(|e| not_verified(&host, e))
     }
 
+    /// The secret of another program's login at `host`, such as gh's, which is used where there is no
+    /// account of ours. `None` without one, and for an unknown host.
+    ///
+    /// # Errors
+    /// `unauthenticated` for a login that cannot be read.
+    pub async fn other_login(&self, host: &str) -> Result<Option<Secret>> {
+        match self.accounts.check_login_host(host, None) {
+            Ok((host, kind)) => registry::other_login(self, &kind, &host).await,
+            Err(_) => Ok(None),
+        }
+    }
+
     /// Ticket patterns and the issue tracker: JIRA, if the configuration or a login has its address
     /// and credentials. Nothing is sent yet.
     #[must_use]

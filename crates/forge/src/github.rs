@@ -98,11 +98,17 @@ pub(crate) fn token_owner<'a>(
     })
 }
 
-/// Whether gh is logged in at `host`. A login that cannot be read counts; its use says why.
-pub(crate) fn has_gh_login<'a>(forges: &'a Forges, host: &'a str) -> BoxFuture<'a, bool> {
+/// The token of gh's login at `host`.
+///
+/// # Errors
+/// As [`Tokens::of_gh`].
+pub(crate) fn gh_login<'a>(
+    forges: &'a Forges,
+    host: &'a str,
+) -> BoxFuture<'a, Result<Option<Secret>>> {
     Box::pin(async move {
         let tokens = forges.github().tokens(forges.config(), forges.accounts());
-        !matches!(tokens.known_of_gh(host).await, Ok(None))
+        tokens.known_of_gh(host).await
     })
 }
 

@@ -106,8 +106,8 @@ pub struct AccountShape {
     other_login: Option<OtherLogin>,
 }
 
-/// Whether another program's login counts at a host.
-type OtherLogin = for<'a> fn(&'a Forges, &'a str) -> BoxFuture<'a, bool>;
+/// Finds the secret of another program's login at a host.
+type OtherLogin = for<'a> fn(&'a Forges, &'a str) -> BoxFuture<'a, Result<Option<Secret>>>;
 
 /// Environment variables of a credential.
 pub(crate) struct Variables {
@@ -191,11 +191,19 @@ pub(crate) async fn secret_owner(
     }
 }
 
-/// Whether another program is logged in at a host of `kind`, and its login is used there.
-pub(crate) async fn has_other_login(forges: &Forges, kind: &ForgeKind, host: &str) -> bool {
+/// The secret of another program's login at a host of `kind`, which is used where there is no
+/// account of ours.
+///
+/// # Errors
+/// `unauthenticated` for a login that cannot be read.
+pub(crate) async fn other_login(
+    forges: &Forges,
+    kind: &ForgeKind,
+    host: &str,
+) -> Result<Option<Secret>> {
     match account_shape(kind).and_then(|shape| shape.other_login) {
         Some(other_login) => other_login(forges, host).await,
-        None => false,
+        None => Ok(None),
     }
 }
 
@@ -225,7 +233,7 @@ static ACCOUNTS: &[AccountShape] = &[
         #[cfg(not(feature = "github"))]
         owner: None,
         #[cfg(feature = "github")]
-        other_login: Some(crate::github::has_gh_login),
+        other_login: Some(crate::github::gh_login),
         #[cfg(not(feature = "github"))]
         other_login: None,
     },

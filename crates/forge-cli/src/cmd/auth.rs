@@ -190,7 +190,7 @@ pub async fn run(ctx: &Ctx, args: &AuthArgs) -> Result<Exit> {
         }
         AuthCommand::Status(args) => status(ctx, forges, args).await,
         AuthCommand::Token(args) => {
-            token(ctx, accounts, &host(&args.host), args.account.as_deref())
+            token(ctx, forges, &host(&args.host), args.account.as_deref()).await
         }
     }
 }
@@ -450,13 +450,18 @@ async fn viewer(
     Some(repo.viewer().await)
 }
 
-fn token(ctx: &Ctx, accounts: &Accounts, host: &str, account: Option<&str>) -> Result<Exit> {
+async fn token(ctx: &Ctx, forges: &Forges, host: &str, account: Option<&str>) -> Result<Exit> {
+    let accounts = forges.accounts();
     if let Some(account) = account {
         let credential = accounts.credential_of(host, account)?;
         ctx.ui.line(credential.secret.expose())?;
         return Ok(Exit::Ok);
     }
-    let credential = accounts.credential(host)?.ok_or_else(|| {
+    let secret = match accounts.credential(host)? {
+        Some(credential) => Some(credential.secret),
+        None => forges.other_login(host).await?,
+    };
+    let secret = secret.ok_or_else(|| {
         Error::new(
             ErrorKind::Unauthenticated {
                 host: host.to_owned(),
@@ -467,6 +472,6 @@ fn token(ctx: &Ctx, accounts: &Accounts, host: &str, account: Option<&str>) -> R
             Hint::new("log in").with_action(Action::new(Call::Login).with(Param::Host, host)),
         )
     })?;
-    ctx.ui.line(credential.secret.expose())?;
+    ctx.ui.line(secret.expose())?;
     Ok(Exit::Ok)
 }
