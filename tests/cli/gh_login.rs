@@ -174,10 +174,7 @@ fn login_at_unreachable_host_stores_nothing() {
     let out = run.env("HTTP_PROXY", nobody).env("http_proxy", nobody);
     let said = out.output().exits(1).stderr_text();
     assert!(said.contains("is not stored: "), "{said}");
-    assert!(
-        said.contains("Recovery: check the name of the host"),
-        "{said}"
-    );
+    assert!(said.contains("Recovery: "), "{said}");
     assert!(!stores_any(&hub));
 }
 

@@ -430,13 +430,11 @@ impl Forges {
 /// The error of a login whose secret the host did not confirm.
 fn not_verified(host: &str, e: Error) -> Error {
     let hint = match (e.kind(), e.hint()) {
-        (ErrorKind::Unauthenticated { .. }, _) => Hint::new(
-            "pass the whole token, or make a new one in the settings of your account there",
-        ),
-        (ErrorKind::Network | ErrorKind::Timeout { .. }, _) | (_, None) => {
-            Hint::new("check the name of the host and the connection, then log in again")
+        (ErrorKind::Unauthenticated { .. }, _) => {
+            Hint::new("pass the whole token, or make a new one in the settings of that account")
         }
         (_, Some(hint)) => hint.clone(),
+        (_, None) => Hint::new("check the name of the host and the connection, then log in again"),
     };
     let message = format!("the token for {host} is not stored: {}", e.message());
     Error::new(e.kind().clone(), message)
