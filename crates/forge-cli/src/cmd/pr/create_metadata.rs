@@ -1,11 +1,11 @@
 //! Asks on a terminal for the metadata of a new pull request.
 
-use forge_core::{Capability, Repo, Result, text};
+use forge_core::{Capability, Error, ErrorKind, Repo, Result, model::CreatePull, text};
 
 use super::{
     draft::Draft,
     edit_prompt::{choose_labels, typed_names},
-    shared::has,
+    shared::{has, reviewers},
 };
 use crate::ui::prompt;
 
@@ -46,6 +46,36 @@ pub(super) async fn ask(repo: &Repo, draft: &mut Draft) -> Result<()> {
             }
         };
         *list = typed_names(title, list)?;
+    }
+    Ok(())
+}
+
+/// The field of metadata whose names the forge refuses before it creates anything.
+pub(super) fn refused(e: &Error) -> Option<&'static str> {
+    const FIELDS: [&str; 5] = ["assignees", "labels", "milestone", "projects", "reviewers"];
+    match e.kind() {
+        ErrorKind::InvalidInput { field: Some(field) } if FIELDS.contains(field) => Some(*field),
+        _ => None,
+    }
+}
+
+/// Asks again for the names of a field that [`refused`] found.
+pub(super) fn correct(field: &str, req: &mut CreatePull) -> Result<()> {
+    match field {
+        "assignees" => req.assignees = typed_names("Assignees", &req.assignees)?,
+        "labels" => req.labels = typed_names("Labels", &req.labels)?,
+        "projects" => req.projects = typed_names("Projects", &req.projects)?,
+        "reviewers" => {
+            let before = req.reviewers.iter().map(|r| r.handle().to_owned());
+            let before: Vec<String> = before.collect();
+            req.reviewers = reviewers(&typed_names("Reviewers", &before)?);
+        }
+        _ => {
+            let before = req.milestone.clone().unwrap_or_default();
+            let question = "Milestone (empty for none)";
+            let typed = prompt::edit_line(question, &text::one_line(&before))?;
+            req.milestone = Some(typed.trim().to_owned()).filter(|title| !title.is_empty());
+        }
     }
     Ok(())
 }
