@@ -13,7 +13,7 @@ const CANARY: &str = "ghp_CANARY0canary0CANARY0canary0CANARY";
 
 /// `forge auth` as somebody without a token in the environment.
 fn auth(hub: &Hub, args: &[&str]) -> Run {
-    let run = hub.forge(&[&["auth"], args].concat());
+    let run = hub.forge(&[&["auth"][..], args].concat());
     run.without_env("GH_TOKEN").may_print_tokens()
 }
 

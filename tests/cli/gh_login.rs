@@ -113,7 +113,7 @@ fn unreadable_hosts_file_is_named_without_other_token() {
 
 /// `forge auth login` with a token on standard input.
 fn log_in(hub: &Hub, more: &[&str], token: &str) -> Run {
-    let args = [&["auth", "login", "--with-token"], more].concat();
+    let args = [&["auth", "login", "--with-token"][..], more].concat();
     let run = hub.forge(&args).without_env("GH_TOKEN");
     run.stdin(format!("{token}\n"))
 }

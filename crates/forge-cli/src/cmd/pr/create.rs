@@ -290,7 +290,7 @@ async fn open_or_correct(
     req: &mut CreatePull,
     text: &Text,
 ) -> Result<Outcome<PullRequest>> {
-    let mut kept = None;
+    let mut kept: Option<String> = None;
     loop {
         let e = match open(ctx, repo, req).await {
             Ok(opened) => {
