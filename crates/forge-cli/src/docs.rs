@@ -92,7 +92,8 @@ are different on purpose:
   name, without `--sort`, `--order` and `--web`.
 - `auth status --json` asks no host. `-h` is help everywhere: gh's `-h` of `auth` is `--hostname`.
 - `pr review` comments on lines (`--line`, `--comments-file`); `pr thread` lists, answers and
-  resolves the threads; `pr view --history` shows who did what, and when.
+  resolves the threads, and `pr view --comments` counts the open ones, on a pipe on stderr.
+  `pr view --history` shows who did what, and when.
 - `pr resubmit` submits another round where pull requests hold rounds (tangled), `pr diff --round N
   [--since M]` shows one. There `pr view --comments` goes round by round, and
   `--json comments,reviews` has a `round` more.
