@@ -1,6 +1,6 @@
 //! The examples of the library, as its front page says to run them.
 
-use forge_testkit::example_binary;
+use forge_testkit::{example_binary, workspace_root};
 
 use crate::world::World;
 
@@ -42,4 +42,22 @@ fn library_example_prints_capabilities() {
     assert!(text.lines().any(|l| l == "yes  pr.create"), "{text}");
     let no = text.lines().find(|l| l.starts_with("no   ")).unwrap();
     assert!(no.contains("; instead: "), "{no}");
+}
+
+#[test]
+fn library_example_registers_backend() {
+    let world = World::new();
+    let out = world.forge(&[]).program(example_binary("backend"));
+    let text = out.output().success().stdout_text();
+    assert!(text.starts_with("0 open in "), "{text}");
+    assert!(text.ends_with("/ada/tools\n"), "{text}");
+}
+
+#[test]
+fn backend_page_shows_compiled_example() {
+    let read = |name: &str| std::fs::read_to_string(workspace_root().join(name)).unwrap();
+    let example = read("crates/forge/examples/backend.rs");
+    let page = read("docs/adding-a-backend.md");
+    let shown = format!("```rust\n{example}```\n");
+    assert!(page.contains(&shown), "copy the example into the page");
 }

@@ -45,6 +45,7 @@ struct LibraryPage;
 
 mod across;
 pub mod auth;
+mod builder;
 mod closes;
 pub mod config;
 mod docs;
@@ -61,6 +62,7 @@ mod tangled;
 mod workflows;
 
 pub use across::{MINE, Places};
+pub use builder::{ExternalBackend, ForgesBuilder};
 pub use closes::with_closing_lines;
 pub use config::Config;
 pub use docs::capabilities_docs;
