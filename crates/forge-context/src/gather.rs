@@ -143,7 +143,7 @@ pub struct LogTail {
 /// Reads the sections of `pr` that `req` includes. The verdict does not depend on `req.include`.
 ///
 /// # Errors
-/// As [`Repo::view`]. A section that fails is one of [`PullContext::errors`].
+/// As [`Repo::pull`]. A section that fails is one of [`PullContext::errors`].
 pub async fn context(repo: &Repo, pr: &PrId, req: &ContextReq) -> Result<PullContext> {
     let policy = repo.client().policy().clone();
     let watch = Arc::new(GatherObserver::new(pr, req, policy.observer.clone()));

@@ -638,7 +638,7 @@ impl<'a> Watch<'a> {
 
     /// The next event, after as many polls and pauses as needed; `None` after the end.
     ///
-    /// As [`Repo::view`], if a retry cannot help or has not helped three times; `not_found` if no
+    /// As [`Repo::pull`], if a retry cannot help or has not helped three times; `not_found` if no
     /// checks run in this repository.
     pub async fn next(&mut self) -> Result<Option<WatchEvent>> {
         loop {
