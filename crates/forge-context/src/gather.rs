@@ -224,8 +224,7 @@ impl Gather<'_> {
     }
 
     fn can(&self, capability: Capability) -> bool {
-        let forge = self.repo.client().forge();
-        forge.capabilities().has(capability)
+        self.repo.supports(capability)
     }
 
     /// Returns true if a requested section needs links to issues and pull requests.

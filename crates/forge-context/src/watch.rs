@@ -582,9 +582,8 @@ impl<'a> Watch<'a> {
     ///
     /// # Errors `unsupported` if the forge lacks a capability that every condition needs.
     pub fn new(repo: &'a Repo, pr: &'a PrId, req: WatchReq) -> Result<Self> {
-        let capabilities = repo.client().forge().capabilities();
         for capability in req.until.iter().filter_map(|until| until.capability()) {
-            if let Support::No { why, instead } = capabilities.get(capability) {
+            if let Support::No { why, instead } = repo.support(capability) {
                 return Err(Error::unsupported(capability, why, instead));
             }
         }

@@ -68,19 +68,13 @@ async fn reasons(fx: Fixture) {
 }
 
 async fn limits(fx: Fixture) {
-    let limits = fx.author.client().forge().capabilities().limits;
+    let limits = fx.author.limits();
     assert!(limits.title_max >= 1 && limits.body_max >= limits.title_max);
     assert!(limits.labels_max >= 1 && limits.page_max >= 1);
 }
 
 async fn no(fx: Fixture, capability: Capability) {
-    let pr = if fx
-        .author
-        .client()
-        .forge()
-        .capabilities()
-        .has(Capability::PrCreate)
-    {
+    let pr = if fx.author.supports(Capability::PrCreate) {
         fx.open("feature").await.id
     } else {
         fx.author.pr(1)

@@ -105,8 +105,7 @@ impl Files {
         if args.attach.is_empty() {
             return Ok(Self::default());
         }
-        let forge = repo.client().forge();
-        if let Support::No { why, instead } = forge.capabilities().get(Capability::Attachments) {
+        if let Support::No { why, instead } = repo.support(Capability::Attachments) {
             return Err(Error::unsupported(Capability::Attachments, why, instead));
         }
         if args.attach.len() > MOST {

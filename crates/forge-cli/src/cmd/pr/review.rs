@@ -420,7 +420,7 @@ impl From<FileComment> for NewThread {
 const COMMENTS_MAX: usize = 100;
 
 fn read_comments(path: &str, repo: &Repo) -> Result<Vec<NewThread>> {
-    let max = repo.client().forge().capabilities().limits.body_max;
+    let max = repo.limits().body_max;
     let text = body::read_file(path, max.saturating_mul(COMMENTS_MAX))?;
     parse_comments(&text).map_err(|e| {
         Error::invalid("comments", format!("comments file '{path}': {e}"))
