@@ -54,6 +54,32 @@ fn library_example_registers_backend() {
 }
 
 #[test]
+fn library_example_opens_and_lists_issues() {
+    let world = World::new();
+    let example = example_binary("issues");
+    for number in 1..=2 {
+        let run = world.forge(&["local:."]).program(&example);
+        let text = run.output().success().stdout_text();
+        let mut lines = text.lines();
+        let opened = format!("opened #{number}, comments: 1");
+        assert_eq!(lines.next(), Some(opened.as_str()), "{text}");
+        let newest = format!("#{number}\tGreet the reader");
+        assert_eq!(lines.next(), Some(newest.as_str()), "{text}");
+        assert_eq!(lines.count(), number - 1, "{text}");
+    }
+}
+
+#[test]
+fn library_example_reviews_pull() {
+    let world = World::with_pull();
+    let run = world.grace(&["local:.", "1"]);
+    let text = run.program(example_binary("review")).output();
+    let text = text.success().stdout_text();
+    let expected = "file\tfeature.txt\ncommits\t1\nApproved\timmediate\n";
+    assert_eq!(text, expected);
+}
+
+#[test]
 fn backend_page_shows_compiled_example() {
     let read = |name: &str| std::fs::read_to_string(workspace_root().join(name)).unwrap();
     let example = read("crates/forge/examples/backend.rs");

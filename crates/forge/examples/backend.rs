@@ -2,9 +2,7 @@
 
 use std::{error::Error, path::PathBuf, process::Command, sync::Arc};
 
-use forge::{
-    Config, ExternalBackend, Forge, ForgeKind, Forges, RepoId, Trust, config::Env, model::PullQuery,
-};
+use forge::{Forge, Trust, config::Env, prelude::*};
 use forge_local::Local;
 
 #[tokio::main(flavor = "current_thread")]
@@ -25,8 +23,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     let url = "https://code.example/ada/tools";
     let (repo, _) = forges.open_locator(url, forges.policy()).await?;
-    let page = forge::PageReq::first(30);
-    let pulls = repo.list(&PullQuery::default(), page).await?;
+    let page = PageReq::first(30);
+    let pulls = repo.pulls(&PullQuery::default(), page).await?;
     println!("{} open in {}", pulls.items.len(), repo.id());
     Ok(())
 }

@@ -272,6 +272,17 @@ pub struct NewIssue {
     pub board: Option<BoardId>,
 }
 
+impl NewIssue {
+    /// An issue with only title and description.
+    pub fn new(title: impl Into<String>, body: impl Into<String>) -> Self {
+        Self {
+            title: title.into(),
+            body: body.into(),
+            ..Self::default()
+        }
+    }
+}
+
 /// Changes to an issue; unset fields stay as they are.
 #[derive(Clone, Debug, Default)]
 pub struct EditIssue {
