@@ -493,11 +493,8 @@ impl Gather<'_> {
 
     async fn read_source(&self, plan: SourcePlan, pull: &PullRequest) -> Result<PackedSource> {
         let head = pull.head_oid.clone().unwrap_or_default();
-        let req = ContentsReq {
-            oid: head.clone(),
-            paths: plan.paths(),
-            clone: self.req.clone.clone(),
-        };
+        let mut req = ContentsReq::new(head.clone(), plan.paths());
+        req.clone = self.req.clone.clone();
         let contents = match req.paths.is_empty() {
             true => Vec::new(),
             false => self.repo.contents(self.pr, &req).await?,

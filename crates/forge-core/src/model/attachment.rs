@@ -2,6 +2,7 @@ use serde::{Deserialize, Serialize};
 
 /// A file to upload.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct NewAttachment {
     /// File name, without a path.
     pub name: String,
@@ -9,6 +10,17 @@ pub struct NewAttachment {
     pub content_type: String,
     /// The content.
     pub bytes: Vec<u8>,
+}
+
+impl NewAttachment {
+    /// A file with its name, media type and content.
+    pub fn new(name: impl Into<String>, content_type: impl Into<String>, bytes: Vec<u8>) -> Self {
+        Self {
+            name: name.into(),
+            content_type: content_type.into(),
+            bytes,
+        }
+    }
 }
 
 /// An uploaded file.

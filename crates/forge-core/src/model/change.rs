@@ -217,6 +217,7 @@ impl ChangedCommit {
 
 /// Selects files of a commit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct ContentsReq {
     /// The commit, full hex.
     pub oid: String,
@@ -224,6 +225,17 @@ pub struct ContentsReq {
     pub paths: Vec<String>,
     /// A clone on this machine, read instead of the forge if it has the commit.
     pub clone: Option<LocalClone>,
+}
+
+impl ContentsReq {
+    /// The files `paths` at commit `oid`, read from the forge.
+    pub fn new(oid: impl Into<String>, paths: Vec<String>) -> Self {
+        Self {
+            oid: oid.into(),
+            paths,
+            clone: None,
+        }
+    }
 }
 
 /// Content of a path at a commit.

@@ -131,6 +131,7 @@ impl CreatePull {
 
 /// Edits of files, as one commit on top of an existing branch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PushEdits {
     /// The branch.
     pub branch: String,
@@ -152,6 +153,21 @@ pub struct PushedCommit {
 }
 
 impl PushEdits {
+    /// Edits on top of `expected_head`, the tip of `branch`.
+    pub fn new(
+        branch: impl Into<String>,
+        expected_head: impl Into<String>,
+        message: impl Into<String>,
+        edits: Vec<FileEdit>,
+    ) -> Self {
+        Self {
+            branch: branch.into(),
+            expected_head: expected_head.into(),
+            message: message.into(),
+            edits,
+        }
+    }
+
     /// Checks the request without reading the repository.
     ///
     /// # Errors
@@ -298,6 +314,7 @@ pub enum Lock {
 
 /// A pull request to open that reverts a merged one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RevertPull {
     /// Title; `None` for `Revert "…"`.
     pub title: Option<String>,

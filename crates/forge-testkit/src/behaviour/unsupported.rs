@@ -146,12 +146,12 @@ async fn ask(repo: &Repo, pr: &PrId, capability: Capability) -> Option<Error> {
             .await,
         ),
         C::BranchPush => refusal(
-            repo.push_edits(&PushEdits {
-                branch: "main".into(),
-                expected_head: "0".repeat(40),
-                message: "m".into(),
-                edits: vec![FileEdit::write("a", "b")],
-            })
+            repo.push_edits(&PushEdits::new(
+                "main",
+                "0".repeat(40),
+                "m",
+                vec![FileEdit::write("a", "b")],
+            ))
             .await,
         ),
         C::PrUpdateBranch => refusal(repo.update_branch(pr, &UpdateBranch::default()).await),
@@ -190,11 +190,7 @@ async fn ask(repo: &Repo, pr: &PrId, capability: Capability) -> Option<Error> {
             refusal(repo.list(&query, page()).await)
         }
         C::Attachments => {
-            let file = NewAttachment {
-                name: "a.png".into(),
-                content_type: "image/png".into(),
-                bytes: vec![0],
-            };
+            let file = NewAttachment::new("a.png", "image/png", vec![0]);
             refusal(repo.attach(&[file]).await)
         }
         C::PrView => refusal(repo.view(pr, PrFields::NONE).await),

@@ -230,11 +230,7 @@ fn read(cwd: &Path, argument: &str) -> Result<File> {
     Ok(File {
         given: given.to_owned(),
         alt: alt.unwrap_or(stem).to_owned(),
-        upload: NewAttachment {
-            name: name.clone().into_owned(),
-            content_type: (*content_type).to_owned(),
-            bytes,
-        },
+        upload: NewAttachment::new(name.clone(), *content_type, bytes),
         path,
     })
 }
