@@ -337,6 +337,7 @@ pub enum UpdateMethod {
 
 /// A head branch to bring up to date.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct UpdateBranch {
     /// Method.
     pub method: UpdateMethod,
@@ -347,6 +348,24 @@ pub struct UpdateBranch {
     /// Do not update the files of work trees that have the head checked out, on forges that live in
     /// the repository.
     pub leave_checkout: bool,
+}
+
+impl UpdateBranch {
+    /// An update by `method`, whatever commit the head is.
+    #[must_use]
+    pub fn by(method: UpdateMethod) -> Self {
+        Self {
+            method,
+            ..Self::default()
+        }
+    }
+
+    /// Sets the commit that the head has to be.
+    #[must_use]
+    pub fn with_expected_head(mut self, oid: impl Into<String>) -> Self {
+        self.expected_head = Some(oid.into());
+        self
+    }
 }
 
 /// How to close.

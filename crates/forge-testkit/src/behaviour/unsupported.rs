@@ -340,10 +340,7 @@ async fn ask(repo: &Repo, pr: &PrId, capability: Capability) -> Option<Error> {
                 .await,
         ),
         C::IssueReason => {
-            let req = SetIssueState {
-                reason: Some(IssueReason::NotPlanned),
-                ..SetIssueState::to(IssueState::Closed)
-            };
+            let req = SetIssueState::to(IssueState::Closed).with_reason(IssueReason::NotPlanned);
             refusal(repo.set_issue_state(&repo.issue_id(1), &req).await)
         }
         C::IssueList => refusal(repo.issues(&IssueQuery::default(), page()).await),

@@ -296,12 +296,8 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: ReviewArgs) -> Result<Exit
         }
         prompt::submit()?;
     }
-    let review = NewReview {
-        verdict,
-        body: text,
-        threads,
-        expected_head: args.match_head_commit,
-    };
+    let mut review = NewReview::new(verdict, text).with_threads(threads);
+    review.expected_head = args.match_head_commit;
     ctx.ui
         .outcome(selected.repo.submit_review(&selected.id, &review).await?)?;
     if ctx.ui.is_tty() {
