@@ -25,7 +25,15 @@ impl NewAttachment {
 
 /// An uploaded file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Attachment {
     /// URL to use in a description or a comment.
     pub url: String,
+}
+
+impl Attachment {
+    /// A file that is shown at `url`.
+    pub fn new(url: impl Into<String>) -> Self {
+        Self { url: url.into() }
+    }
 }

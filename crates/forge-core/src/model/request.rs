@@ -145,11 +145,22 @@ pub struct PushEdits {
 
 /// A commit created on a branch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct PushedCommit {
     /// The branch.
     pub branch: String,
     /// The commit, hex; empty if the forge does not return it.
     pub oid: String,
+}
+
+impl PushedCommit {
+    /// The commit `oid`, now the tip of `branch`.
+    pub fn new(branch: impl Into<String>, oid: impl Into<String>) -> Self {
+        Self {
+            branch: branch.into(),
+            oid: oid.into(),
+        }
+    }
 }
 
 impl PushEdits {

@@ -380,7 +380,7 @@ mod tests {
 
         fn written(&self, text: &str, argument: &str) -> String {
             let file = self.read(argument).unwrap();
-            let attachment = Attachment { url: URL.into() };
+            let attachment = Attachment::new(URL);
             written(
                 text,
                 &[(&file, attachment)],
