@@ -70,10 +70,9 @@ impl Tangled {
 impl Repos for Tangled {
     async fn viewer(&self, _repo: &RepoId) -> Result<Actor> {
         let viewer = self.session.viewer().await?;
-        Ok(Actor {
-            id: viewer.identity.did.clone(),
-            ..Actor::new(viewer.identity.name())
-        })
+        let mut actor = Actor::new(viewer.identity.name());
+        actor.id.clone_from(&viewer.identity.did);
+        Ok(actor)
     }
 
     async fn fork(&self, _: &RepoId) -> Result<Outcome<RepoId>> {
