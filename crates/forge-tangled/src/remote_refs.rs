@@ -83,7 +83,7 @@ impl Refs {
     pub fn all(self) -> Vec<model::Branch> {
         let branches = self.branches.into_iter();
         branches
-            .map(|(name, oid)| model::Branch { name, oid })
+            .map(|(name, oid)| model::Branch::new(name, oid))
             .collect()
     }
 }

@@ -70,10 +70,9 @@ impl Tangled {
 impl Repos for Tangled {
     async fn viewer(&self, _repo: &RepoId) -> Result<Actor> {
         let viewer = self.session.viewer().await?;
-        Ok(Actor {
-            id: viewer.identity.did.clone(),
-            ..Actor::new(viewer.identity.name())
-        })
+        let mut actor = Actor::new(viewer.identity.name());
+        actor.id.clone_from(&viewer.identity.did);
+        Ok(actor)
     }
 
     async fn fork(&self, _: &RepoId) -> Result<Outcome<RepoId>> {
@@ -98,33 +97,28 @@ impl Repos for Tangled {
             }
             None => Permission::Read,
         };
-        Ok(RepoInfo {
-            aliases: self.aliases(&repository),
-            default_branch,
-            description: repository
-                .record
-                .text(&self.fields().repo_description)
-                .map(str::to_owned),
-            url: format!(
-                "{}/{}/{}",
-                self.settings.web,
-                repository.owner.name(),
-                repository.name
-            ),
-            archived: false,
-            parent: None,
-            permission,
-            merge_methods: vec![MergeMethod::Rebase],
-            default_merge_method: None,
-            missing_scopes: Vec::new(),
-            overrides: match repository.era {
-                Era::Org10 => ticket_writes::overrides(self.settings.capabilities()),
-                Era::Sh2025 => only_read(),
-                Era::Sh2026 => Vec::new(),
-            },
-            warnings,
-            id: repository.id.clone(),
-        })
+        let url = format!(
+            "{}/{}/{}",
+            self.settings.web,
+            repository.owner.name(),
+            repository.name
+        );
+        let mut info = RepoInfo::new(repository.id.clone(), url);
+        info.aliases = self.aliases(&repository);
+        info.default_branch = default_branch;
+        info.description = repository
+            .record
+            .text(&self.fields().repo_description)
+            .map(str::to_owned);
+        info.permission = permission;
+        info.merge_methods = vec![MergeMethod::Rebase];
+        info.overrides = match repository.era {
+            Era::Org10 => ticket_writes::overrides(self.settings.capabilities()),
+            Era::Sh2025 => only_read(),
+            Era::Sh2026 => Vec::new(),
+        };
+        info.warnings = warnings;
+        Ok(info)
     }
 
     async fn branches(&self, repo: &RepoId, page: PageReq) -> Result<Page<Branch>> {

@@ -22,7 +22,7 @@ use crate::jira;
 #[cfg(feature = "tangled")]
 use crate::tangled;
 use crate::{
-    Config,
+    Config, ExternalBackend, ForgesBuilder,
     auth::{Accounts, Pin},
     config::{self, Env},
     registry, resolve,
@@ -54,6 +54,8 @@ pub struct Forges {
     accounts: Accounts,
     cwd: PathBuf,
     wait: Option<Duration>,
+    /// The backends that the program registered.
+    external: Arc<[ExternalBackend]>,
     /// Results of ssh for host names that the configuration lacks.
     ssh_hosts: Arc<Mutex<BTreeMap<String, Option<String>>>>,
     #[cfg(feature = "github")]
@@ -65,6 +67,12 @@ pub struct Forges {
 }
 
 impl Forges {
+    /// A builder, for a program with backends of its own.
+    #[must_use]
+    pub fn builder() -> ForgesBuilder {
+        ForgesBuilder::default()
+    }
+
     /// The forges of the user who runs this process in `cwd`: reads the user's `config.toml`, and
     /// `.forge.toml` of the repository around `cwd`, if they exist.
     ///
@@ -88,6 +96,7 @@ impl Forges {
             accounts,
             cwd: PathBuf::from("."),
             wait: None,
+            external: Arc::default(),
             ssh_hosts: Arc::default(),
             #[cfg(feature = "github")]
             github: Arc::default(),
@@ -137,6 +146,18 @@ impl Forges {
     pub async fn put_again(&self, uri: &str) -> Result<IngestionReport> {
         let uri = AtUri::parse(uri)?;
         self.tangled.usual_host(self)?.put_again(&uri).await
+    }
+
+    /// Adds the backends that the program brings, with the hosts that include theirs.
+    pub(crate) fn with_external(mut self, hosts: Hosts, backends: Vec<ExternalBackend>) -> Self {
+        self.hosts = hosts;
+        self.external = backends.into();
+        self
+    }
+
+    /// The registered backend of `kind`, if there is one.
+    pub(crate) fn external(&self, kind: &ForgeKind) -> Option<&ExternalBackend> {
+        self.external.iter().find(|b| b.kind() == kind)
     }
 
     /// State shared by the GitHub hosts.

@@ -270,10 +270,12 @@ pub fn account_shape(kind: &ForgeKind) -> Option<&'static AccountShape> {
 
 /// Opens `id` with the backend of its kind.
 pub(crate) async fn open(forges: &Forges, id: &RepoId, policy: Policy) -> Result<Repo> {
-    let Some(backend) = BACKENDS.iter().find(|b| *b.kind == id.kind) else {
-        return Err(no_backend(&id.kind, &id.to_string()));
+    let built_in = BACKENDS.iter().find(|b| *b.kind == id.kind);
+    let (forge, id) = match (built_in, forges.external(&id.kind)) {
+        (Some(backend), _) => (backend.open)(forges, id, policy.trust).await?,
+        (None, Some(external)) => external.open(id, policy.trust).await?,
+        (None, None) => return Err(no_backend(&id.kind, &id.to_string())),
     };
-    let (forge, id) = (backend.open)(forges, id, policy.trust).await?;
     Ok(Client::new(forge, policy).repo(id))
 }
 

@@ -80,6 +80,7 @@ impl Check {
 
 /// The end of a check's log.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct CheckLog {
     /// The last whole lines; bytes that are not UTF-8 are replaced.
     pub text: String,
@@ -165,6 +166,7 @@ impl CheckCounts {
 
 /// The checks of a pull request's head commit.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct ChecksReport {
     /// Head commit.
     pub commit: String,

@@ -124,10 +124,7 @@ async fn write(world: &World, write: Write, head: &str, pull: Option<&PrId>) -> 
                 side: Side::Right,
                 body: body.into(),
             };
-            let lines = NewReview {
-                threads: vec![thread("Why?"), thread("Really?")],
-                ..review
-            };
+            let lines = review.with_threads(vec![thread("Why?"), thread("Really?")]);
             grace.submit_review(&id, &lines).await.map(|o| o.warnings)
         }
         Write::Edit => {

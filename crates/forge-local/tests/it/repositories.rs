@@ -226,10 +226,7 @@ async fn unusual_ref_and_file_names_work() {
         side: Side::Right,
         body: "odd".into(),
     });
-    let review = NewReview {
-        threads: threads.into(),
-        ..NewReview::new(Verdict::Comment, "")
-    };
+    let review = NewReview::new(Verdict::Comment, "").with_threads(threads.into());
     assert_eq!(
         local
             .submit_review(&id, &review)

@@ -342,10 +342,12 @@ impl TicketComment {
         let created_at = time(&self.created)?;
         let updated_at = self.updated.as_deref().and_then(time);
         let author = match self.author {
-            Some(Author { name, displayed }) => Actor {
-                name: displayed.clone(),
-                ..Actor::new(name.or(displayed).unwrap_or_default())
-            },
+            Some(Author { name, displayed }) => {
+                let login = name.or_else(|| displayed.clone());
+                let mut actor = Actor::new(login.unwrap_or_default());
+                actor.name = displayed;
+                actor
+            }
             None => Actor::new(""),
         };
         Some(Comment {
