@@ -1,6 +1,7 @@
 //! A login of gh's counts, even if gh is not installed. A login of our own is checked as gh does.
 
-use forge_testkit::{Run, github::PullSeed};
+use forge_github_double::PullSeed;
+use forge_testkit::Run;
 
 use crate::hub::{Hub, REPO, TOKEN};
 
