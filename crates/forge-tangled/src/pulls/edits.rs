@@ -274,7 +274,7 @@ impl Tangled {
         knot.ask(method, &params, &names.answers.knot).await
     }
 
-    /// A file or a directory at a revision; `None` where there is nothing. No path is the root.
+    /// A file or a directory at a revision; `None` where there is nothing. An empty path is the root.
     ///
     /// # Errors
     /// `invalid_input` (field `path`) for a file of more than [`MAX_REPO_FILE`] bytes; `protocol` where
@@ -287,7 +287,7 @@ impl Tangled {
     ) -> Result<Option<PathContent>> {
         if path.is_empty() {
             let inside = self.list_directory(repository, revision, path).await?;
-            return Ok(Some(directory(inside)));
+            return Ok((!inside.is_empty()).then(|| directory(inside)));
         }
         let shown = one_line(path);
         let blob = match self.blob(repository, revision, path).await {
