@@ -14,12 +14,13 @@ use crate::{
         Comment, CommentId, Commit, ContentsReq, CreatePull, Diff, DiffReq, EditIssue, EditPull,
         Examined, FileChange, FileContent, HeadRef, Issue, IssueField, IssueFields, IssueId,
         IssueQuery, IssueSet, Label, Links, Lock, Merge, MergeReq, Mergeability, NewAttachment,
-        NewIssue, NewLabel, NewReview, PrFields, PullQuery, PullRequest, PullScope, PullStatus,
-        PullsAcross, PushEdits, PushedCommit, RepoInfo, Resubmit, RevertPull, Review,
+        NewIssue, NewLabel, NewReview, PathContent, PrFields, PullQuery, PullRequest, PullScope,
+        PullStatus, PullsAcross, PushEdits, PushedCommit, RepoInfo, Resubmit, RevertPull, Review,
         SetIssueState, StateFilter, StatusEvent, Subject, Thread, ThreadFilter, ThreadId,
         UpdateBranch,
     },
     op::{Effect, Needs, Op},
+    text::one_line,
 };
 
 /// Allowed effects of a handle.
@@ -378,7 +379,22 @@ impl Repo {
     }
 
     /// Bytes of the file `path` at `at`, or on the default branch; `None` if the file is missing.
+    ///
+    /// # Errors
+    /// As [`Self::repo_path`]; `invalid_input` (field `path`) for a directory.
     pub async fn repo_file(&self, path: &str, at: Option<&str>) -> Result<Option<Vec<u8>>> {
+        match self.repo_path(path, at).await? {
+            None => Ok(None),
+            Some(PathContent::File(bytes)) => Ok(Some(bytes)),
+            Some(PathContent::Directory(_)) => {
+                let message = format!("'{}' is a directory", one_line(path));
+                Err(Error::invalid("path", message).with_hint("name a file in it"))
+            }
+        }
+    }
+
+    /// The file or directory `path` at `at`, or on the default branch; `None` if there is nothing.
+    pub async fn repo_path(&self, path: &str, at: Option<&str>) -> Result<Option<PathContent>> {
         self.client
             .run(Op::RepoFile, &self.id, vec![], || {
                 self.forge().repo_file(&self.id, path, at)

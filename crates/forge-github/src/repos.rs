@@ -4,7 +4,10 @@ use async_trait::async_trait;
 use forge_core::{
     Action, Arg, Capability, Cursor, Error, Hint, Noun, Outcome, Page, PageReq, Param, RepoId,
     RepoPath, Repos, Result, Support,
-    model::{Actor, Branch, Examined, MergeMethod, Permission, PushEdits, PushedCommit, RepoInfo},
+    model::{
+        Actor, Branch, Examined, MergeMethod, PathContent, Permission, PushEdits, PushedCommit,
+        RepoInfo,
+    },
 };
 use http::Method;
 use serde::Deserialize;
@@ -154,7 +157,7 @@ impl Repos for GitHub {
         repo: &RepoId,
         path: &str,
         at: Option<&str>,
-    ) -> Result<Option<Vec<u8>>> {
+    ) -> Result<Option<PathContent>> {
         self.file_at(repo, path, at).await
     }
 

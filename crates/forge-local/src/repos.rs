@@ -3,7 +3,10 @@
 use async_trait::async_trait;
 use forge_core::{
     Capability, Outcome, Page, PageReq, RepoId, Repos, Result,
-    model::{Actor, Branch, Examined, MergeMethod, Permission, PushEdits, PushedCommit, RepoInfo},
+    model::{
+        Actor, Branch, Examined, MergeMethod, PathContent, Permission, PushEdits, PushedCommit,
+        RepoInfo,
+    },
 };
 
 use crate::{Local, ident::identity, paging, repository::state_file, store::branch_ref};
@@ -47,7 +50,7 @@ impl Repos for Local {
         repo: &RepoId,
         path: &str,
         at: Option<&str>,
-    ) -> Result<Option<Vec<u8>>> {
+    ) -> Result<Option<PathContent>> {
         self.check(repo)?;
         self.read_repo_file(path, at).await
     }

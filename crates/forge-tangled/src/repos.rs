@@ -4,7 +4,10 @@ use async_trait::async_trait;
 use forge_core::{
     AtUri, Capability, Error, ForgeKind, Hint, Noun, Outcome, Page, PageReq, RepoId, RepoPath,
     Repos, Result, Support, Warning,
-    model::{Actor, Branch, Examined, MergeMethod, Permission, PushEdits, PushedCommit, RepoInfo},
+    model::{
+        Actor, Branch, Examined, MergeMethod, PathContent, Permission, PushEdits, PushedCommit,
+        RepoInfo,
+    },
     text::one_line,
 };
 
@@ -146,9 +149,10 @@ impl Repos for Tangled {
         repo: &RepoId,
         path: &str,
         at: Option<&str>,
-    ) -> Result<Option<Vec<u8>>> {
+    ) -> Result<Option<PathContent>> {
         let is_plain = |part: &str| !matches!(part, "" | "." | "..");
-        if !path.split('/').all(is_plain) || path.contains('\0') {
+        let is_path = path.is_empty() || path.split('/').all(is_plain);
+        if !is_path || path.contains('\0') {
             let message = format!("'{}' is no path of a file", one_line(path));
             return Err(Error::invalid("path", message)
                 .with_hint("write it from the root of the repository, such as docs/a.md"));
@@ -164,7 +168,7 @@ impl Repos for Tangled {
                 None => return Ok(None),
             },
         };
-        let found = self.file_bytes(&repository, &at, path).await;
+        let found = self.path_content(&repository, &at, path).await;
         found.map_err(|e| match fault::name(&e) {
             Some("RefNotFound") => {
                 let message = format!("there is no '{}' in {}", one_line(&at), repository.id);

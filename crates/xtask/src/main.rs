@@ -26,6 +26,7 @@ commands:
   test --mcp       run the MCP server with the programs of others alone
   docs             write the generated pages of docs/
   bench            measure, and write docs/benchmarks.md
+  bench --busy     measure 64 clients of the MCP server at once, and print it
   dist             build the archive to install, for this kind of machine
 ";
 
@@ -37,7 +38,8 @@ fn main() -> ExitCode {
         ["test", "--quick"] => test::run(test::Extent::Quick),
         ["test", "--mcp"] => test::run_mcp(),
         ["docs"] => docs::run(),
-        ["bench"] => bench::run(),
+        ["bench"] => bench::run(bench::Extent::All),
+        ["bench", "--busy"] => bench::run(bench::Extent::Busy),
         ["dist"] => dist::run(),
         ["help" | "--help" | "-h"] => {
             print!("{USAGE}");

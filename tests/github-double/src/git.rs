@@ -595,13 +595,27 @@ pub struct Entry {
 pub fn tree_entry(dir: &Path, commit: &str, path: &str) -> Option<Entry> {
     let out = run(dir, &["ls-tree", "-z", "--full-tree", commit, "--", path]).ok()?;
     let out = String::from_utf8_lossy(&out);
-    let (about, _) = out.split('\0').next()?.split_once('\t')?;
+    let (_, entry) = named_entry(out.split('\0').next()?)?;
+    Some(entry)
+}
+
+/// Entries of a tree, with their names.
+pub fn tree_entries(dir: &Path, tree: &str) -> Vec<(String, Entry)> {
+    let out = run(dir, &["ls-tree", "-z", tree]).unwrap_or_default();
+    let out = String::from_utf8_lossy(&out);
+    out.split('\0').filter_map(named_entry).collect()
+}
+
+/// Path and entry of a line of `git ls-tree`.
+fn named_entry(line: &str) -> Option<(String, Entry)> {
+    let (about, path) = line.split_once('\t')?;
     let mut fields = about.split(' ');
-    Some(Entry {
+    let entry = Entry {
         mode: u32::from_str_radix(fields.next()?, 8).ok()?,
         kind: fields.next()?.to_owned(),
         oid: fields.next()?.to_owned(),
-    })
+    };
+    Some((path.to_owned(), entry))
 }
 
 /// The tree of a commit with files written and files taken out. Overwritten files keep their mode.

@@ -85,6 +85,24 @@ impl Branch {
     }
 }
 
+/// File or directory at a path of a repository.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum PathContent {
+    /// Bytes of a file.
+    File(Vec<u8>),
+    /// Entries of a directory, in git's order.
+    Directory(Vec<DirectoryEntry>),
+}
+
+/// Entry of a directory.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct DirectoryEntry {
+    /// Name, without the directory.
+    pub name: String,
+    /// The entry is a directory, not a file, a symbolic link or a submodule.
+    pub is_directory: bool,
+}
+
 /// The forge's own ids of a repository and its owner (node ids).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RepoNode {

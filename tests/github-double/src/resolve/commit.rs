@@ -317,6 +317,12 @@ pub(super) fn object_field(ctx: &Ctx<'_>, id: Id, oid: &str, name: &str) -> Reso
         "abbreviatedOid" => oid.get(..7).unwrap_or(oid).into(),
         "repository" => Node::Repo(id).into(),
         "commitUrl" => format!("{}/commit/{oid}", ctx.repo_url(id)).into(),
+        "entries" => Val::List(
+            git::tree_entries(&repo.git_dir, oid)
+                .into_iter()
+                .map(|(name, found)| entry(id, &name, found))
+                .collect(),
+        ),
         "byteSize" => blob().len().into(),
         "isBinary" => blob().contains(&0).into(),
         "text" => {

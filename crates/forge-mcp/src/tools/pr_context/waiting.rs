@@ -115,7 +115,9 @@ pub(super) async fn wait_for(
     let bound = (target.id.to_string(), until);
     let since = match cursor {
         Some(text) => match cursor::read(CURSOR_OF, &bound, "", text) {
-            Ok(position) => WatchBaseline::from_text(position),
+            // That wait ended before anything was read.
+            Ok("") => None,
+            Ok(began) => Some(WatchBaseline::from_text(began).ok_or_else(cursor::damaged)?),
             Err(_) => return Ok(None),
         },
         None => None,
