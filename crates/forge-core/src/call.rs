@@ -20,8 +20,8 @@ use crate::{
     Action, Arg, Error, ErrorKind, Hint, Observer, Param, Result, Retry, SentRequest, Warning,
 };
 
-/// Limit for the answers that one call holds in memory together, in bytes. With the values parsed
-/// from them, a process stays below 150 MiB.
+/// Limit for what the answers of one call take in memory together, in bytes: their text twice, as it
+/// is parsed and printed, and a part for each object. A process stays below 150 MiB with it.
 pub const MAX_HELD: usize = 32 * 1024 * 1024;
 
 thread_local! {
@@ -145,7 +145,7 @@ pub fn hold(host: &str, weight: usize) -> Result<()> {
         return Ok(());
     }
     let most = MAX_HELD >> 20;
-    let message = format!("the answers of {host} to this command have more than {most} MiB in all");
+    let message = format!("the answers of {host} to this command take more than {most} MiB in all");
     let less = Hint::new("ask for less at once: a lower limit, or fewer fields")
         .with_action(Action::again(&[(Param::Limit, Arg::Choose)]));
     Err(Error::new(ErrorKind::Protocol, message)
