@@ -180,7 +180,7 @@ async fn run<T: Tool>(
             call.cleaner.reset();
             T::run(&call, args()?).await
         };
-        call.server.bounded(read).await
+        call.server.bounded(read).await?
     };
     let answer = tokio::select! {
         biased;

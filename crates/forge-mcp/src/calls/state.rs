@@ -135,21 +135,16 @@ impl ServerState {
     /// Runs a read whose results are kept until its end. If the results of all calls take too much
     /// memory, the read begins again, as the only one at a time that may add to them.
     ///
-    /// # Errors
-    /// As `read`; `rate_limited` if others are first for too long.
-    pub async fn bounded<T, E, R>(&self, read: impl Fn() -> R) -> Result<T, E>
-    where
-        R: Future<Output = Result<T, E>>,
-        E: From<Error>,
-    {
+    /// # Errors `rate_limited` if others are first for too long.
+    pub async fn bounded<R: Future>(&self, read: impl Fn() -> R) -> Result<R::Output> {
         let (found, was_refused) = call::kept(true, Box::pin(read())).await;
         if !was_refused {
-            return found;
+            return Ok(found);
         }
         drop(found);
         let others = || "other calls with large answers were".to_owned();
         let _large = acquire(&self.0.large, others).await?;
-        call::kept(false, Box::pin(read())).await.0
+        Ok(call::kept(false, Box::pin(read())).await.0)
     }
 
     /// The repository of a locator, or by default the server's own. Makes no request.

@@ -186,7 +186,8 @@ pub(crate) async fn read(server: &ServerState, uri: &str) -> Result<ReadResource
         cleaner.reset();
         content(server, uri, &about, &cleaner)
     };
-    let text = server.bounded(read).await.map_err(|e| {
+    let found = server.bounded(read).await.unwrap_or_else(Err);
+    let text = found.map_err(|e| {
         let mut error = error(&e, &about);
         if let Some(data) = error.data.as_mut().and_then(|d| d.as_object_mut()) {
             let uri = Cleaner::new().plain(uri).cut(MESSAGE);
