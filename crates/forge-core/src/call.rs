@@ -191,11 +191,7 @@ pub fn received(bytes: usize) -> usize {
 /// `protocol` if all such answers of the call weigh more than [`MAX_HELD`]; see [`is_spent`].
 /// `rate_limited` beside other calls; see [`kept`].
 pub fn hold(host: &str, weight: usize) -> Result<()> {
-    let mut fits = true;
-    with(|call| fits = call.kept.as_ref().is_none_or(|kept| kept.add(weight)));
-    if !fits {
-        return Err(crowded());
-    }
+    keep(weight)?;
     if received(weight) <= MAX_HELD {
         return Ok(());
     }
@@ -206,6 +202,30 @@ pub fn hold(host: &str, weight: usize) -> Result<()> {
     Err(Error::new(ErrorKind::Protocol, message)
         .with_source(Spent)
         .with_hint(less))
+}
+
+/// Counts `weight` to the results of the innermost [`kept`], if there is one.
+///
+/// # Errors
+/// `rate_limited` beside other calls; see [`kept`].
+pub fn keep(weight: usize) -> Result<()> {
+    let mut fits = true;
+    with(|call| fits = call.kept.as_ref().is_none_or(|kept| kept.add(weight)));
+    match fits {
+        true => Ok(()),
+        false => Err(crowded()),
+    }
+}
+
+/// What the results of the innermost [`kept`] take in memory.
+#[must_use]
+pub fn kept_weight() -> usize {
+    let mut weight = 0;
+    with(|call| {
+        let kept = call.kept.as_ref();
+        weight = kept.map_or(0, |kept| kept.weight.load(Ordering::Relaxed));
+    });
+    weight
 }
 
 fn crowded() -> Error {
