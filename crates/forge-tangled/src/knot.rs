@@ -226,6 +226,7 @@ impl Tangled {
             (&*of.compare_head, head),
         ];
         let method = &names.methods.knot.compare;
+        let knot = knot.for_comparison();
         knot.ask(method, &params, &names.answers.knot).await
     }
 

@@ -182,7 +182,12 @@ fn about(server: &ServerState, uri: &str) -> About {
 pub(crate) async fn read(server: &ServerState, uri: &str) -> Result<ReadResourceResult, ErrorData> {
     let cleaner = Cleaner::new();
     let about = about(server, uri);
-    let text = content(server, uri, &about, &cleaner).await.map_err(|e| {
+    let read = || {
+        cleaner.reset();
+        content(server, uri, &about, &cleaner)
+    };
+    let found = server.bounded(read).await.unwrap_or_else(Err);
+    let text = found.map_err(|e| {
         let mut error = error(&e, &about);
         if let Some(data) = error.data.as_mut().and_then(|d| d.as_object_mut()) {
             let uri = Cleaner::new().plain(uri).cut(MESSAGE);

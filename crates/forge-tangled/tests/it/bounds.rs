@@ -1,7 +1,7 @@
 //! How much strangers make us read and hold, and what is asked of them after a write.
 
 use forge_core::{
-    Client, PageReq, Policy, PullRequests, Repo, Warning,
+    Client, PageReq, Policy, PullRequests, Repo, Repos, Warning,
     model::{CloseReq, DiffReq, PrFields, PrState, PullQuery, PullScope, StateFilter},
 };
 use forge_tangled::{ReadLimits, Settings};
@@ -265,6 +265,23 @@ async fn oversized_record_or_blob_is_refused() {
     let e = forge.diff(&made.id, &DiffReq::default()).await.unwrap_err();
     assert_eq!(e.code(), "protocol", "{e:?}");
     assert!(e.message().contains("it is more than 16 MiB"), "{e:?}");
+}
+
+#[tokio::test]
+async fn oversized_answer_of_a_service_is_refused() {
+    let stage = Stage::new();
+    let text = format!("{{\"hash\":\"{}\"}}", "x".repeat(17 << 20));
+    let json = [("content-type", "application/json")];
+    let sent = Fault::answer(200, &json, text).on("sh.tangled.repo.branches");
+    stage.world.knot().host().fault(sent.always());
+    let forge = stage.tangled(&stage.alice);
+    let listed = forge.branches(stage.repo_id(), PageReq::first(10)).await;
+    let e = listed.unwrap_err();
+    assert_eq!(e.code(), "protocol", "{e:?}");
+    assert!(
+        e.message().contains("more than 16 MiB in one answer"),
+        "{e:?}"
+    );
 }
 
 /// Bytes are bytes, whatever their server calls them.
