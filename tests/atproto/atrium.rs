@@ -11,7 +11,7 @@ use atrium_api::{
     types::{TryIntoUnknown, string::Cid},
 };
 use atrium_xrpc_client::reqwest::{ReqwestClient, ReqwestClientBuilder};
-use forge_testkit::tangled::{Caller, DocumentForm, RealWorld, World};
+use forge_tangled_world::{Caller, DocumentForm, RealWorld, World};
 use serde_json::{Value, json};
 
 const COLLECTION: &str = "sh.tangled.repo.issue";

@@ -5,7 +5,7 @@ use std::{
     process::Stdio,
 };
 
-use forge_testkit::tangled::{Host, Moods, Recorded};
+use forge_tangled_world::{Host, Moods, Recorded};
 use serde_json::{Value, json};
 
 use crate::{context_facts::facts, two_accounts::Stage};

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use forge_testkit::tangled::{Caller, RealWorld};
+use forge_tangled_world::{Caller, RealWorld};
 use serde_json::json;
 
 /// Waits until the index has heard of something.

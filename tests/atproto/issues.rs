@@ -8,7 +8,7 @@ use forge_core::{
 };
 use forge_http::{Http, RetryPolicy};
 use forge_tangled::{FixedLogin, Login, Origin, Reach, Settings, Tangled, lexicon};
-use forge_testkit::tangled::{Account, RealWorld};
+use forge_tangled_world::{Account, RealWorld};
 
 const PASSWORD: &str = "0canary0-of-somebody";
 const ALL: IssueFields = IssueFields {

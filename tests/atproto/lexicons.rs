@@ -9,7 +9,8 @@ use std::{
 };
 
 use forge_tangled::lexicon::{self, Set};
-use forge_testkit::{tangled::RealWorld, workspace_root};
+use forge_tangled_world::RealWorld;
+use forge_testkit::workspace_root;
 use serde_json::{Map, Value, json};
 
 const AT: &str = "2026-08-02T10:00:00.000Z";

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, io::Write};
 
 use forge_tangled::lexicon::{self, Set};
-use forge_testkit::tangled::{Account, Caller, PdsDouble, RealWorld, World};
+use forge_tangled_world::{Account, Caller, PdsDouble, RealWorld, World};
 use serde_json::{Value, json};
 
 use crate::lexicons;

@@ -1,7 +1,7 @@
 //! The light PDS answers as the real PDS. Both get the same calls, and every status and body is
 //! compared, without the ids of accounts and commits, tokens and times.
 
-use forge_testkit::tangled::{Caller, DocumentForm, RealWorld, World, XrpcAnswer};
+use forge_tangled_world::{Caller, DocumentForm, RealWorld, World, XrpcAnswer};
 use serde_json::{Map, Value, json};
 
 const COLLECTION: &str = "sh.tangled.repo.issue";
@@ -865,5 +865,5 @@ fn the_light_pds_answers_as_the_real_one() {
 }
 
 fn expired(secret: &str, did: &str) -> String {
-    forge_testkit::tangled::session_token(secret, did, -3_600)
+    forge_tangled_world::session_token(secret, did, -3_600)
 }

@@ -6,10 +6,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use forge_testkit::{
-    Output, Run, Scratch, forge_binary,
-    tangled::{Account, Caller, RealWorld, Repository, World},
-};
+use forge_tangled_world::{Account, Caller, RealWorld, Repository, World};
+use forge_testkit::{Output, Run, Scratch, forge_binary};
 use serde_json::{Value, json};
 
 const PASSWORD: &str = "0canary0-of-somebody";

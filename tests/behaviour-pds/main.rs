@@ -20,10 +20,8 @@ mod tangled;
 
 use std::{process::ExitCode, sync::Arc};
 
-use forge_testkit::{
-    behaviour::{SharedRig, trials},
-    tangled::RealWorld,
-};
+use forge_tangled_world::RealWorld;
+use forge_testkit::behaviour::{SharedRig, trials};
 use libtest_mimic::{Arguments, Trial};
 
 use crate::{promises::Promises, rig::PdsRig};

@@ -7,10 +7,8 @@ use std::sync::{
 
 use async_trait::async_trait;
 use forge_core::Capabilities;
-use forge_testkit::{
-    behaviour::{Facts, Fixture, Rig},
-    tangled::RealWorld,
-};
+use forge_tangled_world::RealWorld;
+use forge_testkit::behaviour::{Facts, Fixture, Rig};
 
 use crate::tangled;
 

@@ -13,11 +13,11 @@ use forge_core::{
     model::BoardId,
 };
 use forge_github::{FixedToken, GitHub};
+use forge_github_double::{ALL_SCOPES, GitHubDouble, Options, state::Permission};
 use forge_http::{Http, Proxies, RetryPolicy, Settings};
 use forge_testkit::{
     GitDir,
     behaviour::{Facts, Fixture, Rig},
-    github::{ALL_SCOPES, GitHubDouble, Options, state::Permission},
 };
 
 const REPO: &str = "ada/example";

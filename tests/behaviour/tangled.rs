@@ -10,10 +10,10 @@ use async_trait::async_trait;
 use forge_core::{Capabilities, Client, ForgeKind, Policy, Repo, RepoId, RepoPath, Secret};
 use forge_http::{Http, RetryPolicy};
 use forge_tangled::{DraftMarker, FixedLogin, Login, Origin, Reach, Settings, Tangled};
+use forge_tangled_world::{Account, IndexDouble, Repository, World};
 use forge_testkit::{
     GitDir,
     behaviour::{Facts, Fixture, Rig},
-    tangled::{Account, IndexDouble, Repository, World},
 };
 use serde_json::{Value, json};
 

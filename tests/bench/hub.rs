@@ -6,10 +6,10 @@ use std::{
     time::Duration,
 };
 
-use forge_testkit::{
-    Run, Scratch, forge_binary, git_program,
-    github::{ALL_SCOPES, GitHubDouble, Options, PullSeed, state::Permission, state::ReviewState},
+use forge_github_double::{
+    ALL_SCOPES, GitHubDouble, Options, PullSeed, state::Permission, state::ReviewState,
 };
+use forge_testkit::{Run, Scratch, forge_binary, git_program};
 
 use crate::gh;
 

@@ -7,10 +7,8 @@ use forge_core::{
     model::{PrFields, PullQuery},
 };
 use forge_tangled::{Origin, Settings};
-use forge_testkit::{
-    Run, Scratch, forge_binary,
-    tangled::{Host, Recorded},
-};
+use forge_tangled_world::{Host, Recorded};
+use forge_testkit::{Run, Scratch, forge_binary};
 use serde_json::json;
 use tokio::runtime::Runtime;
 

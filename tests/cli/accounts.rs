@@ -2,54 +2,49 @@
 
 use std::{fs, path::Path};
 
-use crate::world::World;
+use forge_testkit::Run;
+
+use crate::{
+    hub::{Hub, TOKEN},
+    world::World,
+};
 
 const CANARY: &str = "ghp_CANARY0canary0CANARY0canary0CANARY";
 
+/// `forge auth` as somebody without a token in the environment.
+fn auth(hub: &Hub, args: &[&str]) -> Run {
+    let run = hub.forge(&[&["auth"][..], args].concat());
+    run.without_env("GH_TOKEN").may_print_tokens()
+}
+
 #[test]
 fn account_is_logged_in_shown_and_logged_out() {
-    let world = World::new();
-    let login = [
-        "auth",
-        "login",
-        "--host",
-        "github.com",
-        "--account",
-        "ada",
-        "--with-token",
-    ];
-    world.forge(&login).stdin(format!("{CANARY}\n")).ok();
-    // No host knows this token, if it can be asked at all.
-    let status = world.forge(&["auth", "status"]).output().exits(1);
+    let hub = Hub::new();
+    let login = ["login", "--account", "ada", "--with-token"];
+    auth(&hub, &login).stdin(format!("{TOKEN}\n")).ok();
+    let status = auth(&hub, &["status"]).output().success();
     let said = format!("{}{}", status.stdout_text(), status.stderr_text());
     assert!(
-        said.contains("github.com") && said.contains("ada"),
+        said.contains("github.localhost") && said.contains("ada"),
         "{said}"
     );
-    assert!(!said.contains(CANARY), "{said}");
-    let token = world
-        .forge(&["auth", "token", "--host", "github.com"])
-        .may_print_tokens()
-        .text();
-    assert_eq!(token, format!("{CANARY}\n"));
+    assert!(!said.contains(TOKEN), "{said}");
+    let token = auth(&hub, &["token"]).text();
+    assert_eq!(token, format!("{TOKEN}\n"));
     let of = |name: &str| {
-        let line = ["auth", "token", "--hostname", "github.com", "-u", name];
-        world.forge(&line).may_print_tokens().output()
+        let line = ["token", "--hostname", "github.localhost", "-u", name];
+        auth(&hub, &line).output()
     };
     assert_eq!(of("ada").stdout_text(), token);
     assert_eq!(
         (of("eve").code, of("eve").stdout_text()),
         (Some(1), String::new())
     );
-    world
-        .forge(&["auth", "logout", "--host", "github.com", "--account", "ada"])
-        .ok();
-    let gone = world
-        .forge(&["auth", "token", "--host", "github.com"])
-        .output();
+    auth(&hub, &["logout", "--account", "ada"]).ok();
+    let gone = auth(&hub, &["token"]).output();
     assert_ne!(gone.code, Some(0));
     assert!(
-        !holds(&world.scratch.path("home"), CANARY),
+        !holds(&hub.scratch.path("home"), TOKEN),
         "it is still stored"
     );
 }
@@ -59,20 +54,11 @@ fn account_is_logged_in_shown_and_logged_out() {
 fn account_store_is_readable_by_owner_only() {
     use std::os::unix::fs::PermissionsExt;
 
-    let world = World::new();
-    let login = [
-        "auth",
-        "login",
-        "--host",
-        "github.com",
-        "--account",
-        "ada",
-        "--with-token",
-    ];
-    world.forge(&login).stdin(CANARY).ok();
+    let hub = Hub::new();
+    auth(&hub, &["login", "--with-token"]).stdin(TOKEN).ok();
     let mut found = 0;
-    each_file(&world.scratch.path("home"), &mut |path, text| {
-        if text.contains(CANARY) {
+    each_file(&hub.scratch.path("home"), &mut |path, text| {
+        if text.contains(TOKEN) {
             found += 1;
             let mode = fs::metadata(path).unwrap().permissions().mode() & 0o777;
             assert_eq!(mode, 0o600, "{}", path.display());
@@ -81,19 +67,28 @@ fn account_store_is_readable_by_owner_only() {
     assert_eq!(found, 1, "in one file");
 }
 
+/// Stores the token for github.com, which no test can ask.
+fn store(world: &World) {
+    let text = format!(
+        "[hosts.\"github.com\"]\nkind = \"github\"\n\
+         [hosts.\"github.com\".accounts.ada]\nsecret = \"{CANARY}\"\n"
+    );
+    let file = world
+        .scratch
+        .write("home/.config/forge/credentials.toml", text);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    }
+    #[cfg(not(unix))]
+    drop(file);
+}
+
 #[test]
 fn token_is_in_no_output_log_or_error() {
     let world = World::with_pull();
-    let login = [
-        "auth",
-        "login",
-        "--host",
-        "github.com",
-        "--account",
-        "ada",
-        "--with-token",
-    ];
-    world.forge(&login).stdin(CANARY).ok();
+    store(&world);
     let url = format!("https://ada:{CANARY}@github.com/o/r");
     let commands: &[&[&str]] = &[
         &["auth", "status"],

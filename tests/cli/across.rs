@@ -2,11 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use forge_testkit::{
-    Output,
-    github::{Fault, PullSeed},
-    tangled,
-};
+use forge_github_double::{Fault, PullSeed};
+use forge_testkit::Output;
 
 use crate::{
     hub::{Hub, REPO, TOKEN},
@@ -132,7 +129,7 @@ fn slow_forges_are_asked_at_the_same_time() {
     let usual = usual.elapsed();
     let late = Fault::delayed(SLOW).always();
     all.hub.double.fault(late);
-    let late = tangled::Fault::delayed(SLOW).on("sh.tangled.repo.listPulls");
+    let late = forge_tangled_world::Fault::delayed(SLOW).on("sh.tangled.repo.listPulls");
     all.tangled.world.index().host().fault(late.always());
     let slow = Instant::now();
     let out = all.pr(&["list"]).exits(1);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use forge_testkit::github::{
+use forge_github_double::{
     Fault, PullSeed,
     state::{Protection, Reaction, ReviewState, Rule, Ruleset},
 };

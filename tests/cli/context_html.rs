@@ -4,10 +4,8 @@
 use std::fs;
 
 use forge_core::text::neutralise;
-use forge_testkit::{
-    github::Fault,
-    jira::{JIRA_TOKEN, JiraDouble, JiraEdition, TicketSeed},
-};
+use forge_github_double::Fault;
+use forge_jira_double::{JIRA_TOKEN, JiraDouble, JiraEdition, TicketSeed};
 
 use crate::{
     context_stage::{HOSTILE, HOSTILE_PATH, HOSTILE_URL, Stage},

@@ -1,6 +1,6 @@
 //! Settings of the user for `forge pr context`: effects, costs and output.
 
-use forge_testkit::github::{Action, Fault, PullSeed};
+use forge_github_double::{Action, Fault, PullSeed};
 use serde_json::{Value, json};
 
 use crate::{

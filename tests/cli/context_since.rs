@@ -2,7 +2,8 @@
 
 use std::{fs, path::PathBuf};
 
-use forge_testkit::{Run, git_program, github::PullSeed, github::state::ReviewState};
+use forge_github_double::{PullSeed, state::ReviewState};
+use forge_testkit::{Run, git_program};
 use serde_json::{Value, json};
 
 use crate::{

@@ -2,7 +2,7 @@
 
 use std::{fmt::Write as _, path::PathBuf};
 
-use forge_testkit::github::{PullSeed, Seed, state::ReviewState};
+use forge_github_double::{PullSeed, Seed, state::ReviewState};
 use serde_json::{Value, json};
 
 use crate::hub::{Hub, REPO};

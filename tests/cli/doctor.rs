@@ -1,9 +1,7 @@
 //! `forge doctor`: its report, its requests, and that it neither writes nor shows a credential.
 
-use forge_testkit::{
-    Output,
-    github::{Fault, Recorded},
-};
+use forge_github_double::{Fault, Recorded};
+use forge_testkit::Output;
 
 use crate::{
     hub::{Hub, REPO, TOKEN},

@@ -1,6 +1,6 @@
 //! A GitHub Enterprise host whose lists have no end.
 
-use forge_testkit::github::Fault;
+use forge_github_double::Fault;
 use serde_json::json;
 
 use crate::hub::{Hub, REPO};
@@ -56,4 +56,27 @@ fn endless_file_names_are_refused() {
     assert!(said.contains("take more than 32 MiB"), "{said}");
     assert!(said.contains("--name-only"), "{said}");
     assert_eq!(out.stdout_text(), "");
+}
+
+#[test]
+fn oversized_text_is_refused_with_the_limit() {
+    let hub = Hub::with_pull();
+    let pull = json!({ "number": 1, "body": "x".repeat(9 << 20) });
+    let answer = json!({ "data": { "repository": { "pullRequest": pull } } });
+    let kind = [("content-type", "application/json")];
+    let long = Fault::answer(200, &kind, answer.to_string()).on_operation("PullView");
+    hub.double.fault(long.always());
+    for args in [
+        &["pr", "view", "1", "-R", REPO][..],
+        &["pr", "view", "1", "-R", REPO, "--json", "body"],
+    ] {
+        let out = hub.forge(args).output();
+        assert_eq!((out.code, out.stdout_text().as_str()), (Some(1), ""));
+        let said = out.stderr_text();
+        assert!(
+            said.contains("sent more than 8 MiB in one answer"),
+            "{said}"
+        );
+        assert!(said.contains("ask for less at once"), "{said}");
+    }
 }

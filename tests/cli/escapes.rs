@@ -1,6 +1,6 @@
 //! Stored text of others must not command the reader's terminal.
 
-use forge_testkit::github::Fault;
+use forge_github_double::Fault;
 use serde_json::json;
 
 use crate::{

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use forge_testkit::github::{Action, Fault, state::Reviewer};
+use forge_github_double::{Action, Fault, state::Reviewer};
 
 use crate::hub::{Hub, REPO};
 

@@ -1,4 +1,7 @@
-//! A login of gh's counts, even if gh is not installed.
+//! A login of gh's counts, even if gh is not installed. A login of our own is checked as gh does.
+
+use forge_github_double::PullSeed;
+use forge_testkit::Run;
 
 use crate::hub::{Hub, REPO, TOKEN};
 
@@ -35,6 +38,46 @@ fn auth_status_shows_the_login_of_gh() {
 }
 
 #[test]
+fn auth_token_prints_the_token_of_gh() {
+    let hub = Hub::new();
+    let token = || {
+        let run = hub.forge(&["auth", "token"]).without_env("GH_TOKEN");
+        run.may_print_tokens().output()
+    };
+    assert_eq!(token().exits(4).stdout_text(), "");
+    login(&hub, TOKEN);
+    assert_eq!(token().success().stdout_text(), format!("{TOKEN}\n"));
+    assert_eq!(hub.double.counts().api, 0);
+}
+
+#[test]
+fn mine_includes_the_login_of_gh() {
+    let hub = Hub::new();
+    let own = PullSeed {
+        author: "ada",
+        title: "Own",
+        head: "own",
+        ..PullSeed::default()
+    };
+    {
+        let mut seed = hub.double.seed();
+        seed.repo_with_readme("ada/own");
+        seed.open_pull("ada/own", &own);
+    }
+    let mine = |command| {
+        let args = ["pr", command, "-R", "@mine", "--json", "title"];
+        hub.forge(&args).without_env("GH_TOKEN").output()
+    };
+    let said = mine("list").exits(4).stderr_text();
+    assert!(said.contains("@mine needs an account: "), "{said}");
+    login(&hub, TOKEN);
+    assert_eq!(mine("list").success().json()[0]["title"], "Own");
+    let status = mine("status").success().json();
+    assert_eq!(status["createdBy"][0]["title"], "Own");
+    assert_eq!(hub.double.counts().api, 2);
+}
+
+#[test]
 fn refused_token_is_named_by_file() {
     let hub = Hub::with_pull();
     login(&hub, &TOKEN.replace("gho_", "gho_0"));
@@ -67,4 +110,93 @@ fn unreadable_hosts_file_is_named_without_other_token() {
         "{out:?}"
     );
     assert_eq!(hub.double.counts().api, 0);
+}
+
+/// `forge auth login` with a token on standard input.
+fn log_in(hub: &Hub, more: &[&str], token: &str) -> Run {
+    let args = [&["auth", "login", "--with-token"][..], more].concat();
+    let run = hub.forge(&args).without_env("GH_TOKEN");
+    run.stdin(format!("{token}\n"))
+}
+
+/// Whether any credential is stored.
+fn stores_any(hub: &Hub) -> bool {
+    let file = hub.scratch.path("home/.config/forge/credentials.toml");
+    file.exists()
+}
+
+#[test]
+fn login_takes_the_account_from_the_token() {
+    let hub = Hub::with_pull();
+    let out = log_in(&hub, &[], TOKEN).output().success();
+    let _ = out.says("logged in as ada at github.localhost");
+    assert_eq!(hub.double.counts().api, 1);
+    hub.forge(&LIST).without_env("GH_TOKEN").ok();
+    let again = log_in(&hub, &["--account", "@Ada"], TOKEN).output();
+    let _ = again.success().says("replaced the credential of ada");
+}
+
+#[test]
+fn login_with_refused_token_stores_nothing() {
+    let hub = Hub::new();
+    let wrong = TOKEN.replace("gho_", "gho_0");
+    for account in [&[] as &[&str], &["--account", "ada"]] {
+        let out = log_in(&hub, account, &wrong).output().exits(4);
+        let said = out.stderr_text();
+        assert!(
+            said.contains("the token for github.localhost is not stored: "),
+            "{said}"
+        );
+        assert!(said.contains("Recovery: pass the whole token"), "{said}");
+        assert!(!stores_any(&hub));
+    }
+    assert_eq!(hub.double.counts().api, 2);
+}
+
+#[test]
+fn login_as_another_account_than_the_tokens_is_refused() {
+    let hub = Hub::new();
+    let out = log_in(&hub, &["--account", "grace"], TOKEN)
+        .output()
+        .exits(1);
+    let said = out.stderr_text();
+    assert!(
+        said.contains("it belongs to ada, not to grace") && said.contains("without --account"),
+        "{said}"
+    );
+    assert!(!stores_any(&hub));
+}
+
+#[test]
+fn login_at_unreachable_host_stores_nothing() {
+    let hub = Hub::new();
+    let nobody = "http://127.0.0.1:1";
+    let run = log_in(&hub, &["--account", "ada"], TOKEN);
+    let out = run.env("HTTP_PROXY", nobody).env("http_proxy", nobody);
+    let said = out.output().exits(1).stderr_text();
+    assert!(said.contains("is not stored: "), "{said}");
+    assert!(said.contains("Recovery: "), "{said}");
+    assert!(!stores_any(&hub));
+}
+
+#[test]
+fn login_at_configured_host_is_checked_there() {
+    let hub = Hub::new();
+    let url = hub.double.url();
+    let file = format!(
+        "[hosts.\"git.example\"]\nkind = \"github\"\napi_url = \"{url}\"\ngraphql_url = \"{url}/graphql\"\n"
+    );
+    hub.scratch.write("home/.config/forge/config.toml", file);
+    let at = ["--hostname", "git.example"];
+    let wrong = TOKEN.replace("gho_", "gho_0");
+    let refused = log_in(&hub, &at, &wrong).output().exits(4);
+    let said = refused.stderr_text();
+    assert!(
+        said.contains("the token for git.example is not stored: "),
+        "{said}"
+    );
+    assert!(!stores_any(&hub));
+    let out = log_in(&hub, &at, TOKEN).output().success();
+    let _ = out.says("logged in as ada at git.example");
+    assert_eq!(hub.double.counts().api, 2);
 }

@@ -3,10 +3,8 @@
 
 use std::fs;
 
-use forge_testkit::{
-    Output, git_program,
-    github::{Fault, PullSeed},
-};
+use forge_github_double::{Fault, PullSeed};
+use forge_testkit::{Output, git_program};
 use serde_json::json;
 
 use crate::hub::{Hub, REPO, TOKEN};
@@ -500,4 +498,24 @@ fn checks_that_were_not_read_are_no_success() {
         let said = out.stderr_text();
         assert!(said.contains("could not be read in full"), "{said}");
     }
+}
+
+#[test]
+fn comments_name_open_threads_in_the_same_request() {
+    let hub = Hub::with_pull();
+    let view = ["pr", "view", "1", R[0], R[1], "--comments"];
+    assert_eq!(hub.costs(1, &view).stderr_text(), "");
+    for path in ["a.txt", "b.txt"] {
+        hub.double.seed().thread(REPO, 1, "grace", path);
+    }
+    let said = hub.costs(1, &view).stderr_text();
+    let wanted = format!("2 open threads: forge pr thread list 1 -R {REPO}\n");
+    assert_eq!(said, wanted);
+    let list = ["pr", "thread", "list", "1", R[0], R[1], "--json", "id"];
+    let threads = hub.forge(&list).output().success().json();
+    let id = threads[0]["id"].as_str().unwrap();
+    let resolve = ["pr", "thread", "resolve", "1", id, R[0], R[1]];
+    hub.forge(&resolve).ok();
+    let said = hub.costs(1, &view).stderr_text();
+    assert!(said.starts_with("1 open thread: "), "{said}");
 }

@@ -2,11 +2,9 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use forge_testkit::{
-    Run,
-    github::{self, PullSeed, state::Protection},
-    tangled::Fault,
-};
+use forge_github_double::{PullSeed, state::Protection};
+use forge_tangled_world::Fault;
+use forge_testkit::Run;
 
 use super::tangled_world::{PULL, Tangled, WIDGET};
 use crate::{
@@ -866,7 +864,8 @@ pub fn on_github() -> Vec<Situation<Hub>> {
         situation(
             "half_done_creation",
             |h| {
-                let fault = github::Fault::new(github::Action::Reset).on_mutations();
+                let fault = forge_github_double::Fault::new(forge_github_double::Action::Reset)
+                    .on_mutations();
                 h.double.fault(fault.skip(1));
                 String::new()
             },

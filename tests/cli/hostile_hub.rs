@@ -1,6 +1,6 @@
 //! The GitHub double with one text in every field that others fill.
 
-use forge_testkit::github::{
+use forge_github_double::{
     PullSeed,
     state::{Permission, ReviewState},
 };

@@ -1,9 +1,7 @@
 //! The GitHub double with one repository, and people who have a token for it.
 
-use forge_testkit::{
-    Identity, Run, Scratch,
-    github::{ALL_SCOPES, GitHubDouble, Options, PullSeed, state::Permission},
-};
+use forge_github_double::{ALL_SCOPES, GitHubDouble, Options, PullSeed, state::Permission};
+use forge_testkit::{Identity, Run, Scratch};
 
 pub const REPO: &str = "octo/tools";
 pub const TOKEN: &str = "gho_canary0canary0canary0canary0canary00";

@@ -2,10 +2,8 @@
 
 use std::fs;
 
-use forge_testkit::{
-    Run,
-    jira::{JIRA_EMAIL, JIRA_TOKEN, JiraDouble, JiraEdition, TicketSeed},
-};
+use forge_jira_double::{JIRA_EMAIL, JIRA_TOKEN, JiraDouble, JiraEdition, TicketSeed};
+use forge_testkit::Run;
 use serde_json::{Value, json};
 
 use crate::{
@@ -274,6 +272,59 @@ fn c_002_8_failing_jira_keeps_keys_unknown() {
         assert_eq!(errors[0]["kind"], kind, "{found}");
         assert!(found["summary"]["blockers"].is_array());
         assert!(out.stderr_text().contains("Recovery: "), "{out:?}");
+    }
+}
+
+/// JIRA finds a moved ticket by its old key, too.
+#[test]
+fn answer_about_another_ticket_is_protocol_error() {
+    let tracked = Tracked::new(JiraEdition::DataCenter, "Fixes PROJ-123.");
+    let answer = |key: &str, category: &str| {
+        // The ticket and its comments in one.
+        let status = json!({ "name": "Fixed", "statusCategory": { "key": category } });
+        let fields = json!({ "summary": "It leaks", "status": status });
+        tracked
+            .jira
+            .answer_all(&json!({ "key": key, "fields": fields, "comments": [] }));
+        tracked.found()
+    };
+    for (key, category, why) in [
+        (
+            "PROJ-124",
+            "new",
+            "answers with another ticket for PROJ-123",
+        ),
+        ("", "done", "answers with another ticket for PROJ-123"),
+        ("PROJ-123", "fixed", "puts PROJ-123 into no known category"),
+        ("PROJ-123", "Done", "puts PROJ-123 into no known category"),
+        ("PROJ-123", "", "puts PROJ-123 into no known category"),
+    ] {
+        let found = answer(key, category);
+        let error = &found["errors"][0];
+        assert_eq!(error["kind"], "protocol", "{found}");
+        let message = error["message"].as_str().unwrap();
+        assert!(message.contains(why), "{message}");
+        let item = &found["linkedIssues"][0];
+        assert_eq!(item["key"], "PROJ-123", "{found}");
+        assert_eq!(item["status"], "unknown", "{key} {category}: {found}");
+        assert_eq!(
+            (&item["title"], &item["resolved"]),
+            (&Value::Null, &json!(false))
+        );
+    }
+    for (key, category, status) in [
+        ("proj-123", "new", "open"),
+        ("PROJ-123", "indeterminate", "open"),
+        ("PROJ-123", "undefined", "open"),
+        ("PROJ-123", "done", "closed"),
+    ] {
+        let found = answer(key, category);
+        assert_eq!(found["errors"], json!([]), "{found}");
+        let item = &found["linkedIssues"][0];
+        assert_eq!(
+            (&item["status"], &item["title"]),
+            (&json!(status), &json!("It leaks"))
+        );
     }
 }
 

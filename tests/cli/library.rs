@@ -1,6 +1,6 @@
 //! The examples of the library, as its front page says to run them.
 
-use forge_testkit::example_binary;
+use forge_testkit::{example_binary, workspace_root};
 
 use crate::world::World;
 
@@ -42,4 +42,48 @@ fn library_example_prints_capabilities() {
     assert!(text.lines().any(|l| l == "yes  pr.create"), "{text}");
     let no = text.lines().find(|l| l.starts_with("no   ")).unwrap();
     assert!(no.contains("; instead: "), "{no}");
+}
+
+#[test]
+fn library_example_registers_backend() {
+    let world = World::new();
+    let out = world.forge(&[]).program(example_binary("backend"));
+    let text = out.output().success().stdout_text();
+    assert!(text.starts_with("0 open in "), "{text}");
+    assert!(text.ends_with("/ada/tools\n"), "{text}");
+}
+
+#[test]
+fn library_example_opens_and_lists_issues() {
+    let world = World::new();
+    let example = example_binary("issues");
+    for number in 1..=2 {
+        let run = world.forge(&["local:."]).program(&example);
+        let text = run.output().success().stdout_text();
+        let mut lines = text.lines();
+        let opened = format!("opened #{number}, comments: 1");
+        assert_eq!(lines.next(), Some(opened.as_str()), "{text}");
+        let newest = format!("#{number}\tGreet the reader");
+        assert_eq!(lines.next(), Some(newest.as_str()), "{text}");
+        assert_eq!(lines.count(), number - 1, "{text}");
+    }
+}
+
+#[test]
+fn library_example_reviews_pull() {
+    let world = World::with_pull();
+    let run = world.grace(&["local:.", "1"]);
+    let text = run.program(example_binary("review")).output();
+    let text = text.success().stdout_text();
+    let expected = "file\tfeature.txt\ncommits\t1\nApproved\timmediate\n";
+    assert_eq!(text, expected);
+}
+
+#[test]
+fn backend_page_shows_compiled_example() {
+    let read = |name: &str| std::fs::read_to_string(workspace_root().join(name)).unwrap();
+    let example = read("crates/forge/examples/backend.rs");
+    let page = read("docs/how-to/adding-a-backend.md");
+    let shown = format!("```rust\n{example}```\n");
+    assert!(page.contains(&shown), "copy the example into the page");
 }

@@ -3,7 +3,8 @@
 
 use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf};
 
-use forge_testkit::{Run, Scratch, Terminal, TtyOutput, github::PullSeed};
+use forge_github_double::PullSeed;
+use forge_testkit::{Run, Scratch, Terminal, TtyOutput};
 
 use crate::{
     hub::{Hub, REPO},

@@ -1,6 +1,6 @@
 //! Rules by which `forge pr context` relates pull requests, and `forge pr list --touches`.
 
-use forge_testkit::github::PullSeed;
+use forge_github_double::PullSeed;
 use serde_json::{Value, json};
 
 use super::tangled::world::{Tangled, WIDGET};

@@ -4,10 +4,8 @@ mod earlier_sets;
 
 use std::{collections::BTreeMap, fs, path::Path};
 
-use forge_testkit::{
-    github::{Fault, PullSeed, state::ReviewState},
-    workspace_root,
-};
+use forge_github_double::{Fault, PullSeed, state::ReviewState};
+use forge_testkit::workspace_root;
 use serde_json::{Value, json};
 
 use crate::{
@@ -337,8 +335,7 @@ fn r_002_7_failed_check_has_a_reason() {
     );
     assert!(check("build")["completedAt"].is_string());
     assert!(check("build")["url"].is_string());
-    let asked =
-        |r: &forge_testkit::github::Recorded| r.operation.as_deref() == Some("CheckReasons");
+    let asked = |r: &forge_github_double::Recorded| r.operation.as_deref() == Some("CheckReasons");
     assert_eq!(hub.double.requests().iter().filter(|r| asked(r)).count(), 1);
     // If the reasons cannot be read, the title stays and the section reports an error.
     hub.double
@@ -470,7 +467,7 @@ fn r_002_17_no_output_has_the_token() {
 fn r_002_19_first_example_has_one_blocker() {
     let hub = Hub::with_pull();
     let mut seed = hub.double.seed();
-    let write = forge_testkit::github::state::Permission::Write;
+    let write = forge_github_double::state::Permission::Write;
     seed.collaborator(REPO, "bob", write);
     seed.user("carol");
     seed.review(REPO, 1, "bob", ReviewState::Approved, "Good.");
@@ -565,11 +562,7 @@ fn r_002_23_branch_names_a_ticket() {
 fn c_002_4_reviewer_asked_again_is_pending() {
     let hub = Hub::with_pull();
     let mut seed = hub.double.seed();
-    seed.collaborator(
-        REPO,
-        "carol",
-        forge_testkit::github::state::Permission::Write,
-    );
+    seed.collaborator(REPO, "carol", forge_github_double::state::Permission::Write);
     seed.review(REPO, 1, "carol", ReviewState::Approved, "Good.");
     drop(seed);
     hub.forge(&["pr", "edit", "1", "-R", REPO, "--add-reviewer", "carol"])

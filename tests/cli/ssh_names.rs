@@ -3,7 +3,8 @@
 
 use std::{fs, os::unix::fs::PermissionsExt as _};
 
-use forge_testkit::{Run, git_program, github::PullSeed};
+use forge_github_double::PullSeed;
+use forge_testkit::{Run, git_program};
 
 use crate::hub::{Hub, REPO};
 

@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use forge_testkit::{Run, Terminal, TtyOutput, github::Fault};
+use forge_github_double::Fault;
+use forge_testkit::{Run, Terminal, TtyOutput};
 
 use crate::{
     hub::{Hub, REPO},
@@ -269,4 +270,8 @@ fn view_has_commits_repository_reactions_and_the_newest_comment() {
     assert!(plain.contains("First words."), "{plain}");
     assert_eq!(plain.matches("Newest comment").count(), 1, "{plain}");
     assert!(!plain.contains("Not showing"), "{plain}");
+    hub.double.seed().thread(REPO, 1, "grace", "a.txt");
+    let plain = show(&run, 100).plain();
+    let threads = format!("1 open thread: forge pr thread list 1 -R {REPO}\n");
+    assert!(plain.contains(&threads), "{plain}");
 }

@@ -6,7 +6,8 @@ use std::{
     process::{Output, Stdio},
 };
 
-use forge_testkit::{Run, github::Fault};
+use forge_github_double::Fault;
+use forge_testkit::Run;
 
 use crate::{
     hub::{Hub, REPO},

@@ -1,7 +1,7 @@
 //! The verdict where the forge tells a part alone, or where what looks like an approval or a check
 //! is none: nothing of it is taken for met.
 
-use forge_testkit::github::{
+use forge_github_double::{
     Fault,
     state::{Permission, Protection, ReviewState, Rule, Ruleset},
 };

@@ -4,13 +4,11 @@
 //! An unmet requirement of the forge makes it refuse the merge. Requirements of this program alone
 //! stop no merge.
 
-use forge_testkit::{
-    Identity,
-    github::{
-        ALL_SCOPES, PullSeed, Seed,
-        state::{Bypass, Enforcement, Permission, Protection, ReviewState, Rule, Ruleset},
-    },
+use forge_github_double::{
+    ALL_SCOPES, PullSeed, Seed,
+    state::{Bypass, Enforcement, Permission, Protection, ReviewState, Rule, Ruleset},
 };
+use forge_testkit::Identity;
 use serde_json::{Value, json};
 
 use crate::hub::{Hub, REPO};
@@ -1022,7 +1020,7 @@ const STATES: &[Situation] = &[
     ),
     situation(
         "closed",
-        |s| ended(s, forge_testkit::github::state::PullState::Closed),
+        |s| ended(s, forge_github_double::state::PullState::Closed),
         &["open unmet forge"],
         RefusedHere,
     ),
@@ -1031,12 +1029,12 @@ const STATES: &[Situation] = &[
         |s| {
             let id = s.find_pull(REPO, 1);
             let pull = s.pulls.get_mut(&id).unwrap();
-            pull.merge = Some(forge_testkit::github::state::MergeInfo {
+            pull.merge = Some(forge_github_double::state::MergeInfo {
                 commit: pull.head_oid.clone(),
                 by: pull.author,
                 at: pull.updated_at.clone(),
             });
-            ended(s, forge_testkit::github::state::PullState::Merged);
+            ended(s, forge_github_double::state::PullState::Merged);
         },
         &["open unmet forge"],
         AlreadyMerged,
@@ -1078,7 +1076,7 @@ fn from_fork(seed: &mut Seed<'_>) {
     seed.check(REPO, 2, "CI", "build", "SUCCESS");
 }
 
-fn ended(seed: &mut Seed<'_>, state: forge_testkit::github::state::PullState) {
+fn ended(seed: &mut Seed<'_>, state: forge_github_double::state::PullState) {
     let id = seed.find_pull(REPO, 1);
     seed.pulls.get_mut(&id).unwrap().state = state;
 }

@@ -7,13 +7,11 @@ use std::{
     time::Duration,
 };
 
-use forge_testkit::{
-    Output, Run,
-    github::{
-        Fault,
-        state::{ReviewState, Rule, Ruleset},
-    },
+use forge_github_double::{
+    Fault,
+    state::{ReviewState, Rule, Ruleset},
 };
+use forge_testkit::{Output, Run};
 use serde_json::{Value, json};
 
 use crate::{

@@ -1,10 +1,8 @@
 //! The worked example of `docs/how-to/workflow.md` from the command line: a git repository, the GitHub
 //! double with labels and with boards of an organisation and of a person, and tangled.
 
-use forge_testkit::{
-    Run,
-    github::state::{Id, Permission},
-};
+use forge_github_double::state::{Id, Permission};
+use forge_testkit::Run;
 use serde_json::{Value, json};
 
 use crate::{

@@ -14,3 +14,4 @@ mod golden;
 mod metadata;
 mod security;
 mod sources;
+mod targets;

@@ -30,7 +30,8 @@ use std::{
     thread,
 };
 
-use forge_testkit::{CANARY, GitDir, Identity, github::Fault};
+use forge_github_double::Fault;
+use forge_testkit::{CANARY, GitDir, Identity};
 use serde_json::{Value, json};
 
 use crate::{
@@ -379,6 +380,12 @@ fn foreign_host_header_is_refused() {
     ] {
         let (status, text) = http.send(&http.head(&host, &version), HELLO);
         assert!([400, 403].contains(&status), "{host}: {status} {text}");
+    }
+    let own = http.server.address.as_str();
+    for (first, second) in [(own, "evil.example"), ("evil.example", own), (own, own)] {
+        let head = http.head(first, &format!("{version}Host: {second}\r\n"));
+        let (status, text) = http.send(&head, HELLO);
+        assert_eq!(status, 400, "{first} and {second}: {text}");
     }
 }
 

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use forge_testkit::github::Fault;
+use forge_github_double::Fault;
 use serde_json::json;
 
 use crate::{

@@ -1,9 +1,7 @@
 use std::sync::Arc;
 
-use forge_testkit::{
-    GitDir,
-    github::{Fault, state::ReviewState},
-};
+use forge_github_double::{Fault, state::ReviewState};
+use forge_testkit::GitDir;
 use serde_json::{Value, json};
 
 use crate::{

@@ -1,6 +1,6 @@
 //! `pr_context`: the verdict and the sections, through the server.
 
-use forge_testkit::github::state::ReviewState;
+use forge_github_double::state::ReviewState;
 use serde_json::json;
 
 use crate::{

@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use forge_testkit::{
-    GitShim, ShimPlan,
-    github::{Fault, state::ReviewState},
-};
+use forge_github_double::{Fault, state::ReviewState};
+use forge_testkit::{GitShim, ShimPlan};
 use serde_json::{Value, json};
 
 use crate::{
@@ -189,7 +187,7 @@ fn context_of_another_account_is_read_again() {
     let token = "gho_other0canary0canary0canary0canary0000";
     hub.double
         .seed()
-        .token(token, "grace", forge_testkit::github::ALL_SCOPES);
+        .token(token, "grace", forge_github_double::ALL_SCOPES);
     let login = |who: &str, token: &str| {
         let args = [
             "auth",

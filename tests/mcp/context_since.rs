@@ -1,6 +1,6 @@
 //! `since`, `context_lines` and the section `source` of `pr_context`.
 
-use forge_testkit::github::state::ReviewState;
+use forge_github_double::state::ReviewState;
 use serde_json::{Value, json};
 
 use crate::{

@@ -1,11 +1,12 @@
 //! Files of a repository, read without a clone.
 
-use serde_json::json;
+use forge_github_double::Fault;
+use serde_json::{Value, json};
 
 use crate::{
     hub::{Hub, REPO},
     tangled_world::{Tangled, WIDGET},
-    world::{LEGACY, MODERN, Wire, World, column},
+    world::{Called, LEGACY, MODERN, Wire, World, column},
 };
 
 #[test]
@@ -26,11 +27,38 @@ fn file_is_read_at_a_ref_with_line_numbers() {
         let _ = missing.says("there is no file 'feature.txt' in the default branch");
         let nowhere = json!({"path": "README.md", "ref": "nowhere"});
         wire.call("repo_file", nowhere).fails("not_found");
-        for path in ["../README.md", "/etc/passwd", "src"] {
+        for path in ["../README.md", "/etc/passwd", "src/../README.md"] {
             let args = json!({"path": path});
             wire.call("repo_file", args).fails("invalid_input");
         }
     }
+}
+
+#[test]
+fn directory_is_listed_in_pages() {
+    let world = World::with_feature();
+    let many: Vec<String> = (0..400).map(|n| format!("many/file-{n:03}.txt")).collect();
+    let files: Vec<(&str, Option<&str>)> = many.iter().map(|f| (f.as_str(), Some("x"))).collect();
+    world.git.commit("wide", "Many", &files);
+    let mut wire = world.server(MODERN, &[]);
+    for path in ["src", "src/", "./src"] {
+        let listed = wire.call("repo_file", json!({"path": path})).ok();
+        let listed = listed.says("src, a directory\nlib.rs\nEntries 1-1 of 1: the end.");
+        assert_eq!(listed.data()["entries"], json!(["lib.rs"]));
+        assert!(listed.data().get("bytes").is_none());
+    }
+    for root in ["", ".", "/"] {
+        let args = json!({"path": root, "ref": "feature"});
+        let listed = wire.call("repo_file", args).ok();
+        let names = json!(["README.md", "feature.txt", "src/"]);
+        assert_eq!(listed.data()["entries"], names, "{root}");
+    }
+    let wide = json!({"path": "many", "ref": "wide", "max_chars": 2_000});
+    let pages = wire.pages("repo_file", wide, 2_000);
+    let names = |page: &Called| page.data()["entries"].as_array().unwrap().clone();
+    let listed: Vec<Value> = pages.iter().flat_map(names).collect();
+    assert!(pages.len() > 2 && listed.len() == many.len(), "{listed:?}");
+    assert_eq!(listed[399], "file-399.txt");
 }
 
 #[test]
@@ -153,6 +181,36 @@ fn files_are_committed_on_an_unmoved_branch() {
     wire.call("repo_push", short).fails("invalid_input");
 }
 
+/// Pull requests that an answer leaves out may be for the branch.
+#[test]
+fn branch_with_unread_pull_requests_takes_no_files() {
+    let hub = Hub::with_files(1);
+    let mut wire = hub.server(&["--write"]);
+    let pull = json!({"repo": REPO, "number": 1});
+    let view = wire.call("pr_view", pull.clone()).ok();
+    let view = &view.data()["pull_request"];
+    let push = json!({
+        "repo": REPO, "branch": view["head"], "expected_head": view["head_oid"],
+        "message": "Add more", "edits": [{"path": "more.txt", "content": "more\n"}]
+    });
+    for (total, nodes) in [(1, json!([])), (0, json!([null]))] {
+        let all = json!({
+            "totalCount": total, "nodes": nodes,
+            "pageInfo": {"hasNextPage": false, "endCursor": null}
+        });
+        let body = json!({"data": {"repository": {"pullRequests": all}}}).to_string();
+        let headers = [("content-type", "application/json; charset=utf-8")];
+        let answer = Fault::answer(200, &headers, body);
+        hub.double.fault(answer.on_operation("PullList"));
+        wire.call("repo_push", push.clone())
+            .fails("invalid_input")
+            .says("the base branch of pull requests left unread");
+    }
+    let now = wire.call("pr_view", pull).ok();
+    assert_eq!(now.data()["pull_request"]["head_oid"], view["head_oid"]);
+    wire.call("repo_push", push).ok();
+}
+
 #[test]
 fn files_are_committed_on_github_and_refused_on_tangled() {
     let hub = Hub::with_files(1);
@@ -199,6 +257,10 @@ fn file_is_read_on_github_and_tangled() {
     let file = json!({"repo": REPO, "path": path, "ref": head});
     let _ = wire.call("repo_file", file).ok().says("    1\t");
     assert_eq!(hub.double.counts().api, 1);
+    let root = json!({"repo": REPO, "path": "/", "ref": head});
+    let root = wire.call("repo_file", root).ok();
+    assert_eq!(hub.double.counts().api, 2);
+    assert!(!root.data()["entries"].as_array().unwrap().is_empty());
     let missing = json!({"repo": REPO, "path": "no/such/file"});
     wire.call("repo_file", missing).fails("not_found");
 
@@ -207,6 +269,8 @@ fn file_is_read_on_github_and_tangled() {
     let mut wire = Wire::start(&t.forge(&t.alice, &["mcp"]), MODERN);
     let file = json!({"repo": WIDGET, "path": "topic.txt", "ref": "topic"});
     let _ = wire.call("repo_file", file).ok().says("    1\tone\n");
+    let root = json!({"repo": WIDGET, "path": "/", "ref": "topic"});
+    let _ = wire.call("repo_file", root).ok().says("topic.txt\n");
     let missing = json!({"repo": WIDGET, "path": "no/such/file"});
     wire.call("repo_file", missing).fails("not_found");
 }

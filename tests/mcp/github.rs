@@ -1,6 +1,7 @@
 //! The server on the GitHub double: how many requests its calls take, and what they find.
 
-use forge_testkit::{Identity, Run, github::state::ReviewState};
+use forge_github_double::state::ReviewState;
+use forge_testkit::{Identity, Run};
 use serde_json::json;
 
 use crate::{
@@ -172,7 +173,7 @@ fn view_of_hundred_rows_each_is_one_request() {
 
 #[test]
 fn long_thread_is_cut_between_comments() {
-    use forge_testkit::github::state::ReviewComment;
+    use forge_github_double::state::ReviewComment;
     let hub = Hub::with_files(1);
     let mut wire = hub.server(&["--write"]);
     let comments = json!([{"path": "d/0000.txt", "line": 1, "body": "Reply 0"}]);
@@ -225,7 +226,7 @@ fn long_thread_is_cut_between_comments() {
 
 #[test]
 fn long_history_is_complete_or_marked_truncated() {
-    use forge_testkit::github::state::{Event, EventKind};
+    use forge_github_double::state::{Event, EventKind};
     let hub = Hub::with_files(1);
     let add = |count: u64| {
         let mut seed = hub.double.seed();
@@ -305,7 +306,7 @@ fn diff_resource(wire: &mut Wire) -> String {
 fn diff_matches_the_named_head() {
     use std::time::Duration;
 
-    use forge_testkit::github::Fault;
+    use forge_github_double::Fault;
     let hub = Hub::with_files(1);
     let path = format!("/repos/{REPO}/pulls/1");
     let slow = || {
@@ -492,7 +493,7 @@ fn failed_log_tail_is_shown_on_request() {
 
 #[test]
 fn token_without_log_access_reads_checks() {
-    use forge_testkit::github::Fault;
+    use forge_github_double::Fault;
     let hub = Hub::with_files(1);
     {
         let mut seed = hub.double.seed();
@@ -670,7 +671,7 @@ fn pull_is_stacked_only_within_a_repository() {
 
 #[test]
 fn rate_limit_names_the_wait() {
-    use forge_testkit::github::Fault;
+    use forge_github_double::Fault;
     let hub = Hub::with_files(1);
     let mut wire = hub.server(&["--write"]);
     wire.call("pr_view", json!({"repo": REPO, "number": 1}))

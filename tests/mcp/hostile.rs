@@ -1,11 +1,9 @@
 //! Others' text stands between quotes, after `> ` or after the sign of a diff line, in every field;
 //! the facts of each line are those of the data.
 
-use forge_testkit::{
-    Identity,
-    github::Fault,
-    jira::{JIRA_TOKEN, JiraDouble, JiraEdition, TicketSeed},
-};
+use forge_github_double::Fault;
+use forge_jira_double::{JIRA_TOKEN, JiraDouble, JiraEdition, TicketSeed};
+use forge_testkit::Identity;
 use serde_json::{Value, json};
 
 use crate::{

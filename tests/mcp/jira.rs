@@ -1,6 +1,6 @@
 //! `pr_context` and JIRA, through the server.
 
-use forge_testkit::jira::{JIRA_TOKEN, JiraDouble, JiraEdition, TicketSeed};
+use forge_jira_double::{JIRA_TOKEN, JiraDouble, JiraEdition, TicketSeed};
 use serde_json::json;
 
 use crate::{

@@ -2,10 +2,8 @@
 
 use std::fs;
 
-use forge_testkit::{
-    Scratch,
-    github::{Fault, PullSeed, state::PullState},
-};
+use forge_github_double::{Fault, PullSeed, state::PullState};
+use forge_testkit::Scratch;
 use serde_json::{Value, json};
 
 use crate::{

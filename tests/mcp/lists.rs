@@ -1,12 +1,13 @@
 //! Repositories that a server reaches: its two lists, under every name of a repository.
 
-use forge_testkit::{Identity, github::PullSeed};
+use forge_github_double::PullSeed;
+use forge_testkit::Identity;
 use serde_json::json;
 
 use crate::{
     hub::{Hub, REPO},
     tangled_world::{PULL, Tangled, WIDGET},
-    world::{MODERN, Wire, World},
+    world::{LEGACY, MODERN, Wire, World},
 };
 
 /// Two repositories, of which the server may read one and change none of the other.
@@ -158,6 +159,26 @@ fn tool_table_is_complete() {
     names.sort();
     table.sort();
     assert_eq!(names, table);
+}
+
+/// A client can call a tool that it was not offered.
+#[test]
+fn reading_server_runs_no_tool_that_writes() {
+    let world = World::with_feature();
+    let before = world.git.refs();
+    for era in [LEGACY, MODERN] {
+        let mut wire = world.server(era, &[]);
+        let mut tools = every_tool();
+        tools.retain(|(tool, _)| !READING.contains(tool));
+        for (tool, args) in tools {
+            let call = json!({"name": tool, "arguments": args});
+            let answer = wire.request("tools/call", call);
+            let said = format!("{tool} changes something, and this server only reads");
+            let message = answer["error"]["message"].as_str().unwrap_or_default();
+            assert!(message.contains(&said), "{era}: {answer}");
+        }
+    }
+    assert_eq!(world.git.refs(), before);
 }
 
 #[test]

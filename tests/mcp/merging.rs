@@ -1,6 +1,6 @@
 //! Questions, refusals and merge methods of `pr_merge`.
 
-use forge_testkit::github::state::{Permission, Protection, ReviewState};
+use forge_github_double::state::{Permission, Protection, ReviewState};
 use serde_json::json;
 
 use crate::{

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use forge_testkit::tangled::{Fault, Moods, SpindleDouble};
+use forge_tangled_world::{Fault, Moods, SpindleDouble};
 use serde_json::json;
 
 use crate::{

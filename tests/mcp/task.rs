@@ -1,7 +1,7 @@
 //! A task from beginning to end: find my failing pull request, read the failing check and the open
 //! threads, answer and resolve one, merge it. `tests/bench/mcp.rs` counts the same calls.
 
-use forge_testkit::github::PullSeed;
+use forge_github_double::PullSeed;
 use serde_json::json;
 
 use crate::{

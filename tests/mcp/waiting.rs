@@ -2,7 +2,7 @@
 
 use std::{thread, time::Duration};
 
-use forge_testkit::github::state::ReviewState;
+use forge_github_double::state::ReviewState;
 use serde_json::{Value, json};
 
 use crate::{
@@ -62,6 +62,29 @@ fn continued_wait_sees_events_between_calls() {
     // Without the cursor nothing has come since.
     let again = wire.call("pr_context", wait_for("review")).ok();
     assert_eq!(again.data()["waited"]["outcome"], "pending");
+}
+
+#[test]
+fn wait_with_a_damaged_or_foreign_cursor_is_refused() {
+    let hub = Hub::with_pull();
+    let mut wire = hasty(&hub, MODERN);
+    let mut args = wait_for("checks");
+    let waiting = wire.call("pr_context", args.clone()).ok();
+    let cursor = waiting.cursor().unwrap();
+    let (of_call, _) = cursor.split_once("~~").unwrap();
+    for damaged in ["~~open", "~~~~", "~~open.x.y", "~", ""] {
+        args["cursor"] = json!(format!("{of_call}{damaged}"));
+        let refused = wire.call("pr_context", args.clone());
+        let _ = refused
+            .fails("invalid_input")
+            .says("start again without cursor");
+    }
+    // The wait for something else, and another tool.
+    let mut other = wait_for("review");
+    other["cursor"] = json!(cursor);
+    wire.call("pr_context", other).fails("invalid_input");
+    let list = json!({"repo": REPO, "cursor": cursor});
+    wire.call("pr_list", list).fails("invalid_input");
 }
 
 #[test]

@@ -32,6 +32,20 @@ fn status_with_bad_token_exits_with_1() {
 }
 
 #[test]
+fn login_with_refused_token_stores_nothing() {
+    let world = World::new();
+    let bad = "gho_0canary0nobodyknowsthistoken";
+    for tool in [Tool::Forge, Tool::Gh] {
+        let run = |line: &str| world.command_as(tool, bad, line).without_env("GH_TOKEN");
+        let login = run("auth login --hostname github.localhost --with-token");
+        let out = login.stdin(format!("{bad}\n")).output();
+        assert_ne!(out.code, Some(0), "{out:?}");
+        let token = run("auth token --hostname github.localhost").output();
+        assert_ne!(token.code, Some(0), "{token:?}");
+    }
+}
+
+#[test]
 fn hostname_flag_works_on_every_auth_command() {
     let world = World::new();
     for command in ["login", "logout", "status", "switch", "token"] {

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use forge_testkit::github::Fault;
+use forge_github_double::Fault;
 use serde_json::Value;
 
 use crate::world::{REPO, Tool, World};

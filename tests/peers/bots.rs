@@ -1,6 +1,6 @@
 //! Bots: Copilot is asked and assigned, and what apps have opened is listed.
 
-use forge_testkit::github::PullSeed;
+use forge_github_double::PullSeed;
 
 use crate::world::{REPO, Tool, World};
 

@@ -1,6 +1,7 @@
 //! `pr checkout` of gh and of forge leave the same branch, commit and settings behind.
 
-use forge_testkit::{Run, github::state::Permission};
+use forge_github_double::state::Permission;
+use forge_testkit::Run;
 
 use crate::{
     differences::listed,

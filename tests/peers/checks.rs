@@ -1,4 +1,4 @@
-use forge_testkit::github::{Seed, state::Protection};
+use forge_github_double::{Seed, state::Protection};
 
 use crate::{
     twins::Twins,

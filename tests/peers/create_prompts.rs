@@ -109,7 +109,8 @@ fn create_answers_push_and_open_a_draft_with_metadata() {
     terminal.expect("What would you like to add?");
     // The third of them.
     terminal.send(&format!("{DOWN}{DOWN} {ENTER}"));
-    terminal.reply("Labels (with commas between them)", "bug, help wanted\r");
+    // Of the repository's labels the first and the third.
+    terminal.reply("Labels (space", &format!(" {DOWN}{DOWN} {ENTER}"));
     terminal.reply("What's next?", &format!("{DOWN}{ENTER}"));
     let out = terminal.finish();
     assert_eq!(out.code, Some(0), "{out:?}");
@@ -120,9 +121,55 @@ fn create_answers_push_and_open_a_draft_with_metadata() {
     assert_eq!(seen["body"], "Why.");
     assert_eq!(seen["isDraft"], true);
     assert_eq!(seen["headRefName"], "late");
-    assert_eq!(seen["labels"].as_array().unwrap().len(), 2, "{seen}");
+    let labels = seen["labels"].as_array().unwrap().iter();
+    let labels: Vec<&str> = labels.filter_map(|l| l["name"].as_str()).collect();
+    assert_eq!(labels, ["bug", "help wanted"], "{seen}");
     let upstream = world.git(&["rev-parse", "--abbrev-ref", "late@{upstream}"]);
     assert_eq!(upstream.trim(), "origin/late");
+}
+
+/// `pr create` with a reviewer whom nobody knows, up to the question for another one.
+fn with_unknown_reviewer(world: &World) -> Terminal {
+    world.push("feature");
+    let mut terminal = terminal(world, Tool::Forge, "pr create");
+    terminal.reply("Title", ENTER);
+    terminal.reply("Body", &format!("{DOWN}{ENTER}"));
+    terminal.reply("What's next?", &format!("{UP}{UP}{ENTER}"));
+    terminal.reply("What would you like to add?", &format!(" {ENTER}"));
+    terminal.reply("Reviewers (with commas between them)", "reveiwer\r");
+    terminal.reply("What's next?", ENTER);
+    terminal.expect("there is no account 'reveiwer'");
+    terminal.expect("What you wrote is kept: ");
+    terminal.expect("Reviewers (with commas between them)");
+    assert_eq!(pulls(world), 0);
+    terminal
+}
+
+#[test]
+fn create_asks_again_for_an_unknown_reviewer() {
+    let world = World::new();
+    let mut terminal = with_unknown_reviewer(&world);
+    terminal.send(&format!("{}reviewer\r", "\u{7f}".repeat(8)));
+    let out = terminal.finish();
+    assert_eq!(out.code, Some(0), "{out:?}");
+    let seen = world.fields(Tool::Gh, "1", "reviewRequests");
+    assert_eq!(seen["reviewRequests"][0]["login"], "reviewer", "{seen}");
+}
+
+#[test]
+fn create_left_at_an_unknown_reviewer_keeps_the_text() {
+    let world = World::new();
+    let out = with_unknown_reviewer(&world).interrupt();
+    assert_eq!((out.code, pulls(&world)), (Some(2), 0), "{out:?}");
+    let said = out.plain();
+    let (_, kept) = said.split_once("pr create --recover ").expect("a file");
+    let (file, _) = kept.split_once('`').expect("its end");
+    let again = format!("pr create --recover {file} -r reviewer");
+    world.command(Tool::Forge, &again).ok();
+    let seen = world.fields(Tool::Gh, "1", "title,body,reviewRequests");
+    assert_eq!(seen["title"], "Add feature.txt");
+    assert_eq!(seen["body"], "Why.");
+    assert_eq!(seen["reviewRequests"][0]["login"], "reviewer", "{seen}");
 }
 
 #[test]
@@ -259,7 +306,7 @@ fn create_auto_enables_auto_merge() {
     let world = World::new();
     let mut seed = world.double.seed();
     seed.configure(REPO, |repo| repo.allow_auto_merge = true);
-    let rules = forge_testkit::github::state::Protection {
+    let rules = forge_github_double::state::Protection {
         approvals: 1,
         ..Default::default()
     };
@@ -278,7 +325,7 @@ fn create_auto_enables_auto_merge() {
 #[test]
 fn create_with_disallowed_auto_leaves_pull_open() {
     let world = World::new();
-    let rules = forge_testkit::github::state::Protection {
+    let rules = forge_github_double::state::Protection {
         approvals: 1,
         ..Default::default()
     };

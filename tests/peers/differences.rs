@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use forge_testkit::{github::PullSeed, workspace_root};
+use forge_github_double::PullSeed;
+use forge_testkit::workspace_root;
 
 use crate::{
     list::four,
@@ -178,7 +179,7 @@ fn names_and_line_ends_of_a_diff() {
         ("ü.txt", Some("y\n")),
     ];
     world.double.seed().commit(REPO, "odd", &files, "Add");
-    let pull = forge_testkit::github::PullSeed {
+    let pull = forge_github_double::PullSeed {
         author: "octocat",
         title: "Odd",
         head: "odd",
@@ -206,7 +207,7 @@ fn escapes_in_a_diff_on_a_pipe() {
         ("e.txt", Some("\u{1b}[31mred\n")),
     ];
     world.double.seed().commit(REPO, "red", &files, "Add");
-    let pull = forge_testkit::github::PullSeed {
+    let pull = forge_github_double::PullSeed {
         author: "octocat",
         title: "\u{1b}[31mRed",
         body: "\u{1b}[31mred",

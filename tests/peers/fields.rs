@@ -1,6 +1,6 @@
 //! Every field of `--json`, as both tools print it.
 
-use forge_testkit::github::{
+use forge_github_double::{
     PullSeed,
     state::{Permission, Protection, ReviewState},
 };

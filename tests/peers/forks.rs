@@ -1,6 +1,6 @@
 //! Pull requests from the forks of people and of organisations.
 
-use forge_testkit::github::state::Permission;
+use forge_github_double::state::Permission;
 
 use crate::{
     twins::Twins,

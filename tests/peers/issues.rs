@@ -2,7 +2,7 @@
 //! double does not cover gh's `issue view` without `--json`, which asks for types of issues and
 //! summaries of sub-issues.
 
-use forge_testkit::github::Seed;
+use forge_github_double::Seed;
 
 use crate::{
     differences::listed,

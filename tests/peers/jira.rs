@@ -4,11 +4,8 @@
 
 use std::path::PathBuf;
 
-use forge_testkit::{
-    Identity, Run, Scratch,
-    jira::{JIRA_EMAIL, JIRA_TOKEN, JiraDouble, JiraEdition, TicketSeed},
-    workspace_root,
-};
+use forge_jira_double::{JIRA_EMAIL, JIRA_TOKEN, JiraDouble, JiraEdition, TicketSeed};
+use forge_testkit::{Identity, Run, Scratch, workspace_root};
 use serde_json::{Value, json};
 
 #[test]

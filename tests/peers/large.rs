@@ -1,6 +1,6 @@
 //! Pull requests too large for gh, or for a single answer of GitHub.
 
-use forge_testkit::github::PullSeed;
+use forge_github_double::PullSeed;
 
 use crate::{
     twins::Twins,

@@ -1,4 +1,4 @@
-use forge_testkit::github::{PullSeed, Seed};
+use forge_github_double::{PullSeed, Seed};
 
 use crate::{
     twins::Twins,

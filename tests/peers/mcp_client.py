@@ -188,6 +188,7 @@ async def over_http(mode):
         server.wait()
 
 
-for wire in (over_stdio, over_http):
-    for mode in ("auto", "legacy"):
-        asyncio.run(wire(mode))
+if __name__ == "__main__":
+    for wire in (over_stdio, over_http):
+        for mode in ("auto", "legacy"):
+            asyncio.run(wire(mode))

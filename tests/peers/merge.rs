@@ -1,4 +1,4 @@
-use forge_testkit::github::{Seed, state::Protection};
+use forge_github_double::{Seed, state::Protection};
 
 use crate::{
     differences::listed,
@@ -122,7 +122,7 @@ fn conflicts_are_refused_before_anything_is_merged() {
         seed.commit(REPO, "ours", &[("README.md", Some("ours\n"))], "Ours");
         seed.commit(REPO, "theirs", &[("README.md", Some("theirs\n"))], "Theirs");
         for head in ["ours", "theirs"] {
-            let pull = forge_testkit::github::PullSeed {
+            let pull = forge_github_double::PullSeed {
                 author: "octocat",
                 title: head,
                 head,

@@ -1,6 +1,7 @@
 //! Questions of both tools on a terminal: their order and their effect.
 
-use forge_testkit::{Terminal, TtyOutput, github::Seed};
+use forge_github_double::Seed;
+use forge_testkit::{Terminal, TtyOutput};
 
 use crate::{
     differences::listed,

@@ -1,4 +1,4 @@
-use forge_testkit::github::{PullSeed, state::Permission};
+use forge_github_double::{PullSeed, state::Permission};
 
 use crate::world::{REPO, Tool, World};
 

@@ -14,11 +14,8 @@ use std::{
     time::Duration,
 };
 
-use forge_testkit::{
-    Run, Scratch,
-    github::{ALL_SCOPES, GitHubDouble, Options, state::Permission},
-    workspace_root,
-};
+use forge_github_double::{ALL_SCOPES, GitHubDouble, Options, state::Permission};
+use forge_testkit::{Run, Scratch, workspace_root};
 use serde_json::{Value, json};
 
 use crate::world::{MONA, REPO, REVIEWER};

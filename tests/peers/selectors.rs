@@ -1,6 +1,6 @@
 //! How both programs choose the current branch's pull request, and the clone's repository.
 
-use forge_testkit::github::PullSeed;
+use forge_github_double::PullSeed;
 
 use crate::world::{REPO, Tool, World};
 

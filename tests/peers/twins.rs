@@ -1,6 +1,7 @@
 //! The same commands in two worlds that begin alike: forge in one, gh in the other.
 
-use forge_testkit::{Output, Run, github::Seed};
+use forge_github_double::Seed;
+use forge_testkit::{Output, Run};
 use serde_json::Value;
 
 use crate::world::{REPO, Tool, World, sorted, words};

@@ -1,4 +1,4 @@
-use forge_testkit::github::PullSeed;
+use forge_github_double::PullSeed;
 
 use crate::{
     list::four,
@@ -20,6 +20,8 @@ fn every_way_to_name_a_pull_request() {
         "https://github.localhost/octocat/tools/pull/2/files",
         "https://github.localhost/octocat/tools/pull/3/commits/abc",
         "https://github.localhost/octocat/tools/pull/3#issuecomment-7",
+        "https://github.localhost/octocat/tools/pull/3#discussion_r456",
+        "https://github.localhost/octocat/tools/pull/2/commits",
         "https://github.localhost/octocat/tools/pull/2/files -R acme/elsewhere",
         "1 -R octocat/tools",
         "feature -R octocat/tools",

@@ -1,10 +1,8 @@
 //! The worked example of a workflow with the official Python client of MCP, in a git repository and on
 //! the GitHub double. `tests/atproto/workflow.rs` runs it on a real PDS.
 
-use forge_testkit::{
-    Identity, Run, Scratch,
-    github::{ALL_SCOPES, GitHubDouble, Options, state::Permission},
-};
+use forge_github_double::{ALL_SCOPES, GitHubDouble, Options, state::Permission};
+use forge_testkit::{Identity, Run, Scratch};
 
 use crate::workflow_client::{came_to, python};
 

@@ -3,11 +3,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use forge_testkit::{
-    Output, Run, Scratch, forge_binary, git_program,
-    github::{ALL_SCOPES, GitHubDouble, Options, state::Permission},
-    workspace_root,
-};
+use forge_github_double::{ALL_SCOPES, GitHubDouble, Options, state::Permission};
+use forge_testkit::{Output, Run, Scratch, forge_binary, git_program, workspace_root};
 use serde_json::Value;
 
 /// The repository that both tools work on.

@@ -5,10 +5,8 @@ use std::{
     process::Stdio,
 };
 
-use forge_testkit::{
-    GitDir, GitShim, Identity, Scratch, ShimPlan,
-    github::{ALL_SCOPES, GitHubDouble, Options},
-};
+use forge_github_double::{ALL_SCOPES, GitHubDouble, Options};
+use forge_testkit::{GitDir, GitShim, Identity, Scratch, ShimPlan};
 
 /// Memory limit of `forge`, in KiB. Without `/proc` memory is unknown, and `cargo xtask test` says
 /// that this was left out.

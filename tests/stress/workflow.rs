@@ -2,10 +2,8 @@
 
 use std::{process::Stdio, thread, time::Duration};
 
-use forge_testkit::{
-    Identity, Output, Run, Scratch,
-    github::{ALL_SCOPES, Fault, GitHubDouble, Options, state::Permission},
-};
+use forge_github_double::{ALL_SCOPES, Fault, GitHubDouble, Options, state::Permission};
+use forge_testkit::{Identity, Output, Run, Scratch};
 use serde_json::Value;
 
 const REPO: &str = "octo/tools";

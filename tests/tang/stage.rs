@@ -4,14 +4,11 @@ use std::{
     sync::atomic::{AtomicUsize, Ordering},
 };
 
-use forge_testkit::{
-    GitDir, Output, Run, Scratch, forge_binary,
-    tangled::{
-        Account, DirectoryDouble, IndexDouble, KnotDouble, KnotOptions, PdsOptions, RealWorld,
-        Repository, World,
-    },
-    workspace_root,
+use forge_tangled_world::{
+    Account, DirectoryDouble, IndexDouble, KnotDouble, KnotOptions, PdsOptions, RealWorld,
+    Repository, World,
 };
+use forge_testkit::{GitDir, Output, Run, Scratch, forge_binary, workspace_root};
 use serde_json::{Value, json};
 
 /// Password of both accounts.

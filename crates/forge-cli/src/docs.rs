@@ -114,7 +114,7 @@ differences are intended.
 
 - `pr review` refuses a verdict on what is merged.
 - `pr review` comments on lines (`--line`, `--comments-file`); `pr thread` lists, answers and
-  resolves the threads.
+  resolves the threads, and `pr view --comments` counts the open ones, on a pipe on stderr.
 - On a terminal `pr merge` shows branches, checks and open threads, and refuses before its questions
   everything that the forge would refuse after them; Enter takes the configured method. Where the local branch
   is ahead, it says so.

@@ -143,7 +143,7 @@ pub struct LogTail {
 /// Reads the sections of `pr` that `req` includes. The verdict does not depend on `req.include`.
 ///
 /// # Errors
-/// As [`Repo::view`]. A section that fails is one of [`PullContext::errors`].
+/// As [`Repo::pull`]. A section that fails is one of [`PullContext::errors`].
 pub async fn context(repo: &Repo, pr: &PrId, req: &ContextReq) -> Result<PullContext> {
     let policy = repo.client().policy().clone();
     let watch = Arc::new(GatherObserver::new(pr, req, policy.observer.clone()));
@@ -224,8 +224,7 @@ impl Gather<'_> {
     }
 
     fn can(&self, capability: Capability) -> bool {
-        let forge = self.repo.client().forge();
-        forge.capabilities().has(capability)
+        self.repo.supports(capability)
     }
 
     /// Returns true if a requested section needs links to issues and pull requests.
@@ -494,11 +493,8 @@ impl Gather<'_> {
 
     async fn read_source(&self, plan: SourcePlan, pull: &PullRequest) -> Result<PackedSource> {
         let head = pull.head_oid.clone().unwrap_or_default();
-        let req = ContentsReq {
-            oid: head.clone(),
-            paths: plan.paths(),
-            clone: self.req.clone.clone(),
-        };
+        let mut req = ContentsReq::new(head.clone(), plan.paths());
+        req.clone = self.req.clone.clone();
         let contents = match req.paths.is_empty() {
             true => Vec::new(),
             false => self.repo.contents(self.pr, &req).await?,

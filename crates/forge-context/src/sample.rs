@@ -120,13 +120,10 @@ pub(crate) fn thread(resolved: bool) -> Thread {
 }
 
 pub(crate) fn file(path: &str, additions: u64, deletions: u64) -> FileChange {
-    FileChange {
-        path: path.to_owned(),
-        previous_path: None,
-        status: FileStatus::Modified,
-        additions: Some(additions),
-        deletions: Some(deletions),
-    }
+    let mut file = FileChange::new(path, FileStatus::Modified);
+    file.additions = Some(additions);
+    file.deletions = Some(deletions);
+    file
 }
 
 /// An open issue of the repository of [`pull`].

@@ -17,10 +17,10 @@ use forge_core::{
         CloseReq, Comment, CommentId, Commit, ContentsReq, CreatePull, Diff, DiffReq, EditIssue,
         EditPull, Examined, FileChange, FileContent, HeadChange, HeadRef, Issue, IssueField,
         IssueFields, IssueId, IssueQuery, IssueSet, Label, Links, Lock, Merge, MergeReq,
-        Mergeability, NewAttachment, NewIssue, NewLabel, NewReview, PrFields, PullQuery,
-        PullRequest, PullScope, PullStatus, PullsAcross, PushEdits, PushedCommit, RepoInfo,
-        Resubmit, RevertPull, Review, SetIssueState, SinceHead, StateFilter, StatusEvent, Subject,
-        Thread, ThreadFilter, ThreadId, UpdateBranch,
+        Mergeability, NewAttachment, NewIssue, NewLabel, NewReview, PathContent, PrFields,
+        PullQuery, PullRequest, PullScope, PullStatus, PullsAcross, PushEdits, PushedCommit,
+        RepoInfo, Resubmit, RevertPull, Review, SetIssueState, SinceHead, StateFilter, StatusEvent,
+        Subject, Thread, ThreadFilter, ThreadId, UpdateBranch,
     },
 };
 use futures::stream;
@@ -186,7 +186,7 @@ impl Repos for StubForge {
         unused()
     }
 
-    async fn repo_file(&self, _: &RepoId, _: &str, _: Option<&str>) -> Result<Option<Vec<u8>>> {
+    async fn repo_file(&self, _: &RepoId, _: &str, _: Option<&str>) -> Result<Option<PathContent>> {
         unused()
     }
 
@@ -407,8 +407,7 @@ impl Checks for StubForge {
 
     async fn check_log(&self, _: &PrId, check: &Check, _: usize) -> Result<Option<CheckLog>> {
         self.asked(&format!("check_log {}", check.name))?;
-        let text = "it failed\n".to_owned();
-        Ok(Some(CheckLog { text, cut: false }))
+        Ok(Some(CheckLog::end_of(b"it failed\n", 100, false)))
     }
 
     async fn check_reasons(&self, _: &PrId, checks: &[&Check]) -> Result<Vec<Option<String>>> {

@@ -582,9 +582,8 @@ impl<'a> Watch<'a> {
     ///
     /// # Errors `unsupported` if the forge lacks a capability that every condition needs.
     pub fn new(repo: &'a Repo, pr: &'a PrId, req: WatchReq) -> Result<Self> {
-        let capabilities = repo.client().forge().capabilities();
         for capability in req.until.iter().filter_map(|until| until.capability()) {
-            if let Support::No { why, instead } = capabilities.get(capability) {
+            if let Support::No { why, instead } = repo.support(capability) {
                 return Err(Error::unsupported(capability, why, instead));
             }
         }
@@ -638,7 +637,7 @@ impl<'a> Watch<'a> {
 
     /// The next event, after as many polls and pauses as needed; `None` after the end.
     ///
-    /// As [`Repo::view`], if a retry cannot help or has not helped three times; `not_found` if no
+    /// As [`Repo::pull`], if a retry cannot help or has not helped three times; `not_found` if no
     /// checks run in this repository.
     pub async fn next(&mut self) -> Result<Option<WatchEvent>> {
         loop {

@@ -20,9 +20,15 @@ use crate::{
     Action, Arg, Error, ErrorKind, Hint, Observer, Param, Result, Retry, SentRequest, Warning,
 };
 
-/// Limit for the answers that one call holds in memory together, in bytes. With the values parsed
-/// from them, a process stays below 150 MiB.
+/// Limit for what the answers of one call take in memory together, in bytes: their text twice, as it
+/// is parsed and printed, and a part for each object. A process stays below 150 MiB with it.
 pub const MAX_HELD: usize = 32 * 1024 * 1024;
+
+/// As [`MAX_HELD`], for the results that all calls of a server keep at once; see [`kept`].
+pub const MAX_KEPT: usize = MAX_HELD;
+
+/// What the results of all running [`kept`] take in memory.
+static KEPT: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
     /// The call whose future this thread is polling.
@@ -44,6 +50,41 @@ impl Drop for Entered {
     }
 }
 
+/// The part of [`KEPT`] of one [`kept`].
+struct Kept {
+    weight: AtomicUsize,
+    /// Answers are refused beyond [`MAX_KEPT`].
+    yields: bool,
+    was_refused: AtomicBool,
+}
+
+impl Kept {
+    /// Adds to what is kept. Returns false if that is too much beside other calls.
+    fn add(&self, weight: usize) -> bool {
+        let total = |counter: &AtomicUsize| {
+            let before = counter.fetch_add(weight, Ordering::Relaxed);
+            before.saturating_add(weight)
+        };
+        let (own, all) = (total(&self.weight), total(&KEPT));
+        let fits = !self.yields || all <= MAX_KEPT || all <= own;
+        if !fits {
+            self.was_refused.store(true, Ordering::Relaxed);
+        }
+        fits
+    }
+
+    fn release(&self) {
+        let weight = self.weight.swap(0, Ordering::Relaxed);
+        KEPT.fetch_sub(weight, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        self.release();
+    }
+}
+
 #[derive(Default)]
 pub(crate) struct CallState {
     observer: Option<Arc<dyn Observer>>,
@@ -53,14 +94,22 @@ pub(crate) struct CallState {
     writes: AtomicUsize,
     /// Bytes of answers counted so far, shared with the enclosing call.
     received: Arc<AtomicUsize>,
+    /// Whether calls within this one count to `received`.
+    shares: bool,
+    /// The enclosing [`kept`].
+    kept: Option<Arc<Kept>>,
 }
 
 impl CallState {
     pub(crate) fn new(observer: Option<Arc<dyn Observer>>) -> Arc<Self> {
-        let outer = CALL.with_borrow(|call| call.as_ref().map(|call| Arc::clone(&call.received)));
+        let outer = CALL.with_borrow(Clone::clone);
+        let shared = outer.as_ref().filter(|call| call.shares);
+        let received = shared.map(|call| Arc::clone(&call.received));
         Arc::new(Self {
             observer,
-            received: outer.unwrap_or_default(),
+            received: received.unwrap_or_default(),
+            shares: true,
+            kept: outer.and_then(|call| call.kept.clone()),
             ..Self::default()
         })
     }
@@ -140,17 +189,56 @@ pub fn received(bytes: usize) -> usize {
 ///
 /// # Errors
 /// `protocol` if all such answers of the call weigh more than [`MAX_HELD`]; see [`is_spent`].
+/// `rate_limited` beside other calls; see [`kept`].
 pub fn hold(host: &str, weight: usize) -> Result<()> {
+    keep(weight)?;
     if received(weight) <= MAX_HELD {
         return Ok(());
     }
     let most = MAX_HELD >> 20;
-    let message = format!("the answers of {host} to this command have more than {most} MiB in all");
+    let message = format!("the answers of {host} to this command take more than {most} MiB in all");
     let less = Hint::new("ask for less at once: a lower limit, or fewer fields")
         .with_action(Action::again(&[(Param::Limit, Arg::Choose)]));
     Err(Error::new(ErrorKind::Protocol, message)
         .with_source(Spent)
         .with_hint(less))
+}
+
+/// Counts `weight` to the results of the innermost [`kept`], if there is one.
+///
+/// # Errors
+/// `rate_limited` beside other calls; see [`kept`].
+pub fn keep(weight: usize) -> Result<()> {
+    let mut fits = true;
+    with(|call| fits = call.kept.as_ref().is_none_or(|kept| kept.add(weight)));
+    match fits {
+        true => Ok(()),
+        false => Err(crowded()),
+    }
+}
+
+/// What the results of the innermost [`kept`] take in memory.
+#[must_use]
+pub fn kept_weight() -> usize {
+    let mut weight = 0;
+    with(|call| {
+        let kept = call.kept.as_ref();
+        weight = kept.map_or(0, |kept| kept.weight.load(Ordering::Relaxed));
+    });
+    weight
+}
+
+fn crowded() -> Error {
+    let bucket = "memory".to_owned();
+    let kind = ErrorKind::RateLimited {
+        bucket,
+        reset: None,
+    };
+    let most = MAX_KEPT >> 20;
+    let message = format!("the calls of this server together keep more than {most} MiB of answers");
+    Error::new(kind, message)
+        .with_retry(Retry::After(Duration::from_secs(5)))
+        .with_hint("make fewer calls at once")
 }
 
 /// Source of the error that [`hold`] returns.
@@ -184,6 +272,32 @@ pub fn cut_list(error: &Error) -> Warning {
 /// Runs calls that share one memory limit because their answers are held together.
 pub async fn together<T>(calls: impl Future<Output = T>) -> T {
     CallState::new(None).scope(calls).await
+}
+
+/// Runs calls whose results stay in memory until the last one has ended, as those of one tool of a
+/// server. With `yields`, [`hold`] refuses an answer if all results that are kept would take more
+/// than [`MAX_KEPT`]; a refusal can also end as a warning. Returns whether there was one.
+pub async fn kept<T>(yields: bool, calls: impl Future<Output = T>) -> (T, bool) {
+    let kept = Arc::new(Kept {
+        weight: AtomicUsize::new(0),
+        yields,
+        was_refused: AtomicBool::new(false),
+    });
+    let state = Arc::new(CallState {
+        kept: Some(Arc::clone(&kept)),
+        ..CallState::default()
+    });
+    let result = state.scope(calls).await;
+    (result, kept.was_refused.load(Ordering::Relaxed))
+}
+
+/// Reports that the results so far of the innermost [`kept`] are no longer in memory.
+pub fn let_go() {
+    with(|call| {
+        if let Some(kept) = &call.kept {
+            kept.release();
+        }
+    });
 }
 
 /// Reports that the call waits because `host` limits the rate of requests.
@@ -230,6 +344,33 @@ mod tests {
         assert!(cut_list(&error).message.contains("more than 32 MiB in all"));
         // Outside of a call nothing is counted.
         assert!(hold("h", MAX_HELD + 1).is_ok());
+    }
+
+    /// A call with one answer.
+    async fn read(weight: usize) -> Result<()> {
+        let call = CallState::new(None);
+        call.scope(async { hold("h", weight) }).await
+    }
+
+    #[tokio::test]
+    async fn concurrent_calls_share_one_limit_of_results() {
+        let beside = async {
+            read(MAX_KEPT).await.unwrap();
+            let (refused, was_refused) = kept(true, read(1024)).await;
+            let code = refused.unwrap_err().code();
+            assert_eq!((code, was_refused), ("rate_limited", true));
+            let (counted, was_refused) = kept(false, read(1024)).await;
+            assert!(counted.is_ok() && !was_refused);
+            let_go();
+            kept(true, read(1024)).await
+        };
+        let ((found, was_refused), _) = kept(true, beside).await;
+        assert!(found.is_ok() && !was_refused);
+        // Results of a call alone are bounded by its own limit.
+        let twice = async { read(MAX_HELD).await.and(read(MAX_HELD).await) };
+        let (found, was_refused) = kept(true, twice).await;
+        assert!(found.is_ok() && !was_refused);
+        assert_eq!(KEPT.load(Ordering::Relaxed), 0);
     }
 
     #[tokio::test]

@@ -2,12 +2,11 @@
 
 use std::{fmt, future::Future, sync::Arc, time::Duration};
 
-use futures::{Stream, stream};
 use tracing::Instrument;
 
 use crate::{
-    Capability, Error, ErrorKind, Forge, Outcome, Page, PageReq, PrId, RepoId, Result, Support,
-    Timestamp, Trust, WebPage,
+    Capability, Error, ErrorKind, Forge, Limits, Outcome, Page, PageReq, PrId, RepoId, Result,
+    Support, Timestamp, Trust, WebPage,
     call::CallState,
     deadline::{timed_out, within_deadline},
     model::{
@@ -15,12 +14,13 @@ use crate::{
         Comment, CommentId, Commit, ContentsReq, CreatePull, Diff, DiffReq, EditIssue, EditPull,
         Examined, FileChange, FileContent, HeadRef, Issue, IssueField, IssueFields, IssueId,
         IssueQuery, IssueSet, Label, Links, Lock, Merge, MergeReq, Mergeability, NewAttachment,
-        NewIssue, NewLabel, NewReview, PrFields, PullQuery, PullRequest, PullScope, PullStatus,
-        PullsAcross, PushEdits, PushedCommit, RepoInfo, Resubmit, RevertPull, Review,
+        NewIssue, NewLabel, NewReview, PathContent, PrFields, PullQuery, PullRequest, PullScope,
+        PullStatus, PullsAcross, PushEdits, PushedCommit, RepoInfo, Resubmit, RevertPull, Review,
         SetIssueState, StateFilter, StatusEvent, Subject, Thread, ThreadFilter, ThreadId,
         UpdateBranch,
     },
     op::{Effect, Needs, Op},
+    text::one_line,
 };
 
 /// Allowed effects of a handle.
@@ -270,13 +270,13 @@ impl Repo {
         }
     }
 
-    /// The pull request `number` here.
+    /// The id of pull request `number` here.
     #[must_use]
-    pub fn pr(&self, number: u64) -> PrId {
+    pub fn pull_id(&self, number: u64) -> PrId {
         PrId::number(self.id.clone(), number)
     }
 
-    /// The issue `number` here.
+    /// The id of issue `number` here.
     #[must_use]
     pub fn issue_id(&self, number: u64) -> IssueId {
         IssueId::number(self.id.clone(), number)
@@ -284,6 +284,25 @@ impl Repo {
 
     fn forge(&self) -> &dyn Forge {
         &*self.client.forge
+    }
+
+    /// How the backend supports `capability`. [`Self::capabilities`] also reads the limits of the
+    /// repository and of the viewer's rights.
+    #[must_use]
+    pub fn support(&self, capability: Capability) -> Support {
+        self.forge().capabilities().get(capability)
+    }
+
+    /// Whether the backend supports `capability` in any way.
+    #[must_use]
+    pub fn supports(&self, capability: Capability) -> bool {
+        self.forge().capabilities().has(capability)
+    }
+
+    /// Sizes that the forge enforces.
+    #[must_use]
+    pub fn limits(&self) -> Limits {
+        self.forge().capabilities().limits
     }
 
     /// The capabilities that hold here: the backend's table, narrowed by the repository, its policy
@@ -313,25 +332,14 @@ impl Repo {
     pub fn web_page(&self, page: &WebPage<'_>) -> Option<String> {
         self.forge().web_page(&self.id, page)
     }
-
-    /// The pull requests of a query, as a stream that fetches pages on demand.
-    pub fn pulls(&self, query: PullQuery) -> impl Stream<Item = Result<PullRequest>> + use<'_> {
-        let page_max = self.forge().capabilities().limits.page_max;
-        let first = Some(PageReq::first(page_max));
-        let pages = stream::try_unfold((query, first), move |(query, page)| async move {
-            let Some(page) = page else { return Ok(None) };
-            let got = self.list(&query, page).await?;
-            let next = got.next.map(|c| PageReq::after(c, page_max));
-            Ok::<_, Error>(Some((got.items, (query, next))))
-        });
-        futures::TryStreamExt::try_flatten(futures::TryStreamExt::map_ok(pages, |items| {
-            stream::iter(items.into_iter().map(Ok))
-        }))
-    }
 }
 
 /// One method per operation: the trait's method after the handle's checks. Errors are the trait's,
 /// plus `unsupported`, `permission_denied`, `dry_run` and `timeout` from the handle.
+///
+/// Names follow one pattern: [`Repo::pulls`] and [`Repo::issues`] read a page, [`Repo::all_pulls`]
+/// and [`Repo::all_issues`] are streams, [`Repo::pull`] and [`Repo::issue`] read one,
+/// [`Repo::create_pull`] and [`Repo::create_issue`] open one.
 #[allow(clippy::missing_errors_doc, reason = "said once, above")]
 impl Repo {
     /// The signed-in account.
@@ -371,7 +379,22 @@ impl Repo {
     }
 
     /// Bytes of the file `path` at `at`, or on the default branch; `None` if the file is missing.
+    ///
+    /// # Errors
+    /// As [`Self::repo_path`]; `invalid_input` (field `path`) for a directory.
     pub async fn repo_file(&self, path: &str, at: Option<&str>) -> Result<Option<Vec<u8>>> {
+        match self.repo_path(path, at).await? {
+            None => Ok(None),
+            Some(PathContent::File(bytes)) => Ok(Some(bytes)),
+            Some(PathContent::Directory(_)) => {
+                let message = format!("'{}' is a directory", one_line(path));
+                Err(Error::invalid("path", message).with_hint("name a file in it"))
+            }
+        }
+    }
+
+    /// The file or directory `path` at `at`, or on the default branch; `None` if there is nothing.
+    pub async fn repo_path(&self, path: &str, at: Option<&str>) -> Result<Option<PathContent>> {
         self.client
             .run(Op::RepoFile, &self.id, vec![], || {
                 self.forge().repo_file(&self.id, path, at)
@@ -399,7 +422,7 @@ impl Repo {
     }
 
     /// Opens a pull request.
-    pub async fn create(&self, req: &CreatePull) -> Result<Outcome<PullRequest>> {
+    pub async fn create_pull(&self, req: &CreatePull) -> Result<Outcome<PullRequest>> {
         self.client
             .run(Op::PrCreate, &self.id, req.needs(), || {
                 self.forge().create(&self.id, req)
@@ -408,7 +431,7 @@ impl Repo {
     }
 
     /// A page of pull requests, newest first.
-    pub async fn list(&self, query: &PullQuery, page: PageReq) -> Result<Page<PullRequest>> {
+    pub async fn pulls(&self, query: &PullQuery, page: PageReq) -> Result<Page<PullRequest>> {
         self.client
             .run(Op::PrList, &self.id, query.needs(), || {
                 self.forge().list(&self.id, query, page)
@@ -417,7 +440,7 @@ impl Repo {
     }
 
     /// One pull request with the sections of `fields`.
-    pub async fn view(&self, pr: &PrId, fields: PrFields) -> Result<PullRequest> {
+    pub async fn pull(&self, pr: &PrId, fields: PrFields) -> Result<PullRequest> {
         self.client
             .run(Op::PrView, pr, vec![], || self.forge().view(pr, fields))
             .await
@@ -447,7 +470,7 @@ impl Repo {
     }
 
     /// Changes the fields set in `edit`.
-    pub async fn edit(&self, pr: &PrId, edit: &EditPull) -> Result<Outcome<PullRequest>> {
+    pub async fn edit_pull(&self, pr: &PrId, edit: &EditPull) -> Result<Outcome<PullRequest>> {
         self.client
             .run(Op::PrEdit, pr, edit.needs(), || self.forge().edit(pr, edit))
             .await
@@ -933,6 +956,37 @@ impl Repo {
                 self.forge().delete_label(&self.id, name)
             })
             .await
+    }
+}
+
+/// Short names within this workspace; [`Repo::pulls`] and its neighbours are the public ones.
+#[allow(clippy::missing_errors_doc, reason = "said once, above")]
+#[doc(hidden)]
+impl Repo {
+    /// [`Self::pull_id`].
+    #[must_use]
+    pub fn pr(&self, number: u64) -> PrId {
+        self.pull_id(number)
+    }
+
+    /// [`Self::create_pull`].
+    pub async fn create(&self, req: &CreatePull) -> Result<Outcome<PullRequest>> {
+        self.create_pull(req).await
+    }
+
+    /// [`Self::pulls`].
+    pub async fn list(&self, query: &PullQuery, page: PageReq) -> Result<Page<PullRequest>> {
+        self.pulls(query, page).await
+    }
+
+    /// [`Self::pull`].
+    pub async fn view(&self, pr: &PrId, fields: PrFields) -> Result<PullRequest> {
+        self.pull(pr, fields).await
+    }
+
+    /// [`Self::edit_pull`].
+    pub async fn edit(&self, pr: &PrId, edit: &EditPull) -> Result<Outcome<PullRequest>> {
+        self.edit_pull(pr, edit).await
     }
 }
 

@@ -20,8 +20,8 @@ use crate::{
         Comment, CommentId, Commit, ContentsReq, CreatePull, Diff, DiffReq, EditIssue, EditPull,
         Examined, FileChange, FileContent, HeadRef, Issue, IssueField, IssueFields, IssueId,
         IssueQuery, IssueSet, Label, Links, Lock, Merge, MergeReq, Mergeability, NewAttachment,
-        NewIssue, NewLabel, NewReview, PrFields, PullQuery, PullRequest, PullScope, PullStatus,
-        PullsAcross, PushEdits, PushedCommit, RepoInfo, Resubmit, RevertPull, Review,
+        NewIssue, NewLabel, NewReview, PathContent, PrFields, PullQuery, PullRequest, PullScope,
+        PullStatus, PullsAcross, PushEdits, PushedCommit, RepoInfo, Resubmit, RevertPull, Review,
         SetIssueState, StateFilter, StatusEvent, Subject, Thread, ThreadFilter, ThreadId,
         UpdateBranch,
     },
@@ -84,18 +84,18 @@ pub trait Repos: Send + Sync {
     /// As [`Repos::repo`].
     async fn branches(&self, repo: &RepoId, page: PageReq) -> Result<Page<Branch>>;
 
-    /// Bytes of the file `path` at `at` (a branch, a tag or a commit; `None` is the default
-    /// branch), or `None` if there is no such file.
+    /// The file or directory `path` at `at` (a branch, a tag or a commit; `None` is the default
+    /// branch), or `None` if there is nothing. An empty `path` is the root.
     ///
     /// # Errors
-    /// As [`Repos::repo`]; `not_found` for `at`; `invalid_input` (field `path`) for a directory, or a
-    /// file of more than [`MAX_REPO_FILE`](crate::limits::MAX_REPO_FILE) bytes.
+    /// As [`Repos::repo`]; `not_found` for `at`; `invalid_input` (field `path`) for a file of more
+    /// than [`MAX_REPO_FILE`](crate::limits::MAX_REPO_FILE) bytes.
     async fn repo_file(
         &self,
         repo: &RepoId,
         path: &str,
         at: Option<&str>,
-    ) -> Result<Option<Vec<u8>>>;
+    ) -> Result<Option<PathContent>>;
 
     /// Commits edits of files on top of an existing branch.
     ///

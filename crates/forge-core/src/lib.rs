@@ -27,6 +27,7 @@ mod page;
 pub mod search;
 mod secret;
 mod settle;
+mod stream;
 pub mod text;
 mod time;
 mod touches;

@@ -9,6 +9,18 @@ use pulldown_cmark::{Event, Options, Parser, TagEnd};
 
 pub use hidden::{Hidden, hidden};
 
+/// Maximum length of a text that is read as Markdown, in bytes. Texts of forges have at most 65,536
+/// characters of at most four bytes; a reader's tree takes fifty times as much memory.
+pub const MAX_TEXT: usize = 4 * 65_536;
+
+/// The part of a text that is read as Markdown, and the number of bytes after that part.
+#[must_use]
+pub fn beginning(text: &str) -> (&str, usize) {
+    let end = text.floor_char_boundary(MAX_TEXT);
+    let (read, rest) = text.split_at_checked(end).unwrap_or((text, ""));
+    (read, rest.len())
+}
+
 /// The HTML comments of a Markdown text, and similar hidden parts, in order.
 ///
 /// A comment spans from `<!--` to `-->` or `--!>`. In HTML, browsers also turn `<? … >`, any other

@@ -28,7 +28,7 @@ pub fn neutralise(text: &str) -> Cow<'_, str> {
     // Only ASCII and whole characters are written, so the result is UTF-8.
     match neutralise_all(text.as_bytes()) {
         out if out == text.as_bytes() => Cow::Borrowed(text),
-        out => Cow::Owned(String::from_utf8_lossy(&out).into_owned()),
+        out => Cow::Owned(String::from_utf8(out).unwrap_or_default()),
     }
 }
 

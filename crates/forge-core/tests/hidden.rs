@@ -10,7 +10,7 @@
 use std::collections::BTreeSet;
 
 use comrak::{Options, markdown_to_html};
-use forge_core::markdown::hidden;
+use forge_core::markdown::{MAX_TEXT, hidden};
 use html5ever::{ParseOpts, parse_document, tendril::TendrilSink as _};
 use markup5ever_rcdom::{Handle, NodeData, RcDom};
 use proptest::prelude::*;
@@ -322,6 +322,25 @@ fn zero_width_entities_are_hidden() {
     };
     assert_eq!(of("a&#8203;b &amp; &#xE0041;c"), ["&#8203;", "&#xE0041;"]);
     assert_eq!(of("a &lt;b&gt; &eacute; `&#8203;`"), [""; 0]);
+}
+
+#[test]
+fn text_beyond_maximum_length_is_hidden() {
+    for part in ["a ", "<b>ü</b>"] {
+        let text = part.repeat(300_000 / part.len());
+        let parts = hidden(&text);
+        let last = parts.last().unwrap();
+        let start = text.floor_char_boundary(MAX_TEXT);
+        assert_eq!(
+            (last.range.clone(), last.is_comment),
+            (start..text.len(), false)
+        );
+        let fits = &text[..start];
+        assert!(
+            hidden(fits).iter().all(|part| part.range.len() < 10),
+            "{part}"
+        );
+    }
 }
 
 /// Every tag is compared with the open elements, so their number bounds the work.

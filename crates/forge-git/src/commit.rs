@@ -132,11 +132,9 @@ mod tests {
 
     #[test]
     fn signatures_cannot_break_the_line() {
-        let actor = Actor {
-            name: Some("Eve <e@x>\nparent 0".into()),
-            email: Some("a>b\n".into()),
-            ..Actor::new("eve")
-        };
+        let mut actor = Actor::new("eve");
+        actor.name = Some("Eve <e@x>\nparent 0".into());
+        actor.email = Some("a>b\n".into());
         let line = signature(&actor, Timestamp::from_unix(5));
         assert_eq!(line, "Eve e@xparent 0 <ab> 5 +0000");
         let (name, email, at) = parse_signature(line.as_bytes()).unwrap();

@@ -381,7 +381,14 @@ mod tests {
             );
         }
         let remote = git.for_remote().await.unwrap();
-        assert!(!removed(&remote).iter().any(|r| r == "GH_TOKEN"));
+        let removed = removed(&remote);
+        for (name, is_removed) in [
+            ("GH_TOKEN", false),
+            ("FORGE_MCP_TOKEN", true),
+            ("JIRA_TOKEN", true),
+        ] {
+            assert_eq!(removed.iter().any(|r| r == name), is_removed, "{name}");
+        }
     }
 
     #[tokio::test]

@@ -11,7 +11,7 @@ use std::{
 
 use bytes::Bytes;
 use forge_core::{Error, ErrorKind, Result, Retry, Secret, Warning, model::BoardId};
-use forge_http::{Class, Http, Leaf, MaxRetries, Streamed};
+use forge_http::{BodyMax, Class, Http, Leaf, MaxRetries, Streamed};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, combinators::BoxBody};
 use octocrab::{AuthState, Octocrab, OctocrabBuilder};
@@ -512,7 +512,8 @@ impl Api {
         request: http::request::Builder,
         body: Bytes,
     ) -> Result<Response<Stream>> {
-        let request = request.body(body).map_err(|e| {
+        let request = request.extension(BodyMax(weight::MAX_ANSWER)).body(body);
+        let request = request.map_err(|e| {
             Error::new(ErrorKind::Internal, format!("a request is malformed: {e}")).with_source(e)
         })?;
         let slot = self.slot(access);

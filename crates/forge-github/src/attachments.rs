@@ -106,7 +106,7 @@ impl GitHub {
             ));
         }
         match serde_json::from_slice::<Asset>(&bytes) {
-            Ok(asset) => Ok(Attachment { url: asset.url }),
+            Ok(asset) => Ok(Attachment::new(asset.url)),
             Err(e) => Err(Error::new(
                 ErrorKind::Protocol,
                 format!(

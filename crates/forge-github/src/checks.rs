@@ -22,6 +22,7 @@ use crate::{
         types::{self as wire, Nodes},
     },
     pulls::repo_route,
+    rerun::linked_run,
 };
 
 impl GitHub {
@@ -82,7 +83,7 @@ impl Checks for GitHub {
     /// Reads a job's log through the route's redirect to another storage host (docs.github.com,
     /// REST, "Download job logs for a workflow run").
     async fn check_log(&self, pr: &PrId, check: &Check, most: usize) -> Result<Option<CheckLog>> {
-        let job = check.workflow.as_ref().and(check.url.as_deref());
+        let job = linked_run(check).and(check.url.as_deref());
         let Some(job) = job.and_then(job_of) else {
             return Ok(None);
         };
@@ -268,6 +269,10 @@ fn check(c: wire::Check) -> Check {
             .as_ref()
             .map(|r| r.event.clone())
             .filter(|e| !e.is_empty()),
+        run_url: run
+            .as_ref()
+            .map(|r| r.url.clone())
+            .filter(|u| !u.is_empty()),
         workflow: run.map(|r| r.workflow.name).filter(|n| !n.is_empty()),
         url: c.details_url.filter(|u| !u.is_empty()),
         started_at: c.started_at,

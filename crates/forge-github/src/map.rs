@@ -48,13 +48,12 @@ pub(crate) fn actor(account: Option<wire::Account>) -> Actor {
     let Some(account) = account else {
         return Actor::new("ghost");
     };
-    Actor {
-        bot: account.kind == "Bot",
-        name: account.name.filter(|n| !n.is_empty()),
-        id: account.id,
-        database_id: account.database_id,
-        ..Actor::new(account.login)
-    }
+    let mut actor = Actor::new(account.login);
+    actor.bot = account.kind == "Bot";
+    actor.name = account.name.filter(|n| !n.is_empty());
+    actor.id = account.id;
+    actor.database_id = account.database_id;
+    actor
 }
 
 pub(crate) fn label(l: wire::Label) -> Label {
@@ -220,20 +219,18 @@ pub(crate) fn commit(c: wire::PullCommit) -> Commit {
 }
 
 pub(crate) fn file(f: wire::File) -> FileChange {
-    FileChange {
-        path: f.path,
-        // GraphQL lacks the previous name; `files` reads it by REST.
-        previous_path: None,
-        status: match f.change_type.as_str() {
-            "ADDED" => FileStatus::Added,
-            "DELETED" => FileStatus::Deleted,
-            "RENAMED" => FileStatus::Renamed,
-            "COPIED" => FileStatus::Copied,
-            _ => FileStatus::Modified,
-        },
-        additions: Some(f.additions),
-        deletions: Some(f.deletions),
-    }
+    let status = match f.change_type.as_str() {
+        "ADDED" => FileStatus::Added,
+        "DELETED" => FileStatus::Deleted,
+        "RENAMED" => FileStatus::Renamed,
+        "COPIED" => FileStatus::Copied,
+        _ => FileStatus::Modified,
+    };
+    // GraphQL lacks the previous name; `files` reads it by REST.
+    let mut change = FileChange::new(f.path, status);
+    change.additions = Some(f.additions);
+    change.deletions = Some(f.deletions);
+    change
 }
 
 fn linked_issue(host: &str, i: wire::Issue) -> LinkedIssue {

@@ -1,6 +1,11 @@
-//! Reads a file of a branch, a tag or a commit.
+//! Reads a file or a directory of a branch, a tag or a commit.
 
-use forge_core::{Error, Hint, Noun, RepoId, Result, limits::MAX_REPO_FILE, text::one_line};
+use forge_core::{
+    Error, Hint, Noun, RepoId, Result,
+    limits::MAX_REPO_FILE,
+    model::{DirectoryEntry, PathContent},
+    text::one_line,
+};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -30,6 +35,24 @@ struct GitObject {
     is_binary: Option<bool>,
     #[serde(default)]
     byte_size: Option<u64>,
+    #[serde(default)]
+    entries: Option<Vec<GitTreeEntry>>,
+}
+
+#[derive(Deserialize)]
+struct GitTreeEntry {
+    name: String,
+    #[serde(rename = "type")]
+    kind: String,
+}
+
+impl From<GitTreeEntry> for DirectoryEntry {
+    fn from(entry: GitTreeEntry) -> Self {
+        Self {
+            is_directory: entry.kind == "tree",
+            name: entry.name,
+        }
+    }
 }
 
 impl GitHub {
@@ -38,11 +61,9 @@ impl GitHub {
         repo: &RepoId,
         path: &str,
         at: Option<&str>,
-    ) -> Result<Option<Vec<u8>>> {
+    ) -> Result<Option<PathContent>> {
+        // An empty path is the root.
         let path = path.trim_matches('/');
-        if path.is_empty() {
-            return Err(invalid(path, "names no file"));
-        }
         let mut variables = repo_variables(repo)?;
         let commit = at.unwrap_or("HEAD");
         variables.insert("at".into(), json!(commit));
@@ -66,13 +87,19 @@ impl GitHub {
         };
         let size = file.byte_size.unwrap_or(0);
         match (file.kind.as_str(), file.text) {
-            ("Tree", _) => Err(invalid(path, "is a directory")),
+            ("Tree", _) => {
+                let entries = file.entries.unwrap_or_default().into_iter();
+                let entries = entries.map(DirectoryEntry::from).collect();
+                Ok(Some(PathContent::Directory(entries)))
+            }
             ("Blob", _) if file.is_truncated || size > MAX_REPO_FILE as u64 => {
                 let why = format!("has {size} bytes: more than {MAX_REPO_FILE} are not read");
                 Err(invalid(path, &why))
             }
             // GraphQL has no bytes of a blob, only its text.
-            ("Blob", Some(text)) if file.is_binary != Some(true) => Ok(Some(text.into_bytes())),
+            ("Blob", Some(text)) if file.is_binary != Some(true) => {
+                Ok(Some(PathContent::File(text.into_bytes())))
+            }
             ("Blob", _) => Err(invalid(path, "is a binary file")),
             _ => Err(invalid(path, "is no file")),
         }

@@ -4,7 +4,10 @@ use async_trait::async_trait;
 use forge_core::{
     Action, Arg, Capability, Cursor, Error, Hint, Noun, Outcome, Page, PageReq, Param, RepoId,
     RepoPath, Repos, Result, Support,
-    model::{Actor, Branch, Examined, MergeMethod, Permission, PushEdits, PushedCommit, RepoInfo},
+    model::{
+        Actor, Branch, Examined, MergeMethod, PathContent, Permission, PushEdits, PushedCommit,
+        RepoInfo,
+    },
 };
 use http::Method;
 use serde::Deserialize;
@@ -137,7 +140,7 @@ impl Repos for GitHub {
         let total = refs.total_count;
         let items = refs.into_vec().into_iter().filter_map(|r| {
             let oid = r.target?.oid;
-            Some(Branch { name: r.name, oid })
+            Some(Branch::new(r.name, oid))
         });
         Ok(Page {
             items: items.collect(),
@@ -154,7 +157,7 @@ impl Repos for GitHub {
         repo: &RepoId,
         path: &str,
         at: Option<&str>,
-    ) -> Result<Option<Vec<u8>>> {
+    ) -> Result<Option<PathContent>> {
         self.file_at(repo, path, at).await
     }
 
@@ -235,24 +238,20 @@ fn info(host: &str, repo: wire::Repo, missing_scopes: Vec<String>) -> RepoInfo {
         owner: repo.owner,
         ..wire::RepoName::default()
     };
-    RepoInfo {
-        id: map::repo_id(host, &name),
-        aliases: Vec::new(),
-        default_branch: repo.default_branch_ref.map(|r| r.name),
-        description: repo.description.filter(|d| !d.is_empty()),
-        url: repo.url,
-        archived: repo.is_archived,
-        parent: repo.parent.map(|p| map::repo_id(host, &p)),
-        permission: match repo.viewer_permission.as_deref() {
-            Some("ADMIN") => Permission::Admin,
-            Some("MAINTAIN" | "WRITE") => Permission::Write,
-            Some("TRIAGE") => Permission::Triage,
-            _ => Permission::Read,
-        },
-        default_merge_method: default.filter(|m| merge_methods.contains(m)),
-        merge_methods,
-        missing_scopes,
-        overrides,
-        warnings: Vec::new(),
-    }
+    let mut info = RepoInfo::new(map::repo_id(host, &name), repo.url);
+    info.default_branch = repo.default_branch_ref.map(|r| r.name);
+    info.description = repo.description.filter(|d| !d.is_empty());
+    info.archived = repo.is_archived;
+    info.parent = repo.parent.map(|p| map::repo_id(host, &p));
+    info.permission = match repo.viewer_permission.as_deref() {
+        Some("ADMIN") => Permission::Admin,
+        Some("MAINTAIN" | "WRITE") => Permission::Write,
+        Some("TRIAGE") => Permission::Triage,
+        _ => Permission::Read,
+    };
+    info.default_merge_method = default.filter(|m| merge_methods.contains(m));
+    info.merge_methods = merge_methods;
+    info.missing_scopes = missing_scopes;
+    info.overrides = overrides;
+    info
 }

@@ -79,19 +79,33 @@ impl GitHub {
     }
 }
 
-/// The workflow run of a GitHub Actions job, from the job's page
-/// `https://<host>/<owner>/<repo>/actions/runs/<run>/job/<job>`.
-///
-/// Whoever creates a check chooses its link, so a link counts only within the repository of
-/// `pull_page`.
+/// The workflow run of a check, if its link leads into the repository of `pull_page`.
 fn run_of(check: &Check, pull_page: &str) -> Option<u64> {
-    check.workflow.as_ref()?;
-    let (_, link) = check.url.as_deref()?.split_once("://")?;
-    let (repo, rest) = link.split_once("/actions/runs/")?;
+    let (repo, run) = linked_run(check)?;
     let (_, pull_page) = pull_page.split_once("://")?;
     let (own, _) = pull_page.rsplit_once("/pull/")?;
+    repo.eq_ignore_ascii_case(own).then_some(run)
+}
+
+/// The repository and the number of the workflow run that a check of GitHub Actions links to.
+///
+/// Whoever creates a check chooses its link, so a link to another run than GitHub itself names is
+/// none.
+pub(crate) fn linked_run(check: &Check) -> Option<(&str, u64)> {
+    check.workflow.as_ref()?;
+    let linked = run_in(check.url.as_deref()?)?;
+    let named = check.run_url.as_deref().map(run_in);
+    let is_named = |named: Option<(&str, u64)>| named.is_some_and(|(_, run)| run == linked.1);
+    named.is_none_or(is_named).then_some(linked)
+}
+
+/// The repository and the number of a workflow run, from its page or the page of a job:
+/// `https://<host>/<owner>/<repo>/actions/runs/<run>/job/<job>`.
+fn run_in(link: &str) -> Option<(&str, u64)> {
+    let (_, link) = link.split_once("://")?;
+    let (repo, rest) = link.split_once("/actions/runs/")?;
     let run = rest.split(['/', '?', '#']).next()?;
     let is_number = run.bytes().all(|b| b.is_ascii_digit());
-    let is_own = repo.eq_ignore_ascii_case(own);
-    run.parse().ok().filter(|_| is_number && is_own)
+    let run = run.parse::<u64>().ok().filter(|_| is_number)?;
+    Some((repo, run))
 }

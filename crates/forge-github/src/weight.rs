@@ -4,6 +4,10 @@ use std::fmt;
 
 use forge_core::{Action, Arg, Error, ErrorKind, Hint, Param, Result, call};
 
+/// Maximum size of an answer that is read into memory, in bytes: 128 of GitHub's longest texts
+/// ([`crate::caps`]) in ASCII, of which a page has 100. A list of longer rows is read in smaller
+/// pages. Until a text is printed, memory has it several times: parsed, rendered and escaped.
+pub(crate) const MAX_ANSWER: usize = 128 * 65_536;
 /// Above the objects and list elements of the largest page that this crate requests.
 const MAX_ITEMS: usize = 65_536;
 const MAX_FIELDS: usize = 8 * MAX_ITEMS;
@@ -48,7 +52,9 @@ pub(crate) fn hold(host: &str, answer: &[u8], is_json: bool) -> Result<()> {
                     .with_action(Action::again(&[(Param::Limit, Arg::Choose)])),
             ));
     }
-    call::hold(host, answer.len().saturating_add(count.items * ITEM))
+    // A text is kept as it is parsed, and again as it is printed.
+    let texts = answer.len().saturating_mul(2);
+    call::hold(host, texts.saturating_add(count.items * ITEM))
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]

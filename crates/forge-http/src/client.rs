@@ -476,7 +476,7 @@ impl Http {
             Failure::Final(
                 Error::new(
                     ErrorKind::Protocol,
-                    format!("{host} sent more than {max} bytes"),
+                    format!("{host} sent more than {} in one answer", size(max)),
                 )
                 .with_source(failure::TooLong)
                 .with_hint(
@@ -506,6 +506,14 @@ impl Http {
 
     fn trace_body(&self, what: &str, bytes: &[u8]) {
         tracing::trace!(body = %self.redact(&String::from_utf8_lossy(bytes)), "{what}");
+    }
+}
+
+/// A size as people write it.
+fn size(bytes: usize) -> String {
+    match bytes % (1 << 20) {
+        0 => format!("{} MiB", bytes >> 20),
+        _ => format!("{bytes} bytes"),
     }
 }
 

@@ -61,12 +61,11 @@ pub(crate) async fn identity(git: &Git) -> Result<Identity> {
         None => authored,
     };
     let some = |text: String| (!text.is_empty()).then_some(text);
+    let mut actor = Actor::new(login);
+    actor.name = some(name);
+    actor.email = some(email);
     Ok(Identity {
-        actor: Actor {
-            name: some(name),
-            email: some(email),
-            ..Actor::new(login)
-        },
+        actor,
         at,
         signing: Signing::of(settings),
     })

@@ -1,21 +1,32 @@
-//! Reads a file of a branch, a tag or a commit.
+//! Reads a file or a directory of a branch, a tag or a commit.
 
-use forge_core::{Error, ErrorKind, Noun, Result, limits::MAX_REPO_FILE, model::DiffReq, text};
+use forge_core::{
+    Error, ErrorKind, Noun, Result,
+    limits::MAX_REPO_FILE,
+    model::{DiffReq, DirectoryEntry, PathContent},
+    text,
+};
 use forge_git::{CatFile, refname_problem};
 
 use crate::{Local, store::branch_ref};
 
 /// git's mode for symbolic links.
 const SYMLINK: &str = "120000";
+/// git's mode for directories.
+const DIRECTORY: &str = "040000";
 
 impl Local {
-    /// Reads the stored bytes of `path`, without conversion and without following links.
+    /// Reads the stored bytes of `path`, without conversion and without following links, or the
+    /// names in a directory.
     pub(crate) async fn read_repo_file(
         &self,
         path: &str,
         at: Option<&str>,
-    ) -> Result<Option<Vec<u8>>> {
-        check_path(path)?;
+    ) -> Result<Option<PathContent>> {
+        let is_root = path.is_empty();
+        if !is_root {
+            check_path(path)?;
+        }
         let mut cat = self.store.cat();
         let commit = match at {
             Some(at) => Some(self.commit_at(&mut cat, at).await?),
@@ -28,6 +39,9 @@ impl Local {
         let Some(commit) = commit else {
             return Ok(None);
         };
+        if is_root {
+            return self.directory(&commit).await.map(Some);
+        }
         let args = [
             "--literal-pathspecs",
             "ls-tree",
@@ -58,10 +72,8 @@ impl Local {
                 .with_hint("in a partial clone run 'git fetch --refetch --no-filter' and try again")
         };
         match cat.info(&oid).await? {
-            _ if !mode.starts_with("100") => {
-                let why = "it is a directory or a submodule".to_owned();
-                refuse(why, "name a file")
-            }
+            _ if mode == DIRECTORY => self.directory(&oid).await.map(Some),
+            _ if !mode.starts_with("100") => refuse("it is a submodule".to_owned(), "name a file"),
             Some(info) if info.size > MAX_REPO_FILE as u64 => {
                 let why = format!(
                     "it has {} bytes, and {MAX_REPO_FILE} is the most",
@@ -70,11 +82,22 @@ impl Local {
                 refuse(why, "name a smaller file")
             }
             Some(_) => match cat.get(&oid).await? {
-                Some(blob) => Ok(Some(blob.data)),
+                Some(blob) => Ok(Some(PathContent::File(blob.data))),
                 None => Err(gone()),
             },
             None => Err(gone()),
         }
+    }
+
+    /// Lists the tree of an id, or of a commit.
+    async fn directory(&self, tree: &str) -> Result<PathContent> {
+        let args = ["ls-tree", "-z", "--full-tree", tree];
+        let listed = self.git().run_ok(args).await?;
+        let entries = listed
+            .split(|byte| *byte == 0)
+            .filter_map(directory_entry)
+            .collect();
+        Ok(PathContent::Directory(entries))
     }
 
     /// Resolves a branch, a tag, or a full or abbreviated commit id.
@@ -107,9 +130,7 @@ impl Local {
 /// Refuses a path that could leave the tree or be ambiguous.
 fn check_path(path: &str) -> Result<()> {
     let odd = |part: &str| matches!(part, "" | "." | "..");
-    let why = if path.is_empty() {
-        "it is empty"
-    } else if path.contains('\0') {
+    let why = if path.contains('\0') {
         "it has a NUL character"
     } else if path.starts_with('/') {
         "it is absolute"
@@ -121,6 +142,16 @@ fn check_path(path: &str) -> Result<()> {
     let message = format!("'{}' is no path of a file: {why}", text::one_line(path));
     Err(Error::invalid("path", message)
         .with_hint("write it from the top of the repository, such as docs/plan.md"))
+}
+
+/// The entry in a line of `git ls-tree`; `None` behind the last one.
+fn directory_entry(line: &[u8]) -> Option<DirectoryEntry> {
+    let line = String::from_utf8_lossy(line);
+    let (header, name) = line.split_once('\t')?;
+    Some(DirectoryEntry {
+        name: name.to_owned(),
+        is_directory: header.starts_with(DIRECTORY),
+    })
 }
 
 /// Mode and object id of the only entry, if it is `path`.

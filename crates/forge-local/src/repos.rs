@@ -3,7 +3,10 @@
 use async_trait::async_trait;
 use forge_core::{
     Capability, Outcome, Page, PageReq, RepoId, Repos, Result,
-    model::{Actor, Branch, Examined, MergeMethod, Permission, PushEdits, PushedCommit, RepoInfo},
+    model::{
+        Actor, Branch, Examined, MergeMethod, PathContent, Permission, PushEdits, PushedCommit,
+        RepoInfo,
+    },
 };
 
 use crate::{Local, ident::identity, paging, repository::state_file, store::branch_ref};
@@ -24,21 +27,12 @@ impl Repos for Local {
 
     async fn repo(&self, repo: &RepoId) -> Result<RepoInfo> {
         self.check(repo)?;
-        Ok(RepoInfo {
-            id: self.id().clone(),
-            aliases: Vec::new(),
-            default_branch: self.default_branch().await?,
-            description: self.description(),
-            url: self.url(),
-            archived: false,
-            parent: None,
-            permission: Permission::Admin,
-            merge_methods: vec![MergeMethod::Merge, MergeMethod::Squash, MergeMethod::Rebase],
-            default_merge_method: None,
-            missing_scopes: Vec::new(),
-            overrides: Vec::new(),
-            warnings: Vec::new(),
-        })
+        let mut info = RepoInfo::new(self.id().clone(), self.url());
+        info.default_branch = self.default_branch().await?;
+        info.description = self.description();
+        info.permission = Permission::Admin;
+        info.merge_methods = vec![MergeMethod::Merge, MergeMethod::Squash, MergeMethod::Rebase];
+        Ok(info)
     }
 
     async fn branches(&self, repo: &RepoId, page: PageReq) -> Result<Page<Branch>> {
@@ -47,10 +41,7 @@ impl Repos for Local {
         let list = self.git().run_ok(["for-each-ref", format, "refs/heads/"]);
         let list = String::from_utf8_lossy(&list.await?).into_owned();
         let lines = list.lines().filter_map(|line| line.split_once(' '));
-        let all = lines.map(|(oid, name)| Branch {
-            name: name.to_owned(),
-            oid: oid.to_owned(),
-        });
+        let all = lines.map(|(oid, name)| Branch::new(name, oid));
         paging::slice(all.collect(), &page, &"branches")
     }
 
@@ -59,7 +50,7 @@ impl Repos for Local {
         repo: &RepoId,
         path: &str,
         at: Option<&str>,
-    ) -> Result<Option<Vec<u8>>> {
+    ) -> Result<Option<PathContent>> {
         self.check(repo)?;
         self.read_repo_file(path, at).await
     }

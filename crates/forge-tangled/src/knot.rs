@@ -197,10 +197,11 @@ impl Tangled {
             let page: Branches = knot.ask(method, &params, &names.answers.knot).await?;
             let branches = page.branches.unwrap_or_default();
             let count = branches.len();
-            all.extend(branches.into_iter().map(|b| model::Branch {
-                name: b.reference.name,
-                oid: b.reference.hash,
-            }));
+            all.extend(
+                branches
+                    .into_iter()
+                    .map(|b| model::Branch::new(b.reference.name, b.reference.hash)),
+            );
             if count < BRANCH_PAGE {
                 break;
             }
@@ -225,6 +226,7 @@ impl Tangled {
             (&*of.compare_head, head),
         ];
         let method = &names.methods.knot.compare;
+        let knot = knot.for_comparison();
         knot.ask(method, &params, &names.answers.knot).await
     }
 

@@ -461,13 +461,11 @@ pub(crate) fn files(diff: &[u8]) -> Vec<FileChange> {
     let files = diff::files(diff).into_iter().map(|file| {
         let header = &file.header;
         let count = |lines| (!header.binary).then_some(lines);
-        FileChange {
-            path: header.path().to_owned(),
-            previous_path: header.previous_path().map(str::to_owned),
-            status: header.status,
-            additions: count(file.additions),
-            deletions: count(file.deletions),
-        }
+        let mut change = FileChange::new(header.path(), header.status);
+        change.previous_path = header.previous_path().map(str::to_owned);
+        change.additions = count(file.additions);
+        change.deletions = count(file.deletions);
+        change
     });
     merged(files.collect())
 }

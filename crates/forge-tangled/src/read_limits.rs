@@ -83,8 +83,16 @@ pub(crate) fn weight(value: &Value) -> usize {
     size_of::<Value>() + inner
 }
 
-/// What one JSON answer may weigh that is no list, by [`weight_of_json`].
-pub(crate) const MAX_ANSWER_WEIGHT: usize = 64 * MIB;
+/// Maximum size of an answer that is neither a list, a record, a blob nor a comparison. The longest
+/// is a patch that a knot makes, as long as a round.
+pub(crate) const MAX_ANSWER: usize = 16 * MIB;
+
+/// Maximum size of a knot's comparison, which has each patch more than once. Memory has it as JSON,
+/// as a value and as patches.
+pub(crate) const MAX_COMPARISON: usize = 24 * MIB;
+
+/// What such an answer may weigh as JSON, by [`weight_of_json`].
+pub(crate) const MAX_ANSWER_WEIGHT: usize = 2 * MAX_ANSWER;
 
 /// What JSON takes in memory at most, about: `[0,0,…]` is sixteen times as long there.
 pub(crate) fn weight_of_json(json: &[u8]) -> usize {

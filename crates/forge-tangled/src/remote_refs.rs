@@ -83,7 +83,7 @@ impl Refs {
     pub fn all(self) -> Vec<model::Branch> {
         let branches = self.branches.into_iter();
         branches
-            .map(|(name, oid)| model::Branch { name, oid })
+            .map(|(name, oid)| model::Branch::new(name, oid))
             .collect()
     }
 }
@@ -102,27 +102,7 @@ impl Tangled {
         let at = url.clone();
         let git = blocking::run(move || Ok(at_nobodys(&at))).await?;
         let addresses = self.identities.addresses(repository.knot()).await?;
-        let mut args = vec![
-            "-c".to_owned(),
-            // The longest one wins: the address is not changed into one of another protocol.
-            format!("url.{url}.insteadOf={url}"),
-            "-c".to_owned(),
-            format!("http.{url}.extraHeader="),
-            "-c".to_owned(),
-            "credential.helper=".to_owned(),
-            "-c".to_owned(),
-            // Also not to another path: it would be another repository.
-            "http.followRedirects=false".to_owned(),
-            "ls-remote".to_owned(),
-            "--symref".to_owned(),
-            url.clone(),
-            "HEAD".to_owned(),
-            "refs/heads/*".to_owned(),
-        ];
-        if let Some(pinned) = addresses.and_then(|found| pinned_host(&url, &found)) {
-            let pinned = format!("http.{url}.curloptResolve={pinned}");
-            args.splice(0..0, ["-c".to_owned(), pinned]);
-        }
+        let args = ls_remote(&url, addresses.as_deref());
         let unread = |why: &str| {
             let message = format!("the branches of {} could not be read: {why}", repository.id);
             Error::new(ErrorKind::Network, message)
@@ -147,6 +127,25 @@ impl Tangled {
         }
         Err(unread(said.message()).with_source(said))
     }
+}
+
+/// The arguments of git for the branches at `url`. `addresses` are the only ones that git connects
+/// to; `None` where any may be, or a proxy makes the connection.
+fn ls_remote(url: &str, addresses: Option<&[IpAddr]>) -> Vec<String> {
+    let pinned = addresses.and_then(|found| pinned_host(url, found));
+    let pinned = pinned.map(|host| format!("http.{url}.curloptResolve={host}"));
+    let settings = [
+        // The longest one wins: the address is not changed into one of another protocol.
+        format!("url.{url}.insteadOf={url}"),
+        format!("http.{url}.extraHeader="),
+        "credential.helper=".to_owned(),
+        // Also not to another path: it would be another repository.
+        "http.followRedirects=false".to_owned(),
+    ];
+    let settings = pinned.into_iter().chain(settings);
+    let mut args: Vec<String> = settings.flat_map(|it| ["-c".to_owned(), it]).collect();
+    args.extend(["ls-remote", "--symref", url, "HEAD", "refs/heads/*"].map(str::to_owned));
+    args
 }
 
 /// The host of `url` with the addresses that were checked, as libcurl takes it: git does not look
@@ -196,7 +195,14 @@ fn global_settings() -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use std::ffi::OsStr;
+    use std::{
+        ffi::OsStr,
+        net::{Ipv4Addr, TcpListener},
+        sync::{
+            Arc,
+            atomic::{AtomicUsize, Ordering},
+        },
+    };
 
     use super::*;
 
@@ -218,6 +224,30 @@ mod tests {
             let expected = format!("{pinned}:8.8.8.8,[2606:4700::1111]");
             assert_eq!(pinned_host(url, &found), Some(expected));
         }
+    }
+
+    /// The name resolves nowhere else, and the port does not speak TLS.
+    #[tokio::test]
+    async fn git_of_pinned_host_connects_to_pinned_address() {
+        let here = Ipv4Addr::LOCALHOST;
+        let listener = TcpListener::bind((here, 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let connected = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&connected);
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                count.fetch_add(1, Ordering::SeqCst);
+                drop(stream);
+            }
+        });
+        let url = format!("https://knot.example:{port}/did:plc:a");
+        let args = ls_remote(&url, Some(&[IpAddr::V4(here)]));
+        let args = args.iter().map(String::as_str).collect();
+        let git = at_nobodys(&url)
+            .with_env("NO_PROXY", "knot.example")
+            .with_env("no_proxy", "knot.example");
+        assert!(git.run_within(args, MAX_PRINTED).await.is_err());
+        assert!(connected.load(Ordering::SeqCst) > 0);
     }
 
     #[test]

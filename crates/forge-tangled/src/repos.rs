@@ -4,7 +4,10 @@ use async_trait::async_trait;
 use forge_core::{
     AtUri, Capability, Error, ForgeKind, Hint, Noun, Outcome, Page, PageReq, RepoId, RepoPath,
     Repos, Result, Support, Warning,
-    model::{Actor, Branch, Examined, MergeMethod, Permission, PushEdits, PushedCommit, RepoInfo},
+    model::{
+        Actor, Branch, Examined, MergeMethod, PathContent, Permission, PushEdits, PushedCommit,
+        RepoInfo,
+    },
     text::one_line,
 };
 
@@ -70,10 +73,9 @@ impl Tangled {
 impl Repos for Tangled {
     async fn viewer(&self, _repo: &RepoId) -> Result<Actor> {
         let viewer = self.session.viewer().await?;
-        Ok(Actor {
-            id: viewer.identity.did.clone(),
-            ..Actor::new(viewer.identity.name())
-        })
+        let mut actor = Actor::new(viewer.identity.name());
+        actor.id.clone_from(&viewer.identity.did);
+        Ok(actor)
     }
 
     async fn fork(&self, _: &RepoId) -> Result<Outcome<RepoId>> {
@@ -98,33 +100,28 @@ impl Repos for Tangled {
             }
             None => Permission::Read,
         };
-        Ok(RepoInfo {
-            aliases: self.aliases(&repository),
-            default_branch,
-            description: repository
-                .record
-                .text(&self.fields().repo_description)
-                .map(str::to_owned),
-            url: format!(
-                "{}/{}/{}",
-                self.settings.web,
-                repository.owner.name(),
-                repository.name
-            ),
-            archived: false,
-            parent: None,
-            permission,
-            merge_methods: vec![MergeMethod::Rebase],
-            default_merge_method: None,
-            missing_scopes: Vec::new(),
-            overrides: match repository.era {
-                Era::Org10 => ticket_writes::overrides(self.settings.capabilities()),
-                Era::Sh2025 => only_read(),
-                Era::Sh2026 => Vec::new(),
-            },
-            warnings,
-            id: repository.id.clone(),
-        })
+        let url = format!(
+            "{}/{}/{}",
+            self.settings.web,
+            repository.owner.name(),
+            repository.name
+        );
+        let mut info = RepoInfo::new(repository.id.clone(), url);
+        info.aliases = self.aliases(&repository);
+        info.default_branch = default_branch;
+        info.description = repository
+            .record
+            .text(&self.fields().repo_description)
+            .map(str::to_owned);
+        info.permission = permission;
+        info.merge_methods = vec![MergeMethod::Rebase];
+        info.overrides = match repository.era {
+            Era::Org10 => ticket_writes::overrides(self.settings.capabilities()),
+            Era::Sh2025 => only_read(),
+            Era::Sh2026 => Vec::new(),
+        };
+        info.warnings = warnings;
+        Ok(info)
     }
 
     async fn branches(&self, repo: &RepoId, page: PageReq) -> Result<Page<Branch>> {
@@ -152,9 +149,10 @@ impl Repos for Tangled {
         repo: &RepoId,
         path: &str,
         at: Option<&str>,
-    ) -> Result<Option<Vec<u8>>> {
+    ) -> Result<Option<PathContent>> {
         let is_plain = |part: &str| !matches!(part, "" | "." | "..");
-        if !path.split('/').all(is_plain) || path.contains('\0') {
+        let is_path = path.is_empty() || path.split('/').all(is_plain);
+        if !is_path || path.contains('\0') {
             let message = format!("'{}' is no path of a file", one_line(path));
             return Err(Error::invalid("path", message)
                 .with_hint("write it from the root of the repository, such as docs/a.md"));
@@ -170,7 +168,7 @@ impl Repos for Tangled {
                 None => return Ok(None),
             },
         };
-        let found = self.file_bytes(&repository, &at, path).await;
+        let found = self.path_content(&repository, &at, path).await;
         found.map_err(|e| match fault::name(&e) {
             Some("RefNotFound") => {
                 let message = format!("there is no '{}' in {}", one_line(&at), repository.id);

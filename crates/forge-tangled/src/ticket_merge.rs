@@ -140,15 +140,8 @@ impl Tangled {
             )),
         };
         let warning = Warning::new(format!("{} is merged already", located.pull.record.uri));
-        let merge = Merge {
-            commit: None,
-            pull_request: view,
-            method: None,
-            already_merged: true,
-            queued: false,
-            queue_position: None,
-            branch_deleted: false,
-        };
+        let mut merge = Merge::of(view);
+        merge.already_merged = true;
         let mut outcome = Outcome::unchanged(merge, warning);
         outcome.warnings.extend(doubt.map(Warning::new));
         Ok(outcome.with_warning(experimental()))
@@ -329,19 +322,15 @@ impl Tangled {
             .unwrap_or_else(|_| located.clone());
         let mut view = self.view_located(&located, PrFields::NONE).await?;
         view.merge_commit = Some(landed.tip.clone());
+        let mut merge = Merge::of(view);
+        merge.commit = Some(landed.tip);
+        merge.method = Some(MergeMethod::Rebase);
+        merge.already_merged = landed.earlier;
         Ok(Outcome {
             ingestion,
             steps,
             warnings,
-            ..Outcome::immediate(Merge {
-                pull_request: view,
-                commit: Some(landed.tip),
-                method: Some(MergeMethod::Rebase),
-                already_merged: landed.earlier,
-                queued: false,
-                queue_position: None,
-                branch_deleted: false,
-            })
+            ..Outcome::immediate(merge)
         })
     }
 

@@ -19,7 +19,7 @@ use crate::{
     answers::{self, Answer},
     fault,
     guard::{Guard, NamedBy},
-    read_limits::{MAX_ANSWER_WEIGHT, ReadLimits, weight_of_json},
+    read_limits::{MAX_ANSWER, MAX_ANSWER_WEIGHT, MAX_COMPARISON, ReadLimits, weight_of_json},
 };
 
 /// Query parameters, in order.
@@ -101,6 +101,12 @@ impl Xrpc {
     pub fn for_blob(mut self, max: usize) -> Self {
         self.max_body = Some(max);
         self.is_blob = true;
+        self
+    }
+
+    /// The same service, for a comparison of commits.
+    pub fn for_comparison(mut self) -> Self {
+        self.max_body = Some(MAX_COMPARISON);
         self
     }
 
@@ -347,14 +353,14 @@ impl HttpClient for Xrpc {
         if let Some(retries) = self.retries {
             request.extensions_mut().insert(MaxRetries(retries));
         }
-        if self.is_bounded {
-            request.extensions_mut().insert(BodyMax(self.limits().page));
-            if call::received(0) > self.limits().command {
-                return Err(Box::new(fault::spent(self.limits().command)));
-            }
-        }
-        if let Some(max) = self.max_body {
-            request.extensions_mut().insert(BodyMax(max));
+        let max = match (self.max_body, self.is_bounded) {
+            (Some(max), _) => max,
+            (None, true) => self.limits().page,
+            (None, false) => MAX_ANSWER,
+        };
+        request.extensions_mut().insert(BodyMax(max));
+        if self.is_bounded && call::received(0) > self.limits().command {
+            return Err(Box::new(fault::spent(self.limits().command)));
         }
         let write = request.method() != Method::GET && self.class != Some(Class::Read);
         let (mut parts, body) = self.send(request).await?.into_parts();

@@ -18,10 +18,6 @@ pub mod behaviour;
 mod binary;
 mod canary;
 mod git;
-#[cfg(feature = "github")]
-pub mod github;
-#[cfg(feature = "jira")]
-pub mod jira;
 mod logs;
 mod random;
 mod run;
@@ -30,12 +26,8 @@ mod scratch;
 mod serving;
 mod shim;
 mod stream;
-#[cfg(feature = "tangled")]
-pub mod tangled;
 #[cfg(unix)]
 mod tty;
-#[cfg(any(feature = "github", feature = "tangled"))]
-mod wire;
 
 pub use binary::{example_binary, forge_binary, workspace_root};
 pub use canary::CANARY;

@@ -122,7 +122,7 @@ impl CommentLedger {
     }
 
     fn has(&self, capability: Capability) -> bool {
-        self.repo.client().forge().capabilities().has(capability)
+        self.repo.supports(capability)
     }
 
     /// Refuses to write if an earlier entry of the viewer does not count: a new entry would not

@@ -349,11 +349,10 @@ pub async fn missing(
         };
         wanted.retain(|s| s.kind != "label" || !has(s));
     }
-    let capabilities = repo.client().forge().capabilities();
-    let keeps_fields = capabilities.has(Capability::IssueFieldEdit);
+    let keeps_fields = repo.supports(Capability::IssueFieldEdit);
     if keeps_fields
-        && capabilities.has(Capability::IssueRelations)
-        && !capabilities.has(Capability::IssueBoard)
+        && repo.supports(Capability::IssueRelations)
+        && !repo.supports(Capability::IssueBoard)
     {
         // Groups need the relation fields as much as the state fields.
         wanted.extend(RELATION_FIELDS.map(|name| Setup {

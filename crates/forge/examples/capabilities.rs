@@ -1,6 +1,6 @@
 //! Prints the capabilities of a repository: `cargo run -p forge --example capabilities -- local:.`
 
-use forge::Support;
+use forge::prelude::*;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> forge::Result<()> {

@@ -1,6 +1,6 @@
 //! Lists the open pull requests of a repository: `cargo run -p forge --example list -- local:.`
 
-use forge::{PageReq, model::PullQuery, text};
+use forge::{prelude::*, text};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> forge::Result<()> {
@@ -8,7 +8,9 @@ async fn main() -> forge::Result<()> {
         .nth(1)
         .unwrap_or_else(|| "local:.".to_owned());
     let repo = forge::open(&locator).await?;
-    let page = repo.list(&PullQuery::default(), PageReq::first(30)).await?;
+    let page = repo
+        .pulls(&PullQuery::default(), PageReq::first(30))
+        .await?;
     println!("{} open in {}", page.items.len(), repo.id());
     for pull in &page.items {
         // Anyone with write access can choose a title, so it is sanitised.

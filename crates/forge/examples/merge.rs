@@ -3,11 +3,7 @@
 
 use std::{error::Error, path::Path, process::Command};
 
-use forge::{
-    Config, Forges,
-    config::Env,
-    model::{CreatePull, MergeMethod, MergeReq},
-};
+use forge::{config::Env, prelude::*};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
@@ -25,7 +21,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let mut wanted = CreatePull::new("polite", "Greet the reader");
     wanted.base = Some("main".to_owned());
     wanted.description = "A greeting should say whom it greets.".to_owned();
-    let opened = repo.create(&wanted).await?.value;
+    let opened = repo.create_pull(&wanted).await?.value;
     println!("opened #{} from {}", opened.id.key, opened.head_branch);
 
     let how = MergeReq {

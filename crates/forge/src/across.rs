@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use forge_core::{
     Action, Call, Capability, Client, Error, ErrorKind, Hint, Policy, RepoId, RepoPath, Result,
-    Warning, locator,
+    Warning,
+    locator::{self, Hosts},
     model::{PrFields, PullQuery, PullScope, PullStatus, PullsAcross},
 };
 use futures::future;
 
-use crate::{Forges, registry};
+use crate::{Forges, auth::AccountStatus, registry};
 
 /// Name for the user's own repositories in [`Places::repos`].
 pub const MINE: &str = "@mine";
@@ -157,7 +158,7 @@ impl Forges {
             }
         }
         if places.repos.iter().any(|text| text == MINE) {
-            for host in self.logged_in()? {
+            for host in self.logged_in().await? {
                 match self.client_at(&host, policy).await {
                     Ok(client) => {
                         let scope = scope_of(&mut groups, &host, &client);
@@ -192,30 +193,46 @@ impl Forges {
         Ok(self.open(&id, policy.clone()).await?.client().clone())
     }
 
-    /// The hosts with an account that this build can use.
-    fn logged_in(&self) -> Result<Vec<String>> {
-        // A token in the environment may fit several hosts, but is meant for the default one.
-        let default_host = self.hosts().default_host();
-        let accounts = self.accounts().status()?.into_iter();
+    /// The hosts with an account that this build can use, gh's login included.
+    async fn logged_in(&self) -> Result<Vec<String>> {
+        let accounts = self.accounts().status()?;
         let mut hosts: Vec<String> = accounts
+            .iter()
             .filter(|account| account.active && registry::has_backend(&account.kind))
-            .filter(|account| account.account.is_some() || account.host == default_host)
-            .map(|account| account.host)
+            .filter(|account| account.account.is_some() || self.is_host_of_variable(account))
+            .map(|account| account.host.clone())
             .collect();
         hosts.dedup();
+        for (host, kind) in self.hosts().iter() {
+            // What is stored or in the environment wins over another program's login.
+            if accounts.iter().any(|account| account.host == host) {
+                continue;
+            }
+            // A login that cannot be read counts: its use says why.
+            let other = registry::other_login(self, kind, host).await;
+            if !matches!(other, Ok(None)) {
+                hosts.push(host.to_owned());
+            }
+        }
         if hosts.is_empty() {
-            let host = default_host.to_owned();
+            let host = self.hosts().default_host().to_owned();
             let message = format!(
-                "{MINE} needs a stored account or a token in the environment: there is none"
+                "{MINE} needs an account: none is stored, in the environment, or logged in with gh"
             );
-            return Err(
-                Error::new(ErrorKind::Unauthenticated { host }, message).with_hint(
-                    Hint::new("log in first; gh's own login does not count here")
-                        .with_action(Action::new(Call::Login)),
-                ),
-            );
+            return Err(Error::new(ErrorKind::Unauthenticated { host }, message)
+                .with_hint(Hint::new("log in first").with_action(Action::new(Call::Login))));
         }
         Ok(hosts)
+    }
+
+    /// Whether a token in the environment, which fits several hosts, is meant for the host of
+    /// `account`: the default host or, if that is another forge's, the built-in one.
+    fn is_host_of_variable(&self, account: &AccountStatus) -> bool {
+        let default_host = self.hosts().default_host();
+        let of_default = self.hosts().kind_of(default_host);
+        account.host == default_host
+            || (of_default.as_ref() != Some(&account.kind)
+                && account.host == Hosts::builtin().default_host())
     }
 }
 
@@ -257,5 +274,43 @@ fn add(across: &mut PullsAcross, name: &str, found: Result<PullsAcross>) {
     match found {
         Ok(found) => across.add(found),
         Err(e) => across.failed.push((name.to_owned(), e)),
+    }
+}
+
+#[cfg(test)]
+#[cfg(feature = "github")]
+mod tests {
+    use super::*;
+    use crate::{Config, config::Env};
+
+    async fn logged_in(vars: &[(&str, &str)]) -> Result<Vec<String>> {
+        let config = Config::without_files(Env::fixed(vars.iter().copied()));
+        Forges::from_parts(config).logged_in().await
+    }
+
+    #[tokio::test]
+    async fn token_variable_belongs_to_one_host() {
+        let token = ("GH_TOKEN", "gho_0canary0");
+        for (default_host, wanted) in [
+            ("github.com", "github.com"),
+            ("github.localhost", "github.localhost"),
+            ("tangled.org", "github.com"),
+        ] {
+            let found = logged_in(&[token, ("GH_HOST", default_host)]).await;
+            assert_eq!(found.unwrap(), [wanted], "{default_host}");
+        }
+    }
+
+    #[tokio::test]
+    async fn login_of_gh_counts_unless_variable_wins() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = "github.com:\n    oauth_token: gho_0canary0\n    user: ada\n";
+        std::fs::write(dir.path().join("hosts.yml"), file).unwrap();
+        let gh = ("GH_CONFIG_DIR", dir.path().to_str().unwrap());
+        assert_eq!(logged_in(&[gh]).await.unwrap(), ["github.com"]);
+        let token = ("GH_TOKEN", "gho_0canary0");
+        assert_eq!(logged_in(&[gh, token]).await.unwrap(), ["github.com"]);
+        let e = logged_in(&[]).await.unwrap_err();
+        assert_eq!(e.code(), "unauthenticated");
     }
 }

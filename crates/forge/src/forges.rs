@@ -8,9 +8,10 @@ use std::{
 
 use forge_context::{ContextReq, TicketSource};
 use forge_core::{
-    Action, Error, ForgeKind, Hint, Locator, Op, Policy, PrKey, Repo, RepoId, RepoPath, Result,
+    Action, Error, ErrorKind, ForgeKind, Hint, Locator, Op, Policy, PrKey, Repo, RepoId, RepoPath,
+    Result, Secret,
     locator::{self, Hosts, ParseLocatorError},
-    model::LocalClone,
+    model::{Actor, LocalClone},
 };
 use forge_git::Place;
 
@@ -21,7 +22,7 @@ use crate::jira;
 #[cfg(feature = "tangled")]
 use crate::tangled;
 use crate::{
-    Config,
+    Config, ExternalBackend, ForgesBuilder,
     auth::{Accounts, Pin},
     config::{self, Env},
     registry, resolve,
@@ -53,6 +54,8 @@ pub struct Forges {
     accounts: Accounts,
     cwd: PathBuf,
     wait: Option<Duration>,
+    /// The backends that the program registered.
+    external: Arc<[ExternalBackend]>,
     /// Results of ssh for host names that the configuration lacks.
     ssh_hosts: Arc<Mutex<BTreeMap<String, Option<String>>>>,
     #[cfg(feature = "github")]
@@ -64,6 +67,12 @@ pub struct Forges {
 }
 
 impl Forges {
+    /// A builder, for a program with backends of its own.
+    #[must_use]
+    pub fn builder() -> ForgesBuilder {
+        ForgesBuilder::default()
+    }
+
     /// The forges of the user who runs this process in `cwd`: reads the user's `config.toml`, and
     /// `.forge.toml` of the repository around `cwd`, if they exist.
     ///
@@ -87,6 +96,7 @@ impl Forges {
             accounts,
             cwd: PathBuf::from("."),
             wait: None,
+            external: Arc::default(),
             ssh_hosts: Arc::default(),
             #[cfg(feature = "github")]
             github: Arc::default(),
@@ -136,6 +146,18 @@ impl Forges {
     pub async fn put_again(&self, uri: &str) -> Result<IngestionReport> {
         let uri = AtUri::parse(uri)?;
         self.tangled.usual_host(self)?.put_again(&uri).await
+    }
+
+    /// Adds the backends that the program brings, with the hosts that include theirs.
+    pub(crate) fn with_external(mut self, hosts: Hosts, backends: Vec<ExternalBackend>) -> Self {
+        self.hosts = hosts;
+        self.external = backends.into();
+        self
+    }
+
+    /// The registered backend of `kind`, if there is one.
+    pub(crate) fn external(&self, kind: &ForgeKind) -> Option<&ExternalBackend> {
+        self.external.iter().find(|b| b.kind() == kind)
     }
 
     /// State shared by the GitHub hosts.
@@ -204,6 +226,35 @@ impl Forges {
     ) -> Result<Option<Pin>> {
         let (host, kind, account) = self.accounts.check_login(host, kind, account)?;
         registry::pin_login(self, &kind, &host, account).await
+    }
+
+    /// Asks the host which account a secret belongs to, before it is stored; `None` on forges that
+    /// need the account's name for that. Nothing is stored.
+    ///
+    /// # Errors
+    /// `invalid_input` as [`Accounts::login`]; `unauthenticated` if the host refuses the secret;
+    /// `network` and others if it gives no answer.
+    pub async fn verify_login(
+        &self,
+        host: &str,
+        kind: Option<&ForgeKind>,
+        secret: &Secret,
+    ) -> Result<Option<Actor>> {
+        let (host, kind) = self.accounts.check_login_host(host, kind)?;
+        let asked = registry::secret_owner(self, &kind, &host, secret).await;
+        asked.map_err(|e| not_verified(&host, e))
+    }
+
+    /// The secret of another program's login at `host`, such as gh's, which is used where there is no
+    /// account of ours. `None` without one, and for an unknown host.
+    ///
+    /// # Errors
+    /// `unauthenticated` for a login that cannot be read.
+    pub async fn other_login(&self, host: &str) -> Result<Option<Secret>> {
+        match self.accounts.check_login_host(host, None) {
+            Ok((host, kind)) => registry::other_login(self, &kind, &host).await,
+            Err(_) => Ok(None),
+        }
     }
 
     /// Ticket patterns and the issue tracker: JIRA, if the configuration or a login has its address
@@ -395,6 +446,22 @@ impl Forges {
             ..id.clone()
         }
     }
+}
+
+/// The error of a login whose secret the host did not confirm.
+fn not_verified(host: &str, e: Error) -> Error {
+    let hint = match (e.kind(), e.hint()) {
+        (ErrorKind::Unauthenticated { .. }, _) => {
+            Hint::new("pass the whole token, or make a new one in the settings of that account")
+        }
+        (_, Some(hint)) => hint.clone(),
+        (_, None) => Hint::new("check the name of the host and the connection, then log in again"),
+    };
+    let message = format!("the token for {host} is not stored: {}", e.message());
+    Error::new(e.kind().clone(), message)
+        .with_hint(hint)
+        .with_retry(e.retry())
+        .with_source(e)
 }
 
 fn no_issue(repo: &RepoId) -> Error {

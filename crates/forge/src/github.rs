@@ -7,13 +7,17 @@ use std::{
 };
 
 use async_trait::async_trait;
-use forge_core::{Action, Call, Error, ErrorKind, Forge, Hint, Param, RepoId, Result, Secret};
-use forge_github::{Endpoint, GitHub, TokenSource};
+use forge_core::{
+    Action, Call, Client, Error, ErrorKind, Forge, ForgeKind, Hint, Param, RepoId, RepoPath,
+    Result, Secret, model::Actor,
+};
+use forge_github::{Endpoint, FixedToken, GitHub, TokenSource};
 use forge_http::{Http, Settings};
+use futures::future::BoxFuture;
 use tokio::sync::Mutex;
 
 use crate::{
-    Config,
+    Config, Forges,
     auth::{self, Accounts, Gh, GhHosts},
     config::{Env, Var},
 };
@@ -36,20 +40,22 @@ impl Shared {
         config: &Config,
         accounts: &Accounts,
     ) -> Result<(Arc<dyn Forge>, RepoId)> {
-        let tokens = self
-            .tokens
-            .get_or_init(|| Arc::new(Tokens::new(accounts.clone(), config.env())));
         let endpoint = endpoint(&id.host, config);
         let mut forge = GitHub::at(
             &id.host,
             endpoint,
             self.http(config.env())?,
-            Arc::clone(tokens) as Arc<dyn TokenSource>,
+            self.tokens(config, accounts) as Arc<dyn TokenSource>,
         );
         if let Some(token) = accounts.board_token(&id.host)? {
             forge = forge.with_board_tokens(Arc::new(BoardToken(token)));
         }
         Ok((Arc::new(forge), id.clone()))
+    }
+
+    fn tokens(&self, config: &Config, accounts: &Accounts) -> Arc<Tokens> {
+        let new = || Arc::new(Tokens::new(accounts.clone(), config.env()));
+        Arc::clone(self.tokens.get_or_init(new))
     }
 
     fn http(&self, env: &Env) -> Result<Http> {
@@ -62,6 +68,48 @@ impl Shared {
         })?;
         Ok(self.http.get_or_init(|| http).clone())
     }
+}
+
+/// The account of a token at `host`, from one request with this token.
+///
+/// # Errors
+/// `config` as [`Shared::open`]; `unauthenticated` for a token that the host refuses; `network` for
+/// a host that does not answer.
+pub(crate) fn token_owner<'a>(
+    forges: &'a Forges,
+    host: &'a str,
+    token: &'a Secret,
+) -> BoxFuture<'a, Result<Actor>> {
+    Box::pin(async move {
+        let http = forges.github().http(forges.config().env())?;
+        let endpoint = endpoint(host, forges.config());
+        let tokens = Arc::new(FixedToken::new(token.expose()));
+        let forge = Arc::new(GitHub::at(host, endpoint, http, tokens));
+        // The answer does not depend on the repository.
+        let id = RepoId {
+            kind: ForgeKind::GITHUB,
+            host: host.to_owned(),
+            path: RepoPath::Named {
+                owner: "viewer".to_owned(),
+                name: "viewer".to_owned(),
+            },
+        };
+        Client::new(forge, forges.policy()).repo(id).viewer().await
+    })
+}
+
+/// The token of gh's login at `host`.
+///
+/// # Errors
+/// As [`Tokens::of_gh`].
+pub(crate) fn gh_login<'a>(
+    forges: &'a Forges,
+    host: &'a str,
+) -> BoxFuture<'a, Result<Option<Secret>>> {
+    Box::pin(async move {
+        let tokens = forges.github().tokens(forges.config(), forges.accounts());
+        tokens.known_of_gh(host).await
+    })
 }
 
 /// The API endpoints of a host: the defaults, unless the configuration overrides them.
@@ -101,6 +149,22 @@ impl Tokens {
             from_gh: Mutex::default(),
             origins: std::sync::Mutex::default(),
         }
+    }
+
+    /// gh's token, from the cache if it is there.
+    ///
+    /// # Errors
+    /// As [`Self::of_gh`].
+    async fn known_of_gh(&self, host: &str) -> Result<Option<Secret>> {
+        let mut known = self.from_gh.lock().await;
+        if let Some((token, at)) = known.get(host)
+            && (token.is_some() || at.elapsed() < NO_LOGIN_KEPT)
+        {
+            return Ok(token.clone());
+        }
+        let token = self.of_gh(host, None).await?;
+        known.insert(host.to_owned(), (token.clone(), Instant::now()));
+        Ok(token)
     }
 
     /// gh's token: from its file, which takes no process, else from the program, which reads the
@@ -147,15 +211,7 @@ impl TokenSource for Tokens {
             let origin = credential.source.to_string();
             return Ok(Some(self.given(host, &credential.secret, origin)));
         }
-        let mut known = self.from_gh.lock().await;
-        if let Some((token, at)) = known.get(host)
-            && (token.is_some() || at.elapsed() < NO_LOGIN_KEPT)
-        {
-            return Ok(token.clone());
-        }
-        let token = self.of_gh(host, None).await?;
-        known.insert(host.to_owned(), (token.clone(), Instant::now()));
-        Ok(token)
+        self.known_of_gh(host).await
     }
 
     async fn renewed(&self, host: &str, refused: &Secret) -> Result<Option<Secret>> {
@@ -200,7 +256,6 @@ impl TokenSource for BoardToken {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Forges;
 
     fn config(vars: &[(&str, &str)]) -> Config {
         Config::without_files(Env::fixed(vars.iter().copied()))

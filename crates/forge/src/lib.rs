@@ -8,11 +8,11 @@
 //! # let uri = uri.as_str();
 //! # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
 //! # runtime.block_on(async {
-//! use forge::{PageReq, model::PullQuery};
+//! use forge::prelude::*;
 //!
 //! // `local:.`, a path, `file:///…`, `owner/repo`, or the URL of a repository.
 //! let repo = forge::open(uri).await?;
-//! let page = repo.list(&PullQuery::default(), PageReq::first(30)).await?;
+//! let page = repo.pulls(&PullQuery::default(), PageReq::first(30)).await?;
 //! for pull in page.items {
 //!     println!("#{} {}", pull.id.key, pull.title);
 //! }
@@ -23,14 +23,15 @@
 //! ```
 //!
 //! [`open`] uses the configuration and the accounts of the user who runs the program; [`Forges`]
-//! lets a program bring its own. [`Repo::capabilities`] lists unsupported operations with their
-//! reasons; every failure is an [`Error`] with a stable code and, if there is one, a hint.
+//! lets a program bring its own, and [`Forges::builder`] also its own backends.
+//! [`Repo::capabilities`] lists unsupported operations with their reasons; every failure is an
+//! [`Error`] with a stable code and, if there is one, a hint.
 //!
 //! A Tokio runtime with I/O and time must be running. Each backend is a feature, on by default: `github`
 //! (github.com, ghe.com and GitHub Enterprise Server), `local` (pull requests kept inside a git
 //! repository) and `tangled` (over atproto).
 //!
-//! The examples `list`, `merge` and `capabilities` can be run:
+//! The examples `list`, `issues`, `review`, `merge`, `capabilities` and `backend` can be run:
 //! `cargo run -p forge --example list -- local:.`
 
 /// Compiles the examples in the page about the library.
@@ -40,6 +41,7 @@ struct LibraryPage;
 
 mod across;
 pub mod auth;
+mod builder;
 mod closes;
 pub mod config;
 mod docs;
@@ -48,6 +50,7 @@ mod forges;
 mod github;
 #[cfg(feature = "jira")]
 mod jira;
+pub mod prelude;
 mod registry;
 mod resolve;
 mod selection;
@@ -56,6 +59,7 @@ mod tangled;
 mod workflows;
 
 pub use across::{MINE, Places};
+pub use builder::{ExternalBackend, ForgesBuilder};
 pub use closes::with_closing_lines;
 pub use config::Config;
 pub use docs::capabilities_docs;

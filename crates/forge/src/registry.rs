@@ -4,7 +4,7 @@ use std::{borrow::Cow, sync::Arc};
 
 use forge_core::{
     Action, Arg, AtUri, Capabilities, Client, Error, ErrorKind, Forge, ForgeKind, Hint, Param,
-    Policy, Repo, RepoId, Result, Trust,
+    Policy, Repo, RepoId, Result, Secret, Trust, model::Actor,
 };
 use futures::future::BoxFuture;
 
@@ -16,6 +16,9 @@ type Open =
 
 /// Finds the pin for a login at a host, by the account's name.
 type PinLogin = for<'a> fn(&'a Forges, &'a str, &'a str) -> BoxFuture<'a, Result<Option<Pin>>>;
+
+/// Asks a host for the account that a secret belongs to.
+type SecretOwner = for<'a> fn(&'a Forges, &'a str, &'a Secret) -> BoxFuture<'a, Result<Actor>>;
 
 /// A backend of this build.
 #[derive(Clone, Copy, Debug)]
@@ -99,7 +102,12 @@ pub struct AccountShape {
     variables: fn(&str) -> Variables,
     forget: fn(&Config, &str) -> Result<()>,
     pin: PinLogin,
+    owner: Option<SecretOwner>,
+    other_login: Option<OtherLogin>,
 }
+
+/// Finds the secret of another program's login at a host.
+type OtherLogin = for<'a> fn(&'a Forges, &'a str) -> BoxFuture<'a, Result<Option<Secret>>>;
 
 /// Environment variables of a credential.
 pub(crate) struct Variables {
@@ -120,6 +128,12 @@ impl AccountShape {
     #[must_use]
     pub fn secret(&self) -> &'static str {
         self.secret
+    }
+
+    /// Whether the host tells the account's name from the secret alone.
+    #[must_use]
+    pub fn is_named_by_secret(&self) -> bool {
+        self.owner.is_some()
     }
 
     /// Checks the form of an account name; the error is a part of a sentence.
@@ -160,6 +174,39 @@ pub(crate) async fn pin_login(
     }
 }
 
+/// The account that `secret` belongs to at a host of `kind`; `None` on forges where the first use of
+/// a secret shows whether it is right.
+///
+/// # Errors
+/// The backend's errors: `unauthenticated` if the host refuses the secret.
+pub(crate) async fn secret_owner(
+    forges: &Forges,
+    kind: &ForgeKind,
+    host: &str,
+    secret: &Secret,
+) -> Result<Option<Actor>> {
+    match account_shape(kind).and_then(|shape| shape.owner) {
+        Some(owner) => owner(forges, host, secret).await.map(Some),
+        None => Ok(None),
+    }
+}
+
+/// The secret of another program's login at a host of `kind`, which is used where there is no
+/// account of ours.
+///
+/// # Errors
+/// `unauthenticated` for a login that cannot be read.
+pub(crate) async fn other_login(
+    forges: &Forges,
+    kind: &ForgeKind,
+    host: &str,
+) -> Result<Option<Secret>> {
+    match account_shape(kind).and_then(|shape| shape.other_login) {
+        Some(other_login) => other_login(forges, host).await,
+        None => Ok(None),
+    }
+}
+
 /// Account properties by kind of forge.
 static ACCOUNTS: &[AccountShape] = &[
     AccountShape {
@@ -181,6 +228,14 @@ static ACCOUNTS: &[AccountShape] = &[
         },
         forget: |_, _| Ok(()),
         pin: NO_PIN,
+        #[cfg(feature = "github")]
+        owner: Some(crate::github::token_owner),
+        #[cfg(not(feature = "github"))]
+        owner: None,
+        #[cfg(feature = "github")]
+        other_login: Some(crate::github::gh_login),
+        #[cfg(not(feature = "github"))]
+        other_login: None,
     },
     AccountShape {
         kind: &ForgeKind::TANGLED,
@@ -202,6 +257,8 @@ static ACCOUNTS: &[AccountShape] = &[
         pin: |forges, host, account| Box::pin(forges.tangled().pin_login(forges, host, account)),
         #[cfg(not(feature = "tangled"))]
         pin: NO_PIN,
+        owner: None,
+        other_login: None,
     },
 ];
 
@@ -213,10 +270,12 @@ pub fn account_shape(kind: &ForgeKind) -> Option<&'static AccountShape> {
 
 /// Opens `id` with the backend of its kind.
 pub(crate) async fn open(forges: &Forges, id: &RepoId, policy: Policy) -> Result<Repo> {
-    let Some(backend) = BACKENDS.iter().find(|b| *b.kind == id.kind) else {
-        return Err(no_backend(&id.kind, &id.to_string()));
+    let built_in = BACKENDS.iter().find(|b| *b.kind == id.kind);
+    let (forge, id) = match (built_in, forges.external(&id.kind)) {
+        (Some(backend), _) => (backend.open)(forges, id, policy.trust).await?,
+        (None, Some(external)) => external.open(id, policy.trust).await?,
+        (None, None) => return Err(no_backend(&id.kind, &id.to_string())),
     };
-    let (forge, id) = (backend.open)(forges, id, policy.trust).await?;
     Ok(Client::new(forge, policy).repo(id))
 }
 

@@ -150,7 +150,7 @@ impl SelectedPull {
     /// The pull request with these sections, without another request if the search has read them.
     ///
     /// # Errors
-    /// As [`Repo::view`].
+    /// As [`Repo::pull`].
     pub async fn view(&mut self, fields: PrFields) -> Result<PullRequest> {
         match self.found.take() {
             Some((has, found)) if has.contains(fields) => Ok(found),

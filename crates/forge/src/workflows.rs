@@ -100,9 +100,8 @@ fn store(config: &Config, repo: &Repo) -> Result<Box<dyn Store>> {
     let board = config.workflow_board();
     let board: Option<BoardId> = board.map(|board| board.parse()).transpose()?;
     let prefix = config.workflow_label_prefix();
-    let forge = repo.client().forge();
-    let has_fields = forge.capabilities().has(Capability::IssueValues);
-    let needs_board = forge.capabilities().has(Capability::IssueBoard);
+    let has_fields = repo.supports(Capability::IssueValues);
+    let needs_board = repo.supports(Capability::IssueBoard);
     let fields = match config.workflow_store().as_deref() {
         Some("labels") => false,
         Some(_) => true,

@@ -7,8 +7,17 @@ use crate::{
     gh, git,
 };
 
-/// Measures, and writes `docs/reference/benchmarks.md`.
-pub fn run() -> Result<bool> {
+/// What to measure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// Everything, for `docs/reference/benchmarks.md`.
+    All,
+    /// Many clients of the MCP server at once, printed only.
+    Busy,
+}
+
+/// Builds the program and measures it.
+pub fn run(extent: Extent) -> Result<bool> {
     let (built, _) = watched(&mut cargo(&[
         "build",
         "--release",
@@ -28,8 +37,12 @@ pub fn run() -> Result<bool> {
         "--bench",
         "figures",
     ]);
+    bench.env("FORGE_BIN", target.join("release").join("forge"));
+    if extent == Extent::Busy {
+        let (ok, _) = watched(bench.args(["--", "busy"]))?;
+        return Ok(ok);
+    }
     bench
-        .env("FORGE_BIN", target.join("release").join("forge"))
         .env(
             "FORGE_BENCH_OUT",
             root().join("docs/reference/benchmarks.md"),

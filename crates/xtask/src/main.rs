@@ -28,6 +28,7 @@ commands:
   docs             write the generated pages of docs/
   picture          draw a session of the demo, as docs/demo.svg
   bench            measure, and write docs/reference/benchmarks.md
+  bench --busy     measure 64 clients of the MCP server at once, and print it
   dist             build the archive to install, for this kind of machine
 ";
 
@@ -40,7 +41,8 @@ fn main() -> ExitCode {
         ["test", "--mcp"] => test::run_mcp(),
         ["docs"] => docs::run(),
         ["picture"] => picture::run(),
-        ["bench"] => bench::run(),
+        ["bench"] => bench::run(bench::Extent::All),
+        ["bench", "--busy"] => bench::run(bench::Extent::Busy),
         ["dist"] => dist::run(),
         ["help" | "--help" | "-h"] => {
             print!("{USAGE}");

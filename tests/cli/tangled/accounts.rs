@@ -1,9 +1,7 @@
 //! `forge auth` of an account on tangled, whose password opens sessions.
 
-use forge_testkit::{
-    Run,
-    tangled::{Account, Fault, PdsDouble, PdsOptions},
-};
+use forge_tangled_world::{Account, Fault, PdsDouble, PdsOptions};
+use forge_testkit::Run;
 use serde_json::json;
 
 use super::world::{PASSWORD, Tangled, says};

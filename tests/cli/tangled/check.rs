@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use forge_testkit::tangled::{Fault, Moods};
+use forge_tangled_world::{Fault, Moods};
 use serde_json::json;
 
 use super::world::{PULL, STATUS, Tangled, WIDGET};

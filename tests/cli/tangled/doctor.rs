@@ -1,6 +1,6 @@
 //! `forge doctor --live` on tangled's services.
 
-use forge_testkit::tangled::{Fault, Host, Recorded};
+use forge_tangled_world::{Fault, Host, Recorded};
 
 use super::world::{PASSWORD, Tangled, WIDGET};
 use crate::world::rows;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use forge_testkit::tangled::Fault;
+use forge_tangled_world::Fault;
 use serde_json::json;
 
 use super::world::{Tangled, WIDGET};

@@ -1,6 +1,6 @@
 //! Warnings of lists about their rows.
 
-use forge_testkit::tangled::Fault;
+use forge_tangled_world::Fault;
 
 use super::world::{Tangled, WIDGET};
 

@@ -3,10 +3,8 @@
 
 use std::time::Duration;
 
-use forge_testkit::{
-    Output,
-    tangled::{Fault, Moods},
-};
+use forge_tangled_world::{Fault, Moods};
+use forge_testkit::Output;
 
 use super::world::{PULL, STATUS, Tangled};
 

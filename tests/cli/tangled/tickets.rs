@@ -1,6 +1,6 @@
 //! A repository of Tangled 1.0, from a clone.
 
-use forge_testkit::tangled::Fault;
+use forge_tangled_world::Fault;
 
 use super::world::Tangled;
 

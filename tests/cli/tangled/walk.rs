@@ -2,11 +2,8 @@
 
 use std::{collections::BTreeMap, fs, path::PathBuf, time::Duration};
 
-use forge_testkit::{
-    Identity, forge_binary,
-    tangled::{Account, Fault, Moods},
-    workspace_root,
-};
+use forge_tangled_world::{Account, Fault, Moods};
+use forge_testkit::{Identity, forge_binary, workspace_root};
 use serde_json::json;
 
 use super::world::{PASSWORD, Tangled};

@@ -4,10 +4,8 @@
 use std::{io::Write as _, path::PathBuf, time::Duration};
 
 use flate2::{Compression, write::GzEncoder};
-use forge_testkit::{
-    Output, Run,
-    tangled::{Fault, Moods},
-};
+use forge_tangled_world::{Fault, Moods};
+use forge_testkit::{Output, Run};
 use serde_json::json;
 
 use super::world::{PULL, STATUS, Tangled, WIDGET, says};

@@ -1,9 +1,7 @@
 use std::path::PathBuf;
 
-use forge_testkit::{
-    Identity, Output, Run, Scratch,
-    tangled::{Account, Repository, SpindleDouble, World},
-};
+use forge_tangled_world::{Account, Repository, SpindleDouble, World};
+use forge_testkit::{Identity, Output, Run, Scratch};
 use serde_json::{Value, json};
 
 /// The app password of everybody.

@@ -7,10 +7,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use forge_testkit::{
-    CANARY, Identity, Run, Scratch,
-    tangled::{Account, Host, Repository, Trap, World},
-};
+use forge_tangled_world::{Account, Host, Repository, Trap, World};
+use forge_testkit::{CANARY, Identity, Run, Scratch};
 use serde_json::Value;
 
 use crate::ticket_records::TicketRecords;

@@ -2,7 +2,8 @@
 
 use std::{process::Stdio, thread, time::Duration};
 
-use forge_testkit::{Output, Run, tangled::Fault};
+use forge_tangled_world::Fault;
+use forge_testkit::{Output, Run};
 use serde_json::Value;
 
 use super::hall::Hall;

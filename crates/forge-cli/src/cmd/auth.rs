@@ -9,7 +9,7 @@ use forge::{
     auth::{AccountStatus, Accounts, parse_secret},
 };
 use forge_core::{
-    Action, Call, Error, ErrorKind, ForgeKind, Hint, Noun, Param, RepoId, RepoPath, Result,
+    Action, Arg, Call, Error, ErrorKind, ForgeKind, Hint, Noun, Param, RepoId, RepoPath, Result,
     Warning, locator::Hosts, model::Actor, text,
 };
 use futures::future::join_all;
@@ -55,7 +55,7 @@ pub struct LoginArgs {
     /// The host; without it the default host
     #[arg(long, visible_alias = "hostname", value_name = "host")]
     pub host: Option<String>,
-    /// The login, or on tangled the handle
+    /// The login, which GitHub tells from the token, or on tangled the handle
     #[arg(short = 'u', long, visible_alias = "user", value_name = "name")]
     pub account: Option<String>,
     /// Which forge runs there, for a host that is not known yet
@@ -190,7 +190,7 @@ pub async fn run(ctx: &Ctx, args: &AuthArgs) -> Result<Exit> {
         }
         AuthCommand::Status(args) => status(ctx, forges, args).await,
         AuthCommand::Token(args) => {
-            token(ctx, accounts, &host(&args.host), args.account.as_deref())
+            token(ctx, forges, &host(&args.host), args.account.as_deref()).await
         }
     }
 }
@@ -202,20 +202,27 @@ async fn login(ctx: &Ctx, forges: &Forges, host: &str, args: &LoginArgs) -> Resu
     let shape = account_shape(&accounts.kind_for_login(host, kind.as_ref())?);
     let label = |of: fn(&AccountShape) -> &'static str, other| shape.map_or(other, of);
     let asks = ctx.ui.can_prompt() && !args.with_token;
-    let account = match &args.account {
-        Some(account) => account.clone(),
+    let named = match &args.account {
+        Some(account) => Some(account.clone()),
+        None if shape.is_some_and(AccountShape::is_named_by_secret) => None,
         None if asks => {
             let what = label(AccountShape::account, "Account");
-            prompt::line(&text::one_line(&format!("{what} at {host}")), "")?
+            let question = format!("{what} at {host}");
+            Some(prompt::line(&text::one_line(&question), "")?)
         }
         None => {
             return Err(Error::invalid("account", "no account is named")
                 .with_hint("pass --account with the login, or on tangled the handle"));
         }
     };
-    let pin = forges.pin_login(host, kind.as_ref(), &account).await?;
+    let pin = match &named {
+        Some(account) => forges.pin_login(host, kind.as_ref(), account).await?,
+        None => None,
+    };
     let secret = read_secret(ctx, args, label(AccountShape::secret, "Secret"))?;
     let secret = parse_secret(&secret)?;
+    let owner = forges.verify_login(host, kind.as_ref(), &secret).await?;
+    let account = account_of(named, owner)?;
     let login = accounts.login(host, kind.as_ref(), &account, &secret, pin.as_ref())?;
     let did = if login.replaced {
         "replaced the credential of"
@@ -234,6 +241,34 @@ async fn login(ctx: &Ctx, forges: &Forges, host: &str, args: &LoginArgs) -> Resu
         warn_of_shadow(ctx, var.name());
     }
     Ok(Exit::Ok)
+}
+
+/// The account to store: the owner of the token, who must be the named account.
+fn account_of(named: Option<String>, owner: Option<Actor>) -> Result<String> {
+    let Some(owner) = owner else {
+        return Ok(named.unwrap_or_default());
+    };
+    // The token of an app belongs to a bot, whose login ends so.
+    let login = owner.login.trim_end_matches("[bot]").to_owned();
+    let is_other = |name: &String| {
+        let name = name.trim().trim_start_matches('@');
+        !name.eq_ignore_ascii_case(&login) && !name.eq_ignore_ascii_case(&owner.login)
+    };
+    match named.filter(is_other) {
+        None => Ok(login),
+        Some(name) => Err(Error::invalid(
+            "account",
+            format!(
+                "the token is not stored: it belongs to {}, not to {}",
+                text::one_line(&login),
+                text::one_line(&name)
+            ),
+        )
+        .with_hint(
+            Hint::new("leave the account out, or pass a token of that account")
+                .with_action(Action::again(&[(Param::Account, Arg::Omit)])),
+        )),
+    }
 }
 
 fn login_jira(ctx: &Ctx, accounts: &Accounts, args: &LoginArgs) -> Result<Exit> {
@@ -415,13 +450,18 @@ async fn viewer(
     Some(repo.viewer().await)
 }
 
-fn token(ctx: &Ctx, accounts: &Accounts, host: &str, account: Option<&str>) -> Result<Exit> {
+async fn token(ctx: &Ctx, forges: &Forges, host: &str, account: Option<&str>) -> Result<Exit> {
+    let accounts = forges.accounts();
     if let Some(account) = account {
         let credential = accounts.credential_of(host, account)?;
         ctx.ui.line(credential.secret.expose())?;
         return Ok(Exit::Ok);
     }
-    let credential = accounts.credential(host)?.ok_or_else(|| {
+    let secret = match accounts.credential(host)? {
+        Some(credential) => Some(credential.secret),
+        None => forges.other_login(host).await?,
+    };
+    let secret = secret.ok_or_else(|| {
         Error::new(
             ErrorKind::Unauthenticated {
                 host: host.to_owned(),
@@ -432,6 +472,6 @@ fn token(ctx: &Ctx, accounts: &Accounts, host: &str, account: Option<&str>) -> R
             Hint::new("log in").with_action(Action::new(Call::Login).with(Param::Host, host)),
         )
     })?;
-    ctx.ui.line(credential.secret.expose())?;
+    ctx.ui.line(secret.expose())?;
     Ok(Exit::Ok)
 }

@@ -45,7 +45,7 @@ async fn pages<T>(
     fetch: impl AsyncFn(PageReq) -> Result<Page<T>>,
 ) -> Result<Found<T>> {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    let page_max = repo.client().forge().capabilities().limits.page_max.max(1);
+    let page_max = repo.limits().page_max.max(1);
     let mut found = Found {
         items: Vec::new(),
         total: None,
@@ -123,7 +123,7 @@ pub(super) async fn all<T>(
     repo: &Repo,
     fetch: impl AsyncFn(PageReq) -> Result<Page<T>>,
 ) -> Result<Vec<T>> {
-    let size = repo.client().forge().capabilities().limits.page_max;
+    let size = repo.limits().page_max;
     let mut items = Vec::new();
     let take = |item| {
         items.push(item);

@@ -41,7 +41,10 @@ pub fn parse(text: &str, hosts: &Hosts) -> Result<Parsed, ParseLocatorError> {
             _ => Err(ParseLocatorError::TwoTargets { input: shown(text) }),
         };
     }
-    let (body, number) = split_suffix(text)?;
+    let (body, number) = match url::has_anchor(text) {
+        true => (text, None),
+        false => split_suffix(text)?,
+    };
     if local::is_path(body) {
         return Ok(plain(with_number(
             text,

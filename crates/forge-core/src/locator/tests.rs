@@ -164,6 +164,14 @@ fn github_urls_are_parsed() {
             "pull github.com/cli/cli#7",
         ),
         (
+            "https://github.com/cli/cli/pull/7#discussion_r456",
+            "pull github.com/cli/cli#7",
+        ),
+        (
+            "https://github.com/cli/cli/pull/7#:~:text=see%20#8",
+            "pull github.com/cli/cli#7",
+        ),
+        (
             "https://github.com/cli/cli/pull/7.diff",
             "pull github.com/cli/cli#7",
         ),
@@ -274,6 +282,14 @@ fn tangled_urls_are_parsed() {
         (
             "https://tangled.org/a.example/core/pulls/7/round/2/interdiff",
             "pull tangled.org/a.example/core#7 round 2",
+        ),
+        (
+            "https://tangled.org/alice.example/core/pulls/7#comment-3lw",
+            "pull tangled.org/alice.example/core#7",
+        ),
+        (
+            "https://tangled.org/alice.example/core/pulls/7#round-#0",
+            "pull tangled.org/alice.example/core#7",
         ),
         (
             "https://tangled.org/alice.example/core/issues/3",

@@ -66,6 +66,14 @@ pub(super) fn scheme_of(text: &str) -> Option<(&str, &str)> {
     })
 }
 
+/// Whether the fragment of a web page's URL is more than a number, as in `…/pulls/7#round-#1`. Such
+/// a fragment names a place on the page, whatever its end looks like.
+pub(super) fn has_anchor(text: &str) -> bool {
+    let scheme = scheme_of(text).and_then(|(scheme, _)| Scheme::of(scheme));
+    let fragment = text.split_once('#').map_or("", |(_, fragment)| fragment);
+    scheme.is_some_and(Scheme::is_web) && !fragment.bytes().all(|b| b.is_ascii_digit())
+}
+
 fn split<'a>(text: &str, scheme: &str, rest: &'a str) -> Result<Url<'a>, ParseLocatorError> {
     let scheme = Scheme::of(scheme).ok_or_else(|| ParseLocatorError::UnsupportedScheme {
         scheme: shown(scheme),

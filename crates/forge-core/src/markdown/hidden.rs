@@ -3,7 +3,7 @@ use std::{collections::BTreeSet, ops::Range};
 use pulldown_cmark::{CodeBlockKind, Event, LinkType, Parser, Tag, TagEnd};
 
 use super::{
-    InTag, OPTIONS,
+    InTag, OPTIONS, beginning,
     elements::{Content, Elements},
     end_of_bogus, end_of_comment,
 };
@@ -35,11 +35,24 @@ pub struct Hidden {
 /// | cells beyond the last column of a table | the name of a tag, as in `Vec<String>` |
 /// | zero-width characters written as entities | |
 /// | everything after 512 elements that are open at once | |
+/// | everything after the first [`super::MAX_TEXT`] bytes | |
 ///
 /// Tags are parsed as in a browser: an element left open by its block hides the following text
 /// exactly where it does so on the page.
 #[must_use]
 pub fn hidden(text: &str) -> Vec<Hidden> {
+    let (read, rest) = beginning(text);
+    let mut parts = hidden_in(read);
+    if rest > 0 {
+        parts.push(Hidden {
+            range: read.len()..text.len(),
+            is_comment: false,
+        });
+    }
+    parts
+}
+
+fn hidden_in(text: &str) -> Vec<Hidden> {
     // Hidden text needs one of these characters, except for code blocks without an end.
     if !text.contains(['<', '[', '`', '~', '&', '|']) {
         return Vec::new();

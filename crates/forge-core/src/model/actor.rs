@@ -2,6 +2,7 @@ use serde::{Deserialize, Serialize};
 
 /// An account.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Actor {
     /// Name on the forge: a login, a handle or DID, or for a local repository the part of the git
     /// e-mail address before the `@`.

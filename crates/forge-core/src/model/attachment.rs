@@ -2,6 +2,7 @@ use serde::{Deserialize, Serialize};
 
 /// A file to upload.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct NewAttachment {
     /// File name, without a path.
     pub name: String,
@@ -11,9 +12,28 @@ pub struct NewAttachment {
     pub bytes: Vec<u8>,
 }
 
+impl NewAttachment {
+    /// A file with its name, media type and content.
+    pub fn new(name: impl Into<String>, content_type: impl Into<String>, bytes: Vec<u8>) -> Self {
+        Self {
+            name: name.into(),
+            content_type: content_type.into(),
+            bytes,
+        }
+    }
+}
+
 /// An uploaded file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Attachment {
     /// URL to use in a description or a comment.
     pub url: String,
+}
+
+impl Attachment {
+    /// A file that is shown at `url`.
+    pub fn new(url: impl Into<String>) -> Self {
+        Self { url: url.into() }
+    }
 }

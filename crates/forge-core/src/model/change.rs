@@ -55,6 +55,7 @@ pub enum FileStatus {
 
 /// A changed file.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct FileChange {
     /// Path at the head (at the base, for a deleted file); bytes that are not UTF-8 are replaced.
     pub path: String,
@@ -70,6 +71,17 @@ pub struct FileChange {
 }
 
 impl FileChange {
+    /// A change of the file `path`, without counted lines.
+    pub fn new(path: impl Into<String>, status: FileStatus) -> Self {
+        Self {
+            path: path.into(),
+            previous_path: None,
+            status,
+            additions: None,
+            deletions: None,
+        }
+    }
+
     /// The path, and the previous path if there is one.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let previous = self.previous_path.as_deref();
@@ -217,6 +229,7 @@ impl ChangedCommit {
 
 /// Selects files of a commit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct ContentsReq {
     /// The commit, full hex.
     pub oid: String,
@@ -224,6 +237,17 @@ pub struct ContentsReq {
     pub paths: Vec<String>,
     /// A clone on this machine, read instead of the forge if it has the commit.
     pub clone: Option<LocalClone>,
+}
+
+impl ContentsReq {
+    /// The files `paths` at commit `oid`, read from the forge.
+    pub fn new(oid: impl Into<String>, paths: Vec<String>) -> Self {
+        Self {
+            oid: oid.into(),
+            paths,
+            clone: None,
+        }
+    }
 }
 
 /// Content of a path at a commit.

@@ -38,8 +38,11 @@ pub struct Check {
     pub workflow: Option<String>,
     /// Triggering event (`push`, `pull_request`).
     pub event: Option<String>,
-    /// URL of its page.
+    /// URL of its page, chosen by the creator of the check.
     pub url: Option<String>,
+    /// URL of the workflow run that the forge counts the check to.
+    #[serde(skip)]
+    pub run_url: Option<String>,
     /// Start time.
     pub started_at: Option<Timestamp>,
     /// End time.
@@ -65,6 +68,7 @@ impl Check {
             workflow: None,
             event: None,
             url: None,
+            run_url: None,
             started_at: None,
             completed_at: None,
             summary: None,
@@ -76,6 +80,7 @@ impl Check {
 
 /// The end of a check's log.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct CheckLog {
     /// The last whole lines; bytes that are not UTF-8 are replaced.
     pub text: String,
@@ -161,6 +166,7 @@ impl CheckCounts {
 
 /// The checks of a pull request's head commit.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct ChecksReport {
     /// Head commit.
     pub commit: String,

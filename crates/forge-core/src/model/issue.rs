@@ -272,6 +272,17 @@ pub struct NewIssue {
     pub board: Option<BoardId>,
 }
 
+impl NewIssue {
+    /// An issue with only title and description.
+    pub fn new(title: impl Into<String>, body: impl Into<String>) -> Self {
+        Self {
+            title: title.into(),
+            body: body.into(),
+            ..Self::default()
+        }
+    }
+}
+
 /// Changes to an issue; unset fields stay as they are.
 #[derive(Clone, Debug, Default)]
 pub struct EditIssue {
@@ -307,6 +318,7 @@ pub struct EditIssue {
 
 /// How to close or reopen an issue.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct SetIssueState {
     /// New state.
     pub state: IssueState,
@@ -325,5 +337,19 @@ impl SetIssueState {
             reason: None,
             comment: None,
         }
+    }
+
+    /// Sets the reason for closing.
+    #[must_use]
+    pub fn with_reason(mut self, reason: IssueReason) -> Self {
+        self.reason = Some(reason);
+        self
+    }
+
+    /// Sets the comment to post with the change.
+    #[must_use]
+    pub fn with_comment(mut self, comment: impl Into<String>) -> Self {
+        self.comment = Some(comment.into());
+        self
     }
 }

@@ -141,6 +141,7 @@ impl MergeReq {
 
 /// Result of a merge, new or earlier.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Merge {
     /// The pull request after the merge.
     pub pull_request: PullRequest,
@@ -157,4 +158,20 @@ pub struct Merge {
     pub queue_position: Option<u64>,
     /// The head branch was deleted.
     pub branch_deleted: bool,
+}
+
+impl Merge {
+    /// A merge of `pull_request` by this call, without commit and method.
+    #[must_use]
+    pub fn of(pull_request: PullRequest) -> Self {
+        Self {
+            pull_request,
+            commit: None,
+            method: None,
+            already_merged: false,
+            queued: false,
+            queue_position: None,
+            branch_deleted: false,
+        }
+    }
 }

@@ -47,7 +47,7 @@ pub use label::{Label, NewLabel};
 pub use links::{Link, LinkState, Links, Subject, SubjectKind};
 pub use merge::{AutoMerge, Merge, MergeMethod, MergeReq, MergeState, Mergeability};
 pub use pull::{LinkedIssue, PrFields, PrState, PullRequest, PullStatus, RecordIngestion};
-pub use repo::{Branch, Permission, RepoInfo, RepoNode};
+pub use repo::{Branch, DirectoryEntry, PathContent, Permission, RepoInfo, RepoNode};
 pub use request::{
     CloseReq, CreatePull, EditPull, HeadRef, Lock, LockReason, PullQuery, PushEdits, PushedCommit,
     Resubmit, RevertPull, SetChange, StateFilter, UpdateBranch, UpdateMethod,

@@ -5,6 +5,7 @@ use crate::{Capability, RepoId, Support, Warning};
 
 /// A repository, as its forge describes it.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct RepoInfo {
     /// The canonical id.
     pub id: RepoId,
@@ -43,13 +44,63 @@ pub struct RepoInfo {
     pub warnings: Vec<Warning>,
 }
 
+impl RepoInfo {
+    /// A repository that the viewer may read, without branches and merge methods.
+    pub fn new(id: RepoId, url: impl Into<String>) -> Self {
+        Self {
+            id,
+            aliases: Vec::new(),
+            default_branch: None,
+            description: None,
+            url: url.into(),
+            archived: false,
+            parent: None,
+            permission: Permission::Read,
+            merge_methods: Vec::new(),
+            default_merge_method: None,
+            missing_scopes: Vec::new(),
+            overrides: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+}
+
 /// A branch of a repository.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Branch {
     /// Name, without `refs/heads/`.
     pub name: String,
     /// Tip of the branch.
     pub oid: String,
+}
+
+impl Branch {
+    /// The branch `name` with its tip.
+    pub fn new(name: impl Into<String>, oid: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            oid: oid.into(),
+        }
+    }
+}
+
+/// File or directory at a path of a repository.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum PathContent {
+    /// Bytes of a file.
+    File(Vec<u8>),
+    /// Entries of a directory, in git's order.
+    Directory(Vec<DirectoryEntry>),
+}
+
+/// Entry of a directory.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct DirectoryEntry {
+    /// Name, without the directory.
+    pub name: String,
+    /// The entry is a directory, not a file, a symbolic link or a submodule.
+    pub is_directory: bool,
 }
 
 /// The forge's own ids of a repository and its owner (node ids).

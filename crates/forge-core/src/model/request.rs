@@ -144,6 +144,7 @@ pub struct PushEdits {
 
 /// A commit created on a branch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct PushedCommit {
     /// The branch.
     pub branch: String,
@@ -151,7 +152,32 @@ pub struct PushedCommit {
     pub oid: String,
 }
 
+impl PushedCommit {
+    /// The commit `oid`, now the tip of `branch`.
+    pub fn new(branch: impl Into<String>, oid: impl Into<String>) -> Self {
+        Self {
+            branch: branch.into(),
+            oid: oid.into(),
+        }
+    }
+}
+
 impl PushEdits {
+    /// Edits on top of `expected_head`, the tip of `branch`.
+    pub fn new(
+        branch: impl Into<String>,
+        expected_head: impl Into<String>,
+        message: impl Into<String>,
+        edits: Vec<FileEdit>,
+    ) -> Self {
+        Self {
+            branch: branch.into(),
+            expected_head: expected_head.into(),
+            message: message.into(),
+            edits,
+        }
+    }
+
     /// Checks the request without reading the repository.
     ///
     /// # Errors
@@ -298,6 +324,7 @@ pub enum Lock {
 
 /// A pull request to open that reverts a merged one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RevertPull {
     /// Title; `None` for `Revert "…"`.
     pub title: Option<String>,
@@ -320,6 +347,7 @@ pub enum UpdateMethod {
 
 /// A head branch to bring up to date.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct UpdateBranch {
     /// Method.
     pub method: UpdateMethod,
@@ -330,6 +358,24 @@ pub struct UpdateBranch {
     /// Do not update the files of work trees that have the head checked out, on forges that live in
     /// the repository.
     pub leave_checkout: bool,
+}
+
+impl UpdateBranch {
+    /// An update by `method`, whatever commit the head is.
+    #[must_use]
+    pub fn by(method: UpdateMethod) -> Self {
+        Self {
+            method,
+            ..Self::default()
+        }
+    }
+
+    /// Sets the commit that the head has to be.
+    #[must_use]
+    pub fn with_expected_head(mut self, oid: impl Into<String>) -> Self {
+        self.expected_head = Some(oid.into());
+        self
+    }
 }
 
 /// How to close.

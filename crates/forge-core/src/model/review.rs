@@ -189,6 +189,7 @@ pub struct NewThread {
 
 /// A review to submit.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct NewReview {
     /// The verdict.
     pub verdict: Verdict,
@@ -243,6 +244,20 @@ impl NewReview {
             threads: Vec::new(),
             expected_head: None,
         }
+    }
+
+    /// Sets the threads to open.
+    #[must_use]
+    pub fn with_threads(mut self, threads: Vec<NewThread>) -> Self {
+        self.threads = threads;
+        self
+    }
+
+    /// Sets the [`head_id`](crate::model::PullRequest::head_id) that the head has to have.
+    #[must_use]
+    pub fn with_expected_head(mut self, head: impl Into<String>) -> Self {
+        self.expected_head = Some(head.into());
+        self
     }
 }
 

@@ -208,7 +208,7 @@ wire! {
     File { path: String, additions: u64, deletions: u64, change_type: String, }
     Rollup { state: Option<String>, contexts: Nodes<Check>, }
     Workflow { name: String, }
-    WorkflowRun { event: String, workflow: Workflow, }
+    WorkflowRun { event: String, url: String, workflow: Workflow, }
     /// An app by its id.
     App { database_id: Option<u64>, }
     CheckSuite { workflow_run: Option<WorkflowRun>, app: Option<App>, }

@@ -81,9 +81,10 @@ impl GitHub {
         let (owner, name) = owner_and_name(repo)?;
         let here = format!("/{owner}/{name}/issues/").to_lowercase();
         let (mut seen, mut scanned) = (HashSet::new(), 0);
+        let mut size = LONGEST;
         loop {
+            let first = size.min(page.limit - result.items.len());
             if let Value::Object(map) = &mut variables {
-                let first = LONGEST.min(page.limit - result.items.len());
                 map.insert("first".into(), json!(first));
                 map.insert("after".into(), json!(after));
             }
@@ -91,6 +92,10 @@ impl GitHub {
                 Err(error) if call::is_spent(&error) && !result.items.is_empty() => {
                     result.warnings.push(call::cut_list(&error));
                     break;
+                }
+                Err(error) if first > 1 && forge_http::is_too_long(&error) => {
+                    size = first / 2;
+                    continue;
                 }
                 answer => answer?,
             };

@@ -132,7 +132,7 @@ impl GitHub {
             };
             let mut answer: Answer<AcrossOf> = match self.api.graphql(call).await {
                 Ok(answer) => answer,
-                Err(error) if heavy && size > 1 && list::is_too_much(&error) => {
+                Err(error) if size > 1 && list::needs_smaller_pages(heavy, &error) => {
                     size /= 2;
                     continue;
                 }

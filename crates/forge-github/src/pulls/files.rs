@@ -81,14 +81,12 @@ impl RestFile {
     }
 
     fn change(self) -> FileChange {
-        let text = !self.is_binary();
-        FileChange {
-            status: self.kind(),
-            additions: text.then_some(self.additions),
-            deletions: text.then_some(self.deletions),
-            previous_path: self.previous_filename,
-            path: self.filename,
-        }
+        let (text, kind) = (!self.is_binary(), self.kind());
+        let mut change = FileChange::new(self.filename, kind);
+        change.previous_path = self.previous_filename;
+        change.additions = text.then_some(self.additions);
+        change.deletions = text.then_some(self.deletions);
+        change
     }
 }
 

@@ -172,12 +172,12 @@ impl GitHub {
                     result.warnings.push(call::cut_list(&error));
                     break;
                 }
-                Err(error) if heavy && first > 1 && is_too_much(&error) => {
+                Err(error) if first > 1 && needs_smaller_pages(heavy, &error) => {
                     size = first / 2;
                     tracing::debug!(size, "the page was too much work, halving it");
                     continue;
                 }
-                Err(error) if heavy && is_too_much(&error) => {
+                Err(error) if needs_smaller_pages(heavy, &error) => {
                     return Err(error.with_hint(
                         Hint::new(
                             "ask for fewer fields, since even one pull request at a time is too much",
@@ -425,8 +425,13 @@ pub(super) fn checks_unread() -> Warning {
     Warning::new("the checks could not be read in full").of_section(field)
 }
 
+/// Returns whether a smaller page may succeed, of rows that are `heavy` or not.
+pub(super) fn needs_smaller_pages(heavy: bool, error: &Error) -> bool {
+    forge_http::is_too_long(error) || heavy && is_too_much(error)
+}
+
 /// Returns whether GitHub failed because the page is too large.
-pub(super) fn is_too_much(error: &Error) -> bool {
+fn is_too_much(error: &Error) -> bool {
     match error.kind() {
         ErrorKind::Upstream { status, .. } => matches!(status, 502..=504),
         ErrorKind::Internal | ErrorKind::Timeout { .. } => true,

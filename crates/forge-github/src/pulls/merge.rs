@@ -135,15 +135,12 @@ impl GitHub {
                 ),
             );
         }
-        let value = Merge {
-            commit: after.merge_commit.clone(),
-            pull_request: after,
-            method: Some(method),
-            already_merged: false,
-            queued: !merged,
-            queue_position,
-            branch_deleted,
-        };
+        let mut value = Merge::of(after);
+        value.commit.clone_from(&value.pull_request.merge_commit);
+        value.method = Some(method);
+        value.queued = !merged;
+        value.queue_position = queue_position;
+        value.branch_deleted = branch_deleted;
         Ok(Outcome {
             steps,
             warnings,
@@ -195,15 +192,9 @@ impl GitHub {
         unread: Vec<Warning>,
     ) -> Result<Outcome<Merge>> {
         let pull_request = self.domain(&pr.repo, pull.clone(), PrFields::NONE, unread)?;
-        let mut value = Merge {
-            commit: pull_request.merge_commit.clone(),
-            pull_request,
-            method: None,
-            already_merged: true,
-            queued: false,
-            queue_position: None,
-            branch_deleted: false,
-        };
+        let mut value = Merge::of(pull_request);
+        value.commit.clone_from(&value.pull_request.merge_commit);
+        value.already_merged = true;
         let (mut steps, mut warnings) = (Vec::new(), Vec::new());
         if req.only_left_over && req.delete_branch {
             value.branch_deleted = self
@@ -228,15 +219,8 @@ impl GitHub {
         unread: Vec<Warning>,
     ) -> Result<Outcome<Merge>> {
         let pull_request = self.domain(&pr.repo, pull, PrFields::NONE, unread)?;
-        let value = Merge {
-            pull_request,
-            commit: None,
-            method: None,
-            already_merged: false,
-            queued: true,
-            queue_position: None,
-            branch_deleted: false,
-        };
+        let mut value = Merge::of(pull_request);
+        value.queued = true;
         let warning = Warning::new(format!(
             "{pr} is in the merge queue already; nothing was changed"
         ));

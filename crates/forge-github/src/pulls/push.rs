@@ -75,10 +75,7 @@ impl GitHub {
             "fileChanges": edited.into_changes(),
         });
         match self.send_commit(input).await {
-            Ok(oid) => Ok(Outcome::immediate(PushedCommit {
-                branch: req.branch.clone(),
-                oid,
-            })),
+            Ok(oid) => Ok(Outcome::immediate(PushedCommit::new(&req.branch, oid))),
             Err(error) if error.retry() == Retry::Ambiguous => {
                 Err(self.look_at_tip(repo, req, &tip, error).await)
             }

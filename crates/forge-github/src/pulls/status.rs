@@ -94,7 +94,7 @@ impl GitHub {
                 status.warnings.push(view::projects_unread(&error));
                 Ok(status)
             }
-            Err(error) if fields::is_heavy(fields) && list::is_too_much(&error) => {
+            Err(error) if list::needs_smaller_pages(fields::is_heavy(fields), &error) => {
                 tracing::debug!("the status was too much work at once, asking for its parts");
                 self.status_in_parts(repo, head, fields).await
             }

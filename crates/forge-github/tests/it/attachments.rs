@@ -8,11 +8,7 @@ use wiremock::ResponseTemplate;
 use crate::script::{Script, Step, rest};
 
 fn file(name: &str) -> NewAttachment {
-    NewAttachment {
-        name: name.into(),
-        content_type: "image/png".into(),
-        bytes: b"x".to_vec(),
-    }
+    NewAttachment::new(name, "image/png", b"x".to_vec())
 }
 
 fn repository(status: u16) -> Step {

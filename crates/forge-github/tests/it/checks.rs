@@ -75,7 +75,10 @@ async fn check_reasons_are_messages_or_failed_steps() {
 #[tokio::test]
 async fn rerun_is_one_request_for_each_workflow_run() {
     let job = |name: &str, run: u64, workflow: bool| {
-        let suite = json!({ "workflowRun": { "event": "push", "workflow": { "name": "CI" } } });
+        let suite = json!({ "workflowRun": {
+            "event": "push", "url": format!("https://github.com/octo/tools/actions/runs/{run}"),
+            "workflow": { "name": "CI" },
+        } });
         json!({
             "__typename": "CheckRun", "id": name, "name": name, "status": "COMPLETED",
             "conclusion": "FAILURE", "detailsUrl": format!("https://github.com/octo/tools/actions/runs/{run}/job/1"),
@@ -148,6 +151,29 @@ async fn rerun_follows_no_link_to_another_repository() {
     script.sent();
 }
 
+/// The link is to a run of another commit, and GitHub names the run of the check.
+#[tokio::test]
+async fn rerun_follows_no_link_to_another_run() {
+    let job = json!({
+        "__typename": "CheckRun", "id": "R1", "name": "build", "status": "COMPLETED",
+        "conclusion": "FAILURE",
+        "detailsUrl": "https://github.com/octo/tools/actions/runs/99/job/1",
+        "checkSuite": { "workflowRun": {
+            "event": "push", "url": "https://github.com/octo/tools/actions/runs/12",
+            "workflow": { "name": "CI" },
+        } },
+    });
+    let commit = json!({
+        "oid": "a".repeat(40), "statusCheckRollup": { "contexts": { "nodes": [job] } }
+    });
+    let pull = changed(7, json!({ "head": { "nodes": [{ "commit": commit }] } }));
+    let script = Script::play(vec![data("PullView", one(pull))]).await;
+    let e = script.repo.rerun_failed_checks(&script.pr()).await;
+    let e = e.unwrap_err();
+    assert_eq!(e.code(), "precondition_failed", "{e:?}");
+    script.sent();
+}
+
 #[tokio::test]
 async fn check_without_log_sends_no_request() {
     let status = Check {
@@ -158,8 +184,12 @@ async fn check_without_log_sends_no_request() {
         url: Some("https://ci.example/345".into()),
         ..run()
     };
+    let of_another_run = Check {
+        run_url: Some("https://github.com/octo/tools/actions/runs/34".into()),
+        ..run()
+    };
     let script = Script::play(vec![]).await;
-    for check in [status, elsewhere] {
+    for check in [status, elsewhere, of_another_run] {
         let log = script.repo.check_log(&script.pr(), &check, 1000).await;
         assert_eq!(log.unwrap(), None, "{check:?}");
     }

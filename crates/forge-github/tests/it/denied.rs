@@ -63,12 +63,7 @@ async fn write(script: &Script, what: &str) -> Result<()> {
             repo.set_issue_state(&issue, &closed).await.map(drop)
         }
         _ => {
-            let push = PushEdits {
-                branch: "work".to_owned(),
-                expected_head: "b".repeat(40),
-                message: "Edit".to_owned(),
-                edits: edits().edits,
-            };
+            let push = PushEdits::new("work", "b".repeat(40), "Edit", edits().edits);
             repo.push_edits(&push).await.map(drop)
         }
     }

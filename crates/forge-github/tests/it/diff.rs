@@ -256,13 +256,8 @@ async fn contents_take_one_request() {
         } }),
     )])
     .await;
-    let req = ContentsReq {
-        oid: "a".repeat(40),
-        paths: ["a.rs", "b.png", "c.sql", "gone", "dir"]
-            .map(str::to_owned)
-            .into(),
-        clone: None,
-    };
+    let paths = ["a.rs", "b.png", "c.sql", "gone", "dir"].map(str::to_owned);
+    let req = ContentsReq::new("a".repeat(40), paths.into());
     let found = script.repo.contents(&script.pr(), &req).await.unwrap();
     let words: Vec<String> = found.iter().map(|file| format!("{file:?}")).collect();
     assert_json_snapshot!("contents", (script.sent(), words));

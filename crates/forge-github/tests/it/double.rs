@@ -13,15 +13,12 @@ use forge_core::{
     },
 };
 use forge_github::{FixedToken, GitHub};
-use forge_http::{Http, Proxies, RetryPolicy, Settings};
-use forge_testkit::{
-    LogWatch,
-    github::{
-        ALL_SCOPES, Fault, GitHubDouble, Options, PullSeed,
-        state::{Permission, Protection, ReviewState},
-    },
-    watch_logs,
+use forge_github_double::{
+    ALL_SCOPES, Fault, GitHubDouble, Options, PullSeed,
+    state::{Permission, Protection, ReviewState},
 };
+use forge_http::{Http, Proxies, RetryPolicy, Settings};
+use forge_testkit::{LogWatch, watch_logs};
 use futures::TryStreamExt;
 
 const REPO: &str = "octo/tools";

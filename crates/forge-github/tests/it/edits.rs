@@ -100,12 +100,8 @@ async fn edits_on_branch_require_expected_head() {
         data("PushPrepare", there(json!({ "oid": "c".repeat(40) }))),
     ])
     .await;
-    let push = PushEdits {
-        branch: "work".to_owned(),
-        expected_head: "b".repeat(40),
-        message: "Edit some files\n\nWhy.".to_owned(),
-        edits: edits().edits,
-    };
+    let message = "Edit some files\n\nWhy.";
+    let push = PushEdits::new("work", "b".repeat(40), message, edits().edits);
     let made = script.repo.push_edits(&push).await.unwrap();
     assert_eq!(made.value.oid, "a".repeat(40));
     let moved = script.repo.push_edits(&push).await.unwrap_err();

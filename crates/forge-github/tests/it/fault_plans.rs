@@ -14,13 +14,11 @@ use forge_core::{
         CreatePull, EditPull, MergeReq, NewReview, NewThread, Reviewer, SetChange, Side, Verdict,
     },
 };
-use forge_testkit::{
-    CANARY,
-    github::{
-        Action, Fault, PullSeed,
-        state::{Pull, PullState},
-    },
+use forge_github_double::{
+    Action, Fault, PullSeed,
+    state::{Pull, PullState},
 };
+use forge_testkit::CANARY;
 
 use crate::double::World;
 
@@ -126,10 +124,7 @@ async fn write(world: &World, write: Write, head: &str, pull: Option<&PrId>) -> 
                 side: Side::Right,
                 body: body.into(),
             };
-            let lines = NewReview {
-                threads: vec![thread("Why?"), thread("Really?")],
-                ..review
-            };
+            let lines = review.with_threads(vec![thread("Why?"), thread("Really?")]);
             grace.submit_review(&id, &lines).await.map(|o| o.warnings)
         }
         Write::Edit => {

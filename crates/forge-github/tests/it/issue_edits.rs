@@ -7,7 +7,7 @@ use forge_core::{
         IssueReason, IssueState, NewIssue, SetChange,
     },
 };
-use forge_testkit::github::Fault;
+use forge_github_double::Fault;
 use serde_json::json;
 
 use crate::double::{World, handle};

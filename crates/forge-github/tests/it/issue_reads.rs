@@ -5,12 +5,12 @@ use std::sync::Arc;
 use forge_core::{
     Capability, Client, PageReq, Policy, Repo,
     model::{
-        EditIssue, Issue, IssueFields, IssueId, IssueSet, IssueState, SetChange, StatusEvent,
-        StatusEventKind,
+        DirectoryEntry, EditIssue, Issue, IssueFields, IssueId, IssueSet, IssueState, PathContent,
+        SetChange, StatusEvent, StatusEventKind,
     },
 };
 use forge_github::{FixedToken, GitHub};
-use forge_testkit::github::{Fault, state::Permission};
+use forge_github_double::{Fault, state::Permission};
 
 use crate::{
     double::{handle, http},
@@ -397,6 +397,12 @@ async fn file_of_branch_is_one_request() {
         let e = repo.repo_file(path, None).await.unwrap_err();
         assert_eq!(e.code(), "invalid_input", "{path}");
     }
+    let listed = repo.repo_path(".forge", None).await.unwrap().unwrap();
+    let named = DirectoryEntry {
+        name: "workflow.toml".to_owned(),
+        is_directory: false,
+    };
+    assert_eq!(listed, PathContent::Directory(vec![named]));
     let e = repo.repo_file(path, Some("nowhere")).await.unwrap_err();
     assert_eq!(e.code(), "not_found");
     assert!(repo.info().await.is_ok() && Capability::RepoFile.reads());

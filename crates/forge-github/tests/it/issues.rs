@@ -59,11 +59,9 @@ fn closed() -> Value {
 }
 
 fn close() -> SetIssueState {
-    SetIssueState {
-        reason: Some(IssueReason::NotPlanned),
-        comment: Some("Not now.".into()),
-        ..SetIssueState::to(IssueState::Closed)
-    }
+    SetIssueState::to(IssueState::Closed)
+        .with_reason(IssueReason::NotPlanned)
+        .with_comment("Not now.")
 }
 
 fn prepared() -> Value {

@@ -478,6 +478,28 @@ async fn list_of_too_many_bytes_ends_with_cursor() {
     );
 }
 
+/// Rows of nine MiB are refused one at a time, too.
+#[tokio::test]
+async fn list_of_long_rows_gets_smaller_pages() {
+    let body = "x".repeat(9 << 20);
+    let row = || changed(1, json!({ "body": body }));
+    let long = || data("PullList", list(vec![row()], 9, None));
+    let few = data("PullList", list(pulls(1..3), 9, Some("c1")));
+    let script = Script::play(vec![long(), few, long(), long()]).await;
+    let query = PullQuery::default();
+    let page = script.repo.list(&query, PageReq::first(5)).await;
+    let e = page.unwrap_err();
+    assert_eq!(e.code(), "protocol");
+    assert!(e.message().contains("more than 8 MiB in one answer"), "{e}");
+    assert!(e.hint().unwrap().text().contains("fewer fields"), "{e:?}");
+    let sent = script.sent();
+    let first: Vec<_> = sent
+        .iter()
+        .map(|(_, variables)| &variables["first"])
+        .collect();
+    assert_eq!(first, [5, 2, 2, 1]);
+}
+
 #[tokio::test]
 async fn answer_of_too_many_items_is_refused() {
     let empty = |count: usize| vec![json!({}); count];

@@ -71,34 +71,22 @@ async fn invalid_review_is_refused_before_request() {
     for bad in [
         NewReview::new(Verdict::RequestChanges, " "),
         NewReview::new(Verdict::Comment, ""),
-        NewReview {
-            threads: vec![on(0)],
-            ..NewReview::new(Verdict::Approve, "")
-        },
-        NewReview {
-            threads: vec![NewThread {
-                start_line: Some(9),
-                ..on(5)
-            }],
-            ..NewReview::new(Verdict::Approve, "")
-        },
-        NewReview {
-            threads: vec![NewThread {
-                body: " ".into(),
-                ..on(5)
-            }],
-            ..NewReview::new(Verdict::Approve, "")
-        },
+        NewReview::new(Verdict::Approve, "").with_threads(vec![on(0)]),
+        NewReview::new(Verdict::Approve, "").with_threads(vec![NewThread {
+            start_line: Some(9),
+            ..on(5)
+        }]),
+        NewReview::new(Verdict::Approve, "").with_threads(vec![NewThread {
+            body: " ".into(),
+            ..on(5)
+        }]),
     ] {
         assert_eq!(
             repo.submit_review(&pr, &bad).await.unwrap_err().code(),
             "invalid_input"
         );
     }
-    let stale = NewReview {
-        expected_head: Some("f".repeat(40)),
-        ..NewReview::new(Verdict::Approve, "")
-    };
+    let stale = NewReview::new(Verdict::Approve, "").with_expected_head("f".repeat(40));
     assert_eq!(
         repo.submit_review(&pr, &stale).await.unwrap_err().code(),
         "conflict"
@@ -132,10 +120,7 @@ async fn refused_review_names_line() {
         ),
     ])
     .await;
-    let review = NewReview {
-        threads: vec![on(99)],
-        ..NewReview::new(Verdict::Approve, "")
-    };
+    let review = NewReview::new(Verdict::Approve, "").with_threads(vec![on(99)]);
     let e = script
         .repo
         .submit_review(&script.pr(), &review)

@@ -370,11 +370,9 @@ async fn revert_is_two_requests() {
         data("revertPullRequest", opened),
     ])
     .await;
-    let req = RevertPull {
-        title: Some("Back".into()),
-        body: None,
-        draft: true,
-    };
+    let mut req = RevertPull::default();
+    req.title = Some("Back".into());
+    req.draft = true;
     let made = script.repo.revert(&script.pr(), &req).await.unwrap();
     assert_eq!(made.value.id, script.repo.pr(9));
     let input = json!({ "pullRequestId": pull(7)["id"], "draft": true, "title": "Back" });

@@ -7,7 +7,7 @@ use forge_core::{
         PullQuery, Reviewer, SetChange, StateFilter,
     },
 };
-use forge_testkit::github::PullSeed;
+use forge_github_double::PullSeed;
 use serde_json::{Value, json};
 
 use crate::{

@@ -17,11 +17,7 @@ fn moved() -> Value {
 }
 
 fn at(expected: &str) -> UpdateBranch {
-    UpdateBranch {
-        expected_head: Some(expected.to_owned()),
-        leave_checkout: false,
-        ..UpdateBranch::default()
-    }
+    UpdateBranch::default().with_expected_head(expected)
 }
 
 #[tokio::test]
@@ -36,10 +32,7 @@ async fn update_takes_two_requests_at_seen_head() {
             ),
         ])
         .await;
-        let req = UpdateBranch {
-            method,
-            ..UpdateBranch::default()
-        };
+        let req = UpdateBranch::by(method);
         let made = script.repo.update_branch(&script.pr(), &req).await.unwrap();
         assert_eq!(made.value.head_oid, Some("c".repeat(40)));
         assert!(!made.unchanged && made.warnings.is_empty());

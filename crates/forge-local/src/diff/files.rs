@@ -58,13 +58,9 @@ fn parse(out: &[u8]) -> Option<Vec<FileChange>> {
             } else {
                 first
             };
-            files.push(FileChange {
-                path,
-                previous_path,
-                status,
-                additions: None,
-                deletions: None,
-            });
+            let mut file = FileChange::new(path, status);
+            file.previous_path = previous_path;
+            files.push(file);
             continue;
         }
         let mut columns = field.splitn(3, |b| *b == b'\t');

@@ -124,13 +124,12 @@ impl Local {
 
 /// The author of a commit: `usual`, or the merging user with the e-mail address of the request.
 fn author(req: &MergeReq, by: &Identity, usual: &Actor) -> Actor {
-    match &req.author_email {
-        Some(email) => Actor {
-            email: Some(email.clone()),
-            ..by.actor.clone()
-        },
-        None => usual.clone(),
-    }
+    let Some(email) = &req.author_email else {
+        return usual.clone();
+    };
+    let mut author = by.actor.clone();
+    author.email = Some(email.clone());
+    author
 }
 
 /// The message: from the request, or the defaults.

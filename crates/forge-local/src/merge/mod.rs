@@ -228,14 +228,13 @@ impl Local {
         };
         answer.steps.extend(followed.steps);
         answer.warnings.extend(followed.warnings);
-        Ok(answer.map(|pull_request| Merge {
-            pull_request,
-            commit,
-            method,
-            already_merged: true,
-            queued: false,
-            queue_position: None,
-            branch_deleted,
+        Ok(answer.map(|pull_request| {
+            let mut merge = Merge::of(pull_request);
+            merge.commit = commit;
+            merge.method = method;
+            merge.already_merged = true;
+            merge.branch_deleted = branch_deleted;
+            merge
         }))
     }
 
@@ -289,15 +288,11 @@ impl Local {
             None => None,
         };
         let branch_deleted = matches!(deletion, Some(Ok(())));
-        let mut outcome = Outcome::immediate(Merge {
-            pull_request: self.present(cat, pull, PrFields::NONE).await?,
-            commit: Some(intent.result.clone()),
-            method: Some(intent.method),
-            already_merged: false,
-            queued: false,
-            queue_position: None,
-            branch_deleted,
-        });
+        let mut merge = Merge::of(self.present(cat, pull, PrFields::NONE).await?);
+        merge.commit = Some(intent.result.clone());
+        merge.method = Some(intent.method);
+        merge.branch_deleted = branch_deleted;
+        let mut outcome = Outcome::immediate(merge);
         outcome.steps.push(Step {
             name: "merge".into(),
             done: true,

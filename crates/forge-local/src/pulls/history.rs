@@ -114,14 +114,10 @@ async fn moved(
     let (actor, at) = match signed.and_then(parse_signature) {
         Some((name, email, at)) => {
             let login = email.split('@').next().unwrap_or_default().to_owned();
-            (
-                Actor {
-                    name: Some(name),
-                    email: Some(email),
-                    ..Actor::new(login)
-                },
-                at,
-            )
+            let mut actor = Actor::new(login);
+            actor.name = Some(name);
+            actor.email = Some(email);
+            (actor, at)
         }
         None => (
             Actor::new("unknown"),

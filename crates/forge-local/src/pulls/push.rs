@@ -56,10 +56,7 @@ impl Local {
                 Err(e) => return Err(the_move.back_after(e).await),
             }
             let late = self.finish_move(the_move).await;
-            let mut outcome = Outcome::immediate(PushedCommit {
-                branch: req.branch.clone(),
-                oid: new,
-            });
+            let mut outcome = Outcome::immediate(PushedCommit::new(&req.branch, new));
             outcome.steps.extend(brought);
             outcome.steps.extend(late.steps);
             outcome.warnings.extend(late.warnings);

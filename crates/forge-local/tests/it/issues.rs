@@ -84,10 +84,7 @@ async fn issue_history_matches_ref_history() {
     let repo = Repo::new();
     let local = repo.open().await;
     open(&local, "One").await;
-    let close = SetIssueState {
-        comment: Some("Done.".into()),
-        ..SetIssueState::to(IssueState::Closed)
-    };
+    let close = SetIssueState::to(IssueState::Closed).with_comment("Done.");
     local.set_issue_state(&id(&local, 1), &close).await.unwrap();
     let log = repo.git(&[
         "log",

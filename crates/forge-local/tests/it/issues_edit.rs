@@ -127,10 +127,7 @@ async fn issue_state_and_reason_of_edit_must_agree() {
     let open = local.edit_issue(&one, &open).await.unwrap().value;
     assert_eq!(open.state_reason, Some(IssueReason::Reopened));
     assert!(open.closed_at.is_none());
-    let closed = SetIssueState {
-        comment: Some("No.".into()),
-        ..SetIssueState::to(IssueState::Open)
-    };
+    let closed = SetIssueState::to(IssueState::Open).with_comment("No.");
     let same = local.set_issue_state(&one, &closed).await.unwrap();
     assert_eq!((same.value.comments_count, same.warnings.len()), (0, 2));
 }

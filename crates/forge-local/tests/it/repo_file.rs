@@ -1,12 +1,15 @@
 //! Files of a branch, as the repository stores them.
 
-use forge_core::{Repos, limits::MAX_REPO_FILE};
+use forge_core::{Repos, limits::MAX_REPO_FILE, model::PathContent};
 use forge_local::Local;
 
 use crate::repo::Repo;
 
 async fn read(local: &Local, path: &str, at: Option<&str>) -> Option<Vec<u8>> {
-    local.repo_file(local.id(), path, at).await.unwrap()
+    match local.repo_file(local.id(), path, at).await.unwrap()? {
+        PathContent::File(bytes) => Some(bytes),
+        PathContent::Directory(_) => panic!("{path} is a directory"),
+    }
 }
 
 #[tokio::test]
@@ -64,7 +67,7 @@ async fn repo_file_path_out_of_tree_is_refused() {
     repo.commit("more");
     let local = repo.open().await;
     let mut refused = vec![
-        "",
+        "/",
         "/etc/passwd",
         "..",
         "../x",
@@ -73,7 +76,6 @@ async fn repo_file_path_out_of_tree_is_refused() {
         "dir//a",
         "dir/",
         "a\0b",
-        "dir",
         "big",
     ];
     refused.extend(cfg!(unix).then_some("link"));
@@ -84,6 +86,26 @@ async fn repo_file_path_out_of_tree_is_refused() {
     assert_eq!(read(&local, "link/x", None).await, None);
     let full = read(&local, "full", None).await.unwrap();
     assert_eq!(full.len(), MAX_REPO_FILE);
+}
+
+#[tokio::test]
+async fn repo_directory_is_listed() {
+    let repo = Repo::new();
+    repo.write("dir/a", "a");
+    repo.write("dir/deep/ü \"b\"", "b");
+    repo.commit("more");
+    let local = repo.open().await;
+    let list = async |path: &str| match local.repo_file(local.id(), path, None).await.unwrap() {
+        Some(PathContent::Directory(entries)) => entries
+            .into_iter()
+            .map(|entry| (entry.name, entry.is_directory))
+            .collect::<Vec<_>>(),
+        other => panic!("{path}: {other:?}"),
+    };
+    let named = |name: &str, is_directory| (name.to_owned(), is_directory);
+    assert_eq!(list("dir").await, [named("a", false), named("deep", true)]);
+    assert_eq!(list("dir/deep").await, [named("ü \"b\"", false)]);
+    assert!(list("").await.contains(&named("dir", true)));
 }
 
 #[tokio::test]

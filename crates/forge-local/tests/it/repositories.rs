@@ -5,8 +5,8 @@ use std::path::Path;
 use forge_core::{
     PageReq, PullRequests, RepoId, Repos, Reviews, Trust,
     model::{
-        CreatePull, FileStatus, MergeMethod, MergeReq, NewReview, NewThread, PrFields, PullQuery,
-        Side, Verdict,
+        CreatePull, FileEdit, FileStatus, MergeMethod, MergeReq, NewReview, NewThread, PrFields,
+        PullQuery, PushEdits, Side, Verdict,
     },
 };
 use forge_local::Local;
@@ -226,10 +226,7 @@ async fn unusual_ref_and_file_names_work() {
         side: Side::Right,
         body: "odd".into(),
     });
-    let review = NewReview {
-        threads: threads.into(),
-        ..NewReview::new(Verdict::Comment, "")
-    };
+    let review = NewReview::new(Verdict::Comment, "").with_threads(threads.into());
     assert_eq!(
         local
             .submit_review(&id, &review)
@@ -262,6 +259,30 @@ async fn unusual_ref_and_file_names_work() {
         assert!(files.iter().any(|f| f == file), "{file:?} in {files:?}");
     }
     assert!(!e.message().contains(['\n', '\t']), "{e}");
+}
+
+/// The tag stands for a file system that ignores case: there git opens `feature` for `FEATURE`.
+#[tokio::test]
+async fn push_to_branch_of_other_spelling_is_refused() {
+    let repo = Repo::new();
+    let oid = repo.branch("feature", "new.txt", "new\n");
+    repo.git(&["update-ref", "refs/tags/refs/heads/FEATURE", &oid]);
+    let local = repo.open().await;
+    let before = repo.git(&["for-each-ref"]);
+    let push = |branch: &str| PushEdits {
+        branch: branch.to_owned(),
+        expected_head: oid.clone(),
+        message: "Edit a file".to_owned(),
+        edits: vec![FileEdit::write("new.txt", "newer\n")],
+    };
+    let e = local.push_edits(local.id(), &push("FEATURE")).await;
+    let e = e.unwrap_err();
+    assert_eq!(e.code(), "invalid_input", "{e:?}");
+    let why = "no branch is spelled 'FEATURE'";
+    assert!(e.message().contains(why), "{e:?}");
+    assert_eq!(repo.git(&["for-each-ref"]), before);
+    let pushed = local.push_edits(local.id(), &push("feature")).await;
+    assert_eq!(pushed.unwrap().value.oid, repo.oid("feature"));
 }
 
 #[tokio::test]

@@ -111,10 +111,7 @@ async fn update_branch_signs_new_commits() {
         let before = repo.oid("topic");
         let local = repo.open().await;
         create(&local, "topic").await;
-        let req = UpdateBranch {
-            method,
-            ..UpdateBranch::default()
-        };
+        let req = UpdateBranch::by(method);
         local.update_branch(&pr(&local, 1), &req).await.unwrap();
         holds(&repo, is_ssh, &["topic", "--not", "main", &before], 1);
     }
@@ -161,10 +158,7 @@ async fn failing_signature_changes_nothing() {
         named(&local.merge(&pr(&local, 1), &req).await.unwrap_err());
     }
     for method in [UpdateMethod::Merge, UpdateMethod::Rebase] {
-        let req = UpdateBranch {
-            method,
-            ..UpdateBranch::default()
-        };
+        let req = UpdateBranch::by(method);
         named(&local.update_branch(&pr(&local, 1), &req).await.unwrap_err());
     }
     let edits = CreatePull {

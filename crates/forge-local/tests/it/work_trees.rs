@@ -506,10 +506,7 @@ async fn update_branch_updates_checked_out_head() {
         repo.write("more", "more\n");
         repo.commit("main goes on");
         repo.git(&["switch", "--quiet", "topic"]);
-        let req = UpdateBranch {
-            method,
-            ..UpdateBranch::default()
-        };
+        let req = UpdateBranch::by(method);
         repo.write("more", "mine\n");
         let e = local.update_branch(&pr(&local, 1), &req).await.unwrap_err();
         assert_eq!(in_the_way(&e), ["more"]);

@@ -6,7 +6,10 @@ use std::{
 };
 
 use forge::context::PullContext;
-use forge_core::model::{MergeState, PrState};
+use forge_core::{
+    call::MAX_KEPT,
+    model::{MergeState, PrState},
+};
 
 /// Maximum number of cached bundles.
 const KEPT: usize = 4;
@@ -14,6 +17,8 @@ const KEPT: usize = 4;
 struct Entry {
     key: u64,
     found: Arc<PullContext>,
+    /// What its answers took in memory; see [`forge_core::call::kept_weight`].
+    weight: usize,
     gathered: Instant,
 }
 
@@ -47,8 +52,9 @@ impl ContextCache {
         Gathering(self.kept().writes)
     }
 
-    /// Caches a bundle, replacing the oldest one, unless a write has ended since `begun`.
-    pub fn put(&self, key: u64, found: &Arc<PullContext>, begun: Gathering) {
+    /// Caches a bundle of this weight, replacing the oldest ones, unless a write has ended since
+    /// `begun`.
+    pub fn put(&self, key: u64, found: &Arc<PullContext>, weight: usize, begun: Gathering) {
         let mut kept = self.kept();
         if kept.writes != begun.0 {
             return;
@@ -56,9 +62,14 @@ impl ContextCache {
         kept.entries.retain(|e| e.key != key);
         let over = (kept.entries.len() + 1).saturating_sub(KEPT);
         kept.entries.drain(..over);
+        let all = |entries: &[Entry]| entries.iter().map(|e| e.weight).sum::<usize>();
+        while !kept.entries.is_empty() && weight.saturating_add(all(&kept.entries)) > MAX_KEPT {
+            kept.entries.remove(0);
+        }
         kept.entries.push(Entry {
             key,
             found: Arc::clone(found),
+            weight,
             gathered: Instant::now(),
         });
     }

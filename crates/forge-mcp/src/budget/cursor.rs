@@ -96,7 +96,8 @@ fn position(text: &str) -> Result<Position> {
     Position::from_text(text).ok_or_else(damaged)
 }
 
-fn damaged() -> Error {
+/// Error for a cursor without a valid position.
+pub(crate) fn damaged() -> Error {
     Error::invalid("cursor", "the cursor is damaged")
         .with_hint(Hint::fixed("start again without cursor", WITHOUT_CURSOR))
 }

@@ -16,7 +16,7 @@ use forge_core::{
 /// Maximum number of cached diffs.
 const KEPT: usize = 4;
 
-/// Maximum size of a cached diff, in bytes.
+/// Maximum size of all cached diffs, in bytes.
 const LONGEST: usize = 16 * 1024 * 1024;
 
 /// How long a diff stays cached after its last use.
@@ -128,7 +128,7 @@ impl DiffCache {
         Some(Arc::clone(&entry.whole))
     }
 
-    /// Caches a diff, replacing the least recently used one.
+    /// Caches a diff, replacing those least recently used.
     pub fn put(&self, pr: &str, whole: &Arc<Whole>) {
         if whole.bytes > LONGEST || whole.ends.head.is_empty() {
             return;
@@ -137,6 +137,11 @@ impl DiffCache {
         entries.retain(|e| e.pr != pr && e.read.elapsed() < TTL);
         entries.sort_by_key(|e| std::cmp::Reverse(e.read));
         entries.truncate(KEPT - 1);
+        let mut bytes = whole.bytes;
+        entries.retain(|e| {
+            bytes = bytes.saturating_add(e.whole.bytes);
+            bytes <= LONGEST
+        });
         entries.push(Entry {
             pr: pr.to_owned(),
             whole: Arc::clone(whole),

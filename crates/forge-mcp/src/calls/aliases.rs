@@ -40,6 +40,7 @@ pub(super) const ALIASES: &[(&str, &[&str])] = &[
         &[
             "description",
             "text",
+            "body_text",
             "message",
             "comment",
             "commit_message",
@@ -59,8 +60,14 @@ pub(super) const ALIASES: &[(&str, &[&str])] = &[
     ("search", &["query", "q"]),
     ("draft", &["is_draft"]),
     ("method", &["merge_method", "merge_strategy", "strategy"]),
-    ("head", &["head_branch", "head_ref", "source_branch"]),
-    ("base", &["base_branch", "base_ref", "target_branch"]),
+    (
+        "head",
+        &["head_branch", "head_ref", "source_branch", "source", "from"],
+    ),
+    (
+        "base",
+        &["base_branch", "base_ref", "target_branch", "target", "to"],
+    ),
     ("thread", &["thread_id", "thread_node_id"]),
     ("review", &["review_id"]),
     (
@@ -103,6 +110,9 @@ pub(super) const VALUE_ALIASES: &[(&str, &[&str])] = &[
 
 /// Aliases of `body` that are refused where it replaces a description: a comment would overwrite it.
 pub(super) const NOT_A_DESCRIPTION: &[&str] = &["comment", "message", "commit_message"];
+
+/// Aliases of branches that are refused where a tool lists: they could be dates.
+pub(super) const MAYBE_DATES: &[&str] = &["from", "to"];
 
 /// Arguments of other servers that no tool takes: their names, an argument that the tool or the item
 /// has beside them, and what to do instead.

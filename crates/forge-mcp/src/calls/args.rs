@@ -7,7 +7,7 @@ use serde_path_to_error::Segment;
 
 use forge_core::{Error, Result, near};
 
-use super::aliases::{ALIASES, INSTEAD, NOT_A_DESCRIPTION, VALUE_ALIASES};
+use super::aliases::{ALIASES, INSTEAD, MAYBE_DATES, NOT_A_DESCRIPTION, VALUE_ALIASES};
 
 /// The value that empties an argument; an empty value counts as absent.
 pub(crate) const CLEARED: &str = "-";
@@ -184,7 +184,8 @@ fn fitted(sent: JsonObject, schema: &JsonObject) -> Result<JsonObject> {
                 .iter()
                 .find(|(to, from)| {
                     let overwrites = replaces_description && *to == "body";
-                    let is_refused = overwrites && NOT_A_DESCRIPTION.contains(&snake.as_str());
+                    let is_refused = (overwrites && NOT_A_DESCRIPTION.contains(&snake.as_str()))
+                        || (known("limit") && MAYBE_DATES.contains(&snake.as_str()));
                     known(to) && from.contains(&snake.as_str()) && !is_refused
                 })
                 .map_or(name, |(to, _)| (*to).to_owned())
@@ -647,6 +648,21 @@ mod tests {
         let got = fit(sent.as_object().cloned(), schema).unwrap();
         assert_eq!(Value::from(got), json!({"body": "What it does"}));
         assert!(instead("comment", schema["properties"].as_object().unwrap()).is_some());
+    }
+
+    #[test]
+    fn direction_names_a_branch_except_in_lists() {
+        let branches = json!({"head": {"type": "string"}, "base": {"type": "string"}});
+        let mut schema = json!({"properties": branches});
+        let sent = json!({"from": "work", "to": "main"});
+        let got = fit(sent.as_object().cloned(), schema.as_object().unwrap()).unwrap();
+        assert_eq!(Value::from(got), json!({"head": "work", "base": "main"}));
+        let twice = json!({"source": "work", "head": "other"});
+        let e = fit(twice.as_object().cloned(), schema.as_object().unwrap()).unwrap_err();
+        assert!(e.message().contains("head is given twice"), "{e:?}");
+        schema["properties"]["limit"] = json!({"type": "integer"});
+        let got = fit(sent.as_object().cloned(), schema.as_object().unwrap()).unwrap();
+        assert_eq!(Value::from(got), sent);
     }
 
     #[test]

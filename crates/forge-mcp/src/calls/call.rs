@@ -387,7 +387,7 @@ impl Call {
         let Err(stranger) = self.server.vouch(&target.repo, &uri.into(), write).await else {
             return Ok(id);
         };
-        let limit = target.repo.client().forge().capabilities().limits.page_max;
+        let limit = target.repo.limits().page_max;
         let mut page = PageReq::first(limit.clamp(1, 100));
         for _ in 0..COMMENT_PAGES {
             let found = target.repo.comments(&target.id, page).await?;

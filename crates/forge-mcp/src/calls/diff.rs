@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use forge_core::{
-    Changed, Error, ErrorKind, PrId, Repo, Result, Warning, diff,
+    Changed, Error, ErrorKind, PrId, Repo, Result, Warning,
+    call::keep,
+    diff,
     model::{DiffReq, PrFields, PullRequest},
 };
 use futures::TryStreamExt;
@@ -11,8 +13,9 @@ use futures::TryStreamExt;
 use super::Call;
 use crate::budget::diff_cache::{DiffCache, Ends, File, Whole};
 
-/// Maximum bytes of a diff that are read; a warning states the omission.
-const MOST_BYTES: usize = 64 * 1024 * 1024;
+/// Maximum bytes of a diff that are read; a warning states the omission. GitHub sends less, and a
+/// round of tangled has at most 15 MiB.
+const MOST_BYTES: usize = 16 * 1024 * 1024;
 
 /// How often a diff is read if head or base move meanwhile.
 const TRIES: usize = 2;
@@ -90,6 +93,8 @@ async fn read_now(repo: &Repo, pr: &PrId, req: &DiffReq, call: Option<&Call>) ->
     let mut told = 0_u32;
     let mut cut = false;
     while let Some(chunk) = body.try_next().await? {
+        // The lines are kept as they arrive, and again as files.
+        keep(chunk.len().saturating_mul(2))?;
         bytes.extend_from_slice(&chunk);
         let mebibytes = u32::try_from(bytes.len() >> 20).unwrap_or(u32::MAX);
         if mebibytes > told {

@@ -165,11 +165,22 @@ async fn run<T: Tool>(
     let _write = T::SPEC.effect.is_write().then(|| Write(server.clone()));
     let call = Call::new(server, T::SPEC, params, ctx);
     let work = async {
-        let args = args::fit(sent, input)?;
-        call.learn_arguments(&args);
-        let args: T::Args = args::read(args, input)?;
+        let sent = args::fit(sent, input)?;
+        call.learn_arguments(&sent);
+        if T::SPEC.effect.is_write() {
+            let args: T::Args = args::read(sent, input)?;
+            call.take_turn().await?;
+            let run = Box::pin(T::run(&call, args));
+            return forge_core::call::kept(false, run).await.0;
+        }
+        let args = || args::read::<T::Args>(sent.clone(), input);
+        args()?;
         call.take_turn().await?;
-        T::run(&call, args).await
+        let read = || async {
+            call.cleaner.reset();
+            T::run(&call, args()?).await
+        };
+        call.server.bounded(read).await?
     };
     let answer = tokio::select! {
         biased;

@@ -9,7 +9,7 @@ use std::{
 use forge::{Forges, context::OtherRepos};
 use forge_core::{
     Access, AtUri, Error, ErrorKind, Locator, Policy, PrKey, Repo, RepoId, RepoPath, Result, Trust,
-    fingerprint, locator,
+    call, fingerprint, locator,
     model::{LocalClone, PullRequest},
 };
 use forge_git::Place;
@@ -35,9 +35,30 @@ struct Inner {
     seals: Seals,
     accounts: Accounts,
     turns: Arc<Semaphore>,
+    /// For the one call that has no part in the limit of results.
+    large: Arc<Semaphore>,
     default_repo: OnceCell<RepoId>,
     diffs: DiffCache,
     contexts: ContextCache,
+}
+
+/// Waits for a permit, for as long as a call may wait; `others` says who is at work.
+async fn acquire(
+    permits: &Arc<Semaphore>,
+    others: impl Fn() -> String,
+) -> Result<OwnedSemaphorePermit> {
+    match tokio::time::timeout(TURN, Arc::clone(permits).acquire_owned()).await {
+        Ok(Ok(permit)) => Ok(permit),
+        _ => Err(Error::new(
+            ErrorKind::RateLimited {
+                bucket: "calls in flight".to_owned(),
+                reset: None,
+            },
+            format!("{} at work for {} s", others(), TURN.as_secs()),
+        )
+        .with_retry(forge_core::Retry::After(Duration::from_secs(5)))
+        .with_hint("make fewer calls at once")),
+    }
 }
 
 /// The state of a server; clones share it.
@@ -58,6 +79,7 @@ impl ServerState {
             seals: Seals::new()?,
             accounts: Accounts::default(),
             turns: Arc::new(Semaphore::new(IN_FLIGHT)),
+            large: Arc::new(Semaphore::new(1)),
             default_repo: OnceCell::new(),
             diffs: DiffCache::default(),
             contexts: ContextCache::default(),
@@ -107,24 +129,22 @@ impl ServerState {
 
     /// Waits for a free slot.
     pub async fn turn(&self) -> Result<OwnedSemaphorePermit> {
-        let busy = || {
-            Error::new(
-                ErrorKind::RateLimited {
-                    bucket: "calls in flight".to_owned(),
-                    reset: None,
-                },
-                format!(
-                    "{IN_FLIGHT} other calls were at work for {} s",
-                    TURN.as_secs()
-                ),
-            )
-            .with_retry(forge_core::Retry::After(Duration::from_secs(5)))
-            .with_hint("make fewer calls at once")
-        };
-        match tokio::time::timeout(TURN, Arc::clone(&self.0.turns).acquire_owned()).await {
-            Ok(Ok(permit)) => Ok(permit),
-            _ => Err(busy()),
+        acquire(&self.0.turns, || format!("{IN_FLIGHT} other calls were")).await
+    }
+
+    /// Runs a read whose results are kept until its end. If the results of all calls take too much
+    /// memory, the read begins again, as the only one at a time that may add to them.
+    ///
+    /// # Errors `rate_limited` if others are first for too long.
+    pub async fn bounded<R: Future>(&self, read: impl Fn() -> R) -> Result<R::Output> {
+        let (found, was_refused) = call::kept(true, Box::pin(read())).await;
+        if !was_refused {
+            return Ok(found);
         }
+        drop(found);
+        let others = || "other calls with large answers were".to_owned();
+        let _large = acquire(&self.0.large, others).await?;
+        Ok(call::kept(false, Box::pin(read())).await.0)
     }
 
     /// The repository of a locator, or by default the server's own. Makes no request.

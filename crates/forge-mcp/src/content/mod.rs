@@ -111,6 +111,13 @@ impl Cleaner {
         Self::default()
     }
 
+    /// Forgets the removals so far, for a result that is made again.
+    pub(crate) fn reset(&self) {
+        for count in [&self.hidden, &self.comments, &self.unseen] {
+            count.store(0, Ordering::Relaxed);
+        }
+    }
+
     /// Cleans Markdown: a description, a comment, the body of a review.
     #[must_use]
     pub fn markdown(&self, text: &str) -> Clean {
@@ -156,7 +163,14 @@ impl Cleaner {
     pub fn line(&self, text: &str) -> Clean {
         let Clean(kept) = self.plain(text);
         if kept.contains(['\n', '\r', '\t', '\u{b}', '\u{c}']) {
-            Clean(kept.split_whitespace().collect::<Vec<_>>().join(" "))
+            let mut line = String::with_capacity(kept.len());
+            for word in kept.split_whitespace() {
+                if !line.is_empty() {
+                    line.push(' ');
+                }
+                line.push_str(word);
+            }
+            Clean(line)
         } else {
             Clean(kept)
         }

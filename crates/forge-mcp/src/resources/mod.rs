@@ -182,7 +182,12 @@ fn about(server: &ServerState, uri: &str) -> About {
 pub(crate) async fn read(server: &ServerState, uri: &str) -> Result<ReadResourceResult, ErrorData> {
     let cleaner = Cleaner::new();
     let about = about(server, uri);
-    let text = content(server, uri, &about, &cleaner).await.map_err(|e| {
+    let read = || {
+        cleaner.reset();
+        content(server, uri, &about, &cleaner)
+    };
+    let found = server.bounded(read).await.unwrap_or_else(Err);
+    let text = found.map_err(|e| {
         let mut error = error(&e, &about);
         if let Some(data) = error.data.as_mut().and_then(|d| d.as_object_mut()) {
             let uri = Cleaner::new().plain(uri).cut(MESSAGE);
@@ -275,14 +280,13 @@ async fn repository(repo: &Repo, cleaner: &Cleaner) -> Result<String> {
         ));
     }
     text.push_str(&format!("{}\n", name(&cleaner.line(&info.url))));
-    let table = repo.client().forge().capabilities();
     let able = forge_core::Capability::ALL.iter().filter(|c| {
         let narrowed = info
             .overrides
             .iter()
             .find(|(o, _)| o == *c)
             .map(|(_, s)| *s);
-        narrowed.unwrap_or_else(|| table.get(**c)).is_yes()
+        narrowed.unwrap_or_else(|| repo.support(**c)).is_yes()
     });
     let names: Vec<&str> = able.map(|c| c.name()).collect();
     text.push_str(&format!("can: {}\n", names.join(", ")));
@@ -361,7 +365,7 @@ async fn open_issues(repo: &Repo, about: &About, cleaner: &Cleaner) -> Result<St
 
 /// A full page of this forge.
 fn first_page(repo: &Repo) -> PageReq {
-    let limits = &repo.client().forge().capabilities().limits;
+    let limits = repo.limits();
     PageReq::first(limits.page_max.clamp(1, 100))
 }
 

@@ -54,7 +54,7 @@ impl Accounts {
             fields: PrFields::ROW,
             ..PullQuery::default()
         };
-        let limit = repo.client().forge().capabilities().limits.page_max;
+        let limit = repo.limits().page_max;
         let limit = limit.clamp(1, 100);
         let mut page = PageReq::first(limit);
         for _ in 0..PAGES {

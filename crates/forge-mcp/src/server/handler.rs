@@ -157,7 +157,9 @@ impl ServerHandler for Server {
         }
         let complete = async {
             let _turn = self.0.state.turn().await.map_err(|e| self.unread(&e))?;
-            resources::complete::complete(&self.0.state, params).await
+            let read = || resources::complete::complete(&self.0.state, params.clone());
+            let found = self.0.state.bounded(read).await;
+            found.map_err(|e| self.unread(&e))?
         };
         unless_cancelled(&ctx, complete).await
     }
@@ -186,7 +188,9 @@ impl ServerHandler for Server {
         }
         let get = async {
             let _turn = self.0.state.turn().await.map_err(|e| self.unread(&e))?;
-            prompts::get(&self.0.state, &params).await.map(Into::into)
+            let read = || prompts::get(&self.0.state, &params);
+            let found = self.0.state.bounded(read).await;
+            found.map_err(|e| self.unread(&e))?.map(Into::into)
         };
         unless_cancelled(&ctx, get).await
     }

@@ -137,9 +137,8 @@ fn cut(text: &str, most: usize) -> String {
 ///
 /// # Errors `unsupported` for the first missing capability.
 pub(super) fn can(repo: &Repo, needs: &[Capability]) -> Result<(), Error> {
-    let table = repo.client().forge().capabilities();
     for capability in needs {
-        if let Support::No { why, instead } = table.get(*capability) {
+        if let Support::No { why, instead } = repo.support(*capability) {
             return Err(Error::unsupported(*capability, why, instead));
         }
     }

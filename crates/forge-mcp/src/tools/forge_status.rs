@@ -140,7 +140,6 @@ async fn repository(
 ) -> Result<Repository, Error> {
     let repo = call.repo(Some(named)).await?;
     let info = repo.info().await?;
-    let table = repo.client().forge().capabilities();
     // Capabilities concern other calls than this one, so hints must not repeat it.
     let elsewhere = About {
         tool: String::new(),
@@ -153,7 +152,7 @@ async fn repository(
             .iter()
             .find(|(c, _)| c == capability)
             .map(|(_, s)| *s);
-        match narrowed.unwrap_or_else(|| table.get(*capability)) {
+        match narrowed.unwrap_or_else(|| repo.support(*capability)) {
             Support::No { why, instead } => cannot.push(Cannot {
                 capability: capability.name().to_owned(),
                 why: why.to_owned(),

@@ -100,10 +100,9 @@ impl Tool for IssueView {
         include.sort_unstable();
         include.dedup();
         let detailed = args.format == Some(Format::Detailed);
-        let capabilities = target.repo.client().forge().capabilities();
         let fields = IssueFields {
             comments: include.contains(&Section::Comments),
-            relations: capabilities.has(Capability::IssueRelations),
+            relations: target.repo.supports(Capability::IssueRelations),
             board: board(call, &target.repo)?,
         };
         let issue = target.repo.issue(&target.id, &fields).await?;

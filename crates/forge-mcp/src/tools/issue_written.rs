@@ -109,9 +109,8 @@ pub(super) fn pairs(list: Vec<String>) -> Result<BTreeMap<String, String>> {
 ///
 /// # Errors `invalid_input` for an invalid board in the configuration.
 pub(super) fn board(call: &Call, repo: &Repo) -> Result<Option<BoardId>> {
-    let capabilities = repo.client().forge().capabilities();
     let board = call.server.forges().config().workflow_board();
-    let board = board.filter(|_| capabilities.has(Capability::IssueBoard));
+    let board = board.filter(|_| repo.supports(Capability::IssueBoard));
     board.map(|board| board.parse()).transpose()
 }
 

@@ -43,7 +43,7 @@ pub(super) struct Listing<R> {
 
 /// The number of rows in a page of the forge.
 pub(super) fn limit(repo: &Repo, asked: Option<u64>) -> usize {
-    let limits = repo.client().forge().capabilities().limits;
+    let limits = repo.limits();
     let limit = usize::try_from(asked.unwrap_or(30)).unwrap_or(100);
     limit.clamp(1, 100.min(limits.page_max.max(1)))
 }

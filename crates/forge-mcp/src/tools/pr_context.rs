@@ -467,7 +467,7 @@ async fn gathered(
     }
     let begun = cache.begin();
     let found = Arc::new(gather(call, target, args, max).await?);
-    cache.put(key, &found, begun);
+    cache.put(key, &found, forge_core::call::kept_weight(), begun);
     Ok(found)
 }
 

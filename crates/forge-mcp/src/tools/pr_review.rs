@@ -79,24 +79,19 @@ impl Tool for PrReview {
             Given::RequestChanges => Verdict::RequestChanges,
             Given::Comment => Verdict::Comment,
         };
-        let review = NewReview {
-            threads: args
-                .comments
-                .into_iter()
-                .map(|c| NewThread {
-                    path: c.path,
-                    line: c.line,
-                    start_line: c.start_line,
-                    side: match c.side {
-                        Some(Where::Left) => Side::Left,
-                        _ => Side::Right,
-                    },
-                    body: c.body,
-                })
-                .collect(),
-            expected_head: args.expected_head,
-            ..NewReview::new(verdict, args.body.unwrap_or_default())
-        };
+        let mut review = NewReview::new(verdict, args.body.unwrap_or_default());
+        let comments = args.comments.into_iter();
+        review.threads.extend(comments.map(|c| NewThread {
+            path: c.path,
+            line: c.line,
+            start_line: c.start_line,
+            side: match c.side {
+                Some(Where::Left) => Side::Left,
+                _ => Side::Right,
+            },
+            body: c.body,
+        }));
+        review.expected_head = args.expected_head;
         let outcome = target.repo.submit_review(&target.id, &review).await?;
         let did = format!("reviewed: {}", written::spoken(&outcome.value.state));
         let mut out = written::of(call, &target.id, &did, &outcome);

@@ -52,11 +52,8 @@ impl Tool for PrUpdateBranch {
 
     async fn run(call: &Call, args: Args) -> Result<Answer<Written>, Stop> {
         let target = call.pull(args.repo.as_deref(), &args.number).await?;
-        let mut req = UpdateBranch {
-            expected_head: args.expected_head.clone(),
-            leave_checkout: false,
-            ..UpdateBranch::default()
-        };
+        let mut req = UpdateBranch::default();
+        req.expected_head.clone_from(&args.expected_head);
         can(&target.repo, &[Capability::PrUpdateBranch])?;
         let rebases = args.method == Some(Method::Rebase);
         let fields = match rebases {

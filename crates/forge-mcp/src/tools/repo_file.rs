@@ -1,4 +1,8 @@
-use forge_core::{Error, Noun, fingerprint, text::one_line};
+use forge_core::{
+    Error, Noun, fingerprint,
+    model::{DirectoryEntry, PathContent},
+    text::one_line,
+};
 use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +18,7 @@ pub(super) struct RepoFile;
 #[serde(deny_unknown_fields)]
 pub(super) struct Args {
     repo: Option<String>,
-    /// From the root of the repository
+    /// From the root of the repository, which is /
     path: String,
     /// Branch, tag or commit; default: the default branch
     #[serde(rename = "ref")]
@@ -30,7 +34,12 @@ pub(super) struct Out {
     #[serde(rename = "ref", skip_serializing_if = "Option::is_none")]
     at: Option<Clean>,
     /// Of the whole file
-    bytes: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes: Option<usize>,
+    /// Of a directory, the names on this page; those of directories end with a slash
+    #[serde(skip_serializing_if = "Option::is_none")]
+    entries: Option<Vec<Clean>>,
+    /// A name of a directory is a line
     lines_total: usize,
     /// Those that the text has, counted from 1; 0 of an empty file
     first_line: usize,
@@ -43,8 +52,8 @@ impl Tool for RepoFile {
     const SPEC: Spec = Spec {
         name: "repo_file",
         title: "Read a file",
-        description: "A text file of a branch, a tag or a commit, with the numbers of its lines. What \
-                      a pull request changes: pr_diff.",
+        description: "A text file with the numbers of its lines, or the names in a directory, of a \
+                      branch, a tag or a commit. What a pull request changes: pr_diff.",
         effect: Effect::Read,
     };
     type Args = Args;
@@ -52,17 +61,29 @@ impl Tool for RepoFile {
 
     async fn run(call: &Call, args: Args) -> Result<Answer<Out>, Stop> {
         let repo = call.repo(args.repo.as_deref()).await?;
-        let (path, at) = (args.path.trim_start_matches("./"), args.at.as_deref());
-        let found = repo.repo_file(path, at).await?;
-        let bytes = found.ok_or_else(|| no_file(path, at))?;
-        let content = fingerprint(&bytes);
-        let length = bytes.len();
-        let source = String::from_utf8(bytes).map_err(|_| no_text(path))?;
-        let source = call.cleaner.source(&source);
-        let lines = source.split_inclusive('\n').enumerate();
-        let lines: Vec<String> = lines
-            .map(|(n, line)| format!("{:>5}\t{}\n", n + 1, line.trim_end_matches('\n')))
-            .collect();
+        let (path, at) = (relative(&args.path), args.at.as_deref());
+        let found = repo.repo_path(path, at).await?;
+        let found = found.ok_or_else(|| no_file(path, at))?;
+        let content = fingerprint(&found);
+        let (noun, size, bytes, lines, names) = match found {
+            PathContent::File(bytes) => {
+                let length = bytes.len();
+                let source = String::from_utf8(bytes).map_err(|_| no_text(path))?;
+                let lines = numbered(&call.cleaner.source(&source));
+                let size = format!("{length} bytes");
+                ("Lines", size, Some(length), lines, None)
+            }
+            PathContent::Directory(entries) => {
+                let of = |entry: &DirectoryEntry| match entry.is_directory {
+                    true => call.cleaner.line(&format!("{}/", entry.name)),
+                    false => call.cleaner.line(&entry.name),
+                };
+                let names: Vec<Clean> = entries.iter().map(of).collect();
+                let lines = names.iter().map(|entry| format!("{}\n", name(entry)));
+                let size = "a directory".to_owned();
+                ("Entries", size, None, lines.collect(), Some(names))
+            }
+        };
         let bound = (repo.id().comparison_key(), path, at);
         let from = match &args.cursor {
             None => Position::default(),
@@ -75,7 +96,8 @@ impl Tool for RepoFile {
             repo: repo.id().to_string(),
             path: call.cleaner.line(path),
             at: at.map(|at| call.cleaner.line(at)),
-            bytes: length,
+            bytes,
+            entries: None,
             lines_total: lines.len(),
             first_line: 0,
             last_line: 0,
@@ -85,17 +107,27 @@ impl Tool for RepoFile {
             .at
             .as_ref()
             .map_or(String::new(), |at| format!(" at {}", name(at)));
-        let top = format!("{}{of}, {length} bytes\n", name(&out.path));
+        let top = match path {
+            "" => format!("the root{of}, {size}\n"),
+            _ => format!("{}{of}, {size}\n", name(&out.path)),
+        };
         let max = budget::chars(args.max_chars);
         let fitted = budget::fit(&top, &lines, from, max);
         if fitted.to > fitted.from {
             (out.first_line, out.last_line) = (fitted.from + 1, fitted.to);
         }
+        let begun = fitted.begun;
+        out.entries = names.map(|all| {
+            all.into_iter()
+                .skip(begun.start)
+                .take(begun.len())
+                .collect()
+        });
         out.next_cursor = fitted.next.map(|at| {
             let at = cursor::pin(at, content);
             cursor::make(Self::SPEC.name, &bound, "", &at)
         });
-        let shown = format!("Lines {}-{}", out.first_line, out.last_line);
+        let shown = format!("{noun} {}-{}", out.first_line, out.last_line);
         let mut text = fitted.text;
         text.push_str(&match &out.next_cursor {
             None => format!("{shown} of {}: the end.", lines.len()),
@@ -103,6 +135,21 @@ impl Tool for RepoFile {
         });
         Ok(Answer { text, data: out })
     }
+}
+
+/// The path as backends take it: the root is empty.
+fn relative(path: &str) -> &str {
+    match path.trim_start_matches("./").trim_end_matches('/') {
+        "." => "",
+        path => path,
+    }
+}
+
+fn numbered(source: &str) -> Vec<String> {
+    let lines = source.split_inclusive('\n').enumerate();
+    lines
+        .map(|(n, line)| format!("{:>5}\t{}\n", n + 1, line.trim_end_matches('\n')))
+        .collect()
 }
 
 fn no_file(path: &str, at: Option<&str>) -> Error {

@@ -60,12 +60,7 @@ impl Tool for RepoPush {
         }
         let edits = args.edits.into_iter().map(Edit::read);
         let edits = edits.collect::<Result<Vec<FileEdit>, _>>()?;
-        let req = PushEdits {
-            branch,
-            expected_head: args.expected_head,
-            message: args.message,
-            edits,
-        };
+        let req = PushEdits::new(branch, args.expected_head, args.message, edits);
         req.check()?;
         // The commit is unreviewed, and no user was asked.
         if let Some(shared) = shared_as(&repo, &req.branch).await? {

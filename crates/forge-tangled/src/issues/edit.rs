@@ -385,10 +385,8 @@ impl Tangled {
             number: located.number,
         };
         if let Some(state) = state {
-            let req = SetIssueState {
-                comment: comment.map(str::to_owned),
-                ..SetIssueState::to(state)
-            };
+            let mut req = SetIssueState::to(state);
+            req.comment = comment.map(str::to_owned);
             return self.set_ticket_issue(&now, &req).await;
         }
         if let Some(comment) = comment {

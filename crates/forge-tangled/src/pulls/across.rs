@@ -3,12 +3,19 @@
 use std::collections::HashSet;
 
 use forge_core::{
-    RepoId, Result, list_each,
+    RepoId, Result, Warning, list_each,
     model::{PullQuery, PullScope, PullsAcross},
 };
 use futures::future;
 
 use crate::{Tangled, records, repository::REPOS_MOST};
+
+/// Repositories of an owner, as far as they were read.
+struct OwnedRepos {
+    ids: Vec<RepoId>,
+    warnings: Vec<Warning>,
+    is_cut: bool,
+}
 
 impl Tangled {
     pub(super) async fn pulls_across(
@@ -18,24 +25,28 @@ impl Tangled {
         limit: usize,
     ) -> Result<PullsAcross> {
         let mut repos = scope.repos.clone();
-        let mut failed = Vec::new();
+        let mut unread = PullsAcross::default();
         let viewer = scope.everywhere.then(|| "@me".to_owned());
         for owner in scope.owners.iter().cloned().chain(viewer) {
             match self.repos_of(&owner).await {
-                Ok(found) => repos.extend(found),
-                Err(e) => failed.push((owner, e)),
+                Ok(found) => {
+                    repos.extend(found.ids);
+                    unread.warnings.extend(found.warnings);
+                    unread.is_cut |= found.is_cut;
+                }
+                Err(e) => unread.failed.push((owner, e)),
             }
         }
         let mut seen = HashSet::new();
         repos.retain(|repo| seen.insert(repo.comparison_key()));
         let mut across = list_each(self, &repos, queries, limit).await;
-        across.failed.extend(failed);
+        across.add(unread);
         Ok(across)
     }
 
     /// The repositories of an owner, a handle or a DID, as the records in the owner's account name
     /// them.
-    async fn repos_of(&self, owner: &str) -> Result<Vec<RepoId>> {
+    async fn repos_of(&self, owner: &str) -> Result<OwnedRepos> {
         let owner = match owner {
             "@me" => self.session.viewer().await?.identity.clone(),
             name => self.identities.account(name).await?,
@@ -47,13 +58,17 @@ impl Tangled {
             records::all(&pds, &owner.did, &names.org.repo, REPOS_MOST),
         )
         .await?;
-        let older = older.records.iter().map(|record| self.named(record));
-        let declared = declared.records.iter().map(|record| record.rkey());
+        let names = older.records.iter().map(|record| self.named(record));
+        let names = names.chain(declared.records.iter().map(|record| record.rkey()));
         let mut seen = HashSet::new();
-        Ok(older
-            .chain(declared)
+        let ids = names
             .filter(|name| seen.insert(name.to_lowercase()))
             .map(|name| self.canonical(&owner, name))
-            .collect())
+            .collect();
+        Ok(OwnedRepos {
+            ids,
+            is_cut: older.is_cut || declared.is_cut,
+            warnings: [older.warnings, declared.warnings].concat(),
+        })
     }
 }

@@ -10,7 +10,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use forge_core::{
     Error, ErrorKind, Precondition, Result, Timestamp,
     limits::MAX_REPO_FILE,
-    model::{CreatePull, FileContent, FileEdit},
+    model::{CreatePull, DirectoryEntry, FileContent, FileEdit, PathContent},
     text::one_line,
 };
 use forge_git::{Git, TreeEntry, mail_args};
@@ -274,27 +274,27 @@ impl Tangled {
         knot.ask(method, &params, &names.answers.knot).await
     }
 
-    /// The bytes of a file at a revision; `None` where there is none.
+    /// A file or a directory at a revision; `None` where there is nothing. An empty path is the root.
     ///
     /// # Errors
-    /// `invalid_input` (field `path`) for a directory, and a file of more than [`MAX_REPO_FILE`] bytes;
-    /// `protocol` where the knot does not give it as it is.
-    pub(crate) async fn file_bytes(
+    /// `invalid_input` (field `path`) for a file of more than [`MAX_REPO_FILE`] bytes; `protocol` where
+    /// the knot does not give it as it is.
+    pub(crate) async fn path_content(
         &self,
         repository: &Repository,
         revision: &str,
         path: &str,
-    ) -> Result<Option<Vec<u8>>> {
+    ) -> Result<Option<PathContent>> {
+        if path.is_empty() {
+            let inside = self.list_directory(repository, revision, path).await?;
+            return Ok((!inside.is_empty()).then(|| directory(inside)));
+        }
         let shown = one_line(path);
         let blob = match self.blob(repository, revision, path).await {
             Ok(blob) => blob,
             Err(e) if is_missing_file(&e) => {
                 let inside = self.list_directory(repository, revision, path).await?;
-                return match inside.is_empty() {
-                    true => Ok(None),
-                    false => Err(Error::invalid("path", format!("'{shown}' is a directory"))
-                        .with_hint("name a file in it")),
-                };
+                return Ok((!inside.is_empty()).then(|| directory(inside)));
             }
             Err(e) => return Err(e),
         };
@@ -312,7 +312,7 @@ impl Tangled {
         })?;
         match is_large(bytes.len()) {
             true => Err(too_large()),
-            false => Ok(Some(bytes)),
+            false => Ok(Some(PathContent::File(bytes))),
         }
     }
 
@@ -391,6 +391,14 @@ fn mode_in(files: &[Listed], name: &str) -> Result<Option<u32>> {
             ),
         )),
     }
+}
+
+fn directory(files: Vec<Listed>) -> PathContent {
+    let entries = files.into_iter().map(|file| DirectoryEntry {
+        is_directory: mode(&file.mode) == Some(0o040_000),
+        name: file.name,
+    });
+    PathContent::Directory(entries.collect())
 }
 
 /// A mode as knots print it: octal digits (`0100644`), or in the way of `ls -l` (older ones).

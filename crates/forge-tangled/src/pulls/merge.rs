@@ -317,19 +317,16 @@ impl Tangled {
         is_proved(&mut view);
         let commit = Some(tip.hash.clone());
         view.merge_commit.clone_from(&commit);
+        let mut merge = Merge::of(view);
+        merge.commit = commit;
+        merge.method = Some(MergeMethod::Rebase);
+        merge.already_merged = earlier;
+        merge.branch_deleted = branch_deleted;
         Ok(Outcome {
             ingestion,
             steps,
             warnings,
-            ..Outcome::immediate(Merge {
-                pull_request: view,
-                commit,
-                method: Some(MergeMethod::Rebase),
-                already_merged: earlier,
-                queued: false,
-                queue_position: None,
-                branch_deleted,
-            })
+            ..Outcome::immediate(merge)
         })
     }
 
@@ -360,15 +357,10 @@ impl Tangled {
                     false
                 }
             };
-        let merge = Merge {
-            commit: view.merge_commit.clone(),
-            pull_request: view,
-            method: None,
-            already_merged: true,
-            queued: false,
-            queue_position: None,
-            branch_deleted,
-        };
+        let mut merge = Merge::of(view);
+        merge.commit.clone_from(&merge.pull_request.merge_commit);
+        merge.already_merged = true;
+        merge.branch_deleted = branch_deleted;
         let mut outcome = Outcome::immediate(merge);
         outcome.ingestion = ingestion;
         outcome.unchanged = !branch_deleted;

@@ -3,9 +3,10 @@
 
 use bytes::Bytes;
 use forge_core::{Action, AtUri, Error, ErrorKind, Hint, Noun, Op, Result};
+use forge_http::BodyMax;
 use http::{Request, StatusCode};
 
-use crate::{Tangled, WebNames, repository::Repository};
+use crate::{Tangled, WebNames, read_limits::MAX_ANSWER, repository::Repository};
 
 /// How many records of a page that names several are shown.
 const SHOWN: usize = 3;
@@ -61,7 +62,8 @@ impl Tangled {
             of.title
         ))
         .with_action(Action::op(of.list));
-        let request = Request::get(&url).body(Bytes::new()).map_err(|e| {
+        let request = Request::get(&url).extension(BodyMax(MAX_ANSWER));
+        let request = request.body(Bytes::new()).map_err(|e| {
             let message = format!("'{url}' is no address: {e}");
             Error::new(ErrorKind::Internal, message).with_source(e)
         })?;

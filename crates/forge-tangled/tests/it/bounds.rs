@@ -1,15 +1,16 @@
 //! How much strangers make us read and hold, and what is asked of them after a write.
 
 use forge_core::{
-    Client, PageReq, Policy, PullRequests, Repo, Warning,
-    model::{CloseReq, DiffReq, PrFields, PrState, PullQuery, StateFilter},
+    Client, PageReq, Policy, PullRequests, Repo, Repos, Warning,
+    model::{CloseReq, DiffReq, PrFields, PrState, PullQuery, PullScope, StateFilter},
 };
 use forge_tangled::{ReadLimits, Settings};
-use forge_testkit::tangled::{Account, Fault, Recorded};
+use forge_tangled_world::{Account, Fault, Recorded};
 use serde_json::json;
 
 use crate::stage::{PASSWORD, Stage};
 
+const REPO: &str = "sh.tangled.repo";
 const PULL: &str = "sh.tangled.repo.pull";
 const STATUS: &str = "sh.tangled.repo.pull.status";
 const COMMENT: &str = "sh.tangled.feed.comment";
@@ -101,6 +102,34 @@ async fn list_over_byte_limit_is_cut_with_warning() {
         assert!((20..220).contains(&count), "{count} for {part}");
         assert!(told(&page.warnings, part), "{part}: {:?}", page.warnings);
         assert_eq!(page.total, None, "{part}");
+    }
+}
+
+#[tokio::test]
+async fn cut_list_of_repositories_is_a_warning() {
+    let stage = Stage::new();
+    for n in 0..3 {
+        let name = format!("long{n}");
+        let record = json!({
+            "name": name, "description": "x".repeat(200 * KIB),
+            "createdAt": "2026-11-01T00:00:00Z",
+        });
+        stage.world.pds().put(&stage.alice.did, REPO, &name, record);
+    }
+    let scope = PullScope {
+        owners: vec!["alice.test".to_owned()],
+        ..PullScope::default()
+    };
+    let part = "has more than 500 KiB of records; only the newest were read";
+    for (account, is_cut) in [(500 * KIB, true), (ReadLimits::default().account, false)] {
+        let limits = ReadLimits {
+            account,
+            ..ReadLimits::default()
+        };
+        let forge = stage.tangled_with(limited(&stage, limits), None);
+        let across = forge.list_across(&scope, &[all()], 30).await.unwrap();
+        assert_eq!(across.is_cut, is_cut, "{across:?}");
+        assert_eq!(told(&across.warnings, part), is_cut, "{across:?}");
     }
 }
 
@@ -236,6 +265,23 @@ async fn oversized_record_or_blob_is_refused() {
     let e = forge.diff(&made.id, &DiffReq::default()).await.unwrap_err();
     assert_eq!(e.code(), "protocol", "{e:?}");
     assert!(e.message().contains("it is more than 16 MiB"), "{e:?}");
+}
+
+#[tokio::test]
+async fn oversized_answer_of_a_service_is_refused() {
+    let stage = Stage::new();
+    let text = format!("{{\"hash\":\"{}\"}}", "x".repeat(17 << 20));
+    let json = [("content-type", "application/json")];
+    let sent = Fault::answer(200, &json, text).on("sh.tangled.repo.branches");
+    stage.world.knot().host().fault(sent.always());
+    let forge = stage.tangled(&stage.alice);
+    let listed = forge.branches(stage.repo_id(), PageReq::first(10)).await;
+    let e = listed.unwrap_err();
+    assert_eq!(e.code(), "protocol", "{e:?}");
+    assert!(
+        e.message().contains("more than 16 MiB in one answer"),
+        "{e:?}"
+    );
 }
 
 /// Bytes are bytes, whatever their server calls them.

@@ -4,7 +4,7 @@ use forge_core::{
     AtUri, Outcome, PageReq, PullRequests, Repos,
     model::{CloseReq, CreatePull, Merge, MergeReq, PullRequest, Resubmit},
 };
-use forge_testkit::tangled::Fault;
+use forge_tangled_world::Fault;
 use serde_json::{Value, json};
 
 use crate::stage::Stage;

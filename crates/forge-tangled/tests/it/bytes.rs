@@ -11,7 +11,7 @@ use forge_core::{
     },
 };
 use forge_tangled::Tangled;
-use forge_testkit::tangled::Fault;
+use forge_tangled_world::Fault;
 use futures::TryStreamExt as _;
 use serde_json::{Value, json};
 
@@ -99,10 +99,7 @@ async fn round_replaced_under_same_from_line_is_not_merged() {
     for expected in [was, seen.head_oid.as_deref().unwrap()] {
         let e = forge.merge(&made.id, &at(expected)).await.unwrap_err();
         is_head_conflict(&e, expected, is);
-        let review = NewReview {
-            expected_head: Some(expected.to_owned()),
-            ..NewReview::new(Verdict::Comment, "Fine.")
-        };
+        let review = NewReview::new(Verdict::Comment, "Fine.").with_expected_head(expected);
         let e = forge.submit_review(&made.id, &review).await.unwrap_err();
         is_head_conflict(&e, expected, is);
     }

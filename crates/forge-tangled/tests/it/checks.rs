@@ -4,7 +4,7 @@ use forge_core::{
     ErrorKind, PageReq, Repo,
     model::{CheckRollup, CheckStatus, PrFields, PullQuery, PullRequest},
 };
-use forge_testkit::tangled::SpindleDouble;
+use forge_tangled_world::SpindleDouble;
 use serde_json::json;
 
 use crate::stage::Stage;

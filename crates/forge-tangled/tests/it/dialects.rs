@@ -11,8 +11,8 @@ use forge_core::{
     },
 };
 use forge_tangled::{Audience, Dialects, Settings};
-use forge_testkit::tangled::{
-    self, Fault, Host, KnotOptions, Names, PdsOptions, Place, SpindleDouble, World,
+use forge_tangled_world::{
+    Fault, Host, KnotOptions, Names, PdsOptions, Place, SpindleDouble, World,
 };
 use serde_json::json;
 
@@ -824,7 +824,7 @@ async fn spindle_answers_use_configured_names() {
 async fn ticket_uses_configured_names_and_audience() {
     for (audience, sent) in [(Audience::Knot, 2), (Audience::Repository, 1)] {
         let options = KnotOptions {
-            audience: tangled::Audience::Repository,
+            audience: forge_tangled_world::Audience::Repository,
             ..KnotOptions::default()
         };
         let stage = Stage::of(World::with(PdsOptions::default(), options).unwrap());

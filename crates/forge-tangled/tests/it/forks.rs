@@ -6,7 +6,7 @@ use forge_core::{
     Action, Arg, Client, Param, Policy, PullRequests, Repo, RepoPath,
     model::{CreatePull, DiffReq, HeadRef, MergeReq, PrFields, Resubmit},
 };
-use forge_testkit::tangled::{Account, KnotOptions, Repository};
+use forge_tangled_world::{Account, KnotOptions, Repository};
 use futures::StreamExt as _;
 
 use crate::stage::{PASSWORD, Stage, action};

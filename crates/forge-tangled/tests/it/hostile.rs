@@ -7,7 +7,7 @@ use forge_core::{
         StateFilter,
     },
 };
-use forge_testkit::tangled::Fault;
+use forge_tangled_world::Fault;
 use serde_json::{Value, json};
 
 use crate::stage::{Stage, action};
@@ -206,7 +206,7 @@ async fn ten_thousand_records_are_read_over_cursors() {
         assert_eq!(view.comments_count, MANY, "{method}");
         let asked = [index.host(), pds.host()].map(|host| {
             let all = host.requests();
-            let about = |it: &&forge_testkit::tangled::Recorded| {
+            let about = |it: &&forge_tangled_world::Recorded| {
                 it.method() == Some(method)
                     && (method.contains("listComments") || it.query.contains(COMMENT))
                     && (method.contains("listComments")
@@ -273,7 +273,7 @@ async fn tangled_1_0_reads_ten_thousand_records_over_cursors() {
     }
     let pages = |collection: &str| {
         let all = knot.host().requests();
-        let of_it = |it: &&forge_testkit::tangled::Recorded| {
+        let of_it = |it: &&forge_tangled_world::Recorded| {
             it.method() == Some("com.atproto.repo.listRecords") && it.query.contains(collection)
         };
         all.iter().filter(of_it).count()

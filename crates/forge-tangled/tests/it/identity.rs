@@ -4,7 +4,7 @@ use forge_core::{
     model::{PrFields, PullQuery},
 };
 use forge_tangled::{Era, Reach, Settings};
-use forge_testkit::tangled::{Fault, KnotOptions};
+use forge_tangled_world::{Fault, KnotOptions};
 use serde_json::json;
 
 use crate::stage::Stage;

@@ -7,7 +7,7 @@ use forge_core::{
     model::{CloseReq, CommentId, EditPull, NewLabel, PrState, PullRequest, Resubmit, SetChange},
 };
 use forge_tangled::{Dialects, Settings, not_ingested_in};
-use forge_testkit::tangled::{Fault, Moods};
+use forge_tangled_world::{Fault, Moods};
 
 use crate::stage::Stage;
 

@@ -10,7 +10,7 @@ use forge_core::{
     },
 };
 use forge_tangled::Settings;
-use forge_testkit::tangled::{Fault, Moods};
+use forge_tangled_world::{Fault, Moods};
 use serde_json::json;
 
 use crate::stage::{PASSWORD, Stage, action};
@@ -579,10 +579,7 @@ async fn issue_closing_comment_is_written_once() {
     const COMMENT: &str = "sh.tangled.feed.comment";
     let stage = Stage::new();
     let id = open(&stage, "One").await.id;
-    let close = SetIssueState {
-        comment: Some("Not now.".into()),
-        ..to(IssueState::Closed)
-    };
+    let close = to(IssueState::Closed).with_comment("Not now.");
     let said = || stage.world.pds().records(&stage.alice.did, COMMENT).len();
     // The comment is written, the state is not.
     let refusal = Fault::error(400, "InvalidRequest", "no");
@@ -612,10 +609,7 @@ async fn issue_closing_comment_is_written_once() {
         .await;
     assert!(again.unwrap().unchanged && said() == 1);
     // A new comment is not written without a state change, and a warning says so.
-    let other = SetIssueState {
-        comment: Some("Nor later.".into()),
-        ..to(IssueState::Closed)
-    };
+    let other = to(IssueState::Closed).with_comment("Nor later.");
     let forge = stage.tangled(&stage.alice);
     let unsaid = forge.set_issue_state(&id, &other).await.unwrap();
     assert!(unsaid.unchanged && said() == 1);
@@ -642,10 +636,7 @@ async fn ticket_closing_comment_is_written_once() {
     let knot = stage.world.knot();
     let forge = stage.tangled(&stage.alice);
     let issue = forge.create_issue(&id, &new("One")).await.unwrap().value.id;
-    let close = SetIssueState {
-        comment: Some("Not now.".into()),
-        ..to(IssueState::Closed)
-    };
+    let close = to(IssueState::Closed).with_comment("Not now.");
     let count = || knot.records(&repo.did, COMMENT).len();
     let refusal = Fault::error(403, "Forbidden", "no");
     knot.host()

@@ -5,7 +5,7 @@ use forge_core::{
     model::{EditIssue, Issue, IssueFields, IssueId, IssueReason, IssueState, NewIssue, SetChange},
 };
 use forge_tangled::Tangled;
-use forge_testkit::tangled::Fault;
+use forge_tangled_world::Fault;
 use serde_json::Value;
 
 use crate::{

@@ -10,7 +10,7 @@ use forge_core::{
     },
 };
 use forge_tangled::Tangled;
-use forge_testkit::tangled::Fault;
+use forge_tangled_world::Fault;
 use serde_json::{Value, json};
 
 use crate::stage::{PASSWORD, Stage, action};

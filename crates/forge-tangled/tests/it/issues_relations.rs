@@ -8,7 +8,7 @@ use forge_core::{
     },
 };
 use forge_tangled::Tangled;
-use forge_testkit::tangled::Fault;
+use forge_tangled_world::Fault;
 use serde_json::json;
 
 use crate::{

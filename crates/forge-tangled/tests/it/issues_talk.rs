@@ -1,11 +1,11 @@
 //! Comments on issues, deletion, history, order of lists, and files of a branch.
 
 use forge_core::{
-    Ingestion, Issues, PageReq, Repos, Reviews,
+    Error, Ingestion, Issues, PageReq, Repos, Reviews,
     limits::MAX_REPO_FILE,
     model::{
-        EditIssue, Issue, IssueFields, IssueFilter, IssueQuery, IssueState, NewIssue, SetChange,
-        SetIssueState, StatusEventKind,
+        EditIssue, Issue, IssueFields, IssueFilter, IssueQuery, IssueState, NewIssue, PathContent,
+        SetChange, SetIssueState, StatusEventKind,
     },
 };
 use forge_tangled::Tangled;
@@ -289,8 +289,23 @@ async fn file_of_branch_is_read_within_bounds() {
         ],
     );
     let forge = stage.tangled(&stage.bob);
-    let read =
+    let find =
         async |path: &str, at: Option<&str>| forge.repo_file(stage.repo_id(), path, at).await;
+    let read = async |path: &str, at: Option<&str>| {
+        let found = find(path, at).await?;
+        Ok::<_, Error>(found.map(|found| match found {
+            PathContent::File(bytes) => bytes,
+            PathContent::Directory(entries) => panic!("{path}: {entries:?}"),
+        }))
+    };
+    for (path, name, is_directory) in [("docs", "a.toml", false), ("", "docs", true)] {
+        let listed = find(path, Some("topic")).await.unwrap().unwrap();
+        let PathContent::Directory(entries) = listed else {
+            panic!("{path} is a file");
+        };
+        let found = entries.iter().find(|entry| entry.name == name).unwrap();
+        assert_eq!(found.is_directory, is_directory, "{path}");
+    }
     assert_eq!(
         read("docs/a.toml", Some("topic")).await.unwrap().unwrap(),
         b"a = 1\n"
@@ -302,7 +317,6 @@ async fn file_of_branch_is_read_within_bounds() {
     assert_eq!(read("docs/a.toml", None).await.unwrap(), None);
     assert_eq!(read("docs/b.toml", Some("topic")).await.unwrap(), None);
     for (path, at, code, why) in [
-        ("docs", Some("topic"), "invalid_input", "is a directory"),
         ("large", Some("topic"), "invalid_input", "has more than"),
         ("../a", None, "invalid_input", "no path of a file"),
         ("/a", None, "invalid_input", "no path of a file"),

@@ -10,7 +10,7 @@ use forge_core::{
     },
 };
 use forge_tangled::{DraftMarker, Era, Origin, Settings};
-use forge_testkit::tangled::Fault;
+use forge_tangled_world::Fault;
 use serde_json::json;
 
 use crate::stage::{Stage, action};

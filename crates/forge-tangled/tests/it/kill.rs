@@ -9,10 +9,8 @@ use forge_core::{
     model::{CloseReq, CreatePull, FileEdit, LocalClone, MergeReq, PrState, Resubmit},
 };
 use forge_tangled::{Settings, Tangled};
-use forge_testkit::{
-    GitDir,
-    tangled::{Repository, Trap},
-};
+use forge_tangled_world::{Repository, Trap};
+use forge_testkit::GitDir;
 use serde_json::Value;
 
 use crate::{stage::Stage, ticket_records::TicketRecords};

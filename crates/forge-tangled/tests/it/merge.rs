@@ -10,10 +10,8 @@ use forge_core::{
         StateFilter,
     },
 };
-use forge_testkit::{
-    Identity,
-    tangled::{Account, Fault},
-};
+use forge_tangled_world::{Account, Fault};
+use forge_testkit::Identity;
 use serde_json::{Value, json};
 
 use crate::stage::{PASSWORD, Stage, action, merging};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use forge_core::{AtUri, PullRequests, model::MergeReq};
-use forge_testkit::tangled::Fault;
+use forge_tangled_world::Fault;
 use serde_json::json;
 
 use crate::stage::Stage;

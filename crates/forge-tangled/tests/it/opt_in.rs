@@ -10,7 +10,7 @@ use forge_core::{
     },
 };
 use forge_tangled::{DraftMarker, Settings};
-use forge_testkit::tangled::Account;
+use forge_tangled_world::Account;
 
 use crate::stage::{PASSWORD, Stage, action};
 

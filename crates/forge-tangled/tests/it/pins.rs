@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use forge_core::{Action, Call, Error, Param, PullRequests, Result, Secret, model::CreatePull};
 use forge_tangled::{FixedLogin, Login, LoginSource, Pin, Settings, Tangled};
-use forge_testkit::tangled::{Account, Fault, PdsDouble, PdsOptions};
+use forge_tangled_world::{Account, Fault, PdsDouble, PdsOptions};
 use serde_json::json;
 
 use crate::stage::{PASSWORD, Stage, action};

@@ -9,7 +9,7 @@ use std::{
 use forge_core::{Action, Call, Error, Param, Repos};
 use forge_http::{Http, Lookup, RetryPolicy};
 use forge_tangled::{FixedLogin, Reach, Settings, Tangled};
-use forge_testkit::tangled::Fault;
+use forge_tangled_world::Fault;
 use futures::future::BoxFuture;
 use serde_json::json;
 

@@ -13,7 +13,7 @@ use forge_core::{
     },
 };
 use forge_tangled::{Origin, Settings, Tangled};
-use forge_testkit::tangled::{Fault, Host, Recorded};
+use forge_tangled_world::{Fault, Host, Recorded};
 use serde_json::json;
 
 use crate::stage::Stage;

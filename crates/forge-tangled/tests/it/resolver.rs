@@ -5,7 +5,7 @@ use std::sync::Arc;
 use forge_core::{Action, Call, Error, Param, RepoId, RepoPath, Repos, Result};
 use forge_http::{Http, Proxies, RetryPolicy, Roots};
 use forge_tangled::{FixedLogin, Reach, Settings, Tangled};
-use forge_testkit::tangled::{Account, DnsDouble, DnsMood, HandleHosts, Page};
+use forge_tangled_world::{Account, DnsDouble, DnsMood, HandleHosts, Page};
 
 use crate::stage::{PASSWORD, Stage, action};
 

@@ -4,7 +4,7 @@ use forge_core::{
     AtUri, PageReq, PrId, PullRequests,
     model::{CommentId, CreatePull, EditPull, MergeReq, PrFields, Resubmit},
 };
-use forge_testkit::tangled::Fault;
+use forge_tangled_world::Fault;
 use serde_json::json;
 
 use crate::stage::Stage;

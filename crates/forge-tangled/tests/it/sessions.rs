@@ -11,10 +11,8 @@ use forge_core::{
 };
 use forge_http::Http;
 use forge_tangled::{FixedLogin, Login, Settings, Tangled};
-use forge_testkit::{
-    CANARY,
-    tangled::{Caller, Fault, Trap},
-};
+use forge_tangled_world::{Caller, Fault, Trap};
+use forge_testkit::CANARY;
 use serde_json::json;
 
 use crate::stage::{PASSWORD, Stage, action};

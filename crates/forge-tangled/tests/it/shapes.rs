@@ -4,7 +4,7 @@ use forge_core::{
     Issues, PageReq, PullRequests, Repos, Reviews, Timestamp,
     model::{CloseReq, IssueQuery, MergeReq, PrFields, PrState, PullQuery},
 };
-use forge_testkit::tangled::{Fault, KnotOptions, PdsOptions, Recorded, World};
+use forge_tangled_world::{Fault, KnotOptions, PdsOptions, Recorded, World};
 use serde_json::{Value, json};
 
 use crate::stage::{PASSWORD, Stage};

@@ -10,11 +10,8 @@ use forge_core::{
 };
 use forge_http::{Http, RetryPolicy};
 use forge_tangled::{FixedLogin, Login, LoginSource, Origin, Reach, Settings, Tangled};
-use forge_testkit::{
-    LogWatch,
-    tangled::{Account, Repository, World},
-    watch_logs,
-};
+use forge_tangled_world::{Account, Repository, World};
+use forge_testkit::{LogWatch, watch_logs};
 use serde_json::{Value, json};
 
 /// The password of everybody.

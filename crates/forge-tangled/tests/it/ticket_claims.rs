@@ -4,7 +4,7 @@ use forge_core::{
     Issues, PullRequests, Reviews,
     model::{CloseReq, CommentId, CreatePull, EditIssue, EditPull, NewIssue, SetChange},
 };
-use forge_testkit::tangled::{Fault, KnotOptions, PdsOptions, World};
+use forge_tangled_world::{Fault, KnotOptions, PdsOptions, World};
 use serde_json::json;
 
 use crate::{

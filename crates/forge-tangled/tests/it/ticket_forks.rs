@@ -4,7 +4,7 @@ use forge_core::{
     PageReq, PullRequests, RepoPath, Repos,
     model::{CreatePull, DiffReq, HeadRef, PrFields, Resubmit},
 };
-use forge_testkit::tangled::Fault;
+use forge_tangled_world::Fault;
 
 use crate::stage::{PASSWORD, Stage};
 

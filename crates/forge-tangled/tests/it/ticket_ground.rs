@@ -5,7 +5,7 @@ use forge_core::{
     model::{CreatePull, PullRequest},
 };
 use forge_tangled::Tangled;
-use forge_testkit::tangled::Repository;
+use forge_tangled_world::Repository;
 use serde_json::{Value, json};
 
 use crate::stage::Stage;

@@ -109,10 +109,7 @@ async fn no_write_touches_a_record_of_before() {
     };
     forge.edit_issue(&issue, &edit).await.unwrap();
     same("edit an issue");
-    let close = SetIssueState {
-        comment: Some("Done.".into()),
-        ..SetIssueState::to(IssueState::Closed)
-    };
+    let close = SetIssueState::to(IssueState::Closed).with_comment("Done.");
     forge.set_issue_state(&issue, &close).await.unwrap();
     same("close an issue");
 

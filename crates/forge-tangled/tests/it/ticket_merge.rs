@@ -7,10 +7,8 @@ use forge_core::{
     model::{CreatePull, LocalClone, MergeReq, PrState, Resubmit},
 };
 use forge_tangled::{Settings, Tangled};
-use forge_testkit::{
-    GitDir,
-    tangled::{Fault, Repository},
-};
+use forge_tangled_world::{Fault, Repository};
+use forge_testkit::GitDir;
 use serde_json::json;
 use tempfile::TempDir;
 

@@ -1,6 +1,6 @@
 //! Ticket records that a knot holds for a repository of Tangled 1.0.
 
-use forge_testkit::tangled::{KnotDouble, Repository};
+use forge_tangled_world::{KnotDouble, Repository};
 use serde_json::Value;
 
 /// The records of a repository, read without a request.

@@ -9,7 +9,7 @@ use forge_core::{
     },
 };
 use forge_tangled::Settings;
-use forge_testkit::tangled::{Audience, Fault, KnotOptions, PdsOptions, World};
+use forge_tangled_world::{Audience, Fault, KnotOptions, PdsOptions, World};
 use serde_json::{Value, json};
 
 use crate::stage::{Stage, action};
@@ -473,14 +473,8 @@ async fn ticket_review_is_a_comment_without_verdict() {
     let made = forge.create(&id, &CreatePull::new("topic", "One")).await;
     let pr = made.unwrap().value.id;
     let remark = NewReview::new(Verdict::Comment, "Nice.");
-    let stale = NewReview {
-        expected_head: Some("0".repeat(40)),
-        ..remark.clone()
-    };
-    let prefix = NewReview {
-        expected_head: Some(head[..39].to_owned()),
-        ..remark.clone()
-    };
+    let stale = remark.clone().with_expected_head("0".repeat(40));
+    let prefix = remark.clone().with_expected_head(&head[..39]);
     let e = forge.submit_review(&pr, &prefix).await.unwrap_err();
     assert_eq!(e.code(), "invalid_input", "{e:?}");
     let approval = NewReview::new(Verdict::Approve, "Good.");

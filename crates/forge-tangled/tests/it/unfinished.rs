@@ -6,7 +6,7 @@ use forge_core::{
     Action, Arg, Param, PullRequests, Retry, Reviews,
     model::{CloseReq, CreatePull, PrState, Resubmit},
 };
-use forge_testkit::tangled::{Fault, Repository};
+use forge_tangled_world::{Fault, Repository};
 use serde_json::{Value, json};
 
 use crate::{

@@ -15,7 +15,7 @@ use forge_core::{
     model::{CloseReq, PrFields, PrState},
 };
 use forge_tangled::{Login, LoginSource, Settings};
-use forge_testkit::tangled::Account;
+use forge_tangled_world::Account;
 use serde_json::json;
 
 use crate::stage::{PASSWORD, Stage};

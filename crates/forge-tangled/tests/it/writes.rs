@@ -7,7 +7,7 @@ use forge_core::{
         Resubmit, SetChange, Subject,
     },
 };
-use forge_testkit::tangled::Fault;
+use forge_tangled_world::Fault;
 use serde_json::{Value, json};
 
 use crate::stage::{PASSWORD, Stage, action};

@@ -20,7 +20,7 @@ async fn branches_are_listed_with_their_tips(fx: Fixture) {
     assert!(listed.next.is_none());
     let names: Vec<&str> = listed.items.iter().map(|b| b.name.as_str()).collect();
     assert_eq!(names, ["alpha", "dir/inner", "main", "zeta"]);
-    for Branch { name, oid } in &listed.items {
+    for Branch { name, oid, .. } in &listed.items {
         assert_eq!(fx.git.oid(name).as_deref(), Some(oid.as_str()), "{name}");
     }
 }

@@ -105,7 +105,7 @@ async fn an_empty_body(fx: Fixture) {
 }
 
 async fn a_body_over_the_limit(fx: Fixture) {
-    let max = fx.author.client().forge().capabilities().limits.body_max;
+    let max = fx.author.limits().body_max;
     let pr = fx.open("feature").await.id;
     let e = invalid(
         fx.author.comment(&pr, &"x".repeat(max + 1), None).await,

@@ -147,7 +147,7 @@ async fn an_unknown_label_names_the_near_one(fx: Fixture) {
 }
 
 async fn too_many_labels(fx: Fixture) {
-    let max = fx.author.client().forge().capabilities().limits.labels_max;
+    let max = fx.author.limits().labels_max;
     fx.define(&["bug"]).await;
     fx.feature("feature");
     let mut req = CreatePull::new("feature", "Labelled");
@@ -166,7 +166,7 @@ async fn an_empty_title(fx: Fixture) {
 }
 
 async fn a_title_at_the_limit_and_over_it(fx: Fixture) {
-    let max = fx.author.client().forge().capabilities().limits.title_max;
+    let max = fx.author.limits().title_max;
     fx.feature("feature");
     let over = "é".repeat(max + 1);
     let e = invalid(
@@ -197,7 +197,7 @@ async fn a_title_is_one_line(fx: Fixture) {
 }
 
 async fn a_description_over_the_limit(fx: Fixture) {
-    let max = fx.author.client().forge().capabilities().limits.body_max;
+    let max = fx.author.limits().body_max;
     fx.feature("feature");
     let mut req = CreatePull::new("feature", "Long");
     req.description = "x".repeat(max + 1);

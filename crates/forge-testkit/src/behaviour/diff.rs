@@ -151,11 +151,7 @@ async fn contents_at_the_head(fx: Fixture) {
     let oid = fx.git.commit_bytes("feature", author, "Change", &files);
     let pr = fx.open_from("feature").await.id;
     let paths = ["n", "d/bin", "README.md", "no\nfile"];
-    let req = ContentsReq {
-        oid,
-        paths: paths.map(str::to_owned).into(),
-        clone: None,
-    };
+    let req = ContentsReq::new(oid, paths.map(str::to_owned).into());
     let found = fx.author.contents(&pr, &req).await.unwrap();
     let wanted = [
         FileContent::Text("one\n".to_owned()),

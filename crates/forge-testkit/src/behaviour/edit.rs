@@ -147,7 +147,7 @@ async fn an_empty_title(fx: Fixture) {
 }
 
 async fn a_title_over_the_limit(fx: Fixture) {
-    let max = fx.author.client().forge().capabilities().limits.title_max;
+    let max = fx.author.limits().title_max;
     let pr = fx.open("feature").await.id;
     invalid(
         fx.author.edit(&pr, &title(&"x".repeat(max + 1))).await,

@@ -46,12 +46,7 @@ fn some() -> CreatePull {
 
 /// Edits on a branch that is at `head`.
 fn push(branch: &str, head: &str, edits: Vec<FileEdit>) -> PushEdits {
-    PushEdits {
-        branch: branch.to_owned(),
-        expected_head: head.to_owned(),
-        message: "Edit some files".to_owned(),
-        edits,
-    }
+    PushEdits::new(branch, head, "Edit some files", edits)
 }
 
 async fn edits_are_committed_on_a_branch(fx: Fixture) {
@@ -105,10 +100,8 @@ async fn push_of_unfitting_edits_is_refused(fx: Fixture) {
             "edits",
         );
     }
-    let silent = PushEdits {
-        message: " ".to_owned(),
-        ..push("feature", &head, vec![FileEdit::write("new.txt", "x")])
-    };
+    let mut silent = push("feature", &head, vec![FileEdit::write("new.txt", "x")]);
+    silent.message = " ".to_owned();
     invalid(fx.author.push_edits(&silent).await, "message");
     assert_eq!(fx.git.refs(), before);
 }

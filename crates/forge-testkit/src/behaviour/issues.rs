@@ -274,16 +274,10 @@ async fn close_and_reopen(fx: Fixture) {
 
 async fn close_with_a_comment(fx: Fixture) {
     let id = open(&fx, "It breaks").await.id;
-    let req = SetIssueState {
-        comment: Some("Fixed.".into()),
-        ..SetIssueState::to(IssueState::Closed)
-    };
+    let req = SetIssueState::to(IssueState::Closed).with_comment("Fixed.");
     fx.author.set_issue_state(&id, &req).await.unwrap();
     assert_eq!(bodies(&fx, &id).await, ["Fixed."]);
-    let req = SetIssueState {
-        comment: Some("Not quite.".into()),
-        ..SetIssueState::to(IssueState::Open)
-    };
+    let req = SetIssueState::to(IssueState::Open).with_comment("Not quite.");
     fx.author.set_issue_state(&id, &req).await.unwrap();
     assert_eq!(bodies(&fx, &id).await, ["Fixed.", "Not quite."]);
     assert_eq!(view(&fx, &id).await.comments_count, 2);
@@ -291,10 +285,7 @@ async fn close_with_a_comment(fx: Fixture) {
 
 async fn close_twice(fx: Fixture) {
     let id = open(&fx, "It breaks").await.id;
-    let req = SetIssueState {
-        comment: Some("Again.".into()),
-        ..SetIssueState::to(IssueState::Open)
-    };
+    let req = SetIssueState::to(IssueState::Open).with_comment("Again.");
     let outcome = fx.author.set_issue_state(&id, &req).await.unwrap();
     assert!(outcome.unchanged && !outcome.warnings.is_empty());
     assert_eq!(bodies(&fx, &id).await, [""; 0]);
@@ -309,10 +300,7 @@ async fn close_twice(fx: Fixture) {
 
 async fn close_with_a_reason(fx: Fixture) {
     let id = open(&fx, "It breaks").await.id;
-    let req = SetIssueState {
-        reason: Some(IssueReason::NotPlanned),
-        ..SetIssueState::to(IssueState::Closed)
-    };
+    let req = SetIssueState::to(IssueState::Closed).with_reason(IssueReason::NotPlanned);
     fx.author.set_issue_state(&id, &req).await.unwrap();
     let reason = view(&fx, &id).await.state_reason;
     assert_eq!(reason, Some(IssueReason::NotPlanned));

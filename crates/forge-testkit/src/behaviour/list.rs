@@ -379,7 +379,7 @@ async fn the_stream_reads_every_page(fx: Fixture) {
     }
     let all: Vec<_> = fx
         .author
-        .pulls(PullQuery::default())
+        .all_pulls(PullQuery::default())
         .map_ok(|p| p.id)
         .try_collect()
         .await

@@ -88,11 +88,10 @@ async fn revert_conflict_changes_nothing(fx: Fixture) {
 
 async fn revert_takes_title_body_and_draft(fx: Fixture) {
     let (pr, _) = merged(&fx, MergeMethod::Merge).await;
-    let req = RevertPull {
-        title: Some("Take it back".into()),
-        body: Some("It broke.".into()),
-        draft: true,
-    };
+    let mut req = RevertPull::default();
+    req.title = Some("Take it back".into());
+    req.body = Some("It broke.".into());
+    req.draft = true;
     let new = fx.author.revert(&pr, &req).await.unwrap().value;
     let view = fx.view(&new.id).await;
     assert!(new.draft && view.draft);

@@ -68,19 +68,13 @@ async fn reasons(fx: Fixture) {
 }
 
 async fn limits(fx: Fixture) {
-    let limits = fx.author.client().forge().capabilities().limits;
+    let limits = fx.author.limits();
     assert!(limits.title_max >= 1 && limits.body_max >= limits.title_max);
     assert!(limits.labels_max >= 1 && limits.page_max >= 1);
 }
 
 async fn no(fx: Fixture, capability: Capability) {
-    let pr = if fx
-        .author
-        .client()
-        .forge()
-        .capabilities()
-        .has(Capability::PrCreate)
-    {
+    let pr = if fx.author.supports(Capability::PrCreate) {
         fx.open("feature").await.id
     } else {
         fx.author.pr(1)
@@ -152,12 +146,12 @@ async fn ask(repo: &Repo, pr: &PrId, capability: Capability) -> Option<Error> {
             .await,
         ),
         C::BranchPush => refusal(
-            repo.push_edits(&PushEdits {
-                branch: "main".into(),
-                expected_head: "0".repeat(40),
-                message: "m".into(),
-                edits: vec![FileEdit::write("a", "b")],
-            })
+            repo.push_edits(&PushEdits::new(
+                "main",
+                "0".repeat(40),
+                "m",
+                vec![FileEdit::write("a", "b")],
+            ))
             .await,
         ),
         C::PrUpdateBranch => refusal(repo.update_branch(pr, &UpdateBranch::default()).await),
@@ -196,11 +190,7 @@ async fn ask(repo: &Repo, pr: &PrId, capability: Capability) -> Option<Error> {
             refusal(repo.list(&query, page()).await)
         }
         C::Attachments => {
-            let file = NewAttachment {
-                name: "a.png".into(),
-                content_type: "image/png".into(),
-                bytes: vec![0],
-            };
+            let file = NewAttachment::new("a.png", "image/png", vec![0]);
             refusal(repo.attach(&[file]).await)
         }
         C::PrView => refusal(repo.view(pr, PrFields::NONE).await),
@@ -350,10 +340,7 @@ async fn ask(repo: &Repo, pr: &PrId, capability: Capability) -> Option<Error> {
                 .await,
         ),
         C::IssueReason => {
-            let req = SetIssueState {
-                reason: Some(IssueReason::NotPlanned),
-                ..SetIssueState::to(IssueState::Closed)
-            };
+            let req = SetIssueState::to(IssueState::Closed).with_reason(IssueReason::NotPlanned);
             refusal(repo.set_issue_state(&repo.issue_id(1), &req).await)
         }
         C::IssueList => refusal(repo.issues(&IssueQuery::default(), page()).await),

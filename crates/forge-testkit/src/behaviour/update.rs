@@ -30,12 +30,7 @@ pub(super) fn cases(set: &mut Set) {
 const METHODS: [UpdateMethod; 2] = [UpdateMethod::Merge, UpdateMethod::Rebase];
 
 fn by(method: UpdateMethod) -> UpdateBranch {
-    UpdateBranch {
-        method,
-        expected_head: None,
-        expected_base: None,
-        leave_checkout: false,
-    }
+    UpdateBranch::by(method)
 }
 
 /// Two commits on `branch`, and a further commit on the base.
@@ -161,10 +156,7 @@ async fn a_conflict_in_an_update_changes_nothing(fx: Fixture) {
 async fn an_update_at_an_expected_head(fx: Fixture) {
     let pr = behind(&fx, "feature").await;
     let head = fx.git.oid("feature").unwrap();
-    let req = UpdateBranch {
-        expected_head: Some(head.clone()),
-        ..by(UpdateMethod::Merge)
-    };
+    let req = by(UpdateMethod::Merge).with_expected_head(&head);
     fx.author.update_branch(&pr, &req).await.unwrap();
     assert_ne!(fx.git.oid("feature"), Some(head));
 }
@@ -174,10 +166,7 @@ async fn update_head_prefix_is_refused(fx: Fixture) {
     let head = fx.git.oid("feature").unwrap();
     let before = fx.git.refs();
     for (digits, method) in [(12, UpdateMethod::Merge), (39, UpdateMethod::Rebase)] {
-        let req = UpdateBranch {
-            expected_head: Some(head[..digits].to_owned()),
-            ..by(method)
-        };
+        let req = by(method).with_expected_head(&head[..digits]);
         let e = refused(fx.author.update_branch(&pr, &req).await, "invalid_input");
         assert!(e.hint().unwrap().text().contains(&head), "{e:?}");
     }
@@ -188,10 +177,7 @@ async fn an_update_at_a_stale_head(fx: Fixture) {
     let pr = behind(&fx, "feature").await;
     let stale = fx.git.oid("feature").unwrap();
     let head = fx.git.commit("feature", "More", &[("more", Some("x\n"))]);
-    let req = UpdateBranch {
-        expected_head: Some(stale),
-        ..by(UpdateMethod::Merge)
-    };
+    let req = by(UpdateMethod::Merge).with_expected_head(stale);
     let e = refused(fx.author.update_branch(&pr, &req).await, "conflict");
     let ErrorKind::Conflict {
         what: Changed::Head,
@@ -208,9 +194,10 @@ async fn an_update_at_a_stale_head(fx: Fixture) {
 async fn update_other_base_is_refused(fx: Fixture) {
     let pr = behind(&fx, "feature").await;
     let before = fx.git.refs();
-    let at = |base: &str, method| UpdateBranch {
-        expected_base: Some(base.to_owned()),
-        ..by(method)
+    let at = |base: &str, method| {
+        let mut req = by(method);
+        req.expected_base = Some(base.to_owned());
+        req
     };
     for method in METHODS {
         let e = refused(

@@ -438,12 +438,7 @@ impl<'w> MergeEffects<'w> {
                 state.name.clone(),
             ),
             None => {
-                let keeps = self
-                    .repo
-                    .client()
-                    .forge()
-                    .capabilities()
-                    .has(Capability::IssueReason);
+                let keeps = self.repo.supports(Capability::IssueReason);
                 let edit = EditIssue {
                     state: Some(IssueState::Closed),
                     reason: step.closes.filter(|_| keeps),
@@ -497,11 +492,7 @@ pub struct Linked {
 /// description: `Closes #3`, `Closes at://…`.
 #[must_use]
 pub fn linked_issues(pull: &PullRequest, repo: &Repo, hosts: &Hosts) -> Vec<Linked> {
-    let links = repo
-        .client()
-        .forge()
-        .capabilities()
-        .get(Capability::PrCreateCloses);
+    let links = repo.support(Capability::PrCreateCloses);
     let mut linked: Vec<Linked> = (pull.linked_issues.iter().flatten())
         .map(|issue| Linked {
             id: IssueId::number(issue.repo.clone(), issue.number),

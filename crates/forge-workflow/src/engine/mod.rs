@@ -113,7 +113,6 @@ impl Workflow {
             self.store
                 .put_state(&self.definition, issue, state, &mut edit);
         }
-        let capabilities = self.repo.client().forge().capabilities();
         match (state.terminal, issue.state) {
             (Some(end), IssueState::Open) => {
                 edit.state = Some(IssueState::Closed);
@@ -121,7 +120,7 @@ impl Workflow {
                     Terminal::Completed => IssueReason::Completed,
                     Terminal::Abandoned => IssueReason::NotPlanned,
                 };
-                let keeps = capabilities.has(forge_core::Capability::IssueReason);
+                let keeps = self.repo.supports(forge_core::Capability::IssueReason);
                 edit.reason = keeps.then_some(reason);
             }
             (None, IssueState::Closed) => edit.state = Some(IssueState::Open),

@@ -7,11 +7,11 @@ use forge_core::{
     model::{BoardId, EditIssue, IssueId},
 };
 use forge_github::{FixedToken, GitHub};
-use forge_http::{Http, Proxies, RetryPolicy, Settings};
-use forge_testkit::github::{
+use forge_github_double::{
     ALL_SCOPES, Fault, GitHubDouble, Options,
     state::{Id, Permission},
 };
+use forge_http::{Http, Proxies, RetryPolicy, Settings};
 use forge_workflow::{
     ClaimRequest, Definition, FieldStore, LabelStore, MAX_GROUP, MoveRequest, PickRequest, Promise,
     Store, Workflow,

@@ -1,7 +1,7 @@
 //! Partial failures of reads and writes: the trail never records a move that did not happen.
 
 use forge_core::model::{BoardId, EditIssue, IssueState};
-use forge_testkit::github::Fault;
+use forge_github_double::Fault;
 use forge_workflow::{
     ClaimRequest, CommentLedger, Entry, Event, Ledger, MoveRequest, PickRequest, Swap,
 };

@@ -7,7 +7,7 @@ use forge_core::{
     Repo, Result,
     model::{EditIssue, Issue, IssueFields, IssueId, IssueState},
 };
-use forge_testkit::github::ALL_SCOPES;
+use forge_github_double::ALL_SCOPES;
 use forge_workflow::{
     ClaimRequest, CommentLedger, Definition, Entry, Event, LabelStore, Ledger, MoveRequest,
     Promise, Sheet, Store, Swap, Workflow,

@@ -1,7 +1,7 @@
 //! Authors whose audit entries count.
 
 use forge_core::model::IssueId;
-use forge_testkit::github::{ALL_SCOPES, state::Permission};
+use forge_github_double::{ALL_SCOPES, state::Permission};
 use forge_workflow::{ClaimRequest, Definition, MoveRequest, Workflow};
 
 use crate::hub::{Hub, REPO, fields, handle};

@@ -300,9 +300,21 @@ impl Accounts {
         kind: Option<&ForgeKind>,
         account: &'a str,
     ) -> Result<(String, ForgeKind, &'a str)> {
-        let kind = self.kind_for_login(host, kind)?;
+        let (host, kind) = self.check_login_host(host, kind)?;
         let account = check_account(account, &kind)?;
-        Ok((canonical(host)?, kind, account))
+        Ok((host, kind, account))
+    }
+
+    /// Canonical host and kind of a login.
+    ///
+    /// # Errors
+    /// `invalid_input` for a malformed host, or as [`Self::kind_for_login`].
+    pub(crate) fn check_login_host(
+        &self,
+        host: &str,
+        kind: Option<&ForgeKind>,
+    ) -> Result<(String, ForgeKind)> {
+        Ok((canonical(host)?, self.kind_for_login(host, kind)?))
     }
 
     /// Stores a credential and makes its account the active one of the host. An unknown host is

@@ -92,10 +92,19 @@ impl Tickets for Jira {
         let (issue, page) = tokio::time::timeout(READ_TIMEOUT, reads)
             .await
             .unwrap_or_else(|_| Err(self.silent()))?;
+        // JIRA also finds a moved ticket by its old key, maybe in a project that is not to be read.
+        if !issue.key.eq_ignore_ascii_case(key) {
+            return Err(self.other_ticket(key));
+        }
         let fields = issue.fields;
+        let is_done = match fields.status.category.key.as_str() {
+            "done" => true,
+            "new" | "indeterminate" | "undefined" => false,
+            _ => return Err(self.unknown_category(key)),
+        };
         Ok(TicketDetails {
             title: fields.summary,
-            is_done: fields.status.category.key == "done",
+            is_done,
             status: fields.status.name,
             labels: fields.labels,
             body: text_of(fields.description),
@@ -189,6 +198,22 @@ impl Jira {
         .with_hint("try again")
     }
 
+    fn other_ticket(&self, key: &str) -> Error {
+        let message = format!(
+            "JIRA at {} answers with another ticket for {key}",
+            self.host()
+        );
+        Error::new(ErrorKind::Protocol, message)
+            .with_hint("look at the ticket in JIRA: if it has moved, name it by its new key")
+    }
+
+    fn unknown_category(&self, key: &str) -> Error {
+        let host = self.host();
+        let message = format!("JIRA at {host} puts {key} into no known category of statuses");
+        Error::new(ErrorKind::Protocol, message)
+            .with_hint("look at the ticket in JIRA, or whether jira.base_url is right")
+    }
+
     fn refusal(&self, status: StatusCode, headers: &http::HeaderMap, body: &[u8]) -> Error {
         let host = self.host();
         let is_jiras = || serde_json::from_slice::<Failure>(body).is_ok();
@@ -248,6 +273,7 @@ struct Failure {
 
 #[derive(Deserialize)]
 struct Issue {
+    key: String,
     fields: Fields,
 }
 
@@ -316,10 +342,12 @@ impl TicketComment {
         let created_at = time(&self.created)?;
         let updated_at = self.updated.as_deref().and_then(time);
         let author = match self.author {
-            Some(Author { name, displayed }) => Actor {
-                name: displayed.clone(),
-                ..Actor::new(name.or(displayed).unwrap_or_default())
-            },
+            Some(Author { name, displayed }) => {
+                let login = name.or_else(|| displayed.clone());
+                let mut actor = Actor::new(login.unwrap_or_default());
+                actor.name = displayed;
+                actor
+            }
             None => Actor::new(""),
         };
         Some(Comment {

@@ -47,15 +47,13 @@ pub struct IssueCloseArgs {
 /// If the issue cannot be closed.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCloseArgs) -> Result<Exit> {
     let selected = select(ctx, repo, &args.selector).await?;
-    let req = SetIssueState {
-        reason: args.reason.map(|reason| match reason {
-            ReasonArg::Completed => IssueReason::Completed,
-            ReasonArg::NotPlanned => IssueReason::NotPlanned,
-            ReasonArg::Duplicate => IssueReason::Duplicate,
-        }),
-        comment: given(args.comment.as_ref()),
-        ..SetIssueState::to(IssueState::Closed)
-    };
+    let mut req = SetIssueState::to(IssueState::Closed);
+    req.reason = args.reason.map(|reason| match reason {
+        ReasonArg::Completed => IssueReason::Completed,
+        ReasonArg::NotPlanned => IssueReason::NotPlanned,
+        ReasonArg::Duplicate => IssueReason::Duplicate,
+    });
+    req.comment = given(args.comment.as_ref());
     let outcome = selected.repo.set_issue_state(&selected.id, &req).await?;
     if outcome.already {
         let name = with_title(&outcome.value);

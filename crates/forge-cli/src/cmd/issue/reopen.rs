@@ -32,10 +32,8 @@ pub struct IssueReopenArgs {
 /// If the issue cannot be reopened.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueReopenArgs) -> Result<Exit> {
     let selected = select(ctx, repo, &args.selector).await?;
-    let req = SetIssueState {
-        comment: given(args.comment.as_ref()),
-        ..SetIssueState::to(IssueState::Open)
-    };
+    let mut req = SetIssueState::to(IssueState::Open);
+    req.comment = given(args.comment.as_ref());
     let outcome = selected.repo.set_issue_state(&selected.id, &req).await?;
     if outcome.already {
         let name = with_title(&outcome.value);

@@ -105,8 +105,7 @@ impl Files {
         if args.attach.is_empty() {
             return Ok(Self::default());
         }
-        let forge = repo.client().forge();
-        if let Support::No { why, instead } = forge.capabilities().get(Capability::Attachments) {
+        if let Support::No { why, instead } = repo.support(Capability::Attachments) {
             return Err(Error::unsupported(Capability::Attachments, why, instead));
         }
         if args.attach.len() > MOST {
@@ -231,11 +230,7 @@ fn read(cwd: &Path, argument: &str) -> Result<File> {
     Ok(File {
         given: given.to_owned(),
         alt: alt.unwrap_or(stem).to_owned(),
-        upload: NewAttachment {
-            name: name.clone().into_owned(),
-            content_type: (*content_type).to_owned(),
-            bytes,
-        },
+        upload: NewAttachment::new(name.clone(), *content_type, bytes),
         path,
     })
 }
@@ -385,7 +380,7 @@ mod tests {
 
         fn written(&self, text: &str, argument: &str) -> String {
             let file = self.read(argument).unwrap();
-            let attachment = Attachment { url: URL.into() };
+            let attachment = Attachment::new(URL);
             written(
                 text,
                 &[(&file, attachment)],

@@ -20,7 +20,7 @@ pub(super) fn read_parts(
     file: Option<&str>,
     repo: &Repo,
 ) -> Result<Option<String>> {
-    let max = repo.client().forge().capabilities().limits.body_max;
+    let max = repo.limits().body_max;
     match (body, file) {
         (Some(body), _) => Ok(Some(body.to_owned())),
         (None, Some(path)) => read_file(path, max).map(Some),

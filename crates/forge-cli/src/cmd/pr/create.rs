@@ -1,5 +1,7 @@
 //! `forge pr create`.
 
+use std::fs;
+
 use clap::Args;
 use forge_core::{
     Action, Capability, Error, ErrorKind, Hint, Noun, Op, Outcome, Param, PrId, Repo, Result,
@@ -11,9 +13,10 @@ use forge_git::quoted;
 
 use super::{
     attach::{Attached, Files},
+    create_metadata,
     create_plan::dry_run,
     create_push::{self, Push},
-    create_text::{self, Onto},
+    create_text::{self, Onto, Text},
     edits, merged_issues, patch,
     shared::{given, repo_name, require, reviewers},
 };
@@ -226,16 +229,7 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<
             return Err(prompt::cancelled());
         }
     }
-    let made = make(
-        ctx,
-        &repo,
-        &args,
-        files,
-        push.as_ref(),
-        req,
-        text.in_browser,
-    )
-    .await;
+    let made = make(ctx, &repo, &args, files, push.as_ref(), req, &text).await;
     let (created, attached) = match made {
         Ok(Some(made)) => made,
         Ok(None) => return Ok(Exit::Ok),
@@ -264,7 +258,7 @@ async fn make(
     files: Files,
     push: Option<&Push>,
     mut req: CreatePull,
-    in_browser: bool,
+    text: &Text,
 ) -> Result<Option<(Outcome<PullRequest>, Attached)>> {
     let closes = closed_issues(ctx, repo, &args.closes).await?;
     let hosts = ctx.forges()?.hosts();
@@ -276,7 +270,7 @@ async fn make(
     if let Some(push) = push {
         push.run(ctx, repo).await?;
     }
-    if args.web || in_browser {
+    if args.web || text.in_browser {
         let template = args.template.as_deref().filter(|_| args.web);
         web(ctx, repo, req, template).await?;
         return Ok(None);
@@ -284,8 +278,39 @@ async fn make(
     let description = std::mem::take(&mut req.description);
     let attached = files.upload(repo, description).await?;
     req.description.clone_from(&attached.text);
-    let created = open(ctx, repo, &req).await?;
+    let created = open_or_correct(ctx, repo, &mut req, text).await?;
     Ok(Some((created, attached)))
+}
+
+/// Creates the pull request. After questions, names that the forge does not know are asked for
+/// again.
+async fn open_or_correct(
+    ctx: &Ctx,
+    repo: &Repo,
+    req: &mut CreatePull,
+    text: &Text,
+) -> Result<Outcome<PullRequest>> {
+    let mut kept: Option<String> = None;
+    loop {
+        let e = match open(ctx, repo, req).await {
+            Ok(opened) => {
+                if let Some(path) = kept {
+                    let _ = fs::remove_file(path);
+                }
+                return Ok(opened);
+            }
+            Err(e) => e,
+        };
+        let Some(field) = create_metadata::refused(&e).filter(|_| text.typed) else {
+            return Err(e);
+        };
+        ctx.ui.error(&e);
+        // Ctrl+C at the question ends the process.
+        if kept.is_none() {
+            kept = text.draft.keep(&ctx.ui);
+        }
+        create_metadata::correct(field, req)?;
+    }
 }
 
 /// Lets the forge merge the new pull request once it can.

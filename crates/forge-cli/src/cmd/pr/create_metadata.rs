@@ -1,10 +1,11 @@
 //! Asks on a terminal for the metadata of a new pull request.
 
-use forge_core::{Capability, Repo, Result, text};
+use forge_core::{Capability, Error, ErrorKind, Repo, Result, model::CreatePull, text};
 
 use super::{
     draft::Draft,
-    shared::{has, names},
+    edit_prompt::{choose_labels, typed_names},
+    shared::{has, reviewers},
 };
 use crate::ui::prompt;
 
@@ -24,7 +25,7 @@ pub(super) fn offered(repo: &Repo) -> Vec<(Capability, &'static str)> {
 }
 
 /// Asks which kinds to add, then for each kind.
-pub(super) fn ask(repo: &Repo, draft: &mut Draft) -> Result<()> {
+pub(super) async fn ask(repo: &Repo, draft: &mut Draft) -> Result<()> {
     let kinds = offered(repo);
     let titles: Vec<(&str, bool)> = kinds.iter().map(|(_, title)| (*title, false)).collect();
     let chosen = prompt::choose_many("What would you like to add?", &titles)?;
@@ -32,7 +33,10 @@ pub(super) fn ask(repo: &Repo, draft: &mut Draft) -> Result<()> {
         let list = match kind {
             Capability::PrReviewers => &mut draft.reviewers,
             Capability::PrAssignees => &mut draft.assignees,
-            Capability::PrLabels => &mut draft.labels,
+            Capability::PrLabels => {
+                draft.labels = choose_labels(repo, &draft.labels).await?;
+                continue;
+            }
             Capability::PrProjects => &mut draft.projects,
             _ => {
                 let now = draft.milestone.clone().unwrap_or_default();
@@ -41,13 +45,37 @@ pub(super) fn ask(repo: &Repo, draft: &mut Draft) -> Result<()> {
                 continue;
             }
         };
-        let question = format!("{title} (with commas between them)");
-        let typed = prompt::line(&question, &text::one_line(&list.join(",")))?;
-        let pieces: Vec<String> = typed
-            .split(',')
-            .map(|piece| piece.trim().to_owned())
-            .collect();
-        *list = names(&pieces);
+        *list = typed_names(title, list)?;
+    }
+    Ok(())
+}
+
+/// The field of metadata whose names the forge refuses before it creates anything.
+pub(super) fn refused(e: &Error) -> Option<&'static str> {
+    const FIELDS: [&str; 5] = ["assignees", "labels", "milestone", "projects", "reviewers"];
+    match e.kind() {
+        ErrorKind::InvalidInput { field: Some(field) } if FIELDS.contains(field) => Some(*field),
+        _ => None,
+    }
+}
+
+/// Asks again for the names of a field that [`refused`] found.
+pub(super) fn correct(field: &str, req: &mut CreatePull) -> Result<()> {
+    match field {
+        "assignees" => req.assignees = typed_names("Assignees", &req.assignees)?,
+        "labels" => req.labels = typed_names("Labels", &req.labels)?,
+        "projects" => req.projects = typed_names("Projects", &req.projects)?,
+        "reviewers" => {
+            let before = req.reviewers.iter().map(|r| r.handle().to_owned());
+            let before: Vec<String> = before.collect();
+            req.reviewers = reviewers(&typed_names("Reviewers", &before)?);
+        }
+        _ => {
+            let before = req.milestone.clone().unwrap_or_default();
+            let question = "Milestone (empty for none)";
+            let typed = prompt::edit_line(question, &text::one_line(&before))?;
+            req.milestone = Some(typed.trim().to_owned()).filter(|title| !title.is_empty());
+        }
     }
     Ok(())
 }

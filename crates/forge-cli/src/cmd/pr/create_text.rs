@@ -286,10 +286,10 @@ async fn ask(
             }
         }
     };
-    choose_next(repo, args, draft)
+    choose_next(repo, args, draft).await
 }
 
-fn choose_next(repo: &Repo, args: &CreateArgs, draft: &mut Draft) -> Result<Next> {
+async fn choose_next(repo: &Repo, args: &CreateArgs, draft: &mut Draft) -> Result<Next> {
     let can_draft = has(repo, Capability::PrCreateDraft);
     let can_add = !metadata::offered(repo).is_empty();
     let form = CreatePull {
@@ -327,7 +327,7 @@ fn choose_next(repo: &Repo, args: &CreateArgs, draft: &mut Draft) -> Result<Next
             .map_or(Next::Cancel, |(_, next, _)| *next)
         {
             Next::Metadata => {
-                metadata::ask(repo, draft)?;
+                metadata::ask(repo, draft).await?;
                 asked = true;
             }
             Next::Draft => {

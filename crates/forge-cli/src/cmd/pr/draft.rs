@@ -42,12 +42,12 @@ impl Draft {
         self.milestone.is_some() || lists.iter().any(|list| !list.is_empty())
     }
 
-    /// Saves the input and prints where.
-    pub(super) fn keep(&self, ui: &Ui) {
-        if let Ok(path) = self.save() {
-            let again = format!("`forge pr create --recover {path}`");
-            ui.note(&format!("What you wrote is kept: {again}"));
-        }
+    /// Saves the input and prints where; returns the file's path.
+    pub(super) fn keep(&self, ui: &Ui) -> Option<String> {
+        let path = self.save().ok()?;
+        let again = format!("`forge pr create --recover {path}`");
+        ui.note(&format!("What you wrote is kept: {again}"));
+        Some(path)
     }
 
     /// Saves the draft and returns the file's path.

@@ -113,10 +113,16 @@ fn reviewers_of(pull: &PullRequest) -> Result<SetChange<Reviewer>> {
 
 /// Asks for a list of names on one line.
 fn list(question: &str, before: Vec<String>) -> Result<SetChange<String>> {
+    let after = typed_names(question, &before)?;
+    Ok(change(before, after))
+}
+
+/// Asks for names on one line, which begins with those of `before`.
+pub(super) fn typed_names(question: &str, before: &[String]) -> Result<Vec<String>> {
     let shown: Vec<String> = before.iter().map(|name| quoted(name)).collect();
     let question = format!("{question} (with commas between them)");
     let typed = prompt::edit_line(&question, &text::one_line(&shown.join(",")))?;
-    Ok(change(before, parse(&typed)))
+    Ok(parse(&typed))
 }
 
 /// Quotes a name as [`parse`] expects it.
@@ -160,10 +166,15 @@ fn change(before: Vec<String>, after: Vec<String>) -> SetChange<String> {
     }
 }
 
-/// Asks for labels of the repository; those of the pull request are preselected.
 async fn labels(repo: &Repo, pull: &PullRequest) -> Result<SetChange<String>> {
     let before: Vec<String> = pull.labels.iter().map(|l| l.name.clone()).collect();
-    let mut all = before.clone();
+    let after = choose_labels(repo, &before).await?;
+    Ok(change(before, after))
+}
+
+/// Asks for labels of the repository; those of `before` are preselected.
+pub(super) async fn choose_labels(repo: &Repo, before: &[String]) -> Result<Vec<String>> {
+    let mut all = before.to_vec();
     for label in pages::all(repo, async |page| repo.labels(page).await).await? {
         if !all.contains(&label.name) {
             all.push(label.name);
@@ -171,7 +182,7 @@ async fn labels(repo: &Repo, pull: &PullRequest) -> Result<SetChange<String>> {
     }
     all.sort_by_key(|name| name.to_lowercase());
     if all.is_empty() {
-        return list("Labels", before);
+        return typed_names("Labels", before);
     }
     let shown: Vec<String> = all.iter().map(|n| text::one_line(n).into_owned()).collect();
     let menu: Vec<(&str, bool)> = shown
@@ -180,8 +191,8 @@ async fn labels(repo: &Repo, pull: &PullRequest) -> Result<SetChange<String>> {
         .map(|(shown, name)| (shown.as_str(), before.contains(name)))
         .collect();
     let chosen = prompt::choose_many("Labels", &menu)?;
-    let after = chosen.into_iter().filter_map(|at| all.get(at).cloned());
-    Ok(change(before, after.collect()))
+    let chosen = chosen.into_iter().filter_map(|at| all.get(at).cloned());
+    Ok(chosen.collect())
 }
 
 #[cfg(test)]

@@ -236,7 +236,7 @@ fn edit(ctx: &Ctx, before: &str) -> Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use forge_core::model::{Check, CheckCounts, CheckRollup, ChecksReport};
+    use forge_core::model::{Check, ChecksReport};
 
     use super::*;
     use crate::cmd::pr::sample::pull;
@@ -292,15 +292,13 @@ mod tests {
 
     #[test]
     fn checks_are_counted_by_status() {
-        let report = |statuses: &[CheckStatus]| PullRequest {
-            checks: Some(ChecksReport {
-                commit: String::new(),
-                overall: CheckRollup::Neutral,
-                counts: CheckCounts::default(),
-                truncated: false,
-                checks: statuses.iter().map(|s| Check::new("c", *s)).collect(),
-            }),
-            ..pull()
+        let report = |statuses: &[CheckStatus]| {
+            let mut report = ChecksReport::of(String::new(), Vec::new());
+            report.checks = statuses.iter().map(|s| Check::new("c", *s)).collect();
+            PullRequest {
+                checks: Some(report),
+                ..pull()
+            }
         };
         let (failed, passed) = (CheckStatus::Failure, CheckStatus::Success);
         let shown = checks(&report(&[passed, failed, passed]));

@@ -144,6 +144,5 @@ fn closes_itself(repo: &Repo) -> bool {
 
 /// The forge's support for closing issues.
 fn closing(repo: &Repo) -> Support {
-    let capabilities = repo.client().forge().capabilities();
-    capabilities.get(Capability::PrCreateCloses)
+    repo.support(Capability::PrCreateCloses)
 }

@@ -46,11 +46,10 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &RevertArgs) -> Result<Exi
         PrFields::TO_CHANGE,
     )
     .await?;
-    let req = RevertPull {
-        title: given(args.title.as_ref()),
-        body: body::read(&args.body, &selected.repo)?,
-        draft: args.draft,
-    };
+    let mut req = RevertPull::default();
+    req.title = given(args.title.as_ref());
+    req.body = body::read(&args.body, &selected.repo)?;
+    req.draft = args.draft;
     let outcome = selected.repo.revert(&selected.id, &req).await?;
     let opened = ctx.ui.outcome(outcome)?;
     ctx.ui.url(&opened.url)?;

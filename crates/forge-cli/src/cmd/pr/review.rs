@@ -296,12 +296,8 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: ReviewArgs) -> Result<Exit
         }
         prompt::submit()?;
     }
-    let review = NewReview {
-        verdict,
-        body: text,
-        threads,
-        expected_head: args.match_head_commit,
-    };
+    let mut review = NewReview::new(verdict, text).with_threads(threads);
+    review.expected_head = args.match_head_commit;
     ctx.ui
         .outcome(selected.repo.submit_review(&selected.id, &review).await?)?;
     if ctx.ui.is_tty() {
@@ -420,7 +416,7 @@ impl From<FileComment> for NewThread {
 const COMMENTS_MAX: usize = 100;
 
 fn read_comments(path: &str, repo: &Repo) -> Result<Vec<NewThread>> {
-    let max = repo.client().forge().capabilities().limits.body_max;
+    let max = repo.limits().body_max;
     let text = body::read_file(path, max.saturating_mul(COMMENTS_MAX))?;
     parse_comments(&text).map_err(|e| {
         Error::invalid("comments", format!("comments file '{path}': {e}"))

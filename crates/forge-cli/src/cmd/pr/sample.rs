@@ -9,10 +9,8 @@ use forge_core::{
 
 pub(crate) fn pull() -> PullRequest {
     let at = |text: &str| text.parse().unwrap();
-    let ada = Actor {
-        name: Some("Ada Lovelace".into()),
-        ..Actor::new("ada")
-    };
+    let mut ada = Actor::new("ada");
+    ada.name = Some("Ada Lovelace".into());
     PullRequest {
         id: PrId::number(RepoId::local("/srv/repo"), 7),
         node_id: String::new(),

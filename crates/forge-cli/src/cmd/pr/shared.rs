@@ -81,7 +81,7 @@ fn closes(rest: &str) -> bool {
 
 /// Checks that the forge has a capability, before any request or question.
 pub(super) fn require(repo: &Repo, capability: Capability) -> Result<()> {
-    match repo.client().forge().capabilities().get(capability) {
+    match repo.support(capability) {
         Support::No { why, instead } => Err(Error::unsupported(capability, why, instead)),
         _ => Ok(()),
     }
@@ -89,7 +89,7 @@ pub(super) fn require(repo: &Repo, capability: Capability) -> Result<()> {
 
 /// Returns true if the forge has a capability in any form.
 pub(crate) fn has(repo: &Repo, capability: Capability) -> bool {
-    repo.client().forge().capabilities().has(capability)
+    repo.supports(capability)
 }
 
 #[cfg(test)]

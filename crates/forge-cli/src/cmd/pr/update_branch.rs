@@ -42,16 +42,12 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &UpdateBranchArgs) -> Resu
         PrFields::TO_MERGE,
     )
     .await?;
-    let req = UpdateBranch {
-        method: if args.rebase {
-            UpdateMethod::Rebase
-        } else {
-            UpdateMethod::Merge
-        },
-        expected_head: None,
-        expected_base: None,
-        leave_checkout: args.leave_checkout,
-    };
+    let mut req = UpdateBranch::by(if args.rebase {
+        UpdateMethod::Rebase
+    } else {
+        UpdateMethod::Merge
+    });
+    req.leave_checkout = args.leave_checkout;
     let mut outcome = selected.repo.update_branch(&selected.id, &req).await?;
     let done = if outcome.unchanged {
         // The answer says the same as the warning.

@@ -10,7 +10,7 @@ use forge_core::{
 
 use super::{
     shared::has,
-    view_text::{piped, piped_comments, shown},
+    view_text::{open_threads, piped, piped_comments, shown},
 };
 use crate::{
     args::output::JsonArgs,
@@ -54,7 +54,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ViewArgs) -> Result<Exit>
     let mut fields = match &selection {
         Some(selection) => selection.sections(),
         None if args.web || args.history => PrFields::NONE,
-        None if args.comments => head | PrFields::COMMENTS | PrFields::REVIEWS,
+        None if args.comments => head | PrFields::COMMENTS | PrFields::REVIEWS | PrFields::THREADS,
         None => head,
     };
     let named = args.selector.as_deref();
@@ -81,6 +81,10 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ViewArgs) -> Result<Exit>
         ctx.ui.page(&shown(ctx, &pull, args.comments))?;
     } else if args.comments {
         ctx.ui.write(piped_comments(&pull).as_bytes())?;
+        // Standard output is as in gh.
+        if let Some(line) = open_threads(&ctx.ui, &pull) {
+            ctx.ui.note(&line);
+        }
     } else {
         ctx.ui.write(piped(&pull).as_bytes())?;
     }

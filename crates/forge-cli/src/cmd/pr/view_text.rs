@@ -4,7 +4,7 @@ use std::{
 };
 
 use forge_core::{
-    Timestamp,
+    Action, Hint, Op, Timestamp,
     model::{
         Actor, CheckRollup, Comment, MergeMethod, PrState, PullRequest, Review, ReviewState,
         Reviewer,
@@ -345,6 +345,9 @@ pub(super) fn shown(ctx: &Ctx, p: &PullRequest, comments: bool) -> String {
     out.push_str(&body(ui, &p.description, "No description provided"));
     out.push('\n');
     out.push_str(&conversation(ui, p, comments));
+    if let Some(threads) = open_threads(ui, p) {
+        let _ = writeln!(out, "{}\n", c.yellow(&threads));
+    }
     let _ = writeln!(
         out,
         "{}",
@@ -354,6 +357,14 @@ pub(super) fn shown(ctx: &Ctx, p: &PullRequest, comments: bool) -> String {
         ))
     );
     out
+}
+
+/// `2 open threads: forge pr thread list 7`; `None` without any, or if none were read.
+pub(super) fn open_threads(ui: &Ui, p: &PullRequest) -> Option<String> {
+    let open = p.threads.iter().flatten().filter(|t| !t.resolved).count();
+    let count = plural(i64::try_from(open).unwrap_or(i64::MAX), "open thread");
+    let hint = Hint::from(count).with_action(Action::op(Op::ThreadList).on(&p.id.key));
+    (open > 0).then(|| ui.advice(&hint))
 }
 
 /// Comments and reviews; without `all` only the newest one, as in gh.

@@ -110,13 +110,10 @@ mod tests {
     use super::*;
 
     fn file(path: &str, additions: Option<u64>, deletions: Option<u64>) -> FileChange {
-        FileChange {
-            path: path.to_owned(),
-            previous_path: None,
-            status: FileStatus::Modified,
-            additions,
-            deletions,
-        }
+        let mut file = FileChange::new(path, FileStatus::Modified);
+        file.additions = additions;
+        file.deletions = deletions;
+        file
     }
 
     #[test]
@@ -151,10 +148,8 @@ mod tests {
 
     #[test]
     fn stat_names_no_control_character() {
-        let renamed = FileChange {
-            previous_path: Some("a\u{1b}".into()),
-            ..file("b\n", Some(1), Some(0))
-        };
+        let mut renamed = file("b\n", Some(1), Some(0));
+        renamed.previous_path = Some("a\u{1b}".into());
         let shown = stat_text(&[renamed], None, Palette { on: false });
         assert_eq!(shown.lines().count(), 2, "{shown}");
         assert!(!shown.contains('\u{1b}'), "{shown}");

@@ -1,13 +1,18 @@
 //! Markdown as HTML. Embedded HTML becomes text, links lead to web or mail, images become links.
 
-use forge_core::{markdown::html_comments, text};
+use forge_core::{
+    markdown::{beginning, html_comments},
+    text,
+};
 use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
 use super::{Attr, Html};
+use crate::ui::markdown::cut;
 
-/// Writes `source` in its own element.
+/// Writes `source` in its own element, cut as on a terminal.
 pub(super) fn render(source: &str, html: &mut Html) {
-    let safe = text::neutralise(source);
+    let (read, rest) = beginning(source);
+    let safe = text::neutralise(read);
     let options =
         Options::ENABLE_TABLES | Options::ENABLE_TASKLISTS | Options::ENABLE_STRIKETHROUGH;
     html.open("div", &[Attr::Class("md"), Attr::Dir("auto")]);
@@ -19,6 +24,9 @@ pub(super) fn render(source: &str, html: &mut Html) {
     };
     for event in Parser::new_ext(&safe, options) {
         renderer.event(event);
+    }
+    if rest > 0 {
+        html.leaf("p", &[], &cut(rest));
     }
     html.close("div");
 }

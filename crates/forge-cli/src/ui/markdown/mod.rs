@@ -6,7 +6,7 @@ mod wrap;
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 use unicode_width::UnicodeWidthStr as _;
 
-use forge_core::text;
+use forge_core::{markdown, text};
 
 use self::wrap::{Span, wrap};
 use super::{
@@ -15,10 +15,12 @@ use super::{
 };
 
 /// Renders `source` for a terminal of `width` columns. The result ends with a newline, unless it is
-/// empty. Terminal escapes in the source are made visible.
+/// empty. Terminal escapes in the source are made visible. A text beyond [`markdown::MAX_TEXT`] is
+/// cut, and the last line says so.
 #[must_use]
 pub fn render(source: &str, width: usize, palette: Palette) -> String {
-    let safe = text::neutralise(source);
+    let (read, rest) = markdown::beginning(source);
+    let safe = text::neutralise(read);
     let options =
         Options::ENABLE_TABLES | Options::ENABLE_TASKLISTS | Options::ENABLE_STRIKETHROUGH;
     let mut renderer = Renderer {
@@ -29,7 +31,16 @@ pub fn render(source: &str, width: usize, palette: Palette) -> String {
     for event in Parser::new_ext(&safe, options) {
         renderer.event(event);
     }
-    renderer.finish()
+    let mut shown = renderer.finish();
+    if rest > 0 {
+        shown.push_str(&format!("{}\n", palette.gray(&cut(rest))));
+    }
+    shown
+}
+
+/// The line that stands for the bytes after a text that was cut.
+pub(super) fn cut(bytes: usize) -> String {
+    format!("[{bytes} more bytes are not shown]")
 }
 
 /// Maximum number of nested quotes and items with an indent of their own: every line repeats it.
@@ -365,6 +376,12 @@ mod tests {
         assert_eq!(plain("a\n\n---\n\nb").lines().count(), 5);
         assert_eq!(plain("<!-- note\nmore\n-->\nseen"), "seen\n");
         assert_eq!(plain(""), "");
+    }
+
+    #[test]
+    fn text_beyond_maximum_length_is_cut() {
+        let shown = plain(&"a ".repeat(200_000));
+        assert!(shown.ends_with("[137856 more bytes are not shown]\n"));
     }
 
     #[test]

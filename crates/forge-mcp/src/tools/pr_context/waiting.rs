@@ -6,7 +6,7 @@ use forge::context::{
     MAX_PAUSE, Pace, Watch, WatchBaseline, WatchChange, WatchEvent, WatchOutcome, WatchReq,
     WatchUntil,
 };
-use forge_core::Error;
+use forge_core::{Error, call as scope};
 use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
@@ -115,7 +115,9 @@ pub(super) async fn wait_for(
     let bound = (target.id.to_string(), until);
     let since = match cursor {
         Some(text) => match cursor::read(CURSOR_OF, &bound, "", text) {
-            Ok(position) => WatchBaseline::from_text(position),
+            // That wait ended before anything was read.
+            Ok("") => None,
+            Ok(began) => Some(WatchBaseline::from_text(began).ok_or_else(cursor::damaged)?),
             Err(_) => return Ok(None),
         },
         None => None,
@@ -136,9 +138,9 @@ pub(super) async fn wait_for(
     call.give_turn();
     let mut changes = Vec::new();
     let deadline = longest + PAUSE;
-    let followed = follow(call, &mut watch, &mut changes);
+    let followed = scope::kept(false, follow(call, &mut watch, &mut changes));
     let outcome = match tokio::time::timeout(deadline, followed).await {
-        Ok(outcome) => outcome?,
+        Ok((outcome, _)) => outcome?,
         // The last poll may exceed the timeout.
         Err(_) => WatchOutcome::Pending,
     };
@@ -167,6 +169,7 @@ async fn follow(
 ) -> Result<WatchOutcome, Error> {
     let mut looks = 0;
     while let Some(event) = watch.next().await? {
+        scope::let_go();
         match event {
             WatchEvent::Began | WatchEvent::Same => {
                 looks += 1;

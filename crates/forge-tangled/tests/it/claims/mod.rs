@@ -18,10 +18,8 @@ use forge_core::{
     model::{Comment, Issue, Merge, NewLabel, PrFields, PullRequest},
 };
 use forge_tangled::{Dialects, Settings, Tangled, not_ingested_in};
-use forge_testkit::{
-    Random,
-    tangled::{Account, Host, Repository, Trap},
-};
+use forge_tangled_world::{Account, Host, Repository, Trap};
+use forge_testkit::Random;
 
 use self::moods::Mood;
 use crate::stage::{PASSWORD, Stage};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use forge_core::PullRequests as _;
-use forge_testkit::tangled::{Fault, Moods};
+use forge_tangled_world::{Fault, Moods};
 
 use super::{Doing, Writes, pulls};
 

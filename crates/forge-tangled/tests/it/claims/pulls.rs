@@ -11,7 +11,7 @@ use forge_core::{
     },
 };
 use forge_tangled::Tangled;
-use forge_testkit::tangled::Repository;
+use forge_tangled_world::Repository;
 
 use super::{
     Done, Kind, Writes,

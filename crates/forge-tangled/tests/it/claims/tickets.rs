@@ -12,7 +12,8 @@ use forge_core::{
     },
 };
 use forge_tangled::Tangled;
-use forge_testkit::{GitDir, tangled::Repository};
+use forge_tangled_world::Repository;
+use forge_testkit::GitDir;
 use serde_json::{Value, json};
 
 use super::{

@@ -1,0 +1,154 @@
+//! Every paged list of a [`Repo`] as a stream.
+
+use futures::{Stream, TryStreamExt as _, stream};
+
+use crate::{
+    Error, Page, PageReq, PrId, Repo, Result,
+    model::{
+        Branch, Comment, Commit, FileChange, Issue, IssueId, IssueQuery, Label, PullQuery,
+        PullRequest, Review, StatusEvent, Thread, ThreadFilter,
+    },
+};
+
+/// The paged lists as streams, which read the next page on demand.
+///
+/// A failed page is the last item. Warnings of pages are dropped: the method without `all_` returns
+/// them.
+impl Repo {
+    /// The pull requests of a query, newest first.
+    pub fn all_pulls(&self, query: PullQuery) -> impl Stream<Item = Result<PullRequest>> {
+        items(self.limits().page_max, move |page| {
+            let query = query.clone();
+            async move { self.pulls(&query, page).await }
+        })
+    }
+
+    /// The issues of a query, newest first.
+    pub fn all_issues(&self, query: IssueQuery) -> impl Stream<Item = Result<Issue>> {
+        items(self.limits().page_max, move |page| {
+            let query = query.clone();
+            async move { self.issues(&query, page).await }
+        })
+    }
+
+    /// The comments, oldest first.
+    pub fn all_comments(&self, pr: &PrId) -> impl Stream<Item = Result<Comment>> {
+        items(self.limits().page_max, move |page| self.comments(pr, page))
+    }
+
+    /// The reviews, oldest first.
+    pub fn all_reviews(&self, pr: &PrId) -> impl Stream<Item = Result<Review>> {
+        items(self.limits().page_max, move |page| self.reviews(pr, page))
+    }
+
+    /// The review threads.
+    pub fn all_threads(
+        &self,
+        pr: &PrId,
+        filter: ThreadFilter,
+    ) -> impl Stream<Item = Result<Thread>> {
+        items(self.limits().page_max, move |page| {
+            self.threads(pr, filter, page)
+        })
+    }
+
+    /// The changed files.
+    pub fn all_files(&self, pr: &PrId) -> impl Stream<Item = Result<FileChange>> {
+        items(self.limits().page_max, move |page| self.files(pr, page))
+    }
+
+    /// The commits, oldest first.
+    pub fn all_commits(&self, pr: &PrId) -> impl Stream<Item = Result<Commit>> {
+        items(self.limits().page_max, move |page| self.commits(pr, page))
+    }
+
+    /// The status history, oldest first.
+    pub fn all_history(&self, pr: &PrId) -> impl Stream<Item = Result<StatusEvent>> {
+        items(self.limits().page_max, move |page| self.history(pr, page))
+    }
+
+    /// Events of an issue, oldest first.
+    pub fn all_issue_history(&self, issue: &IssueId) -> impl Stream<Item = Result<StatusEvent>> {
+        items(self.limits().page_max, move |page| {
+            self.issue_history(issue, page)
+        })
+    }
+
+    /// The labels of the repository.
+    pub fn all_labels(&self) -> impl Stream<Item = Result<Label>> {
+        items(self.limits().page_max, move |page| self.labels(page))
+    }
+
+    /// The branches with their head commits, by name.
+    pub fn all_branches(&self) -> impl Stream<Item = Result<Branch>> {
+        items(self.limits().page_max, move |page| self.branches(page))
+    }
+}
+
+/// The items of a list, page after page; `read` reads one page.
+fn items<T, P>(limit: usize, read: impl Fn(PageReq) -> P) -> impl Stream<Item = Result<T>>
+where
+    P: Future<Output = Result<Page<T>>>,
+{
+    let first = Some(PageReq::first(limit));
+    let pages = stream::try_unfold(first, move |page: Option<PageReq>| {
+        let page = page.map(&read);
+        async move {
+            let Some(page) = page else { return Ok(None) };
+            let page = page.await?;
+            let next = page.next.map(|cursor| PageReq::after(cursor, limit));
+            let items = stream::iter(page.items.into_iter().map(Ok::<T, Error>));
+            Ok::<_, Error>(Some((items, next)))
+        }
+    });
+    pages.try_flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+    use crate::Cursor;
+
+    /// A page of two numbers; page 2 is the last one, or fails.
+    async fn page(req: PageReq, is_broken: bool) -> Result<Page<u64>> {
+        let number = match req.position("test", &"numbers")? {
+            Some(_) => 2,
+            None => 1,
+        };
+        if number == 2 && is_broken {
+            return Err(Error::invalid("page", "broken"));
+        }
+        let mut page = Page::complete(vec![number * 10, number * 10 + 1]);
+        page.next = (number == 1).then(|| Cursor::new("test", &"numbers", "2"));
+        Ok(page)
+    }
+
+    #[tokio::test]
+    async fn stream_reads_pages_on_demand() {
+        let asked = RefCell::new(Vec::new());
+        let read = |req: PageReq| {
+            asked.borrow_mut().push(req.limit);
+            page(req, false)
+        };
+        let mut numbers = std::pin::pin!(items(2, read));
+        for number in [10, 11] {
+            assert_eq!(numbers.try_next().await.unwrap(), Some(number));
+        }
+        assert_eq!(*asked.borrow(), [2]);
+        let rest: Vec<u64> = numbers.try_collect().await.unwrap();
+        assert_eq!(rest, [20, 21]);
+        assert_eq!(*asked.borrow(), [2, 2]);
+    }
+
+    #[tokio::test]
+    async fn failed_page_ends_stream() {
+        let mut numbers = std::pin::pin!(items(2, |req| page(req, true)));
+        for number in [10, 11] {
+            assert_eq!(numbers.try_next().await.unwrap(), Some(number));
+        }
+        assert!(numbers.try_next().await.is_err());
+        assert_eq!(numbers.try_next().await.unwrap(), None);
+    }
+}

@@ -1,0 +1,9 @@
+//! Common parts of the doubles: outgoing answers, git over HTTP, and the length of a chain of
+//! requests.
+
+pub mod cgi;
+mod chain;
+mod reply;
+
+pub use chain::longest_chain;
+pub use reply::{Parts, Reply};

@@ -1,0 +1,377 @@
+//! The control interface of the double under `/_double/`, for tests that are no Rust program.
+//!
+//! | request | what it does |
+//! |---|---|
+//! | `GET /_double/requests` | the recorded requests, and counts |
+//! | `DELETE /_double/requests` | sets the record back |
+//! | `GET /_double/state?repo=o/r` | pull requests, comments and reviews of a repository |
+//! | `POST /_double/faults` | adds a fault (see [`Fault`]), answers how many are left |
+//! | `DELETE /_double/faults` | drops all faults |
+//! | `POST /_double/seed` | runs a list of seed steps, like `{"do":"user","login":"octocat"}` |
+
+use serde_json::{Value, json};
+
+use super::{
+    faults::Fault,
+    record::{Counts, Recorded},
+    reply::{self, Reply},
+    seed::{ALL_SCOPES, PullSeed, Seed},
+    server::{Incoming, Shared, lock},
+    state::{Enforcement, Permission, Protection, ReviewState, Rule, Ruleset},
+};
+
+/// Answers a request of the control interface.
+pub(crate) fn answer(shared: &Shared, request: &Incoming) -> Reply {
+    let path = request.path.trim_start_matches("/_double/");
+    match (request.method.as_str(), path) {
+        ("GET", "requests") => requests(shared),
+        ("DELETE", "requests") => {
+            lock(&shared.log).clear();
+            done()
+        }
+        ("GET", "state") => state(shared, request),
+        ("POST", "faults") => match Value::as_object(&body(request)) {
+            Some(fault) => match Fault::from_json(&Value::Object(fault.clone())) {
+                Some(fault) => {
+                    let mut plan = lock(&shared.plan);
+                    plan.add(fault);
+                    Reply::json(200, &json!({ "left": plan.left() }))
+                }
+                None => reply::message(422, "not a fault"),
+            },
+            None => reply::message(400, "a fault is a JSON object"),
+        },
+        ("DELETE", "faults") => {
+            lock(&shared.plan).clear();
+            done()
+        }
+        ("POST", "seed") => seed(shared, request),
+        _ => reply::not_found(),
+    }
+}
+
+fn done() -> Reply {
+    Reply::json(200, &json!({ "ok": true }))
+}
+
+fn body(request: &Incoming) -> Value {
+    serde_json::from_slice(&request.body).unwrap_or_default()
+}
+
+fn requests(shared: &Shared) -> Reply {
+    let log = lock(&shared.log);
+    let counts = Counts::of(&log);
+    let list: Vec<Value> = log.iter().map(recorded).collect();
+    Reply::json(
+        200,
+        &json!({
+            "counts": {
+                "api": counts.api,
+                "queries": counts.queries,
+                "mutations": counts.mutations,
+                "rest": counts.rest,
+                "git": counts.git,
+            },
+            "requests": list,
+        }),
+    )
+}
+
+fn recorded(it: &Recorded) -> Value {
+    json!({
+        "index": it.index,
+        "method": it.method,
+        "path": it.path,
+        "host": it.host,
+        "operation": it.operation,
+        "fields": it.fields,
+        "mutation": it.mutation,
+        "git": it.git,
+        "request_bytes": it.request_bytes,
+        "response_bytes": it.response_bytes,
+        "status": it.status,
+        "faulted": it.faulted,
+    })
+}
+
+fn state(shared: &Shared, request: &Incoming) -> Reply {
+    let full_name = request
+        .query
+        .strip_prefix("repo=")
+        .unwrap_or_default()
+        .replace("%2F", "/");
+    let state = shared.state();
+    let found = full_name
+        .split_once('/')
+        .and_then(|(owner, name)| state.repo(owner, name));
+    let Some(repo) = found else {
+        return reply::not_found();
+    };
+    let pulls: Vec<Value> = state
+        .pulls
+        .values()
+        .filter(|pull| pull.repo == repo.id)
+        .map(|pull| {
+            let comments = state.comments.values().filter(|it| it.subject == pull.id);
+            let reviews = state.reviews.values().filter(|it| it.pull == pull.id);
+            json!({
+                "number": pull.number,
+                "title": pull.title,
+                "body": pull.body,
+                "state": pull.state.name(),
+                "draft": pull.draft,
+                "author": state.login(pull.author),
+                "base": pull.base_branch,
+                "head": pull.head_branch,
+                "head_oid": pull.head_oid,
+                "labels": pull.labels.iter().filter_map(|id| state.labels.get(id))
+                    .map(|label| label.name.clone()).collect::<Vec<_>>(),
+                "assignees": pull.assignees.iter().map(|id| state.login(*id)).collect::<Vec<_>>(),
+                "requested": pull.requested.len(),
+                "comments": comments.map(|it| it.body.clone()).collect::<Vec<_>>(),
+                "reviews": reviews.map(|it| it.state.name()).collect::<Vec<_>>(),
+            })
+        })
+        .collect();
+    Reply::json(200, &json!({ "pulls": pulls }))
+}
+
+fn seed(shared: &Shared, request: &Incoming) -> Reply {
+    match run_steps(shared, &body(request)) {
+        Ok(made) => Reply::json(200, &Value::Array(made)),
+        Err(problem) => reply::message(422, &problem),
+    }
+}
+
+/// Runs seed steps and returns what each made; `Err` names the step that cannot be done.
+pub(crate) fn run_steps(shared: &Shared, steps: &Value) -> Result<Vec<Value>, String> {
+    let steps = match steps {
+        Value::Array(steps) => steps.as_slice(),
+        step @ Value::Object(_) => std::slice::from_ref(step),
+        _ => return Err("seed steps are a JSON list".to_owned()),
+    };
+    let mut seed = Seed(shared.state());
+    let mut made = Vec::new();
+    for step in steps {
+        // The seed's methods panic on what is not there; here that is an answer.
+        let run = std::panic::AssertUnwindSafe(|| apply(&mut seed, step));
+        match std::panic::catch_unwind(run) {
+            Ok(Some(value)) => made.push(value),
+            _ => return Err(format!("cannot do {step}")),
+        }
+    }
+    Ok(made)
+}
+
+fn apply(seed: &mut Seed<'_>, step: &Value) -> Option<Value> {
+    let text = |name: &str| step.get(name).and_then(Value::as_str);
+    let number = |name: &str| step.get(name).and_then(Value::as_u64);
+    let flag = |name: &str| step.get(name).and_then(Value::as_bool).unwrap_or(false);
+    let list = |name: &str| -> Vec<&str> {
+        let list = step.get(name).and_then(Value::as_array);
+        list.into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect()
+    };
+    let repo = || text("repo");
+    Some(match text("do")? {
+        "user" => match text("name") {
+            Some(name) => seed.named_user(text("login")?, name).into(),
+            None => seed.user(text("login")?).into(),
+        },
+        "bot" => seed.bot(text("login")?).into(),
+        "org" => {
+            let members = list("members");
+            let members: Vec<(&str, Permission)> = members
+                .into_iter()
+                .map(|login| (login, Permission::Admin))
+                .collect();
+            seed.org(text("login")?, &members).into()
+        }
+        "sso" => {
+            seed.require_sso(text("org")?);
+            Value::Null
+        }
+        "team" => seed
+            .team(text("org")?, text("slug")?, &list("members"))
+            .into(),
+        "token" => {
+            let scopes = list("scopes");
+            let scopes = if scopes.is_empty() {
+                ALL_SCOPES
+            } else {
+                &scopes
+            };
+            seed.token(text("token")?, text("login")?, scopes);
+            Value::Null
+        }
+        "repo" => {
+            let id = seed.repo_with_readme(repo()?);
+            let private = flag("private");
+            let auto = flag("auto_merge");
+            seed.configure(repo()?, |repo| {
+                repo.private = private;
+                repo.allow_auto_merge = auto;
+            });
+            id.into()
+        }
+        "fork" => seed.fork(repo()?, text("owner")?).into(),
+        "collaborator" => {
+            let permission = match text("permission").unwrap_or("write") {
+                "read" => Permission::Read,
+                "triage" => Permission::Triage,
+                "admin" => Permission::Admin,
+                _ => Permission::Write,
+            };
+            seed.collaborator(repo()?, text("login")?, permission);
+            Value::Null
+        }
+        "protect" => {
+            let rules = Protection {
+                approvals: u32::try_from(number("approvals").unwrap_or(0)).ok()?,
+                checks: list("checks").into_iter().map(str::to_owned).collect(),
+                strict: flag("strict"),
+                conversations: flag("conversations"),
+                enforce_admins: flag("enforce_admins"),
+                merge_queue: flag("merge_queue"),
+                code_owners: flag("code_owners"),
+                dismiss_stale: flag("dismiss_stale"),
+                last_push: flag("last_push"),
+                linear: flag("linear"),
+                signatures: flag("signatures"),
+                ..Protection::default()
+            };
+            seed.protect(repo()?, text("branch").unwrap_or("main"), rules);
+            Value::Null
+        }
+        "ruleset" => {
+            let owned = |name: &str| list(name).into_iter().map(str::to_owned).collect();
+            let rules = step.get("rules").and_then(Value::as_array)?;
+            let rules = rules.iter().map(|rule| {
+                Some(Rule {
+                    kind: rule.get("type")?.as_str()?.to_owned(),
+                    parameters: rule.get("parameters").cloned().unwrap_or_default(),
+                })
+            });
+            let ruleset = Ruleset {
+                name: text("name").unwrap_or("rules").to_owned(),
+                of_org: flag("of_org"),
+                enforcement: match text("enforcement") {
+                    Some("evaluate") => Enforcement::Evaluate,
+                    Some("disabled") => Enforcement::Disabled,
+                    _ => Enforcement::Active,
+                },
+                include: owned("include"),
+                exclude: owned("exclude"),
+                rules: rules.collect::<Option<_>>()?,
+                ..Ruleset::default()
+            };
+            seed.ruleset(repo()?, ruleset).into()
+        }
+        "commit" => {
+            let files = step.get("files").and_then(Value::as_object)?;
+            let files: Vec<(&str, Option<&str>)> = files
+                .iter()
+                .map(|(path, content)| (path.as_str(), content.as_str()))
+                .collect();
+            let message = text("message").unwrap_or("Change");
+            seed.commit(repo()?, text("branch")?, &files, message)
+                .into()
+        }
+        "label" => seed.label(repo()?, text("name")?).into(),
+        "milestone" => seed.milestone(repo()?, text("title")?).into(),
+        "issue" => seed
+            .open_issue(
+                repo()?,
+                text("author")?,
+                text("title")?,
+                text("body").unwrap_or_default(),
+            )
+            .into(),
+        "pull" => {
+            let labels = list("labels");
+            let assignees = list("assignees");
+            seed.open_pull(
+                repo()?,
+                &PullSeed {
+                    author: text("author").unwrap_or_default(),
+                    title: text("title")?,
+                    body: text("body").unwrap_or_default(),
+                    head: text("head")?,
+                    base: text("base").unwrap_or_default(),
+                    draft: flag("draft"),
+                    labels: &labels,
+                    assignees: &assignees,
+                },
+            )
+            .into()
+        }
+        "pulls" => {
+            seed.many_pulls(repo()?, usize::try_from(number("count")?).ok()?);
+            Value::Null
+        }
+        "comment" => seed
+            .comment(repo()?, number("number")?, text("author")?, text("body")?)
+            .into(),
+        "review" => {
+            let verdict = match text("verdict")? {
+                "approve" => ReviewState::Approved,
+                "request-changes" => ReviewState::ChangesRequested,
+                _ => ReviewState::Commented,
+            };
+            let body = text("body").unwrap_or_default();
+            seed.review(repo()?, number("number")?, text("author")?, verdict, body)
+                .into()
+        }
+        "check" => seed
+            .check(
+                repo()?,
+                number("number")?,
+                text("workflow").unwrap_or("CI"),
+                text("name")?,
+                text("conclusion")?,
+            )
+            .into(),
+        "status" => seed
+            .status(repo()?, number("number")?, text("context")?, text("state")?)
+            .into(),
+        "project" => seed
+            .project(text("owner")?, text("title")?, &list("options"))
+            .into(),
+        "project_field" => seed
+            .project_field(number("project")?, text("name")?, &list("options"))
+            .into(),
+        "project_item" => seed
+            .project_item(
+                number("project")?,
+                repo()?,
+                number("number")?,
+                text("status").unwrap_or_default(),
+            )
+            .into(),
+        "project_value" => {
+            seed.project_value(number("item")?, text("field")?, text("value")?);
+            Value::Null
+        }
+        "sub_issue" => {
+            let parent = text("parent_repo").or(repo())?;
+            seed.sub_issue((parent, number("parent")?), (repo()?, number("number")?));
+            Value::Null
+        }
+        "blocked_by" => {
+            let blocker = text("blocker_repo").or(repo())?;
+            seed.blocked_by((repo()?, number("number")?), (blocker, number("blocker")?));
+            Value::Null
+        }
+        "label_issue" => {
+            seed.label_issue(repo()?, number("number")?, text("label")?);
+            Value::Null
+        }
+        "same_second" => {
+            seed.same_second = flag("on");
+            Value::Null
+        }
+        _ => return None,
+    })
+}

@@ -1,0 +1,176 @@
+//! Starting and stopping the double.
+
+use std::{
+    io,
+    net::{Ipv4Addr, SocketAddr},
+    sync::Arc,
+    thread::JoinHandle,
+    time::Duration,
+};
+
+use forge_double_wire::longest_chain;
+use tempfile::TempDir;
+use tokio::{net::TcpListener, sync::oneshot};
+
+use super::{
+    control,
+    faults::Fault,
+    record::{Counts, Recorded},
+    seed::Seed,
+    server::{Shared, lock, serve},
+    state::State,
+};
+
+/// How the double behaves.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Port on loopback; 0 takes a free one.
+    pub port: u16,
+    /// Wait before each answer.
+    pub latency: Duration,
+    /// How many requests read a changed merge state as `UNKNOWN`; `None` for one, as GitHub.
+    pub merge_state_lag: Option<u32>,
+    /// Address of the web pages in answers. By default it follows from the host that was asked.
+    pub web: Option<String>,
+    /// Git needs no token, for tests that are not about git's credentials.
+    pub open_git: bool,
+}
+
+/// A GitHub on loopback. The double stops on drop.
+///
+/// The double runs on a thread of its own, so it serves tests with and without an async runtime.
+pub struct GitHubDouble {
+    shared: Arc<Shared>,
+    address: SocketAddr,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+    _root: TempDir,
+}
+
+impl GitHubDouble {
+    /// Starts a double.
+    ///
+    /// # Errors
+    ///
+    /// When the port or the directory for the repositories cannot be had.
+    pub fn start(options: Options) -> io::Result<Self> {
+        let root = TempDir::with_prefix("forge-github-double-")?;
+        let state = State::new(root.path().to_owned(), options.merge_state_lag.unwrap_or(1));
+        let shared = Arc::new(Shared::new(
+            state,
+            options.latency,
+            options.web,
+            options.open_git,
+        ));
+        let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, options.port))?;
+        listener.set_nonblocking(true)?;
+        let address = listener.local_addr()?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        let (stop, stopped) = oneshot::channel();
+        let serving = Arc::clone(&shared);
+        let thread = std::thread::Builder::new()
+            .name("forge-github-double".to_owned())
+            .spawn(move || {
+                runtime.block_on(async {
+                    let Ok(listener) = TcpListener::from_std(listener) else {
+                        return;
+                    };
+                    tokio::select! {
+                        () = serve(listener, serving) => {}
+                        _ = stopped => {}
+                    }
+                });
+                runtime.shutdown_timeout(Duration::from_secs(1));
+            })?;
+        Ok(Self {
+            shared,
+            address,
+            stop: Some(stop),
+            thread: Some(thread),
+            _root: root,
+        })
+    }
+
+    /// `http://127.0.0.1:PORT`: for `HTTP_PROXY`, and for clients that call the double as GitHub
+    /// Enterprise Server, with `/api/graphql` and `/api/v3`.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Environment that leads a client of GitHub to the double with a token.
+    pub fn env(&self, token: &str) -> Vec<(&'static str, String)> {
+        vec![
+            ("GH_HOST", "github.localhost".to_owned()),
+            ("GH_TOKEN", token.to_owned()),
+            ("HTTP_PROXY", self.url()),
+            ("http_proxy", self.url()),
+            ("NO_PROXY", String::new()),
+            ("no_proxy", String::new()),
+        ]
+    }
+
+    /// The state, to fill it and to look into it. Requests wait while it is held.
+    pub fn seed(&self) -> Seed<'_> {
+        Seed(self.shared.state())
+    }
+
+    /// Runs the JSON steps of the control interface's seed.
+    ///
+    /// # Errors
+    ///
+    /// Names the step that cannot be done.
+    pub fn seed_json(&self, steps: &str) -> Result<(), String> {
+        let steps = serde_json::from_str(steps).map_err(|error| error.to_string())?;
+        control::run_steps(&self.shared, &steps).map(drop)
+    }
+
+    /// Adds a fault to the plan.
+    pub fn fault(&self, fault: Fault) {
+        lock(&self.shared.plan).add(fault);
+    }
+
+    /// Drops all faults.
+    pub fn clear_faults(&self) {
+        lock(&self.shared.plan).clear();
+    }
+
+    /// Faults that have not yet acted as often as they should.
+    pub fn faults_left(&self) -> usize {
+        lock(&self.shared.plan).left()
+    }
+
+    /// The requests since the record was last set back.
+    pub fn requests(&self) -> Vec<Recorded> {
+        lock(&self.shared.log).clone()
+    }
+
+    /// Numbers of requests since the record was last set back.
+    pub fn counts(&self) -> Counts {
+        Counts::of(&lock(&self.shared.log))
+    }
+
+    /// Length of the longest chain of requests, each of which arrived after the answer to the one
+    /// before. A delay on every request makes concurrent requests overlap.
+    pub fn longest_chain(&self) -> usize {
+        longest_chain(self.requests().iter().filter_map(|it| it.work).collect())
+    }
+
+    /// Sets the record of requests back.
+    pub fn reset_record(&self) {
+        lock(&self.shared.log).clear();
+    }
+}
+
+impl Drop for GitHubDouble {
+    fn drop(&mut self) {
+        if let Some(stop) = self.stop.take() {
+            // The thread may have ended already.
+            let _ = stop.send(());
+        }
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}

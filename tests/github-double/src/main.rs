@@ -1,0 +1,95 @@
+//! Runs the GitHub double by itself, for tests that are no Rust program.
+//!
+//! `--help` prints how to start and reach it; `_double/seed` of its control interface reads the same
+//! steps as `--seed`.
+
+use std::{
+    io::{Read, Write},
+    process::ExitCode,
+    time::Duration,
+};
+
+use forge_github_double::{GitHubDouble, Options, schema};
+
+const USAGE: &str = r#"A GitHub on loopback, for gh, forge and tests
+
+Usage: forge-github-double [--port N] [--latency-ms N] [--open-git] [--seed FILE]
+       forge-github-double reduce-schema FILE
+
+The double prints its address, and runs until its standard input ends.
+
+  --port N         Listen on this port [default: a free one]
+  --latency-ms N   Answer so much later
+  --open-git       Let git in without a token
+  --seed FILE      Run these steps first, a JSON list; a token has 0canary0 in it:
+                     [{"do": "user", "login": "octocat"},
+                      {"do": "token", "token": "gho_0canary0", "login": "octocat"},
+                      {"do": "repo", "repo": "octocat/hello"}]
+  reduce-schema    Print the reduced schema made from GitHub's
+
+Programs reach it as a proxy:
+  HTTP_PROXY=ADDRESS http_proxy=ADDRESS NO_PROXY= no_proxy=
+  GH_HOST=github.localhost GH_TOKEN=gho_0canary0
+"#;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let outcome = match arguments.split_first() {
+        Some((first, [])) if first == "--help" => {
+            print!("{USAGE}");
+            Ok(())
+        }
+        Some((first, [path])) if first == "reduce-schema" => reduce(path),
+        _ => serve(&arguments),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => {
+            eprintln!("forge-github-double: {problem}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn reduce(path: &str) -> Result<(), String> {
+    let sdl = std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;
+    let reduced = schema::reduce(&sdl).map_err(|error| error.to_string())?;
+    std::io::stdout()
+        .write_all(reduced.as_bytes())
+        .map_err(|error| error.to_string())
+}
+
+fn serve(arguments: &[String]) -> Result<(), String> {
+    let mut options = Options::default();
+    let mut seed = None;
+    let mut rest = arguments.iter();
+    while let Some(name) = rest.next() {
+        if name == "--open-git" {
+            options.open_git = true;
+            continue;
+        }
+        let value = rest.next().ok_or_else(|| format!("{name} needs a value"))?;
+        let number = || {
+            value
+                .parse::<u16>()
+                .map_err(|error| format!("{name} {value}: {error}"))
+        };
+        match name.as_str() {
+            "--port" => options.port = number()?,
+            "--latency-ms" => options.latency = Duration::from_millis(number()?.into()),
+            "--seed" => seed = Some(value.clone()),
+            _ => return Err(format!("unknown option {name}")),
+        }
+    }
+    let double = GitHubDouble::start(options).map_err(|error| error.to_string())?;
+    if let Some(path) = seed {
+        let steps = std::fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
+        double.seed_json(&steps)?;
+    }
+    println!("{}", double.url());
+    // The parent process closes the input, or dies, to stop the double.
+    std::io::stdin()
+        .read_to_end(&mut Vec::new())
+        .map_err(|error| error.to_string())?;
+    Ok(())
+}

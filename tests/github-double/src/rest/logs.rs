@@ -1,0 +1,46 @@
+//! Logs of jobs: a route that redirects, and the storage that it redirects to.
+
+use crate::{
+    graphql::Ctx,
+    reply::{self, Reply},
+    server::Incoming,
+    state::{Id, Repo, State},
+};
+
+/// The path of the storage, on the host of the web pages.
+const STORAGE: &str = "/storage/logs/";
+
+pub(super) fn redirect(ctx: &Ctx<'_>, repo: &Repo, job: &str) -> Reply {
+    let state = ctx.state();
+    let job: Option<Id> = job.parse().ok();
+    let run = job.and_then(|job| state.runs.get(&job));
+    let here = run
+        .and_then(|run| state.suites.get(&run.suite))
+        .is_some_and(|suite| suite.repo == repo.id);
+    match run.filter(|run| here && state.logs.contains_key(&run.id)) {
+        Some(run) => {
+            let mut reply = Reply::json(302, &serde_json::json!({}));
+            reply.set("location", format!("{}{STORAGE}{}?sig=x", ctx.web, run.id));
+            reply
+        }
+        None => reply::not_found(),
+    }
+}
+
+/// Answer of the log storage; `None` for another path. Requests with credentials other than the
+/// signature are refused, as Azure does.
+pub(crate) fn stored(state: &State, request: &Incoming) -> Option<Reply> {
+    let id: Id = request.path.strip_prefix(STORAGE)?.parse().ok()?;
+    if request.token.is_some() || !request.query.contains("sig=") {
+        return Some(reply::message(
+            403,
+            "Server failed to authenticate the request.",
+        ));
+    }
+    let text = state.logs.get(&id)?;
+    Some(Reply {
+        status: 200,
+        headers: vec![("content-type".to_owned(), "text/plain".to_owned())],
+        body: text.clone().into_bytes(),
+    })
+}

@@ -1,0 +1,206 @@
+//! The REST routes that pull request clients use beside GraphQL.
+
+mod assets;
+mod compare;
+mod logs;
+mod merge;
+mod pulls;
+mod refs;
+mod repos;
+mod reviewers;
+mod rules;
+mod runs;
+mod stacks;
+
+use serde_json::{Value, json};
+
+pub(crate) use logs::stored;
+
+use super::{
+    graphql::{Ctx, Node, account_node, node_id},
+    reply::{self, Reply},
+    server::{Incoming, reset_at},
+    state::{AccountKind, Id, POINTS_AN_HOUR, Permission, Repo},
+};
+
+/// Answers a REST request.
+pub(crate) fn answer(ctx: &Ctx<'_>, request: &Incoming) -> Reply {
+    let parts: Vec<String> = request
+        .rest_path()
+        .trim_matches('/')
+        .split('/')
+        .map(decode)
+        .collect();
+    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+    match (request.method.as_str(), parts.as_slice()) {
+        ("GET" | "HEAD", [""]) => Reply::json(200, &json!({ "current_user_url": ctx.web })),
+        ("GET", ["user"]) => Reply::json(200, &account(ctx, ctx.viewer)),
+        ("GET", ["users", login]) => user(ctx, login),
+        ("GET", ["rate_limit"]) => rate_limit(ctx),
+        ("POST", ["user-attachments", "assets"]) => assets::upload(ctx, request),
+        ("POST", ["orgs", owner, "repos"]) => repos::create(ctx, request, Some(owner)),
+        ("POST", ["user", "repos"]) => repos::create(ctx, request, None),
+        (method, ["repos", owner, name, rest @ ..]) => {
+            let repo = match find(ctx, owner, name) {
+                Ok(repo) => repo,
+                Err(reply) => return reply,
+            };
+            in_repo(ctx, request, method, &repo, rest)
+        }
+        _ => reply::not_found(),
+    }
+}
+
+fn in_repo(ctx: &Ctx<'_>, request: &Incoming, method: &str, repo: &Repo, rest: &[&str]) -> Reply {
+    match (method, rest) {
+        ("GET", []) => Reply::json(200, &repos::json(ctx, repo)),
+        ("DELETE", []) => repos::delete(ctx, repo),
+        ("PATCH", []) => repos::edit(ctx, request, repo),
+        ("POST", ["forks"]) => repos::fork(ctx, request, repo),
+        ("GET", ["git", "ref" | "refs", name @ ..]) => refs::get(repo, &name.join("/")),
+        ("DELETE", ["git", "refs", name @ ..]) => refs::delete(ctx, repo, &name.join("/")),
+        ("GET", ["compare", range]) => compare::answer(ctx, request, repo, range),
+        ("GET", ["pulls", number]) => pulls::get(ctx, request, repo, number),
+        ("DELETE", ["pulls", number, "requested_reviewers"]) => {
+            reviewers::remove(ctx, request, repo, number)
+        }
+        ("GET", ["rules", "branches", branch @ ..]) => {
+            rules::of_branch(ctx, request, repo, &branch.join("/"))
+        }
+        ("GET", ["rulesets"]) => rules::rulesets(ctx, repo, None),
+        ("GET", ["rulesets", id]) => rules::rulesets(ctx, repo, Some(id)),
+        ("GET", ["branches", branch @ .., "protection"]) => {
+            rules::protection(ctx, repo, &branch.join("/"))
+        }
+        ("PUT", ["pulls", number, "merge"]) => merge::now(ctx, request, repo, number),
+        ("PUT", ["pulls", number, "merge-async"]) => merge::start(ctx, request, repo, number),
+        ("GET", ["pulls", _, "merge-async", key]) => merge::poll(ctx, key),
+        (method, ["stacks", rest @ ..]) => stacks::answer(ctx, request, method, repo, rest),
+        ("GET", ["actions", "jobs", job, "logs"]) => logs::redirect(ctx, repo, job),
+        ("POST", ["actions", "runs", run, "rerun-failed-jobs"]) => runs::rerun(ctx, repo, run),
+        ("GET", ["pulls", number, "files"]) => pulls::files(ctx, request, repo, number),
+        _ => reply::not_found(),
+    }
+}
+
+/// Decodes `%XX`.
+fn decode(text: &str) -> String {
+    let mut bytes = Vec::new();
+    let mut rest = text.as_bytes();
+    while let Some((first, tail)) = rest.split_first() {
+        let code = tail
+            .get(..2)
+            .and_then(|pair| std::str::from_utf8(pair).ok())
+            .and_then(|pair| u8::from_str_radix(pair, 16).ok());
+        match code {
+            Some(code) if *first == b'%' => {
+                bytes.push(code);
+                rest = tail.get(2..).unwrap_or_default();
+            }
+            _ => {
+                bytes.push(*first);
+                rest = tail;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// The repository, when the viewer may see it; else the answer that hides it.
+fn find(ctx: &Ctx<'_>, owner: &str, name: &str) -> Result<Repo, Reply> {
+    let found = ctx.state().repo(owner, name).cloned();
+    let Some(repo) = found.filter(|repo| ctx.may_see(repo.id)) else {
+        return Err(reply::not_found());
+    };
+    ctx.check_sso(repo.owner)
+        .map_err(|fail| reply::message(403, &fail.message))?;
+    Ok(repo)
+}
+
+/// `Err` is the answer to who lacks the permission.
+fn require(ctx: &Ctx<'_>, repo: &Repo, least: Permission) -> Result<(), Reply> {
+    if ctx.token.read_only {
+        return Err(reply::message(
+            403,
+            "Resource not accessible by personal access token",
+        ));
+    }
+    if ctx.permission(repo.id) >= Some(least) {
+        return Ok(());
+    }
+    Err(if least == Permission::Admin {
+        reply::message(403, "Must have admin rights to Repository.")
+    } else {
+        reply::not_found()
+    })
+}
+
+fn user(ctx: &Ctx<'_>, login: &str) -> Reply {
+    let found = ctx.state().account(login).map(|account| account.id);
+    found.map_or_else(reply::not_found, |id| Reply::json(200, &account(ctx, id)))
+}
+
+/// An account as REST shows it.
+fn account(ctx: &Ctx<'_>, id: Id) -> Value {
+    let state = ctx.state();
+    let kind = match state.accounts.get(&id).map(|account| account.kind) {
+        Some(AccountKind::Organization) => "Organization",
+        Some(AccountKind::Bot) => "Bot",
+        _ => "User",
+    };
+    let login = state.login(id);
+    json!({
+        "login": login,
+        "id": id,
+        "node_id": node_id(&account_node(&state, id)),
+        "name": state.accounts.get(&id).and_then(|account| account.name.clone()),
+        "html_url": format!("{}/{login}", ctx.web),
+        "type": kind,
+        "site_admin": false,
+    })
+}
+
+fn rate_limit(ctx: &Ctx<'_>) -> Reply {
+    let remaining = ctx.remaining();
+    let resource = json!({
+        "limit": POINTS_AN_HOUR,
+        "used": POINTS_AN_HOUR.saturating_sub(remaining),
+        "remaining": remaining,
+        "reset": reset_at().0,
+    });
+    Reply::json(
+        200,
+        &json!({
+            "resources": { "core": resource, "graphql": resource, "search": resource },
+            "rate": resource,
+        }),
+    )
+}
+
+/// Parts of a query string.
+fn query<'a>(request: &'a Incoming, name: &str) -> Option<&'a str> {
+    request
+        .query
+        .split('&')
+        .filter_map(|pair| pair.split_once('='))
+        .find(|(key, _)| *key == name)
+        .map(|(_, value)| value)
+}
+
+/// The global id of a repository.
+fn repo_node(id: Id) -> String {
+    node_id(&Node::Repo(id))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percent_signs_are_decoded_and_broken_ones_kept() {
+        assert_eq!(decode("refs%2Fheads%2Fx"), "refs/heads/x");
+        assert_eq!(decode("100%"), "100%");
+        assert_eq!(decode("%zz"), "%zz");
+        assert_eq!(decode("%c3%bc"), "ü");
+    }
+}

@@ -1,0 +1,56 @@
+//! The part of GitHub's public GraphQL schema that the double answers for.
+//!
+//! The schema is reduced by type and not by field: every covered type has each field of GitHub's
+//! whose type is covered too, so that anybody's query on the covered types is valid here exactly
+//! when it is valid at GitHub.
+
+mod reduce;
+
+use std::sync::OnceLock;
+
+use apollo_compiler::{Schema, schema::Implementers, validation::Valid};
+
+pub use reduce::{ReduceError, covered_types, reduce};
+
+/// The reduced schema as GraphQL SDL.
+pub const SDL: &str = include_str!("../../../../crates/forge-github/schema/github.graphql");
+
+/// The parsed schema, and which types implement which interface.
+pub(crate) struct Parsed {
+    pub(crate) schema: Valid<Schema>,
+    pub(crate) implementers:
+        apollo_compiler::collections::HashMap<apollo_compiler::Name, Implementers>,
+}
+
+/// Parses the schema once in a process. `Err` tells what is wrong with the SDL.
+pub(crate) fn parsed() -> Result<&'static Parsed, &'static str> {
+    static PARSED: OnceLock<Result<Parsed, String>> = OnceLock::new();
+    PARSED
+        .get_or_init(|| {
+            let schema = Schema::parse_and_validate(SDL, "github.graphql")
+                .map_err(|problem| problem.errors.to_string())?;
+            let implementers = schema.implementers_map();
+            Ok(Parsed {
+                schema,
+                implementers,
+            })
+        })
+        .as_ref()
+        .map_err(String::as_str)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stored_schema_is_valid_and_has_covered_types() {
+        let parsed = parsed().unwrap();
+        for name in covered_types() {
+            assert!(
+                parsed.schema.types.contains_key(name),
+                "{name} is covered but not in the stored schema"
+            );
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! A target that cargo builds no tests of has none.
+
+use std::collections::BTreeSet;
+
+use crate::sources::{files, reach, read};
+
+/// The targets of a manifest with `test = false`. A target with a harness of its own has no test
+/// functions.
+fn untested(manifest: &str) -> Vec<&str> {
+    let targets = manifest.split("\n[");
+    targets
+        .filter(|target| says(target, "test = false") && !says(target, "harness = false"))
+        .collect()
+}
+
+fn says(target: &str, setting: &str) -> bool {
+    target.lines().any(|line| line == setting)
+}
+
+/// The first source file of a target, relative to its package.
+fn source(target: &str) -> &str {
+    let path = target
+        .lines()
+        .find_map(|line| line.strip_prefix("path = \""));
+    path.and_then(|path| path.strip_suffix('"'))
+        .unwrap_or("src/lib.rs")
+}
+
+fn has_test(code: &str) -> bool {
+    ["#[test]", "#[tokio::test", "proptest! {"]
+        .iter()
+        .any(|mark| code.contains(mark))
+}
+
+#[test]
+fn untested_targets_have_no_tests() {
+    let all: BTreeSet<_> = files().into_iter().collect();
+    let mut count = 0;
+    for manifest in all.iter().filter(|name| name.ends_with("Cargo.toml")) {
+        let package = manifest.parent().expect("a directory");
+        let text = read(manifest).unwrap_or_default();
+        for target in untested(&text) {
+            count += 1;
+            let root = package.join(source(target));
+            assert!(all.contains(&root), "no {}", root.display());
+            // `cargo build --all-targets` builds benches too, as tests.
+            assert!(
+                says(target, "bench = false"),
+                "{} is built as a bench",
+                root.display()
+            );
+            let mut reached = BTreeSet::new();
+            reach(&root, true, &all, &mut reached);
+            for name in reached {
+                let code = read(&name).unwrap_or_default();
+                assert!(
+                    !has_test(&code),
+                    "{} has tests that nothing runs",
+                    name.display()
+                );
+            }
+        }
+    }
+    assert!(count >= 5, "only {count} targets");
+}

@@ -1,0 +1,212 @@
+//! The hosts of handles, over TLS: a proxy that is each of them itself.
+
+use std::{
+    collections::BTreeMap,
+    io::{self, Read, Write},
+    net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
+    path::PathBuf,
+    sync::{Arc, Mutex, atomic::Ordering},
+    time::Duration,
+};
+
+use rustls::{
+    ServerConfig, ServerConnection, StreamOwned,
+    crypto::ring,
+    pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _},
+};
+
+use crate::{host::lock, worker::Worker};
+
+/// A certificate of `*.handles.example`, and its key.
+const SERVER: &[u8] = include_bytes!("server.pem");
+/// How long a client may take to say what it wants.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Answer of a host.
+#[derive(Debug, Clone)]
+pub struct Page {
+    status: u16,
+    location: Option<String>,
+    body: Vec<u8>,
+}
+
+impl Page {
+    /// A text.
+    #[must_use]
+    pub fn text(body: impl Into<Vec<u8>>) -> Self {
+        Self {
+            status: 200,
+            location: None,
+            body: body.into(),
+        }
+    }
+
+    /// A status without a body.
+    #[must_use]
+    pub fn status(status: u16) -> Self {
+        Self {
+            status,
+            ..Self::text("")
+        }
+    }
+
+    /// A redirect.
+    #[must_use]
+    pub fn redirect(to: &str) -> Self {
+        Self {
+            location: Some(to.to_owned()),
+            ..Self::status(302)
+        }
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        let mut head = format!(
+            "HTTP/1.1 {} Status\r\ncontent-type: text/plain\r\ncontent-length: {}\r\n\
+             connection: close\r\n",
+            self.status,
+            self.body.len()
+        );
+        if let Some(to) = &self.location {
+            head += &format!("location: {to}\r\n");
+        }
+        head += "\r\n";
+        [head.as_bytes(), &self.body].concat()
+    }
+}
+
+#[derive(Default)]
+struct State {
+    pages: BTreeMap<String, Page>,
+    /// Host and path of each request.
+    asked: Vec<(String, String)>,
+}
+
+/// Hosts below `handles.example`, each with one page for every path. A client finds them by
+/// [`Self::url`] for its proxy, and trusts them by [`Self::authority`]; one without a page is not
+/// there. The hosts stop on drop.
+pub struct HandleHosts {
+    address: SocketAddr,
+    state: Arc<Mutex<State>>,
+    worker: Worker,
+}
+
+impl HandleHosts {
+    /// Starts the server, without any host.
+    ///
+    /// # Errors
+    /// When there is no port.
+    ///
+    /// # Panics
+    /// When the certificate cannot be used.
+    pub fn start() -> io::Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let address = listener.local_addr()?;
+        let state = Arc::new(Mutex::new(State::default()));
+        let known = Arc::clone(&state);
+        let tls = tls();
+        let worker = Worker::start("handle-hosts", move |ended| {
+            for stream in listener.incoming() {
+                if ended.load(Ordering::SeqCst) {
+                    return;
+                }
+                let Ok(stream) = stream else {
+                    continue;
+                };
+                let (known, tls) = (Arc::clone(&known), Arc::clone(&tls));
+                std::thread::spawn(move || {
+                    // A client that goes away in the middle is no failure of ours.
+                    let _ = serve(stream, &known, tls);
+                });
+            }
+        })?;
+        Ok(Self {
+            address,
+            state,
+            worker,
+        })
+    }
+
+    /// The proxy to name for `https`.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// The file with the authority that vouches for them.
+    #[must_use]
+    pub fn authority() -> PathBuf {
+        let path = "src/handles/authority.pem";
+        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(path)
+    }
+
+    /// Sets the answer of a host; with `None` the host does not exist.
+    pub fn set(&self, host: &str, page: Option<Page>) {
+        let mut state = lock(&self.state);
+        match page {
+            Some(page) => state.pages.insert(host.to_owned(), page),
+            None => state.pages.remove(host),
+        };
+    }
+
+    /// The paths that a host was asked for.
+    #[must_use]
+    pub fn asked(&self, host: &str) -> Vec<String> {
+        let state = lock(&self.state);
+        let asked = state.asked.iter().filter(|(it, _)| it == host);
+        asked.map(|(_, path)| path.clone()).collect()
+    }
+}
+
+impl Drop for HandleHosts {
+    fn drop(&mut self) {
+        // The worker waits for a connection.
+        let address = self.address;
+        self.worker.stop(|| TcpStream::connect(address).is_ok());
+    }
+}
+
+fn tls() -> Arc<ServerConfig> {
+    let certificate = CertificateDer::from_pem_slice(SERVER).expect("a certificate");
+    let key = PrivateKeyDer::from_pem_slice(SERVER).expect("a key");
+    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .expect("the usual versions of TLS")
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate], key)
+        .expect("a key that fits");
+    Arc::new(config)
+}
+
+/// A single connection: `CONNECT`, then the request in it.
+fn serve(mut stream: TcpStream, state: &Mutex<State>, tls: Arc<ServerConfig>) -> io::Result<()> {
+    stream.set_read_timeout(Some(PATIENCE))?;
+    let target = second_word(&head(&mut stream)?);
+    let host = target.split(':').next().unwrap_or_default().to_owned();
+    let page = lock(state).pages.get(&host).cloned();
+    let Some(page) = page else {
+        return stream.write_all(b"HTTP/1.1 502 No such host\r\ncontent-length: 0\r\n\r\n");
+    };
+    stream.write_all(b"HTTP/1.1 200 Connected\r\n\r\n")?;
+    let connection = ServerConnection::new(tls).map_err(io::Error::other)?;
+    let mut stream = StreamOwned::new(connection, stream);
+    let path = second_word(&head(&mut stream)?);
+    lock(state).asked.push((host, path));
+    stream.write_all(&page.bytes())?;
+    stream.conn.send_close_notify();
+    stream.flush()
+}
+
+/// Reads up to the empty line.
+fn head(stream: &mut impl Read) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    let mut one = [0];
+    while !bytes.ends_with(b"\r\n\r\n") {
+        stream.read_exact(&mut one)?;
+        bytes.extend(one);
+    }
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn second_word(head: &str) -> String {
+    head.split(' ').nth(1).unwrap_or_default().to_owned()
+}

